@@ -1,9 +1,11 @@
 //! A strict reader of Prometheus' text format (0.0.4) and of OpenMetrics 1.0, for the parts that Reelyard
-//! uses. It refuses input that a lenient scraper accepts.
+//! uses. It refuses input that a lenient scraper accepts, and HELP texts that are not in plain English.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
+
+use crate::prose;
 
 /// The format of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub fn read(text: &str, form: Form) -> Result<ExpositionPage> {
         if let Some(rest) = line.strip_prefix("# HELP ") {
             let (name, words) = rest.split_once(' ').with_context(read)?;
             ensure!(help.is_none() && !words.trim().is_empty(), "help of nothing: {line:?}");
+            let faults = prose::faults(&prose::of_markdown(words));
+            ensure!(faults.is_empty(), "the help of {name} is not plain: {faults:?}");
             help = Some(name.to_owned());
         } else if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, kind) = rest.split_once(' ').with_context(read)?;
@@ -241,6 +245,7 @@ mod tests {
             format!("{gauge}g 1\n# EOF\n"),
             format!("{gauge}g 1\n{gauge}g{{x=\"1\"}} 1\n"),
             "# TYPE g gauge\ng 1\n".to_owned(),
+            "# HELP g Who is told\n# TYPE g gauge\ng 1\n".to_owned(),
             "# HELP g G\n# TYPE g untyped\ng 1\n".to_owned(),
             "# HELP a A\n# TYPE a counter\na 1\n".to_owned(),
             "# HELP a_total A\n# TYPE a_total counter\na_total -1\n".to_owned(),

@@ -106,7 +106,7 @@ settings! {
         /// duplicates. For "never", set some years.
         presumed_lost_after: Duration = Default "3d",
         /// Largest number of files in the list of one host, with names of 48 bytes on average.
-        /// Within one hour a host may also bring this number of names that no other list has. A
+        /// In one hour a host may also list at most this number of names that are new to the node. A
         /// longer list is refused as a whole: the last good list stays, and the circuit breaker of
         /// the host opens.
         max_files: NonZeroU64 = Default "200000",
@@ -203,8 +203,8 @@ settings! {
         full_inventory_interval: Duration = Default "30m",
         /// Interval between two looks at a host's disk.
         disk_interval: Duration = Default "30s",
-        /// Interval between two requests for the network load of a host. A figure that is four
-        /// times as old no longer counts.
+        /// Interval between two requests for the network load of a host. A value older than four
+        /// intervals is ignored.
         traffic_interval: Duration = Default "10s",
         /// The circuit breaker of a host opens after this number of failures in a row of one kind
         /// of call: information, files, disk or deletion. While it is open, the host gets only
@@ -351,9 +351,10 @@ settings! {
         commit_timeout: Duration = Default "5s",
         /// Interval between two heartbeats of the leader.
         heartbeat: Duration = Default "150ms",
-        /// Shortest time without a heartbeat after which a new leader is elected.
+        /// Shortest time without a heartbeat before an election.
         election_min: Duration = Default "500ms",
-        /// Longest such time. Each node draws its own time between the two.
+        /// Longest time without a heartbeat before an election. Each node uses a random time
+        /// between election_min and election_max.
         election_max: Duration = Default "1s",
         /// Size of the log that triggers a snapshot. In quiet times a snapshot is taken earlier.
         snapshot_log_bytes: ByteSize = Default "64MiB",

@@ -40,25 +40,25 @@ pub enum Change {
     Task(TaskChange),
     /// A host holds more or fewer files.
     Placement(PlacementChange),
-    /// Something about a host.
+    /// A host changed its health, mode, role or another property.
     Host(HostEvent),
-    /// An input was read again, or how it is changed.
+    /// An input was read again, or its state changed.
     Input(InputChange),
-    /// Another node leads, or no node does.
+    /// The leader changed, or no node is the leader.
     Leadership(LeadershipChange),
     /// A sign that another manager controls hosts of this yard.
     Stranger(Stranger),
-    /// A copy is to be removed, or that has ended.
+    /// The removal of a copy was decided or has ended.
     Removal(RemovalChange),
     /// A file was pinned or unpinned.
     Pin(PinChange),
-    /// Something is left alone after failures, or is trusted again.
+    /// A host or file backs off after failures, or its backoff ended.
     BackOff(BackOffChange),
     /// The configuration was read again.
     Configuration(ConfigurationChange),
-    /// Something about a share.
+    /// A share was created, changed or ended, or was used.
     Share(ShareChange),
-    /// Something about a box, a lease or a pool.
+    /// A box, a lease or a pool changed.
     Box(BoxChange),
     /// Events were missed: the client must read its lists again.
     Reset(Reset),
@@ -142,7 +142,7 @@ pub enum ChangeKind {
     Share,
     /// [`Change::Box`]
     Box,
-    /// [`Change::Reset`], which is sent whichever kinds the client asked for.
+    /// [`Change::Reset`]. It is sent with every filter.
     Reset,
 }
 
@@ -208,19 +208,19 @@ impl Change {
 /// A step in the life of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TaskChange {
-    /// The step that the task took.
+    /// The new step of the task.
     pub step: TaskStep,
-    /// The copy, right after it.
+    /// The task right after this step.
     pub task: TaskView,
 }
 
 /// The leader, as far as this node knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeadershipChange {
-    /// The node that leads; missing while no node leads.
+    /// Number of the leader. Missing while no node is the leader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<u64>,
-    /// The epoch in which this node decides; missing while it does not lead.
+    /// Epoch of this node as leader. Missing while it is not the leader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<Epoch>,
 }
@@ -232,13 +232,13 @@ pub struct BackOffChange {
     /// Host that backs off as a source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<HostAddr>,
-    /// A host as destination.
+    /// Host that backs off as a destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<HostAddr>,
     /// File that backs off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<ShownName>,
-    /// How long, and why. Missing once its failures are forgotten.
+    /// End and reason of the backoff. Missing after its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOffView>,
 }
@@ -261,12 +261,12 @@ impl From<(&Blamed, Option<&BackOff>)> for BackOffChange {
     }
 }
 
-/// The configuration was read again, and differs. The event holds no values.
+/// The configuration was read again and has changed. The event holds no values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ConfigurationChange {
-    /// Settings that are in force otherwise from now on.
+    /// Settings with a new value in use.
     pub applied: Vec<String>,
-    /// Settings that stay as they were until a restart.
+    /// Settings whose new value needs a restart.
     pub needs_restart: Vec<String>,
 }
 

@@ -13,18 +13,18 @@ pub struct ReloadView {
     pub needs_restart: Vec<SettingChange>,
 }
 
-/// A setting that is another one than before.
+/// A setting with a new value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct SettingChange {
     /// Dotted key of the setting.
     pub key: String,
-    /// Before, as TOML; missing when it was not set.
+    /// Old value as TOML. Missing if it was not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Now, as TOML; missing when it is not set.
+    /// New value as TOML. Missing if it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Whether the value is secret. Then both values are left out.
+    /// Whether the value is secret. Both values are then missing.
     #[serde(default)]
     pub secret: bool,
 }

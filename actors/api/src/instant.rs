@@ -7,7 +7,7 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-/// An instant as RFC 3339 has it, with any offset when it is read and in UTC when it is written.
+/// An instant in the form of RFC 3339. Requests may use any offset; answers use UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rfc3339(pub Millis);
 
@@ -17,7 +17,7 @@ impl fmt::Display for Rfc3339 {
     }
 }
 
-/// A text that is no instant.
+/// Error: a text is not an instant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a time: write 2026-12-31T18:00:00Z or 2026-12-31T18:00:00+09:00")]
 pub struct BadInstant(String);
@@ -59,10 +59,10 @@ impl utoipa::PartialSchema for Rfc3339 {
 
 impl utoipa::ToSchema for Rfc3339 {}
 
-/// How long something lasts: "7d", "1h 30m", or "never".
+/// A lifetime: "7d", "1h 30m", or "never".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ttl {
-    /// Until this long after the request.
+    /// Ends this long after the request.
     For(Duration),
     /// Without a deadline.
     Never,
@@ -80,7 +80,7 @@ impl fmt::Display for Ttl {
     }
 }
 
-/// A text that is no time to live.
+/// Error: a text is not a lifetime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a lifetime: write 7d, 1h 30m or never")]
 pub struct BadTtl(String);

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | `GET /api/v1/tasks?state=&host=&blame=&since=&until=&limit=&cursor=` | [`Page`] of [`TaskView`], newest first |
 //! | `POST /api/v1/tasks` with [`WantedCopy`] | [`CopyBegun`]; the file is copied now |
-//! | `POST /api/v1/tasks/{id}/retry` | [`CopyBegun`]; what failed is tried again now |
+//! | `POST /api/v1/tasks/{id}/retry` | [`CopyBegun`]; a failed copy starts again |
 //! | `GET /api/v1/tasks/{id}` | [`TaskView`] |
-//! | `DELETE /api/v1/tasks/{id}` | 204; the task is cancelled, an ended one is dropped |
+//! | `DELETE /api/v1/tasks/{id}` | 204; cancels a task, or drops an ended one |
 //! | `GET /api/v1/hosts?role=&health=&mode=` | [`Page`] of [`HostView`], by address |
 //! | `GET /api/v1/hosts/{host}` | [`HostView`] |
 //! | `PUT /api/v1/hosts/{host}` with [`WantedRole`] | [`HostChange`]; the host is added |
@@ -19,33 +19,33 @@
 //! | `GET /api/v1/plan` | [`PlanView`] |
 //! | `POST /api/v1/config/reload?dry_run=` | [`ReloadView`]; the node's configuration is read again |
 //! | `GET /api/v1/removals` | [`RemovalsView`] |
-//! | `POST /api/v1/removals` | 202; all copies are looked at now |
+//! | `POST /api/v1/removals` | 202; the Remover looks at all copies now |
 //! | `GET /api/v1/pins?limit=&cursor=` | [`Page`] of [`PinView`], by name |
 //! | `PUT`, `DELETE /api/v1/files/{name}/pin` | [`PinSet`] |
-//! | `POST /api/v1/shares` with [`WantedShare`] | 201, [`ShareShown`]; a link is made |
-//! | `GET /api/v1/shares?owner=&path=&state=&due_before=&limit=&cursor=` | [`Page`] of [`ShareShown`], in no order |
+//! | `POST /api/v1/shares` with [`WantedShare`] | 201, [`ShareShown`]; creates a link |
+//! | `GET /api/v1/shares?owner=&path=&state=&due_before=&limit=&cursor=` | [`Page`] of [`ShareShown`], unordered |
 //! | `GET`, `PATCH` with [`WantedTerms`] `/api/v1/shares/{id}` | [`ShareShown`] |
-//! | `DELETE /api/v1/shares/{id}?hard=` | 204; it is taken back |
-//! | `POST /api/v1/shares/revoke` with [`WantedRevocation`] | how many have ended by it |
+//! | `DELETE /api/v1/shares/{id}?hard=` | 204; the share is revoked |
+//! | `POST /api/v1/shares/revoke` with [`WantedRevocation`] | number of revoked shares |
 //! | `GET`, `PUT` with [`WantedReclaim`] `/api/v1/shares/reclaim` | [`ReclaimView`] |
 //! | `POST /api/v1/shares/clock/confirm` | [`ReclaimView`] |
 //! | `GET /api/v1/shares/hooks` | [`Page`] of [`HookShown`], by name |
-//! | `GET /api/v1/shares/events?from=` | [`ChangeEvent`]s of what happened to shares, as server-sent events |
+//! | `GET /api/v1/shares/events?from=` | [`ChangeEvent`]s about shares, as server-sent events |
 //! | `POST /api/v1/files/move` with [`WantedMove`] | [`Moved`](reelyard_shares::share_expiry::Moved); its shares follow |
 //! | `GET /api/v1/files/moves` | [`Page`] of [`MoveShown`]: those in progress |
 //! | `GET /api/v1/pools` | [`Page`] of [`PoolShown`], by name |
 //! | `GET`, `PUT` with [`WantedPool`] `/api/v1/pools/{pool}` | [`PoolShown`]; 201 where it was created |
 //! | `DELETE /api/v1/pools/{pool}?revoke=` | [`PoolRemoval`] |
 //! | `POST /api/v1/pools/{pool}/adopt` | [`PoolAdoption`] |
-//! | `POST /api/v1/pools/{pool}/leases` with [`WantedLease`] | 201, [`Granted`]; or, where that is accepted, server-sent events |
+//! | `POST /api/v1/pools/{pool}/leases` with [`WantedLease`] | 201, [`Granted`]; or server-sent events, if the client accepts them |
 //! | `GET /api/v1/pools/{pool}/leases?holder=&limit=&cursor=` | [`Page`] of [`LeaseShown`], by box |
-//! | `POST /api/v1/pools/{pool}/recheck` | 202; its host looks at its free boxes |
+//! | `POST /api/v1/pools/{pool}/recheck` | 202; the host checks the free boxes |
 //! | `GET /api/v1/pools/{pool}/boxes?state=&limit=&cursor=` | [`Page`] of [`BoxShown`], by number |
 //! | `GET /api/v1/pools/{pool}/boxes/{number}` | [`BoxShown`] |
 //! | `POST /api/v1/pools/{pool}/boxes/{number}/quarantine` with [`WantedQuarantine`] | [`BoxShown`] |
 //! | `POST /api/v1/pools/{pool}/boxes/{number}/unquarantine` | [`BoxShown`] |
 //! | `GET /api/v1/pools/{pool}/audit?holder=&token=&what=&limit=&cursor=` | [`Page`] of [`AuditLine`], newest first |
-//! | `GET /api/v1/pools/{pool}/boxes/{number}/audit?holder=&token=&what=&limit=&cursor=` | the same of one box |
+//! | `GET /api/v1/pools/{pool}/boxes/{number}/audit?holder=&token=&what=&limit=&cursor=` | the same for one box |
 //! | `GET /api/v1/leases/{id}` | [`LeaseShown`], live or ended |
 //! | `POST /api/v1/leases/{id}/renew` with [`WantedRenewal`] | [`LeaseTold`] |
 //! | `POST /api/v1/leases/{id}/release` with [`LeaseToken`] | [`LeaseEnded`] |
@@ -56,14 +56,14 @@
 //! | `GET /api/v1/events?kinds=` | [`ChangeEvent`]s as they happen, as server-sent events |
 //! | `GET /api/v1/openapi.json` | all of this as an OpenAPI document, made of these types |
 //!
-//! `state` is a task's state, or `open` for those that have not ended. A page has 100 items unless
-//! `limit` says otherwise, and at most 1000. What may be read with GET may be asked for with HEAD.
-//! A parameter that a call does not know is refused.
+//! `state` is the state of a task, or `open` for all tasks that have not ended. A page has 100 items unless
+//! `limit` sets another number, which is at most 1000. Every path with GET also accepts HEAD. A call refuses
+//! parameters that it does not know.
 //!
-//! Whatever goes wrong is answered with a [`Problem`]. Instants are Unix milliseconds, durations
-//! whole milliseconds or microseconds (their names say which), sizes bytes; where something is asked
-//! for, and of boxes and shares, instants are as in RFC 3339 and durations as in "10s". A member that may be
-//! missing is left out rather than null. Members can be added in this version, none removed.
+//! The answer to a failed call is a [`Problem`]. Instants are Unix milliseconds. Durations are whole
+//! milliseconds or microseconds; their names say which. Sizes are bytes. Requests, and the answers about
+//! boxes and shares, use RFC 3339 for instants and texts such as "10s" for durations. Optional members are
+//! missing, never null. This version of the API can get more members and loses none.
 
 mod boxes;
 mod change;

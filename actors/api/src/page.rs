@@ -14,7 +14,7 @@ pub struct Page<T> {
     pub next: Option<Cursor>,
 }
 
-/// Where a page begins. Clients hand it back as they got it and read nothing into it.
+/// The place where a page begins. Clients send it back unchanged; its form may change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
 pub struct Cursor(pub String);
@@ -33,14 +33,14 @@ pub struct Problem {
     pub kind: String,
     /// The kind of the problem as a short text.
     pub title: String,
-    /// The HTTP status that it came with.
+    /// HTTP status of the answer.
     pub status: u16,
     /// Details of this occurrence.
     pub detail: String,
 }
 
 impl Problem {
-    /// The last part of its `type`, by which programs distinguish problems.
+    /// The last part of its `type`. Programs distinguish problems by it.
     pub fn word(&self) -> &str {
         self.kind.rsplit(':').next().unwrap_or_default()
     }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The longest duration that a request may name. Who needs more can ask for no limit.
+/// The longest duration in a request. A client that needs more omits the limit.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// How long something lasts: "10s", "1h 30m". A bare number counts seconds.
+/// A duration: "10s", "1h 30m". A number without a unit means seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
-/// A text that is not a duration.
+/// Error: a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not a duration of at most 10 years: write \"10s\" or \"1h 30m\"")]
 pub struct BadSpan(String);

@@ -1,4 +1,4 @@
-//! How a node is, as the API shows it.
+//! State of a node, as the API shows it.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use serde::{Deserialize, Serialize};
 
-/// How a node is: its inputs, its journal, its actors.
+/// State of a node: its inputs, its journal, its actors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct StatusView {
     /// The program's version.
@@ -15,7 +15,7 @@ pub struct StatusView {
     pub node_id: u64,
     /// When the process started.
     pub started: Millis,
-    /// Whether it does all it is there for.
+    /// Whether the node is ready. If not, `not_ready` has the reasons.
     pub ready: bool,
     /// Reasons why the node is not ready; empty when it is ready.
     pub not_ready: Vec<String>,
@@ -33,25 +33,24 @@ pub struct StatusView {
 /// One input: grade.info, hitcount.history, the event log, or a source directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct InputView {
-    /// Which, by its setting: `catalog.grade_info_file`, `event_log.dir`, `source_dirs`, ...
+    /// Setting that names the input: `catalog.grade_info_file`, `event_log.dir`, `source_dirs`, ...
     pub setting: String,
     /// Path of the file or directory.
     pub path: String,
     /// State of the input.
     pub state: InputState,
-    /// Why it is not [`InputState::Good`], in words.
+    /// Reason for any state other than [`InputState::Good`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Time when the node read the present content; missing before the first read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Millis>,
-    /// How changes of it are noticed: `events`, or `polling: ` and why. Missing before the first
-    /// look.
+    /// How the node notices changes: `events`, or `polling: ` with the reason. Missing before the first look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noticed_by: Option<String>,
-    /// How many good rows or entries it had then.
+    /// Number of good rows or entries at the last read.
     pub rows: u64,
-    /// How many rows could not be read.
+    /// Number of unreadable rows at the last read.
     pub bad_rows: u64,
     /// The first unreadable rows, for the operator.
     pub first_bad_rows: Vec<BadRowView>,
@@ -61,11 +60,11 @@ pub struct InputView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InputState {
-    /// It was read as it now is.
+    /// The node has read its present content.
     Good,
     /// The configuration names no such input.
     Unset,
-    /// It was not looked at yet.
+    /// The node has not looked at it yet.
     Pending,
     /// The file is being written. The node reads it once it is quiet, and uses the last content
     /// until then.
@@ -92,7 +91,7 @@ pub struct BadRowView {
 pub struct JournalView {
     /// Role of this node in the cluster.
     pub role: NodeRole,
-    /// The node that leads, if this one knows.
+    /// Number of the leader that this node knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<u64>,
     /// Present epoch, which is raft's term.
@@ -119,14 +118,14 @@ pub enum NodeRole {
     Follower,
     /// The node is a candidate in an election.
     Candidate,
-    /// It is catching up and has no vote.
+    /// The node is catching up and has no vote.
     Learner,
 }
 
 /// State of an actor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ActorView {
-    /// How often it was started again after a panic.
+    /// Number of restarts after a panic.
     pub restarts: u64,
     /// Its observable state, as it publishes it.
     pub state: serde_json::Value,

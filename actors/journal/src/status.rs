@@ -16,7 +16,7 @@ pub struct JournalStatus {
     pub voters: Vec<u64>,
     /// The newest term that this node knows.
     pub term: u64,
-    /// The node that leads, as far as this one knows.
+    /// Number of the leader that this node knows.
     pub leader: Option<u64>,
     /// The epoch this node decides in; none unless it leads and a quorum has confirmed it.
     pub leading: Option<u64>,
@@ -38,30 +38,29 @@ pub struct JournalStatus {
     pub disk_free: u64,
     /// Bytes of that disk that are kept in reserve for when it is full.
     pub disk_reserve: u64,
-    /// Why nothing is taken for want of room, and what to do; none while there is room.
+    /// Error text while the disk is full: cause and remedy. None otherwise.
     pub disk_full: Option<String>,
     /// Commits that wait to be put into an entry.
     pub queued: u64,
     /// Commits answered with outcomes since the start.
     pub commits: u64,
-    /// How long these took, from being handed in to their answer.
+    /// Time of these commits, from the call to the answer.
     pub commit_time: Durations,
-    /// Number of events in these entries.
+    /// Events in answered commits since the start.
     pub events: u64,
-    /// Entries they were joined into.
+    /// Log entries written for answered commits since the start.
     pub entries: u64,
     /// Commits refused because the queue was full.
     pub refused_busy: u64,
-    /// Commits refused because this node did not lead, or no longer in the epoch they were decided
-    /// in.
+    /// Commits refused because this node was not the leader, or the epoch of the decision had ended.
     pub refused_not_leading: u64,
     /// Commits refused because they do not fit an entry.
     pub refused_too_large: u64,
     /// Commits refused because the disk is full.
     pub refused_disk_full: u64,
-    /// Commits whose outcome was not known in time.
+    /// Commits that ended with an unknown outcome: timed out, or leadership lost.
     pub unknown: u64,
-    /// Why the journal cannot go on, once it cannot.
+    /// Error text after the journal has failed. None while it works.
     pub failure: Option<String>,
 }
 

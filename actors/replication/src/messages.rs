@@ -80,7 +80,7 @@ pub enum CommitAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
     /// This node does not lead. Ask the leader.
-    #[error("this node does not lead the yard{}", match .leader { Some(id) => format!("; node {id} does"), None => String::new() })]
+    #[error("this node does not lead the yard{}", match .leader { Some(id) => format!("; the leader is node {id}"), None => String::new() })]
     NotLeader {
         /// The leader, as far as this node knows.
         leader: Option<u64>,

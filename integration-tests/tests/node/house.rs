@@ -1,4 +1,4 @@
-//! Rules of the source code: one name per type, and a map with existing names.
+//! Rules of the source code: one name per type, and documents with existing names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,27 +7,36 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 const ARCHITECTURE: &str = include_str!("../../../ARCHITECTURE.md");
+const CONTRIBUTING: &str = include_str!("../../../CONTRIBUTING.md");
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// All Rust files of the workspace, each with its path from the root.
-fn rust_files() -> Result<Vec<(String, String)>> {
+/// The top folders with source code.
+const TOPS: [&str; 3] = ["src", "actors", "integration-tests"];
+
+/// The text of each wanted file below `tops`, with its path from the root.
+fn files_below(tops: &[&str], is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
-    let mut folders: Vec<PathBuf> =
-        ["src", "actors", "integration-tests"].map(|top| root().join(top)).into();
+    let mut folders: Vec<PathBuf> = tops.iter().map(|top| root().join(top)).collect();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder)? {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "rs") {
+            } else if is_wanted(&path) {
                 let name = path.strip_prefix(root())?.display().to_string();
                 files.push((name, fs::read_to_string(&path)?));
             }
         }
     }
+    Ok(files)
+}
+
+/// All Rust files of the workspace, each with its path from the root.
+fn rust_files() -> Result<Vec<(String, String)>> {
+    let files = files_below(&TOPS, |path| path.extension().is_some_and(|end| end == "rs"))?;
     anyhow::ensure!(files.len() > 500, "only {} files were found", files.len());
     Ok(files)
 }
@@ -87,25 +96,59 @@ fn a_definition_is_distinguished_from_other_lines() {
     }
 }
 
-/// The paths in backticks of a text that begin with one of the top folders.
-fn named_paths(text: &str) -> Vec<&str> {
-    let code = text.split('`').skip(1).step_by(2);
-    code.filter(|code| {
-        let is_path = !code.contains(' ') && !code.contains('*');
-        is_path && ["src", "actors", "integration-tests"].iter().any(|top| code.starts_with(top))
-    })
-    .collect()
+/// The paths in backticks of a document, outside of code blocks, each with its place on the disk. A path
+/// that begins with a top folder is one from the root. The name of a Rust file is one from `folder`.
+/// Commands, patterns and names with a placeholder are no paths.
+fn named_paths<'t>(text: &'t str, folder: Option<&Path>) -> Vec<(&'t str, PathBuf)> {
+    let prose = text.split("```").step_by(2);
+    let code = prose.flat_map(|prose| prose.split('`').skip(1).step_by(2));
+    code.filter(|code| !code.contains([' ', '\n', '*']) && !code.contains("NAME"))
+        .filter_map(|code| {
+            let top = code.split('/').next().unwrap_or_default();
+            if TOPS.contains(&top) {
+                return Some((code, root().join(code)));
+            }
+            folder.filter(|_| code.ends_with(".rs")).map(|folder| (code, folder.join(code)))
+        })
+        .collect()
 }
 
 #[test]
-fn the_map_names_paths_that_exist() -> Result<()> {
-    let prose: String = ARCHITECTURE.split("```").step_by(2).collect();
-    let paths = named_paths(&prose);
-    anyhow::ensure!(paths.len() > 40, "only {} paths were found", paths.len());
-    for path in paths {
-        assert!(root().join(path).exists(), "ARCHITECTURE.md names {path}, which does not exist");
+fn documents_name_paths_that_exist() -> Result<()> {
+    let documents = [("ARCHITECTURE.md", ARCHITECTURE, 40), ("CONTRIBUTING.md", CONTRIBUTING, 15)];
+    for (document, text, least) in documents {
+        let paths = named_paths(text, None);
+        anyhow::ensure!(paths.len() > least, "only {} paths in {document}", paths.len());
+        for (name, path) in paths {
+            assert!(path.exists(), "{document} names {name}, which does not exist");
+        }
     }
+    let readmes = files_below(&["actors"], |path| path.ends_with("README.md"))?;
+    let mut seen = 0;
+    for (readme, text) in &readmes {
+        let file = root().join(readme);
+        for (name, path) in named_paths(text, file.parent()) {
+            seen += 1;
+            assert!(path.exists(), "{readme} names {name}, which does not exist");
+        }
+    }
+    anyhow::ensure!(seen > 25, "only {seen} paths in {} files", readmes.len());
     Ok(())
+}
+
+#[test]
+fn a_path_is_distinguished_from_other_code() {
+    let text = "`src/a.rs` `actors` `b.rs` `c/d.rs` `src/*.rs` `src/NAME.rs` `src/run X` `source`\n\
+                ```text\n`src/e.rs`\n```\n`GET /f` `/g`";
+    let names = |folder| -> Vec<&str> {
+        named_paths(text, folder).into_iter().map(|(name, _)| name).collect()
+    };
+    assert_eq!(names(None), ["src/a.rs", "actors"]);
+    let folder = Path::new("/folder");
+    assert_eq!(names(Some(folder)), ["src/a.rs", "actors", "b.rs", "c/d.rs"]);
+    let paths = named_paths(text, Some(folder));
+    assert_eq!(paths[0].1, root().join("src/a.rs"));
+    assert_eq!(paths[3].1, Path::new("/folder/c/d.rs"));
 }
 
 /// The crates of `actors`, by name.

@@ -36,7 +36,7 @@ mod tests {
         for (is_up, decides_in, leadership, words) in [
             (false, None, Leadership::Nobody, "the node is starting"),
             (false, Some(Epoch(3)), leading, "the node is starting"),
-            (true, None, Leadership::Following { leader: 2 }, "node 2 does"),
+            (true, None, Leadership::Following { leader: 2 }, "the leader is node 2"),
             (true, None, Leadership::Nobody, "does not lead the yard"),
             (true, None, leading, "leadership changed"),
             (true, None, Leadership::Stopped, "stop"),

@@ -37,8 +37,8 @@ fn commits(sheet: &mut MetricsWriter<'_>, status: &JournalStatus) -> fmt::Result
     sheet.counter("journal_commits", "Commits answered with their outcome", status.commits)?;
     let help = "Time from a commit to its answer, in seconds";
     sheet.durations("journal_commit_seconds", help, &status.commit_time)?;
-    sheet.counter("journal_events", "Events in these commits", status.events)?;
-    sheet.counter("journal_entries", "Entries written for these commits", status.entries)?;
+    sheet.counter("journal_events", "Events in answered commits", status.events)?;
+    sheet.counter("journal_entries", "Log entries written for answered commits", status.entries)?;
     sheet.counter("journal_flushes", "Syncs to the disk", status.flushes)?;
     let help = "Commits that wait for an entry";
     sheet.gauge("journal_queued_commits", help, status.queued)?;
@@ -50,6 +50,6 @@ fn commits(sheet: &mut MetricsWriter<'_>, status: &JournalStatus) -> fmt::Result
     ];
     let refused = refused.map(|(reason, count)| ([("reason", reason)], count));
     sheet.counters("journal_commits_refused", "Commits refused", refused)?;
-    let help = "Commits with an unknown outcome at their timeout";
+    let help = "Commits that ended with an unknown outcome: timed out, or leadership lost";
     sheet.counter("journal_commits_unknown", help, status.unknown)
 }

@@ -70,7 +70,7 @@ fn write_tasks(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Re
 fn planning(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Result {
     let plan = &view.plan;
     sheet.gauge("files_graded", "Files in the ranking", plan.graded)?;
-    let help = "Graded files without a wanted copy, running copies included";
+    let help = "Graded files that need a copy, including files whose copy is running";
     sheet.gauge("files_wanted", help, plan.wanted)?;
     let waiting = plan.wanted.saturating_sub(view.open.len() as u64);
     sheet.gauge("files_waiting", "Files that wait for a source or a destination", waiting)?;

@@ -51,7 +51,7 @@ impl WorkerFigures {
                 link(sheet, traffic)?;
             }
             sheet.gauge("worker_epoch", "Highest epoch that this worker knows", epoch.0)?;
-            let help = "Names that the last list left out";
+            let help = "File names that the last list could not contain";
             sheet.gauge("unlistable_names", help, unlistable)
         });
         super::answer(page, accept)

@@ -85,7 +85,7 @@ pub const KINDS: &[ProblemKind] = &[
         405,
         "method-not-allowed",
         "The path does not support this method",
-        "/api/v1/plan accepts GET",
+        "/api/v1/plan accepts GET, HEAD, not POST",
     ),
     ProblemKind::new(
         409,
@@ -326,7 +326,7 @@ pub const KINDS: &[ProblemKind] = &[
         503,
         "deposed",
         "This node stopped leading during the request; nothing was done",
-        "this node no longer leads in the epoch that this was decided in",
+        "leadership changed during the request: nothing was done, try again",
     ),
     ProblemKind::new(
         503,
@@ -364,6 +364,30 @@ pub const KINDS: &[ProblemKind] = &[
         507,
         "disk-full",
         "The disk of the node is full: try again after Retry-After",
-        "the disk of the journal is full: make room for at least 16 MiB",
+        "nothing was changed: the disk of /var/lib/reelyard is full, 12.0 MiB are free: make room for at least \
+         52.0 MiB there; until then everything can be read, links can be revoked, and nothing else \
+         can be changed",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::supervision::AskError;
+    use reelyard_replication::CommitError;
+
+    use super::*;
+
+    #[test]
+    fn examples_are_what_the_program_answers() {
+        for (name, answer) in [
+            ("not-leader", CommitError::NotLeader { leader: Some(2) }.to_string()),
+            ("deposed", CommitError::Deposed.to_string()),
+            ("stopped", CommitError::Stopped.to_string()),
+            ("busy", AskError::Busy.to_string()),
+            ("outcome-unknown", AskError::Unknown.to_string()),
+        ] {
+            let kind = KINDS.iter().find(|kind| kind.name == name).unwrap();
+            assert_eq!(kind.example, answer, "{name}");
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Single boxes and what happened to them, as the API shows them and takes them.
+//! Single boxes and their audit: requests and answers of the API.
 
 use reelyard_boxes::box_lease::{
     AuditEntry, BoxLogEntry, BoxLogEvent, BoxPhase, BoxState, BoxStatus, LeaseEnd,
@@ -19,21 +19,21 @@ pub struct BoxShown {
     pub state: BoxPhase,
     /// Time of the last change of the state.
     pub since: Rfc3339,
-    /// Whether it goes as soon as it is free: its pool has become smaller.
+    /// Whether the box is removed once it is free, because its pool became smaller.
     pub retiring: bool,
-    /// The token of its lease, or of its last one.
+    /// Fencing token of its present or last lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<FenceToken>,
-    /// The id that was drawn for it, until it is clean.
+    /// Id of the box for its present or last holder. Missing once the box is clean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotId>,
     /// The lease of the present holder, if the box is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseShown>,
-    /// How the lease ended after which it is being cleaned.
+    /// End of the last lease, while the box is being cleaned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<LeaseEnd>,
-    /// How often in a row it could not be cleaned, or made ready.
+    /// Consecutive failures of its cleanup or preparation.
     pub failures: u32,
     /// Evidence: the reason of the quarantine, or the output of the last failed cleaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ fn told(said: &HookOutput) -> String {
     said.as_str().to_owned()
 }
 
-/// A box is taken out of use.
+/// Request to quarantine a box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedQuarantine {
@@ -86,13 +86,13 @@ pub struct WantedQuarantine {
     pub reason: Reason,
 }
 
-/// One line of what happened to boxes.
+/// One line of the audit of boxes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum AuditLine {
     /// A lease that ended.
     Lease(LeaseShown),
-    /// Something was run for a box, or it was taken out of use.
+    /// A command ran for a box, or the box was quarantined.
     Care(CareShown),
 }
 
@@ -114,15 +114,15 @@ pub struct CareShown {
     pub pool: PoolName,
     /// Number of the box in its pool.
     pub number: BoxNumber,
-    /// The token of its last lease.
+    /// Fencing token of its last lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<FenceToken>,
-    /// The id it had for that lease, where the pool draws them.
+    /// Id of the box for that lease, if the pool has a range of ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotId>,
     /// Kind of the event.
     pub what: CareKind,
-    /// Which attempt at cleaning failed, counted from one.
+    /// Number of the failed attempt to clean, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// Output of the command, or the operator's reason.
@@ -137,21 +137,21 @@ pub struct CareShown {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CareKind {
-    /// It could not be made ready.
+    /// The preparation failed.
     InitFailed,
     /// The box was cleaned.
     Cleaned,
     /// The cleaning command failed.
     CleanFailed,
-    /// Its host found that it is not clean.
+    /// A check by its host found it dirty.
     FoundDirty,
-    /// It was taken out of use.
+    /// The box was quarantined.
     Quarantined,
-    /// It is cleaned again, to be used.
+    /// The quarantine ended: the box is cleaned for use.
     Unquarantined,
-    /// A client tried to use its lease with the token of another one.
+    /// A client used a lease of the box with the fencing token of another lease.
     WrongToken,
-    /// The boxes of the pool were handed over to it on its host.
+    /// The pool took over boxes of other pools on its host.
     Adopted,
 }
 

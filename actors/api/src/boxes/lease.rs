@@ -1,4 +1,4 @@
-//! Leases of boxes, as the API shows them and takes them.
+//! Leases of boxes: requests and answers of the API.
 
 use std::sync::Arc;
 
@@ -12,33 +12,32 @@ use crate::instant::Rfc3339;
 use crate::request_name::request_name;
 use crate::span::Span;
 
-/// Boxes that are wanted: all of them or none.
+/// Request for boxes. The holder gets all of them or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedLease {
-    /// Name that the holder gives itself.
+    /// Name of the holder, chosen by itself.
     #[serde(deserialize_with = "readable_holder")]
     pub holder: Holder,
-    /// Duration of the lease from its grant; the pool's default if it is missing.
+    /// Term of the lease from its grant. Default: the default of the pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
-    /// How long to wait for a box. "0s", as by default, tries once. Making a box ready does not count.
+    /// Longest wait for the boxes; "0s" tries once. Default: "0s". The time to prepare a box does not count.
     #[serde(default)]
     pub wait: Span,
-    /// How urgent it is: the higher the more. 0 by default.
+    /// Urgency: a higher number is served first. Default: 0.
     #[serde(default)]
     pub priority: Priority,
-    /// How many boxes; 1 by default.
+    /// Number of boxes. Default: 1.
     #[serde(default = "one")]
     #[schema(minimum = 1, maximum = 256)]
     pub count: u32,
-    /// Names the request: repeated for the same pool under the same name by the same holder it answers
-    /// the same leases.
+    /// Idempotency key. The same holder, pool and key get the same leases.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
     #[schema(min_length = 1, max_length = 200)]
     pub request_id: Option<String>,
-    /// Whether the holder goes on with the work of another one that made the same request. Both know
-    /// the lease then: the other one must have ended.
+    /// Takes over the leases of another holder that used this request_id. Set it only after that holder
+    /// has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub take_over: bool,
 }
@@ -48,7 +47,7 @@ fn readable_holder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Holder,
     let holder = Holder::deserialize(deserializer)?;
     match holder.as_str().chars().find(|c| changes_direction(*c)) {
         Some(c) => Err(de::Error::custom(format!(
-            "a holder has no character that changes the direction of writing, and U+{:04X} is one",
+            "a holder must not contain U+{:04X}, because it changes the direction of writing",
             u32::from(c)
         ))),
         None => Ok(holder),
@@ -66,16 +65,16 @@ fn one() -> u32 {
 /// A lease, for its holder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseTold {
-    /// Id of the lease, which renews and ends it.
+    /// Id of the lease. Use it to renew and release the lease.
     pub lease_id: LeaseId,
-    /// The box: its number, or the id that was drawn for it.
+    /// Id of the box for its holder: its number, or the id that the pool drew for this lease.
     #[serde(rename = "box")]
     pub box_id: u32,
-    /// Its fencing token: higher than that of every earlier lease of the pool.
+    /// Fencing token. It is higher than the tokens of all earlier leases of the pool.
     pub token: FenceToken,
-    /// Until when it lasts unless it is renewed.
+    /// End of the term without a renewal.
     pub expires_at: Rfc3339,
-    /// How long that is from now on, for a holder whose clock shows another time.
+    /// Time left until `expires_at`. Use it if the clock of the holder may be wrong.
     pub left: Span,
 }
 
@@ -99,14 +98,14 @@ impl LeaseTold {
 pub struct Granted {
     /// The id of the first lease.
     pub lease_id: LeaseId,
-    /// Its box: its number, or the id that was drawn for it.
+    /// Id of the first box for its holder: its number, or the id that the pool drew for this lease.
     #[serde(rename = "box")]
     pub box_id: u32,
-    /// Fencing token: it grows with each lease of the box.
+    /// Fencing token of the first lease. It is higher than the tokens of all earlier leases of the pool.
     pub token: FenceToken,
-    /// Until when it lasts unless it is renewed.
+    /// End of the term without a renewal.
     pub expires_at: Rfc3339,
-    /// How long that is from now on.
+    /// Time left until `expires_at`.
     pub left: Span,
     /// All leases, in the order of their tokens.
     pub leases: Vec<LeaseTold>,
@@ -122,10 +121,10 @@ impl Granted {
     }
 }
 
-/// How a wait for boxes goes: the data of an event `waiting`.
+/// Progress of a wait for boxes: the data of an event `waiting`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WaitShown {
-    /// Its place in the queue: 1 is served next.
+    /// Position in the queue: 1 is served next.
     pub position: u64,
     /// Expected wait, estimated from how long boxes were held recently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,12 +137,12 @@ pub struct WaitShown {
 pub struct WantedRenewal {
     /// Fencing token of the lease.
     pub token: FenceToken,
-    /// How long from now on; as long as it was asked for first if nothing is said.
+    /// New term from now. Default: the term of the first request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
 }
 
-/// The token of a lease, without which it is not to be used.
+/// Fencing token. Calls for this lease need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeaseToken {
@@ -151,11 +150,11 @@ pub struct LeaseToken {
     pub token: FenceToken,
 }
 
-/// A lease is taken away from its holder.
+/// Request to revoke a lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedLeaseRevocation {
-    /// Reason, which the holder receives.
+    /// Reason. The holder receives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }
@@ -176,14 +175,14 @@ pub struct LeaseVerified {
     pub lease_id: LeaseId,
     /// Pool of the box.
     pub pool: PoolName,
-    /// The box: its number, or the id that was drawn for it.
+    /// Id of the box for its holder: its number, or the id that the pool drew for this lease.
     #[serde(rename = "box")]
     pub box_id: u32,
     /// Fencing token of the lease.
     pub token: FenceToken,
     /// Name of the holder of the lease.
     pub holder: Holder,
-    /// Until when it lasts unless it is renewed.
+    /// End of the term without a renewal.
     pub expires_at: Rfc3339,
 }
 
@@ -233,7 +232,7 @@ impl From<LeaseEnd> for LeaseState {
     }
 }
 
-/// A lease, for those who look after boxes.
+/// A lease, for operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseShown {
     /// Id of the lease.
@@ -242,7 +241,7 @@ pub struct LeaseShown {
     pub pool: PoolName,
     /// The number of the box in its pool.
     pub number: BoxNumber,
-    /// The box as its holder calls it: its number, or the id that was drawn for it.
+    /// Id of the box for its holder: its number, or the id that the pool drew for this lease.
     #[serde(rename = "box")]
     pub box_id: u32,
     /// Fencing token of the lease.
@@ -253,12 +252,13 @@ pub struct LeaseShown {
     pub state: LeaseState,
     /// Time of the grant.
     pub granted_at: Rfc3339,
-    /// Until when it lasts unless it is renewed, or would have. Missing while its box is made ready.
+    /// End of the term without a renewal. An ended lease shows its last planned end. Missing while the box
+    /// is prepared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Rfc3339>,
-    /// How long it lasts after each renewal if nothing else is said.
+    /// Default term after a renewal.
     pub ttl: Span,
-    /// How often it was renewed.
+    /// Number of renewals.
     pub renewals: u32,
     /// Time of the end; missing for a live lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Pools of boxes, as the API shows them and takes them.
+//! Pools of boxes: requests and answers of the API.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::span::Span;
 
-/// Settings of a pool. Settings that are left out get their defaults.
+/// Settings of a pool. A missing setting gets its default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedPool {
@@ -23,7 +23,7 @@ pub struct WantedPool {
     /// The number of the first box.
     #[serde(default)]
     pub first_id: BoxNumber,
-    /// Where the ids are drawn from that holders see. Without it a box always has its own number.
+    /// Range of ids for the boxes as holders see them. Without it holders see the number of the box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slots: Option<WantedSlots>,
     /// Worker that runs the hooks of the boxes. Without one the pool is purely logical.
@@ -32,55 +32,53 @@ pub struct WantedPool {
     /// Name of the hooks in the worker's configuration; by default the pool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<HooksName>,
-    /// For people and scripts.
+    /// Labels for people and scripts. The node does not read them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// How long a lease lasts if nothing is said; 1m by default.
+    /// Term of a lease if the request sets none. Default: 1m.
     #[serde(default = "usual::ttl_default")]
     pub ttl_default: Span,
-    /// How long a lease may last at most without a renewal; 1day by default.
+    /// Longest term of a lease without a renewal. Default: 1day.
     #[serde(default = "usual::ttl_max")]
     pub ttl_max: Span,
-    /// How long a box may be held in all, however often its lease is renewed; any time if none.
+    /// Longest time of a lease, renewals included. Missing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_hold: Option<Span>,
-    /// How long the box of a lease that expired or was revoked is left alone before it is cleaned and
-    /// handed on: its holder may not know yet. 5s by default.
+    /// Pause before the cleanup of a box after its lease expired or was revoked, because its holder may not
+    /// know of the end yet. Default: 5s.
     #[serde(default = "usual::grace")]
     pub grace: Span,
-    /// How many may wait; 1000 by default.
+    /// Largest number of waiting requests. Default: 1000.
     #[serde(default = "usual::queue_limit")]
     pub queue_limit: u32,
-    /// How many boxes one holder may have or wait for; 0, as by default, for any number.
+    /// Largest number of boxes that one holder has or waits for; 0 for no limit. Default: 0.
     #[serde(default)]
     pub quota: u32,
-    /// How long one has to wait to be as urgent as one of the next higher priority that comes then;
-    /// 1m by default.
+    /// A request rises by one priority each time it has waited this long. Default: 1m.
     #[serde(default = "usual::priority_ages")]
     pub priority_ages: Span,
-    /// How often a cleanup is tried before the box is taken out of use; 5 by default.
+    /// Attempts of a cleanup before the box is quarantined. Default: 5.
     #[serde(default = "usual::clean_attempts")]
     #[schema(minimum = 1)]
     pub clean_attempts: u32,
-    /// How long after a failed cleanup it is tried again the first time; that doubles each time. 1s by
-    /// default.
+    /// Pause after the first failed cleanup. It doubles with each further failure. Default: 1s.
     #[serde(default = "usual::clean_again_after")]
     pub clean_again_after: Span,
-    /// How long after a failed cleanup it is tried again at the latest; 1m by default.
+    /// Longest pause after a failed cleanup. Default: 1m.
     #[serde(default = "usual::clean_again_at_most")]
     pub clean_again_at_most: Span,
 }
 
-/// A range of ids from which boxes get theirs, so that a late holder does not disturb a later one.
+/// A range of ids. Each lease gets another id, so that a late holder does not disturb the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedSlots {
     /// First id of the pool.
     pub first: SlotId,
-    /// How many there are: at least as many as boxes.
+    /// Number of ids: at least the number of boxes.
     #[schema(maximum = 1_000_000)]
     pub count: u32,
-    /// How long an id is not drawn again after its lease ended; at once if nothing is said.
+    /// An id is not used again for this long after the end of its lease. Default: 0s.
     #[serde(default)]
     pub rest: Span,
 }
@@ -169,28 +167,29 @@ impl From<&PoolSpec> for WantedPool {
 pub struct PoolShown {
     /// Name of the pool.
     pub name: PoolName,
-    /// How it is to be. The same can be put again, changed.
+    /// Settings of the pool. A client can change them and send them back by PUT.
     pub spec: WantedPool,
-    /// Whether it is being removed: nothing is granted any more, and it goes with its last box.
+    /// Whether the pool is being removed: it grants no more boxes and ends with its last box.
     pub goes: bool,
     /// Number of boxes in each state. There may be more than `size` while the pool shrinks.
     pub boxes: BoxesShown,
-    /// How many wait for boxes, where this node leads.
+    /// Number of waiting requests. Only the leader knows it; 0 on other nodes.
     pub waiting: u64,
-    /// How many boxes they want together.
+    /// Number of boxes that the waiting requests ask for.
     pub wanted: u64,
-    /// How long boxes were held lately, where this node leads. Missing before any was.
+    /// Mean time for which boxes were held recently. Missing before the first end of a lease, and on nodes that
+    /// are not the leader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_hold: Option<Span>,
-    /// Why its host does not answer, where this node leads and as long as it is so: boxes stay unchecked
-    /// or draining meanwhile.
+    /// Reason why its host does not answer. Boxes meanwhile stay unchecked or draining. Missing while the host
+    /// answers, and on nodes that are not the leader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_is_silent: Option<String>,
-    /// Why boxes of it cannot be granted, if some cannot: they are quarantined, or cannot be cleaned or
-    /// made ready.
+    /// Reason why some boxes cannot be granted: they are quarantined, or cannot be cleaned or prepared.
+    /// Missing if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hindered_by: Option<String>,
-    /// The fencing token that was given last.
+    /// Fencing token of the newest lease.
     pub last_token: FenceToken,
     /// Totals since the pool was created.
     pub totals: TotalsShown,
@@ -201,13 +200,13 @@ pub struct PoolShown {
 pub struct BoxesShown {
     /// Boxes that can be granted now.
     pub free: u32,
-    /// Their host is to look at them first.
+    /// Boxes that wait for the check by their host.
     pub unchecked: u32,
-    /// They are granted, and being made ready.
+    /// Granted boxes that are being prepared.
     pub preparing: u32,
     /// Boxes that a holder has.
     pub leased: u32,
-    /// They are to be cleaned, or being cleaned.
+    /// Boxes that are being cleaned, or wait for that.
     pub draining: u32,
     /// Boxes that are out of use.
     pub quarantined: u32,
@@ -233,11 +232,11 @@ pub struct TotalsShown {
     pub granted: u64,
     /// Renewals since the pool was created.
     pub renewed: u64,
-    /// Leases that were given back.
+    /// Leases that their holders released.
     pub released: u64,
-    /// Leases whose term was over.
+    /// Leases whose term passed.
     pub expired: u64,
-    /// Leases that were taken away.
+    /// Leases that an operator or the node revoked.
     pub revoked: u64,
     /// Leases that no holder received, because the requester stopped waiting.
     pub not_taken: u64,
@@ -247,7 +246,7 @@ pub struct TotalsShown {
     pub cleaned: u64,
     /// Attempts at cleaning that failed.
     pub clean_failures: u64,
-    /// How often a box was taken out of use.
+    /// Number of quarantines.
     pub quarantined: u64,
 }
 
@@ -290,11 +289,11 @@ impl PoolShown {
 /// Result of the removal of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PoolRemoval {
-    /// Whether it is gone. Else it goes with its last box.
+    /// Whether the pool is removed. If not, it ends with its last box.
     pub gone: bool,
 }
 
-/// Boxes that were handed over.
+/// Result of an adoption of boxes by a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PoolAdoption {
     /// The pools that lost boxes, of any cluster.

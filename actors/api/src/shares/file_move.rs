@@ -1,4 +1,4 @@
-//! Moves of shared files, as the API takes them.
+//! Moves of shared files: requests and answers of the API.
 
 use reelyard_shares::share_files::UnsettledMove;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::Rfc3339;
 use crate::request_name::request_name;
 
-/// A move that is wanted.
+/// Request to move a file or directory.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedMove {
@@ -17,7 +17,7 @@ pub struct WantedMove {
     /// Whether the move overwrites a file at the new path. The shares of that file end.
     #[serde(default)]
     pub overwrite: bool,
-    /// Names the request, so that repeating it is safe.
+    /// Idempotency key: a repetition of the request is safe.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
     pub request_id: Option<String>,
 }
@@ -33,9 +33,10 @@ pub struct MoveShown {
     pub to: String,
     /// Operator who asked for the move.
     pub asked_by: String,
-    /// Since when the node knows of it: since its start, or since it leads, where the move is older.
+    /// Time when this node learned of the move: its begin, or the start or leadership of the node if that is
+    /// later.
     pub since: Rfc3339,
-    /// Why it cannot be said what became of it. Missing while it is being made, or looked at.
+    /// Reason why the outcome is unknown. Missing while the move runs or is checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }

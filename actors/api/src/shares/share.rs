@@ -1,4 +1,4 @@
-//! Shares, as the API shows them and takes them.
+//! Shares: requests and answers of the API.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::instant::{Rfc3339, Ttl};
 use crate::request_name::request_name;
 
-/// A password as it is given. It never prints.
+/// A password in plain text, as the client sent it. Debug output does not show it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Password(pub String);
@@ -24,23 +24,23 @@ impl fmt::Debug for Password {
     }
 }
 
-/// A share that is wanted.
+/// Request to create a share.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedShare {
     /// Path to share: the name of a root, and the path below it, as in "movies/new/a.mpg".
     pub path: String,
-    /// Lifetime. The server's default holds when neither this nor `expires_at` is given.
+    /// Lifetime. Default without this and `expires_at`: the default of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Ttl>,
-    /// Until when it lasts, instead of `ttl`.
+    /// Deadline of the share, instead of `ttl`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Rfc3339>,
-    /// A password that is asked for.
+    /// Password that visitors must enter. Missing for a share without a password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub password: Option<Password>,
-    /// How many downloads it allows.
+    /// Download limit. Missing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub max_downloads: Option<NonZeroU32>,
@@ -52,43 +52,42 @@ pub struct WantedShare {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub note: Option<ShareNote>,
-    /// Names the request: repeated under the same name it answers the same share.
+    /// Idempotency key. The same key gets the same share.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
     pub request_id: Option<String>,
 }
 
-/// New terms of a share. Terms that are left out stay as they are.
+/// New terms of a share. A missing member keeps its present value.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedTerms {
-    /// How long it lasts from now on, or "never" for no end.
+    /// New lifetime from now, or "never" for no deadline.
     #[serde(default, deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Ttl>,
-    /// Until when it lasts, instead of `ttl`.
+    /// Deadline of the share, instead of `ttl`.
     #[serde(default, deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Rfc3339>,
     /// Condition: the change applies only if the present deadline is missing, exists, or is earlier
     /// or later than the new one.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
     pub only_if: Option<OnlyIf>,
-    /// A password, or null for none any more.
+    /// New password; null removes it.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub password: Option<Option<Password>>,
-    /// How many downloads it allows in all, or null for any number: none of those that were taken
-    /// before count against a limit that is set after that.
+    /// Download limit; null removes it. Downloads before the limit was set do not count.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub max_downloads: Option<Option<NonZeroU32>>,
-    /// The owner of the share, or null to remove the owner.
+    /// New owner; null removes it.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub owner: Option<Option<ShareOwner>>,
-    /// Its note, or null for none any more.
+    /// New note; null removes it.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub note: Option<Option<ShareNote>>,
-    /// Names the request, so that repeating it is safe.
+    /// Idempotency key: a repetition of the request is safe.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
     pub request_id: Option<String>,
 }
@@ -100,7 +99,7 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Option::<T>::deserialize(deserializer).map(Some)
 }
 
-/// Refuses null where others might take it for no end, and where it would change nothing.
+/// Refuses null: a client could mean "no deadline", but null would change nothing.
 fn no_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -113,12 +112,12 @@ fn no_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     }
 }
 
-/// Two deadlines at once.
+/// A request with both `ttl` and `expires_at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ttl and expires_at cannot be used together: give one of them")]
 pub struct TwoTerms;
 
-/// The term that is meant by a time to live or an instant, if either is given.
+/// The lifetime that a request sets by `ttl` or `expires_at`; none if it sets neither.
 pub fn term(
     ttl: Option<Ttl>,
     expires_at: Option<Rfc3339>,
@@ -148,18 +147,18 @@ pub struct ShareShown {
     pub state: ShareState,
     /// Time of the creation.
     pub created_at: Rfc3339,
-    /// When it ends. Missing when it never does.
+    /// Deadline. Missing for a share without a deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Rfc3339>,
-    /// Whether a password is asked for.
+    /// Whether visitors must enter a password.
     pub has_password: bool,
-    /// How many downloads it allows. Missing when any number.
+    /// Download limit. Missing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_downloads: Option<u32>,
-    /// How many of these were taken.
+    /// Downloads that count against the limit. Missing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downloads: Option<u32>,
-    /// How often it was used, as far as the node that answers saw it since its start.
+    /// Uses that this node has counted since it started.
     pub uses: u32,
     /// Owner, as the requester named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,7 +168,7 @@ pub struct ShareShown {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub note: Option<ShareNote>,
-    /// How often its terms were changed.
+    /// Number of changes of its terms.
     pub generation: u32,
 }
 
@@ -196,7 +195,7 @@ impl ShareShown {
     }
 }
 
-/// When a deadline comes, if ever.
+/// The instant of a deadline; none for "never".
 pub fn instant(deadline: Deadline) -> Option<Rfc3339> {
     deadline.instant().map(Rfc3339)
 }
@@ -205,7 +204,7 @@ fn full_path(root: &str, path: &str) -> String {
     if path.is_empty() { root.to_owned() } else { format!("{root}/{path}") }
 }
 
-/// Shares that are to be taken back: by their ids, or all that a filter takes.
+/// Request to revoke shares: by their ids, or all shares that match the filter.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedRevocation {
@@ -213,14 +212,14 @@ pub struct WantedRevocation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
     pub ids: Option<Vec<ShareId>>,
-    /// Those of this owner; with `path`, only those of them that are below it.
+    /// Revokes the shares of this owner. With `path`: only those at or below the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub owner: Option<ShareOwner>,
-    /// Those of this path, and of all below it; with `owner`, only the owner's.
+    /// Revokes the shares at or below this path. With `owner`: only the shares of the owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether running downloads are cut.
+    /// Cuts running downloads, too.
     #[serde(default)]
     pub hard: bool,
 }
@@ -229,7 +228,7 @@ pub struct WantedRevocation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedReclaim {
-    /// Nothing is reclaimed while this is true. Links are still refused after their deadlines.
+    /// While true, nothing is reclaimed. Links are still refused after their deadlines.
     pub paused: bool,
 }
 
@@ -244,11 +243,11 @@ pub struct ReclaimView {
     pub clock: Option<String>,
     /// Shares that have not ended.
     pub shares: u64,
-    /// Of these, how many are due and not reclaimed.
+    /// Shares that are due and not yet reclaimed.
     pub backlog: u64,
-    /// Ended ones that are remembered.
+    /// Ended shares that the node remembers.
     pub tombstones: u64,
-    /// Requests that were refused because a deadline had come, by this node since its start.
+    /// Requests that this node refused since its start because a deadline had passed.
     pub refused_by_time: u64,
     /// Totals of all shares since the first start.
     pub totals: Totals,
@@ -256,8 +255,8 @@ pub struct ReclaimView {
     pub counters: ShareCounters,
 }
 
-/// The root and the path that "root/path" names. A directory may be written with a slash at its end,
-/// as shells complete it.
+/// Splits "root/path" into the root and the path. A slash at the end is allowed, because shells add one to
+/// directories.
 pub fn place(text: &str) -> Result<(RootName, SharePath), BadPath> {
     let text = text.trim_end_matches('/');
     let (root, path) = text.split_once('/').unwrap_or((text, ""));

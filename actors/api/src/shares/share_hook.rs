@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct HookShown {
     /// Its name in the configuration.
     pub name: String,
-    /// Where its receiver is.
+    /// URL of the receiver.
     pub url: String,
     /// Whether this node sends to the webhook: only the leader does.
     pub tells: bool,
@@ -22,15 +22,15 @@ pub struct HookShown {
     /// Time of the oldest notification that waits for delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<Millis>,
-    /// Present failure, while the webhook accepts nothing.
+    /// Present failure. Missing while deliveries succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<HookFailing>,
-    /// Happenings that it took.
+    /// Notifications that the receiver accepted.
     pub delivered: u64,
-    /// When it took the last one.
+    /// Time of the last accepted notification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_delivered: Option<Millis>,
-    /// Deliveries that failed.
+    /// Attempts to deliver that failed.
     pub failed_tries: u64,
     /// Notifications that became too old before the node could deliver them.
     pub dropped: u64,
@@ -43,9 +43,9 @@ pub struct HookShown {
 pub struct HookFailing {
     /// Time of the first failure in a row.
     pub since: Millis,
-    /// How often it was tried in vain.
+    /// Number of failed attempts in a row.
     pub tries: u32,
-    /// When it is tried again.
+    /// Time of the next attempt.
     pub tried_again: Millis,
     /// Error of the last try.
     pub reason: String,

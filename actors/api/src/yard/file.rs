@@ -30,7 +30,7 @@ pub struct FileView {
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id_in_text")]
     #[schema(value_type = Option<String>)]
     pub task: Option<TaskId>,
-    /// That it is left alone for now, and why.
+    /// Present backoff of the file, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOffView>,
 }
@@ -43,9 +43,9 @@ pub enum FileState {
     Placed,
     /// A copy is in progress.
     Copying,
-    /// It is to be copied and waits for its turn.
+    /// It needs a copy and waits for its turn.
     Waiting,
-    /// Its copies failed: it is left alone for a while.
+    /// Its copies failed: it is in backoff.
     BackingOff,
     /// Its name begins with an ignored prefix.
     Ignored,
@@ -53,13 +53,13 @@ pub enum FileState {
     NoMaster,
     /// A source directory lists it, but it is not there as a regular file.
     MasterAbsent,
-    /// hitcount.history lists it on a host that could not be asked yet.
+    /// hitcount.history lists it on a host that did not list its files yet.
     Listed,
     /// It is larger than the room on any destination.
     TooBig,
     /// No destination has room for it at present.
     NoRoom,
-    /// All destinations that would do are old cfws, whose protocol cannot carry its name.
+    /// All suitable destinations are old cfws. Their protocol cannot transport its name.
     NameNotCarried,
     /// The file is hot but has no grade, and such files are not copied.
     Ungraded,

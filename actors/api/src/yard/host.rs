@@ -23,13 +23,13 @@ pub struct HostView {
     /// Whether the configuration names it; otherwise it was added at run time.
     #[serde(default)]
     pub configured: bool,
-    /// Since when it does not answer.
+    /// Time since which the host does not answer. Missing while it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_since: Option<Millis>,
-    /// Whether the host was silent for so long that its copies no longer count.
+    /// Whether the host is presumed lost: its copies no longer count.
     #[serde(default)]
     pub lost: bool,
-    /// How far draining it is.
+    /// Progress of the drain. Missing if the host is not drained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draining: Option<DrainView>,
     /// Program that answers at the host.
@@ -39,57 +39,57 @@ pub struct HostView {
     /// Time of the last change of health.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_since: Option<Millis>,
-    /// How long its last good probe took, in milliseconds.
+    /// Duration of its last good probe, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u64>,
-    /// Why it could not be asked, the last time it could not, while that still holds.
+    /// Error of the last failed call. Missing after a good call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Why it and the node do not take each other's calls, because they do not share a token.
+    /// Problem with the shared token, because of which the host or the node refuses calls. Missing if there
+    /// is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_trouble: Option<String>,
-    /// How many files it holds. Missing while that is not known, and for a pure source.
+    /// Number of files on it. Missing while it is unknown, and for a pure source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u64>,
     /// Figures of its disk, if it is a destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskFigures>,
-    /// How many bytes it may still take before it reaches its limit.
+    /// Free bytes below its limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<u64>,
-    /// When `files` and `disk` were asked for.
+    /// Time of the last answer for `files` and `disk`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Millis>,
     /// Copies under way from it.
     pub serving: u32,
     /// Copies under way to it.
     pub fetching: u32,
-    /// The most it may send now in all copies together, in bits per second.
+    /// Present limit of what it sends in all copies together, in bits per second. Missing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sends_below: Option<BitsPerSecond>,
-    /// The most it may receive now, in bits per second.
+    /// Present limit of what it receives in all copies together, in bits per second. Missing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receives_below: Option<BitsPerSecond>,
     /// Load of its link. Missing while it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
-    /// When that was asked for.
+    /// Time of that load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic_at: Option<Millis>,
-    /// How busy its link was for a source in the last round of planning.
+    /// Load of its link as a source in the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_link: Option<LinkSays>,
-    /// How busy its link was for a destination in the last round of planning.
+    /// Load of its link as a destination in the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination_link: Option<LinkSays>,
-    /// Why the configured node_exporter of this host gave no figures at the last try. Missing when
-    /// it gave them.
+    /// Error of the last call to the node_exporter of this host. Missing after a good call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_failure: Option<String>,
-    /// That it is left alone for now, and why: that one of `breakers` which holds longest.
+    /// Present backoff, and why: the one of `breakers` that lasts longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOffView>,
-    /// That it is left alone or on probation, and why: at most one for each of the three.
+    /// Present backoff or probation, and why: at most one for each of the three breakers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakers: Vec<BreakerView>,
     /// Signs that another manager controls the host, too.
@@ -102,10 +102,9 @@ pub struct HostView {
 pub struct DrainView {
     /// Files that are still there, as last confirmed.
     pub left: u64,
-    /// How many of them no other host holds that counts: hosts that are being drained or are
-    /// presumed lost do not.
+    /// Files without a copy on another host. Hosts that are drained or presumed lost do not count.
     pub only_here: u64,
-    /// How many of them cannot leave, by reason.
+    /// Files that cannot leave, by reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<StaysView>,
 }
@@ -140,7 +139,7 @@ pub enum Stays {
     /// No source directory lists it: there is nothing to copy it from.
     #[error("it has no master")]
     NoMaster,
-    /// It is pinned: no copy of it is removed.
+    /// An operator pinned it: no copy of it is removed.
     #[error("it is pinned")]
     Pinned,
 }
@@ -166,13 +165,13 @@ pub struct WantedRole {
 pub struct HostChange {
     /// Address of the host.
     pub host: HostAddr,
-    /// Its mode from now on; missing for one that was added or removed.
+    /// New mode. Missing for a host that was added or removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<HostMode>,
-    /// Copies under way from or to it that are taken back.
+    /// Running copies from or to it that the change cancels.
     pub taken_back: u64,
-    /// Files that it holds, and how many exist nowhere else. Missing while that is not known, and for
-    /// a pure source.
+    /// Files on it, and how many of them exist on no other host. Missing while that is unknown, and for a
+    /// pure source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<DrainView>,
 }
@@ -184,7 +183,7 @@ pub struct BreakerView {
     pub of: BreakerOf,
     /// State of the circuit breaker.
     pub state: BreakerState,
-    /// When it ends to be left alone, how many failures led to it, and why.
+    /// End of the backoff, failures and reason.
     #[serde(flatten)]
     pub back_off: BackOffView,
 }
@@ -205,16 +204,16 @@ pub enum BreakerOf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakerState {
-    /// It is left alone until the end.
+    /// The host gets no calls until the end of the backoff.
     Open,
-    /// The end has passed: it is tried, one call or copy at a time.
+    /// Probation after the backoff: one call or copy at a time.
     Probation,
 }
 
 /// Result of a reset of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostReset {
-    /// How many back-offs of copies there were, those of pairs included.
+    /// Number of removed backoffs of copies, those of pairs included.
     pub back_offs: usize,
 }
 
@@ -223,7 +222,7 @@ pub struct HostReset {
 pub struct HostAdopted {
     /// Address of the adopted worker.
     pub host: HostAddr,
-    /// The epoch that counts there from now on.
+    /// Epoch that the worker obeys from now on.
     #[schema(value_type = u64)]
     pub epoch: Epoch,
     /// The highest epoch that the worker knew before.
@@ -231,12 +230,12 @@ pub struct HostAdopted {
     pub before: Epoch,
 }
 
-/// How long something is left alone after failures.
+/// A backoff after failures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackOffView {
-    /// End of the back-off.
+    /// End of the backoff.
     pub until: Millis,
-    /// How many failures in a row led to it.
+    /// Number of failures in a row.
     pub failures: u32,
     /// Reason of the last failure.
     pub reason: String,

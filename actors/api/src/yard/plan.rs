@@ -13,27 +13,26 @@ use super::removal::RemovalView;
 /// The last round of planning, and the obstacles to further copies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PlanView {
-    /// When it was. Missing before the first round, and then everything below is empty.
+    /// Time of the last round. Missing before the first round; then all lists are empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Millis>,
-    /// How long it took, in microseconds.
+    /// Duration of the round, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
     /// The copies that are planned or under way, best first.
     pub planned: Vec<PlannedCopy>,
-    /// The copies that are to go; in a dry run those that would.
+    /// Copies planned for removal. A dry run does not remove them.
     pub removals: Vec<RemovalView>,
-    /// How many files it passed over, by reason.
+    /// Files that the round skipped, by reason.
     pub skipped: Vec<Skipped>,
     /// Hosts and files that back off after failures.
     pub back_offs: Vec<BackedOff>,
-    /// How many files wait for a source or a destination.
+    /// Number of files that wait for a source or a destination.
     pub waiting: u64,
-    /// Why nothing can be planned at all, while that is so.
+    /// Reason why no copy can be planned. Missing if copies can be planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<String>,
-    /// Destinations that answer but whose files were not listed since the node started, and what
-    /// follows from that, in words.
+    /// Messages about destinations that answer but have not listed their files since the node started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlisted: Vec<String>,
 }
@@ -61,7 +60,7 @@ pub struct PlannedCopy {
     pub size: u64,
 }
 
-/// The files that a round passed over for one reason.
+/// The files that a round skipped for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Skipped {
     /// The reason, one stable word with underscores: `placed`, `ignored`, `no_master`, ...
@@ -80,7 +79,7 @@ pub struct BackedOff {
     /// Host that backs off as a source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<HostAddr>,
-    /// A host as destination.
+    /// Host that backs off as a destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<HostAddr>,
     /// File that backs off.

@@ -17,31 +17,31 @@ use serde::{Deserialize, Serialize};
 pub struct RemovalsView {
     /// Whether copies are removed.
     pub mode: RemovalMode,
-    /// Copies that are to go: put on record, their hosts asked or about to be.
+    /// Removals in the journal that have not ended.
     pub open: Vec<RemovalView>,
     /// When all copies were last looked at. Missing on a follower, and before the first look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Millis>,
-    /// How long that took, in microseconds.
+    /// Duration of that look, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
     /// Removals that the last pass decided. A dry run executes none of them.
     pub decided: Vec<RemovalView>,
-    /// How many copies stay that were looked at, by reason.
+    /// Number of copies that stay, by reason.
     pub spared: BTreeMap<Spared, u64>,
     /// Destinations over their limits.
     pub reliefs: BTreeMap<HostAddr, Relief>,
     /// Hot files that fit on no destination, with the decision for each.
     #[serde(default)]
     pub rooms: Vec<RoomSoughtView>,
-    /// Why nothing was decided at all.
+    /// Reason why the last look decided nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<RemoverWaits>,
     /// Counters of this node for its times as leader, since its start.
     pub counters: RemoverCounters,
 }
 
-/// One copy that goes, or was to.
+/// One removal of a copy, decided or intended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RemovalView {
     /// Name of the file.
@@ -49,10 +49,10 @@ pub struct RemovalView {
     pub name: ShownName,
     /// Destination that holds the copy.
     pub host: HostAddr,
-    /// Its size in bytes, where that is known.
+    /// Its size in bytes. Missing if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Why, with the numbers that decided.
+    /// Reason, with the numbers of the decision.
     pub reason: Reason,
     /// Reason as a sentence.
     pub why: String,
@@ -63,10 +63,10 @@ pub struct RemovalView {
     /// is not on record yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
-    /// When it was put on record.
+    /// Time when the removal was written to the journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Millis>,
-    /// Why it stays after all.
+    /// Reason why the copy stays after all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spared: Option<Spared>,
 }
@@ -104,7 +104,7 @@ pub struct PinView {
 pub struct PinSet {
     /// Whether the file is pinned now.
     pub pinned: bool,
-    /// Whether that was otherwise before.
+    /// Whether this request changed it.
     pub changed: bool,
 }
 
@@ -116,9 +116,9 @@ pub struct HistoryLine {
     /// Name of the file.
     #[serde(flatten)]
     pub name: ShownName,
-    /// The host that the copy came to or went from.
+    /// Destination of the copy, or host that the copy was removed from.
     pub host: HostAddr,
-    /// Its size in bytes, where that is known.
+    /// Its size in bytes. Missing if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// Time of the decision.
@@ -134,7 +134,7 @@ pub struct HistoryLine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "what", rename_all = "lowercase")]
 pub enum Happened {
-    /// A copy was made, or not.
+    /// A copy ended, with or without success.
     Copy {
         /// Id of the task.
         #[serde(with = "reelyard_protocol::task_id_text::id_in_text")]
@@ -156,13 +156,13 @@ pub enum Happened {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blame: Option<Blame>,
     },
-    /// A copy was removed, or not.
+    /// A removal ended, with or without success.
     Removal {
-        /// Why, with the numbers that decided.
+        /// Reason, with the numbers of the decision.
         reason: Reason,
         /// Reason as a sentence.
         why: String,
-        /// Whose copy was to stay.
+        /// Host whose copy stays, for a surplus copy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keeper: Option<HostAddr>,
         /// Result of the removal.

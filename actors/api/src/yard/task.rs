@@ -18,7 +18,7 @@ pub struct TaskView {
     /// Name of the file.
     #[serde(flatten)]
     pub name: ShownName,
-    /// Where it is in its life.
+    /// State of the task.
     pub state: TaskState,
     /// Source of the copy.
     pub source: HostAddr,
@@ -33,17 +33,17 @@ pub struct TaskView {
     pub hits: u32,
     /// The master's size when planned, in bytes.
     pub size: u64,
-    /// How many bytes the destination has, as it last said. Old cfws say nothing.
+    /// Bytes at the destination by its last report. Missing for old cfws, which send none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied: Option<u64>,
-    /// The rate that it keeps below now, or was planned with once it has ended, in bits per second.
+    /// Present rate limit of the copy, in bits per second. For an ended task: the limit when it was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_speed: Option<BitsPerSecond>,
     /// Time when the task was created.
     pub created: Millis,
-    /// When its state last changed.
+    /// Time of the last change of its state.
     pub changed: Millis,
-    /// Why it failed or what it waits for, or a remark about a success.
+    /// Reason of a failure or a wait, or a remark on a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Host or file that was blamed for the failure.
@@ -83,7 +83,7 @@ impl TaskView {
     }
 }
 
-/// The body of `POST /tasks`: a copy that is to be made now.
+/// The body of `POST /tasks`: an order to copy a file now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedCopy {
@@ -94,7 +94,7 @@ pub struct WantedCopy {
     pub percent_encoded: bool,
     /// Destination of the copy.
     pub destination: HostAddr,
-    /// Where from; any source that can where it is missing.
+    /// Source of the copy. Default: any source that can serve it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<HostAddr>,
 }
@@ -102,19 +102,19 @@ pub struct WantedCopy {
 /// A copy that was begun on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct CopyBegun {
-    /// Its task's number, in text.
+    /// Number of its task, as text.
     #[serde(with = "id_in_text")]
     #[schema(value_type = String)]
     pub task: TaskId,
 }
 
-/// The tasks that a list is asked for.
+/// Filter of tasks by state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StateFilter {
-    /// Those that have not ended.
+    /// Tasks that have not ended.
     Open,
-    /// Planned, and not yet picked up.
+    /// Planned tasks that no destination has started.
     Ready,
     /// Tasks whose files are being copied.
     Working,

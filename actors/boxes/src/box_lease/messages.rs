@@ -89,7 +89,7 @@ pub struct BoxLeaseRequest {
     pub count: u32,
     /// The idempotency key; none when no caller is going to repeat it.
     pub request: Option<RequestId>,
-    /// Whether the holder goes on with the work of another one that made the same request.
+    /// Takes over the leases of another holder that made the same request.
     pub take_over: bool,
 }
 
@@ -175,7 +175,7 @@ pub struct RenewLease {
     pub lease: LeaseId,
     /// The lease's fencing token.
     pub token: FenceToken,
-    /// How long from now on; as long as it was asked for first if none.
+    /// New term from now; none for the term of the first request.
     pub ttl: Option<Duration>,
 }
 

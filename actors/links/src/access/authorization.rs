@@ -40,7 +40,8 @@ impl ShareServerState {
             let wrote = String::from_utf8_lossy(garbled);
             tracing::warn!(
                 proxy = %client.address, ?wrote,
-                "a trusted proxy sent a client address that is not valid, its clients count as one"
+                "a trusted proxy sent an invalid client address: all its visitors count as one \
+                 client; check the forwarding header of the proxy"
             );
         }
         client.address

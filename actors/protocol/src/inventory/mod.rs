@@ -1,4 +1,6 @@
-//! The lines of a Reelyard worker's `GET /inventory`: see [`worker`](super::worker).
+//! Lists of files. This file writes the lines of a Reelyard worker's `GET /inventory`: see
+//! [`worker`](super::worker). The reader in [`listing`] reads them, and also the names of `GET /files`, the
+//! only list of an old cfw.
 
 pub mod limits;
 pub mod listing;

@@ -82,7 +82,7 @@ pub struct NewTerms {
     pub only_if: Option<OnlyIf>,
     /// The hash of its password, or none any more.
     pub password: Option<Option<PasswordHash>>,
-    /// How many downloads it allows in all, or any number.
+    /// New download limit, if it changes; the inner `None` removes it.
     pub max_downloads: Option<Option<NonZeroU32>>,
     /// The new owner, or none.
     pub owner: Option<Option<ShareOwner>>,

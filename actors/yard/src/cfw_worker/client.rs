@@ -162,8 +162,10 @@ impl HostClient {
         // A worker polls for tasks under its own name: under another one it would never get any.
         if info.host != self.host {
             return Err(AskFailure::Garbled(format!(
-                "the worker there reports the address {}: set its listen address to the one in the yard",
-                info.host
+                "this worker says that its address is {}, but the yard names {host}: set `listen` of \
+                 the worker to {host}",
+                info.host,
+                host = self.host
             )));
         }
         let mut data_addr = info.data_listen;
@@ -229,7 +231,8 @@ impl HostClient {
         expect_ok(&answer)?;
         if !tells_its_end(&answer) {
             return Err(AskFailure::Garbled(
-                "the list has neither a content length nor chunks, so a cut list could not be detected"
+                "the answer has neither Content-Length nor chunked encoding, so the node cannot know \
+                 whether the list is complete"
                     .to_owned(),
             ));
         }

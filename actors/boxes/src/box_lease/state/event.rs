@@ -66,7 +66,8 @@ pub enum BoxEvent {
         /// The lease's fencing token.
         token: FenceToken,
     },
-    /// The terms of these are over. Those that were renewed since are left out.
+    /// The terms of these leases have passed. Skips leases that were renewed since then. Old form that also
+    /// used the wall clock; only read from old stores. New events use `TermsPassed`.
     Expired {
         /// The leases, and how often each was renewed when that was decided.
         leases: Vec<(LeaseId, u32)>,
@@ -174,15 +175,15 @@ pub enum BoxEvent {
         /// The tokens of all pools go on beyond this one: later decisions were lost.
         beyond: Option<FenceToken>,
     },
-    /// The terms of these have passed by the monotonic clock. Those that were renewed since are left out.
-    /// (`Expired` also used the wall clock; stores still hold it.)
+    /// The terms of these leases have passed by the monotonic clock. Skips leases that were renewed since
+    /// then.
     TermsPassed {
         /// The leases, and how often each was renewed when that was decided.
         leases: Vec<(LeaseId, u32)>,
     },
-    /// A new leader gives these their full terms once more. Those that were renewed since, and those
-    /// that had that before without a renewal since, are left out. (It did not say by which clock:
-    /// `TermsGiven` does; stores still hold it.)
+    /// A new leader gives these leases their full terms once more. Skips leases that were renewed, or got
+    /// this already, since then. Old form without a clock; only read from old stores. New events use
+    /// `TermsGiven`.
     TermsAgain {
         /// The leases, how often each was renewed when that was decided, and how long it lasts.
         leases: Vec<(LeaseId, u32, Duration)>,
@@ -196,8 +197,8 @@ pub enum BoxEvent {
         /// How often that was tried since it was last on record.
         times: u64,
     },
-    /// A new leader gives these their full terms once more. Those that were renewed since, and those
-    /// that had that of the same boot without a renewal since, are left out.
+    /// A new leader gives these leases their full terms once more. Skips leases that were renewed since
+    /// then, or got this already for the same boot.
     TermsGiven {
         /// The boot of the leader's machine.
         boot: BootId,

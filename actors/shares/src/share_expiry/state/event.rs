@@ -131,7 +131,7 @@ pub enum ShareEvent {
     MoveFollowed {
         /// The number of the move on record.
         number: u64,
-        /// How many events have changed shares by it before this one, which changes nothing otherwise.
+        /// Number of earlier events of this move. If it differs, this event changes nothing.
         part: u32,
         /// How many shares this event changes at most.
         most: u64,

@@ -49,14 +49,14 @@ const LOOK_AHEAD: usize = 32;
 /// How many masters are looked up at once.
 pub const LOOKS_AT_ONCE: usize = 256;
 
-/// How many files a second may be found to have no pair. Otherwise a free source that can serve no
+/// Limit of files per second that a round finds without a pair. Without it, a free source that can serve no
 /// destination with much room would make each round read the whole catalogue.
 const NO_PAIRS_A_SECOND: usize = 256;
 
-/// How many masters of files that are set aside are checked again in a second.
+/// Number of masters of set-aside files that are checked again per second.
 const LOOKED_AT_AGAIN_A_SECOND: usize = 16;
 
-/// Among how many of the best a round looks for files that there is room for again, at least.
+/// A round takes set-aside files back only from this many best candidates, at least.
 const AMONG_THE_BEST: u64 = 1024;
 
 /// How many skipped files a round names, and beyond these the best one of each reason.
@@ -88,7 +88,8 @@ pub struct Planner {
     master_cache: MasterCache,
     no_pairs: PlanningRateLimiter,
     looked_at_again: PlanningRateLimiter,
-    /// How often in a row nothing went of what rounds took back for there is room.
+    /// Number of consecutive rounds that had turns left although more set-aside files fit. Each one doubles
+    /// the number of best candidates that the next round may take back.
     further: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What an explanation of a file says: stable codes, their words, and the numbers behind them.
+//! The explanation of a file: stable codes, their texts, and the numbers behind them.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::skip::{Skip, Unusable};
 
-/// What becomes of a file, as a stable code.
+/// The decision on a file, as a stable code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanVerdict {
@@ -39,14 +39,14 @@ pub enum PlanVerdict {
     /// Planning is off in the settings.
     #[error("planning is switched off: task.mode = \"off\"")]
     SwitchedOff,
-    /// It is passed over.
+    /// The file is skipped for this reason.
     #[error(transparent)]
     #[serde(untagged)]
     Skipped(Skip),
 }
 
 impl PlanVerdict {
-    /// Those that are not that it is passed over.
+    /// All verdicts except `Skipped`.
     const OTHERS: [PlanVerdict; 7] = [
         PlanVerdict::Goes,
         PlanVerdict::WaitsForTurn,
@@ -58,7 +58,7 @@ impl PlanVerdict {
     ];
 }
 
-// By hand: the derived one does not know of the one variant without a tag.
+// By hand: the derive macro does not support the one untagged variant.
 impl PartialSchema for PlanVerdict {
     fn schema() -> RefOr<Schema> {
         let words = PlanVerdict::OTHERS.map(|verdict| serde_json::to_value(verdict).ok());
@@ -106,13 +106,13 @@ pub enum Says {
     /// It is in maintenance.
     #[error("it is in maintenance")]
     Maintenance,
-    /// It was silent for so long that it is presumed lost.
+    /// It was silent for hosts.presumed_lost_after.
     #[error("it is presumed lost after a long silence")]
     Lost,
     /// It does not answer its probes.
     #[error("it is not up")]
     NotUp,
-    /// It is not known what program answers there.
+    /// The program at its address is not known yet.
     #[error("the program at its address is not known yet")]
     KindUnknown,
     /// Its inventory was never read.
@@ -142,13 +142,13 @@ pub enum Says {
     /// The file does not fit: copies that are under way need the remaining room.
     #[error("the file does not fit: copies that are under way need the remaining room")]
     NoRoom,
-    /// Its protocol cannot carry the name.
+    /// Its old cfw protocol cannot transport the file name.
     #[error("its old cfw protocol cannot carry the file name")]
     NameNotCarried,
     /// No free source can serve it now.
     #[error("no free source can serve this destination")]
     NoSource,
-    /// It serves as many copies as it may.
+    /// It is at its limit of concurrent copies.
     #[error("it is at its limit of concurrent copies")]
     Busy,
     /// It has no data port, and every destination that could take the file needs one.
@@ -187,7 +187,7 @@ pub enum MasterState {
     Listed,
     /// A regular file was found.
     Found {
-        /// In which directory.
+        /// Directory of the file.
         dir: String,
         /// Its size in bytes.
         size: u64,
@@ -203,18 +203,18 @@ pub enum MasterState {
 pub struct HeldOn {
     /// The host that holds a copy.
     pub host: HostAddr,
-    /// When its files were last confirmed; missing while that is not durable yet.
+    /// Time when its files were last confirmed. Missing until that is durable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<Millis>,
 }
 
-/// How busy a host's link is, as far as it matters for copies.
+/// Load of a host's link in the direction that copies use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LinkSays {
     /// The share of the link that other traffic uses, in percent. For a source it is the sent traffic,
     /// for a destination the busier direction.
     pub used_percent: u32,
-    /// From where on it takes no part in new copies; missing where there is no mark.
+    /// Limit in percent: above it the host gets no new copies. Missing if no limit is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark_percent: Option<u32>,
 }
@@ -226,20 +226,20 @@ pub struct DestinationSays {
     pub host: HostAddr,
     /// Whether it can take a copy, and if not, why.
     pub says: Says,
-    /// Bytes it has room for once everything on its way there has arrived.
+    /// Free bytes after all copies on their way have arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<u64>,
     /// Bytes on their way to it.
     pub on_its_way: u64,
     /// Copies under way to it.
     pub fetching: usize,
-    /// How many turns it takes until it is its turn; only where destinations take turns.
+    /// Number of turns until its turn; only with task.placement = "ring".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<usize>,
-    /// How busy its link is; missing where that is not known.
+    /// Load of its link. Missing if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSays>,
-    /// That it is left alone or on probation.
+    /// Present backoff or probation, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
 }
@@ -253,12 +253,12 @@ pub struct SourceSays {
     pub says: Says,
     /// Copies under way from it.
     pub serving: usize,
-    /// How many more it may serve now.
+    /// Number of further copies that it may serve now.
     pub free: usize,
-    /// How busy its link is; missing where that is not known.
+    /// Load of its link. Missing if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSays>,
-    /// That it is left alone or on probation.
+    /// Present backoff or probation, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
     /// The destinations with which it backs off.
@@ -269,14 +269,14 @@ pub struct SourceSays {
 /// Why a file is or is not planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Explanation {
-    /// What becomes of it.
+    /// The decision on the file.
     pub verdict: PlanVerdict,
-    /// Its rank, 1 = best; missing where grade.info does not name it.
+    /// Its rank, 1 = best. Missing if grade.info does not name the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     /// Its rising hits; 0 when it is not hot.
     pub hits: u32,
-    /// How many files that want a copy come before it; missing for one that wants none.
+    /// Number of files before it that need a copy. Missing if it needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
     /// State of the master that is copied.
@@ -290,11 +290,11 @@ pub struct Explanation {
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id_in_text")]
     #[schema(value_type = Option<String>)]
     pub task: Option<TaskId>,
-    /// Its own back-off.
+    /// Backoff of the file itself, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
-    /// What each source says.
+    /// State of each source.
     pub sources: Vec<SourceSays>,
-    /// What each destination says.
+    /// State of each destination.
     pub destinations: Vec<DestinationSays>,
 }
