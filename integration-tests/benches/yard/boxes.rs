@@ -9,8 +9,8 @@ use reelyard_boxes::box_lease::{
     BoxLeaseRequest, BoxLeaseSettings, BoxViewHandle, Lease, PoolSpec,
 };
 use reelyard_core::clock::Clock;
-use reelyard_integration_tests::box_yard::{BoxYard, ScriptedHosts, ask, one};
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::box_yard::{BoxYard, ScriptedHosts, ask, one};
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::boxes::PoolName;
 
 use crate::etcd::Etcd;

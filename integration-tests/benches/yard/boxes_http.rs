@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::yard::{RoleProcess, free_addr};
+use reelyard_integration_tests::rigs::running::on_a_system;
+use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
 use reelyard_protocol::http_client;
 use reqwest::Method;
 use serde_json::{Value, json};

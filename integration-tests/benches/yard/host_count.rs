@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::yard::{RoleProcess, free_addr};
+use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
 use reelyard_protocol::http_client::without_tls;
 use serde_json::Value;
 

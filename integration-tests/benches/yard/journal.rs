@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use actix::{Actor, Addr};
 use anyhow::Result;
 use reelyard_core::event::PieceId;
-use reelyard_integration_tests::journal_probe::{CommitEvents, ProbeActor, ProbeEvent, request_of};
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::probes::journal_probe::{
+    CommitEvents, ProbeActor, ProbeEvent, request_of,
+};
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 
 use crate::figure::{BenchFigure, FigureTarget};

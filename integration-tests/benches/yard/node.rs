@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use actix_web::web::Bytes;
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::catalog_input::media_name;
-use reelyard_integration_tests::yard::{RoleProcess, free_addr};
+use reelyard_integration_tests::rigs::catalog_input::media_name;
+use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
 use reelyard_protocol::http_client::without_tls;
 use serde_json::Value;
 

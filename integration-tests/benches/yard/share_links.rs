@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::certificate::Pem;
-use reelyard_integration_tests::yard::{RoleProcess, free_addr, wait_for};
+use reelyard_integration_tests::rigs::certificate::Pem;
+use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
 use crate::figure::{BenchFigure, FigureTarget};

@@ -10,8 +10,8 @@ use anyhow::{Context, Result, ensure};
 use futures::stream::{self, StreamExt};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::PieceId;
-use reelyard_integration_tests::catalog_input::media_name;
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::catalog_input::media_name;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_replication::{CommitAnswer, Ownership, ReplicaHandle, RequestContext};
 use reelyard_shares::share_expiry::{

@@ -10,8 +10,8 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::PieceId;
-use reelyard_integration_tests::catalog_input::media_name;
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::catalog_input::media_name;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_replication::Piece;
 use reelyard_shares::share_expiry::{

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
-use reelyard_integration_tests::worker_rig::{FakeNode, free_address};
-use reelyard_integration_tests::yard::{RoleProcess, wait_until_up};
+use reelyard_integration_tests::rigs::worker_rig::{FakeNode, free_address};
+use reelyard_integration_tests::rigs::yard::{RoleProcess, wait_until_up};
 use reelyard_protocol::worker::{Said, TaskId, TaskOrder};
 
 use crate::figure::{BenchFigure, FigureTarget};

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use actix::{Actor, Addr};
 use anyhow::{Context, bail};
 use reelyard_core::event::PieceId;
-use reelyard_integration_tests::journal_probe::{
+use reelyard_integration_tests::probes::journal_probe::{
     CommitEvents, ProbeActor, ProbeEvent, request_of, small_snapshots, transfer,
 };
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, NoPeers};
 
 /// Enough tasks for several commits in one entry.

@@ -1,8 +1,8 @@
 //! `reelyard box` with a real node: its output and its exit codes.
 
 use anyhow::Result;
-use reelyard_integration_tests::binary::ProgramOutput;
-use reelyard_integration_tests::box_node::BoxNode;
+use reelyard_integration_tests::rigs::binary::ProgramOutput;
+use reelyard_integration_tests::rigs::box_node::BoxNode;
 use serde_json::{Value, json};
 
 fn done(ended: ProgramOutput) -> String {

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use reelyard::box_client::{BoxClient, BoxClientError, BoxRequest};
-use reelyard_integration_tests::box_node::BoxNode;
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::rigs::box_node::BoxNode;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::boxes::FenceToken;
 use serde_json::{Value, json};
 

@@ -12,12 +12,12 @@ use reelyard_boxes::box_lease::{
 };
 use reelyard_core::clock::Clock;
 use reelyard_core::event::{PieceId, RequestId};
-use reelyard_integration_tests::box_yard::{
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::rigs::box_yard::{
     BoxYard, START, ScriptedHosts, ask, hosted, one, p, refused, seconds,
 };
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::small_disk::SmallDisk;
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::rigs::running::on_a_system;
+use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_journal::{Journal, JournalOptions, NoPeers, StoreObserver};
 use reelyard_protocol::boxes::FenceToken;
 use reelyard_replication::CommitError;

@@ -10,10 +10,10 @@ use reelyard_boxes::box_lease::{
 };
 use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
-use reelyard_integration_tests::box_yard::{
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::box_yard::{
     BoxYard, START, ScriptedHosts, ask, host, hosted, one, p, pool, refused, seconds,
 };
-use reelyard_integration_tests::waiting::eventually;
 use reelyard_protocol::boxes::{BoxNumber, HookAnswer, HookKind, HookOutput, Reason, SlotId};
 
 const MS: Duration = Duration::from_millis(1);

@@ -8,10 +8,12 @@ use reelyard_boxes::box_lease::{
 };
 use reelyard_core::clock::Clock;
 use reelyard_core::event::{PieceId, RequestId};
-use reelyard_integration_tests::box_yard::{BoxYard, START, ScriptedHosts, ask, one, p, seconds};
-use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES};
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::rigs::box_yard::{
+    BoxYard, START, ScriptedHosts, ask, one, p, seconds,
+};
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::JournalOptions;
 use reelyard_protocol::boxes::FenceToken;
 use reelyard_replication::CommitError;

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use serde_json::json;
 use tokio::task::JoinHandle;
 

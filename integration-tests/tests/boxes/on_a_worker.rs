@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::Result;
 use reelyard_boxes::box_lease::{BoxLinkSettings, LONGEST_CALL};
 use reelyard_core::event::Epoch;
-use reelyard_integration_tests::box_host_rig::{HostRig, evidence, silence};
-use reelyard_integration_tests::external_program::is_alive;
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::fakes::external_program::is_alive;
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::rigs::box_host_rig::{HostRig, evidence, silence};
 use reelyard_protocol::boxes::{HookAnswer, HookKind, HookOutput, HooksName, RunHook};
 use reelyard_worker::box_host::{
     HookProgram, HookSet, LONGEST_GRACE, LONGEST_TIMEOUT, Template, TemplateBlank,

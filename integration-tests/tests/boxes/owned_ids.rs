@@ -9,13 +9,13 @@ use reelyard_boxes::box_lease::{
 };
 use reelyard_core::clock::Clock;
 use reelyard_core::event::Epoch;
-use reelyard_integration_tests::binary;
-use reelyard_integration_tests::box_host_rig::{HostRig, link_of, silence};
-use reelyard_integration_tests::box_node::BoxNode;
-use reelyard_integration_tests::box_yard::{
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::box_host_rig::{HostRig, link_of, silence};
+use reelyard_integration_tests::rigs::box_node::BoxNode;
+use reelyard_integration_tests::rigs::box_yard::{
     BoxYard, START, ask, host, one, p, pool, refused, seconds,
 };
-use reelyard_integration_tests::waiting::eventually;
 use reelyard_protocol::boxes::{
     AdoptBoxes, BoxNumber, FenceToken, HookAnswer, HookKind, HookOutput, HookTarget, HooksName,
     IdRange, InspectBoxes, RunHook, SlotId,

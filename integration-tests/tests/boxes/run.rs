@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use reelyard_integration_tests::binary::{ProgramOutput, ended, reelyard};
-use reelyard_integration_tests::box_node::BoxNode;
-use reelyard_integration_tests::yard::wait_for;
+use reelyard_integration_tests::rigs::binary::{ProgramOutput, ended, reelyard};
+use reelyard_integration_tests::rigs::box_node::BoxNode;
+use reelyard_integration_tests::rigs::yard::wait_for;
 use reelyard_worker::processes::table::processes;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::json;
@@ -170,7 +170,7 @@ fn a_lost_lease_ends_everything_that_was_started() {
 fn a_command_at_a_terminal_that_shows_no_mark_is_ended_too() {
     let boxes = one_box();
     let url = format!("http://{}", boxes.ground.node);
-    let program = reelyard_integration_tests::binary::path();
+    let program = reelyard_integration_tests::rigs::binary::path();
     // `script` provides a terminal; the command gets its own environment.
     let line = format!(
         "{} box run --url {url} --pool p --ttl 6s --grace 100ms -- env -i sh -c 'echo $$; exec sleep 1000'",
@@ -216,7 +216,7 @@ fn signals_that_are_ignored_at_the_start_stay_ignored() {
     let boxes = one_box();
     let url = format!("http://{}", boxes.ground.node);
     let script = "trap '' HUP QUIT; exec \"$@\"";
-    let program = reelyard_integration_tests::binary::path();
+    let program = reelyard_integration_tests::rigs::binary::path();
     let mut command = Command::new("sh");
     command.args(["-c", script, "sh"]).arg(program).args(["box", "run", "--url", &url]);
     // A signal that the command handles again is not passed on.

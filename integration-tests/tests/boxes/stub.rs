@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc;
 
-use reelyard_integration_tests::waiting::{PATIENCE, eventually_some};
+use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually_some};
 use serde_json::{Value, json};
 
 /// A listener that gives each call to the test.

@@ -6,9 +6,9 @@ use actix::prelude::*;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::HostRole;
 use reelyard_core::names::NameTable;
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::stand_in_subscriber::{Notifications, subscriber};
-use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::fakes::stand_in_subscriber::{Notifications, subscriber};
+use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_yard::cfw_worker::{
     AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, CircuitState, HostCallKind,
     HostCallStatus, LookDue, ProbeHeartbeat, Refresh, ResetBreaker, SubscribeToCallStatus,

@@ -10,9 +10,9 @@ use reelyard_core::clock::Clock;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::names::{FileId, FileName, NameTable};
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::waiting::PATIENCE;
-use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::probes::waiting::PATIENCE;
+use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_protocol::worker::Said;
 use reelyard_yard::cfw_worker::{

@@ -8,7 +8,7 @@ use actix::prelude::*;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::names::{FileName, NameTable};
-use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_yard::cfw_worker::{
     AskFailure, CfwWorker, CfwWorkerSettings, ProbeHeartbeat, Refresh, http_client,
 };

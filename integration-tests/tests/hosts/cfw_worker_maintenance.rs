@@ -5,8 +5,8 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::names::{FileName, NameTable};
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::waiting::{PATIENCE, eventually};
+use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually};
 use reelyard_yard::cfw_worker::{
     AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, ChangeCfwWorkerSettings,
     DeleteCopy, LookDue, ProbeHeartbeat, Refresh, SetHostMaintenance, http_client,

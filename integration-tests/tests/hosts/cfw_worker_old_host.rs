@@ -9,9 +9,9 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostKind, HostRole};
 use reelyard_core::names::{FileId, FileName, NameTable};
-use reelyard_integration_tests::stand_in_cfw::{HELD_LIST, StandInCfw};
-use reelyard_integration_tests::stand_in_subscriber::{Notifications, subscriber};
-use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_integration_tests::fakes::stand_in_cfw::{HELD_LIST, StandInCfw};
+use reelyard_integration_tests::fakes::stand_in_subscriber::{Notifications, subscriber};
+use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_yard::cfw_worker::{
     AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, CopyArrived, DeleteCopy,

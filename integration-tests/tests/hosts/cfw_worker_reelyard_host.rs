@@ -10,8 +10,8 @@ use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostKind, HostRole};
 use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_core::token::SharedToken;
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_protocol::signed_call::{
     Addressee, CHALLENGE_HEADER, CallText, PROOF_HEADER, SIGNATURE_HEADER, SignedCallVerifier,

@@ -11,8 +11,8 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostRole};
 use reelyard_core::names::NameTable;
 use reelyard_core::traffic::{Rates, Traffic};
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::waiting::{PATIENCE, eventually_some};
+use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually_some};
 use reelyard_yard::cfw_worker::{
     Agent, CfwWorker, CfwWorkerSettings, CfwWorkerView, CfwWorkerViewHandle,
     ChangeCfwWorkerSettings, HostObserved, LookDue, ProbeHeartbeat, SubscribeToHost, http_client,

@@ -6,8 +6,8 @@ use actix::prelude::*;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::names::NameTable;
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::stand_in_subscriber::subscriber;
+use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::fakes::stand_in_subscriber::subscriber;
 use reelyard_yard::cfw_worker::{CfwWorker, CfwWorkerSettings, http_client};
 use reelyard_yard::heartbeat::{
     Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor, ProbeNow, SubscribeToHealth,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use actix::prelude::*;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::HostAddr;
-use reelyard_integration_tests::stand_in_subscriber::{Notifications, subscriber};
-use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_integration_tests::fakes::stand_in_subscriber::{Notifications, subscriber};
+use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_yard::cfw_worker::{AskFailure, ProbeHeartbeat};
 use reelyard_yard::heartbeat::health::{Rhythm, Thresholds};
 use reelyard_yard::heartbeat::{

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard_core::supervision::{AskError, RestartPolicy, Supervised, Supervision};
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::running::on_a_system;
 
 /// Executes its messages one after the other.
 struct Clerk {

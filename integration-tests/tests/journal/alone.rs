@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use actix::{Actor, Addr};
 use reelyard_core::event::{Epoch, PieceId, RequestId};
-use reelyard_integration_tests::journal_probe::{
+use reelyard_integration_tests::probes::journal_probe::{
     AccountsPiece, CLOSED, Closed, CommitEvents, CommitInOrder, CommitItself, ProbeActor,
     ProbeEvent, ReadAccounts, request_of, transfer,
 };
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::probes::waiting::eventually_some;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{
     Condition, Journal, JournalOptions, NoPeers, OpenError, StoreObserver, accept_loss,
 };

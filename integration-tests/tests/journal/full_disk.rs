@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::{Actor, Addr};
 use reelyard_core::event::PieceId;
-use reelyard_integration_tests::journal_probe::{
+use reelyard_integration_tests::probes::journal_probe::{
     CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, transfer,
 };
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::small_disk::{SmallDisk, fill};
-use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::probes::waiting::eventually_some;
+use reelyard_integration_tests::rigs::running::on_a_system;
+use reelyard_integration_tests::rigs::small_disk::{SmallDisk, fill};
 use reelyard_journal::{Journal, JournalOptions, NoPeers, OpenError, StoreObserver};
 use reelyard_replication::CommitError;
 

@@ -11,12 +11,12 @@ use actix::{Actor, Arbiter, AsyncContext, Context, Handler};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{Commit, Epoch, PieceId, RequestId};
 use reelyard_core::supervision::{RestartPolicy, Supervised, Supervision};
-use reelyard_integration_tests::journal_probe::{
+use reelyard_integration_tests::probes::journal_probe::{
     AccountsView, CommitEvents, PanicAccounts, ProbeActor, ReadAccounts, request_of,
     small_snapshots, transfer,
 };
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::probes::waiting::eventually_some;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, NoPeers};
 use reelyard_replication::{
     Apply, CommitAnswer, CommitError, JournalCommand, Piece, ReplicaHandle,

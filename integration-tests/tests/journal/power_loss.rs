@@ -11,13 +11,13 @@ use std::time::Duration;
 use actix::{Actor, Addr};
 use fastrand::Rng;
 use reelyard_core::event::PieceId;
-use reelyard_integration_tests::journal_power::{Plug, copy_tree, damage};
-use reelyard_integration_tests::journal_probe::{
+use reelyard_integration_tests::probes::journal_power::{Plug, copy_tree, damage};
+use reelyard_integration_tests::probes::journal_probe::{
     Books, CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, small_snapshots,
     transfer,
 };
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_integration_tests::probes::waiting::PATIENCE;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal as journal;
 use reelyard_journal::{Condition, Journal, JournalOptions, NoPeers, OpenError, StoreObserver};
 

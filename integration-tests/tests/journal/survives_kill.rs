@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 use actix::Actor;
 use reelyard_core::event::PieceId;
-use reelyard_integration_tests::journal_probe::{Books, ProbeActor, ReadAccounts, small_snapshots};
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::probes::journal_probe::{
+    Books, ProbeActor, ReadAccounts, small_snapshots,
+};
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, NoPeers};
 
 const ROUNDS: usize = 24;

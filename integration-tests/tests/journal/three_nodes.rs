@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use actix::{Actor, Addr};
 use reelyard_core::event::{Epoch, PieceId};
-use reelyard_integration_tests::journal_probe::{
+use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES};
+use reelyard_integration_tests::probes::journal_probe::{
     AccountsView, CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, small_snapshots,
     transfer,
 };
-use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::probes::waiting::eventually_some;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions};
 use reelyard_replication::CommitError;
 use tempfile::TempDir;

@@ -6,10 +6,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::api_document::ApiDocument;
-use reelyard_integration_tests::binary;
-use reelyard_integration_tests::event_reader::EventReader;
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, holds, wait_for};
+use reelyard_integration_tests::probes::api_document::ApiDocument;
+use reelyard_integration_tests::probes::event_reader::EventReader;
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::yard::{
+    ProcessYard, RoleProcess, free_addr, holds, wait_for,
+};
 use serde_json::{Value, json};
 
 const TOKEN: &str = "open-sesame-open-now";

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use anyhow::Result;
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, wait_for};
 use serde_json::Value;
 
 const TOKEN: &str = "open-sesame-open-now";

@@ -11,7 +11,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard_api::{BadRowView, Cursor, FileState, FileView, InputState, InputView, Page, Problem};
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileName, ShownName};
-use reelyard_integration_tests::binary::{self, ProgramOutput, run};
+use reelyard_integration_tests::rigs::binary::{self, ProgramOutput, run};
 use serde_json::{Value, json};
 
 const TOKEN: &str = "open-sesame-open-now";

@@ -1,6 +1,6 @@
 //! The help of the command line, and exit codes as the help describes them.
 
-use reelyard_integration_tests::binary::{ended, reelyard, run};
+use reelyard_integration_tests::rigs::binary::{ended, reelyard, run};
 
 #[test]
 fn the_version_is_printed() {

@@ -1,8 +1,8 @@
 //! The roles as an operator starts and stops them, and the client commands with a real yard.
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::binary::{ProgramOutput, run};
-use reelyard_integration_tests::yard::{ProcessYard, wait_for};
+use reelyard_integration_tests::rigs::binary::{ProgramOutput, run};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, wait_for};
 use serde_json::Value;
 
 #[test]

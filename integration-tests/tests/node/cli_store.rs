@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use actix::{Actor, Addr};
 use reelyard_core::event::{Epoch, PieceId};
-use reelyard_integration_tests::binary::{ProgramOutput, run};
-use reelyard_integration_tests::journal_power::copy_tree;
-use reelyard_integration_tests::journal_probe::{
+use reelyard_integration_tests::probes::journal_power::copy_tree;
+use reelyard_integration_tests::probes::journal_probe::{
     AccountsView, CommitEvents, ProbeActor, ReadAccounts, request_of, small_snapshots, transfer,
 };
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::binary::{ProgramOutput, run};
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 
 async fn open(data_dir: &Path) -> (Journal, Addr<ProbeActor>, Epoch) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use reelyard_integration_tests::binary::{ProgramOutput, run};
+use reelyard_integration_tests::rigs::binary::{ProgramOutput, run};
 use tempfile::TempDir;
 
 /// Every key of the last cfm version.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use reelyard_integration_tests::binary::{ProgramOutput, ended, reelyard, run};
+use reelyard_integration_tests::rigs::binary::{ProgramOutput, ended, reelyard, run};
 
 fn value<'a>(shown: &'a ProgramOutput, key: &str) -> &'a str {
     let line = shown.out.lines().find(|line| line.starts_with(&format!("{key} = ")));

@@ -8,10 +8,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::binary;
-use reelyard_integration_tests::event_reader::EventReader;
-use reelyard_integration_tests::old_yard::is_on;
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
+use reelyard_integration_tests::probes::event_reader::EventReader;
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::old_yard::is_on;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::Value;
 
 /// A node with a configuration file.

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Result;
-use reelyard_integration_tests::binary;
-use reelyard_integration_tests::small_disk::SmallDisk;
-use reelyard_integration_tests::yard::wait_for;
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::small_disk::SmallDisk;
+use reelyard_integration_tests::rigs::yard::wait_for;
 
 /// The demo, small and fast, with its files below `dir`.
 fn demo(dir: &Path, more: &[&str]) -> Command {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::binary::run;
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
+use reelyard_integration_tests::rigs::binary::run;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
 /// The hosts of the packed yard. None of them runs in this test.

@@ -7,11 +7,13 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::api_document::ApiDocument;
-use reelyard_integration_tests::binary;
-use reelyard_integration_tests::event_reader::{EventReader, ReadEvent};
-use reelyard_integration_tests::exposition::{Form, read};
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for, wait_until_up};
+use reelyard_integration_tests::probes::api_document::ApiDocument;
+use reelyard_integration_tests::probes::event_reader::{EventReader, ReadEvent};
+use reelyard_integration_tests::probes::exposition::{Form, read};
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::yard::{
+    ProcessYard, RoleProcess, holds, wait_for, wait_until_up,
+};
 use serde_json::Value;
 
 /// A node without reachable hosts.
@@ -165,7 +167,7 @@ fn stopping_the_node_ends_every_stream_in_order() -> Result<()> {
 /// A connection that requested the events and reads nothing.
 fn ask(ground: &ProcessYard) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(ground.node)?;
-    stream.set_read_timeout(Some(reelyard_integration_tests::waiting::PATIENCE))?;
+    stream.set_read_timeout(Some(reelyard_integration_tests::probes::waiting::PATIENCE))?;
     write!(stream, "GET /api/v1/events HTTP/1.1\r\nHost: node\r\n\r\n")?;
     Ok(stream)
 }

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 use std::process::Command;
 
 use anyhow::Result;
-use reelyard_integration_tests::small_disk::SmallDisk;
-use reelyard_integration_tests::yard::{ProcessYard, free_addr, wait_for};
+use reelyard_integration_tests::rigs::small_disk::SmallDisk;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, free_addr, wait_for};
 
 #[test]
 fn a_node_on_a_full_disk_remains_readable_and_says_what_to_do() -> Result<()> {

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::Result;
 use reelyard::guide::{CHAPTERS, GuideLanguage};
-use reelyard_integration_tests::binary::run;
-use reelyard_integration_tests::yard::{ProcessYard, wait_for};
+use reelyard_integration_tests::rigs::binary::run;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, wait_for};
 
 /// An answer from curl: status, head in lower case, body.
 struct Shown {

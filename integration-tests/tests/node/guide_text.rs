@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use reelyard::guide::{CHAPTERS, Chapter, GuideLanguage, anchors, chapter};
-use reelyard_integration_tests::binary::run;
-use reelyard_integration_tests::certificate::Pem;
-use reelyard_integration_tests::code_blocks::{CodeBlock, calls, code_blocks};
-use reelyard_integration_tests::prose;
+use reelyard_integration_tests::probes::code_blocks::{CodeBlock, calls, code_blocks};
+use reelyard_integration_tests::probes::prose;
+use reelyard_integration_tests::rigs::binary::run;
+use reelyard_integration_tests::rigs::certificate::Pem;
 
 const README: &str = include_str!("../../../README.md");
 

@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::box_node::BoxNode;
-use reelyard_integration_tests::exposition::{ExpositionPage, Form, read};
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for, wait_until_up};
+use reelyard_integration_tests::probes::exposition::{ExpositionPage, Form, read};
+use reelyard_integration_tests::rigs::box_node::BoxNode;
+use reelyard_integration_tests::rigs::yard::{
+    ProcessYard, RoleProcess, holds, wait_for, wait_until_up,
+};
 use serde_json::json;
 
 const FILES: usize = 5;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::Command;
 use reelyard::config::{NodeConfig, WorkerConfig, example};
-use reelyard_integration_tests::prose::{self, Paragraph};
+use reelyard_integration_tests::probes::prose::{self, Paragraph};
 
 /// Fails with the faults of `texts`, each with the name of its text.
 fn assert_plain(texts: Vec<(String, Vec<Paragraph>)>) {
@@ -58,7 +58,7 @@ fn comments_of_settings_are_plain() {
 
 #[test]
 fn the_api_document_is_plain() {
-    let ended = reelyard_integration_tests::binary::run(&["openapi"]);
+    let ended = reelyard_integration_tests::rigs::binary::run(&["openapi"]);
     let document: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
     let mut texts = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {

@@ -4,9 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use reelyard_integration_tests::binary::run;
-use reelyard_integration_tests::worker_rig::free_address;
-use reelyard_integration_tests::yard::{RoleProcess, wait_for};
+use reelyard_integration_tests::rigs::binary::run;
+use reelyard_integration_tests::rigs::worker_rig::free_address;
+use reelyard_integration_tests::rigs::yard::{RoleProcess, wait_for};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().mode() & 0o777

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use reelyard_core::host::BitsPerSecond;
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::eventually;
-use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::running::on_a_system;
+use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, wait_for};
 use reelyard_protocol::worker::{Said, TaskOrder};
 use reelyard_yard::bandwidth::{Bandwidth, HostLimits};
 use reelyard_yard::task_manager::{CheckTasksNow, TaskSettings};

@@ -11,7 +11,7 @@ use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_core::supervision::Route;
-use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_yard::catalog::load_balancer::rising::RisingHits;

@@ -4,7 +4,7 @@ use reelyard_api::{Change, ChangeEvent, HostEvent};
 use reelyard_core::change_feed::{ChangeId, Feed, FeedListener, ListenFrom};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::RequestId;
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::worker::{Blame, Said};
 use reelyard_yard::task_manager::{ResetHost, TaskState};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostKind;
 use reelyard_core::names::FileName;
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::worker::Blame;
 use reelyard_yard::catalog::MasterLook;
 use reelyard_yard::heartbeat::Health;

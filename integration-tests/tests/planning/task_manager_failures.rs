@@ -5,7 +5,7 @@ use std::time::Duration;
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::event::RequestId;
 use reelyard_core::host::{BitsPerSecond, HostKind};
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{Blame, ContentHash, Report, Said, TaskId};
 use reelyard_yard::bandwidth::Bandwidth;

@@ -6,7 +6,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::event::{Epoch, RequestId};
 use reelyard_core::host::HostAddr;
 use reelyard_core::manager::{ClusterId, ManagerId, ManagerIdentity};
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{ManagerAction, ManagerSeen, Report, Said, TaskId};
 use reelyard_yard::cfw_worker::{CircuitState, HostCallStatus};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_core::event::PieceId;
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_yard::task_manager::{CheckTasksNow, TaskManagerView};
 

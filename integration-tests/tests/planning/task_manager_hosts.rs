@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reelyard_core::event::RequestId;
 use reelyard_core::host::{HostAddr, HostMode, HostRole};
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::worker::Said;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::{

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reelyard_core::event::RequestId;
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_yard::cfw_worker::HostObserved;
 use reelyard_yard::task_manager::plan::{ByHandRefused, LinkSays, PlannerWaits, Says, Unusable};
 use reelyard_yard::task_manager::{CopyFile, CopyRefused, ExplainFile, LinkRules, Weights};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use reelyard_integration_tests::running::on_a_system;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::worker::Said;
 use reelyard_replication::CommitError;
 use reelyard_yard::cfw_worker::HostObserved;

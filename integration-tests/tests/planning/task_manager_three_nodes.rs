@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use reelyard_core::event::PieceId;
 use reelyard_core::host::HostAddr;
-use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES};
+use reelyard_integration_tests::probes::waiting::eventually_some;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::JournalOptions;
 use reelyard_yard::task_manager::{Task, TaskManagerView};
 

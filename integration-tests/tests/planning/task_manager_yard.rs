@@ -16,7 +16,7 @@ use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_core::supervision::Route;
 use reelyard_core::traffic::{Rates, Traffic};
-use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::legacy::cfw::DiskFigures;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 use reelyard_api::Rfc3339;
 use reelyard_core::clock::Clock;
-use reelyard_integration_tests::binary::{ProgramOutput, ended, reelyard};
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
+use reelyard_integration_tests::rigs::binary::{ProgramOutput, ended, reelyard};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
 /// A node with a share root.

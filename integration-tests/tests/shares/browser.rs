@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use reelyard_integration_tests::browser::Browser;
-use reelyard_integration_tests::share_links::ManualLinks;
-use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::probes::browser::Browser;
+use reelyard_integration_tests::probes::waiting::eventually_some;
+use reelyard_integration_tests::rigs::share_links::ManualLinks;
 use reelyard_links::hash_password;
 use reelyard_shares::share_expiry::Deadline;
 

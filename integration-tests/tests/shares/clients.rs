@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reelyard_api::Rfc3339;
 use reelyard_core::clock::{Clock, Millis};
-use reelyard_integration_tests::waiting::eventually_some;
+use reelyard_integration_tests::probes::waiting::eventually_some;
 use serde_json::{Value, json};
 
 /// The content of the shared file.

@@ -8,8 +8,8 @@ use actix::prelude::*;
 use futures::future::join_all;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
-use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES};
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
 use reelyard_journal::{Journal, JournalOptions};
 use reelyard_shares::share_expiry::{
     CreateShare, Effort, FetchNotifications, LARGEST_PAGE, RootName, Share, ShareEnding,

@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_integration_tests::share_links::{ManualLinks, curl};
-use reelyard_integration_tests::waiting::{PATIENCE, eventually};
+use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually};
+use reelyard_integration_tests::rigs::share_links::{ManualLinks, curl};
 use reelyard_shares::share_expiry::{ShareEnding, ShareEvent, ShareId};
 use rustls::pki_types::pem::PemObject;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

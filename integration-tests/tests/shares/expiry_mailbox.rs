@@ -11,7 +11,7 @@ use reelyard_api::{Change, ChangeEvent, ShareChange};
 use reelyard_core::change_feed::{Feed, ListenFrom};
 use reelyard_core::clock::Clock;
 use reelyard_core::event::{PieceId, RequestId};
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_shares::share_expiry::{
     AtLimit, ChangeShareSettings, CreateShare, DownloadAdmission, EndRemoved, FetchNotifications,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reelyard_core::clock::Clock;
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_shares::share_expiry::{ChangeShareSettings, Effort, ShareExpirySettings};
 
 use crate::expiry_yard::*;

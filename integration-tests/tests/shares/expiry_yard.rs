@@ -9,7 +9,7 @@ use actix::prelude::*;
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_shares::share_expiry::{
     ChangeShare, ClientKey, CreateShare, DownloadAdmission, FetchNotifications, NewTerms,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::StreamExt;
 use reelyard_core::event::RequestId;
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_shares::share_expiry::{
     BeginMove, MoveEnd, MoveRefused, Moved, NewMove, SettleMove, ShareEnding, ShareError, ShareId,
     ShareRefusal, SharedFileIdentity,

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
-use reelyard_integration_tests::binary;
-use reelyard_integration_tests::certificate::Pem;
-use reelyard_integration_tests::event_reader::EventReader;
-use reelyard_integration_tests::hook_receiver::{HookReceiver, ReceiverMode, SECRET};
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
+use reelyard_integration_tests::fakes::hook_receiver::{HookReceiver, ReceiverMode, SECRET};
+use reelyard_integration_tests::probes::event_reader::EventReader;
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::certificate::Pem;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
 /// A node with a share root and webhooks, configured by a file.

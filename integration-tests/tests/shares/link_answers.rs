@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use reelyard_integration_tests::share_links::{CurlResponse, ManualLinks};
-use reelyard_integration_tests::waiting::PATIENCE;
+use reelyard_integration_tests::probes::waiting::PATIENCE;
+use reelyard_integration_tests::rigs::share_links::{CurlResponse, ManualLinks};
 use reelyard_links::hash_password;
 use reelyard_shares::share_expiry::{NewShare, ShareId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use reelyard_integration_tests::share_links::{A_DAY, ManualLinks, RESUME_WITHIN, curl};
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::share_links::{A_DAY, ManualLinks, RESUME_WITHIN, curl};
 use reelyard_shares::share_expiry::{
     Deadline, NewDeadline, ShareChanges, ShareEnding, ShareEvent, ShareId,
 };

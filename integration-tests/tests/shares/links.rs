@@ -8,10 +8,10 @@ use actix::{Actor, Context, Handler};
 use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
 use reelyard_core::supervision::Route;
-use reelyard_integration_tests::share_links::{
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::share_links::{
     A_DAY, LinkSite, ManualLinks, START, curl, path, root,
 };
-use reelyard_integration_tests::waiting::eventually;
 use reelyard_replication::{CommitError, Piece};
 use reelyard_shares::share_expiry::{
     Deadline, DownloadAdmission, MoveEnd, NewMove, NewShare, ShareEnding, ShareError, ShareEvent,

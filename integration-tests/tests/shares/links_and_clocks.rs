@@ -8,10 +8,10 @@ use std::time::Duration;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::supervision::Route;
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::share_links::{LinkSite, START};
-use reelyard_integration_tests::small_disk::SmallDisk;
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::running::on_a_system;
+use reelyard_integration_tests::rigs::share_links::{LinkSite, START};
+use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{

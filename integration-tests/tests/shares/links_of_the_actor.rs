@@ -9,8 +9,8 @@ use actix::prelude::*;
 use reelyard_core::clock::Clock;
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::supervision::Route;
-use reelyard_integration_tests::share_links::{LinkSite, START, curl, path, root};
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::share_links::{LinkSite, START, curl, path, root};
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_shares::share_expiry::{
     CreateShare, PauseReclaim, ReclaimNow, RevokeShares, ShareExpiry, ShareExpirySettings, ShareId,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
-use reelyard_integration_tests::binary;
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::{Value, json};
 
 /// The status and body of curl's answer; status 0 without an answer.

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use reelyard_integration_tests::share_links::{CurlResponse, ManualLinks};
+use reelyard_integration_tests::rigs::share_links::{CurlResponse, ManualLinks};
 use reelyard_links::hash_password;
 use reelyard_shares::share_expiry::{Deadline, NewShare, ShareChanges, ShareEvent, ShareId};
 

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use reelyard_integration_tests::share_links::{A_DAY, ManualLinks, curl};
-use reelyard_integration_tests::waiting::{PATIENCE, eventually, eventually_some};
+use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually, eventually_some};
+use reelyard_integration_tests::rigs::share_links::{A_DAY, ManualLinks, curl};
 use reelyard_links::hash_password;
 use reelyard_shares::share_expiry::ShareId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

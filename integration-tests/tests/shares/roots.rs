@@ -6,9 +6,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
-use reelyard_integration_tests::binary::{ProgramOutput, run};
-use reelyard_integration_tests::waiting::eventually;
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::binary::{ProgramOutput, run};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use reelyard_shares::share_expiry::{MoveRefused, ShareEnding};
 use reelyard_shares::share_files::{ChangeShareFilesSettings, CheckRoots, ShareFilesSettings};
 use serde_json::{Value, json};

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use reelyard_core::clock::Clock;
-use reelyard_integration_tests::hook_receiver::HookReceiver;
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr};
+use reelyard_integration_tests::fakes::hook_receiver::HookReceiver;
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::rigs::running::on_a_system;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr};
 use serde_json::{Value, json};
 
 use crate::clients::{FILM, ShareApi, ShareClient};

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use futures::future::join_all;
 use reelyard_core::event::RequestId;
-use reelyard_integration_tests::memory_hub::NODES;
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::fakes::memory_hub::NODES;
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{
     ClientKey, CreateShare, DownloadAdmission, ReclaimNow, ShareEnding, ShareError, ShareId,

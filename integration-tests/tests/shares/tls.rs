@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use reelyard_integration_tests::certificate::Pem;
-use reelyard_integration_tests::share_links::{ManualLinks, curl};
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::certificate::Pem;
+use reelyard_integration_tests::rigs::share_links::{ManualLinks, curl};
 use reelyard_links::hash_password;
 use reelyard_shares::share_expiry::{ShareEnding, ShareEvent, ShareId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

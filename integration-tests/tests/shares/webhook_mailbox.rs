@@ -11,10 +11,10 @@ use reelyard_api::ChangeEvent;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::supervision::Route;
-use reelyard_integration_tests::hook_receiver::{HookReceiver, ReceiverMode, SECRET};
-use reelyard_integration_tests::memory_hub::{MemoryHub, NODES};
-use reelyard_integration_tests::running::on_a_system;
-use reelyard_integration_tests::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::fakes::hook_receiver::{HookReceiver, ReceiverMode, SECRET};
+use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES};
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_shares::share_expiry::{
     CreateShare, RevokeShares, RootName, ShareExpiry, ShareExpirySettings, ShareKind,

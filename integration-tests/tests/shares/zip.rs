@@ -7,8 +7,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use reelyard_integration_tests::share_links::{ManualLinks, curl};
-use reelyard_integration_tests::waiting::{PATIENCE, eventually, eventually_some};
+use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually, eventually_some};
+use reelyard_integration_tests::rigs::share_links::{ManualLinks, curl};
 use reelyard_shares::share_expiry::{ShareEnding, ShareEvent, ShareId};
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use reelyard::config::{Layers, load_node};
 use reelyard::node::simulation_rules;
 use reelyard_core::host::BitsPerSecond;
-use reelyard_integration_tests::binary::{ProgramOutput, run};
+use reelyard_integration_tests::rigs::binary::{ProgramOutput, run};
 use reelyard_simulate::options::{DemandOptions, SimulationOptions, SyntheticOptions, YardOptions};
 use reelyard_simulate::{Rules, SimulationReport, simulate};
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use reelyard::worker::{ExternalSettings, Worker, WorkerSettings};
 use reelyard_core::host::BitsPerSecond;
-use reelyard_integration_tests::external_program::{COPIES, is_alive, pid_in, script};
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::waiting::eventually;
-use reelyard_integration_tests::worker_fake_cfm::{FakeCfm, Planned};
-use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::fakes::external_program::{COPIES, is_alive, pid_in, script};
+use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::fakes::worker_fake_cfm::{FakeCfm, Planned};
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, ContentHash, Said, TaskOrder};
 use regex::bytes::Regex;
 
@@ -95,7 +95,7 @@ async fn a_program_is_called_as_cfw_calls_it_and_its_copy_is_hashed_but_not_call
     let hash = ContentHash(*blake3::hash(&contents).as_bytes());
     assert_eq!(old.node.end_of(7).await, Said::DoneUnverified { size: 300_000, hash });
     let copy = old.destination.order(7, b"a b#\xff.mpg").name;
-    let copy = reelyard_integration_tests::worker_rig::os_name(copy.as_bytes()).to_owned();
+    let copy = reelyard_integration_tests::rigs::worker_rig::os_name(copy.as_bytes()).to_owned();
     assert_eq!(std::fs::read(old.destination.copies().join(copy)).unwrap(), contents);
     let temp = old.destination.copies().canonicalize().unwrap().join("temp.downloaded/7");
     let called = std::fs::read_to_string(old.file("called")).unwrap();

@@ -1,9 +1,9 @@
 //! A destination whose disk is really full: a small tmpfs, mounted as root or with sudo.
 
 use reelyard_core::event::Epoch;
-use reelyard_integration_tests::small_disk::SmallDisk;
-use reelyard_integration_tests::waiting::PATIENCE;
-use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::probes::waiting::PATIENCE;
+use reelyard_integration_tests::rigs::small_disk::SmallDisk;
+use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, Said};
 use reelyard_worker::downloader::disk::state_store::StateStore;
 use reelyard_worker::downloader::managers::epoch_guard::HeardEpochs;

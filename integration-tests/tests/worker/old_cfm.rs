@@ -1,9 +1,9 @@
 //! A Reelyard worker with an old Go cfm (spec 2.1, 2.4, 4.9), without cfw's defects D1, D15 and D18.
 
 use actix_web::{App, HttpResponse, HttpServer, web};
-use reelyard_integration_tests::waiting::eventually;
-use reelyard_integration_tests::worker_fake_cfm::{FakeCfm, Planned};
-use reelyard_integration_tests::worker_rig::{Rig, started};
+use reelyard_integration_tests::fakes::worker_fake_cfm::{FakeCfm, Planned};
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::worker_rig::{Rig, started};
 use reelyard_worker::downloader::managers::node_link::NodeProtocol;
 
 fn task(source: &Rig, destination: &Rig, name: &str) -> Planned {

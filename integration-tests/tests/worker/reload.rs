@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, ensure};
-use reelyard_integration_tests::yard::{
+use reelyard_integration_tests::rigs::yard::{
     ProcessYard, RoleProcess, free_addr, holds, wait_for, wait_until_up,
 };
 

@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use reelyard_core::host::BitsPerSecond;
-use reelyard_integration_tests::waiting::eventually;
-use reelyard_integration_tests::worker_process::WorkerProcess;
-use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::worker_process::WorkerProcess;
+use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Said, TaskOrder};
 use reelyard_worker::downloader::disk::state_store::StateStore;
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use reelyard::worker::{Worker, WorkerSettings};
 use reelyard_core::host::BitsPerSecond;
-use reelyard_integration_tests::waiting::eventually;
-use reelyard_integration_tests::worker_process::WorkerProcess;
-use reelyard_integration_tests::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::worker_process::WorkerProcess;
+use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, Said, TaskId, TaskOrder};
 
 /// The program of a destination that can be killed.

@@ -1,8 +1,8 @@
 //! Requests of an operator by hand, with real processes.
 
 use anyhow::Result;
-use reelyard_integration_tests::binary;
-use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, holds, wait_for};
 
 #[test]
 fn a_file_is_copied_where_it_is_asked_for_and_refusals_say_why() -> Result<()> {

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::binary::{ended, reelyard, run};
-use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
+use reelyard_integration_tests::rigs::binary::{ended, reelyard, run};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, holds, wait_for};
 use serde_json::Value;
 
 #[test]

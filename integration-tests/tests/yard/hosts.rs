@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::binary::{self, ProgramOutput};
-use reelyard_integration_tests::old_yard::{
+use reelyard_integration_tests::rigs::binary::{self, ProgramOutput};
+use reelyard_integration_tests::rigs::old_yard::{
     copies, is_on, no_task_open, old_destination, start_node,
 };
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, wait_for};
 use serde_json::Value;
 
 /// Runs `reelyard <arguments>` with the yard's node.

@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use anyhow::Result;
-use reelyard_integration_tests::binary;
-use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, holds, wait_for};
 
 /// Status and body of `GET /readyz`.
 fn readyz(ground: &ProcessYard) -> Option<(u16, String)> {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::binary;
-use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, holds, wait_for};
 
 /// The speed of a link in these tests.
 const SPEED: &str = "100Mbit/s";

@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::old_yard::{
+use reelyard_integration_tests::fakes::stand_in_cfm::{CfmSettings, StandInCfm};
+use reelyard_integration_tests::fakes::stand_in_cfw::{DownloaderBehavior, Polling, StandInCfw};
+use reelyard_integration_tests::rigs::old_yard::{
     POLL, copies, is_on, no_task_open, old_destination, old_source, start_node,
 };
-use reelyard_integration_tests::stand_in_cfm::{CfmSettings, StandInCfm};
-use reelyard_integration_tests::stand_in_cfw::{DownloaderBehavior, Polling, StandInCfw};
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for, wait_until_up};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, wait_for, wait_until_up};
 
 const HOSTS: usize = 2;
 

@@ -1,9 +1,9 @@
 //! Real worker processes with an old cfm (spec 2.1, 2.4, 4.9): they copy, and report `done` only for copies
 //! in place.
 
-use reelyard_integration_tests::waiting::eventually;
-use reelyard_integration_tests::worker_fake_cfm::{FakeCfm, Planned};
-use reelyard_integration_tests::yard::{ProcessYard, holds, wait_until_up};
+use reelyard_integration_tests::fakes::worker_fake_cfm::{FakeCfm, Planned};
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, holds, wait_until_up};
 
 fn task(ground: &ProcessYard, name: &str) -> Planned {
     Planned {

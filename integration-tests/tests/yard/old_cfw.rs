@@ -6,13 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::binary::run;
-use reelyard_integration_tests::old_yard::{
+use reelyard_integration_tests::fakes::stand_in_cfw::{DownloaderBehavior, StandInCfw};
+use reelyard_integration_tests::rigs::binary::run;
+use reelyard_integration_tests::rigs::old_yard::{
     copies, file, is_on, no_task_open, old_destination, old_source, polling, start_node, task,
     task_in,
 };
-use reelyard_integration_tests::stand_in_cfw::{DownloaderBehavior, StandInCfw};
-use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, holds, wait_for};
 
 #[test]
 fn an_old_yard_is_filled_each_file_once_and_hostile_names_travel_exactly() -> Result<()> {

@@ -1,9 +1,9 @@
 //! A real node with an old source, and a Reelyard destination that fetches from it with an external program.
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::external_program::{COPIES, is_alive, pid_in, script};
-use reelyard_integration_tests::old_yard::{old_source, start_node, task_in};
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for};
+use reelyard_integration_tests::fakes::external_program::{COPIES, is_alive, pid_in, script};
+use reelyard_integration_tests::rigs::old_yard::{old_source, start_node, task_in};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, holds, wait_for};
 
 fn destination(ground: &ProcessYard, number: usize, body: &str) -> Result<RoleProcess> {
     let program = script(ground.dir.path(), body).display().to_string();

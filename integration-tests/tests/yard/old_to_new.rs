@@ -5,10 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::old_yard::{is_on, old_destination, polling, start_node, task_in};
-use reelyard_integration_tests::stand_in_cfm::{CfmSettings, StandInCfm};
-use reelyard_integration_tests::stand_in_cfw::DownloaderBehavior;
-use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for, wait_until_up};
+use reelyard_integration_tests::fakes::stand_in_cfm::{CfmSettings, StandInCfm};
+use reelyard_integration_tests::fakes::stand_in_cfw::DownloaderBehavior;
+use reelyard_integration_tests::rigs::old_yard::{
+    is_on, old_destination, polling, start_node, task_in,
+};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, holds, wait_for, wait_until_up};
 
 #[test]
 fn a_reelyard_worker_replaces_an_old_cfw_and_keeps_its_files() -> Result<()> {

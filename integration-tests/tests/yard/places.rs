@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::Result;
-use reelyard_integration_tests::yard::{ProcessYard, holds, wait_for};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, holds, wait_for};
 
 const LONG: [u8; 255] = [b'x'; 255];
 

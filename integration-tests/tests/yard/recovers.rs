@@ -2,7 +2,7 @@
 //! partial copy is ever in place.
 
 use anyhow::Result;
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, holds, wait_for};
 
 const NAMES: [&[u8]; 6] = [b"1.mpg", b"2.mpg", b"3.mpg", b"4.mpg", b"5.mpg", b"6.mpg"];
 const SIZE: usize = 1_500_000;

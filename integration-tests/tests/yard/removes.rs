@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::binary;
-use reelyard_integration_tests::small_disk::SmallDisk;
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, holds, wait_for};
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::small_disk::SmallDisk;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, holds, wait_for};
 use serde_json::Value;
 
 /// Short intervals between the rounds of planning and removing.

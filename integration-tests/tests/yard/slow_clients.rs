@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::waiting::PATIENCE;
-use reelyard_integration_tests::yard::{ProcessYard, wait_for};
+use reelyard_integration_tests::probes::waiting::PATIENCE;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, wait_for};
 
 /// The largest number of connections from one address in this test.
 const PER_ADDRESS: usize = 8;

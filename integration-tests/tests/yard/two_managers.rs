@@ -3,8 +3,10 @@
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::binary::run;
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, free_addr, holds, wait_for};
+use reelyard_integration_tests::rigs::binary::run;
+use reelyard_integration_tests::rigs::yard::{
+    ProcessYard, RoleProcess, free_addr, holds, wait_for,
+};
 use serde_json::Value;
 
 /// The body of a `GET`, for any status.

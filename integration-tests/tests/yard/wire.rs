@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use anyhow::{Context, Result};
-use reelyard_integration_tests::stand_in_cfw::StandInCfw;
-use reelyard_integration_tests::waiting::PATIENCE;
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess, wait_for};
+use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::probes::waiting::PATIENCE;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, wait_for};
 
 const JSON: &str = "application/json;charset=UTF-8";
 const TEXT: &str = "text/plain;charset=UTF-8";

@@ -25,7 +25,7 @@ pub fn write(
     sheet.counters("webhook_dropped", help, of(|hook| hook.counters.dropped))?;
     let help = "Events that wait for delivery, on the leader";
     sheet.gauges("webhook_backlog", help, of(|hook| hook.backlog))?;
-    let help = "1 if the receiver accepts nothing";
+    let help = "1 if deliveries to the receiver fail at present";
     sheet.gauges("webhook_failing", help, of(|hook| u64::from(hook.trouble.is_some())))?;
     let ages = hooks.iter().map(|hook| {
         let age = hook.oldest.map_or(0.0, |at| now.since(at).as_secs_f64());

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use reelyard_integration_tests::binary::reelyard;
-use reelyard_integration_tests::waiting::eventually_some;
-use reelyard_integration_tests::yard::{ProcessYard, RoleProcess};
+use reelyard_integration_tests::probes::waiting::eventually_some;
+use reelyard_integration_tests::rigs::binary::reelyard;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess};
 use reelyard_protocol::http_client;
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use reelyard_boxes::box_lease::{BoxPhase, BoxRefusal, PoolPut, PoolSpec, RemovePool, SlotRange};
 use reelyard_core::clock::Clock;
-use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, refused, seconds};
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::box_yard::{BoxYard, START, ask, one, p, refused, seconds};
 use reelyard_protocol::boxes::{FenceToken, SlotId};
 
 use super::{MS, spec, yard};

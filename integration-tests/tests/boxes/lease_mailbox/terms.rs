@@ -8,8 +8,10 @@ use reelyard_boxes::box_lease::{
     PoolSpec, ReleaseLease, RenewLease, RevokeLease, VerifyLease,
 };
 use reelyard_core::clock::Clock;
-use reelyard_integration_tests::box_yard::{BoxYard, START, ask, one, p, pool, refused, seconds};
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::box_yard::{
+    BoxYard, START, ask, one, p, pool, refused, seconds,
+};
 use reelyard_protocol::boxes::{FenceToken, LeaseId, Reason};
 
 use super::{MS, named, spec, timed_out, yard};

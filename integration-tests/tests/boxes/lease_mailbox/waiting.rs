@@ -4,8 +4,8 @@ use reelyard_boxes::box_lease::{
     AcquireProgress, BoxError, BoxLeaseRequest, BoxPhase, BoxRefusal, PoolSpec, Priority,
     ReleaseLease,
 };
-use reelyard_integration_tests::box_yard::{ask, one, p, refused, seconds};
-use reelyard_integration_tests::waiting::eventually;
+use reelyard_integration_tests::probes::waiting::eventually;
+use reelyard_integration_tests::rigs::box_yard::{ask, one, p, refused, seconds};
 use reelyard_protocol::boxes::{BoxNumber, LeaseId};
 
 use super::{MS, spec, timed_out, yard};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::prose;
+use crate::probes::prose;
 
 /// The format of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! A cfm that plans the tasks of a test: the tasks of [`stand_in_cfm`](crate::stand_in_cfm) behind `GET
+//! A cfm that plans the tasks of a test: the tasks of [`stand_in_cfm`](crate::fakes::stand_in_cfm) behind `GET
 //! /tasks` and `PATCH /tasks/{id}`, without its rounds.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard_core::host::HostAddr;
 
-use crate::stand_in_cfm::{CfmTaskRow, CfmTaskTable};
+use crate::fakes::stand_in_cfm::{CfmTaskRow, CfmTaskTable};
 
 /// A task that a test plans.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use actix_web::web::{self, Bytes};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use tokio::sync::watch;
 
-pub use tasks::{CfmTaskRow, CfmTaskTable};
+pub use super::stand_in_cfm::tasks::{CfmTaskRow, CfmTaskTable};
 
 /// The settings of cfm.yml that these tests need.
 #[derive(Clone, Debug)]

@@ -25,7 +25,7 @@ use reelyard_protocol::worker::{
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use crate::waiting::eventually;
+use crate::probes::waiting::eventually;
 
 /// An address whose port and next port were free a moment ago. Other test processes hardly ever use this IP.
 pub fn free_address() -> HostAddr {

@@ -22,7 +22,7 @@ use reelyard_protocol::boxes::{
 };
 use tokio::sync::oneshot;
 
-use crate::waiting::eventually;
+use crate::probes::waiting::eventually;
 
 /// The time of the manual clock when a test begins.
 pub const START: Millis = Millis(1_700_000_000_000);

@@ -13,7 +13,7 @@ use reelyard_links::tls::Certificate;
 use rustls::StreamOwned;
 use serde_json::Value;
 
-use crate::certificate::Pem;
+use crate::rigs::certificate::Pem;
 
 /// The key of the signatures.
 pub const SECRET: &str = "whsec-0123456789abcdef";

@@ -3,7 +3,7 @@
 use actix::prelude::*;
 use tokio::sync::mpsc;
 
-use crate::waiting::PATIENCE;
+use crate::probes::waiting::PATIENCE;
 
 /// The actor that receives the notifications.
 pub struct Subscriber<M>(mpsc::UnboundedSender<M>);

@@ -15,11 +15,11 @@ use reelyard_protocol::boxes::{
 use rustix::process::Pid;
 use tempfile::TempDir;
 
-use crate::box_yard::pool;
-use crate::external_program::{is_alive, pid_in};
-use crate::waiting::eventually;
-use crate::worker_rig::free_address;
-use crate::yard::RoleProcess;
+use crate::fakes::external_program::{is_alive, pid_in};
+use crate::probes::waiting::eventually;
+use crate::rigs::box_yard::pool;
+use crate::rigs::worker_rig::free_address;
+use crate::rigs::yard::RoleProcess;
 
 /// The shared token of the worker and its node.
 const TOKEN: &str = "opensesame-0123456789";

@@ -6,8 +6,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::binary::{ProgramOutput, ended, reelyard};
-use crate::yard::{ProcessYard, RoleProcess, wait_for};
+use crate::rigs::binary::{ProgramOutput, ended, reelyard};
+use crate::rigs::yard::{ProcessYard, RoleProcess, wait_for};
 
 /// A node and its directory.
 pub struct BoxNode {

@@ -21,7 +21,7 @@ use percent_encoding::percent_decode_str;
 use reelyard_core::host::HostAddr;
 use tokio::sync::{Notify, watch};
 
-pub use polling::{DownloaderBehavior, Polling};
+pub use super::stand_in_cfw::polling::{DownloaderBehavior, Polling};
 
 /// The entry in the list of calls for a directory list that was read and is delayed.
 pub const HELD_LIST: &str = "holding GET /files";

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::stand_in_cfw::{DownloaderBehavior, Polling, StandInCfw};
-use crate::yard::{ProcessYard, RoleProcess, holds};
+use crate::fakes::stand_in_cfw::{DownloaderBehavior, Polling, StandInCfw};
+use crate::rigs::yard::{ProcessYard, RoleProcess, holds};
 
 /// The polling interval of an old cfw in these tests.
 pub const POLL: Duration = Duration::from_millis(30);

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::waiting::PATIENCE;
+use crate::probes::waiting::PATIENCE;
 
 /// One event of the stream, as the node sent it.
 #[derive(Clone, Debug)]

@@ -1,0 +1,11 @@
+//! Stand-ins for other programs, hosts and actors.
+
+pub mod external_program;
+pub mod hook_receiver;
+pub mod memory_hub;
+pub mod stand_in_cfm;
+pub mod stand_in_cfw;
+pub mod stand_in_subscriber;
+pub mod stand_in_task_manager;
+pub mod worker_fake_cfm;
+pub mod worker_fake_source;
