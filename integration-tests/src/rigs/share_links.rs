@@ -165,7 +165,7 @@ impl ManualLinks {
         let (clock, board) = (Clock::manual(START), ShareViewHandle::default());
         let table = Arc::<Mutex<ShareTable>>::default();
         let table = ManualShareTable { table, clock: clock.clone() };
-        table.lock(|table| table.attach_view_handle(&board));
+        table.lock(|table| board.attach(table));
         let take = Route::fixed(Counter(table.clone()).start().recipient());
         ManualLinks { site: LinkSite::start(board, take, clock, change), table }
     }

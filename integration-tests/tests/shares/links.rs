@@ -460,7 +460,7 @@ async fn counted_by(
 ) -> (u16, String) {
     let (clock, board) = (Clock::manual(START), ShareViewHandle::default());
     let mut table = ShareTable::default();
-    table.attach_view_handle(&board);
+    board.attach(&table);
     let id = ShareId::random().unwrap();
     let new = NewShare {
         id,

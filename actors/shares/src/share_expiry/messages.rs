@@ -1,11 +1,11 @@
 //! The messages of the ShareExpiryActor. Queries that only read use the
 //! [`ShareViewHandle`](super::ShareViewHandle).
 
+use crate::share_expiry::state::notification::ShareNotifications;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use actix::Message;
-use reelyard_core::clock::Millis;
 use reelyard_core::event::{Epoch, RequestId};
 use reelyard_replication::CommitError;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::share::{ClientKey, Share};
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::value_types::{
-    Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner,
+    PasswordHash, ShareKind, ShareNote, ShareOwner,
 };
 
 /// Why a request failed.
@@ -271,68 +271,6 @@ pub struct FetchNotifications {
 pub struct GetDeliveryCursor {
     /// The configured name of the hook.
     pub hook: String,
-}
-
-/// A page of notifications.
-#[derive(Clone, Debug, Default, PartialEq, Eq, actix::MessageResponse)]
-pub struct ShareNotifications {
-    /// The notifications, oldest first.
-    pub happenings: Vec<ShareNotification>,
-    /// The number to go on from.
-    pub next: u64,
-}
-
-/// One notification about a share: its number never changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShareNotification {
-    /// Its position among all, from 0.
-    pub number: u64,
-    /// The id of the share.
-    pub id: ShareId,
-    /// When it happened, in milliseconds.
-    pub at: Millis,
-    /// The kind of the event.
-    pub what: ShareNotificationKind,
-    /// The share as it was then.
-    pub root: RootName,
-    /// The path of the share.
-    pub path: SharePath,
-    /// The owner, if the client named one.
-    pub owner: Option<ShareOwner>,
-    /// The client's free text, if any.
-    pub note: Option<ShareNote>,
-    /// The instant at which the share ends.
-    pub deadline: Deadline,
-    /// When it is due: at its deadline, or before that where its last download was taken.
-    pub due: Deadline,
-    /// The caller that wanted it, unless it was a matter of time.
-    pub by: Option<String>,
-}
-
-/// The kinds of notifications about a share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ShareNotificationKind {
-    /// The share will end soon.
-    Notice,
-    /// The share has ended, for this reason. `Exhausted` is sent once, when the last download was taken.
-    Ended(ShareEnding),
-}
-
-impl ShareNotificationKind {
-    /// Every kind, for settings and metrics.
-    pub fn all() -> impl Iterator<Item = ShareNotificationKind> {
-        [ShareNotificationKind::Notice]
-            .into_iter()
-            .chain(ShareEnding::ALL.map(ShareNotificationKind::Ended))
-    }
-
-    /// Its stable word in JSON and settings.
-    pub fn word(self) -> &'static str {
-        match self {
-            ShareNotificationKind::Notice => "notice",
-            ShareNotificationKind::Ended(why) => why.word(),
-        }
-    }
 }
 
 /// A hook got every notification before a number.

@@ -9,13 +9,15 @@ mod settings;
 mod state;
 mod views;
 
+pub use crate::share_expiry::state::totals::Totals;
+pub use crate::share_expiry::state::values::bad_terms::BadTerms;
 pub use actor::ShareExpiry;
 pub use messages::*;
 pub use policy::budget::Budget;
 pub use policy::clock_step::{ClockStep, ClockStepDetector};
 pub use policy::decide::{AT_ONCE, DownloadDecision, ShareDecisionContext, SharePolicy};
 pub use policy::evict::Eviction;
-pub use policy::terms::{BadTerms, OnlyIf, ShareLifetime, TermsPolicy};
+pub use policy::terms::{OnlyIf, ShareLifetime, TermsPolicy};
 pub use policy::time::ShareMoment;
 pub use policy::timer::{ExpiryTimerWheel, WINDOW};
 pub use settings::{AtLimit, BadEffort, Effort, ShareExpirySettings};
@@ -26,6 +28,9 @@ pub use state::event::{
 pub use state::moves::pending_move::{
     MoveEnd, MoveRefused, MoveStage, Moved, NewMove, PendingMove, ResolvedLocation, ShareLocation,
     SharedFileIdentity,
+};
+pub use state::notification::{
+    LARGEST_PAGE, ShareNotification, ShareNotificationKind, ShareNotifications,
 };
 pub use state::order::ShareDueKey;
 pub use state::paths::path::{BadPath, LONGEST_PATH, RootName, SharePath};
@@ -39,7 +44,5 @@ pub use state::values::value_types::{
     ShareNote, ShareOwner, Tombstone,
 };
 pub use views::share_change::{ShareChange, ShareTold};
-pub use views::share_expiry_view::{
-    ClockTrouble, LAG_STEPS, Lags, ShareCounters, ShareView, Totals,
-};
-pub use views::view_handle::{LARGEST_PAGE, ShareFilter, SharePage, ShareState, ShareViewHandle};
+pub use views::share_expiry_view::{ClockTrouble, LAG_STEPS, Lags, ShareCounters, ShareView};
+pub use views::view_handle::{ShareFilter, SharePage, ShareState, ShareViewHandle};

@@ -14,6 +14,7 @@ pub use actor::turn::WHILE_THERE_IS_MORE;
 pub use actor::{Remover, RemoverCollaborators};
 pub use messages::*;
 pub use policy::arrivals::RecentArrivals;
+pub use policy::counters::{RemovedFor, RemoverCounters};
 pub use policy::decision_context::{Inputs, RemovalsUnderWay, RemoverDecisionContext};
 pub use policy::duplicates::FileCopies;
 pub use policy::holders::{CopyHolder, CopyHolderStatus, CopyHolders};

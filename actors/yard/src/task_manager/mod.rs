@@ -22,6 +22,7 @@ pub use crate::task_manager::state::copy_record::CopyRecord;
 pub use actor::{TaskCollaborators, TaskManager};
 pub use messages::*;
 pub use policy::change::change_answer;
+pub use policy::counters::{BlameCounts, TaskCounters};
 pub use policy::decision_context::TaskDecisionContext;
 pub use policy::due::forgetting;
 pub use policy::foreign_managers::{OwnLeadership, Stranger, StrangerSign};

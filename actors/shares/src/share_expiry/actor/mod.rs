@@ -149,7 +149,7 @@ impl ShareExpiry {
             let anchored = self.anchor.as_ref().and_then(|anchor| anchor.time(self.clock.uptime()));
             let since = record.map(|record| anchored.map_or(record, |time| time.max(record)));
             self.board.start_time(since, &self.clock);
-            self.replica.piece().attach_view_handle(&self.board);
+            self.board.attach(self.replica.piece());
         }
     }
 

@@ -1,6 +1,7 @@
 //! Moves under way: on record before the file is renamed, settled once the outcome is known, and ended
 //! when every share has followed.
 
+use crate::share_expiry::policy::decide_moves::FOLLOW_AT_ONCE;
 use actix::fut::wrap_future;
 use actix::{ActorFutureExt, Context, Handler};
 use reelyard_core::event::RequestId;
@@ -12,9 +13,6 @@ use crate::share_expiry::{
     BeginMove, BegunMove, MoveAnswer, MoveStage, Moved, RecallMove, SettleMove, ShareError,
     ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable,
 };
-
-/// How many shares one event has follow at most: each of them changes three orders.
-pub(in crate::share_expiry) const FOLLOW_AT_ONCE: u64 = 1000;
 
 impl ShareOutcome {
     /// The outcome of a move, if it has ended.

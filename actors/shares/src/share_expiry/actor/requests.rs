@@ -13,7 +13,7 @@ use crate::share_expiry::{
     AT_ONCE, ChangeShare, ChangeShareSettings, CreateShare, EndRemoved, FetchNotifications,
     GetDeliveryCursor, LARGEST_PAGE, PauseReclaim, RecallShare, ReclaimNow, RecordDelivery,
     RevokeShares, Revoked, Share, ShareEnding, ShareError, ShareEvent, ShareExpiry, ShareId,
-    ShareLookup, ShareNotifications, ShareOutcome, ShareRefusal, ShareTable, SharesWithin,
+    ShareLookup, ShareOutcome, ShareRefusal, ShareTable, SharesWithin,
 };
 
 pub(in crate::share_expiry) type ShareReply<T, E = ShareError> =
@@ -288,10 +288,10 @@ impl Handler<RecordDelivery> for ShareExpiry {
 }
 
 impl Handler<FetchNotifications> for ShareExpiry {
-    type Result = ShareNotifications;
+    type Result = MessageResult<FetchNotifications>;
 
-    fn handle(&mut self, asked: FetchNotifications, _: &mut Context<Self>) -> ShareNotifications {
-        self.replica.piece().happenings(asked.from, asked.most)
+    fn handle(&mut self, asked: FetchNotifications, _: &mut Context<Self>) -> Self::Result {
+        MessageResult(self.replica.piece().happenings(asked.from, asked.most))
     }
 }
 

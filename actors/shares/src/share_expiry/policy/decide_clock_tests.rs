@@ -9,13 +9,14 @@ use reelyard_core::event::RequestId;
 use reelyard_replication::{InFlight, Piece};
 
 use super::decide::{DownloadDecision, ShareDecisionContext, SharePolicy};
-use super::terms::{BadTerms, ShareLifetime, TermsPolicy};
+use super::terms::{ShareLifetime, TermsPolicy};
 use crate::share_expiry::messages::{CreateShare, NewTerms, TakeDownload};
 use crate::share_expiry::samples::{path, root};
 use crate::share_expiry::settings::ShareExpirySettings;
 use crate::share_expiry::state::event::{ShareEvent, ShareRefusal};
 use crate::share_expiry::state::share::ClientKey;
 use crate::share_expiry::state::share_table::ShareTable;
+use crate::share_expiry::state::values::bad_terms::BadTerms;
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::value_types::{Deadline, ShareKind};
 

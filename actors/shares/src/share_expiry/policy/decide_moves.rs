@@ -1,7 +1,7 @@
 //! Decisions on moves. Pure.
 
 use super::decide::{ShareDecisionContext, SharePolicy};
-use crate::share_expiry::actor::move_requests::FOLLOW_AT_ONCE;
+
 use crate::share_expiry::state::event::ShareEvent;
 use crate::share_expiry::state::moves::pending_move::{
     MOST_MOVES, MoveRefused, MoveStage, NewMove, ShareLocation,
@@ -75,3 +75,6 @@ impl SharePolicy {
         on.collect()
     }
 }
+
+/// How many shares one event has follow at most: each of them changes three orders.
+pub(crate) const FOLLOW_AT_ONCE: u64 = 1000;

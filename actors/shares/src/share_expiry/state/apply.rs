@@ -19,7 +19,7 @@ use super::snapshot::{FrozenShareTable, thaw_row};
 use super::values::id::ShareId;
 use super::values::text::SharedText;
 use super::values::value_types::{ShareEnding, Tombstone};
-use crate::share_expiry::messages::ShareNotificationKind;
+use crate::share_expiry::state::notification::ShareNotificationKind;
 
 /// How many clients of one share may resume a download without counting again: the last ones.
 const MOST_TAKERS: usize = 10_000;

@@ -12,9 +12,9 @@ use super::share::ClientKey;
 use super::share_table::ShareTable;
 use super::values::id::ShareId;
 use super::values::value_types::{Deadline, ShareEnding, ShareOwner, Tombstone};
-use crate::share_expiry::messages::ShareNotificationKind;
 use crate::share_expiry::samples::new_share;
-use crate::share_expiry::views::share_expiry_view::Totals;
+use crate::share_expiry::state::notification::ShareNotificationKind;
+use crate::share_expiry::state::totals::Totals;
 
 fn created(ids: impl IntoIterator<Item = u128>) -> ShareTable {
     let mut table = ShareTable::default();

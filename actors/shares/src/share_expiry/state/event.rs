@@ -18,7 +18,7 @@ use super::values::id::ShareId;
 use super::values::value_types::{
     Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner,
 };
-use crate::share_expiry::policy::terms::BadTerms;
+use crate::share_expiry::state::values::bad_terms::BadTerms;
 
 /// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ pub(in crate::share_expiry) mod apply_tests;
 pub(in crate::share_expiry) mod download_cache;
 pub(in crate::share_expiry) mod event;
 pub(in crate::share_expiry) mod moves;
+pub(crate) mod notification;
 pub(in crate::share_expiry) mod order;
 pub(in crate::share_expiry) mod paths;
 pub(in crate::share_expiry) mod shards;
@@ -14,4 +15,5 @@ pub(in crate::share_expiry) mod share_table;
 pub(in crate::share_expiry) mod snapshot;
 #[cfg(test)]
 pub(in crate::share_expiry) mod snapshot_tests;
+pub(crate) mod totals;
 pub(in crate::share_expiry) mod values;

@@ -18,9 +18,11 @@ use super::share::{ClientKey, Share};
 use super::values::id::ShareId;
 use super::values::text::SharedText;
 use super::values::value_types::{ShareOwner, Tombstone};
-use crate::share_expiry::messages::{ShareNotification, ShareNotificationKind, ShareNotifications};
-use crate::share_expiry::views::share_expiry_view::Totals;
-use crate::share_expiry::views::view_handle::{LARGEST_PAGE, ShareViewHandle};
+use crate::share_expiry::state::notification::LARGEST_PAGE;
+use crate::share_expiry::state::notification::{
+    ShareNotification, ShareNotificationKind, ShareNotifications,
+};
+use crate::share_expiry::state::totals::Totals;
 
 /// The durable state of the ShareExpiryActor.
 ///
@@ -79,11 +81,6 @@ pub(in crate::share_expiry) struct NotificationRecord {
 }
 
 impl ShareTable {
-    /// Lets readers read this table through `board`.
-    pub fn attach_view_handle(&self, board: &ShareViewHandle) {
-        board.attach_table(Arc::clone(&self.shards), Arc::clone(&self.moves));
-    }
-
     /// The share or tombstone of `id`.
     pub fn find(&self, id: ShareId) -> ShareLookup {
         self.shards.find(id)

@@ -25,8 +25,8 @@ use super::values::text::SharedText;
 use super::values::value_types::{
     Deadline, PasswordHash, ShareKind, ShareNote, ShareOwner, Tombstone,
 };
-use crate::share_expiry::messages::ShareNotificationKind;
-use crate::share_expiry::views::share_expiry_view::Totals;
+use crate::share_expiry::state::notification::ShareNotificationKind;
+use crate::share_expiry::state::totals::Totals;
 
 /// The first byte of each row.
 const ROW_VERSION: u8 = 1;

@@ -1,13 +1,12 @@
 //! The read view of the ShareExpiryActor.
 
+use crate::share_expiry::state::totals::Totals;
 use std::fmt;
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use serde::{Deserialize, Serialize};
-
-use crate::share_expiry::state::values::value_types::ShareEnding;
 
 /// The observable state of the actor.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -109,59 +108,6 @@ impl ShareView {
             return 0.0;
         }
         (self.backlog as f64 / self.shares as f64).min(1.0)
-    }
-}
-
-/// Totals of all shares that were ever created. Part of the piece.
-///
-/// **Invariant:** created shares are the present ones and the ended ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Totals {
-    /// Shares that were ever created.
-    pub created: u64,
-    /// Ended at their deadlines.
-    pub expired: u64,
-    /// Ended because no download was left.
-    pub exhausted: u64,
-    /// Ended because they were taken back.
-    pub revoked: u64,
-    /// Ended because their files were removed.
-    pub removed: u64,
-    /// Ended because their root was no longer configured.
-    pub root_gone: u64,
-    /// Shares that ended to make room.
-    pub evicted: u64,
-}
-
-impl Totals {
-    /// How many ended, by reason.
-    pub fn ended(&self) -> u64 {
-        ShareEnding::ALL.into_iter().map(|why| self.of(why)).sum()
-    }
-
-    /// How many ended for this reason.
-    pub fn of(&self, why: ShareEnding) -> u64 {
-        match why {
-            ShareEnding::Expired => self.expired,
-            ShareEnding::Exhausted => self.exhausted,
-            ShareEnding::Revoked => self.revoked,
-            ShareEnding::Removed => self.removed,
-            ShareEnding::RootGone => self.root_gone,
-            ShareEnding::Evicted => self.evicted,
-        }
-    }
-
-    /// Counts one more end for this reason.
-    pub(in crate::share_expiry) fn count(&mut self, why: ShareEnding) {
-        let count = match why {
-            ShareEnding::Expired => &mut self.expired,
-            ShareEnding::Exhausted => &mut self.exhausted,
-            ShareEnding::Revoked => &mut self.revoked,
-            ShareEnding::Removed => &mut self.removed,
-            ShareEnding::RootGone => &mut self.root_gone,
-            ShareEnding::Evicted => &mut self.evicted,
-        };
-        *count += 1;
     }
 }
 

@@ -17,9 +17,11 @@ use crate::share_expiry::policy::time::{ShareMoment, ShareTime};
 use crate::share_expiry::state::moves::pending_move::{
     PendingMove, PendingMoves, ResolvedLocation,
 };
+use crate::share_expiry::state::notification::LARGEST_PAGE;
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::shards::{Shards, ShareLookup};
 use crate::share_expiry::state::share::Share;
+use crate::share_expiry::state::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::value_types::ShareOwner;
 
@@ -28,9 +30,6 @@ const LOOKED_AT: usize = 20_000;
 
 /// How many missing files are remembered for the check of the disk.
 const MISSING_NOTED: usize = 10_000;
-
-/// The most shares of one page.
-pub const LARGEST_PAGE: usize = 1000;
 
 /// The readers' handle on the shares. Clones share it, and it outlives a restart of the actor.
 #[derive(Clone, Default)]
@@ -316,12 +315,13 @@ impl ShareViewHandle {
         });
     }
 
+    /// Readers look into `table` from now on.
+    pub fn attach(&self, table: &ShareTable) {
+        self.attach_table(Arc::clone(&table.shards), Arc::clone(&table.moves));
+    }
+
     /// Readers look into these from now on.
-    pub(in crate::share_expiry) fn attach_table(
-        &self,
-        shards: Arc<Shards>,
-        moves: Arc<PendingMoves>,
-    ) {
+    fn attach_table(&self, shards: Arc<Shards>, moves: Arc<PendingMoves>) {
         self.0.moves.store(moves);
         self.0.shards.store(shards);
         self.0.is_up.store(true, Ordering::Release);

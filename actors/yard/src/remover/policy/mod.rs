@@ -1,6 +1,7 @@
 //! Decisions, and what the actor keeps in memory for them. Pure: callers hand in the time.
 
 pub(in crate::remover) mod arrivals;
+pub(crate) mod counters;
 pub(in crate::remover) mod decision_context;
 pub(in crate::remover) mod duplicates;
 pub(in crate::remover) mod explain;

@@ -28,12 +28,12 @@ use crate::task_manager::messages::CopyFile;
 use crate::task_manager::plan::{
     ByHand, ByHandRefused, Explanation, Planner, PlannerWaits, PlanningContext, PlanningRound,
 };
+use crate::task_manager::policy::counters::TaskCounters;
 use crate::task_manager::policy::last_round::LastRound;
 use crate::task_manager::settings::{HostSetting, TaskSettings};
 use crate::task_manager::state::event::{GivenUp, NewTask, TaskEvent, TaskOutcome};
 use crate::task_manager::state::task::TaskState;
 use crate::task_manager::state::task_book::TaskBook;
-use crate::task_manager::views::task_manager_view::TaskCounters;
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

@@ -1,6 +1,7 @@
 //! Decisions, and what the actor keeps in memory for them. Pure: callers hand in the time.
 
 pub(in crate::task_manager) mod change;
+pub(crate) mod counters;
 pub(in crate::task_manager) mod decision_context;
 pub(in crate::task_manager) mod due;
 pub(in crate::task_manager) mod foreign_managers;

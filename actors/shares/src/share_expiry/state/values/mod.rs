@@ -1,5 +1,6 @@
 //! The value types of a share.
 
+pub(crate) mod bad_terms;
 pub(in crate::share_expiry) mod id;
 pub(in crate::share_expiry) mod text;
 pub(in crate::share_expiry) mod usage;

@@ -1,0 +1,81 @@
+//! Counters of the Remover, for the metrics.
+
+use crate::remover::state::event::Ending;
+use crate::remover::state::reason::Reason;
+use crate::remover::state::removal_book::RemovalRecord;
+use serde::{Deserialize, Serialize};
+
+/// Counters since the start of the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RemoverCounters {
+    /// Rounds over all copies.
+    pub rounds: u64,
+    /// Copies that are gone.
+    pub removed: u64,
+    /// Bytes of those of them whose size was known.
+    #[serde(default)]
+    pub removed_bytes: u64,
+    /// Removed copies by reason.
+    #[serde(default)]
+    pub removed_for: RemovedFor,
+    /// Copies that were not there when their hosts were asked.
+    pub absent: u64,
+    /// Removals that their hosts refused.
+    pub refused_by_hosts: u64,
+    /// Removals that came to nothing, and whose copies are still there.
+    pub still_there: u64,
+    /// Removals that were not asked for after all.
+    pub not_asked: u64,
+    /// Events that no longer held when they were applied.
+    pub refused: u64,
+    /// Commits without an outcome.
+    pub uncommitted: u64,
+}
+
+/// Why copies went that are gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct RemovedFor {
+    /// There were more copies than there should be.
+    pub duplicate: u64,
+    /// Their hosts were being drained.
+    pub draining: u64,
+    /// Disks were over their limits.
+    pub over_limit: u64,
+    /// A much better file had no room anywhere.
+    pub makes_room: u64,
+}
+
+impl RemovedFor {
+    /// Counts one removal for this reason.
+    pub fn count(&mut self, reason: &Reason) {
+        let count = match reason {
+            Reason::Duplicate { .. } => &mut self.duplicate,
+            Reason::Draining { .. } => &mut self.draining,
+            Reason::OverLimit { .. } => &mut self.over_limit,
+            Reason::MakesRoom { .. } => &mut self.makes_room,
+        };
+        *count += 1;
+    }
+}
+
+impl RemoverCounters {
+    /// One more copy is gone.
+    pub fn count_gone(&mut self, record: &RemovalRecord) {
+        if record.ending == Ending::Removed {
+            self.removed_for.count(&record.reason);
+            self.removed_bytes += record.size.unwrap_or(0);
+        }
+    }
+
+    /// One more removal ended so.
+    pub fn count(&mut self, ending: &Ending) {
+        let counter = match ending {
+            Ending::Removed => &mut self.removed,
+            Ending::Absent => &mut self.absent,
+            Ending::NotAsked { .. } => &mut self.not_asked,
+            Ending::Refused { .. } => &mut self.refused_by_hosts,
+            Ending::StillThere { .. } => &mut self.still_there,
+        };
+        *counter += 1;
+    }
+}

@@ -1,0 +1,65 @@
+//! Counters of the TaskManager, for the metrics.
+
+use reelyard_core::durations::Durations;
+use reelyard_protocol::worker::Blame;
+use serde::Serialize;
+
+/// Counts of this node's work as leader, since the process started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TaskCounters {
+    /// Rounds of planning.
+    pub rounds: u64,
+    /// Durations of these rounds.
+    pub round_time: Durations,
+    /// Tasks created by the planner or by a request.
+    pub created: u64,
+    /// Tasks that ended with a copy in place.
+    pub completed: u64,
+    /// Copies among these that could not be compared with their source.
+    pub unverified: u64,
+    /// Bytes of all completed copies.
+    pub copied_bytes: u64,
+    /// Tasks that ended in state `Failed`.
+    pub failed: u64,
+    /// Tasks that ended in state `Timeout`.
+    pub timed_out: u64,
+    /// Tasks that ended in state `Cancelled`.
+    pub cancelled: u64,
+    /// The parts blamed for failed and timed-out tasks.
+    pub blamed: BlameCounts,
+    /// Reports accepted from Reelyard workers.
+    pub reports: u64,
+    /// Events whose precondition no longer held when they were applied.
+    pub refused: u64,
+    /// Commits that came back without an outcome.
+    pub uncommitted: u64,
+}
+
+/// How often each part was blamed for a copy that failed or timed out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BlameCounts {
+    /// Failures attributed to the source.
+    pub source: u64,
+    /// Failures attributed to the destination.
+    pub destination: u64,
+    /// Failures attributed to the file.
+    pub file: u64,
+    /// Failures attributed to source and destination together.
+    pub pair: u64,
+    /// Failures attributed to no part.
+    pub nobody: u64,
+}
+
+impl BlameCounts {
+    /// Counts one more copy that failed or timed out.
+    pub fn note(&mut self, blame: Option<Blame>) {
+        let count = match blame {
+            Some(Blame::Source) => &mut self.source,
+            Some(Blame::Destination) => &mut self.destination,
+            Some(Blame::File) => &mut self.file,
+            Some(Blame::Pair) => &mut self.pair,
+            None => &mut self.nobody,
+        };
+        *count += 1;
+    }
+}
