@@ -32,10 +32,10 @@ use super::rules::Rules;
 #[derive(Debug)]
 pub struct ManagersModel {
     tasks: TaskBook,
-    dispatcher: TaskPolicy,
+    task_policy: TaskPolicy,
     no_tasks: InFlight<TaskEvent>,
     removals: RemovalBook,
-    desk: RemoverPolicy,
+    remover_policy: RemoverPolicy,
     no_removals: InFlight<RemovalEvent>,
 }
 
@@ -44,20 +44,20 @@ impl ManagersModel {
     pub fn new(rules: &Rules, hosts: &[HostSetting], names: &NameTable, now: Millis) -> Self {
         let mut managers = ManagersModel {
             tasks: TaskBook::new(names.clone()),
-            dispatcher: TaskPolicy::new(rules.tasks.clone(), hosts),
+            task_policy: TaskPolicy::new(rules.tasks.clone(), hosts),
             no_tasks: InFlight::default(),
             removals: RemovalBook::new(names.clone()),
-            desk: RemoverPolicy::new(rules.remover.clone()),
+            remover_policy: RemoverPolicy::new(rules.remover.clone()),
             no_removals: InFlight::default(),
         };
-        managers.dispatcher.become_leader(now);
-        managers.desk.become_leader(now);
+        managers.task_policy.become_leader(now);
+        managers.remover_policy.become_leader(now);
         managers.settle(now);
         for host in hosts {
             let (from, to) = (Health::Unknown, Health::Up);
             let up = HealthChanged { host: host.addr, from, to, at: now };
-            managers.dispatcher.health_changed(&up);
-            managers.desk.health_changed(&up);
+            managers.task_policy.health_changed(&up);
+            managers.remover_policy.health_changed(&up);
         }
         managers
     }
@@ -69,33 +69,33 @@ impl ManagersModel {
 
     /// Applies a new ranking.
     pub fn set_ranking(&mut self, ranking: &Arc<Ranking>) {
-        self.dispatcher.set_ranking(Arc::clone(ranking));
-        self.desk.set_ranking(Arc::clone(ranking));
+        self.task_policy.set_ranking(Arc::clone(ranking));
+        self.remover_policy.set_ranking(Arc::clone(ranking));
     }
 
     /// Applies new contents of the source directories.
     pub fn set_masters(&mut self, masters: &Arc<Masters>) {
-        self.dispatcher.set_masters(Arc::clone(masters));
-        self.desk.set_masters(Arc::clone(masters));
+        self.task_policy.set_masters(Arc::clone(masters));
+        self.remover_policy.set_masters(Arc::clone(masters));
     }
 
     /// Applies new hot files.
     pub fn set_rising(&mut self, rising: &RisingHits) {
-        self.dispatcher.set_rising(rising);
-        self.desk.set_rising(rising);
+        self.task_policy.set_rising(rising);
+        self.remover_policy.set_rising(rising);
     }
 
     /// Applies the list of files of a host.
     pub fn observe(&mut self, seen: &HostObserved) {
-        self.dispatcher.observe(seen, &self.tasks);
-        self.desk.observe(seen);
+        self.task_policy.observe(seen, &self.tasks);
+        self.remover_policy.observe(seen);
     }
 
     /// Records due changes: ends of tasks, and differences between hosts and their record.
     pub fn settle(&mut self, now: Millis) {
         loop {
-            let standing = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
-            let events = self.dispatcher.due(standing);
+            let context = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
+            let events = self.task_policy.due(context);
             if events.is_empty() {
                 return;
             }
@@ -107,11 +107,11 @@ impl ManagersModel {
 
     /// Plans one round, and records its copies.
     pub fn plan(&mut self, now: Millis) -> PlanningRound {
-        let standing = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
-        let made = self.removals.rooms_made(self.desk.settings(), now);
+        let context = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
+        let made = self.removals.rooms_made(self.remover_policy.settings(), now);
         let told = RemoverView { rooms_made: made, ..RemoverView::default() };
-        self.dispatcher.set_removals(Arc::new(told));
-        let round = self.dispatcher.round(standing);
+        self.task_policy.set_removals(Arc::new(told));
+        let round = self.task_policy.round(context);
         for task in &round.tasks {
             self.record(TaskEvent::Created(task.clone()), now);
         }
@@ -124,32 +124,32 @@ impl ManagersModel {
         let takers = round.parts.iter().filter(|(_, part)| part.no_destination.is_none());
         let rooms = takers.filter_map(|(host, part)| Some((*host, part.room?)));
         let files = round.wants_room.clone();
-        self.desk.set_room_wanted(RoomWanted { files, rooms: rooms.collect() })
+        self.remover_policy.set_room_wanted(RoomWanted { files, rooms: rooms.collect() })
     }
 
     /// Gives the Remover the requested sizes of masters.
     pub fn learn_sizes(&mut self, sizes: impl IntoIterator<Item = (FileId, u64)>) {
-        self.desk.learn_sizes(sizes);
+        self.remover_policy.learn_sizes(sizes);
     }
 
     /// Answers a round's request for masters.
     pub fn looked(&mut self, files: Vec<FileId>, seen: Vec<(FileId, MasterLook)>, now: Millis) {
-        if self.dispatcher.begin_looking(&files) {
-            self.dispatcher.looked(files, seen, now);
+        if self.task_policy.begin_looking(&files) {
+            self.task_policy.looked(files, seen, now);
         }
     }
 
     /// Applies a report of a worker. Returns the copies that are now in place.
     pub fn take_report(&mut self, host: HostAddr, report: Report, now: Millis) -> Vec<Arrival> {
-        let standing = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
-        let heard = self.dispatcher.receive_reports(host, &[report], standing);
+        let context = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
+        let heard = self.task_policy.receive_reports(host, &[report], context);
         heard.events.into_iter().filter_map(|event| self.record(event, now)).collect()
     }
 
     fn record(&mut self, event: TaskEvent, at: Millis) -> Option<Arrival> {
         let result = self.tasks.apply(at, &event);
         let applied = AppliedEvent { request: RequestId(0), at, event, result };
-        self.dispatcher.on_applied(&applied, &self.tasks, true).arrived
+        self.task_policy.on_applied(&applied, &self.tasks, true).arrived
     }
 
     /// The removals that the Remover proposes now.
@@ -158,10 +158,11 @@ impl ManagersModel {
         let yard: Vec<_> = hosts
             .map(|(addr, record)| (*addr, reelyard_yard::remover::CopyHolderStatus::of(record)))
             .collect();
-        let arrivals = RecentArrivals::of(self.tasks.history(), self.desk.settings(), now);
-        self.desk.set_hosts(yard, arrivals);
+        let arrivals =
+            RecentArrivals::of(self.tasks.history(), self.remover_policy.settings(), now);
+        self.remover_policy.set_hosts(yard, arrivals);
         let point = RemoverPieceContext { book: &self.removals, in_flight: &self.no_removals, now };
-        self.desk.propose(point)
+        self.remover_policy.propose(point)
     }
 
     /// The removals that are confirmed after hosts and masters were checked again.
@@ -173,7 +174,7 @@ impl ManagersModel {
         let masters = removals.iter().map(|removal| removal.file).collect();
         let seen = Confirmation { asked_at: now, masters, absent: HashSet::new() };
         let point = RemoverPieceContext { book: &self.removals, in_flight: &self.no_removals, now };
-        let (events, spared) = self.desk.confirm(removals, &seen, point);
+        let (events, spared) = self.remover_policy.confirm(removals, &seen, point);
         let intents = events.into_iter().filter_map(|event| match event {
             RemovalEvent::Intended(intent) => Some(intent),
             _ => None,
@@ -188,13 +189,13 @@ impl ManagersModel {
 
     /// Applies that a host has removed a copy.
     pub fn removed(&mut self, copy: CopyKey, intent: &Intent, now: Millis) {
-        self.desk.asking(copy);
-        let event = self.desk.answered(copy, &intent.name, &Ok(Deleted::Removed), now);
+        self.remover_policy.asking(copy);
+        let event = self.remover_policy.answered(copy, &intent.name, &Ok(Deleted::Removed), now);
         if let Some(event) = event {
             self.record_removal(event, now);
         }
         let point = RemoverPieceContext { book: &self.removals, in_flight: &self.no_removals, now };
-        if let Some(event) = self.desk.forgets(point) {
+        if let Some(event) = self.remover_policy.forgets(point) {
             self.record_removal(event, now);
         }
     }
@@ -203,7 +204,7 @@ impl ManagersModel {
         let result = self.removals.apply(at, &event);
         let is_done = result.is_ok();
         let applied = AppliedEvent { request: RequestId(0), at, event, result };
-        self.desk.on_applied(&applied, &self.removals, true);
+        self.remover_policy.on_applied(&applied, &self.removals, true);
         is_done
     }
 }

@@ -25,8 +25,8 @@ impl Handler<TakeDownload> for ShareExpiry {
             return answer(Err(error.into()));
         }
         let moment = self.moment();
-        let (desk, standpoint) = self.at(moment);
-        let event = match desk.take_download(&asked, standpoint) {
+        let (policy, context) = self.at(moment);
+        let event = match policy.take_download(&asked, context) {
             Err(refusal) => return self.refuse(refusal),
             Ok(DownloadDecision::Counted { left }) => {
                 return answer(Ok(DownloadAdmission::Counted { left }));

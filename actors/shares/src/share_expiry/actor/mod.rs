@@ -32,7 +32,7 @@ use crate::share_expiry::{
 /// applies.
 pub struct ShareExpiry {
     replica: Replicated<ShareTable, ShareChange>,
-    desk: SharePolicy,
+    policy: SharePolicy,
     clock: Clock,
     board: ShareViewHandle,
     /// Shares by deadline, for reclaim.
@@ -81,7 +81,7 @@ impl ShareExpiry {
         ShareExpiry {
             replica: Replicated::new(ShareTable::default(), journal, clock.clone()),
             budget: Budget::new(settings.effort),
-            desk: SharePolicy::new(settings),
+            policy: SharePolicy::new(settings),
             clock,
             board,
             timer: ExpiryTimerWheel::default(),
@@ -124,10 +124,10 @@ impl ShareExpiry {
     /// The pure decisions with their context.
     fn at(&mut self, moment: ShareMoment) -> (&mut SharePolicy, ShareDecisionContext<'_>) {
         let ShareMoment { now, latest, confirmed_in, .. } = moment;
-        let ShareExpiry { desk, replica: seat, .. } = self;
-        let (table, in_flight) = (seat.piece(), seat.in_flight());
+        let ShareExpiry { policy, replica, .. } = self;
+        let (table, in_flight) = (replica.piece(), replica.in_flight());
         let confirmed_in = confirmed_in.unwrap_or_default();
-        (desk, ShareDecisionContext { table, in_flight, now, latest, confirmed_in })
+        (policy, ShareDecisionContext { table, in_flight, now, latest, confirmed_in })
     }
 
     /// The present time by all clocks.

@@ -138,8 +138,8 @@ impl Handler<BeginMove> for ShareExpiry {
             Err(error) => return answer(Err(error.into())),
         };
         let moment = self.moment();
-        let (desk, standpoint) = self.at(moment);
-        if let Err(why) = desk.begin_move(&new, standpoint) {
+        let (policy, context) = self.at(moment);
+        if let Err(why) = policy.begin_move(&new, context) {
             return self.refuse(why.into());
         }
         // As texts: the log escapes characters that could forge a line.

@@ -74,9 +74,9 @@ impl ShareExpiry {
             }
             if !settled.as_ref().is_ok_and(|outcomes| have_ended(outcomes, ids.len())) {
                 // A share that is still live is due again: it was not reclaimed, or a clock was ahead.
-                let ShareExpiry { replica: seat, timer, .. } = expiry;
+                let ShareExpiry { replica, timer, .. } = expiry;
                 for id in &ids {
-                    seat.piece().look(*id, |share| timer.note(share));
+                    replica.piece().look(*id, |share| timer.note(share));
                 }
             }
             if settled.is_ok() {
@@ -89,13 +89,14 @@ impl ShareExpiry {
 
     /// Sends the notices of shares that end soon.
     pub(in crate::share_expiry) fn notice(&mut self, now: Millis, ctx: &mut Context<Self>) {
-        let Some(before) = self.desk.settings.notice_before else { return };
+        let Some(before) = self.policy.settings.notice_before else { return };
         let until = now.after(before);
-        let ShareExpiry { notices, replica: seat, .. } = self;
-        let mut ids = notices.due(until, AT_ONCE, seat.piece());
+        let ShareExpiry { notices, replica, .. } = self;
+        let mut ids = notices.due(until, AT_ONCE, replica.piece());
         let has_more = ids.len() == AT_ONCE;
         let wants = |id: &ShareId| {
-            let share = seat.piece().look(*id, |share| !share.is_noticed() && share.is_live(now));
+            let share =
+                replica.piece().look(*id, |share| !share.is_noticed() && share.is_live(now));
             share.unwrap_or_default()
         };
         ids.retain(wants);
@@ -108,9 +109,9 @@ impl ShareExpiry {
         let event = ShareEvent::Noticed { ids: ids.clone(), until };
         self.commit_then(vec![event], ctx, move |expiry, settled, _| {
             if settled.is_err() {
-                let ShareExpiry { replica: seat, notices, .. } = expiry;
+                let ShareExpiry { replica, notices, .. } = expiry;
                 for id in &ids {
-                    seat.piece().look(*id, |share| notices.note(share));
+                    replica.piece().look(*id, |share| notices.note(share));
                 }
             }
         });
@@ -130,8 +131,8 @@ impl ShareExpiry {
         }
         self.counters.reclaimed += ended;
         self.backlog = self.backlog.saturating_sub(ended);
-        let ShareExpiry { replica: seat, lags, .. } = self;
-        for (_, told) in seat.piece().notifications_between(first, next) {
+        let ShareExpiry { replica, lags, .. } = self;
+        for (_, told) in replica.piece().notifications_between(first, next) {
             if let Some(due) = told.share.due().instant() {
                 lags.note(now.since(due));
             }

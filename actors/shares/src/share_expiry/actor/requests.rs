@@ -113,8 +113,8 @@ impl ShareExpiry {
     fn decide_creation(&mut self, asked: &CreateShare) -> Result<Vec<ShareEvent>, ShareRefusal> {
         let id = ShareId::random().map_err(|bad| ShareRefusal::NoRandomness(bad.to_string()))?;
         let moment = self.moment();
-        let (desk, standpoint) = self.at(moment);
-        desk.create(asked, id, standpoint)
+        let (policy, context) = self.at(moment);
+        policy.create(asked, id, context)
     }
 }
 
@@ -146,8 +146,8 @@ impl Handler<ChangeShare> for ShareExpiry {
             return self.commit_for(asked, events, read);
         }
         let moment = self.moment();
-        let (desk, standpoint) = self.at(moment);
-        match desk.change(id, &change, standpoint) {
+        let (policy, context) = self.at(moment);
+        match policy.change(id, &change, context) {
             Err(refusal) => self.refuse(refusal),
             Ok(events) if events.is_empty() => answer(self.live(id)),
             Ok(events) => self.commit_for(asked, events, read),
@@ -335,7 +335,7 @@ impl Handler<ChangeShareSettings> for ShareExpiry {
     ) {
         self.budget.set_effort(settings.effort);
         self.board.hold_clock_for(settings.clock_hold);
-        self.desk.settings = settings;
+        self.policy.settings = settings;
         // The notices are computed again: the new settings may name other shares.
         self.start_notices();
         self.upkeep_at = None;

@@ -69,9 +69,9 @@ impl ShareExpiry {
     /// Runs the upkeep, and again once it is done.
     pub(in crate::share_expiry) fn upkeep(&mut self, ctx: &mut Context<Self>) {
         let moment = self.moment();
-        let (desk, standpoint) = self.at(moment);
-        let events = desk.upkeep(standpoint);
-        for event in desk.moves_on(standpoint) {
+        let (policy, context) = self.at(moment);
+        let events = policy.upkeep(context);
+        for event in policy.moves_on(context) {
             self.commit_move(event, ctx);
         }
         self.commit_then(events, ctx, |expiry, outcomes, ctx| {
@@ -83,9 +83,9 @@ impl ShareExpiry {
     }
 
     fn wake_for_next(&mut self, now: Millis, ctx: &mut Context<Self>) {
-        let ShareExpiry { timer, notices, replica: seat, desk, .. } = self;
-        let table = seat.piece();
-        let notice = desk
+        let ShareExpiry { timer, notices, replica, policy, .. } = self;
+        let table = replica.piece();
+        let notice = policy
             .settings
             .notice_before
             .and_then(|before| notices.next(table).map(|deadline| deadline.before(before)));
@@ -170,11 +170,11 @@ impl ShareExpiry {
                 _ => continue,
             };
             if leads {
-                let ShareExpiry { replica: seat, timer, notices, desk, .. } = self;
-                let there = seat.piece().len();
-                let due = seat.piece().look(id, |share| {
+                let ShareExpiry { replica, timer, notices, policy, .. } = self;
+                let there = replica.piece().len();
+                let due = replica.piece().look(id, |share| {
                     timer.note(share);
-                    desk.eviction.note(share, there);
+                    policy.eviction.note(share, there);
                     if !share.is_noticed() {
                         notices.note(share);
                     }
@@ -220,7 +220,7 @@ impl Owner for ShareExpiry {
     }
 
     fn on_installed(&mut self, _: &mut Context<Self>) {
-        self.desk.eviction.clear();
+        self.policy.eviction.clear();
         self.show_table(false);
         self.publish_view();
     }
@@ -231,7 +231,7 @@ impl Owner for ShareExpiry {
     }
 
     fn on_leader_stopped(&mut self, _: &mut Context<Self>) {
-        self.desk.eviction.clear();
+        self.policy.eviction.clear();
         self.ends.clear();
         self.publish_view();
     }

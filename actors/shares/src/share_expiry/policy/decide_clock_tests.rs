@@ -27,7 +27,7 @@ const MOST: Duration = Duration::from_secs(30_000);
 const UNCONFIRMED: ShareRefusal =
     ShareRefusal::ClockUnconfirmed { ahead: AHEAD, confirmed_in: HOLD };
 
-fn desk() -> SharePolicy {
+fn policy() -> SharePolicy {
     let terms = TermsPolicy { max_ttl: Some(MOST), allow_never: true, ..TermsPolicy::default() };
     let default_ttl = Some(Duration::from_secs(20_000));
     let terms = TermsPolicy { default_ttl, ..terms };
@@ -66,7 +66,7 @@ fn at<'a>(
 /// The deadline of a share that is created while the wall clock shows `latest`.
 fn created(term: ShareLifetime, latest: Millis) -> Result<Deadline, ShareRefusal> {
     let (table, in_flight) = (ShareTable::default(), InFlight::default());
-    let events = desk().create(&film(term), ShareId(1), at(&table, &in_flight, latest))?;
+    let events = policy().create(&film(term), ShareId(1), at(&table, &in_flight, latest))?;
     let Some(ShareEvent::Created(new)) = events.last() else { panic!("{events:?}") };
     Ok(new.deadline)
 }
@@ -75,12 +75,12 @@ fn created(term: ShareLifetime, latest: Millis) -> Result<Deadline, ShareRefusal
 fn changed(term: ShareLifetime, latest: Millis) -> Result<Deadline, ShareRefusal> {
     let (mut table, in_flight) = (ShareTable::default(), InFlight::default());
     for event in
-        desk().create(&film(ShareLifetime::Ttl(MOST)), ShareId(1), at(&table, &in_flight, NOW))?
+        policy().create(&film(ShareLifetime::Ttl(MOST)), ShareId(1), at(&table, &in_flight, NOW))?
     {
         table.apply(NOW, &event).unwrap();
     }
     let change = NewTerms { term: Some(term), ..NewTerms::default() };
-    let events = desk().change(ShareId(1), &change, at(&table, &in_flight, latest))?;
+    let events = policy().change(ShareId(1), &change, at(&table, &in_flight, latest))?;
     let Some(ShareEvent::Changed { changes, .. }) = events.last() else { panic!("{events:?}") };
     Ok(changes.deadline.expect("it is changed").deadline)
 }
@@ -130,15 +130,15 @@ fn a_download_may_be_resumed_by_the_latest_time() {
         max_downloads: NonZeroU32::new(2),
         ..film(ShareLifetime::Ttl(Duration::from_secs(20_000)))
     };
-    for event in desk().create(&limited, ShareId(1), at(&table, &in_flight, NOW)).unwrap() {
+    for event in policy().create(&limited, ShareId(1), at(&table, &in_flight, NOW)).unwrap() {
         table.apply(NOW, &event).unwrap();
     }
     let latest = NOW.after(AHEAD);
-    let within = desk().settings.resume_within;
+    let within = policy().settings.resume_within;
     for ranged in [false, true] {
         let (id, client, request) = (ShareId(1), ClientKey(7), RequestId::random());
         let asked = TakeDownload { id, client, ranged, request };
-        let taken = desk().take_download(&asked, at(&table, &in_flight, latest));
+        let taken = policy().take_download(&asked, at(&table, &in_flight, latest));
         let Ok(DownloadDecision::Counts(
             ShareEvent::Taken { resume_until, forget_before, .. }
             | ShareEvent::TakenInPart { resume_until, forget_before, .. },

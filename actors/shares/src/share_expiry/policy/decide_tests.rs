@@ -33,7 +33,7 @@ fn at<'a>(
 }
 
 struct SharePolicyCase {
-    desk: SharePolicy,
+    policy: SharePolicy,
     table: ShareTable,
     in_flight: InFlight<ShareEvent>,
     now: Millis,
@@ -44,8 +44,8 @@ impl SharePolicyCase {
     fn new(settings: ShareExpirySettings) -> Self {
         let settings = ShareExpirySettings { roots: [root()].into(), ..settings };
         let (table, in_flight) = (ShareTable::default(), InFlight::default());
-        let desk = SharePolicy::new(settings);
-        SharePolicyCase { desk, table, in_flight, now: NOW, requests: 0 }
+        let policy = SharePolicy::new(settings);
+        SharePolicyCase { policy, table, in_flight, now: NOW, requests: 0 }
     }
 
     /// Starts the decided commits without applying them.
@@ -80,25 +80,25 @@ impl SharePolicyCase {
             asked_by: "me".to_owned(),
             request: None,
         };
-        let SharePolicyCase { desk, table, in_flight, now, .. } = self;
-        desk.create(&asked, ShareId(id), at(table, in_flight, *now))
+        let SharePolicyCase { policy, table, in_flight, now, .. } = self;
+        policy.create(&asked, ShareId(id), at(table, in_flight, *now))
     }
 
     fn change(&self, change: NewTerms) -> Result<Vec<ShareEvent>, ShareRefusal> {
-        let SharePolicyCase { desk, table, in_flight, now, .. } = self;
-        desk.change(ShareId(1), &change, at(table, in_flight, *now))
+        let SharePolicyCase { policy, table, in_flight, now, .. } = self;
+        policy.change(ShareId(1), &change, at(table, in_flight, *now))
     }
 
     fn take(&self, client: u64, ranged: bool) -> Result<DownloadDecision, ShareRefusal> {
-        let SharePolicyCase { desk, table, in_flight, now, .. } = self;
+        let SharePolicyCase { policy, table, in_flight, now, .. } = self;
         let (id, client, request) = (ShareId(1), ClientKey(client), RequestId::random());
         let asked = TakeDownload { id, client, ranged, request };
-        desk.take_download(&asked, at(table, in_flight, *now))
+        policy.take_download(&asked, at(table, in_flight, *now))
     }
 
     fn upkeep(&mut self) -> Vec<ShareEvent> {
-        let SharePolicyCase { desk, table, in_flight, now, .. } = self;
-        desk.upkeep(at(table, in_flight, *now))
+        let SharePolicyCase { policy, table, in_flight, now, .. } = self;
+        policy.upkeep(at(table, in_flight, *now))
     }
 }
 
@@ -113,7 +113,7 @@ fn term(term: ShareLifetime, only_if: Option<OnlyIf>) -> NewTerms {
 #[test]
 fn nothing_is_shared_from_a_root_that_is_not_configured() {
     let mut case = SharePolicyCase::new(ShareExpirySettings::default());
-    case.desk.settings.roots.clear();
+    case.policy.settings.roots.clear();
     assert_eq!(case.create(1, "me", ttl(60)), Err(ShareRefusal::NoRoot { root: root() }));
 }
 
@@ -206,7 +206,7 @@ fn an_owner_has_room_once_shares_of_theirs_are_due_and_none_for_one_that_is_abou
     let mine = Some(Some(ShareOwner::new("we").unwrap()));
     let change = NewTerms { owner: mine, ..NewTerms::default() };
     let at = at(&case.table, &case.in_flight, case.now);
-    let changed = case.desk.change(ShareId(4), &change, at).unwrap();
+    let changed = case.policy.change(ShareId(4), &change, at).unwrap();
     assert!(case.create(6, "we", ttl(90)).is_ok());
     case.begin(changed);
     assert_eq!(case.create(6, "we", ttl(90)), Err(ShareRefusal::OwnerFull { most: 1 }));
@@ -219,11 +219,11 @@ fn a_policy_that_names_nobody_refuses() {
         at_limit: AtLimit::NearestDeadline,
         ..ShareExpirySettings::default()
     });
-    case.desk.settings.terms.allow_never = true;
+    case.policy.settings.terms.allow_never = true;
     let events = case.create(1, "me", ShareLifetime::Never).unwrap();
     case.apply(events);
     assert_eq!(case.create(2, "me", ttl(60)), Err(ShareRefusal::Full { most: 1 }));
-    case.desk.settings.at_limit = AtLimit::LeastUsed;
+    case.policy.settings.at_limit = AtLimit::LeastUsed;
     assert!(case.create(2, "me", ttl(60)).is_ok());
 }
 
@@ -252,7 +252,7 @@ fn a_default_that_changes_moves_nothing() {
     let events = case.create(1, "me", ShareLifetime::Default).unwrap();
     case.apply(events);
     let before = case.table.live_at(ShareId(1), NOW).unwrap();
-    case.desk.settings.terms.default_ttl = Some(Duration::from_secs(1));
+    case.policy.settings.terms.default_ttl = Some(Duration::from_secs(1));
     assert_eq!(case.upkeep(), []);
     assert_eq!(case.table.live_at(ShareId(1), NOW).unwrap(), before);
 }
@@ -432,13 +432,13 @@ fn happenings_are_kept_until_every_hook_was_told_or_they_are_too_old() {
         other => panic!("{other:?}"),
     };
     assert_eq!(forgets(&mut case), Some((1, vec![])));
-    case.desk.settings.keep_happenings = 3;
+    case.policy.settings.keep_happenings = 3;
     assert_eq!(forgets(&mut case), None);
     case.now = NOW.after(Duration::from_secs(10));
     assert_eq!(forgets(&mut case), Some((3, vec![])));
     case.now = NOW;
-    case.desk.settings.keep_happenings = 0;
-    case.desk.settings.hooks.remove("slow");
+    case.policy.settings.keep_happenings = 0;
+    case.policy.settings.hooks.remove("slow");
     assert_eq!(forgets(&mut case), Some((3, vec!["slow".to_owned()])));
 }
 
@@ -449,7 +449,7 @@ fn shares_of_a_root_that_is_gone_end_in_parts() {
     for id in 0..count {
         case.apply(vec![ShareEvent::Created(Box::new(new_share(id, "a", NOW.0 + 9)))]);
     }
-    case.desk.settings.roots.clear();
+    case.policy.settings.roots.clear();
     for left in [1, 0] {
         let events = case.upkeep();
         let under_way = case.begin(events.clone());
@@ -474,7 +474,7 @@ fn a_limit_that_is_lowered_by_many_is_reached_in_parts() {
         let events = case.create(id.into(), "me", ttl(1000 + id)).unwrap();
         case.apply(events);
     }
-    case.desk.settings.max_shares = 100;
+    case.policy.settings.max_shares = 100;
     let mut parts = 0;
     while case.table.len() > 100 {
         let events = case.upkeep();
@@ -493,8 +493,8 @@ fn a_limit_that_is_lowered_by_many_is_reached_in_parts() {
     assert!(case.table.look(ShareId(4901), |_| ()).is_some(), "the last ones stay");
     assert_eq!(case.upkeep(), []);
     assert!(case.create(9000, "me", ttl(9000)).is_ok());
-    case.desk.settings.at_limit = AtLimit::Refuse;
-    case.desk.settings.max_shares = 50;
+    case.policy.settings.at_limit = AtLimit::Refuse;
+    case.policy.settings.max_shares = 50;
     assert_eq!(case.upkeep(), []);
 }
 
@@ -504,10 +504,10 @@ fn a_download_of_unknown_outcome_is_found_by_whoever_repeats_the_request() {
     let events = case.create(1, "me", ttl(60)).unwrap();
     case.apply(events);
     let ask = |case: &SharePolicyCase, request| {
-        let SharePolicyCase { desk, table, in_flight, now, .. } = case;
+        let SharePolicyCase { policy, table, in_flight, now, .. } = case;
         let (id, client) = (ShareId(1), ClientKey(7));
         let asked = TakeDownload { id, client, ranged: false, request };
-        desk.take_download(&asked, at(table, in_flight, *now))
+        policy.take_download(&asked, at(table, in_flight, *now))
     };
     let request = RequestId::random();
     let Ok(DownloadDecision::Counts(event)) = ask(&case, request) else { panic!("it counts") };

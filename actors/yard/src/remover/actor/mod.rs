@@ -89,8 +89,8 @@ impl Remover {
 
     /// The pure part and the state that it reads.
     fn at(&mut self, now: Millis) -> (&mut RemoverPolicy, RemoverPieceContext<'_>) {
-        let Remover { policy: desk, replica: seat, .. } = self;
-        (desk, RemoverPieceContext { book: seat.piece(), in_flight: seat.in_flight(), now })
+        let Remover { policy, replica, .. } = self;
+        (policy, RemoverPieceContext { book: replica.piece(), in_flight: replica.in_flight(), now })
     }
 
     /// Renews the view on the board.

@@ -54,8 +54,8 @@ impl Handler<ChangeRemoverSettings> for Remover {
         let now = self.clock.now();
         // A round that comes by the old interval may be far off.
         self.next_round = self.next_round.map(|_| now);
-        let (desk, standpoint) = self.at(now);
-        desk.change_settings(settings, standpoint.book.names());
+        let (policy, context) = self.at(now);
+        policy.change_settings(settings, context.book.names());
         self.soon(ctx);
         self.publish_view();
     }
@@ -81,9 +81,9 @@ impl Handler<ExplainCopies> for Remover {
     type Result = MessageResult<ExplainCopies>;
 
     fn handle(&mut self, asked: ExplainCopies, _: &mut Context<Self>) -> Self::Result {
-        let (desk, standpoint) = self.at(self.clock.now());
-        let file = standpoint.book.names().find(asked.name.as_bytes());
-        let says = |file| desk.decision_context(standpoint).explain(file);
+        let (policy, context) = self.at(self.clock.now());
+        let file = context.book.names().find(asked.name.as_bytes());
+        let says = |file| policy.decision_context(context).explain(file);
         MessageResult(file.map_or_else(Vec::<CopySays>::new, says))
     }
 }

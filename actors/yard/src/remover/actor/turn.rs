@@ -54,10 +54,10 @@ impl Remover {
             return;
         }
         self.refresh_hosts();
-        let (desk, standpoint) = self.at(now);
-        let mut events = desk.cleared(standpoint);
-        events.extend(desk.forgets(standpoint));
-        let to_refresh = desk.to_refresh(standpoint);
+        let (policy, context) = self.at(now);
+        let mut events = policy.cleared(context);
+        events.extend(policy.forgets(context));
+        let to_refresh = policy.to_refresh(context);
         self.commit(events, ctx);
         for host in to_refresh {
             self.refresh(host, ctx);
@@ -97,8 +97,8 @@ impl Remover {
             return;
         }
         let started = Instant::now();
-        let (desk, standpoint) = self.at(now);
-        let proposal = desk.propose(standpoint);
+        let (policy, context) = self.at(now);
+        let proposal = policy.propose(context);
         let took_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         if proposal.masters().is_empty() {
             self.last = Some(noted(now, took_us, &proposal, self.replica.piece().names()));
@@ -172,8 +172,8 @@ impl Remover {
         }
         self.refresh_hosts();
         let removals = std::mem::take(&mut proposal.removals);
-        let (desk, standpoint) = self.at(self.clock.now());
-        let (events, spared) = desk.confirm(removals, seen, standpoint);
+        let (policy, context) = self.at(self.clock.now());
+        let (events, spared) = policy.confirm(removals, seen, context);
         for (_, why) in &spared {
             proposal.spare(*why, 1);
         }

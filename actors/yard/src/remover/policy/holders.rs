@@ -121,9 +121,9 @@ impl CopyHolders {
     /// Replaces the set of destinations. The state of destinations in both sets is kept.
     pub fn set_hosts(&mut self, yard: impl IntoIterator<Item = (HostAddr, CopyHolderStatus)>) {
         let mut before = std::mem::take(&mut self.hosts);
-        let known = |(addr, standing)| {
+        let known = |(addr, status)| {
             let host = before.remove(&addr).unwrap_or_default();
-            (addr, CopyHolder { status: standing, ..host })
+            (addr, CopyHolder { status, ..host })
         };
         self.hosts = yard.into_iter().map(known).collect();
         before.retain(|_, host| host.status == CopyHolderStatus::Outside);

@@ -289,7 +289,7 @@ mod tests {
 
     /// Hosts of 1000 bytes with a limit of 90 %; files by rank, each with its size and its host.
     struct MakeRoomFixture {
-        desk: RemoverPolicy,
+        policy: RemoverPolicy,
         book: RemovalBook,
         files: Vec<FileId>,
         now: Millis,
@@ -303,31 +303,31 @@ mod tests {
             old_host_quiet: std::time::Duration::ZERO,
             ..RemoverSettings::default()
         };
-        let (mut desk, book) = (RemoverPolicy::new(settings), RemovalBook::default());
+        let (mut policy, book) = (RemoverPolicy::new(settings), RemovalBook::default());
         let ids: Vec<FileId> = files.iter().map(|(text, ..)| book.file(&name(text))).collect();
         let ranked = ids.iter().zip(files).map(|(file, (_, size, _))| RankedFile {
             file: *file,
             size: Some(*size),
             listed_on: Vec::new(),
         });
-        desk.set_ranking(Arc::new(Ranking::from_files(ranked)));
+        policy.set_ranking(Arc::new(Ranking::from_files(ranked)));
         let all = ids.iter().map(|file| file.0).collect();
-        desk.set_masters(Arc::new(Masters { files: all, ..Masters::default() }));
-        desk.set_hosts(
+        policy.set_masters(Arc::new(Masters { files: all, ..Masters::default() }));
+        policy.set_hosts(
             (1..=hosts).map(|last| (host(last), CopyHolderStatus::Serves)),
             Default::default(),
         );
         for last in 1..=hosts {
             let (host, at) = (host(last), NOW);
             let (from, to) = (Health::Unknown, Health::Up);
-            desk.health_changed(&HealthChanged { host, from, to, at });
+            policy.health_changed(&HealthChanged { host, from, to, at });
             let held = ids.iter().zip(files).filter(|(_, (.., on))| *on == last);
             let used: u64 = held.clone().map(|(_, (_, size, _))| size).sum();
             let files = held.map(|(file, _)| file.0).collect();
             let disk = DiskFigures { used, avail: 1000 - used, ..DiskFigures::default() };
             let inventory = Some(Arc::new(Inventory { files, unreadable_names: 0, at }));
             let disk = Some((disk, at));
-            desk.observe(&HostObserved {
+            policy.observe(&HostObserved {
                 host,
                 kind: HostKind::Cfw,
                 inventory,
@@ -336,7 +336,7 @@ mod tests {
                 at,
             });
         }
-        MakeRoomFixture { desk, book, files: ids, now: NOW, wanted: RoomWanted::default() }
+        MakeRoomFixture { policy, book, files: ids, now: NOW, wanted: RoomWanted::default() }
     }
 
     impl MakeRoomFixture {
@@ -348,13 +348,13 @@ mod tests {
             });
             let rooms = rooms.iter().map(|&(last, room)| (host(last), room)).collect();
             self.wanted = RoomWanted { files: files.collect(), rooms };
-            self.desk.set_room_wanted(self.wanted.clone());
+            self.policy.set_room_wanted(self.wanted.clone());
         }
 
         fn propose(&mut self) -> RemovalProposal {
             let in_flight = InFlight::default();
             let (book, now) = (&self.book, self.now);
-            self.desk.propose(RemoverPieceContext { book, in_flight: &in_flight, now })
+            self.policy.propose(RemoverPieceContext { book, in_flight: &in_flight, now })
         }
 
         fn goes(proposal: &RemovalProposal) -> Vec<(HostAddr, FileId)> {
@@ -397,7 +397,7 @@ mod tests {
         let mut yard = yard(&[("new", 300, 0), ("a", 400, 1), ("b", 290, 1), ("c", 200, 1)], 1);
         let came_hot = [(host(1), yard.files[3])].into();
         let arrivals = RecentArrivals { came_hot, ..RecentArrivals::default() };
-        yard.desk.set_hosts([(host(1), CopyHolderStatus::Serves)], arrivals);
+        yard.policy.set_hosts([(host(1), CopyHolderStatus::Serves)], arrivals);
         yard.want(&[(0, 200, 9)], &[(1, 10)]);
         let proposal = yard.propose();
         assert_eq!(MakeRoomFixture::goes(&proposal), [(host(1), yard.files[2])]);
@@ -413,15 +413,15 @@ mod tests {
         let masters = yard.files.iter().copied().collect();
         let seen = Confirmation { asked_at: NOW, masters, ..Confirmation::default() };
         let in_flight = InFlight::default();
-        let standpoint = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
-        let (events, _) = yard.desk.confirm(removals, &seen, standpoint);
+        let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
+        let (events, _) = yard.policy.confirm(removals, &seen, context);
         let ended = RemovalEvent::Ended { host: host(1), name: name("c"), ending: Ending::Removed };
         for event in events.into_iter().chain([ended]) {
             let result = yard.book.apply(NOW, &event);
             let applied =
                 AppliedEvent { request: RequestId(0), at: NOW, event, result: result.clone() };
             assert_eq!(result, Ok(RemovalOutcome::Applied));
-            yard.desk.on_applied(&applied, &yard.book, true);
+            yard.policy.on_applied(&applied, &yard.book, true);
         }
         yard.now = NOW.after(after);
         let at = Millis(NOW.0 + 1);
@@ -430,7 +430,7 @@ mod tests {
         let disk = DiskFigures { used: 700, avail: 300, ..DiskFigures::default() };
         let disk = Some((disk, at));
         let kind = HostKind::Cfw;
-        yard.desk.observe(&HostObserved {
+        yard.policy.observe(&HostObserved {
             host: host(1),
             kind,
             inventory,
@@ -464,7 +464,7 @@ mod tests {
         let proposal = yard.propose();
         assert_eq!(proposal.removals, [], "200 of 300 went, and the next would be 200 more");
         assert_eq!(proposal.rooms[0].verdict, earlier);
-        yard.desk.learn_sizes([(yard.files[3], 80)]);
+        yard.policy.learn_sizes([(yard.files[3], 80)]);
         let made = RoomVerdict::Made { host: host(1), lacking: 60, goes: 80 };
         assert_eq!(yard.propose().rooms[0].verdict, made);
     }
@@ -484,7 +484,7 @@ mod tests {
         yard.want(&[(0, 300, 9)], &[(1, 0), (2, 0)]);
         let mut wanted = yard.wanted.clone();
         wanted.files[0].old_hosts_carry = false;
-        yard.desk.set_room_wanted(wanted);
+        yard.policy.set_room_wanted(wanted);
         assert!(yard.propose().removals.is_empty(), "old hosts cannot carry its name");
     }
 
@@ -515,8 +515,8 @@ mod tests {
             ..Confirmation::default()
         };
         let in_flight = InFlight::default();
-        let standpoint = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
-        let (events, _) = yard.desk.confirm(proposal.removals, &seen, standpoint);
+        let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
+        let (events, _) = yard.policy.confirm(proposal.removals, &seen, context);
         for event in events {
             assert_eq!(yard.book.apply(NOW, &event), Ok(RemovalOutcome::Applied));
         }
@@ -527,8 +527,8 @@ mod tests {
             assert_eq!(proposal.rooms[0].verdict, RoomVerdict::MadeEarlier { host: host(1) });
             assert_eq!(proposal.removals, []);
         }
-        let later = NOW.after(yard.desk.settings().keep_room_for);
-        assert!(yard.book.rooms_made(yard.desk.settings(), later).is_empty());
+        let later = NOW.after(yard.policy.settings().keep_room_for);
+        assert!(yard.book.rooms_made(yard.policy.settings(), later).is_empty());
     }
 
     #[test]
@@ -539,12 +539,12 @@ mod tests {
             size: Some(295),
             listed_on: Vec::new(),
         });
-        yard.desk.set_ranking(Arc::new(Ranking::from_files(ranked)));
+        yard.policy.set_ranking(Arc::new(Ranking::from_files(ranked)));
         yard.want(&[(0, 300, 9)], &[(1, 20)]);
         let proposal = yard.propose();
         assert_eq!(proposal.rooms[0].verdict, RoomVerdict::SizesUnknown);
         assert_eq!((proposal.masters(), proposal.removals.len()), (vec![yard.files[2]], 0));
-        yard.desk.learn_sizes([(yard.files[2], 290)]);
+        yard.policy.learn_sizes([(yard.files[2], 290)]);
         assert_eq!(MakeRoomFixture::goes(&yard.propose()), [(host(1), yard.files[2])]);
     }
 
@@ -560,9 +560,8 @@ mod tests {
             let masters = masters.iter().copied().collect();
             let seen = Confirmation { asked_at: NOW, masters, ..Confirmation::default() };
             let in_flight = InFlight::default();
-            let standpoint =
-                RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
-            let (events, spared) = yard.desk.confirm(removals.clone(), &seen, standpoint);
+            let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
+            let (events, spared) = yard.policy.confirm(removals.clone(), &seen, context);
             (events.len(), spared.into_iter().map(|(_, why)| why).collect::<Vec<_>>())
         };
         assert_eq!(spared(&yard, &yard.files), (2, vec![]));

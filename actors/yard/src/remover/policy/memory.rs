@@ -157,9 +157,9 @@ impl RemoverPolicy {
     /// The state that a decision reads.
     pub fn decision_context<'a>(
         &'a self,
-        standpoint: RemoverPieceContext<'a>,
+        context: RemoverPieceContext<'a>,
     ) -> RemoverDecisionContext<'a> {
-        let RemoverPieceContext { book, in_flight, now } = standpoint;
+        let RemoverPieceContext { book, in_flight, now } = context;
         RemoverDecisionContext {
             book,
             in_flight,
@@ -174,11 +174,11 @@ impl RemoverPolicy {
     }
 
     /// Proposes the removals of a round.
-    pub fn propose(&mut self, standpoint: RemoverPieceContext<'_>) -> RemovalProposal {
+    pub fn propose(&mut self, context: RemoverPieceContext<'_>) -> RemovalProposal {
         self.counters.rounds += 1;
-        self.learn_names(standpoint.book.names());
+        self.learn_names(context.book.names());
         let relieving = std::mem::take(&mut self.relieving);
-        let proposal = self.decision_context(standpoint).propose(relieving, self.looked_to);
+        let proposal = self.decision_context(context).propose(relieving, self.looked_to);
         self.relieving.clone_from(&proposal.relieving);
         self.looked_to = proposal.looked_to;
         self.room_sought = self.room_wanted.files.iter().map(|wish| wish.file).collect();
@@ -190,9 +190,9 @@ impl RemoverPolicy {
         &self,
         removals: Vec<Removal>,
         seen: &Confirmation,
-        standpoint: RemoverPieceContext<'_>,
+        context: RemoverPieceContext<'_>,
     ) -> (Vec<RemovalEvent>, Vec<(Removal, Spared)>) {
-        self.decision_context(standpoint).confirm(removals, seen)
+        self.decision_context(context).confirm(removals, seen)
     }
 
     /// A host is being asked to remove a copy.
@@ -229,9 +229,9 @@ impl RemoverPolicy {
 
     /// What became clear of removals whose calls came to no clear end: what their hosts listed
     /// since then decides.
-    pub fn cleared(&self, standpoint: RemoverPieceContext<'_>) -> Vec<RemovalEvent> {
-        let now = standpoint.now;
-        self.unsettled(standpoint)
+    pub fn cleared(&self, context: RemoverPieceContext<'_>) -> Vec<RemovalEvent> {
+        let now = context.now;
+        self.unsettled(context)
             .filter_map(|(copy, since)| {
                 let ending = match self.holders.get(copy.0) {
                     None => {
@@ -243,22 +243,22 @@ impl RemoverPolicy {
                     }
                     Some(_) => Ending::Absent,
                 };
-                let name = standpoint.book.names().name(copy.1);
+                let name = context.book.names().name(copy.1);
                 Some(RemovalEvent::Ended { host: copy.0, name, ending })
             })
             .collect()
     }
 
     /// The hosts whose files must be read, so that the outcome of removals becomes clear.
-    pub fn to_refresh(&self, standpoint: RemoverPieceContext<'_>) -> BTreeSet<HostAddr> {
-        let unclear = self.unsettled(standpoint).filter(|((addr, _), since)| {
+    pub fn to_refresh(&self, context: RemoverPieceContext<'_>) -> BTreeSet<HostAddr> {
+        let unclear = self.unsettled(context).filter(|((addr, _), since)| {
             let listed =
                 |host: &super::holders::CopyHolder| host.was_listed_since(Millis(since.0 + 1));
             !self.holders.get(*addr).is_some_and(listed)
         });
         let unclear = unclear.map(|((addr, _), _)| addr);
         // A disk is read again once copies went from it.
-        let at_work = standpoint.book.hosts_at_work();
+        let at_work = context.book.hosts_at_work();
         let lightened = self.holders.iter().filter(|(addr, host)| {
             host.disk.is_some() && host.present_disk().is_none() && !at_work.contains(addr)
         });
@@ -275,9 +275,9 @@ impl RemoverPolicy {
     /// Removals whose call had no clear end, and since when. No call waits for their answer.
     fn unsettled<'a>(
         &'a self,
-        standpoint: RemoverPieceContext<'a>,
+        context: RemoverPieceContext<'a>,
     ) -> impl Iterator<Item = (CopyKey, Millis)> + 'a {
-        let ending: HashSet<(HostAddr, &FileName)> = standpoint
+        let ending: HashSet<(HostAddr, &FileName)> = context
             .in_flight
             .events()
             .filter_map(|event| match event {
@@ -285,7 +285,7 @@ impl RemoverPolicy {
                 _ => None,
             })
             .collect();
-        let open = standpoint.book.open().iter();
+        let open = context.book.open().iter();
         open.filter(move |(copy, removal)| {
             !self.asked.contains(copy) && !ending.contains(&(copy.0, &removal.intent.name))
         })
@@ -296,14 +296,14 @@ impl RemoverPolicy {
     }
 
     /// The event that drops history and doubts that are old enough.
-    pub fn forgets(&self, standpoint: RemoverPieceContext<'_>) -> Option<RemovalEvent> {
-        let (book, now) = (standpoint.book, standpoint.now);
+    pub fn forgets(&self, context: RemoverPieceContext<'_>) -> Option<RemovalEvent> {
+        let (book, now) = (context.book, context.now);
         let keep = self.settings.keep_history;
         let history = book.history();
         let too_many = history.len() > keep + keep / 10;
         let over = book.doubts().values().any(|until| *until <= now);
         let under_way =
-            standpoint.in_flight.events().any(|event| matches!(event, RemovalEvent::Forgot { .. }));
+            context.in_flight.events().any(|event| matches!(event, RemovalEvent::Forgot { .. }));
         ((too_many || over) && !under_way).then(|| RemovalEvent::Forgot {
             history_before: history.next().saturating_sub(keep),
             doubts_until: now,

@@ -24,8 +24,8 @@ impl TaskManager {
     /// Publishes a new read view.
     pub(in crate::task_manager) fn publish_view(&mut self) {
         let (now, epoch) = (self.clock.now(), self.replica.epoch());
-        let (dispatcher, standing) = self.at(now);
-        let (cluster, mut view) = (standing.book.cluster(), dispatcher.view(standing, epoch));
+        let (policy, context) = self.at(now);
+        let (cluster, mut view) = (context.book.cluster(), policy.view(context, epoch));
         if let (Some(badge), Some(cluster)) = (&self.manager_identity, cluster) {
             badge.set_cluster(cluster);
         }
@@ -40,8 +40,8 @@ impl TaskManager {
 
 impl TaskPolicy {
     /// What there is to see; `epoch` is the one that this node leads in. Who it is, the actor adds.
-    pub fn view(&self, standing: TaskPieceContext<'_>, epoch: Option<Epoch>) -> TaskManagerView {
-        let TaskPieceContext { book, now, .. } = standing;
+    pub fn view(&self, context: TaskPieceContext<'_>, epoch: Option<Epoch>) -> TaskManagerView {
+        let TaskPieceContext { book, now, .. } = context;
         let open = book.open();
         let in_force = self.settings.bandwidth.at(now);
         let progress = self.liveness.all().filter(|(task, _)| open.contains_key(task));
@@ -53,7 +53,7 @@ impl TaskPolicy {
             ended: book.ended().clone(),
             history: book.history().clone(),
             progress: progress.collect(),
-            offered_again: epoch.map(|_| self.offered_again(standing)).unwrap_or_default(),
+            offered_again: epoch.map(|_| self.offered_again(context)).unwrap_or_default(),
             rates: CopyRateContext { hosts: &self.hosts, in_force }.rates(open),
             back_offs: Arc::clone(book.back_offs()),
             hosts: self.planned_hosts(book, in_force),
@@ -70,8 +70,8 @@ impl TaskPolicy {
     /// again. A new leader offers nothing of a host until it has read the host's list, because the
     /// copy may be in place. A task that began again and again for longer than the time-out is no
     /// longer offered: it ends.
-    pub fn offered_again(&self, standing: TaskPieceContext<'_>) -> BTreeSet<TaskId> {
-        let TaskPieceContext { book, now, .. } = standing;
+    pub fn offered_again(&self, context: TaskPieceContext<'_>) -> BTreeSet<TaskId> {
+        let TaskPieceContext { book, now, .. } = context;
         let is_offered = |task: &&Arc<Task>| {
             let is_begun = task.state == TaskState::Working && !task.claimed_done;
             let is_read = |host: &HostState| {

@@ -25,8 +25,8 @@ impl Handler<CopyFile> for TaskManager {
             return Box::pin(ready(Err(error.into())));
         }
         self.policy.set_removals(self.collaborators.removals.view());
-        let (dispatcher, standing) = self.at(self.clock.now());
-        let Some(file) = dispatcher.wants_look(&copy.name, standing) else {
+        let (policy, context) = self.at(self.clock.now());
+        let Some(file) = policy.wants_look(&copy.name, context) else {
             return self.copy_now(copy, ctx);
         };
         let look_up = self.collaborators.look_up.recipient();
@@ -62,15 +62,15 @@ impl TaskManager {
     /// Decides, commits and answers. The master was checked before.
     fn copy_now(&mut self, copy: CopyFile, _: &mut Context<Self>) -> CopyReply {
         let now = self.clock.now();
-        let (dispatcher, standing) = self.at(now);
-        let task = match dispatcher.by_hand(&copy, standing) {
+        let (policy, context) = self.at(now);
+        let task = match policy.by_hand(&copy, context) {
             Ok(task) => task,
             Err(refused) => return Box::pin(ready(Err(refused.into()))),
         };
         let id = task.id;
         // The operator asks for it although it failed before.
         let failed = Blamed::File(copy.name.clone());
-        let failed = standing.book.back_offs().contains_key(&failed).then_some(failed);
+        let failed = context.book.back_offs().contains_key(&failed).then_some(failed);
         let forgot = |failed| TaskEvent::Forgot { tasks: Vec::new(), back_offs: vec![failed] };
         let events = failed.map(forgot).into_iter().chain([TaskEvent::Created(task)]).collect();
         let asked = RequestContext::by_request(copy.asked_by, copy.request);

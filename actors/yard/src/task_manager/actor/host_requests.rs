@@ -66,8 +66,8 @@ impl TaskManager {
         }
         let leading = self.replica.leading().map_err(HostRefused::from);
         let now = self.clock.now();
-        let (dispatcher, standing) = self.at(now);
-        let events = match leading.and_then(|_| decide(dispatcher.decision_context(standing))) {
+        let (policy, context) = self.at(now);
+        let events = match leading.and_then(|_| decide(policy.decision_context(context))) {
             Ok(events) => events,
             Err(refused) => return Box::pin(ready(Err(refused))),
         };

@@ -102,8 +102,8 @@ impl TaskManager {
 
     /// The policy and the context of a decision at `now`.
     fn at(&mut self, now: Millis) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
-        let TaskManager { policy: dispatcher, replica: seat, .. } = self;
-        (dispatcher, TaskPieceContext { book: seat.piece(), in_flight: seat.in_flight(), now })
+        let TaskManager { policy, replica, .. } = self;
+        (policy, TaskPieceContext { book: replica.piece(), in_flight: replica.in_flight(), now })
     }
 }
 

@@ -29,8 +29,8 @@ impl Handler<ChangeTask> for TaskManager {
         let ChangeTask { id, to, request } = change;
         if self.replica.epoch().is_some() {
             let now = self.clock.now();
-            let (dispatcher, standing) = self.at(now);
-            dispatcher.note_change(id, standing);
+            let (policy, context) = self.at(now);
+            policy.note_change(id, context);
         }
         self.warn_of_restart(id, to);
         let asked = RequestContext::by_request(OLD_WIRE, request);
@@ -73,8 +73,8 @@ impl TaskManager {
         }
         let leading = self.replica.leading().map_err(ChangeRefused::from);
         let now = self.clock.now();
-        let (dispatcher, standing) = self.at(now);
-        let events = match leading.and_then(|_| decide(dispatcher.decision_context(standing))) {
+        let (policy, context) = self.at(now);
+        let events = match leading.and_then(|_| decide(policy.decision_context(context))) {
             Ok(events) => events,
             Err(refused) => return Box::pin(ready(Err(refused))),
         };
@@ -102,8 +102,8 @@ impl Handler<TakeReports> for TaskManager {
             Err(error) => return Box::pin(ready(Err(error.into()))),
         };
         let now = self.clock.now();
-        let (dispatcher, standing) = self.at(now);
-        let heard = dispatcher.receive_reports(host, &reports, standing);
+        let (policy, context) = self.at(now);
+        let heard = policy.receive_reports(host, &reports, context);
         self.soon(ctx);
         let mut commits: Vec<LocalBoxFuture<'static, CommitSettlement<TaskBook>>> = Vec::new();
         for events in ReplicaHandle::<TaskBook>::parts(heard.events) {
@@ -187,9 +187,9 @@ impl Handler<ExplainFile> for TaskManager {
 
     fn handle(&mut self, ExplainFile { name }: ExplainFile, _: &mut Context<Self>) -> Self::Result {
         let now = self.clock.now();
-        let (dispatcher, standing) = self.at(now);
-        let Some(file) = dispatcher.wants_look(&name, standing) else {
-            return Box::pin(ready(dispatcher.explain(&name, standing)));
+        let (policy, context) = self.at(now);
+        let Some(file) = policy.wants_look(&name, context) else {
+            return Box::pin(ready(policy.explain(&name, context)));
         };
         let look_up = self.collaborators.look_up.recipient();
         let looking = look_up.send(LookUpMasters { files: vec![file] });
@@ -197,9 +197,9 @@ impl Handler<ExplainFile> for TaskManager {
         Box::pin(looking.map(move |answer, manager, _| {
             let seen = answer.ok().and_then(Result::ok).unwrap_or_default();
             let now = manager.clock.now();
-            let (dispatcher, standing) = manager.at(now);
-            dispatcher.learn(file, seen, now);
-            dispatcher.explain(&name, standing)
+            let (policy, context) = manager.at(now);
+            policy.learn(file, seen, now);
+            policy.explain(&name, context)
         }))
     }
 }

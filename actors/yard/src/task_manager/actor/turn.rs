@@ -46,18 +46,18 @@ impl TaskManager {
             self.wake_after(left, ctx);
         } else if self.replica.epoch().is_some() {
             self.policy.set_removals(self.collaborators.removals.view());
-            let (dispatcher, standing) = self.at(now);
-            let mut events = dispatcher.due(standing);
+            let (policy, context) = self.at(now);
+            let mut events = policy.due(context);
             events.extend(self.naming());
             self.warn_of_foreign_managers();
             self.commit(events, ctx);
             self.plan(now, ctx);
-            let (dispatcher, standing) = self.at(now);
-            for host in dispatcher.claims_to_check(standing) {
+            let (policy, context) = self.at(now);
+            for host in policy.claims_to_check(context) {
                 self.refresh(host, ctx);
             }
-            let (dispatcher, standing) = self.at(now);
-            let sleep = dispatcher.sleep(standing);
+            let (policy, context) = self.at(now);
+            let sleep = policy.sleep(context);
             self.wake_after(sleep, ctx);
         }
     }
@@ -72,8 +72,8 @@ impl TaskManager {
 
     fn plan(&mut self, now: Millis, ctx: &mut Context<Self>) {
         let started = Instant::now();
-        let (dispatcher, standing) = self.at(now);
-        let round = dispatcher.round(standing);
+        let (policy, context) = self.at(now);
+        let round = policy.round(context);
         let created = round.tasks.iter().cloned().map(TaskEvent::Created).collect();
         self.commit(created, ctx);
         self.look_up(round.to_look_up.clone(), ctx);

@@ -81,8 +81,8 @@ impl TaskDecisionContext<'_> {
     /// Ends `task` and sets a backoff for the party to blame.
     pub fn give_up(&self, task: &Task, how: GivenUp, blame: Blame, reason: String) -> TaskEvent {
         let blamed = Blamed::of(blame, task);
-        let standing = self.book.back_offs().get(&blamed);
-        let back_off = backoff::next(self.settings.back_off, blamed, standing, task, self.now);
+        let held = self.book.back_offs().get(&blamed);
+        let back_off = backoff::next(self.settings.back_off, blamed, held, task, self.now);
         let ending = TaskEnding { how, reason, blame: Some(blame) };
         TaskEvent::Ended { id: task.id, ending, back_off }
     }

@@ -127,15 +127,15 @@ impl TaskPolicy {
     /// The state that a decision reads.
     pub fn decision_context<'a>(
         &'a self,
-        standing: TaskPieceContext<'a>,
+        context: TaskPieceContext<'a>,
     ) -> TaskDecisionContext<'a> {
         TaskDecisionContext {
-            book: standing.book,
-            in_flight: standing.in_flight,
+            book: context.book,
+            in_flight: context.in_flight,
             hosts: &self.hosts,
             liveness: &self.liveness,
             settings: &self.settings,
-            now: standing.now,
+            now: context.now,
         }
     }
 
@@ -212,26 +212,26 @@ impl TaskPolicy {
     }
 
     /// Takes note of a change over cfm's wire, if of a task that was never made here.
-    pub fn note_change(&mut self, id: TaskId, standing: TaskPieceContext<'_>) {
-        if standing.book.never_made(id) {
-            self.foreign_managers.note_unknown_change(id, standing.now);
+    pub fn note_change(&mut self, id: TaskId, context: TaskPieceContext<'_>) {
+        if context.book.never_made(id) {
+            self.foreign_managers.note_unknown_change(id, context.now);
         }
     }
 
     /// Everything that is due now: ends of tasks, records to drop, and the next part of every inventory
     /// that differs from the placements.
-    pub fn due(&mut self, standing: TaskPieceContext<'_>) -> Vec<TaskEvent> {
-        let mut events = self.decision_context(standing).due();
-        events.extend(self.arrived_elsewhere(standing));
-        events.extend(self.differences(standing));
+    pub fn due(&mut self, context: TaskPieceContext<'_>) -> Vec<TaskEvent> {
+        let mut events = self.decision_context(context).due();
+        events.extend(self.arrived_elsewhere(context));
+        events.extend(self.differences(context));
         events
     }
 
     /// Cancels tasks that have not started and whose file another destination holds meanwhile: an old
     /// cfw carried out an earlier order, or a person copied the file there.
-    fn arrived_elsewhere(&self, standing: TaskPieceContext<'_>) -> Vec<TaskEvent> {
-        let TaskPieceContext { book, .. } = standing;
-        let deciding = self.decision_context(standing);
+    fn arrived_elsewhere(&self, context: TaskPieceContext<'_>) -> Vec<TaskEvent> {
+        let TaskPieceContext { book, .. } = context;
+        let deciding = self.decision_context(context);
         let ending = deciding.ending();
         let mut events = Vec::new();
         for task in book.open().values() {
@@ -251,8 +251,8 @@ impl TaskPolicy {
         events
     }
 
-    fn differences(&mut self, standing: TaskPieceContext<'_>) -> Vec<TaskEvent> {
-        let book = standing.book;
+    fn differences(&mut self, context: TaskPieceContext<'_>) -> Vec<TaskEvent> {
+        let book = context.book;
         let differing: Vec<HostAddr> = self
             .hosts
             .iter()
@@ -264,7 +264,7 @@ impl TaskPolicy {
         let mut events = Vec::new();
         let under_way: HashSet<HostAddr> = match differing.is_empty() {
             true => HashSet::new(),
-            false => standing.in_flight.events().filter_map(differs).collect(),
+            false => context.in_flight.events().filter_map(differs).collect(),
         };
         for addr in differing {
             let Some(host) = self.hosts.get(addr).filter(|_| !under_way.contains(&addr)) else {
@@ -273,7 +273,7 @@ impl TaskPolicy {
             match next_difference(book, addr, host) {
                 Some(event) => {
                     let removed = self.removals.removed_from(addr);
-                    self.foreign_managers.note_difference(book, &event, &removed, standing.now);
+                    self.foreign_managers.note_difference(book, &event, &removed, context.now);
                     events.push(event);
                 }
                 None => self.hosts.set_differs(addr, false),
@@ -283,21 +283,21 @@ impl TaskPolicy {
     }
 
     /// Plans one round.
-    pub fn round(&mut self, standing: TaskPieceContext<'_>) -> PlanningRound {
+    pub fn round(&mut self, context: TaskPieceContext<'_>) -> PlanningRound {
         self.counters.rounds += 1;
-        let unrecorded = self.decision_context(standing).destinations_not_on_record();
+        let unrecorded = self.decision_context(context).destinations_not_on_record();
         if !unrecorded.is_empty() {
             let waiting = Some(PlannerWaits::FirstLook(unrecorded));
             return PlanningRound { waiting, ..PlanningRound::default() };
         }
         let TaskPolicy { planner, hosts, settings, liveness: signs, .. } = self;
-        planner.round(&yard(standing, hosts, settings, signs))
+        planner.round(&yard(context, hosts, settings, signs))
     }
 
     /// The file of that name, if its master must be checked before it is explained.
-    pub fn wants_look(&self, name: &FileName, standing: TaskPieceContext<'_>) -> Option<FileId> {
-        let file = standing.book.names().find(name.as_bytes())?;
-        self.planner.wants_look(file, standing.now).then_some(file)
+    pub fn wants_look(&self, name: &FileName, context: TaskPieceContext<'_>) -> Option<FileId> {
+        let file = context.book.names().find(name.as_bytes())?;
+        self.planner.wants_look(file, context.now).then_some(file)
     }
 
     /// Takes the result of a check of one file's master.
@@ -318,21 +318,21 @@ impl TaskPolicy {
     pub fn by_hand(
         &mut self,
         asked: &CopyFile,
-        standing: TaskPieceContext<'_>,
+        context: TaskPieceContext<'_>,
     ) -> Result<NewTask, ByHandRefused> {
-        let file = standing.book.names().find(asked.name.as_bytes());
+        let file = context.book.names().find(asked.name.as_bytes());
         let is_pinned = file.is_some_and(|file| self.removals.pins.contains_key(&file));
         let CopyFile { name, destination, source, asked_by, .. } = asked;
         let (destination, source) = (*destination, *source);
         let asked = ByHand { name, destination, source, asked_by, is_pinned };
         let TaskPolicy { planner, hosts, settings, liveness: signs, .. } = self;
-        planner.by_hand(&asked, &yard(standing, hosts, settings, signs))
+        planner.by_hand(&asked, &yard(context, hosts, settings, signs))
     }
 
     /// Explains why a file is or is not planned. A name without a file number is explained too.
-    pub fn explain(&mut self, name: &FileName, standing: TaskPieceContext<'_>) -> Explanation {
+    pub fn explain(&mut self, name: &FileName, context: TaskPieceContext<'_>) -> Explanation {
         let TaskPolicy { planner, hosts, settings, liveness: signs, .. } = self;
-        planner.explain(name, &yard(standing, hosts, settings, signs))
+        planner.explain(name, &yard(context, hosts, settings, signs))
     }
 
     /// Whether to check these masters now: one list at a time.
@@ -355,9 +355,9 @@ impl TaskPolicy {
     }
 
     /// The hosts to read now because they claim to be done with a task.
-    pub fn claims_to_check(&self, standing: TaskPieceContext<'_>) -> Vec<HostAddr> {
-        let mut hosts = self.decision_context(standing).claims_to_check();
-        hosts.retain(|host| self.ask_again.get(host).is_none_or(|at| *at <= standing.now));
+    pub fn claims_to_check(&self, context: TaskPieceContext<'_>) -> Vec<HostAddr> {
+        let mut hosts = self.decision_context(context).claims_to_check();
+        hosts.retain(|host| self.ask_again.get(host).is_none_or(|at| *at <= context.now));
         hosts.into_iter().collect()
     }
 
@@ -382,23 +382,23 @@ impl TaskPolicy {
         &mut self,
         host: HostAddr,
         reports: &[Report],
-        standing: TaskPieceContext<'_>,
+        context: TaskPieceContext<'_>,
     ) -> ReportsEffect {
-        let heard = self.decision_context(standing).process_reports(host, reports);
-        for report in reports.iter().filter(|report| standing.book.never_made(report.task)) {
-            self.foreign_managers.note_unknown_task(host, report, standing.now);
+        let heard = self.decision_context(context).process_reports(host, reports);
+        for report in reports.iter().filter(|report| context.book.never_made(report.task)) {
+            self.foreign_managers.note_unknown_task(host, report, context.now);
         }
         self.counters.reports += reports.len() as u64;
         for &(task, bytes) in &heard.signs {
-            self.liveness.heard(task, standing.now, bytes);
+            self.liveness.heard(task, context.now, bytes);
         }
         heard
     }
 
     /// How long to sleep until something becomes due by itself.
-    pub fn sleep(&self, standing: TaskPieceContext<'_>) -> Duration {
-        let deadline = self.decision_context(standing).next_deadline();
-        let until = deadline.map_or(LONGEST_SLEEP, |deadline| deadline.since(standing.now));
+    pub fn sleep(&self, context: TaskPieceContext<'_>) -> Duration {
+        let deadline = self.decision_context(context).next_deadline();
+        let until = deadline.map_or(LONGEST_SLEEP, |deadline| deadline.since(context.now));
         until.clamp(SHORTEST_SLEEP, LONGEST_SLEEP)
     }
 
@@ -519,17 +519,17 @@ fn differs(event: &TaskEvent) -> Option<HostAddr> {
 }
 
 fn yard<'a>(
-    standing: TaskPieceContext<'a>,
+    context: TaskPieceContext<'a>,
     hosts: &'a HostTable,
     settings: &'a TaskSettings,
     signs: &TaskLiveness,
 ) -> PlanningContext<'a> {
     PlanningContext {
-        book: standing.book,
-        in_flight: standing.in_flight,
+        book: context.book,
+        in_flight: context.in_flight,
         hosts,
         settings,
         leading_since: signs.since(),
-        now: standing.now,
+        now: context.now,
     }
 }

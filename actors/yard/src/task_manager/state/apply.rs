@@ -215,9 +215,9 @@ impl TaskBook {
             self.note_end(id);
         }
         if let Some(BackingOff { blamed, until }) = back_off {
-            let standing = self.back_offs.get(blamed);
+            let held = self.back_offs.get(blamed);
             let failed = ending.how != GivenUp::Cancelled;
-            let back_off = BackOff::next(standing, failed, at, *until, &ending.reason);
+            let back_off = BackOff::next(held, failed, at, *until, &ending.reason);
             Arc::make_mut(&mut self.back_offs).insert(blamed.clone(), back_off);
         }
         Ok(Applied)

@@ -90,13 +90,13 @@ pub struct BackingOff {
 pub fn next(
     cool_down: ExponentialBackoff,
     blamed: Blamed,
-    standing: Option<&BackOff>,
+    held: Option<&BackOff>,
     task: &Task,
     now: Millis,
 ) -> Option<BackingOff> {
-    let failures = match standing {
-        Some(standing) if standing.holds(now) && task.created <= standing.since => return None,
-        Some(standing) => standing.failures.saturating_add(1),
+    let failures = match held {
+        Some(held) if held.holds(now) && task.created <= held.since => return None,
+        Some(held) => held.failures.saturating_add(1),
         None => 1,
     };
     let time = match &blamed {
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn tasks_of_the_same_trouble_count_once() {
-        let standing = BackOff {
+        let held = BackOff {
             failures: 1,
             since: Millis(1000),
             until: Millis(11_000),
@@ -137,7 +137,7 @@ mod tests {
         let next = |created, now| {
             let task = Task { created, ..task(1, "a.mpg") };
             let blamed = Blamed::File(task.name.clone());
-            next(COOL_DOWN, blamed, Some(&standing), &task, now)
+            next(COOL_DOWN, blamed, Some(&held), &task, now)
         };
         assert_eq!(next(Millis(1000), Millis(2000)), None);
         let until = next(Millis(11_000), Millis(12_000)).unwrap().until;
@@ -160,16 +160,16 @@ mod tests {
     #[test]
     fn bad_files_that_fail_by_turns_back_off_longer_each_time() {
         // Its source is busy with another bad file for longer than the first back-offs last.
-        let (mut standing, mut now) = (None, Millis(0));
+        let (mut held, mut now) = (None, Millis(0));
         for failures in 1..5 {
             let failed = Task { created: now, ..task(1, "a.mpg") };
             let blamed = Blamed::File(failed.name.clone());
-            let set = next(COOL_DOWN, blamed.clone(), standing.as_ref(), &failed, now).unwrap();
+            let set = next(COOL_DOWN, blamed.clone(), held.as_ref(), &failed, now).unwrap();
             assert_eq!(set.until, now.after(COOL_DOWN.after_failures(failures)));
             let failed = BackOff { failures, since: now, until: set.until, reason: String::new() };
             now = set.until.after(COOL_DOWN.cap / 2);
             let stale = failed.is_stale(remembered(COOL_DOWN, &blamed), now);
-            standing = (!stale).then_some(failed);
+            held = (!stale).then_some(failed);
         }
     }
 }

@@ -43,46 +43,46 @@ impl PathOrder {
     /// Adds a share, or replaces the one of the same path and id.
     pub(in crate::share_expiry) fn put(&mut self, share: Arc<Share>) {
         let root = share.root().clone();
-        let Some(seats) = self.roots.get(&root) else {
-            let seat = self.take_in(Chunk::of(vec![share]));
-            self.roots.insert(root, vec![seat]);
+        let Some(slots) = self.roots.get(&root) else {
+            let slot = self.take_in(Chunk::of(vec![share]));
+            self.roots.insert(root, vec![slot]);
             return;
         };
         let of_it = Arc::clone(&share);
         let key = PathKey::of(&of_it);
-        let at = self.chunk_slot_of(seats, &key);
-        let number = seats[at].chunk;
+        let at = self.chunk_slot_of(slots, &key);
+        let number = slots[at].chunk;
         let chunk = &mut self.chunks[number as usize];
         share.note_chunk(number);
         let place = chunk.put(&key, share);
         let behind = (chunk.shares().len() > MOST).then(|| chunk.split());
         let behind = behind.map(|chunk| self.take_in(chunk));
-        let Some(seats) = self.roots.get_mut(&root) else { return };
+        let Some(slots) = self.roots.get_mut(&root) else { return };
         if place == 0 {
-            let head = &mut seats[at].head;
+            let head = &mut slots[at].head;
             *head = key.head().min(*head);
         }
-        seats.splice(at + 1..at + 1, behind);
+        slots.splice(at + 1..at + 1, behind);
     }
 
     /// Takes a share out: this record or, if it is not there, that of its path and id.
     pub(in crate::share_expiry) fn remove(&mut self, share: &Share) {
-        let Some(seats) = self.roots.get(share.root()) else { return };
+        let Some(slots) = self.roots.get(share.root()) else { return };
         let (number, place) = match self.place_of_record(share) {
             Some(found) => found,
             None => {
                 let key = PathKey::of(share);
-                let number = seats[self.chunk_slot_of(seats, &key)].chunk;
+                let number = slots[self.chunk_slot_of(slots, &key)].chunk;
                 let Ok(place) = self.chunks[number as usize].find(&key) else { return };
                 (number, place)
             }
         };
         let is_small = self.chunks[number as usize].shares().len() <= LEAST;
         // It exists as long as the share does: no chunk that is searched is empty.
-        let seat = is_small.then(|| self.chunk_slot_of(seats, &PathKey::of(share)));
+        let slot = is_small.then(|| self.chunk_slot_of(slots, &PathKey::of(share)));
         self.chunks[number as usize].remove(place);
-        if let Some(seat) = seat {
-            self.tidy(share.root(), seat);
+        if let Some(slot) = slot {
+            self.tidy(share.root(), slot);
         }
     }
 
@@ -93,23 +93,23 @@ impl PathOrder {
 
     /// Gives up a chunk that is empty, or joins one that is small with the next.
     fn tidy(&mut self, root: &RootName, at: usize) {
-        let Some(seats) = self.roots.get_mut(root) else { return };
-        let number = seats[at].chunk;
+        let Some(slots) = self.roots.get_mut(root) else { return };
+        let number = slots[at].chunk;
         let left = self.chunks[number as usize].shares().len();
         if left == 0 {
             self.free.push(number);
-            seats.remove(at);
-            if seats.is_empty() {
+            slots.remove(at);
+            if slots.is_empty() {
                 self.roots.remove(root);
             }
             return;
         }
-        let Some(ChunkSlot { chunk: next, .. }) = seats.get(at + 1) else { return };
+        let Some(ChunkSlot { chunk: next, .. }) = slots.get(at + 1) else { return };
         if left + self.chunks[*next as usize].shares().len() <= WELL_FILLED {
             let behind = std::mem::take(&mut self.chunks[*next as usize]);
             behind.shares().iter().for_each(|share| share.note_chunk(number));
             self.free.push(*next);
-            seats.remove(at + 1);
+            slots.remove(at + 1);
             self.chunks[number as usize].join(behind);
         }
     }
@@ -127,19 +127,19 @@ impl PathOrder {
         ChunkSlot { head, chunk: number }
     }
 
-    fn chunk(&self, seat: &ChunkSlot) -> &Chunk {
-        &self.chunks[seat.chunk as usize]
+    fn chunk(&self, slot: &ChunkSlot) -> &Chunk {
+        &self.chunks[slot.chunk as usize]
     }
 
     /// The slot of the chunk that has a share of this key, or would have it.
-    fn chunk_slot_of(&self, seats: &[ChunkSlot], key: &PathKey<'_>) -> usize {
+    fn chunk_slot_of(&self, slots: &[ChunkSlot], key: &PathKey<'_>) -> usize {
         let head = key.head();
-        let begins_before = |seat: &ChunkSlot| match seat.head.cmp(&head) {
+        let begins_before = |slot: &ChunkSlot| match slot.head.cmp(&head) {
             Ordering::Less => true,
-            Ordering::Equal => key.is_from(self.chunk(seat).first()),
+            Ordering::Equal => key.is_from(self.chunk(slot).first()),
             Ordering::Greater => false,
         };
-        seats.partition_point(begins_before).saturating_sub(1)
+        slots.partition_point(begins_before).saturating_sub(1)
     }
 
     /// The shares of `path` and of all below it, behind `after`.
@@ -155,10 +155,10 @@ impl PathOrder {
             .map(|(path, id)| PathPosition { path: path.as_str(), at: PositionInPath::Share(*id) });
         // A caller may continue from a position that is not within the path at all.
         let first = after.unwrap_or(place(PositionInPath::First)).max(place(PositionInPath::First));
-        let seats = self.roots.get(root).map(Vec::as_slice).unwrap_or_default();
-        let from = seats.partition_point(|seat| place_of(self.chunk(seat).last()) <= first);
-        let shares = seats[from..].iter().enumerate().flat_map(move |(number, seat)| {
-            let shares = self.chunk(seat).shares();
+        let slots = self.roots.get(root).map(Vec::as_slice).unwrap_or_default();
+        let from = slots.partition_point(|slot| place_of(self.chunk(slot).last()) <= first);
+        let shares = slots[from..].iter().enumerate().flat_map(move |(number, slot)| {
+            let shares = self.chunk(slot).shares();
             let behind = |share: &Arc<Share>| place_of(share) <= first;
             let from = if number == 0 { shares.partition_point(behind) } else { 0 };
             &shares[from..]
@@ -179,8 +179,8 @@ impl PathOrder {
         let mut order = PathOrder::default();
         for of_root in shares.chunk_by(|a, b| a.root() == b.root()) {
             let chunks = of_root.chunks(WELL_FILLED).map(|shares| Chunk::of(shares.to_vec()));
-            let seats = chunks.map(|chunk| order.take_in(chunk)).collect();
-            order.roots.insert(of_root[0].root().clone(), seats);
+            let slots = chunks.map(|chunk| order.take_in(chunk)).collect();
+            order.roots.insert(of_root[0].root().clone(), slots);
         }
         order
     }
@@ -237,18 +237,18 @@ mod tests {
     fn check(order: &PathOrder) {
         let in_use: usize = order.roots.values().map(Vec::len).sum();
         assert_eq!(in_use + order.free.len(), order.chunks.len());
-        for seats in order.roots.values() {
-            assert!(!seats.is_empty());
-            assert!(seats.is_sorted_by_key(|seat| seat.head));
-            for (number, seat) in seats.iter().enumerate() {
-                let chunk = order.chunk(seat);
+        for slots in order.roots.values() {
+            assert!(!slots.is_empty());
+            assert!(slots.is_sorted_by_key(|slot| slot.head));
+            for (number, slot) in slots.iter().enumerate() {
+                let chunk = order.chunk(slot);
                 chunk.check();
-                let before = number.checked_sub(1).map(|before| order.chunk(&seats[before]).last());
-                assert!(before.is_none_or(|last| PathKey::of(last).head() <= seat.head));
-                assert!(seat.head <= PathKey::of(chunk.first()).head());
-                assert!(chunk.shares().iter().all(|share| share.chunk() == seat.chunk));
+                let before = number.checked_sub(1).map(|before| order.chunk(&slots[before]).last());
+                assert!(before.is_none_or(|last| PathKey::of(last).head() <= slot.head));
+                assert!(slot.head <= PathKey::of(chunk.first()).head());
+                assert!(chunk.shares().iter().all(|share| share.chunk() == slot.chunk));
             }
-            let all: Vec<_> = seats.iter().flat_map(|seat| order.chunk(seat).shares()).collect();
+            let all: Vec<_> = slots.iter().flat_map(|slot| order.chunk(slot).shares()).collect();
             assert!(all.is_sorted_by(|a, b| place_of(a) < place_of(b)));
         }
     }
