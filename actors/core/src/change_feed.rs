@@ -147,10 +147,10 @@ impl<C> Feed<C> {
         changes: impl IntoIterator<Item = C>,
     ) {
         let mut pieces = self.0.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = pieces.entry(piece).or_default();
-        told.is_current |= leads;
-        let is_news = told.is_current && told.to < entry;
-        told.to = told.to.max(entry);
+        let position = pieces.entry(piece).or_default();
+        position.is_current |= leads;
+        let is_news = position.is_current && position.to < entry;
+        position.to = position.to.max(entry);
         drop(pieces);
         if is_news {
             changes.into_iter().for_each(|change| self.publish(change));
@@ -429,14 +429,14 @@ mod tests {
     /// The numbers of the changes that can be read now, or the reason of a reset.
     fn heard(listener: &mut FeedListener<u64>) -> Vec<Result<u64, Missed>> {
         let heard = listener.read(100);
-        let told = heard.iter().map(|one| match &one.event {
+        let received = heard.iter().map(|one| match &one.event {
             FeedEvent::Change(number) => {
                 assert_eq!(one.id, id(**number));
                 Ok(**number)
             }
             FeedEvent::Missed(why) => Err(*why),
         });
-        told.collect()
+        received.collect()
     }
 
     #[test]

@@ -66,8 +66,13 @@ impl LogTrees {
             }
         }
         let first_needed = head.purged.as_ref().map_or(0, |purged| purged.index + 1);
-        let mut reader =
-            LogVerifier { first_needed, told: head.log, first: None, last: None, unfinished: 0 };
+        let mut reader = LogVerifier {
+            first_needed,
+            expected: head.log,
+            first: None,
+            last: None,
+            unfinished: 0,
+        };
         let mut fault = None;
         'segments: for (&number, segment) in &mut trees {
             // A segment whose removal was not finished.

@@ -30,12 +30,12 @@ pub enum BadList {
         lines: u64,
     },
     /// The end line counts other than there are.
-    #[error("the list is incomplete: it has {lines} lines, but its end line says {told}")]
+    #[error("the list is incomplete: it has {lines} lines, but its end line says {announced}")]
     Miscounted {
         /// Lines there are.
         lines: u64,
         /// Number of lines in the end line.
-        told: u64,
+        announced: u64,
     },
     /// A line with another format.
     #[error("line {line} of the file list has the wrong format")]

@@ -65,7 +65,7 @@ pub struct ListReader {
     is_overlong: bool,
     batch: NameBatch,
     /// The count in the end line, once that was read.
-    told: Option<u64>,
+    announced: Option<u64>,
 }
 
 /// Names that were read and are not in the table yet.
@@ -120,7 +120,7 @@ impl ListReader {
             unfinished: Vec::new(),
             is_overlong: false,
             batch: NameBatch::default(),
-            told: None,
+            announced: None,
         }
     }
 
@@ -179,14 +179,14 @@ impl ListReader {
             return self.take_name(line);
         }
         let bad = BadList::Line { line: self.lines + 1 };
-        if self.told.is_some() {
+        if self.announced.is_some() {
             return Err(bad);
         }
         match ParsedInventoryLine::parse(self.form, line).ok_or(bad)? {
             ParsedInventoryLine::File { name } => self.take_name(&name),
             ParsedInventoryLine::Gone { name } => self.take_gone(&name),
             ParsedInventoryLine::End { count } => {
-                self.told = Some(count);
+                self.announced = Some(count);
                 Ok(())
             }
         }
@@ -256,11 +256,11 @@ impl ListReader {
             return Err(BadList::Torn { lines: self.lines });
         }
         self.take_batch()?;
-        match (self.form, self.told) {
+        match (self.form, self.announced) {
             (ListForm::Names, _) => Ok(self.listed),
             (_, None) => Err(BadList::Torn { lines: self.lines }),
-            (_, Some(told)) if told != self.lines => {
-                Err(BadList::Miscounted { lines: self.lines, told })
+            (_, Some(announced)) if announced != self.lines => {
+                Err(BadList::Miscounted { lines: self.lines, announced })
             }
             (_, Some(_)) => Ok(self.listed),
         }

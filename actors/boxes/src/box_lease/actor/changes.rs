@@ -16,13 +16,13 @@ pub(super) fn changes_of(
     table: &BoxTable,
     entry: &[AppliedEvent<SharedTable>],
 ) -> Vec<(Millis, BoxChange)> {
-    let mut told =
+    let mut batch =
         BoxChangeBatch { changes: Vec::with_capacity(entry.len()), emptied: BTreeMap::new() };
     for applied in entry {
-        told.note(table, applied);
+        batch.note(table, applied);
     }
-    told.note_pools_that_are_gone(table);
-    told.changes
+    batch.note_pools_that_are_gone(table);
+    batch.changes
 }
 
 /// The published changes of one entry.

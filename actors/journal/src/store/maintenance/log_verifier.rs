@@ -9,7 +9,7 @@ use crate::store::record::{self, RecordLink};
 pub(in crate::store) struct LogVerifier {
     pub(in crate::store) first_needed: u64,
     /// End of the log in the head; none in a store of an earlier version.
-    pub(in crate::store) told: Option<LogEnd>,
+    pub(in crate::store) expected: Option<LogEnd>,
     pub(in crate::store) first: Option<u64>,
     /// The last row and its checksum.
     pub(in crate::store) last: Option<(u64, RecordLink)>,
@@ -23,7 +23,7 @@ impl LogVerifier {
         (key, row): &(sled::IVec, sled::IVec),
     ) -> Result<u64, StoreError> {
         let index = index_of(key)?;
-        if self.told.is_some_and(|told| index >= told.end) {
+        if self.expected.is_some_and(|expected| index >= expected.end) {
             self.unfinished += 1;
             return Ok(row.len() as u64);
         }
@@ -54,8 +54,8 @@ impl LogVerifier {
             _ => LogEnd {
                 end: self.first_needed,
                 link: self
-                    .told
-                    .filter(|told| told.end == self.first_needed)
+                    .expected
+                    .filter(|expected| expected.end == self.first_needed)
                     .unwrap_or_default()
                     .link,
             },
@@ -64,11 +64,11 @@ impl LogVerifier {
 
     /// Fault at `end`: a missing row, or a row that the head does not know.
     pub(in crate::store) fn missing(&self, end: LogEnd) -> Option<StoreError> {
-        let told = self.told.filter(|told| *told != end)?;
+        let expected = self.expected.filter(|expected| *expected != end)?;
         let last_is_purged = self.last.is_none_or(|(last, _)| last + 1 < end.end);
-        if told.end > end.end {
-            Some(damaged(end.end, format!("it and those up to {} are missing", told.end - 1)))
-        } else if told.end == end.end && !last_is_purged {
+        if expected.end > end.end {
+            Some(damaged(end.end, format!("it and those up to {} are missing", expected.end - 1)))
+        } else if expected.end == end.end && !last_is_purged {
             Some(damaged(end.end.saturating_sub(1), "it is not the one that was written last"))
         } else {
             None
