@@ -112,6 +112,8 @@ fn a_waiting_client_on_a_full_disk_gets_an_error_or_a_box_once_there_is_space() 
         let priority = Priority::try_from(9).unwrap();
         let urgent = yard.acquire(BoxLeaseRequest { priority, ..ask("e", 600) });
         let first = urgent.progress();
+        // Progress is sent ten times a second.
+        yard.advance(Duration::from_millis(100)).await;
         eventually("it is the first", || *first.borrow() == told(1)).await;
         eventually("there is one more before it", || *place.borrow() == told(3)).await;
         drop(urgent);

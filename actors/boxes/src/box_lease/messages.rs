@@ -12,7 +12,7 @@ use reelyard_replication::CommitError;
 use tokio::sync::{oneshot, watch};
 
 use super::settings::BoxLeaseSettings;
-use crate::box_lease::policy::queue::Priority;
+use crate::box_lease::policy::memory::queue::Priority;
 use crate::box_lease::state::event::BoxRefusal;
 use crate::box_lease::state::lease::Lease;
 use crate::box_lease::state::spec::PoolSpec;

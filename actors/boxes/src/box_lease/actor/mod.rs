@@ -3,9 +3,9 @@
 pub(in crate::box_lease) mod acquire;
 pub(in crate::box_lease) mod acquisition;
 pub(in crate::box_lease) mod changes;
+pub(in crate::box_lease) mod cleaning;
 pub(in crate::box_lease) mod grants;
 pub(in crate::box_lease) mod hooks;
-pub(in crate::box_lease) mod maintenance;
 pub(in crate::box_lease) mod on_applied;
 pub(in crate::box_lease) mod prepare;
 #[cfg(test)]
@@ -14,65 +14,37 @@ pub(in crate::box_lease) mod probes;
 pub(in crate::box_lease) mod requests;
 pub(in crate::box_lease) mod turn;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::time::Instant;
+use std::time::Duration;
 
 use actix::{Actor, Context};
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, ClockReading};
-use reelyard_protocol::boxes::{BoxHosts, FenceToken, LeaseId, PoolName};
+use reelyard_core::secret_id::IdSource;
+use reelyard_protocol::boxes::BoxHosts;
 use reelyard_replication::{LogHandle, Owner, Replicated};
 
-use crate::box_lease::policy::box_key::BoxKey;
-use crate::box_lease::policy::hook_calls::HookCalls;
-use crate::box_lease::policy::host_probes::BoxHostProbes;
-use crate::box_lease::policy::preparing_groups::PreparingGroups;
-use crate::box_lease::policy::waiters::LeaseWaiters;
+use crate::box_lease::policy::decision_context::BoxDecisionContext;
+use crate::box_lease::policy::memory::BoxMemory;
 use crate::box_lease::{
-    BoxChange, BoxLeaseSettings, BoxView, BoxViewHandle, KeyedDeadlines, LeaseTerms, PoolAllocator,
-    PoolQueueCounts, PoolQueueView, SharedTable, WaiterId,
+    BoxChange, BoxLeaseSettings, BoxView, BoxViewHandle, PoolQueueView, SharedTable,
 };
 
 /// The actor that owns all boxes. Every node runs one: on the leader it decides, on followers it only
 /// applies.
 pub struct BoxLease {
     replica: Replicated<SharedTable, BoxChange>,
-    settings: BoxLeaseSettings,
+    memory: BoxMemory,
     clock: Clock,
-    board: BoxViewHandle,
+    /// The source of the ids of leases.
+    ids: IdSource,
+    view_handle: BoxViewHandle,
     hosts: BoxHosts,
-    /// The counters and queue of each pool while this node leads.
-    lines: BTreeMap<PoolName, PoolAllocator>,
-    counts: BTreeMap<PoolName, PoolQueueCounts>,
-    waiters: LeaseWaiters,
-    /// The requests that are being granted, by the first of their leases.
-    granting: HashMap<LeaseId, WaiterId>,
-    /// How many callers got the same leases, by the first of them, where that is more than one.
-    told: HashMap<LeaseId, usize>,
-    terms: LeaseTerms,
-    groups: PreparingGroups,
-    /// Boxes that are to be cleaned, and when.
-    cleanings: KeyedDeadlines<BoxKey>,
-    /// Pools whose hosts must look at boxes, and when.
-    looks: KeyedDeadlines<PoolName>,
-    /// Pools of which nothing is granted before it is on record that they are looked at; and whether
-    /// that is being put there.
-    rechecks: BTreeMap<PoolName, bool>,
     /// Whether the start of this node's leadership is being put on record.
     noting_led: bool,
-    jobs: HookCalls,
-    probes: BoxHostProbes,
-    /// Leases that no caller knows, to be taken back.
-    orphans: BTreeSet<LeaseId>,
-    /// Leases that are being taken back: no caller gets them any more.
-    taking_back: HashSet<LeaseId>,
-    /// Leases that a caller used with a wrong token: the last caller, and how often.
-    wrong_tokens: BTreeMap<LeaseId, (FenceToken, u64)>,
-    /// When old records were last checked for removal, and waiting callers last got their progress.
-    upkeep_at: Option<Instant>,
-    progress_at: Option<Instant>,
-    /// Whether the published view is outdated.
-    is_stale: bool,
+    /// When old records were last checked for removal, and waiting callers last got their progress, by
+    /// the monotonic clock.
+    upkeep_at: Option<Duration>,
+    progress_at: Option<Duration>,
     /// Whether the table holds all that this node had on record when it started.
     caught_up: bool,
 }
@@ -84,33 +56,18 @@ impl BoxLease {
         clock: Clock,
         journal: impl Into<LogHandle>,
         hosts: BoxHosts,
-        board: BoxViewHandle,
+        view_handle: BoxViewHandle,
     ) -> Self {
         BoxLease {
             replica: Replicated::new(SharedTable::default(), journal, clock.clone()),
-            settings,
+            memory: BoxMemory::new(settings),
             clock,
-            board,
+            ids: IdSource::system(),
+            view_handle,
             hosts,
-            lines: BTreeMap::new(),
-            counts: BTreeMap::new(),
-            waiters: LeaseWaiters::default(),
-            granting: HashMap::new(),
-            told: HashMap::new(),
-            terms: LeaseTerms::default(),
-            groups: PreparingGroups::default(),
-            cleanings: KeyedDeadlines::default(),
-            looks: KeyedDeadlines::default(),
-            rechecks: BTreeMap::new(),
             noting_led: false,
-            jobs: HookCalls::default(),
-            probes: BoxHostProbes::default(),
-            orphans: BTreeSet::new(),
-            taking_back: HashSet::new(),
-            wrong_tokens: BTreeMap::new(),
             upkeep_at: None,
             progress_at: None,
-            is_stale: false,
             caught_up: false,
         }
     }
@@ -121,51 +78,68 @@ impl BoxLease {
         self
     }
 
+    /// Draws the ids of leases from `ids`.
+    pub fn with_id_source(mut self, ids: IdSource) -> Self {
+        self.ids = ids;
+        self
+    }
+
     /// Both clocks; a small backward step of the wall clock is held back.
     fn now(&self) -> ClockReading {
         ClockReading { wall: self.clock.now(), monotonic: self.clock.reading().monotonic }
     }
 
-    fn counts(&mut self, pool: &PoolName) -> &mut PoolQueueCounts {
-        self.is_stale = true;
-        self.counts.entry(pool.clone()).or_default()
+    /// The memory, and the state that a decision reads.
+    fn at(&mut self) -> (&mut BoxMemory, BoxDecisionContext<'_>) {
+        let now = self.now();
+        let epoch = self.replica.epoch();
+        let table = self.replica.piece().read();
+        (&mut self.memory, BoxDecisionContext { table, epoch, now })
     }
 
-    fn line(&mut self, pool: &PoolName) -> &mut PoolAllocator {
-        self.is_stale = true;
-        self.lines.entry(pool.clone()).or_default()
+    /// As [`BoxLease::at`], with the source of ids.
+    fn at_with_ids(&mut self) -> (&mut BoxMemory, BoxDecisionContext<'_>, &mut IdSource) {
+        let now = self.now();
+        let epoch = self.replica.epoch();
+        let table = self.replica.piece().read();
+        (&mut self.memory, BoxDecisionContext { table, epoch, now }, &mut self.ids)
     }
 
     /// Readers look into the table as it is, once it is no longer one of the past.
     fn show_table(&mut self, is_current: bool) {
         self.caught_up |= is_current;
         if self.caught_up {
-            self.board.attach_table(self.replica.piece());
+            self.view_handle.attach_table(self.replica.piece());
         }
     }
 
     /// Publishes a new view.
     fn publish_view(&mut self) {
-        self.is_stale = false;
-        self.counts.retain(|pool, _| self.lines.contains_key(pool));
-        let lines = self.lines.iter().map(|(name, line)| {
+        let (memory, context) = self.at();
+        memory.is_stale = false;
+        let allocators = &memory.allocators;
+        memory.counts.retain(|pool, _| allocators.contains_key(pool));
+        let lines = allocators.iter().map(|(name, allocator)| {
             let view = PoolQueueView {
-                waiting: line.queue.len() as u64,
-                wanted: line.queue.wanted(),
-                available: line.available() as u64,
-                mean_hold: line.pace.mean(),
-                silence: self.silence_of(name),
-                counts: self.counts.get(name).copied().unwrap_or_default(),
+                waiting: allocator.queue.len() as u64,
+                wanted: allocator.queue.wanted(),
+                available: allocator.available() as u64,
+                mean_hold: allocator.pace.mean(),
+                silence: memory.silence_of(&context, name),
+                counts: memory.counts.get(name).copied().unwrap_or_default(),
             };
             (name.clone(), view)
         });
-        self.board.publish(BoxView {
-            at: self.clock.now(),
-            epoch: self.replica.epoch(),
-            waiters: self.waiters.len() as u64,
+        let view = BoxView {
+            at: context.now.wall,
+            epoch: context.epoch,
+            waiters: memory.waiters.len() as u64,
             lines: lines.collect(),
-            uncommitted: self.replica.uncommitted(),
-        });
+            uncommitted: 0,
+        };
+        drop(context);
+        let uncommitted = self.replica.uncommitted();
+        self.view_handle.publish(BoxView { uncommitted, ..view });
     }
 }
 

@@ -27,9 +27,6 @@ fn first(outcomes: Outcomes<SharedTable>) -> Result<BoxOutcome, BoxRefusal> {
     outcomes.into_iter().next().unwrap_or(Ok(BoxOutcome::AlreadySo))
 }
 
-/// How many leases one event revokes at most.
-const AT_ONCE: usize = 1000;
-
 impl BoxLease {
     /// Commits events for a caller, and answers the result of `read` on the first one's outcome. Grants
     /// of the other boxes go to waiting requests.
@@ -59,24 +56,6 @@ impl BoxLease {
 
     fn live(&self, id: LeaseId) -> Result<Arc<Lease>, BoxError> {
         Ok(Arc::clone(self.replica.piece().read().live(id)?))
-    }
-
-    /// A released box goes to the next request in the same entry, if no hook runs in between.
-    fn grants_behind(&mut self, id: LeaseId) -> Vec<BoxEvent> {
-        let (pool, number) = {
-            let table = self.replica.piece().read();
-            let Ok(lease) = table.live(id) else { return Vec::new() };
-            let Ok(pool) = table.pool(&lease.pool) else { return Vec::new() };
-            let retires = pool.find(lease.number).is_none_or(|record| record.retiring);
-            if !pool.spec().is_logical() || retires || pool.goes() {
-                return Vec::new();
-            }
-            (lease.pool.clone(), lease.number)
-        };
-        if self.is_held_up() {
-            return Vec::new();
-        }
-        self.next_grants(&pool, Some(number), 1)
     }
 }
 
@@ -119,7 +98,11 @@ impl Handler<RemovePool> for BoxLease {
             return answer(Err(error.into()));
         }
         tracing::info!(%pool, revoke, asked_by, "pool removal requested");
-        let mut events = if revoke { self.revocations(&pool, &asked_by) } else { Vec::new() };
+        let mut events = Vec::new();
+        if revoke {
+            let (_, context) = self.at();
+            events.extend(context.revocations(&pool, &asked_by));
+        }
         events.push(BoxEvent::PoolRemoved { pool });
         let now = self.clock.now();
         let parts = ReplicaHandle::<SharedTable>::parts(events).into_iter();
@@ -147,21 +130,6 @@ impl Handler<RemovePool> for BoxLease {
     }
 }
 
-impl BoxLease {
-    /// The events that revoke every lease of a pool.
-    fn revocations(&self, pool: &PoolName, by: &str) -> Vec<BoxEvent> {
-        let table = self.replica.piece().read();
-        let live: Vec<LeaseId> =
-            table.leases().filter(|lease| lease.pool == *pool).map(|lease| lease.id).collect();
-        let revoked = |leases: &[LeaseId]| BoxEvent::Revoked {
-            leases: leases.to_vec(),
-            by: by.to_owned(),
-            reason: None,
-        };
-        live.chunks(AT_ONCE).map(revoked).collect()
-    }
-}
-
 impl Handler<RenewLease> for BoxLease {
     type Result = BoxReply<Arc<Lease>>;
 
@@ -170,8 +138,9 @@ impl Handler<RenewLease> for BoxLease {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
-        let now = self.now();
-        let decided = self.replica.piece().read().renewal(lease, token, ttl, &self.terms, now);
+        let (memory, context) = self.at();
+        let decided = context.table.renewal(lease, token, ttl, &memory.terms, context.now);
+        drop(context);
         match decided {
             Err(refusal) => answer(Err(self.refusing(lease, token, refusal, ctx))),
             Ok(event) => self.commit_for(MYSELF, vec![event], move |actor, _| actor.live(lease)),
@@ -189,7 +158,9 @@ impl BoxLease {
         ctx: &mut Context<Self>,
     ) -> BoxError {
         if refusal == BoxRefusal::WrongToken {
-            self.note_wrong_token(lease, token);
+            let (memory, context) = self.at();
+            memory.note_wrong_token(&context, lease, token);
+            drop(context);
             self.note_stale(ctx);
         }
         refusal.into()
@@ -204,12 +175,11 @@ impl Handler<VerifyLease> for BoxLease {
         if let Err(error) = self.replica.leading() {
             return MessageResult(Err(error.into()));
         }
-        let now = self.now();
-        let held = {
-            let table = self.replica.piece().read();
-            // The lease itself, not a copy: it is never changed in place.
-            table.held_now(lease, token, &self.terms, now).and_then(|_| table.live(lease).cloned())
-        };
+        let (memory, context) = self.at();
+        let held = context.table.held_now(lease, token, &memory.terms, context.now);
+        // The lease itself, not a copy: it is never changed in place.
+        let held = held.and_then(|_| context.table.live(lease).cloned());
+        drop(context);
         MessageResult(held.map_err(|refusal| self.refusing(lease, token, refusal, ctx)))
     }
 }
@@ -222,13 +192,18 @@ impl Handler<ReleaseLease> for BoxLease {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
-        let now = self.now();
-        let refusal = self.replica.piece().read().held_now(lease, token, &self.terms, now).err();
-        if let Some(refusal) = refusal {
+        let is_held_up = self.is_held_up();
+        let (memory, context, ids) = self.at_with_ids();
+        let held = context.table.held_now(lease, token, &memory.terms, context.now);
+        if let Err(refusal) = held.map(drop) {
+            drop(context);
             return answer(Err(self.refusing(lease, token, refusal, ctx)));
         }
         let mut events = vec![BoxEvent::Released { lease, token }];
-        events.extend(self.grants_behind(lease));
+        if !is_held_up {
+            events.extend(memory.grants_behind(&context, lease, ids));
+        }
+        drop(context);
         self.commit_for(MYSELF, events, |_, _| Ok(()))
     }
 }
@@ -304,7 +279,10 @@ impl Handler<AdoptPool> for BoxLease {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error.into()));
         }
-        let place = match self.place(&pool) {
+        let (_, context) = self.at();
+        let place = context.hook_target(&pool);
+        drop(context);
+        let place = match place {
             Ok(Some(place)) => place,
             Ok(None) => return answer(Err(BoxRefusal::from(BadSpec::NoHost).into())),
             Err(refusal) => return answer(Err(refusal.into())),
@@ -353,7 +331,7 @@ impl Handler<ChangeBoxSettings> for BoxLease {
     type Result = ();
 
     fn handle(&mut self, ChangeBoxSettings(settings): ChangeBoxSettings, ctx: &mut Context<Self>) {
-        self.settings = settings;
+        self.memory.settings = settings;
         self.upkeep_at = None;
         self.soon(ctx);
     }

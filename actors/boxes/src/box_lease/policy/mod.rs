@@ -1,13 +1,15 @@
-//! Decisions, and what the actor keeps in memory for them. Pure: callers hand in the time.
+//! Decisions, and what the actor keeps in memory for them. Pure: callers hand in the table, the time and
+//! the source of ids.
 
-pub(in crate::box_lease) mod allocator;
-pub(crate) mod box_key;
-pub(in crate::box_lease) mod decide;
-pub(crate) mod hook_calls;
-pub(crate) mod host_probes;
+pub(in crate::box_lease) mod acquiring;
+pub(in crate::box_lease) mod cleaning;
+pub(in crate::box_lease) mod decision_context;
+pub(in crate::box_lease) mod granting;
+pub(in crate::box_lease) mod hooks;
+pub(in crate::box_lease) mod hosts;
+pub(in crate::box_lease) mod leading;
+pub(in crate::box_lease) mod leases;
+pub(in crate::box_lease) mod memory;
 pub(in crate::box_lease) mod obstacle;
-pub(crate) mod preparing_groups;
-pub(in crate::box_lease) mod queue;
-pub(in crate::box_lease) mod schedule;
-pub(in crate::box_lease) mod terms;
-pub(in crate::box_lease) mod waiters;
+pub(in crate::box_lease) mod preparing;
+pub(in crate::box_lease) mod upkeep;

@@ -184,3 +184,10 @@ impl SharedTable {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+impl From<BoxTable> for SharedTable {
+    fn from(table: BoxTable) -> Self {
+        SharedTable(Arc::new(RwLock::new(table)))
+    }
+}

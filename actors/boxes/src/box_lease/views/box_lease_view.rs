@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
-use reelyard_core::durations::Durations;
 use reelyard_core::event::Epoch;
 use reelyard_protocol::boxes::PoolName;
+
+use crate::box_lease::policy::memory::counters::PoolQueueCounts;
 
 /// The observable state of the actor.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,33 +39,4 @@ pub struct PoolQueueView {
     pub silence: Option<String>,
     /// Counters since this node leads.
     pub counts: PoolQueueCounts,
-}
-
-/// Counters of one pool while this node leads.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PoolQueueCounts {
-    /// Requests that got their boxes.
-    pub served: u64,
-    /// Requests that waited long enough.
-    pub timed_out: u64,
-    /// Requests whose callers went away.
-    pub left: u64,
-    /// Requests that a full queue refused.
-    pub queue_full: u64,
-    /// Requests that were refused for other reasons.
-    pub refused: u64,
-    /// How long those waited that were served.
-    pub waits: Durations,
-    /// How long boxes were held.
-    pub holds: Durations,
-    /// How long it took to make boxes ready, or to find that it fails.
-    pub inits: Durations,
-    /// How long cleaning took, or finding that it fails.
-    pub cleanups: Durations,
-    /// The number of failed hooks.
-    pub hook_failures: u64,
-    /// Calls about leases with a token that is not the lease's own.
-    pub wrong_tokens: u64,
-    /// Calls that the host did not answer.
-    pub silences: u64,
 }

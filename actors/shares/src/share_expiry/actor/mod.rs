@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use actix::{Actor, Context};
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::secret_id::IdSource;
 use reelyard_replication::{LogHandle, Owner, Replicated};
 
 use crate::share_expiry::actor::anchor::Anchor;
@@ -34,6 +35,8 @@ pub struct ShareExpiry {
     replica: Replicated<ShareTable, ShareChange>,
     policy: SharePolicy,
     clock: Clock,
+    /// The source of the ids of shares.
+    ids: IdSource,
     board: ShareViewHandle,
     /// Shares by deadline, for reclaim.
     timer: ExpiryTimerWheel,
@@ -83,6 +86,7 @@ impl ShareExpiry {
             budget: Budget::new(settings.effort),
             policy: SharePolicy::new(settings),
             clock,
+            ids: IdSource::system(),
             board,
             timer: ExpiryTimerWheel::default(),
             notices: ExpiryTimerWheel::default(),
@@ -107,6 +111,12 @@ impl ShareExpiry {
     /// Publishes changes on `feed` from now on.
     pub fn with_change_feed(mut self, feed: FeedPublisher<ShareChange>) -> Self {
         self.replica.set_change_feed(feed);
+        self
+    }
+
+    /// Draws the ids of shares from `ids`.
+    pub fn with_id_source(mut self, ids: IdSource) -> Self {
+        self.ids = ids;
         self
     }
 

@@ -111,7 +111,8 @@ impl Handler<CreateShare> for ShareExpiry {
 
 impl ShareExpiry {
     fn decide_creation(&mut self, asked: &CreateShare) -> Result<Vec<ShareEvent>, ShareRefusal> {
-        let id = ShareId::random().map_err(|bad| ShareRefusal::NoRandomness(bad.to_string()))?;
+        let id = ShareId::draw(&mut self.ids)
+            .map_err(|bad| ShareRefusal::NoRandomness(bad.to_string()))?;
         let moment = self.moment();
         let (policy, context) = self.at(moment);
         policy.create(asked, id, context)

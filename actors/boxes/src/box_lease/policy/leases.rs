@@ -6,9 +6,9 @@ use reelyard_core::clock::ClockReading;
 use reelyard_core::event::RequestId;
 use reelyard_protocol::boxes::{FenceToken, LeaseId};
 
-use super::allocator::PoolAllocator;
-use super::terms::LeaseTerms;
 use crate::box_lease::messages::BoxLeaseRequest;
+use crate::box_lease::policy::memory::allocator::PoolAllocator;
+use crate::box_lease::policy::memory::terms::LeaseTerms;
 use crate::box_lease::state::box_table::{BoxTable, FoundLease};
 use crate::box_lease::state::event::{BoxEvent, BoxRefusal};
 use crate::box_lease::state::lease::{EndedLease, Lease};
@@ -138,7 +138,7 @@ mod tests {
     use reelyard_core::clock::Millis;
 
     use super::*;
-    use crate::box_lease::policy::terms::HoldLimit;
+    use crate::box_lease::policy::memory::terms::HoldLimit;
     use crate::box_lease::samples::{TERM, grant, granted, holder, p, release, table};
     use crate::box_lease::state::event::BoxOutcome;
     use crate::box_lease::state::spec::PoolSpec;

@@ -8,6 +8,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::queue::{LeaseQueuePosition, WaiterId};
 use super::schedule::KeyedDeadlines;
+use super::terms::RequestedTerms;
 use crate::box_lease::messages::{
     AcquireProgress, AcquireTicket, BoxError, BoxLeaseRequest, Grant,
 };
@@ -198,12 +199,13 @@ impl LeaseWaiter {
     /// A request that has just arrived.
     pub(in crate::box_lease) fn new(
         ask: BoxLeaseRequest,
-        (term, ttl): (Duration, Duration),
+        terms: RequestedTerms,
         place: LeaseQueuePosition,
         came: Duration,
         stage: WaiterStage,
     ) -> Self {
         let is_counted = stage != WaiterStage::Preparing;
+        let (term, ttl) = (terms.first, terms.renewed);
         LeaseWaiter { ask, term, ttl, place, came, stage, is_counted, listeners: Vec::new() }
     }
 }

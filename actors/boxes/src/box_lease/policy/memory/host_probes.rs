@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use reelyard_core::host::HostAddr;
 
-use crate::box_lease::policy::queue::WaiterId;
-use crate::box_lease::policy::schedule::KeyedDeadlines;
+use crate::box_lease::policy::memory::queue::WaiterId;
+use crate::box_lease::policy::memory::schedule::KeyedDeadlines;
 
 /// The probed state of hosts. In memory only.
 #[derive(Default)]
@@ -29,10 +29,5 @@ impl BoxHostProbes {
     /// When a host is to be asked next.
     pub(crate) fn next(&self) -> Option<Duration> {
         self.due.next()
-    }
-
-    /// Forgets all hosts.
-    pub(crate) fn clear(&mut self) {
-        *self = BoxHostProbes::default();
     }
 }

@@ -4,36 +4,18 @@
 //! id, base64url without padding in text and 16 bytes in postcard; `Debug`, which logs use, writes the
 //! first characters only.
 
+mod id_source;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+pub use id_source::{IdSource, NoRandomness};
 
 /// The length of an id as text.
 pub const ID_TEXT: usize = 22;
 
 /// How many characters logs contain of a secret id.
 pub const HINT: usize = 6;
-
-/// The system has no random numbers to give.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the system provides no random numbers: {0}")]
-pub struct NoRandomness(String);
-
-/// The value of the character `-`.
-const HYPHEN: u128 = 62;
-
-/// 128 bits of the system's randomness: they are not to be guessed. Never such that are written with
-/// a `-` at the beginning: on a command line these would be taken for options.
-pub fn random() -> Result<u128, NoRandomness> {
-    loop {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).map_err(|error| NoRandomness(error.to_string()))?;
-        let id = u128::from_be_bytes(bytes);
-        // The six bits of the first character.
-        if id >> 122 != HYPHEN {
-            return Ok(id);
-        }
-    }
-}
 
 /// An id as text, without allocating.
 pub fn with_text<T>(id: u128, f: impl FnOnce(&str) -> T) -> T {
@@ -89,7 +71,14 @@ macro_rules! secret_id {
         impl $name {
             /// A new one, from the system's randomness: it is not to be guessed.
             pub fn random() -> Result<Self, $crate::secret_id::NoRandomness> {
-                $crate::secret_id::random().map($name)
+                Self::draw(&mut $crate::secret_id::IdSource::system())
+            }
+
+            /// The next one of `ids`. Fails if the system provides no random numbers.
+            pub fn draw(
+                ids: &mut $crate::secret_id::IdSource,
+            ) -> Result<Self, $crate::secret_id::NoRandomness> {
+                ids.draw().map($name)
             }
 
             /// Its first characters: enough to recognize it in a log, not enough to use it.
@@ -178,7 +167,7 @@ mod tests {
 
     #[test]
     fn none_is_drawn_that_looks_like_an_option_and_such_are_read() {
-        let looks_so = Secret(HYPHEN << 122);
+        let looks_so = Secret(id_source::HYPHEN << 122);
         assert!(looks_so.to_string().starts_with('-'));
         assert_eq!(looks_so.to_string().parse(), Ok(looks_so));
         for _ in 0..5000 {

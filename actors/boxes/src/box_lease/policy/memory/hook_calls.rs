@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use reelyard_protocol::boxes::{HookKind, LeaseId, PoolName};
 
-use crate::box_lease::policy::box_key::BoxKey;
+use crate::box_lease::policy::memory::box_key::BoxKey;
 
 /// The hooks that run now.
 #[derive(Default)]

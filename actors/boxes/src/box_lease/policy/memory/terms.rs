@@ -20,6 +20,15 @@ pub struct LeaseTerms {
     hold_ends: HashMap<LeaseId, Option<Duration>>,
 }
 
+/// How long the leases of a request last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::box_lease) struct RequestedTerms {
+    /// The first term.
+    pub(in crate::box_lease) first: Duration,
+    /// The term after a renewal.
+    pub(in crate::box_lease) renewed: Duration,
+}
+
 /// How long a lease may be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldLimit {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reelyard_protocol::boxes::LeaseId;
 
-use crate::box_lease::policy::queue::WaiterId;
+use crate::box_lease::policy::memory::queue::WaiterId;
 
 /// The granted leases whose boxes are being made ready, by request.
 #[derive(Default)]

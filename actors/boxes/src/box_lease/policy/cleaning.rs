@@ -1,0 +1,198 @@
+//! Cleaning boxes, and inspecting them before they are granted.
+
+use std::time::Duration;
+
+use reelyard_protocol::boxes::{
+    BoxInspection, BoxNumber, HookAnswer, HookOutput, InspectedBox, PoolName,
+};
+
+use super::decision_context::BoxDecisionContext;
+use super::memory::BoxMemory;
+use super::memory::box_key::BoxKey;
+use crate::box_lease::state::event::BoxEvent;
+use crate::box_lease::state::pool::{BoxPhase, BoxState, Draining};
+
+/// How many boxes one event reports as inspected, and how many as dirty: with their evidence these fit an
+/// entry of the journal.
+const INSPECTED_AT_ONCE: usize = 2000;
+const DIRTY_AT_ONCE: usize = 20;
+
+/// What follows the end of a cleanup.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::box_lease) enum CleanupResult {
+    /// It was of another cleaning: nothing.
+    Outdated,
+    /// This goes on record.
+    Record(Vec<BoxEvent>),
+    /// The host did not answer, for this reason.
+    Silent(String),
+}
+
+impl BoxDecisionContext<'_> {
+    /// The cleaning that a box needs, and how often it could not be made ready.
+    pub(in crate::box_lease) fn draining(&self, key: &BoxKey) -> Option<(&Draining, u32)> {
+        let record = self.table.pool(&key.0).ok()?.find(key.1)?;
+        match &record.state {
+            BoxState::Draining(draining) => Some((draining, record.init_failures)),
+            _ => None,
+        }
+    }
+
+    /// Whether no host has work for a box: its pool has no host, or the pool draws ids and the box has
+    /// none now. The id of its number may be in use by another box.
+    pub(in crate::box_lease) fn has_nothing_to_clean(&self, key: &BoxKey) -> bool {
+        let Ok(pool) = self.table.pool(&key.0) else { return false };
+        let has_id = pool.find(key.1).is_some_and(|record| record.slot.is_some());
+        pool.spec().is_logical() || pool.spec().slots.is_some() && !has_id
+    }
+
+    /// What goes on record after a cleanup.
+    pub(in crate::box_lease) fn cleanup_result(
+        &self,
+        key: &BoxKey,
+        cleaning: u64,
+        answer: HookAnswer,
+    ) -> CleanupResult {
+        let Some((draining, init_failures)) = self.draining(key) else {
+            return CleanupResult::Outdated;
+        };
+        let Ok(found) = self.table.pool(&key.0) else { return CleanupResult::Outdated };
+        if draining.cleaning != cleaning {
+            return CleanupResult::Outdated;
+        }
+        let attempts = found.spec().clean_attempts;
+        let (pool, number) = key.clone();
+        match answer {
+            HookAnswer::Done { .. } if init_failures >= attempts => {
+                let said = draining.said.clone().unwrap_or_default();
+                CleanupResult::Record(vec![quarantined(key, cleaning, said)])
+            }
+            HookAnswer::Done { said } => {
+                CleanupResult::Record(vec![BoxEvent::Cleaned { pool, number, cleaning, said }])
+            }
+            HookAnswer::Failed { said } => {
+                let attempt = draining.failures + 1;
+                let evidence = said.clone();
+                let mut events =
+                    vec![BoxEvent::CleanFailed { pool, number, cleaning, attempt, said }];
+                if attempt >= attempts {
+                    events.push(quarantined(key, cleaning, evidence));
+                }
+                CleanupResult::Record(events)
+            }
+            HookAnswer::Silent { why } => CleanupResult::Silent(why),
+        }
+    }
+
+    /// Whether a pool has boxes that are not inspected.
+    pub(in crate::box_lease) fn has_unchecked(&self, pool: &PoolName) -> bool {
+        self.table.pool(pool).is_ok_and(|pool| pool.counts().of(BoxPhase::Unchecked) > 0)
+    }
+}
+
+impl BoxMemory {
+    /// A box may have changed. If it needs a cleanup that is not planned or running, that is planned:
+    /// after a grace for a holder that may not know of the end yet, or after a pause if the cleaning
+    /// failed before. Answers when, by the monotonic clock.
+    pub(in crate::box_lease) fn plan_cleanup(
+        &mut self,
+        context: &BoxDecisionContext<'_>,
+        key: &BoxKey,
+    ) -> Option<Duration> {
+        let Some((draining, _)) = context.draining(key) else {
+            self.cleanings.remove(key);
+            return None;
+        };
+        if self.hook_calls.has(key) || self.cleanings.has(key) {
+            return None;
+        }
+        let spec = context.table.pool(&key.0).ok()?.spec();
+        let delay = match (draining.failures, draining.after) {
+            (0, Some(how)) if how.may_surprise() => spec.grace,
+            (0, _) => Duration::ZERO,
+            (failures, _) => spec.clean_again().after_failures(failures),
+        };
+        Some(self.clean_after(context, key, delay))
+    }
+
+    /// A box is cleaned after `delay`. Answers when, by the monotonic clock.
+    pub(in crate::box_lease) fn clean_after(
+        &mut self,
+        context: &BoxDecisionContext<'_>,
+        key: &BoxKey,
+        delay: Duration,
+    ) -> Duration {
+        let at = context.now.monotonic.saturating_add(delay);
+        self.cleanings.set(key.clone(), at);
+        at
+    }
+
+    /// Plans an inspection of a pool after `delay`, if it has boxes that are not inspected. Answers when.
+    pub(in crate::box_lease) fn plan_inspection(
+        &mut self,
+        context: &BoxDecisionContext<'_>,
+        pool: &PoolName,
+        delay: Duration,
+    ) -> Option<Duration> {
+        let is_planned = self.inspections.has(pool) || self.hook_calls.looks_at(pool);
+        if is_planned || !context.has_unchecked(pool) {
+            return None;
+        }
+        let at = context.now.monotonic.saturating_add(delay);
+        self.inspections.set(pool.clone(), at);
+        Some(at)
+    }
+
+    /// An operator has repaired the host of a pool: its work is retried at once.
+    pub(in crate::box_lease) fn ask_again(
+        &mut self,
+        context: &BoxDecisionContext<'_>,
+        pool: &PoolName,
+    ) {
+        self.inspections.remove(pool);
+        self.plan_inspection(context, pool, Duration::ZERO);
+        for number in context.draining_boxes(pool) {
+            let key = (pool.clone(), number);
+            // It waits only because its host was silent.
+            if self.cleanings.has(&key) && self.hook_calls.silent_boxes.contains_key(&key) {
+                self.cleanings.set(key, context.now.monotonic);
+            }
+        }
+        self.hook_calls.forget(pool);
+    }
+}
+
+fn quarantined(key: &BoxKey, cleaning: u64, said: HookOutput) -> BoxEvent {
+    let (pool, number) = key.clone();
+    BoxEvent::Quarantined { pool, number, cleaning: Some(cleaning), said, by: None }
+}
+
+/// The events by which an inspection goes on record. Higher tokens of the host come first: the boxes can
+/// be granted only behind them.
+pub(in crate::box_lease) fn inspection_events(
+    pool: &PoolName,
+    inspection: BoxInspection,
+) -> Vec<BoxEvent> {
+    let (mut clean, mut dirty) = (Vec::new(), Vec::new());
+    for InspectedBox { number, dirt } in inspection.boxes {
+        match dirt {
+            None => clean.push(number),
+            Some(said) => dirty.push((number, said)),
+        }
+    }
+    let mut events = Vec::new();
+    if let Some(beyond) = inspection.highest {
+        events.push(BoxEvent::TokensRaised { pool: pool.clone(), beyond });
+    }
+    for clean in clean.chunks(INSPECTED_AT_ONCE) {
+        events.push(reconciled(pool, clean, &[]));
+    }
+    for dirty in dirty.chunks(DIRTY_AT_ONCE) {
+        events.push(reconciled(pool, &[], dirty));
+    }
+    events
+}
+
+fn reconciled(pool: &PoolName, clean: &[BoxNumber], dirty: &[(BoxNumber, HookOutput)]) -> BoxEvent {
+    BoxEvent::Reconciled { pool: pool.clone(), clean: clean.to_vec(), dirty: dirty.to_vec() }
+}

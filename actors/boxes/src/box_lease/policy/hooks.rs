@@ -1,0 +1,90 @@
+//! The calls to the host of a pool: where, for which box, with which token.
+
+use reelyard_protocol::boxes::{
+    BoxInspection, BoxNumber, HookKind, HookTarget, InspectedBox, PoolName, RunHook,
+};
+
+use super::decision_context::BoxDecisionContext;
+use super::memory::box_key::BoxKey;
+use crate::box_lease::state::event::BoxRefusal;
+use crate::box_lease::state::pool::{BoxPhase, BoxState};
+
+impl BoxDecisionContext<'_> {
+    /// Where hooks run for a pool; none for a pool without a host, or where another node leads.
+    pub(in crate::box_lease) fn hook_target(
+        &self,
+        name: &PoolName,
+    ) -> Result<Option<HookTarget>, BoxRefusal> {
+        let Some(epoch) = self.epoch else { return Ok(None) };
+        let found = self.table.pool(name)?;
+        let spec = found.spec();
+        let Some(host) = spec.host else { return Ok(None) };
+        let (pool, hooks) = (name.clone(), spec.hooks.clone());
+        // The way to the worker knows the cluster.
+        Ok(Some(HookTarget { host, epoch, pool, hooks, cluster: None, ids: found.ids() }))
+    }
+
+    /// The hook to run for a box in its present state, and the number of its cleaning.
+    pub(in crate::box_lease) fn hook_for(
+        &self,
+        key: &BoxKey,
+        kind: HookKind,
+        attempt: u32,
+    ) -> Option<(RunHook, Option<u64>)> {
+        let place = self.hook_target(&key.0).ok()??;
+        let record = self.table.pool(&key.0).ok()?.find(key.1)?;
+        let (cleaning, last_holder) = match &record.state {
+            BoxState::Draining(draining) => (Some(draining.cleaning), draining.holder.clone()),
+            _ => (None, None),
+        };
+        let holder = match self.table.lease_of(&key.0, key.1) {
+            Some(lease) => Some(lease.holder.clone()),
+            None => last_holder,
+        };
+        let box_id = match record.slot {
+            Some(slot) => slot.0,
+            None => key.1.0,
+        };
+        let token = record.token;
+        let hook = RunHook { place, kind, number: key.1, box_id, token, holder, attempt };
+        Some((hook, cleaning))
+    }
+
+    /// Whether each box of a pool draws an id when it is granted.
+    pub(in crate::box_lease) fn draws_ids(&self, pool: &PoolName) -> bool {
+        self.table.pool(pool).is_ok_and(|pool| pool.spec().slots.is_some())
+    }
+
+    /// The boxes of a pool that are not inspected yet.
+    pub(in crate::box_lease) fn unchecked(&self, name: &PoolName) -> Vec<BoxNumber> {
+        let Ok(pool) = self.table.pool(name) else { return Vec::new() };
+        if pool.counts().of(BoxPhase::Unchecked) == 0 {
+            return Vec::new();
+        }
+        let boxes = pool.boxes_from(BoxNumber(0));
+        let unchecked = boxes.filter(|(_, record)| record.state.phase() == BoxPhase::Unchecked);
+        unchecked.map(|(number, _)| number).collect()
+    }
+
+    /// The boxes of a pool that need a cleanup.
+    pub(in crate::box_lease) fn draining_boxes(&self, name: &PoolName) -> Vec<BoxNumber> {
+        let Ok(pool) = self.table.pool(name) else { return Vec::new() };
+        let boxes = pool.boxes_from(BoxNumber(0));
+        let dirty = boxes.filter(|(_, record)| record.state.phase() == BoxPhase::Draining);
+        dirty.map(|(number, _)| number).collect()
+    }
+
+    /// Adds the boxes that a host was not asked about: a free box that draws ids has none, so nothing of
+    /// it can be dirty.
+    pub(in crate::box_lease) fn with_undrawn(
+        &self,
+        pool: &PoolName,
+        mut inspection: BoxInspection,
+    ) -> BoxInspection {
+        if self.draws_ids(pool) {
+            let clean = self.unchecked(pool).into_iter();
+            inspection.boxes = clean.map(|number| InspectedBox { number, dirt: None }).collect();
+        }
+        inspection
+    }
+}

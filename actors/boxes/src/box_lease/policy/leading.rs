@@ -1,0 +1,150 @@
+//! What a new leader of boxes begins with, and what it puts on record first.
+
+use std::time::Duration;
+
+use reelyard_core::boot::BootId;
+use reelyard_core::clock::Millis;
+use reelyard_protocol::boxes::{FenceToken, LeaseId, PoolName};
+use reelyard_replication::EPOCH_LEAP;
+
+use super::decision_context::BoxDecisionContext;
+use super::memory::BoxMemory;
+use super::memory::box_key::BoxKey;
+use super::memory::terms::HoldLimit;
+use super::preparing::PreparingLease;
+use crate::box_lease::state::event::BoxEvent;
+
+/// Of how many leases one event says that they have their full terms again.
+pub const TERMS_AT_ONCE: usize = 500;
+
+/// More tokens than are ever given in a millisecond.
+const TOKENS_A_MILLI: u64 = 1000;
+
+/// More tokens than are given between a backup and its restore.
+const TOKENS_SKIPPED: u64 = 1_000_000_000_000;
+
+/// The time since the machine started, and the id of that start.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::box_lease) struct MachineUptime {
+    pub(in crate::box_lease) boot: BootId,
+    pub(in crate::box_lease) uptime: Duration,
+}
+
+/// What a new leader has to do first.
+#[derive(Default)]
+pub(in crate::box_lease) struct NewLeadership {
+    /// Boxes that may need a cleanup.
+    pub(in crate::box_lease) draining: Vec<BoxKey>,
+    /// Leases whose boxes were being made ready.
+    pub(in crate::box_lease) preparing: Vec<PreparingLease>,
+    /// Records which leases have their full terms again: the next leader of this boot gives them none
+    /// unless they are renewed, and readers see how long they last.
+    pub(in crate::box_lease) terms_given: Vec<BoxEvent>,
+}
+
+impl BoxMemory {
+    /// This node decides from now on. Every live lease gets its full term again, once a boot until it is
+    /// renewed. Every resting id begins its rest again, and the host of a box inspects it before it is
+    /// granted.
+    pub(in crate::box_lease) fn become_leader(
+        &mut self,
+        context: &BoxDecisionContext<'_>,
+        machine: MachineUptime,
+    ) -> NewLeadership {
+        let mut begun = NewLeadership::default();
+        for (name, pool) in context.table.pools() {
+            let allocator = self.allocators.entry(name.clone()).or_default();
+            allocator.sync_all(pool);
+            if let (Some(range), Some(slots)) = (pool.spec().slots, pool.slots()) {
+                allocator.rests.begin(slots.next_rest(), range.rest, context.now.monotonic);
+            }
+            if !pool.spec().is_logical() {
+                self.rechecks.insert(name.clone(), false);
+            }
+            let dirty = context.draining_boxes(name).into_iter();
+            begun.draining.extend(dirty.map(|number| (name.clone(), number)));
+        }
+        let mut again: Vec<(LeaseId, u32, Duration)> = Vec::new();
+        for lease in context.table.leases() {
+            if !lease.is_held() {
+                let (token, id, request, term) = (lease.token, lease.id, lease.request, lease.term);
+                begun.preparing.push(PreparingLease { token, id, request, term });
+                continue;
+            }
+            let hold = HoldLimit { granted: lease.granted, most: context.max_hold(&lease.pool) };
+            let given = context.table.again.get(&lease.id);
+            match given.and_then(|given| given.end(lease.renewals, machine.boot)) {
+                Some(ends) => {
+                    let rest = ends.saturating_sub(machine.uptime);
+                    self.terms.note_rest(lease.id, lease.term, rest, hold, context.now);
+                }
+                None => {
+                    let term = self.terms.note_again(lease.id, lease.term, hold, context.now);
+                    again.push((lease.id, lease.renewals, term));
+                }
+            }
+        }
+        // In an order of their own: the table has none.
+        again.sort_unstable();
+        let MachineUptime { boot, uptime } = machine;
+        for leases in again.chunks(TERMS_AT_ONCE) {
+            let leases = leases.to_vec();
+            begun.terms_given.push(BoxEvent::TermsGiven { boot, uptime, leases });
+        }
+        begun
+    }
+
+    /// A lease lasts for its term from now on.
+    pub(in crate::box_lease) fn note_term(
+        &mut self,
+        context: &BoxDecisionContext<'_>,
+        id: LeaseId,
+    ) {
+        let Some(lease) = context.table.leases.get(&id) else { return };
+        let hold = HoldLimit { granted: lease.granted, most: context.max_hold(&lease.pool) };
+        if lease.is_held() {
+            self.terms.note(id, lease.term, hold, context.now);
+        }
+    }
+
+    /// The pools whose rechecks are to be committed now.
+    pub(in crate::box_lease) fn take_rechecks(&mut self) -> Vec<PoolName> {
+        let mut wanted = Vec::new();
+        for (pool, is_under_way) in &mut self.rechecks {
+            if !*is_under_way {
+                *is_under_way = true;
+                wanted.push(pool.clone());
+            }
+        }
+        wanted
+    }
+}
+
+impl BoxDecisionContext<'_> {
+    /// The longest hold of leases of a pool, if it has a limit.
+    fn max_hold(&self, pool: &PoolName) -> Option<Duration> {
+        self.table.pool(pool).ok()?.spec().max_hold
+    }
+
+    /// The event by which this leader goes on record, if it has not. An epoch far above the last one
+    /// means that the store was restored from a backup, or that a loss was accepted: the store does not
+    /// know the tokens that were given since.
+    pub(in crate::box_lease) fn led_event(&self) -> Option<BoxEvent> {
+        let epoch = self.epoch?;
+        if self.has_led() {
+            return None;
+        }
+        let was_restored = epoch.0.saturating_sub(self.table.led().0) >= EPOCH_LEAP;
+        let highest = self.table.highest_token();
+        let beyond = was_restored.then(|| beyond_all(highest, self.now.wall));
+        Some(BoxEvent::Led { epoch, beyond })
+    }
+}
+
+/// A token above all that may have been given when the highest known one is `highest`: derived from the
+/// time of day, so that the same backup restored twice does not lead to the same tokens. Below 2^53 for
+/// two centuries: programs that read JSON numbers as floats keep it exact.
+fn beyond_all(highest: FenceToken, now: Millis) -> FenceToken {
+    let of_now = u64::try_from(now.0).unwrap_or(0).saturating_mul(TOKENS_A_MILLI);
+    FenceToken(of_now.max(highest.0.saturating_add(TOKENS_SKIPPED)))
+}
