@@ -270,3 +270,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         settled
     }
 }
+
+#[cfg(test)]
+#[path = "shell_tests.rs"]
+mod tests;
