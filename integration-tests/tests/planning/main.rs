@@ -7,6 +7,7 @@ mod planner_case;
 mod planner_properties;
 mod remover_mailbox;
 mod remover_properties;
+mod task_manager_by_hand;
 mod task_manager_changes;
 mod task_manager_explains;
 mod task_manager_failures;

@@ -321,18 +321,23 @@ impl TaskManagerYard {
     /// Grades these files, best first, each with a master of [`SIZE`].
     pub async fn grade(&self, files: &[&str]) {
         let ids: Vec<FileId> = files.iter().map(|file| self.file(file)).collect();
+        let ranked = |file: &FileId| RankedFile { file: *file, size: None, listed_on: Vec::new() };
+        let ranking = Ranking::from_files(ids.iter().map(ranked));
+        self.manager.send(RankingChanged(Arc::new(ranking))).await.unwrap();
+        self.list_masters(&ids).await;
+    }
+
+    /// Gives each of these files a master of [`SIZE`], and no other file.
+    pub async fn list_masters(&self, files: &[FileId]) {
         {
             let mut world = self.world.lock().unwrap();
-            for &id in &ids {
+            for &id in files {
                 let modified = Millis(0);
                 let found = MasterLook::Found { dir: "/data".into(), size: SIZE, modified };
                 world.masters.entry(id).or_insert(found);
             }
         }
-        let ranked = |file: &FileId| RankedFile { file: *file, size: None, listed_on: Vec::new() };
-        let ranking = Ranking::from_files(ids.iter().map(ranked));
-        self.manager.send(RankingChanged(Arc::new(ranking))).await.unwrap();
-        let files = ids.iter().map(|id| id.0).collect();
+        let files = files.iter().map(|id| id.0).collect();
         let masters = Masters { files, ..Masters::default() };
         self.manager.send(MastersChanged(Arc::new(masters))).await.unwrap();
     }

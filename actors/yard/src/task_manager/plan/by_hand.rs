@@ -9,7 +9,7 @@ use reelyard_protocol::worker::TaskId;
 use super::{Candidate, Occupied, Pairing, Planner, PlanningContext, Skip};
 use crate::heartbeat::Health;
 use crate::task_manager::plan::explaining::explanation::Says;
-use crate::task_manager::plan::hosts::pairing::{UsableDestination, UsableSource};
+use crate::task_manager::plan::hosts::pairing::{HeldPairs, UsableDestination, UsableSource};
 use crate::task_manager::state::event::NewTask;
 
 /// The requested copy.
@@ -161,26 +161,33 @@ impl Planner {
     }
 }
 
-/// The source for a copy there: one that is up, active and trusted, the least busy first.
+/// The source for a copy there: one that is up, active and trusted. Sources of the destination's own kind
+/// come first, then the least busy.
 fn source(
     asked: &ByHand<'_>,
     to: &UsableDestination,
     pairing: &Pairing,
     yard: &PlanningContext<'_>,
 ) -> Result<HostAddr, ByHandRefused> {
-    let serving = |addr: HostAddr| yard.under_way().filter(|copy| copy.source == addr).count();
     let most = yard.settings.copies_per_source.max(1);
-    let able = yard.hosts.iter().filter(|(addr, host)| {
-        let active = yard.book.host(*addr).is_none_or(|record| record.mode == HostMode::Active);
-        let link = pairing.parts().get(addr).and_then(|part| part.source_link);
+    let mut able = Vec::new();
+    for (addr, host) in yard.hosts.iter() {
+        let is_meant = asked.source.is_none_or(|source| source == addr);
+        let active = yard.book.host(addr).is_none_or(|record| record.mode == HostMode::Active);
+        let link = pairing.parts().get(&addr).and_then(|part| part.source_link);
         let well = host.health == Health::Up
             && !host.calls.is_open()
             && !link.is_some_and(|link| link.is_too_busy());
-        let source = UsableSource::of(*addr, host);
-        host.role.is_source() && active && well && source.goes_with(to, &Default::default())
-    });
-    let asked_for = able.filter(|(addr, _)| asked.source.is_none_or(|source| source == *addr));
-    let free = asked_for.map(|(addr, _)| (serving(addr), addr)).filter(|(busy, _)| *busy <= most);
-    let refused = asked.source.map_or(ByHandRefused::NoSource, ByHandRefused::Source);
-    free.min().map(|(_, addr)| addr).ok_or(refused)
+        let source = UsableSource::of(addr, host);
+        let serving = yard.under_way().filter(|copy| copy.source == addr).count();
+        let fits = host.role.is_source() && source.goes_with(to, &HeldPairs::default());
+        if is_meant && active && well && fits && serving <= most {
+            able.push((source.ours != to.ours, serving, addr));
+        }
+    }
+    match (able.into_iter().min(), asked.source) {
+        (Some((_, _, addr)), _) => Ok(addr),
+        (None, Some(source)) => Err(ByHandRefused::Source(source)),
+        (None, None) => Err(ByHandRefused::NoSource),
+    }
 }
