@@ -67,12 +67,12 @@ impl RemoverDecisionContext<'_> {
         for wish in &self.room_wanted.files {
             let earlier = made.iter().find(|(_, room)| room.file == wish.file);
             let from = self.settings.make_room_hits;
-            let verdict = if let Some((host, room)) = earlier {
-                self.make_up_for(*host, room, wish, proposal)
-            } else if wish.hits < from {
-                RoomVerdict::TooFewHits { from }
-            } else {
-                self.make_room(wish, &mut taken, proposal)
+            let verdict = match earlier {
+                // The room stays, but no more copies are removed for a file that has cooled down.
+                Some((host, _)) if wish.hits < from => RoomVerdict::MadeEarlier { host: *host },
+                Some((host, room)) => self.make_up_for(*host, room, wish, proposal),
+                None if wish.hits < from => RoomVerdict::TooFewHits { from },
+                None => self.make_room(wish, &mut taken, proposal),
             };
             proposal.rooms.push(RoomSought { wish: *wish, verdict });
         }
@@ -467,6 +467,16 @@ mod tests {
         yard.policy.learn_sizes([(yard.files[3], 80)]);
         let made = RoomVerdict::Made { host: host(1), lacking: 60, goes: 80 };
         assert_eq!(yard.propose().rooms[0].verdict, made);
+    }
+
+    #[test]
+    fn no_more_copies_are_removed_for_a_file_that_has_cooled_down() {
+        let mut yard = after_one_room(Duration::from_secs(10));
+        yard.policy.learn_sizes([(yard.files[3], 80)]);
+        yard.want(&[(0, 200, 5)], &[(1, 140)]);
+        let proposal = yard.propose();
+        assert_eq!(proposal.removals, []);
+        assert_eq!(proposal.rooms[0].verdict, RoomVerdict::MadeEarlier { host: host(1) });
     }
 
     #[test]
