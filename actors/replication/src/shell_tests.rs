@@ -15,12 +15,12 @@ use crate::piece::{FrozenPiece, UnreadableEvent};
 use crate::replicated_log::{OnFullDisk, ReplicatedLog};
 use crate::{CommitAnswer, Leadership};
 
-type CommitReply = oneshot::Sender<Result<CommitAnswer, CommitError>>;
+type LateReply = oneshot::Sender<Result<CommitAnswer, CommitError>>;
 
 /// A log that keeps each commit until the test answers it.
 #[derive(Clone)]
 struct HeldLog {
-    commits: Arc<Mutex<Vec<CommitReply>>>,
+    commits: Arc<Mutex<Vec<LateReply>>>,
     leadership: watch::Sender<Leadership>,
 }
 
