@@ -12,6 +12,7 @@ use reelyard_core::clock::Clock;
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::supervision::{Supervised, Supervision};
 use reelyard_journal::Journal;
+use reelyard_replication::Owner;
 use tokio::task::JoinHandle;
 
 use super::configured_pools::ConfiguredPools;

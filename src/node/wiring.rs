@@ -31,6 +31,7 @@ use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::NameTable;
 use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_journal::Journal;
+use reelyard_replication::Owner;
 use reelyard_shares::share_expiry::{ShareExpiry, ShareViewHandle};
 use reelyard_shares::share_files::{ShareFiles, ShareFilesViewHandle, SharedDirs};
 use reelyard_shares::webhook;

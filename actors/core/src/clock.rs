@@ -6,9 +6,10 @@
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use crate::boot::BootId;
 
@@ -196,6 +197,25 @@ impl Clock {
         }
     }
 
+    /// The time by which the timers of this thread's runtime fire: for pauses and for durations that are
+    /// measured. It does not stop with a manual clock. On a runtime with paused time it is virtual.
+    pub fn timer(&self) -> Instant {
+        Instant::now()
+    }
+
+    /// The CPU time of the calling thread, without its waits. With a manual clock all work costs nothing.
+    pub fn cost(&self) -> Duration {
+        match &self.0 {
+            ClockSource::System(_) => {
+                let rustix::time::Timespec { tv_sec, tv_nsec } =
+                    rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+                // Neither is ever negative.
+                Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
+            }
+            ClockSource::Manual(_) => Duration::ZERO,
+        }
+    }
+
     /// The boot of the machine from which [`Clock::uptime`] counts. Where the kernel does not say which
     /// one it is, each process has one of its own.
     pub fn boot(&self) -> BootId {
@@ -240,14 +260,6 @@ impl Clock {
         }
         self.now()
     }
-}
-
-/// The CPU time of the calling thread; waiting is not in it.
-pub fn time_of_thread() -> Duration {
-    let rustix::time::Timespec { tv_sec, tv_nsec } =
-        rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    // Neither is ever negative.
-    Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
 }
 
 impl fmt::Debug for Clock {
@@ -310,6 +322,20 @@ mod tests {
         assert_eq!(clock.step_by(-7), Millis(8));
         let monotonic = Duration::from_millis(10);
         assert_eq!(clock.reading(), ClockReading { wall: Millis(8), monotonic });
+    }
+
+    #[test]
+    fn timers_follow_the_paused_time_of_their_runtime_and_work_costs_nothing() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time().start_paused(true);
+        let clock = Clock::manual(Millis(5));
+        runtime.build().unwrap().block_on(async {
+            let began = clock.timer();
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            assert_eq!(clock.timer() - began, Duration::from_secs(3600));
+        });
+        assert_eq!((clock.now(), clock.cost()), (Millis(5), Duration::ZERO));
+        assert!(Clock::system().cost() > Duration::ZERO);
     }
 
     #[test]

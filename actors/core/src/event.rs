@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Millis;
+use crate::secret_id::IdSource;
 
 /// Which piece of the durable state an event belongs to.
 /// The numbers are on disk and on the wire between nodes: one is never given a second meaning.
@@ -81,6 +82,11 @@ impl fmt::Display for Epoch {
 pub struct RequestId(pub u128);
 
 impl RequestId {
+    /// The next one of `ids`, for a commit that no caller names.
+    pub fn draw(ids: &mut IdSource) -> Self {
+        RequestId(ids.draw_public())
+    }
+
     /// A new random id for a request without a name.
     pub fn random() -> Self {
         RequestId(fastrand::u128(..))

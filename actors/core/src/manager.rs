@@ -10,6 +10,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+use crate::secret_id::IdSource;
+
 /// Header of a node's calls to our workers: its [`ManagerId`].
 pub const MANAGER_HEADER: &str = "Reelyard-Manager";
 
@@ -18,9 +20,9 @@ pub const MANAGER_HEADER: &str = "Reelyard-Manager";
 pub struct ClusterId(pub u128);
 
 impl ClusterId {
-    /// A new random id.
-    pub fn random() -> Self {
-        ClusterId(fastrand::u128(..))
+    /// The next one of `ids`.
+    pub fn draw(ids: &mut IdSource) -> Self {
+        ClusterId(ids.draw_public())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Decisions that are not yet applied.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use reelyard_core::event::RequestId;
 
@@ -8,7 +8,7 @@ use reelyard_core::event::RequestId;
 /// it is never shown, and it ends when its commit is applied or refused, or when leadership ends.
 #[derive(Debug)]
 pub struct InFlight<E> {
-    commits: HashMap<RequestId, PendingCommit<E>>,
+    commits: BTreeMap<RequestId, PendingCommit<E>>,
 }
 
 #[derive(Debug)]
@@ -21,12 +21,12 @@ struct PendingCommit<E> {
 
 impl<E> Default for InFlight<E> {
     fn default() -> Self {
-        InFlight { commits: HashMap::new() }
+        InFlight { commits: BTreeMap::new() }
     }
 }
 
 impl<E> InFlight<E> {
-    /// Every event under way, in no particular order.
+    /// Every event under way, in the order of the ids of their requests.
     pub fn events(&self) -> impl Iterator<Item = &E> {
         self.commits.values().flat_map(|commit| &commit.events)
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{Commit, EncodedEvent, Epoch, RequestId};
 use reelyard_core::names::NamePin;
+use reelyard_core::secret_id::IdSource;
 
 use crate::idempotency_ledger::{FrozenLedger, IdempotencyLedger};
 use crate::in_flight::InFlight;
@@ -72,8 +73,8 @@ pub struct RequestContext {
 
 impl RequestContext {
     /// A commit of the actor itself: no client repeats it.
-    pub fn by_itself(actor: &str) -> Self {
-        RequestContext { by: actor.to_owned(), request: RequestId::random(), remember: false }
+    pub fn by_itself(actor: &str, ids: &mut IdSource) -> Self {
+        RequestContext { by: actor.to_owned(), request: RequestId::draw(ids), remember: false }
     }
 
     /// A request from outside, which may be repeated under the same id.

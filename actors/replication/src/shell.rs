@@ -2,12 +2,13 @@
 //! and of the change feed. An owner adds its rules.
 
 use std::ops::{Deref, DerefMut};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use reelyard_core::change_feed::FeedPublisher;
-use reelyard_core::clock::{Clock, Millis, time_of_thread};
+use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::Epoch;
+use reelyard_core::secret_id::IdSource;
 
 use crate::commit_backoff::CommitBackoff;
 use crate::messages::{CommitError, JournalCommand};
@@ -22,6 +23,8 @@ pub struct Replicated<P: Piece, C> {
     replica: ReplicaHandle<P>,
     log: LogHandle,
     clock: Clock,
+    /// The source of the ids that the owner draws.
+    ids: IdSource,
     /// The pause of the owner's own decisions after a commit without an outcome.
     pause: CommitBackoff,
     next_turn: TurnTimer,
@@ -38,16 +41,12 @@ impl<P: Piece, C> Replicated<P, C> {
             replica: ReplicaHandle::new(piece, log.clone()),
             log,
             clock,
+            ids: IdSource::system(),
             pause: CommitBackoff::default(),
             next_turn: TurnTimer::default(),
             feed: None,
             uncommitted: 0,
         }
-    }
-
-    /// Publishes changes on `feed` from now on.
-    pub fn set_change_feed(&mut self, feed: FeedPublisher<C>) {
-        self.feed = Some(feed);
     }
 
     /// Publishes a change that no event carries.
@@ -64,12 +63,32 @@ impl<P: Piece, C> Replicated<P, C> {
 
     /// Time until the next planned turn.
     pub fn next_turn(&self) -> Duration {
-        self.next_turn.left()
+        self.next_turn.left(self.clock.timer())
     }
 
     /// How long the owner decides nothing by itself, after a commit without an outcome.
     pub fn pause_left(&self) -> Option<Duration> {
         self.pause.left(self.clock.now())
+    }
+
+    /// The clock of the owner.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The source of ids.
+    pub fn ids(&mut self) -> &mut IdSource {
+        &mut self.ids
+    }
+
+    /// The piece, and the source of ids for a decision on it.
+    pub fn piece_and_ids(&mut self) -> (&P, &mut IdSource) {
+        (self.replica.piece(), &mut self.ids)
+    }
+
+    /// A commit that no caller can repeat, for `by`.
+    pub fn unnamed_request(&mut self, by: &str) -> RequestContext {
+        RequestContext::by_itself(by, &mut self.ids)
     }
 
     /// Why the log takes no commits for want of room on the disk. None while there is room.
@@ -139,6 +158,18 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// Does the work that is due now.
     fn take_turn(&mut self, ctx: &mut Context<Self>);
 
+    /// Publishes changes on `feed` from now on.
+    fn with_change_feed(mut self, feed: FeedPublisher<Self::Change>) -> Self {
+        self.shell().feed = Some(feed);
+        self
+    }
+
+    /// Draws all ids from `ids`.
+    fn with_id_source(mut self, ids: IdSource) -> Self {
+        self.shell().ids = ids;
+        self
+    }
+
     /// Registers the owner with the journal: for `Actor::started`.
     fn join_journal(&mut self, ctx: &mut Context<Self>) {
         let recipient = ctx.address().recipient();
@@ -152,12 +183,13 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
 
     /// Carries out a command of the journal.
     fn obey(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
-        let began = time_of_thread();
+        let began = self.shell().clock.cost();
         match self.shell().replica.handle_command(command) {
             StateChange::Applied(entry) => {
                 self.on_applied(&entry, ctx);
                 self.publish_changes(&entry);
-                self.note_cost(&entry, time_of_thread().saturating_sub(began));
+                let cost = self.shell().clock.cost().saturating_sub(began);
+                self.note_cost(&entry, cost);
             }
             StateChange::Installed => self.on_installed(ctx),
             StateChange::LeaderStarted(epoch) => {
@@ -185,7 +217,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
 
     /// Takes a turn within `delay`. An earlier planned turn stays.
     fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
-        let at = Instant::now() + delay;
+        let at = self.shell().clock.timer() + delay;
         match self.shell().next_turn.change(at) {
             TurnChange::Keep => return,
             TurnChange::Plan(Some(later)) => {
@@ -217,8 +249,8 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     ) {
         let now = self.commit_time();
         for events in ReplicaHandle::<Self::Piece>::parts(events) {
-            let request = RequestContext::by_itself(Self::NAME);
             let shell = self.shell();
+            let request = shell.unnamed_request(Self::NAME);
             let epoch = shell.replica.epoch();
             let committing = shell.replica.commit(now, request, events);
             let then = then.clone();

@@ -1,8 +1,9 @@
 //! When an actor takes its next turn.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::SpawnHandle;
+use tokio::time::Instant;
 
 /// When the next turn of an actor begins, if one is planned.
 #[derive(Default)]
@@ -17,10 +18,12 @@ pub(crate) enum TurnChange {
 }
 
 impl TurnTimer {
-    /// Time until then. Zero if no turn is planned.
-    pub fn left(&self) -> Duration {
-        let left = |(at, _): &(Instant, SpawnHandle)| at.saturating_duration_since(Instant::now());
-        self.0.as_ref().map_or(Duration::ZERO, left)
+    /// Time from `now` until then. Zero if no turn is planned.
+    pub fn left(&self, now: Instant) -> Duration {
+        match self.0 {
+            Some((at, _)) => at.saturating_duration_since(now),
+            None => Duration::ZERO,
+        }
     }
 
     /// Compares the planned turn with a turn at `at`.

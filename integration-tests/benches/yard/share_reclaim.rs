@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use futures::stream::{self, StreamExt};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::PieceId;
+use reelyard_core::secret_id::IdSource;
 use reelyard_integration_tests::rigs::catalog_input::media_name;
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
@@ -169,7 +170,13 @@ impl ReclaimBench {
         owner.lead(self.board.view().epoch.context("no node leads")?);
         let commits: Vec<_> = ReplicaHandle::<ShareTable>::parts(events)
             .into_iter()
-            .filter_map(|part| owner.begin_commit(now, RequestContext::by_itself("a bench"), part))
+            .filter_map(|part| {
+                owner.begin_commit(
+                    now,
+                    RequestContext::by_itself("a bench", &mut IdSource::system()),
+                    part,
+                )
+            })
             .collect();
         let commits = stream::iter(commits.into_iter().map(|commit| self.journal.commit(commit)));
         let mut answers = commits.buffer_unordered(8);

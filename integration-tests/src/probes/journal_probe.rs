@@ -8,6 +8,7 @@ use std::sync::Arc;
 use actix::prelude::*;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{Epoch, PieceId, RequestId};
+use reelyard_core::secret_id::IdSource;
 use reelyard_journal::{Journal, JournalOptions};
 use reelyard_replication::{
     CommitError, FrozenPiece, JournalCommand, Outcomes, Piece, ReplicaHandle, RequestContext,
@@ -276,7 +277,11 @@ impl Handler<CommitItself> for ProbeActor {
         CommitItself(events): CommitItself,
         _: &mut Self::Context,
     ) -> Self::Result {
-        let commit = self.seat.commit(Millis(0), RequestContext::by_itself("a test"), events);
+        let commit = self.seat.commit(
+            Millis(0),
+            RequestContext::by_itself("a test", &mut IdSource::system()),
+            events,
+        );
         Box::pin(commit.into_actor(self).map(|settlement, actor, _| actor.seat.settle(settlement)))
     }
 }

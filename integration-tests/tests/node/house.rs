@@ -285,6 +285,27 @@ fn state_and_policy_are_pure() -> Result<()> {
 }
 
 #[test]
+fn owners_read_clocks_and_draw_ids_by_their_shell() -> Result<()> {
+    let refused =
+        ["Instant::now", "SystemTime", "fastrand", "getrandom", "::random()", "elapsed()"];
+    let mut seen = 0;
+    for (file, text) in rust_files()? {
+        let is_owner = OWNERS.iter().any(|owner| file.starts_with(&format!("{owner}/")));
+        let is_shell = file.starts_with("actors/replication/src/");
+        if !is_owner && !is_shell || file.ends_with("_tests.rs") {
+            continue;
+        }
+        seen += 1;
+        let code = production_code(&text);
+        for word in refused {
+            assert!(!code.contains(word), "{file} uses {word}: take it from the shell");
+        }
+    }
+    anyhow::ensure!(seen > 150, "only {seen} files were found");
+    Ok(())
+}
+
+#[test]
 fn the_lives_name_functions_that_exist() -> Result<()> {
     let mut seen = 0;
     for line in ARCHITECTURE.lines() {

@@ -21,6 +21,7 @@ use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
+use reelyard_replication::Owner;
 use reelyard_yard::catalog::load_balancer::rising::RisingHits;
 use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
 use reelyard_yard::catalog::sources::masters::Masters;

@@ -11,6 +11,7 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
+use reelyard_replication::Owner;
 use reelyard_shares::share_expiry::{
     ChangeShare, ClientKey, CreateShare, DownloadAdmission, FetchNotifications, NewTerms,
     PauseReclaim, ReclaimNow, RevokeShares, Revoked, RootName, Share, ShareChange, ShareError,

@@ -8,7 +8,7 @@ pub struct NoRandomness(String);
 /// The value of the character `-`.
 pub(super) const HYPHEN: u128 = 62;
 
-/// A source of secret ids. Decisions get it handed in, so that they draw nothing by themselves.
+/// A source of random ids. Decisions get it handed in, so that they draw nothing by themselves.
 #[derive(Debug)]
 pub struct IdSource(Source);
 
@@ -38,6 +38,14 @@ impl IdSource {
             if id >> 122 != HYPHEN {
                 return Ok(id);
             }
+        }
+    }
+
+    /// 128 random bits for an id that is no secret.
+    pub fn draw_public(&mut self) -> u128 {
+        match &mut self.0 {
+            Source::System => fastrand::u128(..),
+            Source::Seeded(rng) => rng.u128(..),
         }
     }
 

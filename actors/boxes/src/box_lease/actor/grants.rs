@@ -2,7 +2,7 @@
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use reelyard_protocol::boxes::{LeaseId, PoolName};
-use reelyard_replication::{CommitError, Owner, ReplicaHandle, RequestContext};
+use reelyard_replication::{CommitError, Owner, ReplicaHandle};
 
 use crate::box_lease::policy::granting::GrantFollowUp;
 use crate::box_lease::policy::memory::queue::WaiterId;
@@ -28,7 +28,7 @@ impl BoxLease {
 
     fn commit_grants(&mut self, events: Vec<BoxEvent>, ctx: &mut Context<Self>) {
         let grants = events.clone();
-        let asked = RequestContext::by_itself(MYSELF);
+        let asked = self.replica.unnamed_request(MYSELF);
         let committing = self.replica.commit(self.clock.now(), asked, events);
         ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
             if let Err(error) = actor.settle_own(settlement, ctx) {

@@ -1,7 +1,7 @@
 //! Runs hooks for boxes, outside the actor: one at a time for each box, and none waits for another pool's
 //! host.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::{AsyncContext, Context, Handler, Message};
 use reelyard_protocol::boxes::{
@@ -71,16 +71,16 @@ impl BoxLease {
         drop(context);
         let run = memory.hook_calls.next();
         memory.hook_calls.of_boxes.insert(key.clone(), HookCall { run, kind, lease, cleaning });
-        let (hosts, actor) = (self.hosts.clone(), ctx.address());
+        let (hosts, actor, clock) = (self.hosts.clone(), ctx.address(), self.clock.clone());
         // A task of its own: the actor polls all of its own tasks whenever it wakes.
         actix_rt::spawn(async move {
-            let began = Instant::now();
+            let began = clock.timer();
             let dirt = if inspects_first { inspect_drawn_id(&hosts, &hook).await } else { None };
             let answer = match dirt {
                 Some(answer) => answer,
                 None => hosts.run.recipient().send(hook).await.unwrap_or_else(gone),
             };
-            actor.do_send(HookCallEnded { key, run, answer, took: began.elapsed() });
+            actor.do_send(HookCallEnded { key, run, answer, took: clock.timer() - began });
         });
     }
 

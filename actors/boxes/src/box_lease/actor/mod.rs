@@ -17,7 +17,6 @@ pub(in crate::box_lease) mod turn;
 use std::time::Duration;
 
 use actix::{Actor, Context};
-use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, ClockReading};
 use reelyard_core::secret_id::IdSource;
 use reelyard_protocol::boxes::BoxHosts;
@@ -35,8 +34,6 @@ pub struct BoxLease {
     replica: Replicated<SharedTable, BoxChange>,
     memory: BoxMemory,
     clock: Clock,
-    /// The source of the ids of leases.
-    ids: IdSource,
     view_handle: BoxViewHandle,
     hosts: BoxHosts,
     /// Whether the start of this node's leadership is being put on record.
@@ -62,7 +59,6 @@ impl BoxLease {
             replica: Replicated::new(SharedTable::default(), journal, clock.clone()),
             memory: BoxMemory::new(settings),
             clock,
-            ids: IdSource::system(),
             view_handle,
             hosts,
             noting_led: false,
@@ -70,18 +66,6 @@ impl BoxLease {
             progress_at: None,
             caught_up: false,
         }
-    }
-
-    /// Publishes changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: FeedPublisher<BoxChange>) -> Self {
-        self.replica.set_change_feed(feed);
-        self
-    }
-
-    /// Draws the ids of leases from `ids`.
-    pub fn with_id_source(mut self, ids: IdSource) -> Self {
-        self.ids = ids;
-        self
     }
 
     /// Both clocks; a small backward step of the wall clock is held back.
@@ -101,8 +85,8 @@ impl BoxLease {
     fn at_with_ids(&mut self) -> (&mut BoxMemory, BoxDecisionContext<'_>, &mut IdSource) {
         let now = self.now();
         let epoch = self.replica.epoch();
-        let table = self.replica.piece().read();
-        (&mut self.memory, BoxDecisionContext { table, epoch, now }, &mut self.ids)
+        let (table, ids) = self.replica.piece_and_ids();
+        (&mut self.memory, BoxDecisionContext { table: table.read(), epoch, now }, ids)
     }
 
     /// Readers look into the table as it is, once it is no longer one of the past.

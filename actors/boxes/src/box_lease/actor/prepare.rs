@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use reelyard_protocol::boxes::{HookKind, HookOutput, LeaseId};
-use reelyard_replication::{Owner, RequestContext};
+use reelyard_replication::Owner;
 
 use super::grants::MYSELF;
 use crate::box_lease::policy::memory::queue::WaiterId;
@@ -50,7 +50,7 @@ impl BoxLease {
     /// Commits which boxes are ready.
     pub(in crate::box_lease) fn commit_ready(&mut self, ctx: &mut Context<Self>) {
         for (first, event) in self.memory.take_ready() {
-            let asked = RequestContext::by_itself(MYSELF);
+            let asked = self.replica.unnamed_request(MYSELF);
             let committing = self.replica.commit(self.clock.now(), asked, vec![event]);
             ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
                 // Applied or refused results were handled then.
@@ -89,7 +89,7 @@ impl BoxLease {
     ) {
         let Some((group, events)) = self.memory.init_failed(id, said) else { return };
         let waiter = group.waiter;
-        let asked = RequestContext::by_itself(MYSELF);
+        let asked = self.replica.unnamed_request(MYSELF);
         let committing = self.replica.commit(self.clock.now(), asked, events);
         let epoch = self.replica.epoch();
         ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {

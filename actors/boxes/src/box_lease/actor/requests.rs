@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use reelyard_protocol::boxes::{AdoptBoxes, FenceToken, HookOutput, LeaseId, PoolName};
-use reelyard_replication::{Outcomes, Owner, ReplicaHandle, RequestContext};
+use reelyard_replication::{Outcomes, Owner, ReplicaHandle};
 
 use super::grants::MYSELF;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
@@ -37,7 +37,7 @@ impl BoxLease {
         read: impl FnOnce(&Self, BoxOutcome) -> Result<T, BoxError> + 'static,
     ) -> BoxReply<T> {
         let grants: Vec<BoxEvent> = events.get(1..).unwrap_or_default().to_vec();
-        let asked = RequestContext::by_itself(asked_by);
+        let asked = self.replica.unnamed_request(asked_by);
         let committing = self.replica.commit(self.clock.now(), asked, events);
         let reading = wrap_future::<_, Self>(committing).map(
             move |settlement, actor, ctx: &mut Context<Self>| {
@@ -106,8 +106,10 @@ impl Handler<RemovePool> for BoxLease {
         events.push(BoxEvent::PoolRemoved { pool });
         let now = self.clock.now();
         let parts = ReplicaHandle::<SharedTable>::parts(events).into_iter();
-        let commits =
-            parts.map(|part| self.replica.commit(now, RequestContext::by_itself(&asked_by), part));
+        let commits = parts.map(|part| {
+            let asked = self.replica.unnamed_request(&asked_by);
+            self.replica.commit(now, asked, part)
+        });
         let commits: Vec<_> = commits.collect();
         // One after the other: the pool is gone at once only if its leases have ended before.
         let one_by_one = async move {

@@ -87,7 +87,6 @@ impl BoxMemory {
     ) -> Vec<WaiterId> {
         let pools: HashSet<PoolName> = context.pools_of(host).into_iter().collect();
         let mut overdue = self.waiters.preparing_since(context.now.monotonic);
-        overdue.sort_unstable();
         overdue.retain(|id| {
             self.waiters.get(*id).is_some_and(|waiter| pools.contains(&waiter.ask.pool))
         });

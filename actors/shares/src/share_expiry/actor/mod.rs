@@ -12,13 +12,12 @@ pub(in crate::share_expiry) mod watch_clock;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::{Actor, Context};
-use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::secret_id::IdSource;
 use reelyard_replication::{LogHandle, Owner, Replicated};
+use tokio::time::Instant;
 
 use crate::share_expiry::actor::anchor::Anchor;
 use crate::share_expiry::policy::download_waiters::DownloadWaiters;
@@ -35,15 +34,13 @@ pub struct ShareExpiry {
     replica: Replicated<ShareTable, ShareChange>,
     policy: SharePolicy,
     clock: Clock,
-    /// The source of the ids of shares.
-    ids: IdSource,
     board: ShareViewHandle,
     /// Shares by deadline, for reclaim.
     timer: ExpiryTimerWheel,
     /// Shares by the time of their notice before the end.
     notices: ExpiryTimerWheel,
     budget: Budget,
-    /// When the budget's clock began.
+    /// When the time of the budget began.
     began: Instant,
     /// The time spent on deciding what to reclaim, not yet taken from the budget.
     deciding: Duration,
@@ -85,12 +82,11 @@ impl ShareExpiry {
             replica: Replicated::new(ShareTable::default(), journal, clock.clone()),
             budget: Budget::new(settings.effort),
             policy: SharePolicy::new(settings),
-            clock,
-            ids: IdSource::system(),
             board,
             timer: ExpiryTimerWheel::default(),
             notices: ExpiryTimerWheel::default(),
-            began: Instant::now(),
+            began: clock.timer(),
+            clock,
             deciding: Duration::ZERO,
             reclaiming: 0,
             upkeep_at: None,
@@ -106,18 +102,6 @@ impl ShareExpiry {
             backlog: 0,
             caught_up: false,
         }
-    }
-
-    /// Publishes changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: FeedPublisher<ShareChange>) -> Self {
-        self.replica.set_change_feed(feed);
-        self
-    }
-
-    /// Draws the ids of shares from `ids`.
-    pub fn with_id_source(mut self, ids: IdSource) -> Self {
-        self.ids = ids;
-        self
     }
 
     /// Keeps the time in a file at `path`, so that the next process knows how long there was none.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
-use reelyard_core::clock::{Millis, time_of_thread};
-use reelyard_replication::{AppliedEvent, Outcomes, Owner, RequestContext};
+use reelyard_core::clock::Millis;
+use reelyard_replication::{AppliedEvent, Outcomes, Owner};
 
 use crate::share_expiry::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 
@@ -12,26 +12,23 @@ use crate::share_expiry::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcom
 /// prepared.
 const UNDER_WAY: usize = 4;
 
-/// The name under which shares are reclaimed.
-const RECLAIM: &str = "share-expiry";
-
 impl ShareExpiry {
     /// Reclaims due shares, as many as the budget allows.
     pub(in crate::share_expiry) fn reclaim(&mut self, now: Millis, ctx: &mut Context<Self>) {
         if self.replica.piece().paused().is_some() {
             return;
         }
-        let began = time_of_thread();
+        let began = self.clock.cost();
         if let Some(first) = self.timer.next(self.replica.piece()).filter(|first| *first <= now) {
             self.counters.turns += 1;
             self.reclaim_late(now, now.since(first), ctx);
         }
-        self.deciding += time_of_thread().saturating_sub(began);
+        self.deciding += self.clock.cost().saturating_sub(began);
     }
 
     /// Reclaims when the most overdue share is so late.
     fn reclaim_late(&mut self, now: Millis, lag: Duration, ctx: &mut Context<Self>) {
-        let mut granted = self.budget.grant(self.began.elapsed(), lag);
+        let mut granted = self.budget.grant(self.clock.timer() - self.began, lag);
         while self.reclaiming < UNDER_WAY {
             let most = granted.min(AT_ONCE);
             let ids = match most {
@@ -61,7 +58,8 @@ impl ShareExpiry {
         self.reclaiming += 1;
         let epoch = self.replica.epoch();
         let event = ShareEvent::Reclaimed { ids: ids.clone() };
-        let committing = self.replica.commit(now, RequestContext::by_itself(RECLAIM), vec![event]);
+        let asked = self.replica.unnamed_request(Self::NAME);
+        let committing = self.replica.commit(now, asked, vec![event]);
         ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
             let settled = expiry.settle_own(settlement, ctx);
             if expiry.replica.epoch() != epoch {

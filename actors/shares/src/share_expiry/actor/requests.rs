@@ -103,7 +103,7 @@ impl Handler<CreateShare> for ShareExpiry {
         };
         let asked = match asked.request {
             Some(request) => RequestContext::by_request(asked.asked_by, request),
-            None => RequestContext::by_itself(&asked.asked_by),
+            None => self.replica.unnamed_request(&asked.asked_by),
         };
         self.commit_for(asked, events, Self::created)
     }
@@ -111,7 +111,7 @@ impl Handler<CreateShare> for ShareExpiry {
 
 impl ShareExpiry {
     fn decide_creation(&mut self, asked: &CreateShare) -> Result<Vec<ShareEvent>, ShareRefusal> {
-        let id = ShareId::draw(&mut self.ids)
+        let id = ShareId::draw(self.replica.ids())
             .map_err(|bad| ShareRefusal::NoRandomness(bad.to_string()))?;
         let moment = self.moment();
         let (policy, context) = self.at(moment);
@@ -232,7 +232,7 @@ impl Handler<EndRemoved> for ShareExpiry {
         let still = gone.iter().filter(|(id, place)| at.stands_for(*id, place));
         let ids: Vec<ShareId> = still.map(|(id, _)| *id).collect();
         tracing::info!(shares = ids.len(), "files of shares are gone: the shares end");
-        let asked = RequestContext::by_itself(&asked_by);
+        let asked = self.replica.unnamed_request(&asked_by);
         self.end_all(&ids, ShareEnding::Removed, false, asked, false)
     }
 }
@@ -276,7 +276,7 @@ impl Handler<RecordDelivery> for ShareExpiry {
         if let Err(error) = self.replica.leading() {
             return answer(Err(error));
         }
-        let asked = RequestContext::by_itself(&hook);
+        let asked = self.replica.unnamed_request(&hook);
         let event = ShareEvent::Delivered { hook, up_to };
         let now = self.now();
         let committing = self.replica.commit(now, asked, vec![event]);

@@ -1,6 +1,6 @@
 //! The actor's own turns, and its work after journal notifications.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use reelyard_core::clock::Millis;
@@ -34,7 +34,7 @@ impl ShareExpiry {
     pub(in crate::share_expiry) fn turn(&mut self, ctx: &mut Context<Self>) {
         let moment = self.moment();
         self.watch_clock(moment);
-        self.board.prune_cuts();
+        self.board.prune_cuts(self.clock.timer());
         let now = moment.now;
         self.wake_after(LONGEST_SLEEP, ctx);
         if self.replica.epoch().is_none() {
@@ -54,7 +54,7 @@ impl ShareExpiry {
             self.backlog = self.replica.piece().backlog(now, COUNTED);
         }
         if is_upkeep {
-            self.upkeep_at = Some(Instant::now());
+            self.upkeep_at = Some(self.clock.timer());
             self.upkeep(ctx);
         }
         self.wake_for_next(now, ctx);
@@ -63,7 +63,7 @@ impl ShareExpiry {
 
     /// Whether the upkeep is due.
     pub(in crate::share_expiry) fn is_upkeep(&self) -> bool {
-        self.upkeep_at.is_none_or(|last| last.elapsed() >= UPKEEP)
+        self.upkeep_at.is_none_or(|last| self.clock.timer() - last >= UPKEEP)
     }
 
     /// Runs the upkeep, and again once it is done.
@@ -146,7 +146,7 @@ impl ShareExpiry {
         let mut nearest: Option<Millis> = None;
         for AppliedEvent { event, result, .. } in applied {
             if let ShareEvent::Ended { ids, cut: true, .. } = event {
-                self.board.cut(ids);
+                self.board.cut(ids, self.clock.timer());
             }
             let id = match (event, result) {
                 (_, Err(_)) => {

@@ -94,7 +94,7 @@ impl SharePolicy {
         let moves = at.table.moves();
         let is_left = |root: &RootName| moves.iter().any(|moving| moving.new.from.root == *root);
         let gone = |root: &RootName| !self.settings.roots.contains(root) && !is_left(root);
-        let root = at.table.roots().find(gone)?;
+        let root = at.table.roots().filter(gone).min()?;
         let by = format!("share.roots.{root} is not configured");
         let (path, why, most) = (SharePath::root(), ShareEnding::RootGone, AT_ONCE as u64);
         Some(ShareEvent::EndedWithin { root, path, why, most, by })

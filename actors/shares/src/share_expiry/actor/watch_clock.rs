@@ -1,10 +1,11 @@
 //! The actor and its clock: it records the time, and reports a wrong clock.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::{ActorFutureExt, Context, Handler, WrapFuture};
 use reelyard_core::clock::Millis;
 use reelyard_replication::{AppliedEvent, CommitError, Owner, RequestContext};
+use tokio::time::Instant;
 
 use super::requests::{ShareReply, answer};
 use crate::share_expiry::{
@@ -33,13 +34,14 @@ impl ShareExpiry {
         if self.reclaiming > 0 || self.replica.in_flight().events().any(noting) {
             return;
         }
-        let is_soon = self.time_noted.is_some_and(|noted| noted.elapsed() < DUE_NOTED_EVERY);
+        let is_recent = |noted: Instant| self.clock.timer() - noted < DUE_NOTED_EVERY;
+        let is_soon = self.time_noted.is_some_and(is_recent);
         let is_due = !is_soon && table.has_come_due(now);
         // A table that an earlier version wrote has no time on record.
         let is_old_or_missing = table.time().is_none_or(|record| now.since(record) >= NOTED_EVERY);
         let is_old = is_old_or_missing && !table.is_empty();
         if is_due || is_old {
-            self.time_noted = Some(Instant::now());
+            self.time_noted = Some(self.clock.timer());
             self.commit(vec![ShareEvent::TimeNoted], ctx);
         }
     }

@@ -2,7 +2,9 @@
 //! its next check, even if the share is forgotten.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::share_expiry::state::values::id::ShareId;
 

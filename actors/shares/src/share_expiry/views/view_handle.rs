@@ -1,15 +1,16 @@
 //! The readers' access to shares: they read the table itself, without a mailbox and without a published
 //! copy.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use reelyard_core::clock::{Clock, Millis};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use super::revocation_set::RevocationSet;
 use super::share_expiry_view::ShareView;
@@ -41,7 +42,7 @@ struct ShareViewShared {
     /// Moves whose outcome on disk is unknown, while this node decides.
     unsettled: watch::Sender<Vec<Arc<PendingMove>>>,
     /// Shares whose files readers did not find.
-    missing: Mutex<HashSet<ShareId>>,
+    missing: Mutex<BTreeSet<ShareId>>,
     missing_noted: Notify,
     /// Shares that were revoked hard a moment ago.
     cuts: RwLock<RevocationSet>,
@@ -166,15 +167,15 @@ impl ShareViewHandle {
     }
 
     /// Running downloads of these are cut from now on.
-    pub(in crate::share_expiry) fn cut(&self, ids: &[ShareId]) {
+    pub(in crate::share_expiry) fn cut(&self, ids: &[ShareId], now: Instant) {
         let mut cuts = self.0.cuts.write().unwrap_or_else(PoisonError::into_inner);
-        cuts.note(ids, Instant::now());
+        cuts.note(ids, now);
     }
 
     /// Forgets shares that were cut long ago.
-    pub(in crate::share_expiry) fn prune_cuts(&self) {
+    pub(in crate::share_expiry) fn prune_cuts(&self, now: Instant) {
         let mut cuts = self.0.cuts.write().unwrap_or_else(PoisonError::into_inner);
-        cuts.prune(Instant::now());
+        cuts.prune(now);
     }
 
     /// The shares that match `filter`, from `from` on, `most` at most.
@@ -298,10 +299,10 @@ impl ShareViewHandle {
 
     /// The files that were reported missing since the last call.
     pub fn take_missing(&self) -> Vec<ShareId> {
-        self.missing().drain().collect()
+        std::mem::take(&mut *self.missing()).into_iter().collect()
     }
 
-    fn missing(&self) -> MutexGuard<'_, HashSet<ShareId>> {
+    fn missing(&self) -> MutexGuard<'_, BTreeSet<ShareId>> {
         // Nothing in here can panic half-way through a change.
         self.0.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }

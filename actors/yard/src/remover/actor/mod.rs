@@ -9,7 +9,6 @@ pub(in crate::remover) mod turn;
 use std::collections::HashMap;
 
 use actix::{Actor, Context};
-use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::NameTable;
@@ -79,12 +78,6 @@ impl Remover {
             refreshing: HashMap::new(),
             last: None,
         }
-    }
-
-    /// Publishes changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
-        self.replica.set_change_feed(feed);
-        self
     }
 
     /// The pure part and the state that it reads.

@@ -2,7 +2,7 @@
 //! is due. No copy is removed before the hosts of the keepers have confirmed them again and the masters
 //! were checked.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use futures::future::join_all;
@@ -96,10 +96,11 @@ impl Remover {
             self.last = None;
             return;
         }
-        let started = Instant::now();
+        let started = self.clock.timer();
         let (policy, context) = self.at(now);
         let proposal = policy.propose(context);
-        let took_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let took = self.clock.timer() - started;
+        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if proposal.masters().is_empty() {
             self.last = Some(noted(now, took_us, &proposal, self.replica.piece().names()));
         } else {

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use actix::{Actor, Context};
 use reelyard_core::backoff::BackOff;
-use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::NameTable;
@@ -91,12 +90,6 @@ impl TaskManager {
     /// Fills in `badge` once the id of the cluster is known.
     pub fn with_manager_identity(mut self, badge: ManagerIdentity) -> Self {
         self.manager_identity = Some(badge);
-        self
-    }
-
-    /// Publishes changes on `feed` from now on.
-    pub fn with_change_feed(mut self, feed: FeedPublisher<YardChange>) -> Self {
-        self.replica.set_change_feed(feed);
         self
     }
 

@@ -107,7 +107,7 @@ impl Handler<TakeReports> for TaskManager {
         self.soon(ctx);
         let mut commits: Vec<LocalBoxFuture<'static, CommitSettlement<TaskBook>>> = Vec::new();
         for events in ReplicaHandle::<TaskBook>::parts(heard.events) {
-            let asked = RequestContext::by_itself(&host.to_string());
+            let asked = self.replica.unnamed_request(&host.to_string());
             commits.push(Box::pin(self.replica.commit(now, asked, events)));
         }
         let taken = ReportsTaken { epoch, cancelled: heard.cancelled };

@@ -1,7 +1,7 @@
 //! One turn of the TaskManager: it decides what is due, then plans copies, then sleeps until something
 //! changes or the next deadline.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use reelyard_core::clock::Millis;
@@ -34,10 +34,10 @@ impl TaskManager {
 
     /// Takes a turn now.
     pub(in crate::task_manager) fn turn(&mut self, ctx: &mut Context<Self>) {
-        let began = Instant::now();
+        let began = self.clock.timer();
         self.decide(ctx);
         self.publish_view();
-        self.turn_took = began.elapsed().min(LONGEST_PAUSE);
+        self.turn_took = (self.clock.timer() - began).min(LONGEST_PAUSE);
     }
 
     fn decide(&mut self, ctx: &mut Context<Self>) {
@@ -63,21 +63,23 @@ impl TaskManager {
     }
 
     /// Gives the cluster its id, once.
-    fn naming(&self) -> Option<TaskEvent> {
+    fn naming(&mut self) -> Option<TaskEvent> {
         let named = |event: &TaskEvent| matches!(event, TaskEvent::ClusterNamed { .. });
         let is_named = self.replica.piece().cluster().is_some()
             || self.replica.in_flight().events().any(named);
-        (!is_named).then(|| TaskEvent::ClusterNamed { cluster: ClusterId::random() })
+        (!is_named)
+            .then(|| TaskEvent::ClusterNamed { cluster: ClusterId::draw(self.replica.ids()) })
     }
 
     fn plan(&mut self, now: Millis, ctx: &mut Context<Self>) {
-        let started = Instant::now();
+        let started = self.clock.timer();
         let (policy, context) = self.at(now);
         let round = policy.round(context);
         let created = round.tasks.iter().cloned().map(TaskEvent::Created).collect();
         self.commit(created, ctx);
         self.look_up(round.to_look_up.clone(), ctx);
-        self.note_round(LastRound { at: now, took: started.elapsed(), round });
+        let took = self.clock.timer() - started;
+        self.note_round(LastRound { at: now, took, round });
     }
 
     /// Stores a round. Publishes it if it planned copies, or if the reason for waiting changed.

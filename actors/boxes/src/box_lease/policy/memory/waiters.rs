@@ -1,6 +1,6 @@
 //! The waiting requests of all pools: their wishes and their callers. In memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use reelyard_core::event::RequestId;
@@ -93,7 +93,7 @@ impl LeaseWaiter {
 /// All waiting requests.
 #[derive(Default)]
 pub(in crate::box_lease) struct LeaseWaiters {
-    all: HashMap<WaiterId, LeaseWaiter>,
+    all: BTreeMap<WaiterId, LeaseWaiter>,
     by_ticket: HashMap<AcquireTicket, WaiterId>,
     /// By the names of their requests.
     by_request: HashMap<u64, WaiterId>,
@@ -181,12 +181,12 @@ impl LeaseWaiters {
         Some(waiter)
     }
 
-    /// Removes all waiting requests. Returns the removed ones.
+    /// Removes all waiting requests. Returns them, the earliest first.
     pub(in crate::box_lease) fn take_all(&mut self) -> Vec<LeaseWaiter> {
         self.by_ticket.clear();
         self.by_request.clear();
         self.deadlines.clear();
-        self.all.drain().map(|(_, waiter)| waiter).collect()
+        std::mem::take(&mut self.all).into_values().collect()
     }
 
     /// How many wait, in the queue or for a grant under way.
