@@ -1,5 +1,9 @@
 //! Rules of the source code: one name per type, and documents with existing names.
 
+mod imports;
+mod module_tree;
+mod tokens;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

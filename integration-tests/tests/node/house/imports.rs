@@ -1,0 +1,315 @@
+//! Which file uses which: no two files use each other, and no files form a circle.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::module_tree::{ModuleTree, Target};
+use super::root;
+
+/// Files that still stand in a circle. This list only gets shorter.
+const KNOWN: &[&str] = &[
+    "actors/boxes/src/box_lease/state/box_table.rs",
+    "actors/boxes/src/box_lease/state/given_terms.rs",
+    "actors/file_server/src/data_port/connection.rs",
+    "actors/file_server/src/data_port/mod.rs",
+    "actors/journal/src/raft/node.rs",
+    "actors/journal/src/raft/watcher.rs",
+    "actors/journal/src/settings.rs",
+    "actors/journal/src/store/database.rs",
+    "actors/journal/src/store/head.rs",
+    "actors/journal/src/store/lock.rs",
+    "actors/journal/src/store/log.rs",
+    "actors/journal/src/store/maintenance/log_verifier.rs",
+    "actors/journal/src/store/maintenance/new_database.rs",
+    "actors/journal/src/store/maintenance/rewrite.rs",
+    "actors/journal/src/store/mod.rs",
+    "actors/journal/src/store/opening.rs",
+    "actors/journal/src/store/snapshots.rs",
+    "actors/journal/src/store/trees.rs",
+    "actors/journal/src/store/writer.rs",
+    "actors/links/src/connection.rs",
+    "actors/links/src/connections/begin.rs",
+    "actors/links/src/connections/client_stream/mod.rs",
+    "actors/links/src/connections/client_stream/session.rs",
+    "actors/links/src/lib.rs",
+    "actors/links/src/serving/archive/mod.rs",
+    "actors/links/src/serving/download.rs",
+    "actors/links/src/serving/pages/handlers.rs",
+    "actors/links/src/serving/pages/mod.rs",
+    "actors/shares/src/share_expiry/actor/requests.rs",
+    "actors/shares/src/share_expiry/actor/turn.rs",
+    "actors/shares/src/share_expiry/actor/watch_clock.rs",
+    "actors/shares/src/share_expiry/state/paths/path_chunk.rs",
+    "actors/shares/src/share_expiry/state/paths/path_key.rs",
+    "actors/shares/src/share_expiry/state/paths/path_order.rs",
+    "actors/shares/src/share_expiry/state/share.rs",
+    "actors/shares/src/share_files/dirs.rs",
+    "actors/shares/src/share_files/disk.rs",
+    "actors/shares/src/share_files/mod.rs",
+    "actors/shares/src/share_files/moves.rs",
+    "actors/shares/src/share_files/open_roots.rs",
+    "actors/shares/src/share_files/roots.rs",
+    "actors/worker/src/box_host/hosted.rs",
+    "actors/worker/src/box_host/mod.rs",
+    "actors/worker/src/downloader/copying/active_copy.rs",
+    "actors/worker/src/downloader/copying/copy_batch.rs",
+    "actors/worker/src/downloader/copying/publisher.rs",
+    "actors/worker/src/downloader/disk/base_dir.rs",
+    "actors/worker/src/downloader/disk/base_dir/temp_file.rs",
+    "actors/worker/src/downloader/disk/state_store.rs",
+    "actors/worker/src/downloader/fetching/external.rs",
+    "actors/worker/src/downloader/fetching/fetch.rs",
+    "actors/worker/src/downloader/fetching/fetch/liveness.rs",
+    "actors/worker/src/downloader/fetching/fetch/pipelining.rs",
+    "actors/worker/src/downloader/fetching/fetch/source.rs",
+    "actors/worker/src/downloader/fetching/fetch/stream.rs",
+    "actors/worker/src/downloader/fetching/fetch/unfinished_copy.rs",
+    "actors/worker/src/downloader/fetching/fetch/verdict.rs",
+    "actors/worker/src/downloader/managers/epoch_guard.rs",
+    "actors/worker/src/downloader/managers/node_link/answer.rs",
+    "actors/worker/src/downloader/managers/node_link/cfm.rs",
+    "actors/worker/src/downloader/managers/node_link/mod.rs",
+    "actors/worker/src/downloader/managers/node_link/reelyard.rs",
+    "actors/worker/src/downloader/mod.rs",
+    "actors/yard/src/catalog/changes.rs",
+    "actors/yard/src/catalog/mod.rs",
+    "actors/yard/src/cfw_worker/agent.rs",
+    "actors/yard/src/cfw_worker/call_status.rs",
+    "actors/yard/src/cfw_worker/circuit_breaker.rs",
+    "actors/yard/src/cfw_worker/client.rs",
+    "actors/yard/src/cfw_worker/holdings.rs",
+    "actors/yard/src/cfw_worker/messages.rs",
+    "actors/yard/src/cfw_worker/mod.rs",
+    "actors/yard/src/cfw_worker/settings.rs",
+    "actors/yard/src/cfw_worker/traffic.rs",
+    "actors/yard/src/changes.rs",
+    "actors/yard/src/heartbeat/health.rs",
+    "actors/yard/src/heartbeat/messages.rs",
+    "actors/yard/src/heartbeat/mod.rs",
+    "actors/yard/src/heartbeat/probing.rs",
+    "actors/yard/src/remover/policy/room.rs",
+    "actors/yard/src/task_manager/plan/files/candidates.rs",
+    "actors/yard/src/task_manager/plan/files/wants_room.rs",
+    "actors/yard/src/task_manager/plan/hosts/links.rs",
+    "actors/yard/src/task_manager/plan/hosts/pairing.rs",
+    "actors/yard/src/task_manager/plan/planning_context.rs",
+    "actors/yard/src/task_manager/policy/hosts.rs",
+    "actors/yard/src/task_manager/policy/rates.rs",
+    "actors/yard/src/task_manager/state/apply.rs",
+    "actors/yard/src/task_manager/state/copy_history.rs",
+    "actors/yard/src/task_manager/state/host_record.rs",
+    "actors/yard/src/task_manager/state/snapshot.rs",
+    "actors/yard/src/task_manager/state/task_book.rs",
+    "src/box_client/calls.rs",
+    "src/box_client/held.rs",
+    "src/box_client/mod.rs",
+    "src/box_client/renewal.rs",
+    "src/cli/box_commands/box_run.rs",
+    "src/cli/box_commands/box_run/command.rs",
+    "src/cli/box_commands/box_run/guard.rs",
+    "src/cli/box_commands/box_run/signals.rs",
+    "src/cli/box_commands/box_tables.rs",
+    "src/cli/box_commands/boxes.rs",
+    "src/cli/box_commands/pools.rs",
+    "src/cli/client.rs",
+    "src/cli/config.rs",
+    "src/cli/demo.rs",
+    "src/cli/guide.rs",
+    "src/cli/mod.rs",
+    "src/cli/node.rs",
+    "src/cli/openapi.rs",
+    "src/cli/share_commands/share.rs",
+    "src/cli/share_commands/share_revoke.rs",
+    "src/cli/share_commands/share_tables.rs",
+    "src/cli/simulate.rs",
+    "src/cli/store.rs",
+    "src/cli/support/failure.rs",
+    "src/cli/support/password.rs",
+    "src/cli/worker.rs",
+    "src/cli/yard_commands/events.rs",
+    "src/cli/yard_commands/explain.rs",
+    "src/cli/yard_commands/files.rs",
+    "src/cli/yard_commands/history.rs",
+    "src/cli/yard_commands/hosts.rs",
+    "src/cli/yard_commands/plan.rs",
+    "src/cli/yard_commands/removals.rs",
+    "src/cli/yard_commands/tasks.rs",
+    "src/config/declare.rs",
+    "src/config/groups/box_hooks.rs",
+    "src/config/groups/boxes.rs",
+    "src/config/groups/hooks.rs",
+    "src/config/groups/share.rs",
+    "src/config/groups/tls.rs",
+    "src/config/import/cfm.rs",
+    "src/config/import/cfw.rs",
+    "src/config/import/draft.rs",
+    "src/config/import/hosts.rs",
+    "src/config/import/mod.rs",
+    "src/config/import/runs.rs",
+    "src/config/mod.rs",
+    "src/config/node.rs",
+    "src/config/reading/file.rs",
+    "src/config/reading/layers.rs",
+    "src/config/reading/reader.rs",
+    "src/config/reading/renamed.rs",
+    "src/config/values/source_dirs.rs",
+    "src/config/values/token_file.rs",
+    "src/config/worker.rs",
+    "src/http/api/box_calls/acquire.rs",
+    "src/http/api/box_calls/boxes.rs",
+    "src/http/api/box_calls/leases.rs",
+    "src/http/api/box_calls/pools.rs",
+    "src/http/api/calls.rs",
+    "src/http/api/config.rs",
+    "src/http/api/events.rs",
+    "src/http/api/mod.rs",
+    "src/http/api/openapi.rs",
+    "src/http/api/share_calls/file_moves.rs",
+    "src/http/api/share_calls/new_share.rs",
+    "src/http/api/share_calls/share_events.rs",
+    "src/http/api/share_calls/shares.rs",
+    "src/http/api/status.rs",
+    "src/http/api/yard_calls/explain.rs",
+    "src/http/api/yard_calls/files.rs",
+    "src/http/api/yard_calls/history.rs",
+    "src/http/api/yard_calls/host_changes.rs",
+    "src/http/api/yard_calls/hosts.rs",
+    "src/http/api/yard_calls/pins.rs",
+    "src/http/api/yard_calls/plan.rs",
+    "src/http/api/yard_calls/planning_snapshot.rs",
+    "src/http/api/yard_calls/removals.rs",
+    "src/http/api/yard_calls/tasks.rs",
+    "src/http/api/yard_calls/workers.rs",
+    "src/http/compat/mod.rs",
+    "src/http/compat/pages.rs",
+    "src/http/compat/tasks.rs",
+    "src/http/connections/connection.rs",
+    "src/http/connections/connection_limiter.rs",
+    "src/http/health.rs",
+    "src/http/metrics/mod.rs",
+    "src/http/node.rs",
+    "src/http/problem.rs",
+    "src/http/problem/kinds.rs",
+    "src/http/worker/answers.rs",
+    "src/http/worker/boxes.rs",
+    "src/http/worker/mod.rs",
+    "src/http/worker/readiness.rs",
+    "src/logging.rs",
+    "src/node.rs",
+    "src/node/host_membership.rs",
+    "src/node/reload.rs",
+    "src/node/share_links.rs",
+    "src/node/wiring.rs",
+];
+
+/// Each file, with the files that it uses and one name of each.
+type Imports = BTreeMap<PathBuf, BTreeMap<PathBuf, String>>;
+
+/// The imports between files of one crate. A re-export is none: who uses the name imports the file that
+/// defines it.
+fn imports_of(tree: &ModuleTree) -> Imports {
+    let mut imports = Imports::new();
+    for (id, module) in tree.modules.iter().enumerate() {
+        let files = imports.entry(module.file.clone()).or_default();
+        for path in &module.used {
+            let Some(Target::Item(other)) = tree.resolve(id, path) else { continue };
+            let other = &tree.modules[other].file;
+            if *other != module.file {
+                files.entry(other.clone()).or_insert_with(|| path.join("::"));
+            }
+        }
+    }
+    imports
+}
+
+/// The files that `file` uses, directly or through others.
+fn reached_from(imports: &Imports, file: &Path) -> BTreeSet<PathBuf> {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![file.to_owned()];
+    while let Some(file) = open.pop() {
+        for other in imports.get(&file).into_iter().flat_map(BTreeMap::keys) {
+            if reached.insert(other.clone()) {
+                open.push(other.clone());
+            }
+        }
+    }
+    reached
+}
+
+/// The largest sets of files of which each reaches each other.
+fn circles(imports: &Imports) -> Vec<BTreeSet<PathBuf>> {
+    let reached: BTreeMap<&PathBuf, BTreeSet<PathBuf>> =
+        imports.keys().map(|file| (file, reached_from(imports, file))).collect();
+    let mut circles: Vec<BTreeSet<PathBuf>> = Vec::new();
+    for (file, others) in &reached {
+        let seen = circles.iter().any(|circle| circle.contains(*file));
+        if !seen && others.contains(*file) {
+            let back = |other: &&PathBuf| reached.get(other).is_some_and(|all| all.contains(*file));
+            circles.push(others.iter().filter(back).cloned().collect());
+        }
+    }
+    circles
+}
+
+/// The roots of all production crates: the binary, and the crates of `actors`.
+fn crate_roots() -> Result<Vec<PathBuf>> {
+    let mut roots = vec![PathBuf::from("src/lib.rs")];
+    for entry in fs::read_dir(root().join("actors"))? {
+        roots.push(Path::new("actors").join(entry?.file_name()).join("src/lib.rs"));
+    }
+    anyhow::ensure!(roots.len() > 10, "only {} crates were found", roots.len());
+    roots.sort();
+    Ok(roots)
+}
+
+#[test]
+fn no_files_import_each_other() -> Result<()> {
+    let mut found = Vec::new();
+    let mut files = 0;
+    for crate_root in crate_roots()? {
+        let tree = ModuleTree::read(&root().join(&crate_root))?;
+        let imports = imports_of(&tree);
+        files += imports.len();
+        for circle in circles(&imports) {
+            let names = circle.iter().map(|file| short(file)).collect::<Result<Vec<_>>>()?;
+            if names.iter().all(|name| KNOWN.contains(&name.as_str())) {
+                continue;
+            }
+            let mut lines = String::new();
+            for file in &circle {
+                for (other, name) in imports.get(file).into_iter().flatten() {
+                    if circle.contains(other) {
+                        lines += &format!("  {} uses {name} of {}\n", short(file)?, short(other)?);
+                    }
+                }
+            }
+            found.push(format!("{} files:\n{lines}", circle.len()));
+        }
+    }
+    anyhow::ensure!(files > 500, "only {files} files were found");
+    assert!(found.is_empty(), "{} circles of imports:\n{}", found.len(), found.join("\n"));
+    Ok(())
+}
+
+fn short(file: &Path) -> Result<String> {
+    Ok(file.strip_prefix(root()).context("a file of the workspace")?.display().to_string())
+}
+
+#[test]
+fn a_circle_has_the_files_that_reach_each_other() {
+    let file = |name: &str| PathBuf::from(name);
+    let uses = |names: &[&str]| names.iter().map(|name| (file(name), String::new())).collect();
+    let imports = Imports::from([
+        (file("a"), uses(&["b"])),
+        (file("b"), uses(&["c", "d"])),
+        (file("c"), uses(&["a"])),
+        (file("d"), uses(&["e"])),
+        (file("e"), uses(&[])),
+        (file("f"), uses(&["a"])),
+    ]);
+    let expected = BTreeSet::from(["a", "b", "c"].map(file));
+    assert_eq!(circles(&imports), [expected]);
+}
