@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_is_renewed_after_a_third_and_one_that_was_told_late_at_once() {
+    fn a_lease_is_renewed_after_a_third_or_at_once_if_late() {
         let told = LeaseTold {
             lease_id: LeaseId(1),
             box_id: 7,

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_told_as_toml_and_secrets_not_at_all() {
+    fn differences_are_shown_as_toml_without_secrets() {
         let before = effective(&["heartbeat.interval=5s", "task.copy_speed=80Mbit/s"]);
         let after = effective(&[
             "token=0123456789abcdef",

@@ -73,12 +73,12 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_a_node_says_what_holds_without_it() {
+    fn the_example_of_a_node_equals_the_defaults() {
         assert_eq!(load_text::<NodeConfig>(&example::<NodeConfig>()), load_text::<NodeConfig>(""));
     }
 
     #[test]
-    fn the_example_of_a_worker_lacks_only_what_it_serves() {
+    fn the_example_of_a_worker_lacks_only_its_directories() {
         let example =
             example::<WorkerConfig>().replace("source_dirs = []", "source_dirs = [\"/m\"]");
         let least = "listen = \"10.0.0.21:8888\"\nsource_dirs = [\"/m\"]\n";

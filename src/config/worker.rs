@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_that_strangers_could_reach_need_a_token() {
+    fn hooks_reachable_from_other_hosts_need_a_token() {
         let told = |listen: &str, more: &str| {
             let hooks = "box.hooks={ a = { cleanup = [\"/bin/true\"] } }".to_owned();
             load(&[format!("listen={listen}"), hooks, more.to_owned()])

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_that_nobody_waits_for_ends() {
+    fn abandoned_work_ends() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (begun, has_begun) = tokio::sync::oneshot::channel();
         let ended = Arc::new(AtomicBool::new(false));

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn anchors_are_those_of_code_forges() {
+    fn anchors_match_those_of_code_forges() {
         let text = "# A `box run`, and why?\n\n## TLS\n\nText.\n\n## TLS\n\n## 문제 해결\n";
         assert_eq!(anchors(text), ["a-box-run-and-why", "tls", "tls-1", "문제-해결"]);
     }

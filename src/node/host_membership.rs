@@ -63,7 +63,7 @@ impl Wiring {
             });
         if !is_same {
             self.hosts.set(present);
-            self.stop_those_who_left(&before);
+            self.stop_removed_hosts(&before);
             self.send_destinations();
         }
     }
@@ -78,7 +78,7 @@ impl Wiring {
         self.heartbeat.addr().do_send(heartbeat::SetHeartbeatMaintenance { host: addr, on });
     }
 
-    fn stop_those_who_left(&self, before: &HostActorMap) {
+    fn stop_removed_hosts(&self, before: &HostActorMap) {
         let present = self.hosts.present();
         for (addr, host) in before.iter() {
             if !present.contains_key(addr) {

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_any_view_shows_is_in_use() {
+    fn a_name_in_any_view_is_in_use() {
         let names = NameTable::new();
         let text: Vec<String> = (0..7).map(|number| format!("{number}.mpg")).collect();
         let files: Vec<_> = names.intern_all(text.iter().map(|name| name.as_bytes()));

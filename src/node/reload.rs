@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_a_restart_is_told_each_time_until_then() {
+    fn changes_that_need_a_restart_are_reported_each_time() {
         let running = configured(&["http.threads=1", "task.timeout=5m"]);
         let new = || configured(&["http.threads=2", "task.timeout=6m", "data_dir=elsewhere"]);
         let (applied, needs_restart) = between(&running, &new());
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_token_only_that_it_changed_is_told() {
+    fn a_changed_token_is_reported_without_its_value() {
         let tokens = ["token=0123456789abcdef", "token=fedcba9876543210"];
         let [one, other] = tokens.map(|token| configured(&[token]));
         assert_eq!(between(&one, &other), (vec!["token: changed".to_owned()], vec![]));

@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_of_the_actors_are_those_of_the_configuration() {
+    fn the_defaults_of_actors_and_configuration_agree() {
         let config = NodeConfig::default();
         // The time zone is that of the machine.
         let zone = config.bandwidth.time_zone.zone().clone();

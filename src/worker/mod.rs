@@ -272,7 +272,7 @@ fn open(
     let base = base.map(|base| Arc::new(base.with_capacity(dials.capacity.clone())));
     let partials = base.clone().map(|base| {
         let partials = Partials::new(base, Arc::clone(&store), clock, dials.keep_for.clone());
-        partials.collect_or_tell();
+        partials.collect_or_warn();
         partials
     });
     let inventory = base.clone().map(InventoryService::new).map(Arc::new);

@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_worker_answers_says_which_and_why() {
+    fn a_failed_hook_call_names_the_host_and_the_reason() {
         let host: HostAddr = "10.0.0.1:8888".parse().unwrap();
         for (none, why) in [
             (NoAnswer::Token(host), "expects another token"),

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_or_is_no_file_is_refused_at_once() {
+    fn an_endless_or_irregular_file_is_refused_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();

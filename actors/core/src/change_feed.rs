@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_hears_what_comes_and_who_comes_back_what_came_meanwhile() {
+    fn a_listener_receives_new_changes_and_after_a_pause_the_missed_ones() {
         let feed = feed(10);
         publish(&feed, 1..=3);
         let mut listener = feed.listen(ListenFrom::Now).unwrap();
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missed_is_told_once_and_then_what_comes() {
+    fn a_gap_is_reported_once_before_the_next_changes() {
         let feed = feed(3);
         publish(&feed, 1..=5);
         let mut of_other =
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_told_once_and_what_was_on_record_before_the_process_never() {
+    fn an_entry_is_published_once_and_replayed_entries_never() {
         let feed = feed(10);
         let mut listener = feed.listen(ListenFrom::Now).unwrap();
         let masters = |files: u64| [files];
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_whoever_listens() {
+    fn an_idle_listener_does_not_grow_the_feed() {
         let feed = feed(3);
         let _idle = feed.listen(ListenFrom::Now).unwrap();
         publish(&feed, 1..=1000);

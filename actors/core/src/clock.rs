@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manual_clock_that_is_set_parts_from_the_one_that_nobody_sets() {
+    fn setting_the_wall_clock_leaves_the_monotonic_clock_alone() {
         let clock = Clock::manual(Millis(5));
         clock.advance(Duration::from_millis(10));
         assert_eq!(clock.step_by(-7), Millis(8));

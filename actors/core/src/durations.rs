@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_reads_has_no_odd_nanoseconds() {
+    fn shown_durations_are_rounded() {
         let told =
             |nanos| humantime::format_duration(rounded(Duration::from_nanos(nanos))).to_string();
         assert_eq!(told(999_999_843), "1s");

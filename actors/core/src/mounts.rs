@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_file_systems_tell_and_shared_ones_do_not() {
+    fn local_file_systems_can_be_watched_and_shared_ones_cannot() {
         let proc = rustix::fs::statfs("/proc").unwrap();
         assert_eq!(unwatchable_kind(&proc), None);
         assert_eq!(kind_of(0x6969), Some("nfs"));

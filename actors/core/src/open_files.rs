@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lack_of_our_own_is_told_from_the_failures_of_others() {
+    fn a_lack_of_own_descriptors_differs_from_failures_of_others() {
         let of_others = io::Error::from_raw_os_error(Errno::CONNREFUSED.raw_os_error());
         assert!(!are_exhausted(&of_others));
         assert!(shortage_warning().is_none());

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_created_is_for_the_owner_alone() {
+    fn a_created_directory_is_private_to_its_owner() {
         let place = tempfile::tempdir().unwrap();
         let dir = place.path().join("a/b");
         create(&dir).unwrap();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wider_is_narrowed_unless_it_is_shared_with_others() {
+    fn wide_permissions_are_narrowed_except_on_shared_directories() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         let wide = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unclear_or_no_rate_is_refused_and_says_how_to_write_it() {
+    fn an_unclear_rate_is_refused_with_the_correct_form() {
         for unclear in ["10MB/s", "10Mb", "10mbit", "10Mbps", "10kB", "5GB", "10mbit/s"] {
             let error = unclear.parse::<BitsPerSecond>().unwrap_err();
             assert!(matches!(error, BadRate::Unclear(..)), "{unclear}: {error}");
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_is_read_back(bits in 1_u64..) {
+        fn shown_values_are_read_back(bits in 1_u64..) {
             prop_assert_eq!(BitsPerSecond(bits).to_string().parse(), Ok(BitsPerSecond(bits)));
         }
 

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_steer_what_it_is_read_by() {
+    fn control_characters_of_a_name_are_escaped() {
         assert_eq!(escaped("a\x1b[31mb\nc\u{85}"), "a\\u{1b}[31mb\\nc\\u{85}");
         assert_eq!(escaped("gpm.\u{202e}exe"), "gpm.\\u{202e}exe");
         assert_eq!(escaped("\u{200f}a\u{2066}b\u{61c}"), "\\u{200f}a\\u{2066}b\\u{61c}");

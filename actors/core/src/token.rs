@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_or_cannot_stand_in_a_header_is_no_token() {
+    fn a_short_text_or_one_unfit_for_a_header_is_no_token() {
         for bad in ["", "short", "sixteen chars ok", "zeilenumbruch\nzeilenumbruch"] {
             assert_eq!(SharedToken::new(bad), Err(BadToken), "{bad:?}");
         }

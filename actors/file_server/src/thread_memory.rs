@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_little_is_used_again_and_what_is_much_is_not_kept() {
+    fn a_small_buffer_is_reused_and_a_large_one_is_freed() {
         let place = |memory: &ThreadMemory| memory.as_ptr();
         let first = ThreadMemory::of(1000);
         let at = place(&first);

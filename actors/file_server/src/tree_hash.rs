@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_the_same_wherever_it_was_interrupted() {
+    fn an_interrupted_hash_equals_an_uninterrupted_one() {
         let mut bytes = vec![0; 9 * GROUP + 7];
         fastrand::Rng::with_seed(1).fill(&mut bytes);
         let lengths = [0, 1, 1024, GROUP - 1, GROUP, GROUP + 1, 2 * GROUP, 3 * GROUP + 5];
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_trunk_is_recognised() {
+    fn an_impossible_trunk_is_recognised() {
         assert!(Trunk::default().is_sound());
         assert!(!Trunk { groups: 3, subtrees: vec![[0; 32]] }.is_sound());
         assert!(!Trunk { groups: 0, subtrees: vec![[0; 32]] }.is_sound());

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn each_share_is_told_of_once_in_a_while() {
+    fn warnings_are_limited_for_each_share() {
         let log = told(|complaints| {
             for id in [1, 1, 2, 1] {
                 complaints.warn_unreadable(ShareId(id), &"permission denied");
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn that_nothing_is_counted_is_told_once_in_a_while() {
+    fn the_warning_of_uncounted_downloads_is_rate_limited() {
         let log = told(|complaints| {
             for _ in 0..3 {
                 complaints.warn_uncounted(&"/data is full");

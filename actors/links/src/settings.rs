@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_of_a_url_is_what_is_behind_its_host() {
+    fn the_public_path_follows_the_host_of_the_url() {
         let path = |url: Option<&str>| {
             let public_url = url.map(str::to_owned);
             let settings = ShareServerSettings { public_url, ..ShareServerSettings::default() };

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_when_it_changes() {
+    fn an_error_is_reported_when_it_changes() {
         let mut hold = CommitBackoff::default();
         let mut is_news = |error| hold.uncommitted(&error, Millis(0)).is_news;
         assert!(is_news(CommitError::DiskFull { why: "12 MiB left".to_owned() }));

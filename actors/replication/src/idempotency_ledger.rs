@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_answered_by_a_clock_that_was_ahead_is_forgotten_in_time_too() {
+    fn answers_from_a_clock_that_was_ahead_are_forgotten_in_time() {
         let mut ledger = IdempotencyLedger::default();
         let year = 365 * 86_400_000;
         ledger.remember(RequestId(1), Millis(year), answer(1));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_ledger_keeps_what_is_remembered_then_however_the_other_goes_on() {
+    fn a_frozen_ledger_keeps_its_content_while_the_original_changes() {
         let mut ledger = IdempotencyLedger::default();
         let id = |n: u64| RequestId(u128::from(n));
         // One a second: those of the last 900 are remembered.

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_simulated_is_refused_in_words() {
+    fn impossible_options_are_refused_with_a_reason() {
         assert!(small().check().is_ok());
         let refused = |change: &dyn Fn(&mut SimulationOptions)| {
             let mut options = small();

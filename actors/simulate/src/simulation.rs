@@ -112,7 +112,7 @@ impl Simulation {
             yard,
             managers,
         };
-        simulation.tell_inputs();
+        simulation.send_inputs();
         simulation.look_at_all();
         simulation.measures.fill_at_start = simulation.fill();
         simulation.queue.put(start.after(DAY), ScheduledEvent::Day(1));
@@ -224,11 +224,11 @@ impl Simulation {
             let masters = Arc::make_mut(&mut self.masters);
             masters.files.extend(released.iter().map(|file| file.0));
         }
-        self.tell_inputs();
+        self.send_inputs();
         self.request_turn();
     }
 
-    fn tell_inputs(&mut self) {
+    fn send_inputs(&mut self) {
         self.managers.set_ranking(&self.popularity.ranking(&self.catalogue));
         self.managers.set_masters(&self.masters);
     }

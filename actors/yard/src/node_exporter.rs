@@ -134,7 +134,7 @@ node_load1 0.5
 "#;
 
     #[test]
-    fn interfaces_are_read_with_their_speed_where_it_is_told() {
+    fn interfaces_are_read_with_their_speed_if_it_is_known() {
         let devices = read(PAGE).unwrap();
         assert_eq!(devices.keys().collect::<Vec<_>>(), ["eth0", "lo"], "half tells one direction");
         let eth0 = devices["eth0"];
@@ -152,7 +152,7 @@ node_load1 0.5
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_by_its_line() {
+    fn an_unreadable_page_is_refused_with_its_line() {
         for bad in [
             "node_network_transmit_bytes_total{device=\"eth0\"} many",
             "node_network_transmit_bytes_total{device=\"eth0\"} -1",

@@ -86,7 +86,7 @@ impl StandInCfm {
                 };
                 tokio::select! {
                     () = until_stopped => {}
-                    () = round::for_ever(&settings, &served) => {}
+                    () = round::run_endlessly(&settings, &served) => {}
                 }
                 handle.stop(false).await;
             });

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_document_does_not_tell_of_is_wrong() {
+    fn undocumented_members_are_refused() {
         let document = document();
         let check = |body| {
             document.check("/files", "GET", 200, "application/json; charset=utf-8", Some(&body))

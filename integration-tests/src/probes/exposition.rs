@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lenient_scraper_would_let_pass_is_refused() {
+    fn the_parser_is_stricter_than_a_lenient_scraper() {
         let gauge = "# HELP g G\n# TYPE g gauge\n";
         for wrong in [
             "g 1\n".to_owned(),

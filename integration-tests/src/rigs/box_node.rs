@@ -66,7 +66,7 @@ impl PendingCall {
     }
 
     /// Waits until the answer has a line that begins with `line`.
-    pub fn until_told(&mut self, line: &str) -> Result<()> {
+    pub fn until_answered(&mut self, line: &str) -> Result<()> {
         loop {
             let begun = self.read.len();
             let read = self.answer.read_until(b'\n', &mut self.read)?;

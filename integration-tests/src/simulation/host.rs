@@ -196,6 +196,6 @@ fn read(yard: &SceneInputs, name: &FileName, offset: u64, length: u64) -> Simula
 }
 
 /// Parses an answer of [`read`]: content, size, bytes.
-pub(super) fn read_told(answer: &SimulatedResponse) -> Option<(u64, u64, u64)> {
+pub(super) fn parsed(answer: &SimulatedResponse) -> Option<(u64, u64, u64)> {
     serde_json::from_slice(&answer.body).ok()
 }

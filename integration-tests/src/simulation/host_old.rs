@@ -9,7 +9,7 @@ use reelyard_protocol::worker::TaskId;
 
 use super::context::Context;
 use super::disk::{SimulatedCopy, joined};
-use super::host::{SimulatedHost, SimulatedProgram, read_told};
+use super::host::{SimulatedHost, SimulatedProgram, parsed};
 use super::messages::{SimulatedCall, SimulatedResponse};
 use super::parties::PartyTimer;
 use crate::tell;
@@ -148,8 +148,7 @@ impl SimulatedHost {
 
     fn downloaded(&mut self, context: &mut Context, answer: Option<SimulatedResponse>) {
         let cuts = self.old().faults[2];
-        let told =
-            answer.filter(|answer| answer.status == 200).and_then(|answer| read_told(&answer));
+        let told = answer.filter(|answer| answer.status == 200).and_then(|answer| parsed(&answer));
         let Some((content, size, bytes)) = told else {
             return self.end(context, "breaks off");
         };

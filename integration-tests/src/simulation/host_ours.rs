@@ -15,7 +15,7 @@ use reelyard_worker::downloader::managers::epoch_guard::Deposed;
 
 use super::context::Context;
 use super::disk::{SimulatedCopy, hash_of, joined};
-use super::host::{SimulatedHost, SimulatedProgram, read_told};
+use super::host::{SimulatedHost, SimulatedProgram, parsed};
 use super::messages::{SimulatedCall, SimulatedResponse};
 use super::parties::{Party, PartyTimer};
 use crate::tell;
@@ -344,7 +344,7 @@ impl SimulatedHost {
         let Some(answer) = answer else {
             return self.fail(context, task, Blame::Source, "the source does not answer");
         };
-        let told = read_told(&answer).filter(|_| answer.status == 200);
+        let told = parsed(&answer).filter(|_| answer.status == 200);
         let Some((content, size, bytes)) = told else {
             return self.fail(context, task, Blame::File, "the source cannot read it");
         };

@@ -198,7 +198,7 @@ impl SimulatedNode {
         self.see_catalog(context, yard);
         self.health_again(context);
         for host in self.watches.keys().copied().collect::<Vec<_>>() {
-            self.tell_again(context, host);
+            self.report_again(context, host);
         }
         self.proposer.leading = None;
         self.notice(context);
@@ -333,7 +333,7 @@ impl SimulatedNode {
         } else if self.own.epoch().is_some() {
             let (desk, standing) = self.at(now);
             let due = desk.due(standing);
-            let knows = LeaderKnowledge { lists: self.lists_told(), follows: self.follows };
+            let knows = LeaderKnowledge { lists: self.reported_lists(), follows: self.follows };
             context.judge.due(&due, &knows);
             self.commit(context, due, || CommitWaiter::Itself);
             let (desk, standing) = self.at(now);

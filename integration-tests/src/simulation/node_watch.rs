@@ -221,10 +221,10 @@ impl SimulatedNode {
             .filter(|answer| answer.status == 200 || matches!(asking, PendingHostCall::Info(_)));
         match asking {
             PendingHostCall::Probe => self.probed(context, host, ok.is_some()),
-            PendingHostCall::Info(asked) => self.told_what_it_is(context, host, asked, ok),
+            PendingHostCall::Info(asked) => self.receive_kind(context, host, asked, ok),
             PendingHostCall::List(asked, truly) => self.listed(context, host, (asked, truly), ok),
             PendingHostCall::Disk(asked, of_look) => {
-                self.disk_told(context, host, asked, ok, of_look)
+                self.receive_disk(context, host, asked, ok, of_look)
             }
         }
     }
@@ -249,7 +249,7 @@ impl SimulatedNode {
         }
     }
 
-    fn told_what_it_is(
+    fn receive_kind(
         &mut self,
         context: &mut Context,
         host: HostAddr,
@@ -319,7 +319,7 @@ impl SimulatedNode {
         self.look_may_be_over(context, host);
     }
 
-    fn disk_told(
+    fn receive_disk(
         &mut self,
         context: &mut Context,
         host: HostAddr,
@@ -350,7 +350,7 @@ impl SimulatedNode {
             }
             self.look_may_be_over(context, host);
         } else if disk.is_some() && watch.look.is_none() {
-            self.tell_again(context, host);
+            self.report_again(context, host);
         }
     }
 
@@ -373,7 +373,7 @@ impl SimulatedNode {
         watch.holdings.not_answered();
         if brought {
             watch.list_schedule.answered(look.asked, LIST_EVERY, draw);
-            self.tell_again(context, host);
+            self.report_again(context, host);
         } else {
             watch.list_schedule.failed(now);
         }
@@ -391,7 +391,7 @@ impl SimulatedNode {
     }
 
     /// Sends the knowledge of a host to the TaskManager.
-    pub(super) fn tell_again(&mut self, context: &mut Context, host: HostAddr) {
+    pub(super) fn report_again(&mut self, context: &mut Context, host: HostAddr) {
         let now = self.clock(context);
         let Some(watch) = self.watches.get_mut(&host) else { return };
         let Some(seen) = watch.observed(host, now) else { return };
@@ -401,7 +401,7 @@ impl SimulatedNode {
     }
 
     /// The request time of the list that the TaskManager received last, for each host.
-    pub(super) fn lists_told(&self) -> BTreeMap<HostAddr, u64> {
+    pub(super) fn reported_lists(&self) -> BTreeMap<HostAddr, u64> {
         let told = |(host, watch): (&HostAddr, &HostWatch)| Some((*host, watch.told?));
         self.watches.iter().filter_map(told).collect()
     }
@@ -410,7 +410,7 @@ impl SimulatedNode {
     pub(super) fn arrived(&mut self, context: &mut Context, host: HostAddr, file: FileId) {
         let changed = self.watches.get_mut(&host).is_some_and(|watch| watch.holdings.arrived(file));
         if changed {
-            self.tell_again(context, host);
+            self.report_again(context, host);
         }
     }
 

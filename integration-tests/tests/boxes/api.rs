@@ -336,7 +336,7 @@ fn a_wait_can_be_watched() -> Result<()> {
     assert_eq!((kind.as_str(), &held["box"]), ("granted", &json!(0)));
 
     let mut waiting = watch(json!({ "holder": "b", "wait": "50s" }))?;
-    waiting.until_told("event: waiting")?;
+    waiting.until_answered("event: waiting")?;
     let events = watch(json!({ "holder": "c", "wait": "1s" }))?.events()?;
     let (kind, problem) = events.last().unwrap();
     assert_eq!((kind.as_str(), &problem["status"]), ("refused", &json!(409)), "{events:?}");
@@ -350,7 +350,7 @@ fn a_wait_can_be_watched() -> Result<()> {
 
     // Now the node knows how long clients hold boxes.
     let mut waiting = watch(json!({ "holder": "d", "wait": "50s" }))?;
-    waiting.until_told("event: waiting")?;
+    waiting.until_answered("event: waiting")?;
     assert_eq!(node.with(granted, "release").status, 200);
     let events = waiting.events()?;
     assert!(events[0].1["estimate"].as_str().is_some_and(|text| text.ends_with('s')), "{events:?}");

@@ -153,7 +153,7 @@ fn a_request_by_name_is_granted_once() {
 fn a_connection_that_hangs_does_not_cost_the_lease() {
     with_stub(async |stub, client| {
         let wanted = BoxRequest::by("me");
-        let grants = async { stub.called().await.tell_lease(201, "6s") };
+        let grants = async { stub.called().await.answer_lease(201, "6s") };
         let (held, ()) = tokio::join!(client.acquire("p", &wanted), grants);
         let mut held = held.unwrap();
         let hangs = stub.called().await;
@@ -163,7 +163,7 @@ fn a_connection_that_hangs_does_not_cost_the_lease() {
         };
         assert_eq!(hangs.path, again.path);
         let before = held.until();
-        again.tell_lease(200, "10m");
+        again.answer_lease(200, "10m");
         eventually("it is renewed", || held.until() > before).await;
         held.check().unwrap();
         let releases = async { stub.called().await.refuse(410, "lease-released") };
@@ -183,7 +183,7 @@ fn an_answer_that_may_hide_a_grant_is_asked_for_again_though_nothing_is_waited_f
                 first.refuse(status, kind);
                 let again = stub.called().await;
                 assert_eq!(again.body["request_id"], name);
-                again.tell_lease(201, "10m");
+                again.answer_lease(201, "10m");
             };
             let (held, ()) = tokio::join!(client.acquire("p", &wanted), answers);
             assert_eq!(held.unwrap().box_id(), 7);

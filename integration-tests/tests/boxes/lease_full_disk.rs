@@ -275,7 +275,7 @@ fn a_possible_grant_is_reported_and_withdrawn_if_no_client_can_repeat_it() {
     });
 }
 
-fn what_is_repeated_is_told(spec: PoolSpec) {
+fn a_repeated_request_gets_the_same_answer(spec: PoolSpec) {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let gate = Gate::default();
@@ -300,12 +300,12 @@ fn what_is_repeated_is_told(spec: PoolSpec) {
 
 #[test]
 fn a_possible_named_grant_is_reported_to_an_early_repetition() {
-    what_is_repeated_is_told(spec(1));
+    a_repeated_request_gets_the_same_answer(spec(1));
 }
 
 #[test]
 fn a_possible_named_grant_is_initialized_for_an_early_repetition() {
-    what_is_repeated_is_told(hosted(1));
+    a_repeated_request_gets_the_same_answer(hosted(1));
 }
 
 #[test]

@@ -313,13 +313,13 @@ fn a_lease_after_a_wait_is_renewed_before_the_command_runs() {
     let passed = |time: Duration| (began.elapsed() > time).then_some(());
     // More than a tenth of the term: it may be over if a waiting process was stopped meanwhile.
     wait_for("it has waited long", &[], || passed(Duration::from_millis(2200))).unwrap();
-    asked.tell_lease(201, "20s");
+    asked.answer_lease(201, "20s");
     let renewal = stub.next();
     assert!(renewal.path.ends_with("/renew"), "{}", renewal.path);
     // A command that ran already would have ended, and its box would be released.
     wait_for("it could have run", &[], || passed(Duration::from_millis(3200))).unwrap();
     assert!(stub.already().is_none());
-    renewal.tell_lease(200, "10m");
+    renewal.answer_lease(200, "10m");
     let release = stub.next();
     assert!(release.path.ends_with("/release"), "{}", release.path);
     let end = json!({ "lease_id": "AAAAAAAAAAAAAAAAAAAAAA", "state": "released" });
@@ -352,7 +352,7 @@ fn a_grant_during_a_signal_is_released() {
     let again = stub.next();
     assert_eq!((&again.path, &again.body["wait"]), (&first.path, &json!("0s")));
     assert_eq!(again.body["request_id"], first.body["request_id"]);
-    again.tell_lease(201, "10m");
+    again.answer_lease(201, "10m");
     let release = stub.next();
     assert_eq!(release.path, "leases/AAAAAAAAAAAAAAAAAAAAAA/release");
     let end = json!({ "lease_id": "AAAAAAAAAAAAAAAAAAAAAA", "state": "released" });

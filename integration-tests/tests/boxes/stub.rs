@@ -90,7 +90,7 @@ impl StubCall {
     }
 
     /// Grants or renews a lease with the remaining time `left`.
-    pub fn tell_lease(self, status: u16, left: &str) {
+    pub fn answer_lease(self, status: u16, left: &str) {
         let mut lease = json!({
             "lease_id": "AAAAAAAAAAAAAAAAAAAAAA",
             "box": 7,

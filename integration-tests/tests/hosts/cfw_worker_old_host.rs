@@ -100,7 +100,7 @@ impl OldHostYard {
     }
 
     /// The names in the next notification of the subscriber.
-    async fn next_told(&mut self) -> Vec<Vec<u8>> {
+    async fn next_reported(&mut self) -> Vec<Vec<u8>> {
         let inventory = self.told.next().await.inventory.unwrap();
         self.names_of(&inventory)
     }
@@ -146,7 +146,7 @@ async fn a_host_that_answers_is_looked_at_once_and_then_at_its_interval() {
     assert_eq!(yard.host.count_of("GET /files"), 1);
     yard.clock.advance(Duration::from_secs(70));
     yard.worker.send(LookDue).await.unwrap();
-    assert_eq!(yard.next_told().await, bytes(&[b"a.mpg", b"b.mpg"]));
+    assert_eq!(yard.next_reported().await, bytes(&[b"a.mpg", b"b.mpg"]));
     assert_eq!(yard.host.count_of("GET /files"), 2);
 }
 
@@ -238,7 +238,7 @@ async fn a_host_that_does_not_answer_gets_only_probes_and_a_look_when_it_is_back
     yard.host.set_frozen(false);
     fs::write(yard.host.dir().join("new.mpg"), b"x").unwrap();
     yard.probe().await.unwrap();
-    assert_eq!(yard.next_told().await, bytes(&[b"a.mpg", b"new.mpg"]));
+    assert_eq!(yard.next_reported().await, bytes(&[b"a.mpg", b"new.mpg"]));
 }
 
 #[actix::test]
@@ -284,15 +284,15 @@ async fn a_list_asked_for_before_an_arrival_or_a_removal_does_not_undo_it() {
     // The host has read its directory before it deletes the file, because one thread handles both.
     yard.was_called("GET /files", 2).await;
     assert_eq!(yard.delete(b"goes.mpg").await, Ok(Deleted::Removed));
-    assert_eq!(yard.next_told().await, bytes(&[b"stays.mpg"]));
+    assert_eq!(yard.next_reported().await, bytes(&[b"stays.mpg"]));
     let arrived = CopyArrived { file: yard.id(b"comes.mpg"), size: Some(1) };
     yard.worker.send(arrived).await.unwrap();
-    assert_eq!(yard.next_told().await, bytes(&[b"comes.mpg", b"stays.mpg"]));
+    assert_eq!(yard.next_reported().await, bytes(&[b"comes.mpg", b"stays.mpg"]));
     yard.host.set_holding_lists(false);
 
     let inventory = refreshed.await.unwrap().unwrap().unwrap();
     assert_eq!(yard.names_of(&inventory), bytes(&[b"comes.mpg", b"stays.mpg"]));
-    assert_eq!(yard.next_told().await, bytes(&[b"comes.mpg", b"stays.mpg"]));
+    assert_eq!(yard.next_reported().await, bytes(&[b"comes.mpg", b"stays.mpg"]));
     // A later list is more recent: that copy is not on this disk.
     let later = yard.refresh().await.unwrap();
     assert_eq!(yard.names_of(&later), bytes(&[b"stays.mpg"]));
@@ -342,12 +342,12 @@ async fn hostile_names_are_deleted_exactly_as_named() {
     yard.probe().await.unwrap();
     let mut expected = bytes(&all);
     expected.sort();
-    assert_eq!(yard.next_told().await, expected);
+    assert_eq!(yard.next_reported().await, expected);
     for name in &hostile {
         assert_eq!(yard.delete(name).await, Ok(Deleted::Removed), "{name:?}");
         expected.retain(|kept| kept != name);
         assert_eq!(yard.files_on_disk(), expected);
-        assert_eq!(yard.next_told().await, expected);
+        assert_eq!(yard.next_reported().await, expected);
     }
     assert_eq!(yard.view.load().deleted, hostile.len() as u64);
 }
@@ -361,15 +361,15 @@ async fn a_host_reports_the_result_of_a_deletion() {
     assert_eq!(yard.delete(b"dir").await, Ok(Deleted::Directory));
     fs::remove_file(yard.host.dir().join("a.mpg")).unwrap();
     assert_eq!(yard.delete(b"a.mpg").await, Ok(Deleted::Absent));
-    assert_eq!(yard.next_told().await, bytes(&[]));
+    assert_eq!(yard.next_reported().await, bytes(&[]));
 
     // Without an answer the result is unknown, therefore the host is observed.
     yard.worker.send(CopyArrived { file: yard.id(b"b.mpg"), size: None }).await.unwrap();
-    assert_eq!(yard.next_told().await, bytes(&[b"b.mpg"]));
+    assert_eq!(yard.next_reported().await, bytes(&[b"b.mpg"]));
     yard.host.set_frozen(true);
     assert_eq!(yard.delete(b"b.mpg").await, Err(AskFailure::TimedOut(LIMIT)));
     yard.host.set_frozen(false);
-    assert_eq!(yard.next_told().await, bytes(&[]));
+    assert_eq!(yard.next_reported().await, bytes(&[]));
 }
 
 #[actix::test]

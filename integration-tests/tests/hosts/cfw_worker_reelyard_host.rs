@@ -193,7 +193,7 @@ async fn a_torn_inventory_means_nothing() {
 }
 
 #[actix::test]
-async fn a_worker_that_reports_changes_is_asked_for_those_only() {
+async fn a_worker_that_reports_changes_is_asked_only_for_changes() {
     let script = ScriptedWorker::new();
     *script.cursor.lock().unwrap() = Some(("a1.4", "+ 9 1 new\n- a%20b\nend 2\n"));
     let names = NameTable::new();

@@ -128,7 +128,7 @@ impl TrafficYard {
         .await
     }
 
-    fn last_told(&self) -> Option<(Traffic, Millis)> {
+    fn last_reported(&self) -> Option<(Traffic, Millis)> {
         self.told.lock().unwrap().last()?.traffic.clone()
     }
 }
@@ -158,7 +158,8 @@ async fn an_agent_beside_an_old_cfw_reports_the_load_of_its_link() {
     assert_eq!((traffic.interface.as_str(), traffic.over_ms), ("eth0", 11_000));
     assert_eq!(traffic.speed, Some(BitsPerSecond(1_000_000_000)));
     assert_eq!(traffic.copies, None);
-    let told = eventually_some("the subscriber gets it", || async { watched.last_told() }).await;
+    let told =
+        eventually_some("the subscriber gets it", || async { watched.last_reported() }).await;
     assert_eq!(told, (traffic, watched.clock.now()));
     // The agent never gets the yard's secrets, because it does not use the yard's protocol.
     let requests = agent.asked.lock().unwrap().clone();
@@ -264,7 +265,7 @@ async fn a_reelyard_worker_is_asked_between_observations_and_separates_its_copie
         .await;
     assert_eq!(watched.view.load().looks, looks, "without a look");
     let told = eventually_some("the subscriber gets it", || async {
-        watched.last_told().filter(|(traffic, _)| traffic.all.sends.0 == 7)
+        watched.last_reported().filter(|(traffic, _)| traffic.all.sends.0 == 7)
     });
     assert_eq!(told.await.1, watched.clock.now());
 }

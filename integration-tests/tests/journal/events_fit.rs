@@ -139,7 +139,7 @@ fn decided(book: &mut TaskBook, configured: &[HostSetting]) -> Vec<TaskEvent> {
 }
 
 #[test]
-fn what_is_decided_of_twenty_thousand_hosts_fits() {
+fn decisions_about_twenty_thousand_hosts_fit_into_events() {
     let mut book = TaskBook::default();
     let all: Vec<HostSetting> = (0..HOSTS)
         .map(|number| HostSetting { addr: host(number), role: HostRole::Destination })

@@ -230,7 +230,7 @@ fn check_refusals<P: Piece + Default>(owner: &str, samples: &NamedSamples<P>) {
     let body = encoded::<P>(&samples[0].1).body;
     for version in [0, P::EVENT_VERSION + 1, u8::MAX] {
         let error = P::decode(&EncodedEvent { version, body: body.clone() }).unwrap_err();
-        says_what_to_do(&error.to_string(), version, owner);
+        names_the_remedy(&error.to_string(), version, owner);
     }
     let error =
         P::decode(&EncodedEvent { version: P::EVENT_VERSION, body: vec![127] }).unwrap_err();
@@ -240,10 +240,10 @@ fn check_refusals<P: Piece + Default>(owner: &str, samples: &NamedSamples<P>) {
     let place = rows.iter().position(|row| row[0] == PIECE_ROW).unwrap();
     rows[place][1] = 77;
     let error = Ownership::new(P::default()).install(1, &rows).unwrap_err();
-    says_what_to_do(&error.to_string(), 77, owner);
+    names_the_remedy(&error.to_string(), 77, owner);
 }
 
-fn says_what_to_do(error: &str, version: u8, owner: &str) {
+fn names_the_remedy(error: &str, version: u8, owner: &str) {
     let number = format!("version {version},");
     for part in [number.as_str(), "start the version of reelyard that wrote it"] {
         assert!(error.contains(part), "{owner}: {part} is missing in: {error}");

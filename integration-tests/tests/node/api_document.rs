@@ -252,7 +252,7 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
 }
 
 #[test]
-fn refusals_are_those_of_the_document() -> Result<()> {
+fn refusals_match_the_document() -> Result<()> {
     let yard = DocumentYard::start()?;
     for call in yard.document.calls()? {
         let path = yard.filled(&call.path, &call.method);

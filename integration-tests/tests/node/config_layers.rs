@@ -117,7 +117,7 @@ fn a_token_is_shown_nowhere() {
 }
 
 #[test]
-fn one_entry_of_a_table_is_set_by_its_dotted_key_over_those_of_the_file() {
+fn a_dotted_key_overrides_one_entry_of_a_table_of_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("node.toml");
     let text = "[hosts]\ndestinations = [\"10.0.0.1:8888\"]\n[share.roots]\ntv = \"/data/tv\"\n";

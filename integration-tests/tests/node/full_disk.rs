@@ -8,7 +8,7 @@ use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, free_addr, wait_for};
 
 #[test]
-fn a_node_on_a_full_disk_remains_readable_and_says_what_to_do() -> Result<()> {
+fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
     let place = tempfile::tempdir()?;
     let disk = SmallDisk::mount(place.path(), 48);
     let ground = ProcessYard::new(1, 1)?;

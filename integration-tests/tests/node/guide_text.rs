@@ -69,7 +69,7 @@ fn sentences_are_short_and_words_are_plain() {
 }
 
 #[test]
-fn the_readme_is_short_and_its_commands_are_those_of_the_guide() {
+fn the_readme_is_short_and_its_commands_match_the_guide() {
     assert!(README.lines().count() <= README_LINES, "{} lines", README.lines().count());
     let known: Vec<String> = CHAPTERS
         .iter()

@@ -19,7 +19,7 @@ use crate::task_manager_yard::{YardPlan, destination};
 const ALMOST_EIGHT: i64 = 1_795_042_770_000;
 
 #[test]
-fn the_clock_changes_the_rates_of_running_copies_but_not_of_those_at_old_cfws() {
+fn the_timetable_changes_rates_of_running_copies_except_at_old_cfws() {
     on_a_system(async {
         for old in [false, true] {
             let bandwidth = Bandwidth {

@@ -13,7 +13,7 @@ use crate::task_manager_yard::{YardPlan, destination};
 const START: i64 = 1_000_000;
 
 /// The notifications about copies and holdings up to the change with the number `last`.
-async fn told_to(listener: &mut FeedListener<ChangeEvent>, last: u64) -> Vec<String> {
+async fn received_until(listener: &mut FeedListener<ChangeEvent>, last: u64) -> Vec<String> {
     let mut told = Vec::new();
     while listener.received_up_to().number < last {
         for heard in listener.next(1).await {
@@ -42,7 +42,7 @@ fn each_step_of_a_copy_is_reported_once_and_in_order() {
         yard.finish(&task).await;
         yard.ended(&task, TaskState::Done).await;
         yard.settle().await;
-        let told = told_to(&mut listener, yard.changes.published()).await;
+        let told = received_until(&mut listener, yard.changes.published()).await;
         let expected = ["Created Ready a.mpg", "Began Working a.mpg", "Ended Done a.mpg", "+a.mpg"];
         assert_eq!(told[..4], expected, "{told:?}");
     });
@@ -66,7 +66,7 @@ fn events_that_are_applied_again_are_not_reported_again() {
         again.settle().await;
         let begin = ListenFrom::After(ChangeId { start: START, number: 0 });
         let mut listener = yard.changes.listen(begin).unwrap();
-        let told = told_to(&mut listener, yard.changes.published()).await;
+        let told = received_until(&mut listener, yard.changes.published()).await;
         let of_copy: Vec<&String> = told.iter().filter(|one| one.ends_with(" a.mpg")).collect();
         assert_eq!(of_copy, ["Created Ready a.mpg", "Ended Failed a.mpg"], "{told:?}");
 

@@ -72,7 +72,7 @@ fn a_bad_file_backs_off_longer_each_time_and_starves_no_other() {
 }
 
 #[test]
-fn a_bad_file_starves_no_other_whichever_side_is_blamed() {
+fn a_bad_file_starves_no_other_file() {
     for blame in [Blame::Source, Blame::Pair] {
         let dir = tempfile::tempdir().unwrap();
         on_a_system(async {

@@ -23,14 +23,14 @@ fn set_mode(host: HostAddr, mode: HostMode) -> SetHostMode {
 }
 
 /// The first record of a host in a list of hosts of a restarted actor.
-async fn first_told(yard: &TaskManagerYard, host: HostAddr) -> Option<HostRecord> {
+async fn first_listed(yard: &TaskManagerYard, host: HostAddr) -> Option<HostRecord> {
     let mut watch = yard.board.host_roster().watch();
     let roll: Option<HostRoster> = watch.wait_for(Option::is_some).await.unwrap().clone();
     roll.unwrap().hosts.get(&host).copied()
 }
 
 /// Waits until the list of hosts contains a host: the list of a new node is empty at first.
-async fn until_told(yard: &TaskManagerYard, host: HostAddr) {
+async fn until_answered(yard: &TaskManagerYard, host: HostAddr) {
     let mut watch = yard.board.host_roster().watch();
     let names = |roll: &Option<HostRoster>| {
         roll.as_ref().is_some_and(|roll| roll.hosts.contains_key(&host))
@@ -51,7 +51,7 @@ fn hosts_are_published_only_after_their_complete_record_is_known() {
         let (plot, dir) = (plot.clone(), dir.path().to_owned());
         async move {
             let yard = plot.open(&dir, START).await;
-            until_told(&yard, resting).await;
+            until_answered(&yard, resting).await;
             yard.manager.send(set_mode(resting, HostMode::Maintenance)).await.unwrap().unwrap();
             let (role, asked_by) = (HostRole::Destination, "test".to_owned());
             let add = AddHost { host: added, role, asked_by, request: RequestId::random() };
@@ -66,9 +66,9 @@ fn hosts_are_published_only_after_their_complete_record_is_known() {
         let transport = std::sync::Arc::new(reelyard_journal::NoPeers);
         let journal = reelyard_journal::Journal::open(settings, transport, &pieces).await.unwrap();
         let yard = plot.open_on(journal, START);
-        assert_eq!(first_told(&yard, resting).await.unwrap().mode, HostMode::Maintenance);
+        assert_eq!(first_listed(&yard, resting).await.unwrap().mode, HostMode::Maintenance);
         let kept = HostRecord::new(HostRole::Destination, false);
-        assert_eq!(first_told(&yard, added).await, Some(kept));
+        assert_eq!(first_listed(&yard, added).await, Some(kept));
         yard.journal.stop().await;
     });
 }

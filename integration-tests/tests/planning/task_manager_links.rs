@@ -29,7 +29,7 @@ fn marks(source: Option<u32>, destination: Option<u32>) -> LinkRules {
 }
 
 /// Makes a source report the load of its link.
-async fn source_tells(yard: &TaskManagerYard, percent: u64) {
+async fn source_reports(yard: &TaskManagerYard, percent: u64) {
     let (host, at) = (source(1), yard.clock.now());
     let traffic = Some((traffic(percent), at));
     let (inventory, disk) = (None, None);
@@ -37,7 +37,7 @@ async fn source_tells(yard: &TaskManagerYard, percent: u64) {
     yard.manager.send(seen).await.unwrap();
 }
 
-async fn destination_tells(yard: &TaskManagerYard, last: u8, percent: Option<u64>) {
+async fn destination_reports(yard: &TaskManagerYard, last: u8, percent: Option<u64>) {
     yard.alter(destination(last), |host| host.link_percent = percent);
     yard.look(destination(last)).await;
 }
@@ -49,8 +49,8 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
         let yard = plot(1, 2, marks(None, Some(80))).open_up(dir.path(), START).await;
         // The first host has more space: without weights it would get every copy.
         yard.alter(destination(2), |host| host.used = 500 * GIB);
-        destination_tells(&yard, 1, Some(81)).await;
-        destination_tells(&yard, 2, Some(80)).await;
+        destination_reports(&yard, 1, Some(81)).await;
+        destination_reports(&yard, 2, Some(80)).await;
         yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
         let task = yard.open_task("a.mpg").await;
         assert_eq!(task.destination, destination(2));
@@ -69,7 +69,7 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
         let refused = yard.manager.send(asked).await.unwrap();
         let (host, says) = (destination(1), Says::BusyLink);
         assert_eq!(refused, Err(CopyRefused::Rules(ByHandRefused::Destination { host, says })));
-        destination_tells(&yard, 1, Some(79)).await;
+        destination_reports(&yard, 1, Some(79)).await;
         yard.finish(&task).await;
         assert_eq!(yard.open_task("b.mpg").await.destination, destination(1));
         yard.journal.stop().await;
@@ -81,7 +81,7 @@ fn a_source_above_its_mark_serves_nothing_new_until_it_is_below_or_nothing_is_kn
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2, marks(Some(50), None)).open_up(dir.path(), START).await;
-        source_tells(&yard, 51).await;
+        source_reports(&yard, 51).await;
         yard.grade(&["a.mpg", "b.mpg"]).await;
         let waits = |view: &reelyard_yard::task_manager::TaskManagerView| {
             (view.plan.last.as_ref()?.waiting == Some(PlannerWaits::Source)).then_some(())
@@ -91,9 +91,9 @@ fn a_source_above_its_mark_serves_nothing_new_until_it_is_below_or_nothing_is_kn
         let told =
             yard.manager.send(ExplainFile { name: TaskManagerYard::name("a.mpg") }).await.unwrap();
         assert_eq!(told.sources[0].says, Says::BusyLink);
-        source_tells(&yard, 50).await;
+        source_reports(&yard, 50).await;
         let task = yard.open_task("a.mpg").await;
-        source_tells(&yard, 99).await;
+        source_reports(&yard, 99).await;
         yard.finish(&task).await;
         yard.settle().await;
         assert!(yard.board.view().open.is_empty());
@@ -116,24 +116,24 @@ fn copies_go_where_room_and_link_together_are_best() {
         // Space 900, 800 and 700 GiB, and links 60, 5 and 0 % in use.
         for (last, used, percent) in [(1, 0, 60), (2, 100, 5), (3, 200, 0)] {
             yard.alter(destination(last), |host| host.used = used * GIB);
-            destination_tells(&yard, last, Some(percent)).await;
+            destination_reports(&yard, last, Some(percent)).await;
         }
         yard.grade(&["a.mpg", "b.mpg", "c.mpg", "d.mpg"]).await;
         let task = yard.open_task("a.mpg").await;
         assert_eq!(task.destination, destination(2));
         // A host with an unknown load counts like the average of the others: it comes after an idle one.
-        destination_tells(&yard, 2, None).await;
+        destination_reports(&yard, 2, None).await;
         yard.finish(&task).await;
         let task = yard.open_task("b.mpg").await;
         assert_eq!(task.destination, destination(3));
-        destination_tells(&yard, 3, Some(90)).await;
+        destination_reports(&yard, 3, Some(90)).await;
         yard.finish(&task).await;
         let task = yard.open_task("c.mpg").await;
         assert_eq!(task.destination, destination(1), "it has more free than the average");
         // When all loads are unknown, the host with the most space is first.
         yard.alter(destination(1), |host| host.used = 500 * GIB);
         for last in 1..=3 {
-            destination_tells(&yard, last, None).await;
+            destination_reports(&yard, last, None).await;
         }
         yard.finish(&task).await;
         assert_eq!(yard.open_task("d.mpg").await.destination, destination(2));
@@ -147,9 +147,9 @@ fn without_weights_and_marks_traffic_decides_nothing() {
     on_a_system(async {
         let yard = YardPlan::of(1, 2).open_up(dir.path(), START).await;
         yard.alter(destination(2), |host| host.used = GIB);
-        destination_tells(&yard, 1, Some(100)).await;
-        destination_tells(&yard, 2, Some(0)).await;
-        source_tells(&yard, 100).await;
+        destination_reports(&yard, 1, Some(100)).await;
+        destination_reports(&yard, 2, Some(0)).await;
+        source_reports(&yard, 100).await;
         yard.grade(&["a.mpg"]).await;
         assert_eq!(yard.open_task("a.mpg").await.destination, destination(1));
         yard.journal.stop().await;

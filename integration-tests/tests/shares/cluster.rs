@@ -129,7 +129,7 @@ impl ShareCluster {
     }
 
     /// Sends a request to the leader under the same id until the table answers.
-    pub async fn until_told<M, T>(&self, asked: M) -> Result<T, ShareError>
+    pub async fn until_answered<M, T>(&self, asked: M) -> Result<T, ShareError>
     where
         M: Message<Result = Result<T, ShareError>> + Clone + Send + 'static,
         T: Send + 'static,
@@ -147,7 +147,7 @@ impl ShareCluster {
     /// Creates one share.
     pub async fn created(&self, wanted: CreateShare) -> ShareId {
         let wanted = CreateShare { request: Some(RequestId::random()), ..wanted };
-        self.until_told(wanted).await.unwrap().id()
+        self.until_answered(wanted).await.unwrap().id()
     }
 
     /// Checks that all nodes give the same answers, and that every created share exists or has ended.

@@ -131,7 +131,7 @@ async fn a_hard_revoke_drops_data_under_tls() {
 }
 
 #[actix::test]
-async fn a_file_that_is_overwritten_meanwhile_does_not_count_as_complete() {
+async fn a_file_overwritten_during_its_download_does_not_count_as_complete() {
     let links = ManualLinks::start(|_| {});
     for speaks_tls in [false, true] {
         links.write("a", &vec![7; LARGE]);

@@ -44,7 +44,7 @@ async fn a_share_is_refused_from_its_deadline_on_and_reclaimed_soon_after() {
 }
 
 #[actix::test]
-async fn shares_survive_a_restart_and_those_that_expired_meanwhile_end_first() {
+async fn shares_survive_a_restart_and_expired_ones_end_first() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let yard = opened(dir.path(), settings(), &clock).await;

@@ -485,11 +485,11 @@ impl ShareWorld {
         assert_eq!(totals.created, self.table.len() + totals.ended());
         let all = SharePath::root();
         assert_eq!(self.table.within(&root(), &all, None).count() as u64, self.table.len());
-        self.check_told();
+        self.check_notifications();
     }
 
     /// Checks that each end was reported exactly once, and the end by the last download at its start.
-    fn check_told(&self) {
+    fn check_notifications(&self) {
         let told = self.table.happenings(0, 1000).happenings;
         let count =
             |wanted: ShareNotificationKind| told.iter().filter(|told| told.what == wanted).count();

@@ -255,7 +255,7 @@ async fn a_move_is_seen_as_long_as_its_root_is_away() {
 }
 
 #[actix::test]
-async fn shares_of_missing_files_end_after_a_time_and_those_that_return_do_not() {
+async fn shares_of_missing_files_end_unless_the_files_return() {
     let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let (gone, back) = (yard.create("films/d/a").await, yard.create("films/other").await);

@@ -151,7 +151,7 @@ impl ShareMoveYard {
     }
 
     /// Checks that every file is at its reported path, and that its share agrees.
-    fn all_is_where_it_was_told(&self) {
+    fn every_file_is_at_its_reported_place(&self) {
         for Shuttle { paths, at, below, bytes, id, .. } in &self.mover.shuttles {
             let (here, there) = (self.root().join(paths[*at]), self.root().join(paths[1 - at]));
             assert!(here.exists() && !there.exists(), "{:?}", self.mover);
@@ -186,7 +186,7 @@ fn every_answer_holds_and_every_link_works() -> Result<()> {
         place.links_answer()?;
         place.until_it_leads()?;
         place.mover.settle(place.ground.node);
-        place.all_is_where_it_was_told();
+        place.every_file_is_at_its_reported_place();
     }
     assert!(place.mover.made > 20, "{:?}", place.mover);
     Ok(())
@@ -238,7 +238,7 @@ fn a_move_that_cannot_be_settled_is_shown() -> Result<()> {
     place.links_answer()?;
     place.until_it_leads()?;
     place.mover.settle(place.ground.node);
-    place.all_is_where_it_was_told();
+    place.every_file_is_at_its_reported_place();
     assert!(place.unsettled().is_empty());
     Ok(())
 }

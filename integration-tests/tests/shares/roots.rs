@@ -21,7 +21,7 @@ impl ShareFilesYard {
     }
 
     /// Lets the removal time of missing paths pass.
-    async fn wait_for_what_is_missing(&self, removed_after: Duration) {
+    async fn set_removed_after(&self, removed_after: Duration) {
         let sweep_every = Duration::from_secs(3600);
         let settings = ShareFilesSettings { removed_after, sweep_every };
         self.files.as_ref().unwrap().send(ChangeShareFilesSettings(settings)).await.unwrap();
@@ -41,7 +41,7 @@ async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at
     })
     .await;
     assert_eq!(refused(yard.make(wanted("films/other", "more/x")).await), MoveRefused::RootAway);
-    yard.wait_for_what_is_missing(Duration::from_secs(3600)).await;
+    yard.set_removed_after(Duration::from_secs(3600)).await;
     fs::create_dir_all(disk.path("new/d")).unwrap();
     fs::write(disk.path("new/d/a"), b"a").unwrap();
     fs::rename(disk.path("new"), disk.path("films")).unwrap();
@@ -57,7 +57,7 @@ async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at
     assert!(yard.said(id).is_some(), "it may be about to come");
     yard.make(wanted("films/d/a", "films/d/c")).await.unwrap();
     assert!(disk.path("films/d/c").exists() && disk.path("aside/d/a").exists());
-    yard.wait_for_what_is_missing(Duration::from_millis(1)).await;
+    yard.set_removed_after(Duration::from_millis(1)).await;
     assert_eq!(yard.ended(id).await, ShareEnding::Removed, "after the usual time");
     assert_eq!(yard.said(kept).as_deref(), Some("films/d/c"));
     yard.closed().await;

@@ -163,7 +163,7 @@ impl ShareKillYard {
     }
 
     /// Checks that all shares have ended and that each end was reported.
-    async fn check_told(&self, clients: &[ShareClient]) {
+    async fn check_notifications(&self, clients: &[ShareClient]) {
         let (_, hooks) = self.api.answer("GET", "/shares/hooks", None).await;
         assert_eq!(hooks["items"][0]["dropped"].as_u64().unwrap_or(0), 0, "{hooks}");
         let mut told = BTreeMap::<u64, (String, String)>::new();
@@ -213,7 +213,7 @@ fn answers_hold_over_any_number_of_kills() {
             (&reclaim["shares"], &reclaim["totals"]["created"]),
             (&json!(0), &json!(ended(&reclaim)))
         );
-        place.check_told(&clients).await;
+        place.check_notifications(&clients).await;
         let made: usize = clients.iter().map(|client| client.shares.len()).sum();
         let counted: u32 =
             clients.iter().flat_map(|client| &client.shares).map(|share| share.taken).sum();

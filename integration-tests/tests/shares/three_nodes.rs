@@ -135,7 +135,7 @@ async fn take_on(
     let mut counted = 0;
     while !told.stop.load(Ordering::SeqCst) {
         let asked = TakeDownload { id, client, ranged: false, request: RequestId::random() };
-        match cluster.until_told(asked).await {
+        match cluster.until_answered(asked).await {
             Ok(DownloadAdmission::Counted { .. }) => counted += 1,
             other => panic!("{other:?}"),
         }
@@ -150,7 +150,7 @@ async fn create_on(cluster: &ShareCluster, told: &CountedDownloads) -> Vec<(Requ
     while !told.stop.load(Ordering::SeqCst) {
         let request = RequestId::random();
         let asked = CreateShare { request: Some(request), ..film(86_400) };
-        made.push((request, cluster.until_told(asked).await.unwrap().id()));
+        made.push((request, cluster.until_answered(asked).await.unwrap().id()));
     }
     made
 }
@@ -198,10 +198,10 @@ fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
             let all_gone = || successor.board.view().totals.expired == DUE;
             eventually("the new leader reclaims the others", all_gone).await;
             assert!(began.elapsed() < SOON, "after {:?}", began.elapsed());
-            let repeated = cluster.until_told(lost.clone()).await.unwrap().id();
+            let repeated = cluster.until_answered(lost.clone()).await.unwrap().id();
             eventually("the old leader steps back", || leader.epoch() == 0).await;
             cluster.hub.heal();
-            assert_eq!(cluster.until_told(lost).await.unwrap().id(), repeated);
+            assert_eq!(cluster.until_answered(lost).await.unwrap().id(), repeated);
             let counted = told.counted.load(Ordering::SeqCst);
             let goes_on = || told.counted.load(Ordering::SeqCst) > counted + 20;
             eventually("downloads are counted at the new leader", goes_on).await;
@@ -213,7 +213,7 @@ fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
 
         for (request, id) in &made {
             let again = CreateShare { request: Some(*request), ..film(86_400) };
-            assert_eq!(cluster.until_told(again).await.unwrap().id(), *id, "made once");
+            assert_eq!(cluster.until_answered(again).await.unwrap().id(), *id, "made once");
         }
         let held = cluster.hold_the_same(&due).await;
         let mut expected: BTreeSet<ShareId> = made.iter().map(|(_, id)| *id).collect();

@@ -134,7 +134,7 @@ async fn a_receiver_that_asks_for_patience_is_tried_again_by_the_clock() {
 }
 
 #[actix::test]
-async fn a_new_url_gets_at_once_what_the_previous_one_refused() {
+async fn a_new_url_gets_the_refused_notification_at_once() {
     let (dir, clock) = (tempfile::tempdir().unwrap(), manual_clock());
     let (dead, alive) = (HookReceiver::start().unwrap(), HookReceiver::start().unwrap());
     let yard = opened(alone(dir.path()).await, &clock, &dead);

@@ -153,7 +153,7 @@ async fn running(links: &ManualLinks, id: ShareId) -> tokio::task::JoinHandle<i3
 }
 
 #[actix::test]
-async fn a_file_that_changes_meanwhile_makes_no_archive() {
+async fn a_file_that_changes_during_the_download_breaks_the_archive() {
     let links = ManualLinks::start(|_| {});
     links.write("dir/a", &vec![7; 40 << 20]);
     let id = links.share("dir", |_| {});
@@ -179,7 +179,7 @@ async fn a_file_that_changes_meanwhile_makes_no_archive() {
 }
 
 #[actix::test]
-async fn a_directory_that_is_renamed_meanwhile_is_still_the_same() {
+async fn a_directory_renamed_during_the_download_is_archived_completely() {
     let links = ManualLinks::start(|_| {});
     links.write("dir/a", &vec![7; 16 << 20]);
     let id = links.share("dir", |_| {});
@@ -247,11 +247,11 @@ fn an_archive_with_a_file_that_may_not_be_read_takes_no_download() {
                 "without privileges: {told}"
             );
         }
-        None => actix_rt::System::new().block_on(what_may_not_be_read_takes_no_download()),
+        None => actix_rt::System::new().block_on(an_unreadable_archive_takes_no_download()),
     }
 }
 
-async fn what_may_not_be_read_takes_no_download() {
+async fn an_unreadable_archive_takes_no_download() {
     let links = ManualLinks::start(|_| {});
     links.write("dir/sub/closed", b"x");
     let closed = std::fs::Permissions::from_mode(0o000);

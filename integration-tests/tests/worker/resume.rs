@@ -115,7 +115,7 @@ async fn a_source_that_comes_back_continues_the_same_copy() {
 }
 
 #[actix::test]
-async fn a_master_that_was_replaced_meanwhile_is_copied_from_its_beginning() {
+async fn a_master_replaced_during_the_copy_is_copied_from_its_beginning() {
     let (source, rig, node) = (Rig::new(), Rig::new(), FakeNode::start());
     source.master(b"E.mpg", SIZE);
     let (serving, _) = interrupted(&source, &rig, &node).await;

@@ -135,7 +135,7 @@ fn configured_hosts_are_changed_in_the_configuration() -> Result<()> {
 }
 
 #[test]
-fn a_host_in_maintenance_is_asked_nothing_by_whichever_process_leads() -> Result<()> {
+fn a_host_in_maintenance_gets_no_calls_after_a_change_of_process() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let old = [old_destination(&ground, 0)?, old_destination(&ground, 1)?];
     let mut node = start_node(&ground, &[("heartbeat.down_after", "2")])?;

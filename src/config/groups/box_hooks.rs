@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_are_programs_with_blanks_and_what_a_clean_box_has_not() {
+    fn hooks_are_read_with_placeholders_and_checks_of_a_clean_box() {
         let config = load(
             "{ a = { init = [\"/bin/sh\", \"-c\", \"x\", \"{box}\"], cleanup = [\"/bin/true\"], \
              cleanup_timeout = \"2s\", stop_grace = \"1s\", env = { A = \"b\" }, done = [0, 3], \
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_name() {
+    fn faults_of_hooks_name_the_hooks() {
         let plain = std::env::current_exe().unwrap().with_file_name("");
         for (bad, why) in [
             ("[]", "expected a table"),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_file_counts_more() {
+    fn settings_beside_a_hook_file_override_it() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("hooks.toml");
         let text = "first_uid = 60000\nno_directory = [\"/x/{box}\"]\n";

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_is_what_the_api_takes() {
+    fn a_configured_pool_has_the_form_of_the_api() {
         let pools = read(
             "{ judges = { size = 8, host = \"10.0.0.1:8888\", hooks = \"isolate\", max_hold = \"2h\", \
              slots = { first = 100, count = 16, rest = \"1m\" }, labels = { site = \"a\" } }, b = { size = 1 } }",
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_pool() {
+    fn faults_of_a_pool_name_the_pool() {
         for (bad, why) in [
             ("{ judges = { } }", "judges: missing field `size`"),
             ("{ judges = { size = 8, sise = 9 } }", "judges: unknown field `sise`"),

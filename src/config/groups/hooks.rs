@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_the_secret() {
+    fn faults_of_webhooks_do_not_show_the_secret() {
         let with = |more: &str| {
             format!("{{ billing = {{ url = \"http://a/x\", secret = \"{SECRET}\"{more} }} }}")
         };

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_and_doubled_servers_are_told_and_left_out() {
+    fn bad_and_repeated_servers_are_reported_and_left_out() {
         let text =
             "servers:\n  destinations:\n    - 10.0.0.1:8888\n    - das2\n    - 10.0.0.1:8888\n";
         let imported = import(LegacyProgram::Cfm, text).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_cannot_be_kept_are_told() {
+    fn unusable_values_are_reported() {
         let text = concat!(
             "remover:\n  storage_usage_limit_percent: 120\nwatch_dir: /log\n",
             "watch_ip_string: 'Server 1'\nlog_level: loud\nnonsense: 1\nsource_dirs: [data]\n",
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cfm_read_as_another_value_is_kept_as_that() {
+    fn values_that_cfm_replaced_are_imported_as_replaced() {
         let text = "watch_dir: /log\nwatch_term_min: 0\nwatch_hit_base: -1\nwatch_ip_string: '125\\.159\\.40\\.3'\ntasker: {task_timeout_sec: -1}\nlisten_addr: ':7888'\n";
         let imported = import(LegacyProgram::Cfm, text).unwrap();
         for line in [
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_deeply_is_refused_in_words() {
+    fn deep_nesting_is_refused_with_a_reason() {
         for open in ["- ", "[", "{a: "] {
             let told = import(LegacyProgram::Cfm, &open.repeat(20_000)).unwrap_err();
             // The parser itself refuses deeply nested brackets.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_yaml_is_told_with_its_line() {
+    fn invalid_yaml_is_reported_with_its_line() {
         let told =
             import(LegacyProgram::Cfm, "listen_addr: x\nservers: [a\nb: c: d\n").unwrap_err();
         assert!(told.line >= 2, "{told}");

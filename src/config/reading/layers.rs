@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_told_at_once_with_its_line() {
+    fn all_faults_are_reported_together_with_their_lines() {
         let layers = layers(
             Some(concat!(
                 "listen = \"localhost\"\n[hosts]\nsources = [\n  \"10.0.0.1:1\",\n  \"10.0.0.1\",\n]\n",
@@ -310,13 +310,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_toml_is_told_with_its_line_and_nothing_is_guessed() {
+    fn invalid_toml_is_reported_with_its_line_only() {
         let told = faults(&layers(Some("listen = \"127.0.0.1:1\"\nnode_id = = 3\n"), &[], &[]));
         assert!(told.iter().all(|fault| fault.starts_with("FILE:2: ")), "{told:?}");
     }
 
     #[test]
-    fn a_secret_is_told_nowhere() {
+    fn a_secret_is_never_shown() {
         let set = ["token=sesame-open-now-please", "token_file=/nowhere"];
         let told = faults(&layers(None, &[], &set)).join("\n");
         assert!(told.contains("token_file") && !told.contains("sesame"), "{told}");
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_must_be_told_who_it_is_and_what_it_holds() {
+    fn a_worker_needs_an_address_and_something_to_serve() {
         let ConfigFaults(faults) = load_worker(&Layers::default()).unwrap_err();
         let told: Vec<_> = faults.iter().map(ToString::to_string).collect();
         assert!(told[0].starts_with("listen: is required, as in listen = \""), "{told:?}");

@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_disable_a_limit_is_refused() {
+    fn values_that_disable_a_limit_are_refused() {
         for bad in ["0", "101", "-3", "ninety"] {
             assert!(Percent::from_text(bad).is_err(), "{bad}");
         }

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_words_and_a_reset_is_always_told() {
+    fn kinds_are_words_and_a_reset_is_always_sent() {
         let read = |text: &str| EventQuery { kinds: Some(text.to_owned()) }.kinds();
         let kinds = read("task,host").unwrap();
         assert_eq!(

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_decides_answers_for_what_is() {
+    fn only_the_deciding_leader_answers() {
         let leading = Leadership::Leading { epoch: Epoch(3) };
         assert!(require_leader(true, Some(Epoch(3)), leading).is_ok());
         for (is_up, decides_in, leadership, words) in [

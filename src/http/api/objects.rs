@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_named_members_is_an_object_at_any_depth() {
+    fn structures_must_be_objects_at_any_depth() {
         let wanted: WantedLease = read(r#"{"holder": "h", "ttl": "5s", "count": 2}"#).unwrap();
         assert_eq!((wanted.holder.as_str(), wanted.count), ("h", 2));
         let told = read::<WantedLease>(r#"["h", "5s"]"#).unwrap_err();

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_must_be_there_may_be_null() {
+    fn only_required_members_may_be_null() {
         let mut schema = json!({
             "properties": {
                 "next": { "type": ["string", "null"] },
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_null_removes_may_be_null() {
+    fn members_removed_by_null_may_be_null() {
         let document = document();
         for (schema, members) in REMOVED_BY_NULL {
             let properties = &document["components"]["schemas"][schema]["properties"];

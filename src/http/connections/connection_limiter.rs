@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_waits_or_takes_nothing_makes_room_and_who_is_served_does_not() {
+    fn idle_connections_are_evicted_and_served_ones_are_not() {
         let places = places();
         let [one, two] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
         let served = places.take(one).unwrap();

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_makes_no_progress_goes_first_and_then_the_newest_of_the_address_with_the_most() {
+    fn stalled_connections_go_first_then_the_newest_of_the_busiest_address() {
         let [one, two] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
         let (now, second) = (Instant::now(), Duration::from_secs(1));
         let mut spares = Spares::default();

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn openmetrics_is_answered_to_whoever_asks_for_it() {
+    fn openmetrics_is_sent_on_request() {
         let prometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,\
                           text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         assert!(wants_open_metrics(prometheus));

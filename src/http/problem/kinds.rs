@@ -378,7 +378,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examples_are_what_the_program_answers() {
+    fn examples_equal_the_texts_of_the_program() {
         for (name, answer) in [
             ("not-leader", CommitError::NotLeader { leader: Some(2) }.to_string()),
             ("deposed", CommitError::Deposed.to_string()),

@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_is_as_usual_and_what_is_shown_can_be_put_again() {
+    fn missing_pool_members_have_defaults_and_a_shown_pool_is_accepted() {
         let wanted: WantedPool = serde_json::from_str(r#"{"size": 8, "first_id": 3}"#).unwrap();
         assert_eq!(PoolSpec::from(wanted.clone()), PoolSpec::of(3, 8));
         assert_eq!(WantedPool::from(&PoolSpec::of(3, 8)), wanted);

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_told_apart_from_what_is_left_out() {
+    fn null_differs_from_a_missing_member() {
         let terms = |json: &str| serde_json::from_str::<WantedTerms>(json).unwrap();
         assert_eq!(terms("{}").max_downloads, None);
         assert_eq!(terms(r#"{"max_downloads": null}"#).max_downloads, Some(None));

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_keeps_what_it_has() {
+    fn a_reader_keeps_its_version_of_the_log() {
         let mut list = BoundedLog::starting_at(10);
         list.push('a');
         let read = list.clone();

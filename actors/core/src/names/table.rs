@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pinned_or_kept_stays() {
+    fn pinned_and_kept_names_survive_a_sweep() {
         let table = NameTable::new();
         let kept = Arc::new(ids(&table, 0..5));
         table.keep(&kept);

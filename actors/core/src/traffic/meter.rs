@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_reading_tells_nothing_and_the_second_a_rate() {
+    fn a_rate_needs_two_readings() {
         assert_eq!(sends(&meter(&[])), None);
         assert_eq!(sends(&meter(&[(1, 5000)])), None);
         assert_eq!(sends(&meter(&[(1, 5000), (3, 5250)])), Some(1000));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_smooths_and_what_is_older_is_forgotten() {
+    fn the_window_smooths_rates_and_drops_older_readings() {
         let mut steady: Vec<(u64, u64)> = (0..=10).map(|second| (second, second * 1000)).collect();
         assert_eq!(sends(&meter(&steady)), Some(8000));
         // Nothing for a second: a tenth less.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_went_back_begins_anew() {
+    fn a_counter_that_decreased_starts_a_new_window() {
         let restarted = [(0, 4_000_000_000), (5, 4_294_967_000), (10, 1000)];
         assert_eq!(sends(&meter(&restarted)), None);
         let mut meter = meter(&restarted);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_told_apart_and_each_direction_counts_by_itself() {
+    fn copies_and_directions_are_counted_separately() {
         let mut meter = Meter::over(WINDOW);
         meter.take(Duration::ZERO, bytes(100, 1000), bytes(0, 7));
         meter.take(Duration::from_secs(8), bytes(1100, 1500), bytes(600, 7));

@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failing_disk_is_told_apart_from_a_client_that_left() {
+    fn a_failing_disk_differs_from_a_client_that_left() {
         for errno in [Errno::PIPE, Errno::CONNRESET, Errno::AGAIN, Errno::TIMEDOUT] {
             assert!(is_of_the_client(&errno.into()), "{errno}");
         }

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_hardly_anything_makes_room() {
+    fn the_slowest_connection_is_evicted_first() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let places = DataPortConnectionLimiter::default();
         let peers = [1, 2, 3].map(|last| IpAddr::from([10, 0, 0, last]));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn no_peer_takes_all_places_and_who_only_waits_makes_room() {
+    fn no_peer_takes_all_slots_and_idle_connections_are_evicted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let places = DataPortConnectionLimiter::default();
         let [one, two, three] = [1, 2, 3].map(|last| IpAddr::from([10, 0, 0, last]));

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reading_request_is_refused() {
+    fn only_reading_requests_are_accepted() {
         let refusal = |text: &str| parse(text.as_bytes()).unwrap_err();
         assert_eq!(refusal("PUT /x HTTP/1.1\r\n\r\n"), DataPortRequestError::Method);
         assert_eq!(refusal("DELETE /x HTTP/1.1\r\n\r\n"), DataPortRequestError::Method);

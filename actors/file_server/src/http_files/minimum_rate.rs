@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drip_is_told_from_a_slow_stream_at_the_end_of_each_span() {
+    fn the_minimum_rate_is_checked_at_the_end_of_each_span() {
         let (start, every) = (Instant::now(), Duration::from_secs(10));
         let mut pace = MinimumRateCheck::new(every, 100, start, 0);
         assert!(pace.is_kept(start + Duration::from_secs(9), 1), "the span has not ended");

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_request_ends_is_told_by_its_head_or_by_nothing() {
+    fn only_the_head_gives_the_length_of_a_request() {
         let length = |lines: &str| {
             let text = format!("POST / HTTP/1.1\r\n{lines}\r\n");
             let head = parse(&text);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_head_is_refused() {
+    fn a_garbled_or_overlong_head_is_refused() {
         let refusal = |text: &str| RequestHead::parse(text.as_bytes()).unwrap_err();
         assert_eq!(refusal("\x01\x02\r\n\r\n"), BadHead::Garbled);
         let many = "a: b\r\n".repeat(MOST_HEADERS + 1);

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_sled_had_not_finished_writing_does_not_damage_the_store() {
+    fn an_unfinished_sled_snapshot_does_not_damage_the_store() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
         db.insert("key", "value").unwrap();

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_made_anew_forgets_the_former_one() {
+    fn a_new_mark_replaces_the_former_one() {
         let dir = tempfile::tempdir().unwrap();
         MarkFile::create(dir.path(), &mark(9)).unwrap();
         MarkFile::create(dir.path(), &mark(3)).unwrap();

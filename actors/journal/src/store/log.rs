@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn truncating_leaves_what_is_before_and_appending_goes_on_there() {
+    fn truncation_keeps_earlier_rows_and_appending_continues_after_them() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
         let log = open(&db, &StoreHead::default()).unwrap();

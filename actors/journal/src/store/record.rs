@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_a_later_version_is_named_as_such() {
+    fn a_record_of_a_later_version_is_reported_with_its_version() {
         let mut record = vec![9, 1, 2];
         let checksum = crc32c::crc32c(&record);
         record.extend_from_slice(&checksum.to_le_bytes());

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn basic_gives_the_password_whoever_is_named() {
+    fn basic_authorization_gives_the_password_for_any_user_name() {
         let value = format!("basic {}", STANDARD.encode("any:pass:word"));
         assert_eq!(of_basic(value.as_bytes()).unwrap(), b"pass:word");
         for bad in ["Basic", "Bearer abc", "Basic !!!", "Basic YWJj"] {

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_below_a_root_is_opened() {
+    fn only_files_below_a_root_are_opened() {
         let place = tempfile::tempdir().unwrap();
         let dir = place.path().join("films");
         std::fs::create_dir_all(dir.join("new/deep")).unwrap();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_is_where_it_was_opened_whatever_takes_its_name_later() {
+    fn a_root_stays_the_directory_that_was_opened() {
         let place = tempfile::tempdir().unwrap();
         let dir = place.path().join("films");
         std::fs::create_dir(&dir).unwrap();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_that_is_not_there_is_told_as_such_until_it_comes() {
+    fn a_missing_root_is_reported_until_it_appears() {
         let place = tempfile::tempdir().unwrap();
         let dir = place.path().join("films");
         let roots = roots(&dir);

@@ -91,7 +91,7 @@ impl<K: Hash + Eq + Clone> Spent<K> {
     /// The time until which the tries of `key` are used.
     fn of(&mut self, key: &K, now: Instant) -> &mut Instant {
         if self.by_key.len() >= MOST_KEYS && !self.by_key.contains_key(key) {
-            self.forget_those_at_rest(now);
+            self.forget_idle_keys(now);
             if self.by_key.len() >= MOST_KEYS {
                 return self.by_others.get_or_insert(now);
             }
@@ -99,7 +99,7 @@ impl<K: Hash + Eq + Clone> Spent<K> {
         self.by_key.entry(key.clone()).or_insert(now)
     }
 
-    fn forget_those_at_rest(&mut self, now: Instant) {
+    fn forget_idle_keys(&mut self, now: Instant) {
         let is_soon = |forgot: Instant| now.saturating_duration_since(forgot) < FORGET_EVERY;
         if !self.forgot.is_some_and(is_soon) {
             self.forgot = Some(now);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_may_be_tried_once_more_and_no_oftener() {
+    fn a_returned_attempt_may_be_used_once_more() {
         let (throttle, now) = (throttle(2), Instant::now());
         for _ in 0..5 {
             assert_eq!(throttle.one_at(&"a", now), Ok(()));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_however_many_come_and_those_who_are_known_are_not_forgotten() {
+    fn the_number_of_keys_is_bounded_and_known_keys_stay() {
         let (throttle, now) = (throttle(1), Instant::now());
         for key in 0..MOST_KEYS {
             assert_eq!(throttle.one_at(&key, now), Ok(()));

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_address_takes_all_places_and_who_only_waits_makes_room() {
+    async fn no_address_takes_all_slots_and_idle_connections_are_evicted() {
         let places = LinkConnectionLimiter::new(4, 2, Vec::new());
         let busy = places.take(from(1)).unwrap();
         let waits = places.take(from(1)).unwrap();

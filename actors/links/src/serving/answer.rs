@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_survive_whatever_is_in_them() {
+    fn any_file_name_survives_the_content_disposition() {
         assert_eq!(
             disposition("Grüße \"1\".mp4"),
             "attachment; filename=\"Gr__e _1_.mp4\"; \

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_expects_something_else_is_told() {
+    fn a_failed_precondition_is_reported() {
         assert_eq!(asked("If-Match: \"x\"\r\n"), ConditionalResponse::Failed);
         assert_eq!(asked("If-Match: W/\"a\"\r\n"), ConditionalResponse::Failed);
         assert_eq!(asked("If-Match: \"a\"\r\n"), ConditionalResponse::Whole);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_what_the_file_was_before_is_answered_by_all_of_it() {
+    fn a_range_of_a_changed_file_gets_the_whole_file() {
         assert_eq!(asked("Range: bytes=1-2\r\n"), ConditionalResponse::Part(1..3));
         assert_eq!(
             asked("Range: bytes=1-2\r\nIf-Range: \"a\"\r\n"),

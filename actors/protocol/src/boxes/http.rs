@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_comes_back_as_it_was() {
+    fn a_hook_request_survives_encoding() {
         let text = r#"{"epoch":3,"pool":"p","kind":"cleanup","number":2,"box":702}"#;
         let asked: HookRunRequest = serde_json::from_str(text).unwrap();
         assert_eq!((asked.box_id, asked.attempt, asked.token), (702, 1, None));

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_share_what_is_in_both() {
+    fn ranges_share_their_common_part() {
         let range = |first, count| IdRange { first, count };
         assert_eq!(range(40, 4).shared(range(43, 9)), Some(range(43, 1)));
         assert_eq!(range(40, 4).shared(range(44, 9)), None);

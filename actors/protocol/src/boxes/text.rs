@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_cut_between_two_characters() {
+    fn hook_output_is_cut_between_two_characters() {
         assert_eq!(HookOutput::cut("short").as_str(), "short");
         let long = format!("x{}", "ä".repeat(600));
         assert_eq!(HookOutput::cut(&long).as_str().len(), 1023);

@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_tell_what_is_there_and_what_is_not() {
+    fn changes_list_held_and_gone_files() {
         let names = NameTable::new();
         names.intern_all([&b"old"[..]]);
         let text = b"+ 12 1795240648713 a%20b\n- old\n- never%20met\nend 3\n";

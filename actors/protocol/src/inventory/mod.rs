@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_line_says_what_became_of_a_name_and_the_last_one_how_many_there_are() {
+    fn each_line_has_the_state_of_a_name_before_the_count() {
         let (name, gone) = (FileName::new("a b%.mpg").unwrap(), FileName::new("x\ny").unwrap());
         let file = ListedFile { name: &name, size: 5, modified: Millis(-7) };
         let whole = write_inventory([InventoryLine::File(file)]);

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_brought_is_made_up_for_within_an_hour() {
+    fn the_allowance_of_new_names_refills_within_an_hour() {
         let limits = ListLimits { files: 100, name_bytes: 1000 };
         let allowance = NewNameLimiter::full(limits, Millis(0));
         assert_eq!(allowance.take(100, 900), Ok(()));

@@ -46,7 +46,7 @@ fn yard() -> SharedDirsFixture {
 }
 
 #[test]
-fn what_cannot_be_moved_is_refused_with_its_reason() {
+fn an_impossible_move_is_refused_with_its_reason() {
     let yard = yard();
     let _socket = std::os::unix::net::UnixListener::bind(yard.films.join("socket")).unwrap();
     for (from, to, overwrite, why) in [
@@ -77,7 +77,7 @@ fn what_cannot_be_moved_is_refused_with_its_reason() {
 }
 
 #[test]
-fn another_file_system_is_told_as_such() {
+fn a_move_to_another_file_system_is_refused_with_that_reason() {
     let (yard, shm) = (yard(), Path::new("/dev/shm"));
     let other = tempfile::tempdir_in(shm).unwrap();
     let dirs = SharedDirs::new([opened("films", &yard.films), opened("other", other.path())]);
@@ -92,7 +92,7 @@ fn another_file_system_is_told_as_such() {
 }
 
 #[test]
-fn what_is_moved_is_there_and_known_again() {
+fn a_moved_directory_is_recognised_after_a_restart() {
     let yard = yard();
     let (from, to) = ("films/dir", "more/moved");
     let file = yard.dirs.prepare(&place(from), &place(to), false).unwrap();
@@ -110,7 +110,7 @@ fn what_is_moved_is_there_and_known_again() {
 }
 
 #[test]
-fn what_took_the_old_name_meanwhile_does_not_replace_what_was_moved() {
+fn a_new_file_at_the_old_name_never_replaces_the_moved_one() {
     for overwrite in [false, true] {
         let yard = yard();
         let (from, to) = ("films/b", "films/c");
@@ -174,7 +174,7 @@ fn no_directory_is_moved_nor_replaced_that_is_a_root_or_holds_one() {
 }
 
 #[test]
-fn a_root_that_is_not_as_it_was_is_told() {
+fn a_replaced_or_missing_root_is_reported() {
     let yard = yard();
     let (films, root) = (&yard.films, "films".parse().unwrap());
     assert_eq!(yard.dirs.unreachable(&root, true), None);

@@ -111,7 +111,7 @@ fn a_file_is_moved_without_overwriting_where_the_disk_cannot_rename_so() {
 }
 
 #[test]
-fn what_the_disk_cannot_move_safely_is_refused_and_where_it_was() {
+fn an_unsafe_rename_is_refused_and_leaves_the_files() {
     let yard = yard();
     let why = MoveRefused::NoSafeRename;
     assert_eq!(yard.moved("films/dir", "films/other", false), refused(why));
@@ -173,7 +173,7 @@ fn a_new_name_that_is_not_confirmed_is_left_until_it_is() {
 }
 
 #[test]
-fn what_the_disk_does_not_confirm_is_not_told_as_moved() {
+fn a_move_without_disk_confirmation_is_not_reported_as_done() {
     let yard = yard();
     yard.disk.syncs_nothing.store(true, Ordering::SeqCst);
     let new = yard.begun("films/dir", "films/other");

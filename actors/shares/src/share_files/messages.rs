@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_asked_is_told_where_to_see_what_became_of_it_and_no_id_that_cannot_be_given() {
+    fn an_unsettled_move_names_the_command_that_shows_its_outcome() {
         let request = RequestId(0xabcd);
         let told = MoveError::Unsettled { why: "no answer".to_owned(), request }.to_string();
         assert!(!told.contains(&request.to_string()), "{told}");

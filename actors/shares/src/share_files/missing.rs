@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_looked_at_once_more_after_its_time() {
+    fn a_missing_share_is_checked_again_after_its_delay() {
         let (mut missing, began) = (MissingShares::default(), Instant::now());
         let at = |ms| began + Duration::from_millis(ms);
         let after = Duration::from_millis(100);

@@ -73,7 +73,7 @@ fn a_root_whose_directory_is_gone_takes_no_part_in_moves() {
 }
 
 #[test]
-fn a_root_that_becomes_another_directory_is_opened_anew_and_told_as_new() {
+fn a_root_that_became_another_directory_is_reopened_and_counts_as_new() {
     let (yard, films) = (yard(), "films".parse::<RootName>().unwrap());
     let (long, file) = (Duration::from_secs(3600), "b".parse().unwrap());
     assert!(!yard.dirs.is_new(&films, long), "it was opened at the start");
@@ -91,7 +91,7 @@ fn a_root_that_becomes_another_directory_is_opened_anew_and_told_as_new() {
 }
 
 #[test]
-fn a_root_that_was_never_there_is_told_and_opened_once_it_is() {
+fn a_root_that_never_existed_is_reported_and_opened_when_it_appears() {
     let place = tempfile::tempdir().unwrap();
     let (path, late) = (place.path().join("late"), "late".parse::<RootName>().unwrap());
     let dirs = SharedDirs::new([opened("late", &path)]);

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_answered_with_2xx_is_taken_although_the_answer_never_ends() {
+    async fn a_2xx_answer_is_accepted_before_its_body_ends() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let receiver = tokio::spawn(async move {

@@ -86,7 +86,7 @@ fn refused(retry_after: Option<u64>) -> Result<(), DeliveryFailure> {
 }
 
 #[test]
-fn one_is_told_after_the_other_and_the_cursor_moves_once_a_second() {
+fn notifications_are_sent_in_order_and_the_cursor_moves_once_a_second() {
     let mut delivery = told_up_to(5, 8);
     assert_eq!(of(delivery.steps(at(0.0))), (vec![5], vec![]));
     assert_eq!(of(delivery.steps(at(0.0))), (vec![], vec![]), "one at a time");
@@ -109,7 +109,7 @@ fn one_is_told_after_the_other_and_the_cursor_moves_once_a_second() {
 }
 
 #[test]
-fn what_fails_is_tried_again_later_and_later_and_nothing_overtakes_it() {
+fn a_failed_delivery_backs_off_and_nothing_overtakes_it() {
     let mut delivery = told_up_to(0, 2);
     let mut now = 0.0;
     let mut pauses = Vec::new();
@@ -144,7 +144,7 @@ fn a_receiver_may_ask_for_more_patience_but_not_for_more_than_an_hour_nor_for_le
 }
 
 #[test]
-fn what_is_too_old_is_dropped_and_counted_and_what_comes_then_is_told() {
+fn old_notifications_are_dropped_and_counted_and_the_next_are_sent() {
     let mut delivery = told_up_to(0, 2);
     let mut young = happening(2, EXPIRED);
     young.at = at(5.0);
@@ -163,7 +163,7 @@ fn what_is_too_old_is_dropped_and_counted_and_what_comes_then_is_told() {
 }
 
 #[test]
-fn what_was_forgotten_before_it_could_be_fetched_counts_as_dropped() {
+fn notifications_forgotten_before_the_fetch_count_as_dropped() {
     let mut delivery = told_up_to(3, 3);
     delivery.set_next_number(10);
     assert_eq!(delivery.steps(at(0.0)), [DeliveryStep::Fetch(3)]);
@@ -177,7 +177,7 @@ fn what_was_forgotten_before_it_could_be_fetched_counts_as_dropped() {
 }
 
 #[test]
-fn what_is_not_wanted_is_passed_over_and_the_cursor_moves_all_the_same() {
+fn unwanted_notifications_are_skipped_and_the_cursor_moves() {
     let mut delivery =
         WebhookDelivery::new(settings(&[ShareNotificationKind::Ended(ShareEnding::Revoked)]));
     delivery.begin();
@@ -214,7 +214,7 @@ fn other_settings_are_tried_at_once() {
 }
 
 #[test]
-fn a_follower_tells_nothing_and_a_new_leader_begins_at_the_cursor() {
+fn a_follower_sends_nothing_and_a_new_leader_begins_at_the_cursor() {
     let mut delivery = told_up_to(0, 2);
     delivery.steps(at(0.0));
     delivery.end();
@@ -242,7 +242,7 @@ fn a_clock_that_is_set_back_makes_no_pause_longer() {
 }
 
 #[test]
-fn only_what_is_wanted_counts_as_backlog_and_as_dropped() {
+fn only_wanted_notifications_count_as_backlog_or_dropped() {
     let revoked = ShareNotificationKind::Ended(ShareEnding::Revoked);
     let some = |numbers: std::ops::Range<u64>| {
         let next = numbers.end;

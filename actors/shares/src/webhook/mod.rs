@@ -115,7 +115,7 @@ impl Webhook {
         for step in self.delivery.steps(self.clock.now()) {
             self.take(step, ctx);
         }
-        self.tell_of_dropped();
+        self.report_dropped();
         self.show();
         self.sleep(ctx);
     }
@@ -220,7 +220,7 @@ impl Webhook {
         }
     }
 
-    fn tell_of_dropped(&mut self) {
+    fn report_dropped(&mut self) {
         let (told, last) = self.dropped_told;
         let dropped = self.delivery.counters().dropped;
         let is_time = last.is_none_or(|last| last.elapsed() >= DROPPED_TOLD_EVERY);

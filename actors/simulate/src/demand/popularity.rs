@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_for_lately_stands_first_and_is_forgotten_by_and_by() {
+    fn recent_requests_rank_first_and_fade() {
         let files = vec![(FileId(0), 4.0), (FileId(1), 1.0), (FileId(2), 0.0)];
         let mut popularity = Popularity::new(files, 4, Targets::ByPlace);
         let order = |popularity: &Popularity| -> Vec<u32> {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ranking_tells_sizes_and_copies() {
+    fn the_ranking_contains_sizes_and_copies() {
         let files = (0..1000).map(|file| (FileId(file), f64::from(1000 - file))).collect();
         let sizes = (0..1000).map(|file| file * 10).collect();
         let catalogue = Catalogue { sizes, ..Catalogue::default() };

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn ranked_files_come_before_those_that_are_only_asked_for() {
+    fn ranked_files_come_before_requested_ones() {
         let ranking = Ranking::from_files_wanting([(FileId(2), 1), (FileId(0), 1)]);
         let order = best_first(Some(&ranking), &[9.0, 1.0, 0.0, 5.0]);
         assert_eq!(order, [2, 0, 3, 1].map(FileId));

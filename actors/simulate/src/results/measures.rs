@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_is_churn_once() {
+    fn a_returning_file_counts_as_churn_once() {
         let mut churn = Churn::default();
         churn.came(FILE, 10, Millis(0));
         churn.went(FILE, true, Millis(1));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_and_days_have_what_happened_in_them() {
+    fn each_hour_and_day_has_its_own_events() {
         let mut measures = Measures::default();
         measures.all.requests = 5;
         measures.end_hour(Millis(1), DiskFill::default());

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_the_times_to_serve_the_right_ones_are_told() {
+    fn the_report_has_the_right_percentiles_of_serving_times() {
         let mut files = HotFiles::default();
         assert_eq!(Hot::of(&files, Millis(0)), Hot::default());
         for file in 1..=100 {

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_told() {
+    fn leftovers_are_reported() {
         let uid = Uid::new(60_003).unwrap();
         let clean = BoxLeftovers { processes: Some((uid, Vec::new())), ..BoxLeftovers::default() };
         assert!(clean.is_clean() && !clean.has_processes() && clean.to_string().is_empty());

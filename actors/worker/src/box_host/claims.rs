@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_over_hears_of_the_tokens_before() {
+    fn a_new_owner_gets_the_earlier_tokens() {
         let dir = tempfile::tempdir().unwrap();
         let (old, new) = (at(1, "p", 0, 4), at(2, "p", 0, 4));
         {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_of_an_older_version_claims_what_it_asks_for() {
+    fn a_node_of_an_older_version_claims_each_requested_box() {
         let dir = tempfile::tempdir().unwrap();
         let owners = owners(dir.path());
         let old = |pool: &str| HookTarget { cluster: None, ids: Vec::new(), ..at(0, pool, 0, 0) };

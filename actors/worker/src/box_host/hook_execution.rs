@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_long_output_both_ends_are_told() {
+    fn a_long_output_keeps_both_ends() {
         assert_eq!(ends_of("short"), "short");
         let long = format!("first {} last", "\u{e4}".repeat(400));
         let told = ends_of(&long);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_has_no_empty_parts() {
+    fn the_evidence_has_no_empty_parts() {
         let parts = ["one", "", "two"].map(str::to_owned);
         assert_eq!(evidence_of(parts).as_str(), "one; two");
         let process = |pid| LeftProcess { pid, name: "x".to_owned() };

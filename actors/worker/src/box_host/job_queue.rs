@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_joins_what_waits_and_what_runs() {
+    fn an_equal_job_joins_a_waiting_or_running_one() {
         let mut agenda = BoxJobQueue::default();
         assert_eq!(agenda.submit(hook(1, Init, 5), "a"), Ok(NOTHING));
         assert_eq!(agenda.submit(hook(1, Init, 5), "b"), Ok(NOTHING));
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cleanup_that_runs_is_let_finish_and_what_waits_is_given_up() {
+    fn a_running_cleanup_finishes_and_waiting_jobs_are_given_up() {
         let mut agenda = BoxJobQueue::default();
         agenda.submit(hook(1, Cleanup, 5), "cleanup").unwrap();
         assert_eq!(at_once(&mut agenda), [1]);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_one_box_whatever_number_has_it() {
+    fn a_box_id_identifies_one_box_under_any_number() {
         let of = |number, id, kind, token| RunHook { box_id: id, ..hook(number, kind, token) };
         let mut agenda = BoxJobQueue::default();
         agenda.submit(of(1, 70, Cleanup, 5), "cleanup").unwrap();
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_told_when_all_is_given_up() {
+    fn cancelling_all_jobs_answers_every_caller() {
         let mut agenda = BoxJobQueue::default();
         agenda.submit(hook(1, Cleanup, 5), "runs").unwrap();
         assert_eq!(at_once(&mut agenda), [1]);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_long_under_way_is_refused() {
+    fn a_late_job_is_refused() {
         let mut agenda = BoxJobQueue::default();
         agenda.submit(hook(1, Init, 6), "init").unwrap();
         // Box 1 is somebody's by now.
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_a_box_of_which_a_run_is_overdue_is_answered_at_once() {
+    fn a_job_of_a_box_with_an_overdue_run_is_refused() {
         let mut agenda = BoxJobQueue::default();
         agenda.submit(hook(1, Cleanup, 5), "runs").unwrap();
         assert_eq!(at_once(&mut agenda), [1]);

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_are_filled_wherever_they_stand_and_what_fills_them_is_not_read_again() {
+    fn placeholders_are_filled_once_at_any_position() {
         assert_eq!(filled("--box-id={box}"), "--box-id=703");
         assert_eq!(filled("{pool}/{number}.{token}"), "isolate/3.41");
         assert_eq!(filled("{holder}"), "judge-7; rm -rf / {box}");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_filled_is_refused_with_what_can() {
+    fn an_unknown_placeholder_is_refused_with_the_known_ones() {
         let told = |text: &str, known| Template::parse(text, known).unwrap_err().to_string();
         assert_eq!(
             told("/x/{boxid}", TemplateBlank::IN_ARGUMENTS),

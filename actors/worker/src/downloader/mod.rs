@@ -293,7 +293,7 @@ impl Actor for Downloader {
         });
         ctx.run_interval(COLLECT_EVERY, |downloader, _| {
             let lasting = Arc::clone(&downloader.shared);
-            tokio::task::spawn_blocking(move || lasting.fetcher.partials.collect_or_tell());
+            tokio::task::spawn_blocking(move || lasting.fetcher.partials.collect_or_warn());
         });
     }
 }

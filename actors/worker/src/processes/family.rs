@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_ignores_the_request_is_killed() {
+    fn a_process_that_ignores_the_request_is_killed() {
         let dir = tempfile::tempdir().unwrap();
         let own = dir.path().join("1");
         let deaf = "trap '' TERM; touch \"$0\"; while :; do sleep 600; done";

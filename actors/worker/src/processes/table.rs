@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_read_whatever_it_calls_itself() {
+    fn a_process_with_any_name_is_read() {
         let process = ProcessStatus::read(&stat("S", 4_194_304, 140_000)).unwrap();
         assert_eq!((process.name.as_str(), process.group), ("a) (b c", Pid::from_raw(16)));
         assert!(!process.loads());
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_goes_to_who_is_meant_only() {
+    fn a_signal_reaches_only_the_confirmed_process() {
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let pid = Pid::from_child(&child);
         assert!(!send_signal(pid, Signal::KILL, |_| false));

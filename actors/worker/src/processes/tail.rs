@@ -28,7 +28,7 @@ impl Tail {
 
     /// Takes what there is to read without waiting.
     pub fn read(&mut self, stream: &mut impl Read) -> std::io::Result<()> {
-        read_what_is_there(stream, |bytes| self.take(bytes))
+        read_available(stream, |bytes| self.take(bytes))
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -66,7 +66,7 @@ impl Excerpt {
 
     /// Takes what there is to read without waiting.
     pub fn read(&mut self, stream: &mut impl Read) -> std::io::Result<()> {
-        read_what_is_there(stream, |bytes| self.take(bytes))
+        read_available(stream, |bytes| self.take(bytes))
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -88,7 +88,7 @@ impl Excerpt {
 
 /// Takes what there is to read without waiting. One turn takes no more than a full pipe: a program
 /// that never pauses is still followed.
-fn read_what_is_there(stream: &mut impl Read, mut take: impl FnMut(&[u8])) -> std::io::Result<()> {
+fn read_available(stream: &mut impl Read, mut take: impl FnMut(&[u8])) -> std::io::Result<()> {
     let mut buffer = [0; 8 << 10];
     for _ in 0..8 {
         match stream.read(&mut buffer) {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_the_beginning_and_the_end_are_kept() {
+    fn a_long_text_keeps_its_beginning_and_its_end() {
         let excerpt = |said: &[u8]| {
             let mut excerpt = Excerpt::keeping(5, 4);
             let mut stream = said;

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counters_are_read_and_what_is_wrong_with_them_told() {
+    fn counters_are_read_and_their_faults_reported() {
         let (_dir, link) = sysfs("eth0", "10000\n");
         assert_eq!(link.bytes().unwrap(), TrafficBytes { sent: u64::MAX, received: 12 });
         fs::write(link.dir.join("statistics/rx_bytes"), "many\n").unwrap();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_over_a_bond_of_cards_has_the_speed_it_tells() {
+    fn a_network_over_a_bond_of_cards_has_its_reported_speed() {
         let (dir, network) = sysfs("bond0.7", "20000\n");
         let class = dir.path().join("class/net");
         for name in ["bond0", "eth0/device"] {

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_s_limit_is_split_evenly_and_what_one_does_not_use_goes_to_the_others() {
+    fn a_host_limit_is_split_evenly_and_unused_parts_are_shared() {
         let flows = [flow(1, 21, None), flow(1, 22, None), flow(1, 23, Some(10_000))];
         let rates = split_with(&flows, &[(1, 90_000)], &[]);
         assert_eq!(rates, [Some(40_000), Some(40_000), Some(10_000)]);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_once_is_taken_first_and_nobody_stands_still_for_it() {
+    fn fixed_rates_are_reserved_first_and_no_other_copy_stops() {
         let flows = [fixed(1, 21, 70_000), flow(1, 22, None), flow(1, 23, None)];
         let rates = split_with(&flows, &[(1, 100_000)], &[]);
         assert_eq!(rates, [Some(70_000), Some(15_000), Some(15_000)]);
@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_limit_is_exceeded_and_nobody_could_have_more(
+        fn no_limit_is_exceeded_and_no_copy_could_have_more(
             flows in flows(),
             sends in proptest::collection::btree_map(1_u8..5, 2_000_000_000_u64..4_000_000_000, 0..4),
             receives in proptest::collection::btree_map(5_u8..9, 20_000_000_u64..90_000_000, 0..4),

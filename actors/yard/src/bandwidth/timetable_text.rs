@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rclone_writes_is_read() {
+    fn timetables_of_rclone_are_read() {
         assert_eq!(
             shown_again("08:00,512k 12:00,10M 13:00,512k 18:00,30M 23:00,off"),
             "08:00,512KiB/s 12:00,10MiB/s 13:00,512KiB/s 18:00,30MiB/s 23:00,off"
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_timetable_says_where_and_why() {
+    fn an_invalid_timetable_names_the_entry_and_the_reason() {
         for (text, why) in [
             ("08:00,512 12:00,10M", "entry \"08:00,512\" has no unit: write 512k"),
             ("08:00,10MB", "entry \"08:00,10MB\": \"10MB\" is ambiguous"),
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_is_read_back(
+        fn shown_values_are_read_back(
             entries in proptest::collection::btree_map(
                 (0_u8..7, 0_u16..1440),
                 proptest::option::of(1_u64..1_000_000_000_000),

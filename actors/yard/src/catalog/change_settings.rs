@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_other_settings_touch_is_read_anew() {
+    fn only_inputs_with_changed_settings_are_read_again() {
         let before = CatalogSettings::default();
         let touched = |after: CatalogSettings| {
             let Touched { ranking, masters, log } = Touched::by(&before, &after);

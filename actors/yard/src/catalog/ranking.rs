@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_file_that_comes_twice_the_last_holds() {
+    fn the_last_row_of_a_repeated_file_counts() {
         let ip: IpAddr = "10.0.0.1".parse().unwrap();
         let ranked = |file, size| RankedFile { file: FileId(file), size, listed_on: vec![ip, ip] };
         let ranking =

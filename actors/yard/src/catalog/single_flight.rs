@@ -149,7 +149,7 @@ mod tests {
     const NOON: Millis = Millis(1_527_951_600_000);
 
     #[test]
-    fn who_asks_during_a_look_waits_for_the_next_one() {
+    fn a_request_during_a_look_waits_for_the_next_one() {
         let mut lane = SingleFlightReader::new("a bench", "bench");
         let mut early = lane.ask();
         let bench = lane.begin(NOON).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_does_not_end_is_told() {
+    fn a_stuck_look_is_reported() {
         let mut lane = SingleFlightReader::new("a mount", "bench");
         let late = NOON.after(2 * LONGEST_LOOK);
         assert_eq!(lane.problem(late), None);

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn it_opens_after_failures_in_a_row_of_one_kind_whatever_the_others_do() {
+    fn failures_in_a_row_of_one_kind_open_the_breaker() {
         let mut breaker = breaker();
         for _ in 0..2 {
             fail(&mut breaker, HostCallKind::List, 0);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_is_no_failure() {
+    fn a_call_that_was_not_made_is_no_failure() {
         let mut breaker = breaker();
         for _ in 0..9 {
             breaker.ended::<()>(HostCallKind::List, &Err(AskFailure::Busy), Millis(0));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_stay_on_probation_for_ever_for_want_of_a_trial() {
+    fn probation_without_a_trial_ends_after_a_time() {
         let mut breaker = opened();
         breaker.forget(Millis(19 * SECOND - 1000));
         assert_eq!(breaker.state(Millis(19 * SECOND)), CircuitState::Probation);

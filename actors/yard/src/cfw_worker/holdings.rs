@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_list_does_not_undo_what_came_after_it_was_asked_for() {
+    fn an_older_list_does_not_undo_later_changes() {
         let mut holdings = HeldFiles::default();
         ask(&mut holdings, 1);
         holdings.answered(listed(&[1, 2]), Millis(1));

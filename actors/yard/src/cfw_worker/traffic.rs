@@ -73,10 +73,10 @@ impl CfwWorker {
 
     /// When the load is read next; none if the host has no source for it.
     pub(super) fn next_traffic(&self) -> Option<Millis> {
-        self.who_tells().map(|_| self.traffic.schedule.next())
+        self.traffic_source().map(|_| self.traffic.schedule.next())
     }
 
-    fn who_tells(&self) -> Option<TrafficSource> {
+    fn traffic_source(&self) -> Option<TrafficSource> {
         if self.traffic.agent.is_some() {
             return Some(TrafficSource::Agent);
         }
@@ -89,7 +89,7 @@ impl CfwWorker {
         if self.traffic.asked.is_some() || !self.traffic.schedule.is_due(now) {
             return;
         }
-        match self.who_tells() {
+        match self.traffic_source() {
             Some(TrafficSource::Agent) => self.ask_agent(ctx, now),
             // A look asks for it as well. On probation nothing else is asked than what must be.
             Some(TrafficSource::Worker) if self.looking_for.is_none() && self.is_on_probation() => {

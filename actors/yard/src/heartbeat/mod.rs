@@ -232,7 +232,7 @@ impl Actor for HeartbeatSupervisor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.probe_what_is_due(ctx);
+        self.probe_due_hosts(ctx);
     }
 }
 
@@ -333,7 +333,7 @@ impl Handler<ProbeNow> for HeartbeatSupervisor {
                 watched.next_probe = AT_ONCE;
             }
         }
-        self.probe_what_is_due(ctx)
+        self.probe_due_hosts(ctx)
     }
 }
 
@@ -341,6 +341,6 @@ impl Handler<ProbeDue> for HeartbeatSupervisor {
     type Result = usize;
 
     fn handle(&mut self, _: ProbeDue, ctx: &mut Context<Self>) -> usize {
-        self.probe_what_is_due(ctx)
+        self.probe_due_hosts(ctx)
     }
 }

@@ -25,7 +25,7 @@ impl HeartbeatSupervisor {
     /// Starts the probes that are due, the longest overdue first, as far as the limit allows. A host
     /// that does not answer occupies a place until its time-out. A host that waits for a place has
     /// missed no probe. Answers how many probes started.
-    pub(super) fn probe_what_is_due(&mut self, ctx: &mut Context<Self>) -> usize {
+    pub(super) fn probe_due_hosts(&mut self, ctx: &mut Context<Self>) -> usize {
         let (now, rhythm) = (self.clock.now(), self.settings.rhythm);
         let is_due = |watched: &WatchedHost| {
             !watched.is_being_probed
@@ -103,7 +103,7 @@ impl HeartbeatSupervisor {
         }
         self.timer = Some(ctx.run_later(nap, |supervisor, ctx| {
             supervisor.timer = None;
-            supervisor.probe_what_is_due(ctx);
+            supervisor.probe_due_hosts(ctx);
         }));
     }
 
@@ -115,11 +115,11 @@ impl HeartbeatSupervisor {
     /// added together need only one pass.
     pub(super) fn probe_soon(&mut self, ctx: &mut Context<Self>) {
         if self.are_few() {
-            self.probe_what_is_due(ctx);
+            self.probe_due_hosts(ctx);
         } else if !std::mem::replace(&mut self.due_soon, true) {
             ctx.run_later(GATHERING, |supervisor, ctx| {
                 supervisor.due_soon = false;
-                supervisor.probe_what_is_due(ctx);
+                supervisor.probe_due_hosts(ctx);
             });
         }
     }

@@ -16,7 +16,7 @@ use super::{CfmSettings, StandInCfmState};
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Repeats heartbeats, a round and a pause without end.
-pub(super) async fn for_ever(settings: &CfmSettings, shared: &StandInCfmState) {
+pub(super) async fn run_endlessly(settings: &CfmSettings, shared: &StandInCfmState) {
     // A new connection for every call.
     let client = without_tls().timeout(CALL_TIMEOUT).pool_max_idle_per_host(0);
     let Ok(http) = client.no_proxy().build() else { return };

@@ -44,7 +44,7 @@ async fn a_repeated_request_is_granted_once() {
 }
 
 #[actix::test]
-async fn a_leaving_client_leaves_the_queue_and_a_grant_meanwhile_is_withdrawn() {
+async fn a_leaving_client_leaves_the_queue_and_its_grant_is_withdrawn() {
     let (_dir, yard) = yard(spec(1)).await;
     let held = yard.take("x").await;
     let (gone, next) = (yard.acquire(ask("a", 60)), yard.acquire(ask("b", 60)));

@@ -192,7 +192,7 @@ impl LeaseWorld {
     pub fn remembered(&self) -> impl Iterator<Item = &KnownLease> {
         self.told.iter().filter(|told| {
             let known = !matches!(self.table.read().live(told.id), Err(BoxRefusal::UnknownLease));
-            known && told.ended.is_none_or(|how| !how.was_never_told())
+            known && told.ended.is_none_or(|how| !how.reached_no_client())
         })
     }
 

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_given_stands_in_its_places_and_all_else_stays() {
+    fn known_placeholders_are_filled_and_other_braces_stay() {
         let filled = |text: &str| {
             let places = [("box", "3"), ("token", "17")];
             filled(OsStr::new(text), places.into_iter()).into_string().unwrap()

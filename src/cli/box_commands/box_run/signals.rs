@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ignored_is_read_bit_by_bit() {
+    fn ignored_signals_are_read_bit_by_bit() {
         let ignored = Ignored::read("SigBlk:\t0000000000000004\nSigIgn:\t0000000000001001\nx");
         assert!(ignored.has(Signal::HUP) && ignored.has(Signal::PIPE));
         assert!(!ignored.has(Signal::INT) && !ignored.has(Signal::QUIT));

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_sent_to_who_accepts_them() {
+    fn events_are_sent_only_if_the_client_accepts_them() {
         let wants = |accept: &str| {
             let request = TestRequest::default().insert_header((ACCEPT, accept));
             wants_events(&request.to_http_request())
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_in_whole_seconds() {
+    fn an_estimated_wait_is_in_whole_seconds() {
         let estimate = Some(Duration::from_millis(1001));
         let sent = shown(AcquireProgress::Waiting { position: 3, estimate }).unwrap();
         assert_eq!(sent, "event: waiting\ndata: {\"position\":3,\"estimate\":\"2s\"}\n\n");

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_begins_behind_what_it_heard_or_where_it_says_or_now() {
+    fn a_client_begins_after_its_last_event_at_its_start_or_now() {
         let begin = |from: Option<&str>, heard| {
             HappeningQuery { from: from.map(str::to_owned) }.begin(heard).ok()
         };

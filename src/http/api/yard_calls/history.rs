@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn both_histories_are_told_as_one_page_by_page() {
+    fn both_histories_are_listed_as_one_page_by_page() {
         let all = |what, file, host| HistoryFilter { file, host, what };
         for limit in [1, 2, 4, 9, 100] {
             assert_eq!(read(&all(None, None, None), limit), [9, 8, 7, 6, 5, 4, 3, 2, 1]);

@@ -114,13 +114,13 @@ fn ask(actor: &Addr<BoxLease>) -> Acquisition {
 }
 
 /// This node leads no longer, and leads again in another epoch.
-fn leads_anew(actor: &mut BoxLease, epoch: Epoch, ctx: &mut Context<BoxLease>) {
+fn leads_again(actor: &mut BoxLease, epoch: Epoch, ctx: &mut Context<BoxLease>) {
     actor.handle(JournalCommand::LeaderStopped, ctx);
     actor.handle(JournalCommand::LeaderStarted { epoch }, ctx);
 }
 
 #[test]
-fn what_failed_in_an_earlier_epoch_takes_nothing_from_the_present_one() {
+fn a_failed_grant_of_an_earlier_epoch_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     System::new().block_on(async {
         let settings = JournalOptions::alone(dir.path(), 1);
@@ -149,11 +149,11 @@ fn what_failed_in_an_earlier_epoch_takes_nothing_from_the_present_one() {
         // In an epoch that the journal does not know no commit succeeds: the failure comes back without
         // an outcome, once the next epoch has begun and the box is made ready once more.
         let act = move |actor: &mut BoxLease, ctx: &mut Context<BoxLease>| {
-            leads_anew(actor, Epoch(epoch.0 + 1000), ctx);
+            leads_again(actor, Epoch(epoch.0 + 1000), ctx);
             let leases: Vec<LeaseId> =
                 actor.replica.piece().read().leases().map(|l| l.id).collect();
             actor.init_failed(leases[0], Some(said()), ctx);
-            leads_anew(actor, epoch, ctx);
+            leads_again(actor, epoch, ctx);
         };
         actor.send(RunInBoxLease(Box::new(act))).await.unwrap();
         assert!(earlier.await.is_err());

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_within_what_the_pool_allows() {
+    fn a_request_stays_within_the_limits_of_its_pool() {
         let secs = Duration::from_secs;
         let (ttl_default, ttl_max) = (secs(10), secs(20));
         let spec = PoolSpec { ttl_default, ttl_max, quota: 3, ..PoolSpec::of(0, 4) };

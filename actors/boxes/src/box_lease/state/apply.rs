@@ -331,7 +331,7 @@ impl BoxTable {
             }
             self.drop_if_gone(&lease.pool);
         }
-        if let Some(request) = lease.request.filter(|_| end.how.was_never_told()) {
+        if let Some(request) = lease.request.filter(|_| end.how.reached_no_client()) {
             // The caller may send the request again.
             self.leave_request(request, id);
         }

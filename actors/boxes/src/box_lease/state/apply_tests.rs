@@ -48,7 +48,7 @@ fn all_boxes_of_a_grant_are_given_or_none() {
 }
 
 #[test]
-fn a_lease_is_over_at_what_was_told_and_only_if_it_was_not_renewed() {
+fn a_lease_ends_at_its_deadline_unless_it_was_renewed() {
     let mut table = table(no_grace(1));
     let token = granted(&mut table, 1, 0);
     assert_eq!(ended(&mut table, 99, &expire(1, 0)), 0);
@@ -69,7 +69,7 @@ fn a_lease_is_over_at_what_was_told_and_only_if_it_was_not_renewed() {
 }
 
 #[test]
-fn a_logical_box_drains_only_where_somebody_may_be_surprised() {
+fn a_logical_box_drains_only_while_its_holder_may_still_use_it() {
     let revoke =
         |id| BoxEvent::Revoked { leases: vec![LeaseId(id)], by: String::new(), reason: None };
     let mut table = table(PoolSpec::of(0, 2));
@@ -122,7 +122,7 @@ fn a_hosted_box_is_held_once_it_is_ready_and_free_once_it_is_clean() {
 }
 
 #[test]
-fn only_who_says_so_brings_a_quarantined_box_back_and_it_is_cleaned_first() {
+fn a_quarantined_box_returns_only_on_request_and_after_a_cleanup() {
     let mut table = table(hosted(1));
     let (pool, number) = (p(), BoxNumber(0));
     let quarantine = |cleaning| {
@@ -148,7 +148,7 @@ fn only_who_says_so_brings_a_quarantined_box_back_and_it_is_cleaned_first() {
 }
 
 #[test]
-fn what_nobody_was_told_of_counts_as_never_granted() {
+fn a_grant_that_reached_no_client_counts_as_never_granted() {
     let mut table = table(no_grace(2));
     let request = RequestId::of("n", b"boxes");
     let two = |first: u128| grant(&[(first, 0), (first + 1, 1)], Some("n"));
@@ -190,7 +190,7 @@ fn a_pool_keeps_its_quota_and_its_busy_boxes() {
 }
 
 #[test]
-fn what_stores_hold_keeps_its_numbers() {
+fn stored_events_keep_their_numbers() {
     let number = |event: &BoxEvent| postcard::to_stdvec(event).unwrap()[0];
     let (pool, lease) = (p(), LeaseId(1));
     let spec = Box::new(PoolSpec::of(0, 1));

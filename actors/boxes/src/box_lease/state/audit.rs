@@ -103,7 +103,7 @@ impl AuditFilter {
             && self.holder.as_ref().is_none_or(|wanted| *wanted == lease.holder)
     }
 
-    fn takes_care(&self, line: &BoxLogEntry) -> bool {
+    fn takes_upkeep(&self, line: &BoxLogEntry) -> bool {
         self.takes(&line.pool, line.number, line.token)
             && self.takes_word(line.news.word())
             && self.holder.is_none()
@@ -139,7 +139,7 @@ pub(in crate::box_lease) fn newest(
         } else {
             let Some((number, line)) = care.next() else { continue };
             place.care = number;
-            lines.extend(filter.takes_care(line).then(|| AuditEntry::Care(line.clone())));
+            lines.extend(filter.takes_upkeep(line).then(|| AuditEntry::Care(line.clone())));
         }
     }
     (lines, Some(place))
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn every_filter_takes_what_it_says() {
+    fn every_audit_filter_selects_its_rows() {
         let table = audited();
         let found = |change: fn(&mut AuditFilter)| {
             let mut filter = AuditFilter::of(p());

@@ -103,7 +103,7 @@ impl LeaseEnd {
     }
 
     /// Whether no holder ever had it: its request may be repeated under the same name.
-    pub fn was_never_told(self) -> bool {
+    pub fn reached_no_client(self) -> bool {
         matches!(self, LeaseEnd::NotTaken | LeaseEnd::InitFailed)
     }
 }

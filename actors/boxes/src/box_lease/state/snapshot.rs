@@ -254,7 +254,7 @@ impl BoxTable {
     }
 
     fn thaw_ended(&mut self, ended: EndedLease) {
-        if !ended.how.was_never_told() {
+        if !ended.how.reached_no_client() {
             self.thaw_request(&ended.lease);
         }
         self.ended_index.insert(ended.lease.id, self.ended.next());

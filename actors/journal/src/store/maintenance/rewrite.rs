@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_far_larger_than_what_it_holds_becomes_small() {
+    fn an_oversized_store_is_rewritten_to_a_small_one() {
         let dir = tempfile::tempdir().unwrap();
         let (trees, log_file) = grown(dir.path());
         let (before, head, held) = (size(dir.path()).unwrap(), trees.head(), rows(&trees));

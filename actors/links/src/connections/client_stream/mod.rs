@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failing_disk_is_told_apart_from_a_client_that_left() {
+    fn a_failing_disk_differs_from_a_client_that_left() {
         use rustix::io::Errno;
         for errno in [Errno::PIPE, Errno::CONNRESET, Errno::TIMEDOUT] {
             assert!(is_of_the_client(&errno.into()), "{errno}");

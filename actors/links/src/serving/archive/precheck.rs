@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_nobody_waits_for_it() {
+    fn the_precheck_ends_when_no_client_waits_for_it() {
         let place = tempfile::tempdir().unwrap();
         let ended = check_archive(&File::open(place.path()).unwrap(), "top", || false);
         assert!(matches!(ended, Err(NoArchive::Failed(_))));

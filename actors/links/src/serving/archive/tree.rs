@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_leads_elsewhere_is_left_out() {
+    fn symlinks_out_of_the_directory_are_left_out() {
         let place = tempfile::tempdir().unwrap();
         let top = place.path().join("top");
         std::fs::create_dir_all(top.join("sub")).unwrap();

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_come_first_and_what_is_neither_is_not_shown() {
+    fn directories_come_first_and_only_files_follow() {
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join("a"), b"xyz").unwrap();
         std::fs::create_dir(place.path().join("z")).unwrap();

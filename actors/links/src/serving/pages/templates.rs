@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_told_in_two_units() {
+    fn remaining_time_has_two_units() {
         let told = |seconds| left_in_words(Duration::from_secs(seconds));
         assert_eq!(told(0), "0 s");
         assert_eq!(told(59), "59 s");

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_accrues_for_one_turn_only() {
+    fn an_unused_budget_accrues_for_one_turn_only() {
         let mut budget = Budget::new(Effort::MOST);
         let first = budget.grant(Duration::from_secs(1), LATE);
         assert_eq!(budget.grant(Duration::from_secs(1000), LATE), first);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_to_nothing_is_not_counted() {
+    fn a_returned_grant_is_not_counted() {
         let mut budget = Budget::new(Effort::LEAST);
         let first = budget.grant(Duration::from_secs(1), LATE);
         budget.begin(first);

@@ -132,7 +132,7 @@ fn a_share_that_ends_within_the_notice_is_not_announced_to_end() {
 }
 
 #[test]
-fn what_is_under_way_counts_against_the_limits() {
+fn shares_in_flight_count_against_the_limits() {
     let settings =
         ShareExpirySettings { max_shares: 3, max_per_owner: 2, ..ShareExpirySettings::default() };
     let mut case = SharePolicyCase::new(settings);
@@ -149,7 +149,7 @@ fn what_is_under_way_counts_against_the_limits() {
 }
 
 #[test]
-fn at_the_limit_what_is_due_makes_room_first_and_then_whom_the_policy_names() {
+fn due_shares_make_room_before_the_victims_of_the_policy() {
     let (max_shares, at_limit) = (2, AtLimit::NearestDeadline);
     let mut case = SharePolicyCase::new(ShareExpirySettings {
         max_shares,
@@ -213,7 +213,7 @@ fn an_owner_has_room_once_shares_of_theirs_are_due_and_none_for_one_that_is_abou
 }
 
 #[test]
-fn a_policy_that_names_nobody_refuses() {
+fn a_policy_without_victims_refuses_a_new_share() {
     let mut case = SharePolicyCase::new(ShareExpirySettings {
         max_shares: 1,
         at_limit: AtLimit::NearestDeadline,
@@ -406,7 +406,7 @@ fn tombstones_go_when_they_are_too_many_or_too_old() {
 }
 
 #[test]
-fn happenings_are_kept_until_every_hook_was_told_or_they_are_too_old() {
+fn notifications_are_kept_until_every_hook_got_them_or_they_are_old() {
     let settings = ShareExpirySettings {
         keep_happenings: 0,
         keep_happenings_for: Duration::from_secs(10),
@@ -499,7 +499,7 @@ fn a_limit_that_is_lowered_by_many_is_reached_in_parts() {
 }
 
 #[test]
-fn a_download_of_unknown_outcome_is_found_by_whoever_repeats_the_request() {
+fn a_repeated_request_finds_the_download_of_unknown_outcome() {
     let mut case = SharePolicyCase::new(ShareExpirySettings::default());
     let events = case.create(1, "me", ttl(60)).unwrap();
     case.apply(events);

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn each_policy_names_exactly_those_that_go() {
+    fn each_policy_names_exactly_its_victims() {
         let mut eviction = Eviction::default();
         let mut table = table();
         assert!(victims(&mut eviction, AtLimit::Refuse, &table).is_empty());
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_nobody_asks_for_does_not_grow_by_what_has_ended() {
+    fn an_unused_eviction_order_does_not_grow_by_ended_shares() {
         let (mut eviction, mut table) = (Eviction::default(), table());
         victims(&mut eviction, AtLimit::LeastRecentlyUsed, &table);
         for id in 100..3000 {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_share_is_not_the_least_used_one_and_a_millisecond_tells_which_was_used_first() {
+    fn a_new_share_is_no_victim_and_milliseconds_break_ties() {
         let (mut eviction, mut table) = (Eviction::default(), table());
         for id in 0..10 {
             (0..3).for_each(|_| used(&table, id, 20_000 + 5 - i64::try_from(id).unwrap() / 2));

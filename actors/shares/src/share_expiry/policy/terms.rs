@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn for_ever_only_where_it_is_allowed() {
+    fn endless_shares_need_permission() {
         let forever = TermsPolicy { default_ttl: None, max_ttl: None, ..policy() };
         let allowed = TermsPolicy { allow_never: true, ..forever.clone() };
         for term in [ShareLifetime::Never, ShareLifetime::Default] {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_those_of_redis() {
+    fn conditions_equal_those_of_redis() {
         let (early, late) = (Deadline::at(Millis(5)), Deadline::at(Millis(6)));
         let never = Deadline::NEVER;
         // Condition, and the change that it describes: early to late, late to early, early to early,

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_comes_in_the_order_of_deadlines_whatever_the_window() {
+    fn due_shares_come_in_the_order_of_their_deadlines() {
         for window in [1, 2, 7, 1000] {
             let (mut table, mut timer) =
                 (ShareTable::default(), ExpiryTimerWheel::with_window(window));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_more_than_once_is_given_once() {
+    fn a_share_noted_twice_is_due_once() {
         let (mut table, mut timer) = (ShareTable::default(), ExpiryTimerWheel::default());
         for id in 1..=3 {
             create(&mut table, &mut timer, id, 100);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_starts_knows_what_the_table_knows() {
+    fn a_starting_timer_reads_the_table() {
         let (mut table, mut timer) = (ShareTable::default(), ExpiryTimerWheel::with_window(3));
         for id in 1..=10 {
             create(&mut table, &mut timer, id, i64::try_from(id).unwrap());

@@ -80,7 +80,7 @@ fn told(table: &ShareTable) -> Vec<(u128, ShareNotificationKind)> {
 }
 
 #[test]
-fn what_is_not_due_is_not_reclaimed_and_what_is_due_is_once() {
+fn only_due_shares_are_reclaimed_and_only_once() {
     let mut table = created([1, 2]);
     assert_eq!(reclaim(&mut table, 99, &[1, 2, 3]), 0);
     assert_eq!(reclaim(&mut table, 100, &[1, 2, 3]), 2);
@@ -107,7 +107,7 @@ fn an_id_is_not_given_again_while_anything_is_known_of_it() {
 }
 
 #[test]
-fn both_sides_of_the_room_for_shares_and_for_those_of_one_owner() {
+fn shares_are_limited_in_total_and_per_owner() {
     let mut table = ShareTable::default();
     let mut create = |id: u128, owner: Option<&str>| {
         let owner = owner.map(|owner| ShareOwner::new(owner).unwrap());
@@ -154,7 +154,7 @@ fn an_ended_share_never_comes_back() {
 }
 
 #[test]
-fn what_ends_by_time_before_it_is_revoked_has_ended_by_time() {
+fn a_share_that_expired_before_its_revocation_counts_as_expired() {
     let mut table = created([1, 2]);
     let outcome = table.apply(Millis(100), &revoked(&[1, 2, 3], true));
     assert_eq!(outcome, Ok(ShareOutcome::Ended { ended: 0, first: 0, next: 2 }));
@@ -164,7 +164,7 @@ fn what_ends_by_time_before_it_is_revoked_has_ended_by_time() {
 }
 
 #[test]
-fn a_hard_revoke_cuts_also_what_was_revoked_softly() {
+fn a_hard_revoke_cuts_downloads_of_softly_revoked_shares() {
     let mut table = created([1]);
     table.apply(Millis(1), &revoked(&[1], false)).unwrap();
     assert!(!tombstone(&table, 1).cut);
@@ -191,7 +191,7 @@ fn exactly_as_many_downloads_are_counted_as_are_allowed() {
 }
 
 #[test]
-fn what_was_used_up_has_ended_when_it_could_be_resumed_no_more_whenever_it_is_reclaimed() {
+fn an_exhausted_share_ends_with_its_resume_window() {
     let mut table = limited(1);
     table.apply(Millis(2), &taken(1, 2)).unwrap();
     assert_eq!(reclaim(&mut table, 21, &[1]), 0);
@@ -200,7 +200,7 @@ fn what_was_used_up_has_ended_when_it_could_be_resumed_no_more_whenever_it_is_re
 }
 
 #[test]
-fn the_last_ten_thousand_who_took_a_download_may_resume_it() {
+fn the_last_ten_thousand_clients_of_a_share_may_resume() {
     let mut table = limited(20_000);
     for client in 0..10_002 {
         table.apply(Millis(1), &taken(client, 1)).unwrap();
@@ -229,7 +229,7 @@ fn a_limit_may_be_raised_and_lowered_to_more_than_was_taken() {
 }
 
 #[test]
-fn those_who_took_a_download_long_ago_are_forgotten() {
+fn clients_of_old_downloads_are_forgotten() {
     let mut table = limited(9);
     for (client, at) in [(1, 0), (2, 10), (1, 15), (3, 30)] {
         table.apply(Millis(at), &taken(client, at)).unwrap();
@@ -281,7 +281,7 @@ fn tombstones_go_with_the_oldest_first_and_take_their_ids_along() {
 }
 
 #[test]
-fn a_hook_goes_forward_only_and_not_beyond_what_has_happened() {
+fn a_hook_cursor_moves_forward_and_never_beyond_the_last_notification() {
     let mut table = created([1, 2]);
     reclaim(&mut table, 100, &[1, 2]);
     let mut deliver = |up_to| {

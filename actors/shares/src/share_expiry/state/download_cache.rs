@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_by_a_clock_that_was_ahead_is_forgotten_after_a_minute_too() {
+    fn downloads_counted_by_a_fast_clock_are_forgotten_after_a_minute() {
         let mut takes = DownloadIdempotencyCache::default();
         let year = 365 * 86_400_000;
         for second in 0..200_u32 {

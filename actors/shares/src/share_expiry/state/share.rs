@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exhausted_share_is_live_for_those_who_resume_only() {
+    fn an_exhausted_share_is_live_until_its_resume_window_ends() {
         let exhausted = |resume_until| {
             let mut share = Share::born(birth(1, "a", 1000));
             share.change_cold_fields(|rare| {

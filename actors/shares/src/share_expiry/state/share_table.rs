@@ -128,7 +128,7 @@ impl ShareTable {
 
     /// The latest time that anything in a table says which comes back from a snapshot: for one that was
     /// written before the time went on record.
-    pub(in crate::share_expiry) fn latest_told(&self) -> Option<Millis> {
+    pub(in crate::share_expiry) fn latest_recorded_time(&self) -> Option<Millis> {
         let created = self.thawing.iter().map(|share| share.created());
         let downloads = self.thawing.iter().filter_map(|share| share.downloads());
         let taken = downloads.flat_map(|downloads| downloads.takers.iter().map(|taker| taker.at));

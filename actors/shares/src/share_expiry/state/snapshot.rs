@@ -410,7 +410,7 @@ impl ShareTable {
     /// Every share is loaded: the orders are built of all of them at once.
     fn thawed(&mut self) {
         // One that was written before the time went on record.
-        self.time = self.time.or_else(|| self.latest_told());
+        self.time = self.time.or_else(|| self.latest_recorded_time());
         let shares = std::mem::take(&mut self.thawing);
         let mut due: Vec<ShareDueKey> =
             shares.iter().filter_map(|share| ShareDueKey::of(share)).collect();

@@ -122,7 +122,7 @@ fn a_table_that_came_back_goes_on_as_the_other() {
 }
 
 #[test]
-fn a_table_without_a_time_on_record_has_the_latest_that_it_tells() {
+fn a_table_without_a_recorded_time_uses_its_latest_entry() {
     const TIME: u8 = 7;
     let told = |table: &ShareTable| {
         let mut rows = rows(table);
@@ -166,7 +166,7 @@ fn a_frozen_table_stays_as_it_was() {
 }
 
 #[test]
-fn a_row_of_another_version_is_told() {
+fn a_row_of_another_version_is_reported() {
     let told = ShareTable::default().thaw(&[9, 0]);
     assert!(matches!(told, Err(UnreadableEvent::Version { version: 9, .. })));
 }

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_takes_what_fits_in_all_respects() {
+    fn a_share_filter_requires_every_condition() {
         let (board, _) = board(10);
         let count = |filter: ShareFilter| board.list(&filter, None, 100, Millis(5)).shares.len();
         let all = ShareFilter::default();

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_used_again_and_those_at_work_are_left_alone() {
+    fn an_idle_thread_is_reused_and_busy_threads_are_left_alone() {
         let threads = CopyThreads::default();
         let (told, heard) = mpsc::channel();
         let begin = |wait_for: Option<mpsc::Receiver<()>>| {

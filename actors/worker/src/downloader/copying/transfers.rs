@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ordered_any_more_is_given_up_once_and_frees_its_place_when_it_ended() {
+    fn a_withdrawn_order_is_given_up_once_and_frees_its_slot_later() {
         let mut transfers = Transfers::new(1, vec![]);
         transfers.order(vec![order(1)], NOW);
         assert_eq!(transfers.order(vec![order(2)], NOW), [TransferAction::GiveUp(TaskId(1))]);
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_only_waits_for_the_disk_holds_nobody_up() {
+    fn a_copy_waiting_for_the_disk_delays_no_other() {
         let most = i64::try_from(MOST_ARRIVED).unwrap();
         let mut transfers = Transfers::new(1, vec![]);
         let orders: Vec<CopyOrder> = (1..=most + 100).map(order).collect();
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_counted_and_told() {
+    fn a_failure_is_counted_and_reported() {
         let mut transfers = Transfers::new(1, vec![]);
         transfers.order(vec![order(1)], NOW);
         transfers.moved(TaskId(1), 5, NOW);

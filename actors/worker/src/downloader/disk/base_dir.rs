@@ -161,7 +161,7 @@ impl BaseDir {
         }
         match unlinkat(&self.dir, name.as_bytes(), AtFlags::empty()) {
             Ok(()) => {
-                self.ledger.count_anew();
+                self.ledger.recount();
                 Ok(Deleted::Removed)
             }
             Err(Errno::NOENT) => Ok(Deleted::Absent),
@@ -239,7 +239,7 @@ impl BaseDir {
     pub fn remove_temp_named(&self, name: &[u8]) -> io::Result<bool> {
         match unlinkat(&self.temp, name, AtFlags::empty()) {
             Ok(()) => {
-                self.ledger.count_anew();
+                self.ledger.recount();
                 Ok(true)
             }
             Err(Errno::NOENT) => Ok(false),

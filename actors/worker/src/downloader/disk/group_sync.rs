@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_and_does_not_count() {
+    fn a_failed_sync_is_returned_and_does_not_count() {
         let group = GroupSync::default();
         assert_eq!(group.wait_or(|| Err("full")), Err("full"));
         assert_eq!(group.wait_or(|| Ok::<(), &str>(())), Ok(()));

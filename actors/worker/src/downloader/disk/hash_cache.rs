@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_computed_for_whoever_asks_even_after_a_sender_broke_off() {
+    fn a_hash_is_computed_on_request_after_a_sender_broke_off() {
         let contents = vec![1; 2 * STEP];
         let bench = HashCacheFixture::new(&contents);
         let (file, identity) = bench.open();

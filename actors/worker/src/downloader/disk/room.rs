@@ -87,7 +87,7 @@ impl Ledger {
     }
 
     /// A file was removed from the base directory: its size is counted again when it matters.
-    pub fn count_anew(&self) {
+    pub fn recount(&self) {
         self.accounts().counted = None;
     }
 
@@ -208,12 +208,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_settled_is_used_from_then_on() {
+    fn a_settled_reservation_counts_as_used() {
         let ledger = Ledger::default();
         let reserve = |bytes| ledger.reserve(bytes, QUOTA, disk(5000), counted(100));
         reserve(600).unwrap().settle();
         assert!(matches!(reserve(301), Err(NoRoom::Full { room: 300, .. })));
-        ledger.count_anew();
+        ledger.recount();
         assert!(reserve(900).is_ok(), "the count says that it is gone again");
     }
 }

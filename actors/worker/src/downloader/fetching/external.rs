@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_ours_are_not_told_to_a_program() {
+    fn settings_of_reelyard_are_not_passed_to_an_external_program() {
         let environment = ["PATH", "REELYARD_TOKEN", "REELYARD_LOG__LEVEL"].map(OsString::from);
         let target = Path::new("/tmp/1");
         let command =
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_allowed_twice_what_its_file_needs() {
+    fn a_run_may_take_twice_the_time_of_its_file() {
         let program = program();
         let rate = BitsPerSecond(8_000);
         let known = Limit { program: &program, rate, size: Some(1_000_000) };

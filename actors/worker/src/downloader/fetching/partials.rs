@@ -149,7 +149,7 @@ impl Partials {
     }
 
     /// Collects. Failures are only logged.
-    pub fn collect_or_tell(self: &Arc<Self>) {
+    pub fn collect_or_warn(self: &Arc<Self>) {
         if let Err(error) = self.collect() {
             tracing::warn!(%error, "stale temporary files cannot be removed");
         }
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_is_found_by_one_at_a_time() {
+    fn a_kept_partial_is_claimed_by_one_fetch_at_a_time() {
         let bench = PartialsFixture::new();
         let partial = bench.interrupted("a.mpg", 1);
         let claim = bench.partials.claim(&partial.name).unwrap();
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_of_no_use_goes_and_nothing_outside() {
+    fn only_useless_partials_are_removed_and_nothing_outside() {
         let bench = PartialsFixture::new();
         std::fs::write(bench.place.path().join("copies/old.mpg"), b"copy").unwrap();
         bench.interrupted("a.mpg", 1);

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_before_a_lower_rate_is_no_debt_at_it() {
+    fn bytes_before_a_lower_rate_are_no_debt() {
         let dial = LiveRate::at(None);
         let mut pacer = TransferRateLimiter::new(dial.clone());
         let step = pacer.step();

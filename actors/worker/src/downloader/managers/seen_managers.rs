@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_does_nothing_more_is_forgotten_and_strangers_fill_no_memory() {
+    fn inactive_managers_are_forgotten_and_their_number_is_bounded() {
         let mut seen = SeenManagers::default();
         seen.record(None, "10.0.0.1".to_owned(), ManagerAction::Lists, Millis(0));
         seen.record(None, "10.0.0.1".to_owned(), ManagerAction::Lists, Millis(60_000));

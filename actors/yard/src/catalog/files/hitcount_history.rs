@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_tells_the_size_and_the_destinations() {
+    fn a_row_contains_the_size_and_the_destinations() {
         let read = read(
             b"A,1508301143,6399785,920910664,10.0.0.2 10.0.0.1,2,0,0,1=1 2\r\n\
                           B,1,2,0,,2,0,0,1=\n",
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_rows_are_counted_and_what_is_good_in_them_is_used() {
+    fn bad_rows_are_counted_and_their_good_fields_are_used() {
         use reelyard_core::names::BadFileName::{Empty, Slash};
         let read = read(
             b"A,1\n,,,,,,,,\n../x,1,2,3,,2\nA,1,2,many,10.0.0.1,2\n\

@@ -37,10 +37,10 @@ impl LineSplitter {
             start = end + 1;
             self.ended += 1;
             if self.begun.is_empty() && piece.len() <= LONGEST_LINE {
-                tell_line(self.ended, piece, &mut tell);
+                emit_line(self.ended, piece, &mut tell);
             } else {
                 self.begin(piece);
-                self.tell_begun(&mut tell);
+                self.emit_begun(&mut tell);
             }
         }
         self.begin(&chunk[start..]);
@@ -52,7 +52,7 @@ impl LineSplitter {
         let torn = !self.begun.is_empty();
         if torn {
             self.ended += 1;
-            self.tell_begun(&mut tell);
+            self.emit_begun(&mut tell);
         }
         torn
     }
@@ -77,18 +77,18 @@ impl LineSplitter {
         self.overlong = true;
     }
 
-    fn tell_begun(&mut self, tell: &mut impl FnMut(u64, InputLine<'_>)) {
+    fn emit_begun(&mut self, tell: &mut impl FnMut(u64, InputLine<'_>)) {
         if self.overlong {
             tell(self.ended, InputLine::Overlong(&self.begun));
         } else {
-            tell_line(self.ended, &self.begun, tell);
+            emit_line(self.ended, &self.begun, tell);
         }
         self.begun.clear();
         self.overlong = false;
     }
 }
 
-fn tell_line(number: u64, line: &[u8], tell: &mut impl FnMut(u64, InputLine<'_>)) {
+fn emit_line(number: u64, line: &[u8], tell: &mut impl FnMut(u64, InputLine<'_>)) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if !line.is_empty() {
         tell(number, InputLine::Whole(line));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overlong_line_is_skipped_to_its_end_and_told() {
+    fn an_overlong_line_is_skipped_to_its_end_and_reported() {
         let block = vec![b'x'; LONGEST_LINE / 4 + 1];
         let mut splitter = LineSplitter::default();
         let mut told = Vec::new();
@@ -149,7 +149,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn where_the_chunks_are_cut_makes_no_difference(
+        fn lines_do_not_depend_on_chunk_boundaries(
             bytes in proptest::collection::vec(
                 prop_oneof![Just(b'\n'), Just(b'\r'), Just(b','), any::<u8>()], 0..300),
             size in 1_usize..40,

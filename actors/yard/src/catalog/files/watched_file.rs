@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_told_when_its_contents_changed() {
+    fn a_file_is_returned_when_its_contents_changed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("input");
         let mut file = file_at(&path, 0, 0);
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_unreadable_and_never_waited_for() {
+    fn an_irregular_file_is_unreadable_and_gets_no_next_look() {
         let dir = tempfile::tempdir().unwrap();
         let mut file = file_at(dir.path(), 1, 1);
         assert_eq!(look(&mut file, NOW), None);

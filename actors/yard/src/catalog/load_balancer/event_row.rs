@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn other_rows_are_told_apart() {
+    fn other_rows_are_classified() {
         let not_found = b"0x40ffff,4,1527951601,File Not Found, UUID : 0, GLB IP : 1.2.3.4, M.mpg";
         assert_eq!(read_event_row(not_found), Ok(EventRow::NotFound));
         assert_eq!(read_event_row(b"0x10ffff,1,2,Server 1.2.3.4 Selected"), Ok(EventRow::Other));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_rows_say_what_is_wrong() {
+    fn bad_rows_name_their_fault() {
         let faults: [(&[u8], RowFault); 9] = [
             (b"0x40ffff,1", RowFault::TooFewFields),
             (b",,,,,,,", RowFault::TooFewFields),

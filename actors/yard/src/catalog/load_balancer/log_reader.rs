@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_cut_or_written_anew_in_place_starts_over() {
+    fn a_truncated_or_rewritten_file_starts_over() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         fs::write(&path, "one\ntwo\n").unwrap();

@@ -98,7 +98,7 @@ mod tests {
     const OPENED: EventKind = EventKind::Access(AccessKind::Open(AccessMode::Any));
 
     #[test]
-    fn only_what_is_looked_out_for_matters() {
+    fn only_events_of_watched_paths_matter() {
         let mut interest = Interest::default();
         interest.add_entry("/in/grade".into());
         interest.add_listing("/masters".into());

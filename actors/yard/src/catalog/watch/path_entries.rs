@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_the_last_place() {
+    fn a_missing_entry_ends_the_path() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let places = places_of(&root.join("gone/grade"));

@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_because_it_was_hot_is_not_driven_out_by_the_next() {
+    fn a_file_that_came_as_hot_is_not_removed_for_the_next() {
         let mut yard = yard(&[("new", 300, 0), ("a", 400, 1), ("b", 290, 1), ("c", 200, 1)], 1);
         let came_hot = [(host(1), yard.files[3])].into();
         let arrivals = RecentArrivals { came_hot, ..RecentArrivals::default() };
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_too_little_is_made_up_for_within_the_share_of_the_disk() {
+    fn too_little_room_is_extended_within_the_share_of_the_disk() {
         // Another file took 60 of the 200 bytes.
         let mut yard = after_one_room(Duration::from_secs(1));
         yard.want(&[(0, 200, 9)], &[(1, 140)]);
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_known_size_is_looked_at_first() {
+    fn files_of_unknown_size_are_measured_first() {
         let mut yard = yard(&[("new", 300, 0), ("a", 295, 1), ("b", 290, 1)], 1);
         let ranked = [1, 0].map(|index| RankedFile {
             file: yard.files[index],
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_goes_for_one_file_all_goes_or_nothing() {
+    fn the_removals_for_one_file_happen_together_or_not_at_all() {
         let files = [("new", 300, 0), ("a", 500, 1), ("b", 150, 1), ("c", 150, 1)];
         let mut yard = yard(&files, 1);
         let wish = [(0, 300, 9)];

@@ -97,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_files_are_those_that_two_hosts_list(
+        fn repeated_files_are_listed_by_two_hosts(
             changes in proptest::collection::vec(
                 (1_u8..4, proptest::option::of(proptest::collection::btree_set(0_u32..6, 0..6))),
                 0..20,

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_keeps_nobody() {
+    fn a_copy_under_removal_keeps_no_other_copy() {
         let mut book = RemovalBook::default();
         intend(&mut book, duplicate("a", 1, 2)).unwrap();
         let goes = RemovalRefusal::KeeperGoes { name: name("a"), keeper: host(1) };
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pinned_does_not_go() {
+    fn a_pinned_file_is_not_removed() {
         let mut book = RemovalBook::default();
         let pin = RemovalEvent::Pinned { name: name("a"), asked_by: "me".to_owned() };
         assert_eq!(apply(&mut book, pin.clone()), Ok(Applied));

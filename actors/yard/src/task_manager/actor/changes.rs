@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_told_step_by_step_also_where_all_come_at_once() {
+    fn a_copy_is_published_step_by_step_even_in_one_batch() {
         let id = TaskId(1);
         let done = TaskEvent::Completed { id, size: Some(5), hash: Some(ContentHash([1; 32])) };
         let steps = [TaskEvent::Created(new_task(1, "a.mpg")), TaskEvent::Began { id }, done];
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_with_its_reason() {
+    fn a_failure_is_published_with_its_reason() {
         let ending =
             TaskEnding { how: GivenUp::Failed, reason: "broke".into(), blame: Some(Blame::Source) };
         let failed = TaskEvent::Ended { id: TaskId(1), ending, back_off: None };
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_back_off_is_told_when_it_begins_grows_and_is_forgotten() {
+    fn a_back_off_is_published_when_it_begins_grows_and_ends() {
         let held = |failures| BackOff {
             failures,
             since: Millis(1),

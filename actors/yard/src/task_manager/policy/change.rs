@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_task_is_told_before_a_missing_state() {
+    fn a_missing_task_is_reported_before_a_missing_state() {
         let book = TaskBook::default();
         assert_eq!(decide(&book, 7, None), Err(ChangeRefused::NoSuchTask(TaskId(7))));
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_shown_as_timeout_and_what_was_cancelled_is_gone() {
+    fn a_failed_task_is_shown_as_timeout_and_cancelled_ones_vanish() {
         let mut book = TaskBook::default();
         for (id, state) in [(1, TaskState::Failed), (2, TaskState::Cancelled)] {
             let mut task = samples::task(id, "a.mpg");

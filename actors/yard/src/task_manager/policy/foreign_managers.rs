@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn another_cluster_is_sure_and_somebody_without_a_name_a_hint() {
+    fn another_cluster_is_certain_and_an_unnamed_manager_is_a_hint() {
         let told = |managers: Vec<ManagerSeen>| {
             let mut strangers = ForeignManagers::default();
             for at in [0, 60_000] {
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_before_we_came_or_by_our_orders_is_no_sign() {
+    fn earlier_managers_and_own_orders_are_no_sign() {
         // The node has taken the very address of the cfm whose orders the worker took until then.
         let at = "http://127.0.0.1:8080";
         let cfm_lists = ManagerSeen {
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_says_when_it_was_seen_last_by_our_clock_and_ends() {
+    fn a_sign_has_the_time_of_our_clock_and_ends() {
         let lists = |last| ManagerSeen {
             first: Millis(0),
             last: Millis(last),

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn maintenance_takes_every_task_back_and_draining_those_that_have_not_begun() {
+    fn maintenance_takes_back_all_tasks_and_draining_only_unbegun_ones() {
         for (mode, kept) in [(HostMode::Draining, 2), (HostMode::Maintenance, 0)] {
             for who in [host(1), host(21)] {
                 let mut yard = HostRulesFixture::new();
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_not_asked_a_host_yet_does_not_call_it_lost() {
+    fn a_host_that_was_not_probed_yet_is_not_lost() {
         let mut yard = HostRulesFixture::new();
         yard.apply(&TaskEvent::HostSilent { host: host(21), since: Millis(0) });
         yard.now = Millis(4 * DAY);

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_told_no_longer_is_unknown() {
+    fn a_disk_that_is_no_longer_reported_is_unknown() {
         let addr = "10.0.0.1:80".parse().unwrap();
         let mut table = HostTable::new(&[HostSetting { addr, role: HostRole::Destination }]);
         table.observe(&seen(1, 0));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_after_the_clock_was_set_back_counts() {
+    fn an_observation_after_a_clock_step_back_counts() {
         let addr = "10.0.0.1:80".parse().unwrap();
         let mut table = HostTable::new(&[HostSetting { addr, role: HostRole::Destination }]);
         table.observe(&seen(1_000_000, 0));

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_older_than_what_another_leader_put_on_record_decides_nothing() {
+    fn a_list_older_than_the_last_record_decides_nothing() {
         let (mut book, mut table) = yard();
         observe(&mut table, RoaringBitmap::new(), 5);
         let (added, removed) = (vec![name("a.mpg")], vec![]);

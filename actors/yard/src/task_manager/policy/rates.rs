@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_share_what_those_leave_that_were_told_once() {
+    fn own_copies_share_the_rate_that_fixed_copies_leave() {
         let (hosts, bandwidth) = (hosts(), bandwidth("off", "9Mbit/s", "off"));
         let roads = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
         let rates = roads.rates(&open(&[(1, 21), (1, 21), (1, 22), (2, 21)]));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_limit_no_rate_is_told_to_ours() {
+    fn own_copies_get_no_rate_without_any_limit() {
         let (hosts, bandwidth) = (hosts(), Bandwidth::default());
         let roads = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
         assert!(roads.rates(&open(&[(1, 21)])).is_empty());
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_told_once_gets_a_share_that_he_can_keep() {
+    fn a_fixed_copy_gets_a_rate_that_it_can_keep() {
         let (hosts, bandwidth) = (hosts(), bandwidth("8Mbit/s", "12Mbit/s", "15Mbit/s"));
         let roads = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
         let told = |source, destination, slots, others| {

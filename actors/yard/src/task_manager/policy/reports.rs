@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_done_that_meets_an_end_under_way_is_on_record_whichever_comes_first() {
+    fn a_done_report_is_recorded_before_or_after_a_cancellation() {
         let decide = |in_flight: &InFlight<TaskEvent>, book: &TaskBook| {
             let (hosts, signs) = (HostTable::default(), TaskLiveness::default());
             let settings = TaskSettings::default();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_names_who_backs_off() {
+    fn a_failure_names_the_side_that_backs_off() {
         let mut book = book();
         let said = Said::Failed { blame: Blame::Pair, reason: "hash differs".to_owned() };
         for event in hear(&book, host(21), 1, "a.mpg", said).events {

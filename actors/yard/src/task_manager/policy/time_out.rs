@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_program_began_counts_from_when_that_was_replaced() {
+    fn a_task_of_a_replaced_program_counts_from_its_replacement() {
         let mut task = samples::task(1, "a.mpg");
         task.state = TaskState::Working;
         task.changed = Millis(1000);

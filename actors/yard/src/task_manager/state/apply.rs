@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_task_places_its_file_and_clears_who_had_a_part_in_it() {
+    fn a_completed_task_places_its_file_and_clears_its_back_offs() {
         let mut book = book();
         let others = Blamed::Destination(host(1));
         let blamed = [Blamed::Source(host(1)), Blamed::File(name("a.mpg")), others.clone()];
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_nobody_could_compare_says_so() {
+    fn an_unverified_copy_says_so() {
         let mut book = book();
         create(&mut book, new_task(1, "a.mpg")).unwrap();
         let hash = ContentHash([3; 32]);
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_cannot_fail_or_begin() {
+    fn an_ended_task_cannot_fail_or_begin() {
         let mut book = book();
         create(&mut book, new_task(1, "a.mpg")).unwrap();
         let done = TaskEvent::Completed { id: TaskId(1), size: None, hash: None };

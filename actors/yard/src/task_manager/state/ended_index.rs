@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_what_a_look_through_all_ended_tasks_finds(
+        fn the_index_equals_a_scan_of_all_ended_tasks(
             events in prop::collection::vec((0_u8..7, 1_i64..20), 1..200)
         ) {
             let mut book = TaskBook::default();

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_leaves_takes_what_is_known_of_it_along() {
+    fn a_removed_host_loses_its_record() {
         let mut book = book();
         let placed = TaskEvent::Placed { host: host(21), name: name("a.mpg") };
         applied(&mut book, placed.clone());
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_configuration_names_is_its_own() {
+    fn configured_hosts_cannot_be_removed_or_changed() {
         let mut book = book();
         let refused = Err(TaskRefusal::Configured(host(21)));
         assert_eq!(apply(&mut book, removed(host(21))), refused);

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_another_version_is_told() {
+    fn a_row_of_another_version_is_reported() {
         let told = TaskBook::default().thaw(&[9, 0]);
         assert!(matches!(told, Err(UnreadableEvent::Version { version: 9, .. })));
     }

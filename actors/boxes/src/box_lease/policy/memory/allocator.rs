@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_free_longest_is_taken_first_and_nothing_twice() {
+    fn the_longest_free_box_is_taken_first_and_none_twice() {
         let (table, name) = table(3);
         let pool = table.pool(&name).unwrap();
         let mut line = PoolAllocator::default();
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_the_last_is_known_unless_somebody_may_be_passed_over() {
+    fn the_last_position_is_unknown_while_large_requests_are_passed_over() {
         let (mut table, name) = table(2);
         let mut line = PoolAllocator::default();
         assert_eq!(line.wanted_by_last(table.pool(&name).unwrap()), None);

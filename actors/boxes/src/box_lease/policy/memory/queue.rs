@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_priority_ages_and_nobody_starves() {
+    fn a_waiting_request_gains_priority_with_age() {
         // Two steps equal two minutes: a request that has waited that long is ahead of all that arrive
         // then.
         assert_eq!(order(&[place(1, 0, 0), place(2, 2, 119_999)]), [2, 1]);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_is_gone_and_the_others_keep_their_places() {
+    fn a_waiter_that_leaves_does_not_move_the_others() {
         let mut queue = LeaseQueue::default();
         for waiter in 0..5 {
             queue.push(place(waiter, 0, waiter), 2);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_more_than_there_is_is_passed_over() {
+    fn a_request_for_more_boxes_than_are_free_is_passed_over() {
         let mut queue = LeaseQueue::default();
         for (waiter, count) in [(1, 3), (2, 2), (3, 1)] {
             queue.push(place(waiter, 0, waiter), count);

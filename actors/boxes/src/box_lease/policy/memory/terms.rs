@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_renewed_lasts_from_then_on_and_what_was_put_back_is_due_again() {
+    fn a_renewed_term_starts_again_and_a_returned_one_is_due() {
         let mut terms = of_a_second(FREELY);
         terms.note(ID, ms(1000), FREELY, at(1999, 999));
         assert_eq!(terms.take_due(at(2998, 1998)), None);

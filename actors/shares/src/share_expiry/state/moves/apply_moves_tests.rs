@@ -53,7 +53,7 @@ fn ended(table: &ShareTable, id: u128) -> Option<ShareEnding> {
 }
 
 #[test]
-fn shares_follow_and_those_of_what_was_there_end_whatever_the_size_of_the_parts() {
+fn shares_follow_a_move_and_shares_of_the_replaced_target_end() {
     for most in [1, 2, 3, 100] {
         let places = [(1, "d/1"), (2, "d/deep/2"), (3, "d"), (4, "e"), (5, "e/5"), (6, "dd")];
         let mut table = table(&places);
@@ -101,7 +101,7 @@ fn shares_follow_and_those_of_what_was_there_end_whatever_the_size_of_the_parts(
 }
 
 #[test]
-fn what_was_not_moved_changes_nothing_and_what_is_lost_ends() {
+fn a_failed_move_changes_nothing_and_lost_files_end_their_shares() {
     let mut table = table(&[(1, "d/1"), (2, "e")]);
     let number = begin(&mut table, new_move("d", "e")).unwrap();
     let why = MoveRefused::TargetNotEmpty;
@@ -146,7 +146,7 @@ fn a_share_whose_path_would_be_too_long_to_be_opened_ends() {
 }
 
 #[test]
-fn nothing_new_is_shared_or_moved_around_what_is_being_moved() {
+fn paths_of_a_pending_move_allow_no_new_share_or_move() {
     let mut table = table(&[]);
     let number = begin(&mut table, new_move("a/d", "e/f")).unwrap();
     for at in ["a", "a/d", "a/d/x", "e", "e/f", "e/f/x", ""] {

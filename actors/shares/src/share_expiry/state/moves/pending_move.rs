@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_moved_is_looked_for_where_it_may_be() {
+    fn a_path_resolves_to_every_possible_place_during_a_move() {
         use MoveStage::{Begun, Clearing, Following, Lost};
         let there = |at: &str| ShareLocation { root: root(), path: path(at) };
         for stage in [Begun, Clearing, Following, Lost] {
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_without_a_look_at_the_disk() {
+    fn a_senseless_move_is_refused_before_disk_access() {
         for (from, to, why) in [
             ("", "a", MoveRefused::Root),
             ("a", "", MoveRefused::Root),

@@ -233,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_within_itself_and_what_is_above_it() {
+    fn a_path_is_within_itself_and_its_ancestors() {
         assert!(path("a/b").is_within(&path("a")) && path("a").is_within(&path("a")));
         assert!(path("a").is_within(&SharePath::root()));
         assert!(!path("ab").is_within(&path("a")) && !path("a").is_within(&path("a/b")));
     }
 
     #[test]
-    fn a_move_takes_along_what_is_below() {
+    fn a_move_takes_descendants_along() {
         let moved = |what, from, to| path(what).moved(&path(from), &path(to)).unwrap();
         assert_eq!(moved("a/b/c", "a/b", "x"), path("x/c"));
         assert_eq!(moved("a", "a", "x/y"), path("x/y"));

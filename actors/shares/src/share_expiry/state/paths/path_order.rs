@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_order_of_components_whatever_comes_and_goes() {
+    fn the_path_order_compares_components_after_any_changes() {
         for seed in 0..12 {
             let mut random = fastrand::Rng::with_seed(seed);
             let names = ["a", "a.b", "ab", "film", "film-01", "film-02", "z\u{1}", "\u{e9}t\u{e9}"];

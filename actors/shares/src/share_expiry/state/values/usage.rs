@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_is_unpacked_as_it_was_up_to_both_ends() {
+    fn packed_usage_survives_unpacking_at_both_limits() {
         for (at, uses) in [(0, 0), (1_795_000_000_123, 7), (u64::MAX >> USE_BITS, MOST_USES)] {
             let used = UsageCounter { at, uses };
             assert_eq!(UsageCounter::unpacked(used.packed()), used);

@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_expired_is_refused_since_its_deadline_whenever_it_was_reclaimed() {
+    fn an_expired_share_is_refused_since_its_deadline() {
         let tombstone =
             |why, deadline| Tombstone { ended: Millis(900), why, deadline, number: 1, cut: false };
         let at = Deadline::at(Millis(500));

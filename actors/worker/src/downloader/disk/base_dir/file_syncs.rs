@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_are_told_apart() {
+    fn kernel_releases_are_parsed() {
         assert_eq!(release_of("5.4.0-150-generic"), (5, 4));
         assert_eq!(release_of("6.12-rc1"), (6, 12));
         assert_eq!(release_of("whatever"), (0, 0));

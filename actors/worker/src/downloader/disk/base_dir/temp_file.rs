@@ -130,7 +130,7 @@ impl TempFile {
     /// Cuts the file to its first `length` bytes: the room set aside for others is given back.
     pub fn cut(&self, length: u64) -> io::Result<()> {
         ftruncate(&self.file, length)?;
-        self.base.ledger.count_anew();
+        self.base.ledger.recount();
         Ok(())
     }
 
@@ -179,7 +179,7 @@ impl Drop for TempFile {
         if !self.stays {
             // What cannot be removed now is removed at the next start.
             let _ = unlinkat(&self.base.temp, self.name.as_bytes(), AtFlags::empty());
-            self.base.ledger.count_anew();
+            self.base.ledger.recount();
         }
     }
 }

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_told_once_however_often_it_changed() {
+    fn a_name_is_listed_once_after_several_changes() {
         let mut log = ChangeLog::new(7, 10);
         assert_eq!(log.since(log.cursor()), Some(vec![]));
         for text in ["a", "b", "a"] {
@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn who_follows_the_changes_knows_as_much_as_the_log(
+        fn a_reader_of_changes_knows_as_much_as_the_log(
             changes in proptest::collection::vec(0_u8..6, 1..60),
             asked_at in 0_usize..60,
             most in 1_usize..8,

@@ -66,7 +66,7 @@ struct WatchedBaseDir {
 impl InventoryService {
     /// The inventory of `base`, which is watched from now on if possible.
     pub fn new(base: Arc<BaseDir>) -> Self {
-        let watched = begin(&base).inspect_err(tell_unwatched).ok();
+        let watched = begin(&base).inspect_err(warn_unwatched).ok();
         InventoryService { base, watched: Mutex::new(watched) }
     }
 
@@ -95,7 +95,7 @@ impl InventoryService {
             *watched = begun
                 .inspect_err(|error| {
                     if was_watched {
-                        tell_unwatched(error)
+                        warn_unwatched(error)
                     }
                 })
                 .ok();
@@ -120,7 +120,7 @@ fn begin(base: &BaseDir) -> io::Result<WatchedBaseDir> {
     Ok(WatchedBaseDir { watch, log: ChangeLog::new(fastrand::u64(..), REMEMBERED) })
 }
 
-fn tell_unwatched(error: &io::Error) {
+fn warn_unwatched(error: &io::Error) {
     tracing::warn!(%error, "changes of the base directory cannot be watched: nodes get full lists");
 }
 
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_deletions_and_other_hands_are_told_at_the_next_question() {
+    fn copies_deletions_and_foreign_changes_are_in_the_next_list() {
         let place = InventoryFixture::new();
         let (files, cursor) = place.whole();
         assert_eq!(files, ["first"]);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_that_is_lost_begins_anew_and_with_everything() {
+    fn a_lost_watch_restarts_with_a_whole_list() {
         let place = InventoryFixture::new();
         let (_, cursor) = place.whole();
         *place.desk.watched.lock().unwrap() = None;

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flipped_bit_is_told() {
+    fn a_flipped_bit_is_reported() {
         let mut bytes = encode(&Epoch(4)).unwrap();
         bytes[1] ^= 1;
         assert!(matches!(decode::<Epoch>(&bytes), Err(StateStoreError::Damaged(_))));

@@ -54,7 +54,7 @@ fn an_epoch_counts_only_from_the_cluster_that_is_obeyed_and_within_reason() {
 }
 
 #[test]
-fn a_worker_takes_the_first_epoch_of_its_own_node_whatever_it_is_and_of_nobody_else() {
+fn a_worker_accepts_any_first_epoch_of_its_own_node_only() {
     const FAR: u64 = 20 * MOST_AHEAD;
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let fresh = guard(&dirs[0]);
@@ -133,7 +133,7 @@ fn the_epochs_of_a_cluster_that_only_has_boxes_here_are_its_own() {
 }
 
 #[test]
-fn an_operator_has_a_cluster_obeyed_whatever_was_heard() {
+fn an_operator_can_make_a_worker_obey_any_cluster() {
     let dir = tempfile::tempdir().unwrap();
     {
         // A worker from a version whose epochs had no cluster, with an epoch that no cluster reaches.
@@ -151,7 +151,7 @@ fn an_operator_has_a_cluster_obeyed_whatever_was_heard() {
 }
 
 #[test]
-fn a_later_leader_is_heard_only_after_what_an_earlier_one_decided_is_done() {
+fn a_later_leader_waits_for_the_running_order_of_an_earlier_one() {
     let dir = tempfile::tempdir().unwrap();
     let guard = guard(&dir);
     let done = Arc::new(AtomicU64::new(0));

@@ -108,7 +108,7 @@ impl Candidates {
         }
         self.ranking = Some(ranking);
         let Candidates { unschedulable: parking, position, order, .. } = self;
-        parking.rank_anew(order.len(), |file| place_in(position, file));
+        parking.rerank(order.len(), |file| place_in(position, file));
         self.rank_hot();
         self.stale = true;
     }
@@ -472,7 +472,7 @@ mod tests {
     use crate::task_manager::state::event::TaskEvent;
 
     #[test]
-    fn of_many_files_that_fit_again_only_the_best_come_back() {
+    fn only_the_best_of_many_fitting_files_come_back() {
         let mut candidates = Candidates::default();
         let ids: Vec<FileId> = (0..1000).map(FileId).collect();
         candidates

@@ -110,7 +110,7 @@ struct UnschedulableFile {
 
 impl UnschedulableFiles {
     /// Takes a new ranking of this many files. Files without a place in it are dropped.
-    pub fn rank_anew(&mut self, ranked: usize, place: impl Fn(FileId) -> Option<u32>) {
+    pub fn rerank(&mut self, ranked: usize, place: impl Fn(FileId) -> Option<u32>) {
         self.ranked = ranked;
         self.least = Default::default();
         let files: Vec<FileId> = self.files.iter().map(FileId).collect();
@@ -254,7 +254,7 @@ mod tests {
     /// A hundred ranked files, the highest number best.
     fn ranked() -> (UnschedulableFiles, Vec<FileId>) {
         let mut parking = UnschedulableFiles::default();
-        parking.rank_anew(100, |file| Some(99 - file.0));
+        parking.rerank(100, |file| Some(99 - file.0));
         (parking, (0..100).rev().map(FileId).collect())
     }
 
@@ -285,11 +285,11 @@ mod tests {
     }
 
     #[test]
-    fn a_new_ranking_moves_files_and_drops_those_without_a_place() {
+    fn a_new_ranking_moves_files_and_drops_unranked_ones() {
         let (mut parking, _) = ranked();
         (1..=3).for_each(|file| park(&mut parking, file, 10, UnschedulableReason::NoRoom));
         let order = [3, 1].map(FileId);
-        parking.rank_anew(2, |file| order.iter().position(|at| *at == file).map(|at| at as u32));
+        parking.rerank(2, |file| order.iter().position(|at| *at == file).map(|at| at as u32));
         let rooms = Rooms { now: 10, ..Rooms::default() };
         assert_eq!(parking.best_fitting(&rooms, &order), Some((0, FileId(3))));
         assert_eq!(parking.files().iter().collect::<Vec<_>>(), [1, 3]);

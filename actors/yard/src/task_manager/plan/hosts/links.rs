@@ -47,7 +47,7 @@ impl LinkLoads {
             let speed = traffic.speed.filter(|speed| is_fresh && speed.0 > 0)?;
             let copies = match traffic.copies {
                 Some(copies) => copies,
-                None => told_copies(yard, addr, traffic, *at)?,
+                None => copy_rates(yard, addr, traffic, *at)?,
             };
             let others = traffic.all.without(copies);
             let used = LinkUse {
@@ -103,7 +103,7 @@ fn percent(share: u64) -> u32 {
 
 /// The most that our copies from and to `host` can have moved in the measurement up to `at`. None if
 /// that is unknown, because one of them may have run without a rate.
-fn told_copies(
+fn copy_rates(
     yard: &PlanningContext<'_>,
     host: HostAddr,
     traffic: &Traffic,
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_our_copies_take_is_left_out() {
+    fn the_traffic_of_own_copies_is_left_out() {
         let book = TaskBook::default();
         assert_eq!(says(&book, at_100(None)), Some((50, 50)));
         let copies = Rates { sends: BitsPerSecond(400_000_000), receives: BitsPerSecond(0) };
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_or_has_no_speed_is_not_known() {
+    fn an_old_figure_or_one_without_speed_is_unknown() {
         let book = TaskBook::default();
         assert_eq!(says(&book, None), None);
         assert_eq!(says(&book, Some((traffic(None), Millis(60_000)))), Some((50, 50)));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_tells_copies_apart_each_is_taken_off_at_the_rate_it_was_told() {
+    fn unmeasured_copies_are_subtracted_at_their_ordered_rate() {
         let mut under_way = book(Some(400_000_000));
         assert_eq!(says(&under_way, at_100(None)), Some((50, 50)), "it has not begun");
         let began = TaskEvent::Began { id: TaskId(1) };
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_above_the_mark_is_too_busy() {
+    fn only_a_link_above_its_mark_is_too_busy() {
         let link = |used_percent, mark_percent| LinkSays { used_percent, mark_percent };
         assert!(!link(100, None).is_too_busy());
         assert!(!link(80, Some(80)).is_too_busy());
