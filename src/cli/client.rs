@@ -2,6 +2,8 @@
 
 mod follow;
 
+pub use follow::ServerSentEvent;
+
 use std::time::Duration;
 
 use clap::Args;

@@ -17,10 +17,9 @@ use serde::de::DeserializeOwned;
 use super::box_run::{self, BecomeArgs, BoxRunArgs};
 use super::box_tables;
 use super::pools::{self, PoolsArgs};
-use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ServerSentEvent, filters};
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::{enum_word, output};
-use crate::cli::yard_commands::event_stream::ServerSentEvent;
 
 #[derive(Debug, Args)]
 pub struct BoxArgs {

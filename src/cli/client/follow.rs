@@ -1,14 +1,28 @@
 //! Calls that are answered with server-sent events.
 
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::time::Duration;
 
-use reqwest::{RequestBuilder, header};
+use bytes::Bytes;
+use futures::{Stream, StreamExt, stream};
+use reqwest::{RequestBuilder, Response, header};
 use serde::Serialize;
+use sse_stream::SseByteStream;
 
 use super::{NodeClient, TIMEOUT};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::yard_commands::event_stream::{EventStream, ServerSentEvent};
+
+/// A received server-sent event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerSentEvent {
+    /// Kind of the event, from its field `event`.
+    pub kind: String,
+    /// Payload, usually one line of JSON.
+    pub data: String,
+    /// Its id, or the last id before it.
+    pub id: String,
+}
 
 /// Longest silence of a stream: the node sends a comment every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -77,7 +91,7 @@ impl NodeClient {
         self.runtime.block_on(async {
             let sent = tokio::time::timeout(TIMEOUT, request.send()).await;
             let sent = sent.map_err(|_| self.failed("it does not answer".to_owned()))?;
-            let mut response = sent.map_err(|error| self.unreachable(&error))?;
+            let response = sent.map_err(|error| self.unreachable(&error))?;
             if !response.status().is_success() {
                 let status = response.status();
                 let body = response.bytes().await.map_err(|error| self.unreachable(&error))?;
@@ -85,21 +99,46 @@ impl NodeClient {
             }
             // The result does not matter for this call.
             let _ = each(None)?;
-            let mut stream = EventStream::after(last.clone());
-            loop {
-                let chunk = tokio::time::timeout(SILENCE, response.chunk()).await;
-                let chunk = chunk.map_err(|_| self.failed("it sends no events".to_owned()))?;
-                let chunk = chunk.map_err(|error| self.unreachable(&error))?;
-                let chunk = chunk
-                    .ok_or_else(|| self.failed("it closed the stream of events".to_owned()))?;
-                let events = stream.feed(&chunk).map_err(|bad| self.failed(bad.to_string()))?;
-                for event in events {
-                    if each(Some(event))?.is_break() {
-                        return Ok(());
-                    }
+            let mut blocks = pin!(SseByteStream::new(self.chunks(response)));
+            while let Some(block) = blocks.next().await {
+                let block = block.map_err(|error| self.stream_failure(error))?;
+                if let Some(id) = block.id {
+                    *last = id;
                 }
-                *last = stream.last_id().to_owned();
+                // A block without data only sets the id.
+                let Some(data) = block.data else { continue };
+                let kind = block.event.unwrap_or_default();
+                if each(Some(ServerSentEvent { kind, data, id: last.clone() }))?.is_break() {
+                    return Ok(());
+                }
             }
+            Err(self.failed("it closed the stream of events".to_owned()))
         })
+    }
+
+    /// The body of a response, chunk by chunk. Ends with an error after a silence.
+    fn chunks(
+        &self,
+        response: Response,
+    ) -> impl Stream<Item = Result<Bytes, CommandFailure>> + use<'_> {
+        stream::unfold(response, |mut response| async {
+            let chunk = match tokio::time::timeout(SILENCE, response.chunk()).await {
+                Ok(Ok(chunk)) => Ok(chunk?),
+                Ok(Err(error)) => Err(self.unreachable(&error)),
+                Err(_) => Err(self.failed("it sends no events".to_owned())),
+            };
+            Some((chunk, response))
+        })
+    }
+
+    /// The failure behind an error of the reader of events.
+    fn stream_failure(&self, error: sse_stream::Error) -> CommandFailure {
+        match error {
+            sse_stream::Error::Body(error) => match error.downcast::<CommandFailure>() {
+                Ok(failure) => *failure,
+                Err(other) => self.failed(other.to_string()),
+            },
+            other => self.failed(format!("its answer is not a stream of events: {other}")),
+        }
     }
 }

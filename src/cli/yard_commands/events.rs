@@ -13,8 +13,7 @@ use reelyard_core::change_feed::ChangeId;
 use reelyard_core::names::ShownName;
 use serde_json::{Value, json};
 
-use super::event_stream::ServerSentEvent;
-use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::client::{NodeArgs, NodeClient, ServerSentEvent};
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::output::{name, plain};

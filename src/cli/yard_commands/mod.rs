@@ -1,6 +1,5 @@
 //! Commands about files, hosts, tasks and removals.
 
-pub(in crate::cli) mod event_stream;
 pub(in crate::cli) mod events;
 pub(in crate::cli) mod explain;
 pub(in crate::cli) mod files;

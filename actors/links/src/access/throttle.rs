@@ -1,4 +1,5 @@
-//! A rate limiter by key.
+//! A rate limiter by key. The crate `governor` has no try that can be given back, no look without a count, and
+//! no bound on the number of its keys.
 
 use std::collections::HashMap;
 use std::hash::Hash;
