@@ -1,5 +1,7 @@
 //! Limits the number of connections, in total and per peer. A connection that waits between two requests
 //! gives up its place for a new one. After those, connections that read hardly any of their answer do.
+//! A peer that lost a place as a slow reader cannot take a place from such a connection, nor from one whose
+//! request is still on its way. So many slow readers that return at once do not keep out a quick one.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -9,6 +11,13 @@ use std::time::{Duration, Instant};
 /// A connection that needs longer for a piece of a file, of 64 KiB once it was slow, gives its place up
 /// where all are taken.
 const SLOW: Duration = Duration::from_secs(5);
+
+/// How long a connection can wait for a request before every peer may take its place. The first request
+/// of a quick client arrives within this time.
+const REQUEST_ON_ITS_WAY: Duration = Duration::from_secs(1);
+
+/// How long a peer that lost a place as a slow reader takes none from slow readers and new connections.
+const SLOW_PENALTY: Duration = Duration::from_secs(60);
 
 /// The places of one data port. Cheap to clone.
 #[derive(Clone, Default)]
@@ -24,6 +33,9 @@ struct DataPortLimiterShared {
 #[derive(Default)]
 struct DataPortConnectionTable {
     taken: HashMap<u64, DataPortConnection>,
+    /// Peers that lost a place as slow readers, each with the last time. Only those within
+    /// [`SLOW_PENALTY`]: few, since a place is lost after [`SLOW`].
+    slow_peers: HashMap<IpAddr, Instant>,
     /// Connections that have not ended, those that lost their place to another included.
     open: usize,
 }
@@ -55,26 +67,15 @@ impl DataPortConnectionLimiter {
         stream: TcpStream,
     ) -> Option<DataPortConnectionSlot> {
         let mut table = self.table();
-        let taken = &mut table.taken;
-        let of_peer = taken.values().filter(|other| other.peer == peer).count();
-        let from = match () {
-            () if of_peer >= most.div_ceil(2).max(2) => Some(Some(peer)),
-            () if taken.len() >= most => Some(None),
-            () => None,
-        };
-        if let Some(peer) = from {
-            let among =
-                || taken.iter().filter(|(_, other)| peer.is_none_or(|peer| other.peer == peer));
-            let idle = among().filter_map(|(number, other)| Some((other.idle?, *number)));
-            let slow = among().filter_map(|(number, other)| Some((other.taking?, *number)));
-            let slow = slow.filter(|(since, _)| since.elapsed() >= SLOW);
-            let (_, longest) = idle.min().or_else(|| slow.min())?;
-            // Its thread finds it closed; its place is another's from here on.
-            let gone = taken.remove(&longest)?;
-            // It fails only for a connection that is gone already.
-            let _ = gone.stream.shutdown(Shutdown::Both);
+        let of_peer = table.taken.values().filter(|other| other.peer == peer).count();
+        if of_peer >= most.div_ceil(2).max(2) {
+            table.make_room(|other| other.peer == peer, false)?;
+        } else if table.taken.len() >= most {
+            let lost = table.slow_peers.get(&peer);
+            let is_slow = lost.is_some_and(|lost| lost.elapsed() < SLOW_PENALTY);
+            table.make_room(|_| true, is_slow)?;
         }
-        taken.insert(number, DataPortConnection { peer, stream, idle: None, taking: None });
+        table.taken.insert(number, DataPortConnection { peer, stream, idle: None, taking: None });
         table.open += 1;
         Some(DataPortConnectionSlot { places: self.clone(), number })
     }
@@ -98,6 +99,38 @@ impl DataPortConnectionLimiter {
 
     fn table(&self) -> MutexGuard<'_, DataPortConnectionTable> {
         self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DataPortConnectionTable {
+    /// Ends one connection among those, for a new one of a peer that `is_slow` or not: the one that waits
+    /// the longest for a request, or the one that has taken its piece the longest. None if all of them
+    /// are at work.
+    fn make_room(
+        &mut self,
+        among: impl Fn(&DataPortConnection) -> bool,
+        is_slow: bool,
+    ) -> Option<()> {
+        let among = || self.taken.iter().filter(|(_, other)| among(other));
+        let waits = among().filter_map(|(number, other)| Some((other.idle?, *number))).min();
+        let waits_long = waits.filter(|(since, _)| since.elapsed() >= REQUEST_ON_ITS_WAY);
+        let takes = among().filter_map(|(number, other)| Some((other.taking?, *number))).min();
+        let takes_long = takes.filter(|(since, _)| since.elapsed() >= SLOW);
+        let longest = match (waits_long, takes_long) {
+            (Some((_, number)), _) => number,
+            (None, _) if is_slow => return None,
+            (None, Some((_, number))) => number,
+            (None, None) => waits?.1,
+        };
+        // Its thread finds it closed; its place is another's from here on.
+        let gone = self.taken.remove(&longest)?;
+        // It fails only for a connection that is gone already.
+        let _ = gone.stream.shutdown(Shutdown::Both);
+        if gone.idle.is_none() {
+            self.slow_peers.retain(|_, lost| lost.elapsed() < SLOW_PENALTY);
+            self.slow_peers.insert(gone.peer, Instant::now());
+        }
+        Some(())
     }
 }
 
@@ -157,6 +190,38 @@ mod tests {
         places.table().taken.get_mut(&1).unwrap().taking = Some(before);
         assert!(take(4, peers[2]).is_some());
         assert_eq!(near[0].read(&mut [0]).unwrap(), 0, "it was closed");
+    }
+
+    #[test]
+    fn slow_readers_that_return_do_not_keep_out_another_peer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let places = DataPortConnectionLimiter::default();
+        let [one, two, three, four] = [1, 2, 3, 4].map(|last| IpAddr::from([10, 0, 0, last]));
+        let mut near = Vec::new();
+        let mut take = |number, peer| {
+            let (client, far) = connection(&listener);
+            near.push(client);
+            places.take(number, 2, peer, far)
+        };
+        let reads_since = |number, since| {
+            places.table().taken.get_mut(&number).unwrap().taking = Some(since);
+        };
+        let long_ago = Instant::now().checked_sub(SLOW).unwrap();
+        let _slow = [take(1, one).unwrap(), take(2, two).unwrap()];
+        reads_since(1, long_ago);
+        reads_since(2, long_ago);
+        let quick = take(3, three).unwrap();
+        assert!(take(4, one).is_none(), "it lost its place as a slow reader");
+        quick.is_idle(true);
+        assert!(take(5, one).is_none(), "the request of the quick one is on its way");
+        let _other = take(6, four).expect("the second slow reader gives its place up");
+        assert!(take(7, two).is_none(), "it is slow, too");
+        places.table().taken.get_mut(&3).unwrap().idle = Some(long_ago);
+        assert!(
+            take(8, one).is_some(),
+            "a connection without a request gives its place to every peer"
+        );
+        assert_eq!(near[1].read(&mut [0]).unwrap(), 0, "the second slow reader was closed");
     }
 
     #[test]
