@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use reelyard_api::Problem;
+use reelyard_api::{Problem, ProblemKind};
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::http_client;
@@ -65,7 +65,10 @@ impl CallFailed {
             CallFailed::Unreachable { .. } => true,
             CallFailed::Refused { problem, .. } => {
                 matches!(problem.status, 429 | 502..=504 | 507)
-                    || matches!(problem.word(), "changed-meanwhile" | "not-ready")
+                    || matches!(
+                        problem.known_kind(),
+                        Some(ProblemKind::ChangedMeanwhile | ProblemKind::NotReady)
+                    )
             }
         }
     }
@@ -77,7 +80,10 @@ impl CallFailed {
             // A proxy that lost its connection to the node also answers like this.
             CallFailed::Refused { problem, .. } => {
                 matches!(problem.status, 502 | 504)
-                    || matches!(problem.word(), "leader-changed" | "stopped")
+                    || matches!(
+                        problem.known_kind(),
+                        Some(ProblemKind::LeaderChanged | ProblemKind::Stopped)
+                    )
             }
         }
     }
@@ -85,19 +91,22 @@ impl CallFailed {
     /// Whether the failure means that the lease does not exist or has ended.
     pub(super) fn tells_the_end(&self) -> bool {
         matches!(self, CallFailed::Refused { problem, .. } if matches!(
-            problem.word(),
-            "unknown-lease"
-                | "wrong-token"
-                | "lease-released"
-                | "lease-expired"
-                | "lease-revoked"
-                | "lease-never-held"
+            problem.known_kind(),
+            Some(
+                ProblemKind::UnknownLease
+                    | ProblemKind::WrongToken
+                    | ProblemKind::LeaseReleased
+                    | ProblemKind::LeaseExpired
+                    | ProblemKind::LeaseRevoked
+                    | ProblemKind::LeaseNeverHeld
+            )
         ))
     }
 
     /// Whether the failure means that the lease was already released.
     pub(super) fn is_released(&self) -> bool {
-        matches!(self, CallFailed::Refused { problem, .. } if problem.word() == "lease-released")
+        matches!(self, CallFailed::Refused { problem, .. }
+            if problem.known_kind() == Some(ProblemKind::LeaseReleased))
     }
 
     /// The cause as text, for people and the log.

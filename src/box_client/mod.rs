@@ -32,7 +32,7 @@ mod renewal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reelyard_api::{Granted, LeaseToken, LeaseVerified, Problem, Span, WantedLease};
+use reelyard_api::{Granted, LeaseToken, LeaseVerified, Problem, ProblemKind, Span, WantedLease};
 use reelyard_boxes::box_lease::Priority;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId};
@@ -86,7 +86,9 @@ pub enum BoxClientError {
 impl From<CallFailed> for BoxClientError {
     fn from(failed: CallFailed) -> Self {
         match failed {
-            CallFailed::Refused { problem, .. } if problem.word() == "no-box-in-time" => {
+            CallFailed::Refused { problem, .. }
+                if problem.known_kind() == Some(ProblemKind::NoBoxInTime) =>
+            {
                 BoxClientError::NoBoxInTime(problem)
             }
             CallFailed::Refused { problem, .. } => BoxClientError::Refused(problem),

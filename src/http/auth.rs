@@ -1,7 +1,8 @@
 //! Authorization: a caller sends the token that a node and its workers share, or signs with it.
 
 use actix_web::HttpRequest;
-use actix_web::http::{StatusCode, header};
+use actix_web::http::header;
+use reelyard_api::ProblemKind;
 use reelyard_core::manager::MANAGER_HEADER;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::{
@@ -82,6 +83,6 @@ pub fn bearer_or_signature(
 
 impl From<NoAuthority> for ProblemResponse {
     fn from(none: NoAuthority) -> Self {
-        ProblemResponse::new(StatusCode::UNAUTHORIZED, "unauthorized", none.to_string())
+        ProblemResponse::new(ProblemKind::Unauthorized, none.to_string())
     }
 }

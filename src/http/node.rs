@@ -1,5 +1,6 @@
 //! The HTTP server of a node: API, cfm's wire protocol and health checks.
 
+use reelyard_api::ProblemKind;
 use std::net::TcpListener;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
@@ -332,8 +333,7 @@ async fn check_body(
         let piece = piece?;
         if body.len() + piece.len() > limit {
             let detail = format!("the body is longer than {limit} bytes");
-            let status = actix_web::http::StatusCode::PAYLOAD_TOO_LARGE;
-            return Err(ProblemResponse::new(status, "too-large", detail).into());
+            return Err(ProblemResponse::new(ProblemKind::TooLarge, detail).into());
         }
         body.extend_from_slice(&piece);
     }

@@ -1,18 +1,17 @@
-//! Errors as RFC 9457 problem documents: a stable `type` for programs and text for people.
+//! Errors as RFC 9457 problem documents: a stable `type` for programs and text for people. The kinds are
+//! declared in [`ProblemKind`].
+
+use std::marker::PhantomData;
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
-use reelyard_api::Problem;
+use reelyard_api::{Problem, ProblemKind, ProblemSet, refused};
 use reelyard_core::change_feed::TooManyListeners;
 use reelyard_core::supervision::AskError;
 use reelyard_protocol::signed_call::{CHALLENGE_HEADER, Challenge};
 use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{ShareError, ShareRefusal};
 use reelyard_yard::task_manager::{ChangeRefused, CopyRefused, HostRefused, ReportsRefused};
-
-mod kinds;
-
-pub use kinds::KINDS;
 
 /// Content type of a problem document.
 pub const PROBLEM_JSON: &str = "application/problem+json";
@@ -26,29 +25,91 @@ const LISTEN_RETRY_SECONDS: u64 = 10;
 /// Largest length of a `detail` in bytes. Details often quote a value from the client.
 const LONGEST_DETAIL: usize = 2000;
 
-fn problem(kind: &str, status: u16, mut detail: String) -> Problem {
-    if detail.len() > LONGEST_DETAIL {
-        let left_out = detail.len() - LONGEST_DETAIL;
-        // The expected value often stands at the end, so keep both ends.
-        let bytes = detail.as_bytes();
-        let (head, tail) =
-            (&bytes[..LONGEST_DETAIL / 2], &bytes[bytes.len() - LONGEST_DETAIL / 2..]);
-        // A cut character becomes the replacement character.
-        let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
-        detail = format!("{head} ... ({left_out} bytes are left out) ... {tail}");
+/// The problems of a request to an actor that did not get to it, or back.
+pub type AskProblems = (refused::Busy, refused::OutcomeUnknown);
+
+/// The problems of a change that goes into the journal.
+pub type CommitProblems = (
+    AskProblems,
+    refused::NotLeader,
+    refused::Deposed,
+    refused::Stopped,
+    refused::DiskFull,
+    refused::TooLarge,
+);
+
+/// The problems that every call can answer.
+pub const OF_EVERY_CALL: [ProblemKind; 2] = [ProblemKind::BadRequest, ProblemKind::Unauthorized];
+
+/// The problems that every call with a body can answer.
+pub const OF_EVERY_BODY: [ProblemKind; 3] =
+    [ProblemKind::BadBody, ProblemKind::UnsupportedMediaType, ProblemKind::TooLarge];
+
+/// Shortens a detail that is longer than [`LONGEST_DETAIL`].
+fn shortened(detail: String) -> String {
+    if detail.len() <= LONGEST_DETAIL {
+        return detail;
     }
-    Problem {
-        kind: format!("urn:reelyard:problem:{kind}"),
-        title: kind.replace('-', " "),
-        status,
-        detail,
+    let left_out = detail.len() - LONGEST_DETAIL;
+    // The expected value often stands at the end, so keep both ends.
+    let bytes = detail.as_bytes();
+    let (head, tail) = (&bytes[..LONGEST_DETAIL / 2], &bytes[bytes.len() - LONGEST_DETAIL / 2..]);
+    // A cut character becomes the replacement character.
+    let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+    format!("{head} ... ({left_out} bytes are left out) ... {tail}")
+}
+
+/// The error of a handler that answers the problems in `S`, and those that every call can answer. The
+/// document of the API lists them. In debug builds, another problem is a panic.
+pub struct Refusal<S> {
+    response: ProblemResponse,
+    problems: PhantomData<fn() -> S>,
+}
+
+impl<S> Refusal<S> {
+    /// The problem document of the refusal.
+    pub fn problem(&self) -> &Problem {
+        self.response.problem()
+    }
+}
+
+impl<S: ProblemSet, E: Into<ProblemResponse>> From<E> for Refusal<S> {
+    fn from(error: E) -> Self {
+        let response = error.into();
+        debug_assert!(
+            OF_EVERY_CALL.contains(&response.kind) || S::kinds().contains(&response.kind),
+            "the error type of the handler does not name this problem: {response:?}"
+        );
+        Refusal { response, problems: PhantomData }
+    }
+}
+
+impl<S> std::fmt::Debug for Refusal<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.response.fmt(f)
+    }
+}
+
+impl<S> std::fmt::Display for Refusal<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.response.fmt(f)
+    }
+}
+
+impl<S> ResponseError for Refusal<S> {
+    fn status_code(&self) -> StatusCode {
+        self.response.status_code()
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        self.response.error_response()
     }
 }
 
 /// A refusal that will be sent to the client.
 #[derive(Clone, Debug)]
 pub struct ProblemResponse {
-    status: StatusCode,
+    kind: ProblemKind,
     problem: Problem,
     retry_after_seconds: Option<u64>,
     /// Boxed, because every handler returns a refusal by value.
@@ -56,31 +117,26 @@ pub struct ProblemResponse {
 }
 
 impl ProblemResponse {
-    /// A refusal of `kind`, which must be the name of one of [`KINDS`].
-    pub fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
-        debug_assert!(
-            KINDS.iter().any(|known| (known.name, known.status) == (kind, status.as_u16())),
-            "{kind} with status {status} is missing in problem::KINDS: the document of the \
-             API would not list it"
-        );
-        let problem = problem(kind, status.as_u16(), detail.into());
-        ProblemResponse { status, problem, retry_after_seconds: None, challenge: None }
+    /// A refusal of `kind`.
+    pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
+        let problem = Problem::new(kind, shortened(detail.into()));
+        ProblemResponse { kind, problem, retry_after_seconds: None, challenge: None }
     }
 
     /// A request with an invalid value.
     pub fn bad_request(detail: impl Into<String>) -> Self {
-        ProblemResponse::new(StatusCode::BAD_REQUEST, "bad-request", detail)
+        ProblemResponse::new(ProblemKind::BadRequest, detail)
     }
 
     /// The requested thing existed and has ended.
     pub fn gone(detail: impl Into<String>) -> Self {
-        ProblemResponse::new(StatusCode::GONE, "gone", detail)
+        ProblemResponse::new(ProblemKind::Gone, detail)
     }
 
     /// The node has not read its journal yet.
     pub fn starting() -> Self {
         let detail = "the node is starting: it has not read its journal yet";
-        let refusal = ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "starting", detail);
+        let refusal = ProblemResponse::new(ProblemKind::Starting, detail);
         ProblemResponse { retry_after_seconds: Some(1), ..refusal }
     }
 
@@ -103,12 +159,12 @@ impl ProblemResponse {
 
     /// The node is stopping.
     pub fn stopped() -> Self {
-        ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "stopped", "the node is stopping")
+        ProblemResponse::new(ProblemKind::Stopped, "the node is stopping")
     }
 
     /// The requested thing does not exist.
     pub fn not_found(detail: impl Into<String>) -> Self {
-        ProblemResponse::new(StatusCode::NOT_FOUND, "not-found", detail)
+        ProblemResponse::new(ProblemKind::NotFound, detail)
     }
 }
 
@@ -120,12 +176,12 @@ impl std::fmt::Display for ProblemResponse {
 
 impl ResponseError for ProblemResponse {
     fn status_code(&self) -> StatusCode {
-        self.status
+        StatusCode::from_u16(self.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
     fn error_response(&self) -> HttpResponse {
-        let mut response = HttpResponse::build(self.status);
-        if self.status == StatusCode::UNAUTHORIZED {
+        let mut response = HttpResponse::build(self.status_code());
+        if self.status_code() == StatusCode::UNAUTHORIZED {
             response.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
         }
         if let Some(challenge) = &self.challenge {
@@ -142,26 +198,23 @@ impl ResponseError for ProblemResponse {
 impl From<CommitError> for ProblemResponse {
     fn from(error: CommitError) -> Self {
         let detail = error.to_string();
-        let unavailable =
-            |kind| ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail.clone());
+        let unavailable = |kind| ProblemResponse::new(kind, detail.clone());
         match error {
-            CommitError::NotLeader { .. } => unavailable("not-leader"),
-            CommitError::Deposed => unavailable("deposed"),
-            CommitError::Stopped => unavailable("stopped"),
+            CommitError::NotLeader { .. } => unavailable(ProblemKind::NotLeader),
+            CommitError::Deposed => unavailable(ProblemKind::Deposed),
+            CommitError::Stopped => unavailable(ProblemKind::Stopped),
             CommitError::DiskFull { .. } => ProblemResponse {
                 retry_after_seconds: Some(DISK_FULL_RETRY_SECONDS),
-                ..ProblemResponse::new(StatusCode::INSUFFICIENT_STORAGE, "disk-full", detail)
+                ..ProblemResponse::new(ProblemKind::DiskFull, detail)
             },
             CommitError::Busy { retry_after } => ProblemResponse {
                 retry_after_seconds: Some(retry_after.as_secs().max(1)),
-                ..unavailable("busy")
+                ..unavailable(ProblemKind::Busy)
             },
             CommitError::Unknown { .. } => {
-                ProblemResponse::new(StatusCode::GATEWAY_TIMEOUT, "outcome-unknown", detail)
+                ProblemResponse::new(ProblemKind::OutcomeUnknown, detail)
             }
-            CommitError::TooLarge { .. } => {
-                ProblemResponse::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
-            }
+            CommitError::TooLarge { .. } => ProblemResponse::new(ProblemKind::TooLarge, detail),
         }
     }
 }
@@ -170,7 +223,7 @@ impl From<ReportsRefused> for ProblemResponse {
     fn from(refused: ReportsRefused) -> Self {
         match refused {
             ReportsRefused::UnknownHost(_) => {
-                ProblemResponse::new(StatusCode::FORBIDDEN, "unknown-host", refused.to_string())
+                ProblemResponse::new(ProblemKind::UnknownHost, refused.to_string())
             }
             ReportsRefused::Commit(error) => error.into(),
         }
@@ -184,30 +237,30 @@ impl From<ShareError> for ProblemResponse {
             ShareError::Journal(error) => return error.into(),
             ShareError::Refused(refused) => refused,
         };
-        let conflict = |kind| ProblemResponse::new(StatusCode::CONFLICT, kind, detail.clone());
+        let conflict = |kind| ProblemResponse::new(kind, detail.clone());
         match refused {
             ShareRefusal::Unknown | ShareRefusal::NoRoot { .. } => {
                 ProblemResponse::not_found(detail)
             }
             ShareRefusal::Ended { .. } | ShareRefusal::Exhausted => ProblemResponse::gone(detail),
-            ShareRefusal::ChangedMeanwhile | ShareRefusal::IdInUse => conflict("changed-meanwhile"),
+            ShareRefusal::ChangedMeanwhile | ShareRefusal::IdInUse => {
+                conflict(ProblemKind::ChangedMeanwhile)
+            }
             ShareRefusal::ConditionFails { .. } => {
-                ProblemResponse::new(StatusCode::PRECONDITION_FAILED, "condition-failed", detail)
+                ProblemResponse::new(ProblemKind::ConditionFailed, detail)
             }
-            ShareRefusal::Terms(_) => {
-                ProblemResponse::new(StatusCode::UNPROCESSABLE_ENTITY, "terms", detail)
+            ShareRefusal::Terms(_) => ProblemResponse::new(ProblemKind::Terms, detail),
+            ShareRefusal::Full { .. } | ShareRefusal::OwnerFull { .. } => {
+                conflict(ProblemKind::LimitReached)
             }
-            ShareRefusal::Full { .. } | ShareRefusal::OwnerFull { .. } => conflict("limit-reached"),
-            ShareRefusal::FewerThanTaken { .. } => conflict("not-allowed"),
+            ShareRefusal::FewerThanTaken { .. } => conflict(ProblemKind::NotAllowed),
             ShareRefusal::Move(why) => why.into(),
-            ShareRefusal::BeingMoved => conflict("being-moved"),
-            ShareRefusal::OtherRequest => conflict("request-id-reused"),
+            ShareRefusal::BeingMoved => conflict(ProblemKind::BeingMoved),
+            ShareRefusal::OtherRequest => conflict(ProblemKind::RequestIdReused),
             ShareRefusal::ClockUnconfirmed { confirmed_in, .. } => {
-                conflict("clock-unconfirmed").retry_after(confirmed_in)
+                conflict(ProblemKind::ClockUnconfirmed).retry_after(confirmed_in)
             }
-            ShareRefusal::NoRandomness(_) => {
-                ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
-            }
+            ShareRefusal::NoRandomness(_) => ProblemResponse::new(ProblemKind::Unreadable, detail),
         }
     }
 }
@@ -218,10 +271,10 @@ impl From<CopyRefused> for ProblemResponse {
         match refused {
             CopyRefused::NoSuchTask(_) => ProblemResponse::not_found(detail),
             CopyRefused::NotEndedBadly { .. } => {
-                ProblemResponse::new(StatusCode::CONFLICT, "transition", detail)
+                ProblemResponse::new(ProblemKind::Transition, detail)
             }
             CopyRefused::Rules(_) | CopyRefused::Meanwhile(_) => {
-                ProblemResponse::new(StatusCode::CONFLICT, "not-allowed", detail)
+                ProblemResponse::new(ProblemKind::NotAllowed, detail)
             }
             CopyRefused::Commit(error) => error.into(),
         }
@@ -233,9 +286,7 @@ impl From<HostRefused> for ProblemResponse {
         let detail = refused.to_string();
         match refused {
             HostRefused::NoSuchHost(_) => ProblemResponse::not_found(detail),
-            HostRefused::Configured(_) => {
-                ProblemResponse::new(StatusCode::CONFLICT, "configured", detail)
-            }
+            HostRefused::Configured(_) => ProblemResponse::new(ProblemKind::Configured, detail),
             HostRefused::Commit(error) => error.into(),
         }
     }
@@ -245,11 +296,7 @@ impl From<TooManyListeners> for ProblemResponse {
     fn from(refused: TooManyListeners) -> Self {
         ProblemResponse {
             retry_after_seconds: Some(LISTEN_RETRY_SECONDS),
-            ..ProblemResponse::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too-many-listeners",
-                refused.to_string(),
-            )
+            ..ProblemResponse::new(ProblemKind::TooManyListeners, refused.to_string())
         }
     }
 }
@@ -259,13 +306,11 @@ impl From<AskError> for ProblemResponse {
         match error {
             AskError::Busy => ProblemResponse {
                 retry_after_seconds: Some(1),
-                ..ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string())
+                ..ProblemResponse::new(ProblemKind::Busy, error.to_string())
             },
-            AskError::Unknown => ProblemResponse::new(
-                StatusCode::GATEWAY_TIMEOUT,
-                "outcome-unknown",
-                error.to_string(),
-            ),
+            AskError::Unknown => {
+                ProblemResponse::new(ProblemKind::OutcomeUnknown, error.to_string())
+            }
         }
     }
 }
@@ -276,7 +321,7 @@ impl From<ChangeRefused> for ProblemResponse {
         match refused {
             ChangeRefused::NoSuchTask(_) => ProblemResponse::not_found(detail),
             ChangeRefused::Transition { .. } => {
-                ProblemResponse::new(StatusCode::CONFLICT, "transition", detail)
+                ProblemResponse::new(ProblemKind::Transition, detail)
             }
             ChangeRefused::Commit(error) => error.into(),
         }
@@ -294,5 +339,24 @@ mod tests {
         assert!(detail.len() < 2 * LONGEST_DETAIL, "{}", detail.len());
         assert!(detail.ends_with("at most 255 bytes") && detail.contains("bytes are left out"));
         assert_eq!(ProblemResponse::bad_request("short").problem().detail, "short");
+    }
+
+    #[test]
+    fn examples_are_what_the_program_answers() {
+        for (kind, answer) in [
+            (ProblemKind::NotLeader, CommitError::NotLeader { leader: Some(2) }.to_string()),
+            (ProblemKind::Deposed, CommitError::Deposed.to_string()),
+            (ProblemKind::Stopped, CommitError::Stopped.to_string()),
+            (ProblemKind::Busy, AskError::Busy.to_string()),
+            (ProblemKind::OutcomeUnknown, AskError::Unknown.to_string()),
+        ] {
+            assert_eq!(kind.example(), answer, "{}", kind.word());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "does not name this problem")]
+    fn a_handler_cannot_answer_a_problem_that_its_type_does_not_name() {
+        let _ = Refusal::<CommitProblems>::from(ProblemResponse::not_found("task 17"));
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
+use reelyard_api::ProblemKind;
 use reelyard_integration_tests::probes::api_document::ApiDocument;
 use reelyard_integration_tests::probes::event_reader::EventReader;
 use reelyard_integration_tests::rigs::binary;
@@ -247,6 +249,35 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
                 yard.document.check_named("Problem", &answer.json().unwrap())?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Declared kinds are in the table, in the error types of handlers, and in the code that answers them.
+#[test]
+fn every_kind_of_problem_is_documented_and_answered() -> Result<()> {
+    let document = reelyard::http::api::document();
+    let mut code = String::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/http")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                code.push_str(&std::fs::read_to_string(path)?);
+            }
+        }
+    }
+    for kind in ProblemKind::ALL {
+        let name = format!("ProblemKind::{kind:?}");
+        let places = code.match_indices(&name).filter(|(at, _)| {
+            !code[at + name.len()..].starts_with(|next: char| next.is_alphanumeric())
+        });
+        assert!(places.count() > 0, "nothing in src/http answers {kind:?}");
+        // No call has it: it is the answer to a method that a path does not have.
+        let is_listed = document.contains(&format!("urn:reelyard:problem:{}\"", kind.word()));
+        assert!(is_listed || *kind == ProblemKind::MethodNotAllowed, "no call can answer {kind:?}");
     }
     Ok(())
 }

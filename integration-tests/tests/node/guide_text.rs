@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use reelyard::guide::{CHAPTERS, Chapter, GuideLanguage, anchors, chapter};
+use reelyard_api::ProblemKind;
 use reelyard_integration_tests::probes::code_blocks::{CodeBlock, calls, code_blocks};
 use reelyard_integration_tests::probes::prose;
 use reelyard_integration_tests::rigs::binary::run;
@@ -205,6 +206,41 @@ fn the_chapter_on_the_api_lists_every_call_for_people() -> Result<()> {
         assert!(ends.iter().any(|whole| listed.contains(whole)), "{path} is not in api.md");
     }
     assert!(seen > 30, "{seen} paths were found");
+    Ok(())
+}
+
+/// The words in the second column of each table row that begins with a status.
+fn problems_of(text: &str) -> Vec<(u16, &str)> {
+    let mut problems = Vec::new();
+    for row in text.lines().filter_map(|line| line.strip_prefix("| ")) {
+        let mut cells = row.split(" | ");
+        let Some(Ok(status)) = cells.next().map(str::parse) else { continue };
+        let words = cells.next().unwrap_or_default().split('`').skip(1).step_by(2);
+        problems.extend(words.map(|word| (status, word)));
+    }
+    problems
+}
+
+#[test]
+fn the_chapter_on_the_api_has_the_table_of_problems() -> Result<()> {
+    let mut table = "| Status | Problem | Meaning |\n|---|---|---|\n".to_owned();
+    for kind in ProblemKind::ALL {
+        let (status, word, advice) = (kind.status(), kind.word(), kind.advice());
+        table.push_str(&format!("| {status} | `{word}` | {advice}. |\n"));
+    }
+    let listed = chapter("api")?.text(GuideLanguage::English);
+    assert!(listed.contains(&table), "src/guide/api.md needs this table:\n{table}");
+    Ok(())
+}
+
+#[test]
+fn the_chapter_on_boxes_names_problems_that_exist() -> Result<()> {
+    let named = problems_of(chapter("boxes")?.text(GuideLanguage::English));
+    assert!(named.len() > 20, "{named:?}");
+    for (status, word) in named {
+        let known = ProblemKind::ALL.iter().find(|kind| kind.word() == word);
+        assert_eq!(known.map(|kind| kind.status()), Some(status), "{word}");
+    }
     Ok(())
 }
 

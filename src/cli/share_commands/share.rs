@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_api::{
-    HookShown, MoveShown, Page, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove, WantedReclaim,
-    WantedShare, WantedTerms,
+    HookShown, MoveShown, Page, ProblemKind, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove,
+    WantedReclaim, WantedShare, WantedTerms,
 };
 use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
@@ -220,7 +220,7 @@ fn extend(
     let only_later = wanted.only_if.is_none() && terms.only_if.is_some();
     match client.patch(&path, &terms) {
         Err(CommandFailure::Refused(mut problem))
-            if only_later && problem.word() == "condition-failed" =>
+            if only_later && problem.known_kind() == Some(ProblemKind::ConditionFailed) =>
         {
             problem.detail.push_str(
                 ": its current deadline is not earlier; use --if less to set an earlier one",

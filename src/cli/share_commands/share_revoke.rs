@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::Args;
-use reelyard_api::{ShareShown, WantedRevocation};
+use reelyard_api::{ProblemKind, ShareShown, WantedRevocation};
 use reelyard_shares::share_expiry::{Revoked, ShareId, ShareOwner};
 
 use super::share::ShareRef;
@@ -55,7 +55,9 @@ fn unknown(client: &NodeClient, ids: &BTreeSet<ShareId>) -> Result<Vec<String>, 
     let mut unknown = Vec::new();
     for id in ids {
         match client.get::<ShareShown>(&["shares", &id.to_string()], &[]) {
-            Err(CommandFailure::Refused(problem)) if problem.word() == "not-found" => {
+            Err(CommandFailure::Refused(problem))
+                if problem.known_kind() == Some(ProblemKind::NotFound) =>
+            {
                 unknown.push(format!("share {id} does not exist"));
             }
             // It exists or has ended.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use reelyard_api::Problem;
+use reelyard_api::{Problem, ProblemKind};
 
 use crate::config::ConfigFaults;
 use crate::logging::AlreadyStarted;
@@ -85,6 +85,5 @@ impl CommandFailure {
 
 /// Whether no box was free, so that a retry can help.
 fn is_no_box(problem: &Problem) -> bool {
-    let kind = problem.kind.rsplit(':').next().unwrap_or_default();
-    matches!(kind, "no-box-in-time" | "queue-full")
+    matches!(problem.known_kind(), Some(ProblemKind::NoBoxInTime | ProblemKind::QueueFull))
 }

@@ -1,14 +1,13 @@
 //! `/api/v1/config/reload`: reloads the configuration.
 
-use actix_web::http::StatusCode;
 use actix_web::web;
-use reelyard_api::{ReloadView, SettingChange};
+use reelyard_api::{ProblemKind, ReloadView, SettingChange, refused};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::config::{Difference, Values};
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{ProblemResponse, Refusal};
 use crate::reloading::{ReloadRefused, Reloaded};
 
 /// Options of a reload.
@@ -34,7 +33,7 @@ pub struct ReloadQuery {
 pub async fn reload(
     state: web::Data<NodeHttpState>,
     query: web::Query<ReloadQuery>,
-) -> Result<web::Json<ReloadView>, ProblemResponse> {
+) -> Result<web::Json<ReloadView>, Refusal<refused::BadConfiguration>> {
     let dry_run = query.dry_run;
     if !dry_run {
         tracing::info!("reloading the configuration on request");
@@ -62,6 +61,6 @@ fn shown(Difference { key, values }: Difference) -> SettingChange {
 impl From<ReloadRefused> for ProblemResponse {
     fn from(refused: ReloadRefused) -> Self {
         let detail = format!("the running configuration stays in use: {refused:#}");
-        ProblemResponse::new(StatusCode::UNPROCESSABLE_ENTITY, "bad-configuration", detail)
+        ProblemResponse::new(ProblemKind::BadConfiguration, detail)
     }
 }

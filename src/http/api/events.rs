@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_api::{Change, ChangeEvent, ChangeKind, Reset};
+use reelyard_api::{Change, ChangeEvent, ChangeKind, Reset, refused};
 use reelyard_core::change_feed::{FeedEvent, FeedItem, FeedListener, ListenFrom};
 use reelyard_core::clock::Clock;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 
 use super::event_stream::{EventSource, GATHERING, KEEP_ALIVE, LAST_EVENT_ID, event, streamed};
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{ProblemResponse, Refusal};
 
 /// Largest number of changes in one write.
 const AT_ONCE: usize = 512;
@@ -80,7 +80,7 @@ pub async fn follow(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
     query: web::Query<EventQuery>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<HttpResponse, Refusal<refused::TooManyListeners>> {
     let kinds = query.kinds()?;
     let begin = match request.headers().get(LAST_EVENT_ID) {
         None => ListenFrom::Now,

@@ -4,6 +4,11 @@ use reelyard_core::event::Epoch;
 use reelyard_replication::{CommitError, Leadership};
 
 use crate::http::problem::ProblemResponse;
+use reelyard_api::refused;
+
+/// The problems of a call that only the deciding node can answer.
+pub type LeaderProblems =
+    (refused::Starting, refused::NotLeader, refused::Deposed, refused::Stopped);
 
 /// Refuses unless the owner of the state runs here and decides. This keeps clients from reading
 /// stale state as current.

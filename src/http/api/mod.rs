@@ -18,6 +18,7 @@ use actix_web::error::{JsonPayloadError, QueryPayloadError};
 use actix_web::http::header::{ALLOW, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, Resource, ResponseError, web};
+use reelyard_api::ProblemKind;
 use serde::Deserialize;
 
 pub use calls::read;
@@ -70,8 +71,7 @@ pub fn routes(config: &mut web::ServiceConfig, body_limit: usize) {
 fn resource(path: &str, allow: String) -> Resource {
     let refuse = move |method: Method, request: HttpRequest| {
         let detail = format!("{} accepts {allow}, not {method}", request.path());
-        let refusal =
-            ProblemResponse::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail);
+        let refusal = ProblemResponse::new(ProblemKind::MethodNotAllowed, detail);
         let mut response = refusal.error_response();
         if let Ok(allow) = HeaderValue::from_str(&allow) {
             response.headers_mut().insert(ALLOW, allow);
@@ -91,18 +91,17 @@ fn bad_query(error: &QueryPayloadError) -> ProblemResponse {
 }
 
 fn bad_body(error: &JsonPayloadError) -> ProblemResponse {
-    let (status, kind, detail) = match error {
+    let (kind, detail) = match error {
         JsonPayloadError::ContentType => (
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "unsupported-media-type",
+            ProblemKind::UnsupportedMediaType,
             "the body: expected content type application/json".to_owned(),
         ),
         error if error.status_code() == StatusCode::PAYLOAD_TOO_LARGE => {
-            (error.status_code(), "too-large", format!("the body: {error}"))
+            (ProblemKind::TooLarge, format!("the body: {error}"))
         }
-        error => (StatusCode::BAD_REQUEST, "bad-body", format!("the body: {error}")),
+        error => (ProblemKind::BadBody, format!("the body: {error}")),
     };
-    ProblemResponse::new(status, kind, detail)
+    ProblemResponse::new(kind, detail)
 }
 
 async fn unknown(request: HttpRequest) -> HttpResponse {

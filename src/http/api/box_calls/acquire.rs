@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix_web::http::header::ACCEPT;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_api::{Granted, Span, WaitShown, WantedLease};
+use reelyard_api::{Granted, Span, WaitShown, WantedLease, refused};
 use reelyard_boxes::box_lease::{AcquireProgress, Acquisition, BoxError, BoxLeaseRequest, Grant};
 use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
@@ -15,13 +15,22 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::box_refusals::EndedLeaseProblems;
 use crate::http::api::NoQuery;
 use crate::http::api::event_stream::{
     EVENT_STREAM, EventSource, KEEP_ALIVE, STILL_HERE, event, streamed,
 };
 use crate::http::api::objects::Body;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
+
+type AcquireRefusal = Refusal<(
+    (refused::NoPool, refused::PoolGoes, refused::Terms, refused::OverQuota),
+    (refused::NoBoxInTime, refused::QueueFull, refused::LeaderChanged),
+    (refused::RequestIdReused, refused::RequestOfOther, refused::ChangedMeanwhile),
+    (refused::UnknownLease, EndedLeaseProblems, refused::Unreadable),
+    CommitProblems,
+)>;
 
 /// `POST /pools/{pool}/leases`.
 #[utoipa::path(
@@ -59,7 +68,7 @@ pub async fn acquire(
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedLease>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<HttpResponse, AcquireRefusal> {
     let ask = ask(pool.into_inner(), wanted.into_inner().0);
     let acquisition = Acquisition::begin(&state.actors.boxes.routes, ask)?;
     let mut stopping = state.stopping.clone();
@@ -74,7 +83,7 @@ pub async fn acquire(
     let outcome = tokio::select! {
         biased;
         outcome = acquisition => outcome,
-        _ = stopping.wait_for(|stopping| *stopping) => return Err(ProblemResponse::stopped()),
+        _ = stopping.wait_for(|stopping| *stopping) => return Err(ProblemResponse::stopped().into()),
     };
     Ok(HttpResponse::Created().json(granted(outcome, &state.clock)?))
 }
@@ -95,7 +104,7 @@ fn asked_for(wanted: &WantedLease) -> Vec<u8> {
     format!("acquire {ttl:?} {} {count}", priority.get()).into_bytes()
 }
 
-fn granted(outcome: Result<Grant, BoxError>, clock: &Clock) -> Result<Granted, ProblemResponse> {
+fn granted(outcome: Result<Grant, BoxError>, clock: &Clock) -> Result<Granted, AcquireRefusal> {
     // A grant always contains a lease, because a request is for at least one box.
     Granted::of(&outcome?, clock.now()).ok_or_else(|| BoxError::Lost.into())
 }
@@ -130,7 +139,7 @@ impl EventSource for AcquireEventStream {
                 }
                 _ = self.stopping.wait_for(|stopping| *stopping) => {
                     self.acquisition = None;
-                    Some(ended(Err(ProblemResponse::stopped())))
+                    Some(ended(Err(ProblemResponse::stopped().into())))
                 }
                 // The actor sends its answer before it drops the sender of the progress.
                 Ok(()) = self.progress.changed() => shown(*self.progress.borrow_and_update()),
@@ -162,7 +171,7 @@ fn whole_seconds(estimate: Duration) -> Span {
     Span(Duration::from_secs(estimate.as_secs() + u64::from(estimate.subsec_nanos() > 0)))
 }
 
-fn ended(outcome: Result<Granted, ProblemResponse>) -> Bytes {
+fn ended(outcome: Result<Granted, AcquireRefusal>) -> Bytes {
     match outcome {
         Ok(granted) => unnamed("granted", &granted),
         Err(refusal) => unnamed("refused", refusal.problem()),

@@ -1,7 +1,7 @@
 //! `/api/v1/pools/{pool}/boxes` and `/api/v1/pools/{pool}/audit`: single boxes and their audit.
 
 use actix_web::web;
-use reelyard_api::{AuditLine, BoxShown, Cursor, Page, WantedQuarantine};
+use reelyard_api::{AuditLine, BoxShown, Cursor, Page, WantedQuarantine, refused};
 use reelyard_boxes::box_lease::{
     AuditCursor, AuditEntry, AuditFilter, BoxPhase, BoxRefusal, LARGEST_PAGE, LeaseEnd,
     QuarantineBox, UnquarantineBox,
@@ -16,7 +16,7 @@ use crate::http::api::objects::Body;
 use crate::http::api::paging::PageQuery;
 use crate::http::api::share_calls::shares::API;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Filter of the list of boxes.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -46,7 +46,7 @@ pub async fn list(
     state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     query: web::Query<BoxListQuery>,
-) -> Result<web::Json<Page<BoxShown>>, ProblemResponse> {
+) -> Result<web::Json<Page<BoxShown>>, Refusal<(refused::NoPool, refused::Starting)>> {
     let BoxListQuery { state: phase, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, from) = (paging.limit()?, paging.position::<u32>()?.unwrap_or_default());
@@ -87,9 +87,17 @@ pub async fn one(
     state: web::Data<NodeHttpState>,
     at: web::Path<(PoolName, u32)>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<BoxShown>, ProblemResponse> {
+) -> Result<web::Json<BoxShown>, Refusal<(refused::NoPool, refused::NoBox, refused::Starting)>> {
     let (pool, number) = at.into_inner();
-    Ok(web::Json(BoxShown::from(&board(&state)?.one_box(&pool, BoxNumber(number))?)))
+    Ok(shown(&state, &pool, BoxNumber(number))?)
+}
+
+fn shown(
+    state: &NodeHttpState,
+    pool: &PoolName,
+    number: BoxNumber,
+) -> Result<web::Json<BoxShown>, ProblemResponse> {
+    Ok(web::Json(BoxShown::from(&board(state)?.one_box(pool, number)?)))
 }
 
 /// `POST /pools/{pool}/boxes/{number}/quarantine`.
@@ -109,14 +117,24 @@ pub async fn one(
 pub async fn quarantine(
     state: web::Data<NodeHttpState>,
     at: web::Path<(PoolName, u32)>,
-    query: web::Query<NoQuery>,
+    _: web::Query<NoQuery>,
     wanted: Body<WantedQuarantine>,
-) -> Result<web::Json<BoxShown>, ProblemResponse> {
-    let (pool, number) = at.clone();
+) -> Result<
+    web::Json<BoxShown>,
+    Refusal<(
+        refused::NoPool,
+        refused::NoBox,
+        refused::BoxLeased,
+        refused::AlreadyQuarantined,
+        refused::Starting,
+        CommitProblems,
+    )>,
+> {
+    let (pool, number) = at.into_inner();
     let (number, reason) = (BoxNumber(number), wanted.into_inner().0.reason);
-    let quarantine = QuarantineBox { pool, number, reason, asked_by: API.to_owned() };
+    let quarantine = QuarantineBox { pool: pool.clone(), number, reason, asked_by: API.to_owned() };
     state.actors.boxes.actor.ask(quarantine).await??;
-    one(state, at, query).await
+    Ok(shown(&state, &pool, number)?)
 }
 
 /// `POST /pools/{pool}/boxes/{number}/unquarantine`.
@@ -135,13 +153,22 @@ pub async fn quarantine(
 pub async fn unquarantine(
     state: web::Data<NodeHttpState>,
     at: web::Path<(PoolName, u32)>,
-    query: web::Query<NoQuery>,
-) -> Result<web::Json<BoxShown>, ProblemResponse> {
-    let (pool, number) = at.clone();
-    let unquarantine =
-        UnquarantineBox { pool, number: BoxNumber(number), asked_by: API.to_owned() };
+    _: web::Query<NoQuery>,
+) -> Result<
+    web::Json<BoxShown>,
+    Refusal<(
+        refused::NoPool,
+        refused::NoBox,
+        refused::NotQuarantined,
+        refused::Starting,
+        CommitProblems,
+    )>,
+> {
+    let (pool, number) = at.into_inner();
+    let number = BoxNumber(number);
+    let unquarantine = UnquarantineBox { pool: pool.clone(), number, asked_by: API.to_owned() };
     state.actors.boxes.actor.ask(unquarantine).await??;
-    one(state, at, query).await
+    Ok(shown(&state, &pool, number)?)
 }
 
 /// Filter of the audit.
@@ -220,8 +247,8 @@ pub async fn audit_pool(
     state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     query: web::Query<AuditQuery>,
-) -> Result<web::Json<Page<AuditLine>>, ProblemResponse> {
-    audited(&state, query.filter(pool.into_inner(), None)?, &query.page())
+) -> Result<web::Json<Page<AuditLine>>, Refusal<(refused::NoPool, refused::Starting)>> {
+    Ok(audited(&state, query.filter(pool.into_inner(), None)?, &query.page())?)
 }
 
 /// `GET /pools/{pool}/boxes/{number}/audit`.
@@ -242,9 +269,9 @@ pub async fn audit_box(
     state: web::Data<NodeHttpState>,
     at: web::Path<(PoolName, u32)>,
     query: web::Query<AuditQuery>,
-) -> Result<web::Json<Page<AuditLine>>, ProblemResponse> {
+) -> Result<web::Json<Page<AuditLine>>, Refusal<(refused::NoPool, refused::Starting)>> {
     let (pool, number) = at.into_inner();
-    audited(&state, query.filter(pool, Some(BoxNumber(number)))?, &query.page())
+    Ok(audited(&state, query.filter(pool, Some(BoxNumber(number)))?, &query.page())?)
 }
 
 fn audited(

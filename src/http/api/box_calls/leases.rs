@@ -3,7 +3,7 @@
 use actix_web::web;
 use reelyard_api::{
     Cursor, LeaseEnded, LeaseShown, LeaseToken, LeaseTold, LeaseVerified, Page, Span,
-    WantedLeaseRevocation, WantedRenewal,
+    WantedLeaseRevocation, WantedRenewal, refused,
 };
 use reelyard_boxes::box_lease::{
     BoxRefusal, FoundLease, LeaseEnd, ReleaseLease, RenewLease, RevokeLease, VerifyLease,
@@ -12,14 +12,15 @@ use reelyard_protocol::boxes::{BoxNumber, Holder, LeaseId, PoolName};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::box_refusals::{EndedLeaseProblems, LeaseProblems};
 use super::pools::board;
 use crate::http::api::NoQuery;
-use crate::http::api::leader_only::require_leader;
+use crate::http::api::leader_only::{LeaderProblems, require_leader};
 use crate::http::api::objects::Body;
 use crate::http::api::paging::PageQuery;
 use crate::http::api::share_calls::shares::API;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{AskProblems, CommitProblems, ProblemResponse, Refusal};
 
 /// Filter of the leases.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -49,7 +50,7 @@ pub async fn list(
     state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     query: web::Query<LeaseListQuery>,
-) -> Result<web::Json<Page<LeaseShown>>, ProblemResponse> {
+) -> Result<web::Json<Page<LeaseShown>>, Refusal<(refused::NoPool, refused::Starting)>> {
     let LeaseListQuery { holder, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, from) = (paging.limit()?, paging.position::<u32>()?.unwrap_or_default());
@@ -74,7 +75,7 @@ pub async fn one(
     state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<LeaseShown>, ProblemResponse> {
+) -> Result<web::Json<LeaseShown>, Refusal<(refused::UnknownLease, refused::Starting)>> {
     let (id, board) = (lease_id(&id)?, board(&state)?);
     let shown = board.with_table(|table| match table.find(id) {
         FoundLease::Live(lease) => Ok(LeaseShown::live(lease)),
@@ -100,7 +101,10 @@ pub async fn renew(
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedRenewal>,
-) -> Result<web::Json<LeaseTold>, ProblemResponse> {
+) -> Result<
+    web::Json<LeaseTold>,
+    Refusal<(LeaseProblems, refused::Terms, refused::HeldTooLong, CommitProblems)>,
+> {
     let WantedRenewal { token, ttl } = wanted.into_inner().0;
     let renew = RenewLease { lease: lease_id(&id)?, token, ttl: ttl.map(|Span(ttl)| ttl) };
     let lease = state.actors.boxes.actor.ask(renew).await??;
@@ -123,7 +127,7 @@ pub async fn release(
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<LeaseToken>,
-) -> Result<web::Json<LeaseEnded>, ProblemResponse> {
+) -> Result<web::Json<LeaseEnded>, Refusal<(LeaseProblems, CommitProblems)>> {
     let lease = lease_id(&id)?;
     state.actors.boxes.actor.ask(ReleaseLease { lease, token: wanted.token }).await??;
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Released.into() }))
@@ -149,7 +153,7 @@ pub async fn verify(
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<LeaseToken>,
-) -> Result<web::Json<LeaseVerified>, ProblemResponse> {
+) -> Result<web::Json<LeaseVerified>, Refusal<(LeaseProblems, AskProblems, LeaderProblems)>> {
     let (id, board) = (lease_id(&id)?, &state.actors.boxes.board);
     require_leader(board.is_up(), board.view().epoch, *state.journal.leadership().borrow())?;
     let verify = VerifyLease { lease: id, token: wanted.token };
@@ -173,7 +177,10 @@ pub async fn revoke(
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedLeaseRevocation>,
-) -> Result<web::Json<LeaseEnded>, ProblemResponse> {
+) -> Result<
+    web::Json<LeaseEnded>,
+    Refusal<(refused::UnknownLease, EndedLeaseProblems, CommitProblems)>,
+> {
     let (lease, reason) = (lease_id(&id)?, wanted.into_inner().0.reason);
     let revoke = RevokeLease { lease, reason, asked_by: API.to_owned() };
     state.actors.boxes.actor.ask(revoke).await??;

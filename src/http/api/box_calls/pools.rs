@@ -1,7 +1,7 @@
 //! `/api/v1/pools`: sets of numbered boxes.
 
 use actix_web::{HttpResponse, web};
-use reelyard_api::{Page, PoolAdoption, PoolRemoval, PoolShown, WantedPool};
+use reelyard_api::{Page, PoolAdoption, PoolRemoval, PoolShown, WantedPool, refused};
 use reelyard_boxes::box_lease::{
     AdoptPool, BoxViewHandle, PoolPut, PoolSpec, PutPool, RecheckPool, RemovePool,
 };
@@ -14,7 +14,7 @@ use crate::http::api::objects::Body;
 use crate::http::api::paging::{PageQuery, page};
 use crate::http::api::share_calls::shares::API;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// `GET /pools`.
 #[utoipa::path(
@@ -29,7 +29,7 @@ use crate::http::problem::ProblemResponse;
 pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<PageQuery>,
-) -> Result<web::Json<Page<PoolShown>>, ProblemResponse> {
+) -> Result<web::Json<Page<PoolShown>>, Refusal<refused::Starting>> {
     let (limit, from) = (query.limit()?, query.position::<String>()?.unwrap_or_default());
     let board = board(&state)?;
     let view = board.view();
@@ -52,7 +52,7 @@ pub async fn one(
     state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<PoolShown>, ProblemResponse> {
+) -> Result<web::Json<PoolShown>, Refusal<(refused::NoPool, refused::Starting)>> {
     Ok(web::Json(shown(board(&state)?, &pool)?))
 }
 
@@ -76,7 +76,16 @@ pub async fn put(
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedPool>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<
+    HttpResponse,
+    Refusal<(
+        refused::BadPool,
+        refused::PoolInUse,
+        refused::NoPool,
+        refused::IdsTaken,
+        CommitProblems,
+    )>,
+> {
     let (pool, spec) = (pool.into_inner(), PoolSpec::from(wanted.into_inner().0));
     let put = PutPool { pool: pool.clone(), spec, asked_by: API.to_owned() };
     let put = state.actors.boxes.actor.ask(put).await??;
@@ -114,7 +123,7 @@ pub async fn remove(
     state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     query: web::Query<RemoveQuery>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<HttpResponse, Refusal<(refused::NoPool, CommitProblems)>> {
     let (pool, revoke) = (pool.into_inner(), query.revoke);
     let remove = RemovePool { pool, revoke, asked_by: API.to_owned() };
     let gone = state.actors.boxes.actor.ask(remove).await??;
@@ -136,7 +145,7 @@ pub async fn recheck(
     state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<HttpResponse, Refusal<(refused::NoPool, CommitProblems)>> {
     let recheck = RecheckPool { pool: pool.into_inner() };
     state.actors.boxes.actor.ask(recheck).await??;
     Ok(HttpResponse::Accepted().finish())
@@ -159,7 +168,10 @@ pub async fn adopt(
     state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<PoolAdoption>, ProblemResponse> {
+) -> Result<
+    web::Json<PoolAdoption>,
+    Refusal<(refused::NoPool, refused::BadPool, refused::HostSilent, CommitProblems)>,
+> {
     let adopt = AdoptPool { pool: pool.into_inner(), asked_by: API.to_owned() };
     let from = state.actors.boxes.actor.ask(adopt).await??;
     Ok(web::Json(PoolAdoption { from }))

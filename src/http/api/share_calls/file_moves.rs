@@ -3,22 +3,27 @@
 
 use std::time::Duration;
 
-use actix_web::http::StatusCode;
 use actix_web::web;
-use reelyard_api::{MoveShown, Page, WantedMove, place};
+use reelyard_api::{MoveShown, Page, ProblemKind, WantedMove, place, refused};
 use reelyard_core::event::RequestId;
 use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{MoveRefused, Moved, ShareLocation};
 use reelyard_shares::share_files::{MoveError, MoveFile};
 
 use crate::http::api::NoQuery;
-use crate::http::api::leader_only::require_leader;
+use crate::http::api::leader_only::{LeaderProblems, require_leader};
 use crate::http::api::objects::Body;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Value of Retry-After when too many moves are in progress.
 const SOON: Duration = Duration::from_secs(1);
+
+type MoveRefusal = Refusal<(
+    (refused::NotFound, refused::NotAllowed, refused::TargetExists, refused::OtherFileSystem),
+    (refused::BeingMoved, refused::ChangedMeanwhile, refused::RequestIdReused, refused::Unreadable),
+    CommitProblems,
+)>;
 
 /// `POST /files/move`.
 #[utoipa::path(
@@ -34,7 +39,7 @@ pub async fn make(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedMove>,
-) -> Result<web::Json<Moved>, ProblemResponse> {
+) -> Result<web::Json<Moved>, MoveRefusal> {
     let WantedMove { from, to, overwrite, request_id } = wanted.into_inner().0;
     let read = |what: &str, text: &str| match place(text) {
         Ok((root, path)) => Ok(ShareLocation { root, path }),
@@ -42,9 +47,8 @@ pub async fn make(
     };
     // Other programs read a trailing slash as "into this directory".
     if to.ends_with('/') {
-        return Err(ProblemResponse::bad_request(
-            "to: expected the new path including the new name",
-        ));
+        let wrong = "to: expected the new path including the new name";
+        return Err(ProblemResponse::bad_request(wrong).into());
     }
     let (from, to) = (read("from", &from)?, read("to", &to)?);
     let named = |name: &str| {
@@ -58,7 +62,7 @@ pub async fn make(
             let known = state.share_links.roots.names();
             let unknown = roots.iter().find(|root| !known.contains(root));
             let unknown = unknown.unwrap_or(&roots[0]);
-            Err(ProblemResponse::not_found(state.share_links.no_root(unknown)))
+            Err(ProblemResponse::not_found(state.share_links.no_root(unknown)).into())
         }
         answer => Ok(web::Json(answer?)),
     }
@@ -76,7 +80,7 @@ pub async fn make(
 pub async fn list(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<Page<MoveShown>>, ProblemResponse> {
+) -> Result<web::Json<Page<MoveShown>>, Refusal<LeaderProblems>> {
     let (shares, leadership) = (&state.actors.share_board, state.journal.leadership());
     require_leader(shares.is_up(), shares.view().epoch, *leadership.borrow())?;
     let view = state.actors.share_files_board.view();
@@ -87,18 +91,20 @@ pub async fn list(
 impl From<MoveRefused> for ProblemResponse {
     fn from(refused: MoveRefused) -> Self {
         let detail = refused.to_string();
-        let conflict = |kind| ProblemResponse::new(StatusCode::CONFLICT, kind, detail.clone());
+        let conflict = |kind| ProblemResponse::new(kind, detail.clone());
         match refused {
             MoveRefused::NoRoot | MoveRefused::NoSource | MoveRefused::NoDirectory => {
                 ProblemResponse::not_found(detail)
             }
-            MoveRefused::TargetExists | MoveRefused::TargetNotEmpty => conflict("target-exists"),
-            MoveRefused::OtherFileSystem => conflict("other-file-system"),
-            MoveRefused::BeingMoved => conflict("being-moved"),
-            MoveRefused::Interrupted => conflict("changed-meanwhile"),
+            MoveRefused::TargetExists | MoveRefused::TargetNotEmpty => {
+                conflict(ProblemKind::TargetExists)
+            }
+            MoveRefused::OtherFileSystem => conflict(ProblemKind::OtherFileSystem),
+            MoveRefused::BeingMoved => conflict(ProblemKind::BeingMoved),
+            MoveRefused::Interrupted => conflict(ProblemKind::ChangedMeanwhile),
             MoveRefused::TooMany => CommitError::Busy { retry_after: SOON }.into(),
             MoveRefused::Failed(_) | MoveRefused::RootAway => {
-                ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
+                ProblemResponse::new(ProblemKind::Unreadable, detail)
             }
             MoveRefused::Root
             | MoveRefused::Same
@@ -110,7 +116,7 @@ impl From<MoveRefused> for ProblemResponse {
             | MoveRefused::Denied
             | MoveRefused::NoSafeRename
             | MoveRefused::HoldsRoot
-            | MoveRefused::TooLong => conflict("not-allowed"),
+            | MoveRefused::TooLong => conflict(ProblemKind::NotAllowed),
         }
     }
 }
@@ -120,11 +126,9 @@ impl From<MoveError> for ProblemResponse {
         match error {
             MoveError::Refused(why) => why.into(),
             MoveError::Share(error) => error.into(),
-            MoveError::Unsettled { .. } => ProblemResponse::new(
-                StatusCode::GATEWAY_TIMEOUT,
-                "outcome-unknown",
-                error.to_string(),
-            ),
+            MoveError::Unsettled { .. } => {
+                ProblemResponse::new(ProblemKind::OutcomeUnknown, error.to_string())
+            }
         }
     }
 }

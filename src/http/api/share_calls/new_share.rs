@@ -1,9 +1,8 @@
 //! `POST /api/v1/shares`: creates links.
 
-use actix_web::http::StatusCode;
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
-use reelyard_api::{Password, ShareShown, WantedShare, place, term};
+use reelyard_api::{Password, ProblemKind, ShareShown, WantedShare, place, refused, term};
 use reelyard_core::event::RequestId;
 use reelyard_links::{NotOpened, Roots};
 use reelyard_shares::share_expiry::{
@@ -15,10 +14,17 @@ use super::shares::{API, share_time, shown};
 use crate::http::api::NoQuery;
 use crate::http::api::objects::Body;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Largest number of looks at the path while concurrent moves change it.
 const LOOKS: usize = 20;
+
+type NewShareRefusal = Refusal<(
+    (refused::NotFound, refused::NotAllowed, refused::Unreadable, refused::BeingMoved),
+    (refused::Terms, refused::LimitReached, refused::ClockUnconfirmed),
+    (refused::RequestIdReused, refused::ChangedMeanwhile, refused::Gone),
+    CommitProblems,
+)>;
 
 /// `POST /shares`.
 #[utoipa::path(
@@ -38,7 +44,7 @@ pub async fn create(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedShare>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<HttpResponse, NewShareRefusal> {
     let wanted = wanted.into_inner().0;
     let bad = |why: &dyn std::fmt::Display| ProblemResponse::bad_request(why.to_string());
     let given = wanted.password.clone();
@@ -47,7 +53,7 @@ pub async fn create(
     if let Some(request) = request
         && let Some(share) = state.actors.share_expiry.ask(RecallShare { request }).await??
     {
-        return created(&state, &share, given).await;
+        return Ok(created(&state, &share, given).await?);
     }
     let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
     let term = term(wanted.ttl, wanted.expires_at).map_err(|why| bad(&why))?.unwrap_or_default();
@@ -75,7 +81,7 @@ pub async fn create(
             Err(ShareError::Refused(ShareRefusal::BeingMoved)) if looks < LOOKS => {}
             answer => {
                 let share = answer?;
-                return created(&state, &share, given.filter(|_| request.is_some())).await;
+                return Ok(created(&state, &share, given.filter(|_| request.is_some())).await?);
             }
         }
     }
@@ -130,10 +136,8 @@ fn no_such(path: &str, why: NotOpened) -> ProblemResponse {
     match why {
         NotOpened::NoRoot | NotOpened::Absent => ProblemResponse::not_found(detail),
         NotOpened::Outside | NotOpened::Special | NotOpened::Denied => {
-            ProblemResponse::new(StatusCode::CONFLICT, "not-allowed", detail)
+            ProblemResponse::new(ProblemKind::NotAllowed, detail)
         }
-        NotOpened::Failed(_) => {
-            ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", detail)
-        }
+        NotOpened::Failed(_) => ProblemResponse::new(ProblemKind::Unreadable, detail),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_api::{Change, ChangeEvent, Missed, Reset};
+use reelyard_api::{Change, ChangeEvent, Missed, Reset, refused};
 use reelyard_core::change_feed::{FeedListener, ListenFrom};
 use reelyard_core::clock::Clock;
 use reelyard_core::supervision::Supervised;
@@ -22,7 +22,7 @@ use crate::http::api::event_stream::{
     EventSource, GATHERING, KEEP_ALIVE, LAST_EVENT_ID, STILL_HERE, event, streamed,
 };
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{ProblemResponse, Refusal};
 
 /// Largest number of events per fetch and per write.
 const AT_ONCE: usize = 500;
@@ -104,7 +104,7 @@ pub async fn follow(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
     query: web::Query<HappeningQuery>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<HttpResponse, Refusal<(refused::TooManyListeners, refused::Starting)>> {
     let heard = request.headers().get(LAST_EVENT_ID);
     let begin = query.begin(heard.map(|heard| heard.to_str().unwrap_or_default()))?;
     knows_its_shares(&state)?;

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use actix_web::{HttpResponse, web};
 use reelyard_api::{
     Cursor, HookShown, Page, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation,
-    WantedTerms, place, term,
+    WantedTerms, place, refused, term,
 };
 use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
@@ -21,7 +21,7 @@ use crate::http::api::NoQuery;
 use crate::http::api::objects::Body;
 use crate::http::api::paging::PageQuery;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Recorded as the requester of these changes.
 pub(in crate::http::api) const API: &str = "api";
@@ -92,7 +92,7 @@ impl ShareListQuery {
 pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<ShareListQuery>,
-) -> Result<web::Json<Page<ShareShown>>, ProblemResponse> {
+) -> Result<web::Json<Page<ShareShown>>, Refusal<refused::Starting>> {
     let (filter, page) = (query.filter()?, query.page());
     knows_its_shares(&state)?;
     let (limit, from) = (page.limit()?, page.position::<ShareId>()?);
@@ -116,17 +116,24 @@ pub async fn one(
     state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<ShareShown>, ProblemResponse> {
+) -> Result<web::Json<ShareShown>, Refusal<(refused::NotFound, refused::Gone, refused::Starting)>> {
     knows_its_shares(&state)?;
     match state.actors.share_board.find(share_id(&id)?) {
         ShareLookup::Live(share) => Ok(web::Json(shown(&state, &share, share_time(&state)))),
         ShareLookup::Ended(tombstone) => {
             let (why, at) = (tombstone.why.word(), tombstone.refused_since());
-            Err(ProblemResponse::gone(format!("the share has ended: {why} at {at}")))
+            Err(ProblemResponse::gone(format!("the share has ended: {why} at {at}")).into())
         }
-        ShareLookup::Unknown => Err(ProblemResponse::not_found("the share does not exist")),
+        ShareLookup::Unknown => Err(ProblemResponse::not_found("the share does not exist").into()),
     }
 }
+
+type TermsRefusal = Refusal<(
+    (refused::NotFound, refused::Gone, refused::Terms, refused::ConditionFailed),
+    (refused::NotAllowed, refused::LimitReached, refused::ClockUnconfirmed),
+    (refused::ChangedMeanwhile, refused::RequestIdReused),
+    CommitProblems,
+)>;
 
 /// `PATCH /shares/{id}`.
 #[utoipa::path(
@@ -144,7 +151,7 @@ pub async fn change(
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedTerms>,
-) -> Result<web::Json<ShareShown>, ProblemResponse> {
+) -> Result<web::Json<ShareShown>, TermsRefusal> {
     let (id, wanted) = (share_id(&id)?, wanted.into_inner().0);
     let (request, is_named) = (named(id, &wanted), wanted.request_id.is_some());
     let term = term(wanted.ttl, wanted.expires_at)
@@ -152,7 +159,8 @@ pub async fn change(
     if wanted.only_if.is_some() && term.is_none() {
         return Err(ProblemResponse::bad_request(
             "if: the condition needs a new deadline: set ttl or expires_at",
-        ));
+        )
+        .into());
     }
     let given = wanted.password.clone().flatten();
     let password = match wanted.password {
@@ -196,7 +204,7 @@ pub async fn revoke(
     state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     query: web::Query<RevokeQuery>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<HttpResponse, Refusal<(refused::NotFound, refused::Starting, CommitProblems)>> {
     let id = share_id(&id)?;
     knows_its_shares(&state)?;
     let is_known = !matches!(state.actors.share_board.find(id), ShareLookup::Unknown);
@@ -206,10 +214,11 @@ pub async fn revoke(
     }
     match (is_known, query.hard) {
         (true, _) => Ok(HttpResponse::NoContent().finish()),
-        (false, false) => Err(ProblemResponse::not_found("the share does not exist")),
+        (false, false) => Err(ProblemResponse::not_found("the share does not exist").into()),
         (false, true) => Err(ProblemResponse::not_found(
             "the share does not exist; running downloads of it are cut",
-        )),
+        )
+        .into()),
     }
 }
 
@@ -229,19 +238,22 @@ pub async fn revoke_many(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedRevocation>,
-) -> Result<web::Json<Revoked>, ProblemResponse> {
+) -> Result<web::Json<Revoked>, Refusal<(refused::Starting, CommitProblems)>> {
     let WantedRevocation { ids, owner, path, hard } = wanted.into_inner().0;
     knows_its_shares(&state)?;
     if let Some(ids) = ids {
         if owner.is_some() || path.is_some() {
-            return Err(ProblemResponse::bad_request("expected ids, or owner and path, not both"));
+            return Err(
+                ProblemResponse::bad_request("expected ids, or owner and path, not both").into()
+            );
         }
         return Ok(web::Json(take_back(&state, ids, hard).await?));
     }
     if owner.is_none() && path.is_none() {
         return Err(ProblemResponse::bad_request(
             "expected ids, owner or path: they select the shares",
-        ));
+        )
+        .into());
     }
     let within = path.as_deref().map(place).transpose();
     let within = within.map_err(|bad| ProblemResponse::bad_request(format!("path: {bad}")))?;
@@ -304,7 +316,7 @@ pub async fn pause(
     state: web::Data<NodeHttpState>,
     query: web::Query<NoQuery>,
     wanted: Body<WantedReclaim>,
-) -> Result<web::Json<ReclaimView>, ProblemResponse> {
+) -> Result<web::Json<ReclaimView>, Refusal<CommitProblems>> {
     let (asked_by, request) = (API.to_owned(), RequestId::random());
     let pause = PauseReclaim { paused: wanted.paused, asked_by, request };
     state.actors.share_expiry.ask(pause).await??;
@@ -326,7 +338,7 @@ pub async fn pause(
 pub async fn confirm_clock(
     state: web::Data<NodeHttpState>,
     query: web::Query<NoQuery>,
-) -> Result<web::Json<ReclaimView>, ProblemResponse> {
+) -> Result<web::Json<ReclaimView>, Refusal<CommitProblems>> {
     let (asked_by, request) = (API.to_owned(), RequestId::random());
     state.actors.share_expiry.ask(ConfirmClock { asked_by, request }).await??;
     Ok(show_reclaim(state, query).await)

@@ -8,7 +8,7 @@ use reelyard_yard::task_manager::ExplainFile;
 
 use crate::http::api::NoQuery;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{AskProblems, ProblemResponse, Refusal};
 
 /// `GET /files/{name}/explain`. Unknown names are explained like any other name.
 #[utoipa::path(
@@ -25,7 +25,7 @@ pub async fn show(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<ExplainView>, ProblemResponse> {
+) -> Result<web::Json<ExplainView>, Refusal<AskProblems>> {
     let name = file_in_path(&request, "/explain")?;
     let explanation = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
     let copies = state.actors.remover.ask(ExplainCopies { name: name.clone() }).await?;

@@ -17,7 +17,7 @@ use utoipa::IntoParams;
 use super::planning_snapshot::PlanningSnapshot;
 use crate::http::api::paging::PageQuery;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::Refusal;
 
 /// Largest number of files that are examined for one page. If few files match, a page is short and
 /// still has a next page.
@@ -58,7 +58,7 @@ pub struct FileQuery {
 pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<FileQuery>,
-) -> Result<web::Json<Page<FileView>>, ProblemResponse> {
+) -> Result<web::Json<Page<FileView>>, Refusal<()>> {
     let query = query.into_inner();
     let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
     let (limit, from) = (paging.limit()?, paging.position::<usize>()?.unwrap_or(0));

@@ -14,7 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::api::paging::PageQuery;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{ProblemResponse, Refusal};
 
 /// The requester that is shown for tasks of the planner.
 const PLANNER: &str = "planner";
@@ -76,7 +76,7 @@ impl FromStr for HistoryPosition {
 pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<HistoryQuery>,
-) -> Result<web::Json<Page<HistoryLine>>, ProblemResponse> {
+) -> Result<web::Json<Page<HistoryLine>>, Refusal<()>> {
     let HistoryQuery { file, host, what, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let start = HistoryPosition { copies: u64::MAX, removals: u64::MAX };

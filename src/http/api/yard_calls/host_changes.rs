@@ -1,7 +1,7 @@
 //! Changes of `/api/v1/hosts/{host}`: mode, role and membership. The answer shows the consequences.
 
 use actix_web::web;
-use reelyard_api::{HostChange, WantedMode, WantedRole};
+use reelyard_api::{HostChange, WantedMode, WantedRole, refused};
 use reelyard_core::event::RequestId;
 use reelyard_core::host::{HostAddr, HostMode};
 use reelyard_yard::task_manager::{
@@ -12,7 +12,7 @@ use super::holdings::HostHoldings;
 use crate::http::api::NoQuery;
 use crate::http::api::objects::Body;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Recorded as the requester of these changes.
 const API: &str = "api";
@@ -33,7 +33,7 @@ pub async fn set_mode(
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedMode>,
-) -> Result<web::Json<HostChange>, ProblemResponse> {
+) -> Result<web::Json<HostChange>, Refusal<(refused::NotFound, CommitProblems)>> {
     let (host, mode) = (*host, wanted.mode);
     let before = state.actors.task_board.view();
     let set = SetHostMode { host, mode, asked_by: API.to_owned(), request: RequestId::random() };
@@ -62,10 +62,12 @@ pub async fn add(
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedRole>,
-) -> Result<web::Json<HostChange>, ProblemResponse> {
+) -> Result<web::Json<HostChange>, Refusal<(refused::Configured, CommitProblems)>> {
     let (host, role) = (*host, wanted.role);
     if host.ip().is_unspecified() || host.ip().is_multicast() {
-        return Err(ProblemResponse::bad_request(format!("{host} is not the address of one host")));
+        return Err(
+            ProblemResponse::bad_request(format!("{host} is not the address of one host")).into()
+        );
     }
     let before = state.actors.task_board.view();
     let add = AddHost { host, role, asked_by: API.to_owned(), request: RequestId::random() };
@@ -87,7 +89,8 @@ pub async fn remove(
     state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<HostChange>, ProblemResponse> {
+) -> Result<web::Json<HostChange>, Refusal<(refused::NotFound, refused::Configured, CommitProblems)>>
+{
     let host = *host;
     let before = state.actors.task_board.view();
     let remove = RemoveHost { host, asked_by: API.to_owned(), request: RequestId::random() };

@@ -1,8 +1,10 @@
 //! `/api/v1/hosts`: the hosts and their state.
 
-use actix_web::http::StatusCode;
 use actix_web::web;
-use reelyard_api::{BreakerOf, BreakerState, BreakerView, HostAdopted, HostReset, HostView, Page};
+use reelyard_api::{
+    BreakerOf, BreakerState, BreakerView, HostAdopted, HostReset, HostView, Page, ProblemKind,
+    refused,
+};
 use reelyard_core::backoff::BackOff;
 use reelyard_core::event::RequestId;
 use reelyard_core::host::{HostAddr, HostMode, HostRole};
@@ -16,7 +18,7 @@ use super::holdings::HostHoldings;
 use crate::http::api::NoQuery;
 use crate::http::api::paging::{PageQuery, page};
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{AskProblems, CommitProblems, ProblemResponse, Refusal};
 
 /// Filter of the hosts.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -61,7 +63,7 @@ impl HostQuery {
 pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<HostQuery>,
-) -> Result<web::Json<Page<HostView>>, ProblemResponse> {
+) -> Result<web::Json<Page<HostView>>, Refusal<()>> {
     let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
     let (limit, after) = (paging.limit()?, paging.position::<HostAddr>()?);
     let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
@@ -91,7 +93,7 @@ pub async fn one(
     state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<HostView>, ProblemResponse> {
+) -> Result<web::Json<HostView>, Refusal<refused::NotFound>> {
     let (tasks, beats) = (state.actors.task_board.view(), state.actors.heartbeat_view.load_full());
     let actor = state.actors.hosts.get(*host).ok_or_else(|| unknown(*host))?;
     let beats = beats.of(*host);
@@ -194,7 +196,7 @@ pub async fn reset(
     state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<HostReset>, ProblemResponse> {
+) -> Result<web::Json<HostReset>, Refusal<(refused::NotFound, CommitProblems)>> {
     let host = *host;
     let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
     let reset = ResetHost { host, asked_by: "api".to_owned(), request: RequestId::random() };
@@ -218,14 +220,17 @@ pub async fn adopt(
     state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<HostAdopted>, ProblemResponse> {
+) -> Result<
+    web::Json<HostAdopted>,
+    Refusal<(refused::NotFound, refused::NotLeader, refused::HostRefused, AskProblems)>,
+> {
     let host = *host;
     let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
     let leadership = *state.journal.leadership().borrow();
     let epoch = leadership.epoch().ok_or_else(|| super::workers::not_leader(&state))?;
     let adopted = actor.worker.ask(AdoptHost { epoch }).await?.map_err(|failure| {
         let detail = format!("{host} was not adopted: {failure}");
-        ProblemResponse::new(StatusCode::BAD_GATEWAY, "host-refused", detail)
+        ProblemResponse::new(ProblemKind::HostRefused, detail)
     })?;
     Ok(web::Json(HostAdopted { host, epoch: adopted.epoch, before: adopted.before }))
 }

@@ -1,7 +1,7 @@
 //! `/api/v1/pins` and `/api/v1/files/{name}/pin`: files whose copies are never removed.
 
 use actix_web::{HttpRequest, web};
-use reelyard_api::{Page, PinSet, PinView};
+use reelyard_api::{Page, PinSet, PinView, refused};
 use reelyard_core::event::RequestId;
 use reelyard_core::names::FileName;
 use reelyard_yard::remover::PinFile;
@@ -11,7 +11,7 @@ use super::explain::file_in_path;
 use crate::http::api::NoQuery;
 use crate::http::api::paging::{PageQuery, page};
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Options of a pin.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -36,7 +36,7 @@ pub struct PinQuery {
 pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<PageQuery>,
-) -> Result<web::Json<Page<PinView>>, ProblemResponse> {
+) -> Result<web::Json<Page<PinView>>, Refusal<()>> {
     let (limit, after) = (query.limit()?, query.position::<String>()?);
     let after = after.map(|text| FileName::from_percent(&text));
     let after =
@@ -75,15 +75,16 @@ pub async fn pin(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
     query: web::Query<PinQuery>,
-) -> Result<web::Json<PinSet>, ProblemResponse> {
+) -> Result<web::Json<PinSet>, Refusal<(refused::NotFound, CommitProblems)>> {
     let name = file_in_path(&request, "/pin")?;
     if !query.force && !is_known(&state, &name) {
         return Err(ProblemResponse::not_found(format!(
             "No file is named '{name}': it is in no ranking and no source directory, and no \
              host holds it. Correct the name, or pin it anyway with --force (force=true)."
-        )));
+        ))
+        .into());
     }
-    set(name, &state, true).await
+    Ok(set(name, &state, true).await?)
 }
 
 /// Whether the file appears in an input, on a host, in a task or in a pin.
@@ -113,8 +114,8 @@ pub async fn unpin(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<PinSet>, ProblemResponse> {
-    set(file_in_path(&request, "/pin")?, &state, false).await
+) -> Result<web::Json<PinSet>, Refusal<CommitProblems>> {
+    Ok(set(file_in_path(&request, "/pin")?, &state, false).await?)
 }
 
 async fn set(

@@ -6,7 +6,7 @@ use reelyard_yard::remover::{Decided, FileSeeksRoom, OpenRemoval, RemovalMode, R
 
 use crate::http::api::NoQuery;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{CommitProblems, Refusal};
 
 /// `GET /removals`.
 #[utoipa::path(
@@ -50,7 +50,7 @@ pub async fn show(
 pub async fn look_now(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<HttpResponse, Refusal<CommitProblems>> {
     state.actors.remover.ask(RemoveNow).await??;
     Ok(HttpResponse::Accepted().finish())
 }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use actix_web::{HttpResponse, web};
-use reelyard_api::{CopyBegun, Page, StateFilter, TaskView, WantedCopy};
+use reelyard_api::{CopyBegun, Page, StateFilter, TaskView, WantedCopy, refused};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
@@ -17,7 +17,7 @@ use crate::http::api::NoQuery;
 use crate::http::api::objects::Body;
 use crate::http::api::paging::{PageQuery, page};
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Filter of the tasks.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -56,7 +56,7 @@ pub struct TaskQuery {
 pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<TaskQuery>,
-) -> Result<web::Json<Page<TaskView>>, ProblemResponse> {
+) -> Result<web::Json<Page<TaskView>>, Refusal<()>> {
     let TaskQuery { state: wanted, host, blame, since, until, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, before) = (paging.limit()?, paging.position::<i64>()?);
@@ -89,7 +89,7 @@ pub async fn one(
     state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<TaskView>, ProblemResponse> {
+) -> Result<web::Json<TaskView>, Refusal<refused::NotFound>> {
     let id = task_id(&id)?;
     let view = state.actors.task_board.view();
     let task = view
@@ -112,7 +112,7 @@ pub async fn cancel(
     state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<HttpResponse, Refusal<(refused::NotFound, refused::Transition, CommitProblems)>> {
     let cancel =
         CancelTask { id: task_id(&id)?, asked_by: "api".to_owned(), request: RequestId::random() };
     state.actors.task_manager.ask(cancel).await??;
@@ -133,7 +133,7 @@ pub async fn copy(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedCopy>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<HttpResponse, Refusal<(refused::NotAllowed, CommitProblems)>> {
     let WantedCopy { name, percent_encoded, destination, source } = wanted.into_inner().0;
     let shown = ShownName { name, percent_encoded };
     let told = shown.name.clone();
@@ -159,7 +159,10 @@ pub async fn retry(
     state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<
+    HttpResponse,
+    Refusal<(refused::NotFound, refused::Transition, refused::NotAllowed, CommitProblems)>,
+> {
     let (asked_by, request) = ("api".to_owned(), RequestId::random());
     let retry = RetryTask { id: task_id(&id)?, asked_by, request };
     let task = state.actors.task_manager.ask(retry).await??;

@@ -1,10 +1,10 @@
 //! `/api/v1/workers/{host}/..`: polls and reports of the workers. See
 //! [`reelyard_protocol::worker`].
 
+use reelyard_api::{ProblemKind, refused};
 use std::collections::HashSet;
 use std::time::Duration;
 
-use actix_web::http::StatusCode;
 use actix_web::web;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::{Reports, ReportsTaken, TaskId, TaskOrders};
@@ -16,7 +16,7 @@ use utoipa::IntoParams;
 use crate::http::api::NoQuery;
 use crate::http::api::objects::Body;
 use crate::http::node::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Longest wait of a poll.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -54,7 +54,7 @@ pub async fn tasks(
     state: web::Data<NodeHttpState>,
     host: web::Path<HostAddr>,
     query: web::Query<TasksQuery>,
-) -> Result<web::Json<TaskOrders>, ProblemResponse> {
+) -> Result<web::Json<TaskOrders>, Refusal<(refused::UnknownHost, refused::NotLeader)>> {
     let host = known_host(&state, *host)?;
     let known = known_tasks(&query.known)?;
     let until = Instant::now() + query.wait.unwrap_or_default().min(LONGEST_WAIT);
@@ -93,7 +93,7 @@ pub async fn reports(
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
     body: Body<Reports>,
-) -> Result<web::Json<ReportsTaken>, ProblemResponse> {
+) -> Result<web::Json<ReportsTaken>, Refusal<(refused::UnknownHost, CommitProblems)>> {
     let host = known_host(&state, *host)?;
     let take = TakeReports { host, reports: body.into_inner().0.reports };
     Ok(web::Json(state.actors.task_manager.ask(take).await??))
@@ -107,7 +107,7 @@ fn known_host(state: &NodeHttpState, host: HostAddr) -> Result<HostAddr, Problem
         "{host} is not a host of this yard: add it to hosts.sources or hosts.destinations of the \
          node, or by \"reelyard hosts add\""
     );
-    Err(ProblemResponse::new(StatusCode::FORBIDDEN, "unknown-host", detail))
+    Err(ProblemResponse::new(ProblemKind::UnknownHost, detail))
 }
 
 fn known_tasks(text: &str) -> Result<HashSet<TaskId>, ProblemResponse> {
@@ -122,5 +122,5 @@ pub(in crate::http::api) fn not_leader(state: &NodeHttpState) -> ProblemResponse
     let who = leader
         .map_or("no node leads yet".to_owned(), |leader| format!("the leader is node {leader}"));
     let detail = format!("this node does not lead the yard; {who}");
-    ProblemResponse::new(StatusCode::SERVICE_UNAVAILABLE, "not-leader", detail)
+    ProblemResponse::new(ProblemKind::NotLeader, detail)
 }
