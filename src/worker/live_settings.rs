@@ -6,8 +6,8 @@ use std::time::Duration;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::token::SharedToken;
 use reelyard_worker::downloader::disk::room::Capacity;
-use reelyard_worker::downloader::fetching::external::ExternalProgram;
 use reelyard_worker::downloader::fetching::partials::KeepFor;
+use reelyard_worker::downloader::legacy::external_program::ExternalProgram;
 
 use super::{ExternalSettings, WorkerSettings};
 

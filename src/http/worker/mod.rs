@@ -24,7 +24,7 @@ use reelyard_protocol::worker::WorkerInfo;
 use reelyard_worker::box_host::HostedBoxes;
 use reelyard_worker::downloader::disk::base_dir::BaseDir;
 use reelyard_worker::downloader::disk::inventory::InventoryService;
-use reelyard_worker::downloader::fetching::external::ExternalProgram;
+use reelyard_worker::downloader::legacy::external_program::ExternalProgram;
 use reelyard_worker::downloader::managers::epoch_guard::EpochGuard;
 use reelyard_worker::downloader::managers::node_link::NodeLinkView;
 use reelyard_worker::downloader::managers::seen_managers::SeenManagersHandle;

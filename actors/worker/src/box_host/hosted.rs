@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_protocol::boxes::{
     AdoptBoxes, BoxInspection, BoxNumber, FenceToken, HookAnswer, HookTarget, InspectBoxes,
@@ -16,8 +15,8 @@ use tokio::sync::{Semaphore, watch};
 
 use super::BoxHost;
 use super::claims::BoxClaims;
-use super::hooks::HookSets;
 use super::messages::{EndHooks, SettingsChanged};
+use super::shared::{BoxHostSettings, BoxHostShared};
 use super::views::BoxHostView;
 use crate::downloader::disk::state_store::StateStore;
 use crate::downloader::disk::state_store_error::StateStoreError;
@@ -32,34 +31,11 @@ const REQUESTS: usize = 4096;
 /// How long an actor that stops may take before it is ended.
 const STOPPING: Duration = Duration::from_secs(5);
 
-/// The operator's settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BoxHostSettings {
-    /// The configured sets of hooks, by name.
-    pub hooks: HookSets,
-    /// How many hooks are run at a time.
-    pub at_once: usize,
-}
-
 /// The boxes of a worker, supervised. Cheap to clone.
 #[derive(Clone)]
 pub struct HostedBoxes {
     actor: Supervised<BoxHost>,
     lasting: Arc<BoxHostShared>,
-}
-
-/// The state that outlives an incarnation of the actor.
-pub(super) struct BoxHostShared {
-    pub settings: LiveSetting<BoxHostSettings>,
-    pub epochs: EpochGuard,
-    /// Which pools have which boxes here.
-    pub owners: BoxClaims,
-    /// The directory of the paths that identify boxes. No file ever exists there.
-    pub marks: PathBuf,
-    /// How many hooks run, of every incarnation.
-    at_work: watch::Sender<usize>,
-    pub looks: Semaphore,
-    view: ArcSwap<BoxHostView>,
 }
 
 impl HostedBoxes {
@@ -204,35 +180,4 @@ impl HostedBoxes {
 
 fn no_state(error: &StateStoreError) -> String {
     format!("the worker cannot use its state: {error}")
-}
-
-impl BoxHostShared {
-    pub async fn nothing_at_work(&self) {
-        // The sender lives as long as this.
-        let _ = self.at_work.subscribe().wait_for(|hooks| *hooks == 0).await;
-    }
-
-    pub fn change_view(&self, change: impl Fn(&mut BoxHostView)) {
-        self.view.rcu(|view| {
-            let mut view = BoxHostView::clone(view);
-            change(&mut view);
-            view
-        });
-    }
-}
-
-/// One hook at work; none when it is dropped.
-pub(super) struct RunningHookGuard(Arc<BoxHostShared>);
-
-impl RunningHookGuard {
-    pub fn new(lasting: &Arc<BoxHostShared>) -> Self {
-        lasting.at_work.send_modify(|hooks| *hooks += 1);
-        RunningHookGuard(Arc::clone(lasting))
-    }
-}
-
-impl Drop for RunningHookGuard {
-    fn drop(&mut self) {
-        self.0.at_work.send_modify(|hooks| *hooks -= 1);
-    }
 }

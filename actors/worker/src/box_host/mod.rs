@@ -14,6 +14,7 @@ mod messages;
 mod program;
 #[cfg(test)]
 mod samples;
+mod shared;
 mod template;
 mod views;
 
@@ -33,8 +34,9 @@ pub use claims::BoxClaimConflict;
 pub use hooks::{
     CLEANUPS_AGAIN, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, NoHooks,
 };
-pub use hosted::{BoxHostSettings, HostedBoxes};
+pub use hosted::HostedBoxes;
 pub use program::end_left_hooks;
+pub use shared::BoxHostSettings;
 pub use template::{BadTemplate, Template, TemplateBlank, TemplateValues};
 pub use views::{BoxHostView, HookCounts};
 
@@ -47,10 +49,10 @@ use crate::box_host::box_key::HostedBoxKey;
 use crate::downloader::managers::epoch_guard::Deposed;
 use box_probe::ProcessSnapshot;
 use hook_execution::{GIVEN_UP, HookExecution};
-use hosted::{BoxHostShared, RunningHookGuard};
 use job_queue::{BoxJobQueue, HookJobStart};
 use messages::{EndHooks, HookOverdue, HookRunEnded, SettingsChanged};
 use program::HookCancellation;
+use shared::{BoxHostShared, RunningHookGuard};
 
 /// How long a look at boxes may take.
 const LONGEST_LOOK: Duration = Duration::from_secs(30);

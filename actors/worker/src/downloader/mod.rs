@@ -10,6 +10,7 @@
 pub mod copying;
 pub mod disk;
 pub mod fetching;
+pub mod legacy;
 pub mod managers;
 mod messages;
 
@@ -36,6 +37,7 @@ use reelyard_protocol::worker::{Report, TaskId};
 use crate::downloader::copying::active_copy::{ActiveCopy, ActiveCopyGuard};
 use crate::downloader::copying::cancel::CopyCancellation;
 use crate::downloader::copying::copy_batch::CopyBatch;
+use crate::downloader::copying::copy_context::{CopyContext, CopyListener};
 use crate::downloader::copying::copy_threads::CopyThreads;
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::copying::publisher::Publisher;
@@ -69,14 +71,9 @@ pub struct DownloaderHandle {
 
 /// What outlives an incarnation of the actor.
 struct DownloaderShared {
-    fetcher: Fetcher,
-    store: Arc<StateStore>,
-    clock: Clock,
+    copies: Arc<CopyContext>,
+    publisher: Arc<Publisher>,
     copies_at_once: LiveSetting<usize>,
-    threads: CopyThreads,
-    publisher: Publisher,
-    /// How many copies are being made, of whichever incarnation.
-    at_work: watch::Sender<usize>,
     /// The state that the link reads.
     work: watch::Sender<LinkWork>,
     view: ArcSwap<DownloaderView>,
@@ -92,14 +89,17 @@ impl DownloaderHandle {
         clock: Clock,
         copies_at_once: usize,
     ) -> Self {
-        let lasting = Arc::new(DownloaderShared {
+        let copies = CopyContext {
             fetcher,
             store,
             clock,
-            copies_at_once: copies_at_once.into(),
             threads: CopyThreads::default(),
-            publisher: Publisher::default(),
             at_work: watch::Sender::new(0),
+        };
+        let lasting = Arc::new(DownloaderShared {
+            copies: Arc::new(copies),
+            publisher: Arc::default(),
+            copies_at_once: copies_at_once.into(),
             work: watch::Sender::default(),
             view: ArcSwap::default(),
         });
@@ -140,23 +140,18 @@ impl DownloaderHandle {
         // given up with it.
         let _ = tokio::time::timeout(STOPPING, self.addr().send(StopTransfers)).await;
         self.actor.stop().await;
-        self.shared.no_copy_under_way().await;
+        self.shared.copies.no_copy_under_way().await;
     }
 }
 
 impl DownloaderShared {
-    async fn no_copy_under_way(&self) {
-        // The sender lives as long as this.
-        let _ = self.at_work.subscribe().wait_for(|copies| *copies == 0).await;
-    }
-
     /// The reports that an earlier run, or an earlier incarnation of the actor, could not deliver.
     /// Copies of the latter are waited for. They may still end with a report, and a new copy of the same
     /// task would share their temporary files.
     async fn reports_of_earlier(&self) -> Vec<Report> {
-        self.no_copy_under_way().await;
+        self.copies.no_copy_under_way().await;
         loop {
-            let store = Arc::clone(&self.store);
+            let store = Arc::clone(&self.copies.store);
             match tokio::task::spawn_blocking(move || store.reports()).await {
                 Ok(Ok(reports)) => return reports,
                 Ok(Err(error)) => tracing::error!(%error, "kept reports cannot be read"),
@@ -241,8 +236,8 @@ impl Downloader {
         tracing::info!(task = %first.id, file = first.name.to_string(), source = %first.source, copies, "copy started");
         let tasks: Vec<TaskId> = run.iter().map(|order| order.id).collect();
         let copies = run.into_iter().map(|order| self.copy_of(order, addr)).collect();
-        let run = CopyBatch::of(copies);
-        if let Err(error) = self.shared.threads.begin(Box::new(|| run.make())) {
+        let run = CopyBatch::new(copies, Arc::clone(&self.shared.publisher));
+        if let Err(error) = self.shared.copies.threads.begin(Box::new(|| run.make())) {
             // Without a report: the tasks are still ordered and are begun again by the next answer.
             tracing::error!(?tasks, %error, "no thread can be started for copies");
             addr.do_send(TransfersEnded {
@@ -256,8 +251,8 @@ impl Downloader {
         self.cancels.insert(order.id, cancel.clone());
         let rate = LiveRate::at(order.copy_speed);
         self.live_rates.insert(order.id, rate.clone());
-        let under_way = ActiveCopyGuard::begin(&self.shared);
-        ActiveCopy { order, cancel, rate, under_way, downloader: addr.clone() }
+        let under_way = ActiveCopyGuard::begin(&self.shared.copies);
+        ActiveCopy { order, cancel, rate, under_way, listener: CopyListener::of(addr) }
     }
 
     fn publish(&mut self) {
@@ -288,12 +283,12 @@ impl Actor for Downloader {
         // is among the reports.
         ctx.wait(kept.into_actor(self).map(|kept, downloader, _| downloader.take_up(kept)));
         ctx.run_interval(SHOW_LIFE_EVERY, |downloader, ctx| {
-            downloader.transfers.show_life(downloader.shared.clock.now());
+            downloader.transfers.show_life(downloader.shared.copies.clock.now());
             downloader.publish_soon(ctx);
         });
         ctx.run_interval(COLLECT_EVERY, |downloader, _| {
-            let lasting = Arc::clone(&downloader.shared);
-            tokio::task::spawn_blocking(move || lasting.fetcher.partials.collect_or_warn());
+            let copies = Arc::clone(&downloader.shared.copies);
+            tokio::task::spawn_blocking(move || copies.fetcher.partials.collect_or_warn());
         });
     }
 }
@@ -310,7 +305,7 @@ impl Handler<TakeOrders> for Downloader {
 
     fn handle(&mut self, message: TakeOrders, ctx: &mut Context<Self>) {
         self.pace(&message.orders);
-        let acts = self.transfers.order(message.orders, self.shared.clock.now());
+        let acts = self.transfers.order(message.orders, self.shared.copies.clock.now());
         self.carry_out(acts, ctx);
         // The sender may read the published state as soon as it is answered.
         self.publish();
@@ -321,10 +316,10 @@ impl Handler<ReportsDelivered> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: ReportsDelivered, ctx: &mut Context<Self>) {
-        let now = self.shared.clock.now();
+        let now = self.shared.copies.clock.now();
         let (settled, acts) = self.transfers.taken(&message.sent, &message.cancelled, now);
         if !settled.is_empty() {
-            let store = Arc::clone(&self.shared.store);
+            let store = Arc::clone(&self.shared.copies.store);
             tokio::task::spawn_blocking(move || {
                 for task in settled {
                     if let Err(error) = store.forget_report(task) {
@@ -343,7 +338,7 @@ impl Handler<TransferMoved> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: TransferMoved, ctx: &mut Context<Self>) {
-        self.transfers.moved(message.task, message.bytes, self.shared.clock.now());
+        self.transfers.moved(message.task, message.bytes, self.shared.copies.clock.now());
         self.publish_soon(ctx);
     }
 }
@@ -352,7 +347,7 @@ impl Handler<TransfersArrived> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: TransfersArrived, ctx: &mut Context<Self>) {
-        let acts = self.transfers.arrived(&message.copies, self.shared.clock.now());
+        let acts = self.transfers.arrived(&message.copies, self.shared.copies.clock.now());
         self.carry_out(acts, ctx);
     }
 }
@@ -362,7 +357,7 @@ impl Handler<CopiesAtOnceChanged> for Downloader {
 
     fn handle(&mut self, _: CopiesAtOnceChanged, ctx: &mut Context<Self>) {
         let at_once = *self.shared.copies_at_once.now();
-        let acts = self.transfers.change_at_once(at_once, self.shared.clock.now());
+        let acts = self.transfers.change_at_once(at_once, self.shared.copies.clock.now());
         self.carry_out(acts, ctx);
     }
 }
@@ -371,7 +366,7 @@ impl Handler<TransfersEnded> for Downloader {
     type Result = ();
 
     fn handle(&mut self, message: TransfersEnded, ctx: &mut Context<Self>) {
-        let now = self.shared.clock.now();
+        let now = self.shared.copies.clock.now();
         for (task, report) in message.ends {
             self.cancels.remove(&task);
             self.live_rates.remove(&task);

@@ -3,17 +3,19 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use actix::Addr;
 use reelyard_core::clock::Millis;
-use reelyard_protocol::worker::{Report, Said, TaskId};
+use reelyard_protocol::worker::{Blame, Report, Said, TaskId};
 
-use super::publisher::{FetchResult, panicked};
+use super::copy_context::{CopyContext, CopyListener};
 use crate::downloader::copying::cancel::CopyCancellation;
 use crate::downloader::copying::order::CopyOrder;
-use crate::downloader::fetching::fetch::{FetchProgressCallback, RequestPipeline};
+use crate::downloader::fetching::fault::CopyFault;
+use crate::downloader::fetching::fetch::{FetchProgressCallback, FetchedCopy, RequestPipeline};
 use crate::downloader::fetching::live_rate::LiveRate;
 use crate::downloader::messages::TransferMoved;
-use crate::downloader::{Downloader, DownloaderShared};
+
+/// The result of a copy.
+pub(in crate::downloader) type FetchResult = Result<FetchedCopy, CopyFault>;
 
 /// One copy, from its start until its end is reported.
 pub(in crate::downloader) struct ActiveCopy {
@@ -21,17 +23,16 @@ pub(in crate::downloader) struct ActiveCopy {
     pub(in crate::downloader) cancel: CopyCancellation,
     pub(in crate::downloader) rate: LiveRate,
     pub(in crate::downloader) under_way: ActiveCopyGuard,
-    /// Who hears of it.
-    pub(in crate::downloader) downloader: Addr<Downloader>,
+    pub(in crate::downloader) listener: CopyListener,
 }
 
 /// Counts one copy as under way for as long as it lives.
-pub(in crate::downloader) struct ActiveCopyGuard(Arc<DownloaderShared>);
+pub(in crate::downloader) struct ActiveCopyGuard(Arc<CopyContext>);
 
 impl ActiveCopyGuard {
-    pub(in crate::downloader) fn begin(lasting: &Arc<DownloaderShared>) -> Self {
-        lasting.at_work.send_modify(|copies| *copies += 1);
-        ActiveCopyGuard(Arc::clone(lasting))
+    pub(in crate::downloader) fn begin(context: &Arc<CopyContext>) -> Self {
+        context.at_work.send_modify(|copies| *copies += 1);
+        ActiveCopyGuard(Arc::clone(context))
     }
 }
 
@@ -49,13 +50,13 @@ impl ActiveCopy {
         ahead: &RequestPipeline,
         progress: &FetchProgressCallback<'_>,
     ) -> FetchResult {
-        let (task, lasting) = (self.task(), self.shared());
+        let (task, context) = (self.task(), self.context());
         let progress = |bytes| {
-            self.downloader.do_send(TransferMoved { task, bytes });
+            self.listener.moved.do_send(TransferMoved { task, bytes });
             progress(bytes);
         };
         let bringing = || {
-            lasting.fetcher.fetch_unpublished(
+            context.fetcher.fetch_unpublished(
                 &self.order,
                 &self.cancel,
                 &self.rate,
@@ -70,7 +71,7 @@ impl ActiveCopy {
         self.order.id
     }
 
-    pub(in crate::downloader) fn shared(&self) -> Arc<DownloaderShared> {
+    pub(in crate::downloader) fn context(&self) -> Arc<CopyContext> {
         Arc::clone(&self.under_way.0)
     }
 
@@ -92,4 +93,9 @@ impl ActiveCopy {
         }
         Report { task, name: file.clone(), at, said }
     }
+}
+
+/// The end of a copy that panicked.
+pub(in crate::downloader) fn panicked() -> CopyFault {
+    CopyFault::Blamed(Blame::Destination, "the copy panicked; see the log of the worker".to_owned())
 }

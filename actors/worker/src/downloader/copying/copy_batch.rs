@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reelyard_protocol::worker::{Blame, TaskId};
 
-use super::active_copy::ActiveCopy;
+use super::active_copy::{ActiveCopy, FetchResult};
 use super::copy_threads::CopyThreads;
-use super::publisher::FetchResult;
+use super::publisher::Publisher;
 use crate::downloader::fetching::fault::CopyFault;
 use crate::downloader::fetching::fetch::{FetchedCopy, RequestPipeline};
 use crate::downloader::messages::TransfersArrived;
@@ -19,11 +19,13 @@ pub(in crate::downloader) struct CopyBatch {
     waiting: Mutex<VecDeque<ActiveCopy>>,
     /// Copies that have ended and are not handed over yet.
     brought: Mutex<Vec<(ActiveCopy, FetchResult)>>,
+    publisher: Arc<Publisher>,
 }
 
 impl CopyBatch {
-    pub(in crate::downloader) fn of(copies: Vec<ActiveCopy>) -> Self {
-        CopyBatch { waiting: Mutex::new(copies.into()), brought: Mutex::default() }
+    pub(in crate::downloader) fn new(copies: Vec<ActiveCopy>, publisher: Arc<Publisher>) -> Self {
+        let waiting = Mutex::new(copies.into());
+        CopyBatch { waiting, brought: Mutex::default(), publisher }
     }
 
     /// Makes one copy after the other.
@@ -47,14 +49,14 @@ impl CopyBatch {
             is_served &= !matches!(outcome, Err(CopyFault::Blamed(Blame::Source, _)));
             locked(&self.brought).push((copy, outcome));
         }
-        end(mem::take(&mut *locked(&self.brought)));
+        end(&self.publisher, mem::take(&mut *locked(&self.brought)));
     }
 
     fn ask_ahead(&self) -> RequestPipeline {
         let copies = locked(&self.waiting);
         match copies.front() {
             Some(first) if copies.len() > 1 => {
-                first.shared().fetcher.pipeline_requests(copies.iter().map(|copy| &copy.order))
+                first.context().fetcher.pipeline_requests(copies.iter().map(|copy| &copy.order))
             }
             _ => RequestPipeline::default(),
         }
@@ -68,11 +70,14 @@ impl CopyBatch {
     /// longer than a run is to.
     fn hand_on_waiting(&self) {
         let waiting = mem::take(&mut *locked(&self.waiting));
-        if let Some(lasting) = waiting.front().map(ActiveCopy::shared)
-            && let Err(waiting) =
-                apart(&lasting.threads, waiting, |rest| CopyBatch::of(rest.into()).make())
-        {
-            *locked(&self.waiting) = waiting;
+        if let Some(context) = waiting.front().map(ActiveCopy::context) {
+            let rest = (waiting, Arc::clone(&self.publisher));
+            let make = |(rest, publisher): (VecDeque<ActiveCopy>, _)| {
+                CopyBatch::new(rest.into(), publisher).make();
+            };
+            if let Err((waiting, _)) = apart(&context.threads, rest, make) {
+                *locked(&self.waiting) = waiting;
+            }
         }
     }
 
@@ -80,10 +85,12 @@ impl CopyBatch {
     /// and a publisher may have to work for other threads for a long time.
     fn hand_on_brought(&self) {
         let brought = mem::take(&mut *locked(&self.brought));
-        if let Some(lasting) = brought.first().map(|(copy, _)| copy.shared())
-            && let Err(brought) = apart(&lasting.threads, brought, end)
-        {
-            end(brought);
+        if let Some(context) = brought.first().map(|(copy, _)| copy.context()) {
+            let brought = (Arc::clone(&self.publisher), brought);
+            let end_all = |(publisher, brought): (Arc<Publisher>, _)| end(&publisher, brought);
+            if let Err((publisher, brought)) = apart(&context.threads, brought, end_all) {
+                end(&publisher, brought);
+            }
         }
     }
 }
@@ -112,13 +119,13 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Leaves copies to be ended.
-fn end(brought: Vec<(ActiveCopy, FetchResult)>) {
+fn end(publisher: &Publisher, brought: Vec<(ActiveCopy, FetchResult)>) {
     let Some((first, _)) = brought.first() else { return };
     let copies: Vec<(TaskId, u64)> = brought.iter().filter_map(bytes_here).collect();
     if !copies.is_empty() {
-        first.downloader.do_send(TransfersArrived { copies });
+        first.listener.arrived.do_send(TransfersArrived { copies });
     }
-    first.shared().publisher.end(brought);
+    publisher.end(brought);
 }
 
 /// The task, and how many bytes are here, where only the disk is waited for.

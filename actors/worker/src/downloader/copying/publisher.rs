@@ -8,18 +8,15 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use reelyard_protocol::worker::{Blame, Report, Said, TaskId};
+use reelyard_protocol::worker::{Report, Said, TaskId};
 
-use super::active_copy::ActiveCopy;
+use super::active_copy::{ActiveCopy, FetchResult, panicked};
 use crate::downloader::fetching::fault::CopyFault;
 use crate::downloader::fetching::fetch::{CommittedCopy, FetchedCopy};
 use crate::downloader::messages::TransfersEnded;
 
 /// Longer reasons are cut, in characters: a report must fit the store and be read by people.
 const LONGEST_REASON: usize = 1000;
-
-/// The result of a copy.
-pub(in crate::downloader) type FetchResult = Result<FetchedCopy, CopyFault>;
 
 /// The copies that have ended and are not reported yet.
 #[derive(Default)]
@@ -61,7 +58,7 @@ impl Publisher {
 /// reported even if a step panics, so its place is free for another copy.
 fn end_together(copies: Vec<(ActiveCopy, FetchResult)>) {
     let Some((first, _)) = copies.first() else { return };
-    let (lasting, downloader) = (first.shared(), first.downloader.clone());
+    let (context, listener) = (first.context(), first.listener.clone());
     let (mut arrived, mut ended) = (Vec::new(), Vec::new());
     for (copy, outcome) in copies {
         let known = match outcome {
@@ -74,10 +71,10 @@ fn end_together(copies: Vec<(ActiveCopy, FetchResult)>) {
         };
         ended.push((copy, known));
     }
-    let publishing = || lasting.fetcher.publish(arrived);
+    let publishing = || context.fetcher.publish(arrived);
     let published = catch_unwind(AssertUnwindSafe(publishing)).unwrap_or_default();
     let mut published = published.into_iter();
-    let at = lasting.clock.now();
+    let at = context.clock.now();
     let mut ends: Vec<(TaskId, Option<Report>)> = Vec::with_capacity(ended.len());
     for (copy, known) in &mut ended {
         let end = known.take().or_else(|| published.next()).unwrap_or_else(|| Err(panicked()));
@@ -85,18 +82,13 @@ fn end_together(copies: Vec<(ActiveCopy, FetchResult)>) {
         ends.push((copy.task(), report));
     }
     let reports: Vec<&Report> = ends.iter().filter_map(|(_, report)| report.as_ref()).collect();
-    let keeping = || lasting.store.keep_reports(&reports).map_err(|error| error.to_string());
+    let keeping = || context.store.keep_reports(&reports).map_err(|error| error.to_string());
     let store_panicked = |_| Err("the state store panicked; see the log of the worker".to_owned());
     if let Err(error) = catch_unwind(AssertUnwindSafe(keeping)).unwrap_or_else(store_panicked) {
         tracing::error!(reports = reports.len(), %error, "reports could not be stored: a restart would \
             lose them");
     }
-    downloader.do_send(TransfersEnded { ends });
-}
-
-/// What becomes of a copy that panicked.
-pub(in crate::downloader) fn panicked() -> CopyFault {
-    CopyFault::Blamed(Blame::Destination, "the copy panicked; see the log of the worker".to_owned())
+    listener.ended.do_send(TransfersEnded { ends });
 }
 
 /// The report of a copy; none for one that was cancelled.

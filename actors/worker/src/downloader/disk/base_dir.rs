@@ -18,7 +18,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::names::FileName;
 use reelyard_file_server::data_port::CopyDirectory;
-use reelyard_file_server::open_regular::{open_regular, open_regular_at};
+use reelyard_file_server::open_regular::open_regular;
 use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures};
 use reelyard_protocol::worker::TaskId;
 use rustix::fs::{
@@ -205,31 +205,6 @@ impl BaseDir {
         self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the empty temporary file of `task`. A file from an earlier attempt is replaced.
-    pub fn create_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
-        let errors_before = self.syncs.errors_before();
-        let name = task.to_string();
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let create =
-            || openat(&self.temp, &name, flags | OFlags::NOFOLLOW, Mode::from_raw_mode(0o644));
-        let file = match create() {
-            Err(Errno::EXIST) => {
-                self.remove_temp(task)?;
-                create()?
-            }
-            created => created?,
-        };
-        Ok(TempFile::new(Arc::clone(self), File::from(file), name, errors_before))
-    }
-
-    /// Opens the temporary file that was kept for `task`, to be written further.
-    pub fn open_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
-        let errors_before = self.syncs.errors_before();
-        let name = task.to_string();
-        let file = open_regular_at(&self.temp, name.as_bytes(), OFlags::WRONLY)?;
-        Ok(TempFile::new(Arc::clone(self), file, name, errors_before))
-    }
-
     /// Removes the temporary file of `task`, if there is one.
     pub fn remove_temp(&self, task: TaskId) -> io::Result<()> {
         self.remove_temp_named(task.to_string().as_bytes()).map(|_| ())
@@ -245,14 +220,6 @@ impl BaseDir {
             Err(Errno::NOENT) => Ok(false),
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// Takes over what another program wrote as the temporary file of `task`, for reading.
-    pub fn adopt_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
-        let errors_before = self.syncs.errors_before();
-        let name = task.to_string();
-        let file = open_regular_at(&self.temp, name.as_bytes(), OFlags::RDONLY)?;
-        Ok(TempFile::new(Arc::clone(self), file, name, errors_before))
     }
 }
 

@@ -18,7 +18,7 @@ use super::state_store::rows::{OpenStateStore, decode, encode, unencodable, unre
 
 use crate::box_host::BoxClaim;
 use crate::downloader::disk::partial::Partial;
-use crate::downloader::managers::epoch_guard::HeardEpochs;
+use crate::downloader::managers::heard_epochs::HeardEpochs;
 #[cfg(test)]
 use reelyard_core::event::Epoch;
 use reelyard_core::names::FileName;

@@ -4,6 +4,9 @@
 //! An interrupted copy is resumed: a few times at once, and later by the next copy of that name, also
 //! after a restart. Bytes that are on the disk are neither sent nor hashed again.
 
+mod attempt;
+mod fetcher;
+mod known_sources;
 mod liveness;
 mod pipelining;
 mod source;
@@ -11,34 +14,30 @@ mod stream;
 mod unfinished_copy;
 mod verdict;
 
-use std::io;
-use std::net::SocketAddr;
+pub use attempt::{CommittedCopy, FetchProgressCallback};
+pub use fetcher::{Fetcher, ResumePolicy};
+pub(in crate::downloader) use liveness::meanwhile;
+pub use pipelining::RequestPipeline;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fetch::liveness::LARGE;
-pub(in crate::downloader) use super::fetch::liveness::meanwhile;
-pub use super::fetch::pipelining::RequestPipeline;
-use reelyard_core::clock::Clock;
-use reelyard_core::live_setting::LiveSetting;
-use reelyard_core::token::SharedToken;
-use reelyard_core::traffic::ByteCount;
 use reelyard_file_server::data_port::master_path;
-use reelyard_protocol::worker::{Blame, ContentHash};
+use reelyard_protocol::worker::Blame;
 
-use super::fetch::source::{DataPorts, IdleSourceLinks};
-use super::fetch::unfinished_copy::UnfinishedCopy;
+use attempt::{Copying, FetchAttemptFailure};
+use liveness::LARGE;
+use unfinished_copy::UnfinishedCopy;
+
 use crate::downloader::copying::batching;
 use crate::downloader::copying::cancel::CopyCancellation;
 use crate::downloader::copying::order::CopyOrder;
-use crate::downloader::disk::base_dir::{BaseDir, TempFileGuard};
+use crate::downloader::disk::base_dir::TempFileGuard;
 use crate::downloader::disk::partial::MasterOrigin;
 use crate::downloader::disk::room::{NoRoom, Reservation};
-use crate::downloader::fetching::external::ExternalProgram;
 use crate::downloader::fetching::fault::{CopyFault, local, publishing, refused};
 use crate::downloader::fetching::live_rate::LiveRate;
-use crate::downloader::fetching::partials::{PartialClaim, Partials};
-use crate::downloader::fetching::source_link::{AnswerHead, SourceLink, SourceTimeouts};
+use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
 
 /// How long a copy waits until a cancelled copy of the same name has stored its progress.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
@@ -48,60 +47,6 @@ const BUSY_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often it is asked again before it is blamed.
 const BUSY_TRIES: u32 = 60;
-
-/// What every copy of one worker needs.
-pub struct Fetcher {
-    /// The directory of the copies.
-    pub base: Arc<BaseDir>,
-    /// What became of those that were interrupted.
-    pub partials: Arc<Partials>,
-    /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
-    pub storage_limit_percent: LiveSetting<u32>,
-    /// Signs the tickets for the source.
-    pub token: LiveSetting<Option<SharedToken>>,
-    /// How long a source may take.
-    pub timeouts: SourceTimeouts,
-    /// How an interrupted copy is resumed.
-    pub resume: ResumePolicy,
-    /// The clock by which tickets expire.
-    pub clock: Clock,
-    /// What fetches from sources that are old cfws; none refuses such copies.
-    pub external: LiveSetting<Option<ExternalProgram>>,
-    /// Bytes of copies received so far.
-    pub received: ByteCount,
-    links: IdleSourceLinks,
-    data_ports: DataPorts,
-}
-
-/// How an interrupted copy is resumed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResumePolicy {
-    /// How many times in a row it is resumed at once, without a byte gained, before it is reported as
-    /// failed.
-    pub tries: u32,
-    /// How long after it broke off first; each further time three times as long.
-    pub pause: Duration,
-    /// How often a running copy writes down how far it has come.
-    pub keep_every: Duration,
-}
-
-impl Default for ResumePolicy {
-    fn default() -> Self {
-        let (pause, keep_every) = (Duration::from_millis(100), Duration::from_secs(2));
-        ResumePolicy { tries: 4, pause, keep_every }
-    }
-}
-
-/// A copy, durable and in its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommittedCopy {
-    /// Its size in bytes.
-    pub size: u64,
-    /// BLAKE3 hash of the bytes that arrived.
-    pub hash: ContentHash,
-    /// Whether the source reported the same hash.
-    pub verified: bool,
-}
 
 /// A copy before it is in its place.
 pub enum FetchedCopy {
@@ -128,59 +73,7 @@ impl ReceivedCopy {
     }
 }
 
-/// Gets the number of bytes that have arrived.
-pub type FetchProgressCallback<'a> = dyn Fn(u64) + Sync + 'a;
-
-/// One copy under way.
-struct Copying<'a> {
-    order: &'a CopyOrder,
-    addr: SocketAddr,
-    /// Of the master, at its source.
-    path: String,
-    claim: Option<&'a Arc<PartialClaim>>,
-    cancel: &'a CopyCancellation,
-    rate: &'a LiveRate,
-    /// Requests that were sent before its turn.
-    ahead: &'a RequestPipeline,
-    progress: &'a FetchProgressCallback<'a>,
-}
-
-/// Why an attempt came to nothing.
-enum FetchAttemptFailure {
-    /// The source is gone or fell silent, with the step that failed and the number of bytes before.
-    Off { doing: String, error: io::Error, arrived: u64 },
-    /// The source has no place for another connection now.
-    Busy,
-    /// All bytes are here and are not those of the master.
-    Wrong(CopyFault),
-    /// A retry is useless.
-    Fault(CopyFault),
-}
-
-impl From<CopyFault> for FetchAttemptFailure {
-    fn from(fault: CopyFault) -> Self {
-        FetchAttemptFailure::Fault(fault)
-    }
-}
-
 impl Fetcher {
-    /// A fetcher into `base` that takes its time from `clock`; everything else by default.
-    pub fn new(base: Arc<BaseDir>, partials: Arc<Partials>, clock: Clock) -> Self {
-        Fetcher {
-            base,
-            partials,
-            storage_limit_percent: LiveSetting::at(90),
-            token: LiveSetting::default(),
-            timeouts: SourceTimeouts::default(),
-            resume: ResumePolicy::default(),
-            clock,
-            external: LiveSetting::default(),
-            received: ByteCount::default(),
-            links: IdleSourceLinks::default(),
-            data_ports: DataPorts::default(),
-        }
-    }
-
     /// Makes the copy of `order` at the rate that `rate` shows, which may differ from the rate in
     /// `order`. `progress` gets the bytes that have arrived: at least each second while bytes come, and
     /// from time to time while they are made durable or hashed at the source. A failure leaves only what

@@ -1,6 +1,5 @@
 //! The bytes of one copy: from its source into a temporary file.
 
-pub mod external;
 pub mod fault;
 pub mod fetch;
 pub mod live_rate;

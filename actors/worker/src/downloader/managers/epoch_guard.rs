@@ -14,18 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use reelyard_core::event::Epoch;
 use reelyard_core::manager::ClusterId;
-use serde::{Deserialize, Serialize};
 
+pub use super::heard_epochs::{Deposed, HeardEpochs, MOST_AHEAD, NotObeyed};
 use crate::downloader::disk::state_store::StateStore;
 use crate::downloader::disk::state_store_error::StateStoreError;
-
-/// How far an epoch may be beyond the highest one. An election raises it by one, and
-/// `reelyard store restore` by about a thousand: neither comes near.
-pub const MOST_AHEAD: u64 = 100_000;
-
-/// The epochs of at most this many clusters are stored: of the one that is obeyed, of its predecessors,
-/// and of those whose boxes are here.
-const MOST_CLUSTERS: usize = 64;
 
 /// Guards one worker against deposed leaders. Clones guard the same one.
 #[derive(Clone)]
@@ -37,10 +29,6 @@ pub struct EpochGuard {
     shown: Arc<ArcSwap<HeardEpochs>>,
 }
 
-/// The known epochs: the cluster that is obeyed comes first. Stored in this form. Pure.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeardEpochs(Vec<(Option<ClusterId>, Epoch)>);
-
 /// How far an epoch may be beyond the highest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jumps {
@@ -48,198 +36,6 @@ pub enum Jumps {
     Limited,
     /// By any number: an operator asked for it, with proof of the token.
     Believed,
-}
-
-/// A leader of an older epoch than this worker has seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("epoch {given} is out of date: this worker knows a leader of epoch {highest}")]
-pub struct Deposed {
-    /// The epoch it leads in.
-    pub given: Epoch,
-    /// The highest seen.
-    pub highest: Epoch,
-}
-
-/// Why a leader is not obeyed. For an operator to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotObeyed {
-    /// Another leader came after it.
-    #[error(
-        "{0}; if that epoch is wrong, run \"reelyard hosts adopt\" for this worker at its node"
-    )]
-    Deposed(#[from] Deposed),
-    /// It is of another cluster.
-    #[error(
-        "cluster {given} does not lead this worker, which obeys cluster {obeyed}; to change that, run \
-         \"reelyard hosts adopt\" for this worker at a node of {given}"
-    )]
-    Foreign {
-        /// The cluster of the leader.
-        given: ClusterId,
-        /// The cluster that is obeyed.
-        obeyed: ClusterId,
-    },
-    /// Its epoch cannot be right.
-    #[error(
-        "epoch {given} is refused: it is more than {most} above {highest}, the highest epoch that this \
-         worker knows; if it is right, run \"reelyard hosts adopt\" for this worker at \
-         its node",
-        most = MOST_AHEAD
-    )]
-    TooFarAhead {
-        /// The epoch it claims.
-        given: Epoch,
-        /// The highest seen.
-        highest: Epoch,
-    },
-    /// The same of a cluster that is not obeyed, and asks something for its boxes.
-    #[error(
-        "epoch {given} of cluster {cluster} is refused: it is more than {most} above {highest}, the \
-         highest epoch of that cluster that this worker knows; if it is right, run \"reelyard box pools \
-         adopt\" for the pool at a node of that cluster",
-        most = MOST_AHEAD
-    )]
-    BoxesTooFarAhead {
-        /// The cluster that sent the request.
-        cluster: ClusterId,
-        /// The epoch it claims.
-        given: Epoch,
-        /// The highest seen.
-        highest: Epoch,
-    },
-    /// The limit of stored clusters is reached.
-    #[error(
-        "cluster {cluster} is refused: this worker already knows {most} clusters, which is the limit. Set \
-         a token on the worker, stop it, remove its state directory and start it again",
-        most = MOST_CLUSTERS
-    )]
-    TooManyClusters {
-        /// The cluster that sent the request.
-        cluster: ClusterId,
-    },
-}
-
-impl Deposed {
-    /// Whether what a leader of epoch `given` says is taken by a worker that has seen `highest`:
-    /// whether its epoch is higher than any before, and must be durable before anything else.
-    ///
-    /// # Errors
-    /// A later leader was heard.
-    pub fn unless_heard(given: Epoch, highest: Epoch) -> Result<bool, Deposed> {
-        if given < highest { Err(Deposed { given, highest }) } else { Ok(given > highest) }
-    }
-}
-
-impl HeardEpochs {
-    /// The state of a worker that has only ever seen this epoch, of an unknown cluster.
-    pub fn only(epoch: Epoch) -> Self {
-        HeardEpochs(if epoch == Epoch::default() { Vec::new() } else { vec![(None, epoch)] })
-    }
-
-    /// The cluster that is obeyed.
-    pub fn cluster(&self) -> Option<ClusterId> {
-        self.0.first()?.0
-    }
-
-    /// The highest epoch of the cluster that is obeyed.
-    pub fn highest(&self) -> Epoch {
-        self.0.first().map(|(_, epoch)| *epoch).unwrap_or_default()
-    }
-
-    /// The highest epoch of a cluster; of the one that is obeyed for a caller that names none, and
-    /// while none is known by its id.
-    pub fn highest_of(&self, cluster: Option<ClusterId>) -> Epoch {
-        match self.cluster() {
-            Some(obeyed) if cluster.is_some_and(|given| given != obeyed) => {
-                let known = self.0.iter().find(|(known, _)| *known == cluster);
-                known.map(|(_, epoch)| *epoch).unwrap_or_default()
-            }
-            _ => self.highest(),
-        }
-    }
-
-    /// The state after a leader of `cluster` has called in `epoch`; none if nothing changes. A caller
-    /// that names no cluster can be deposed, and raises no epoch.
-    fn called(
-        &self,
-        cluster: Option<ClusterId>,
-        epoch: Epoch,
-    ) -> Result<Option<HeardEpochs>, NotObeyed> {
-        if let (Some(given), Some(obeyed)) = (cluster, self.cluster())
-            && given != obeyed
-        {
-            return Err(NotObeyed::Foreign { given, obeyed });
-        }
-        let raises = is_raised(epoch, self.highest())?;
-        let is_new = cluster.is_some() && (raises || self.cluster().is_none());
-        Ok(is_new.then(|| self.leading(cluster, epoch)))
-    }
-
-    /// The same where a leader asks something for boxes: it may be of a cluster that is not obeyed.
-    fn served(
-        &self,
-        cluster: Option<ClusterId>,
-        epoch: Epoch,
-    ) -> Result<Option<HeardEpochs>, NotObeyed> {
-        let given = match self.called(cluster, epoch) {
-            Err(NotObeyed::Foreign { given, .. }) => given,
-            of_obeyed => return of_obeyed,
-        };
-        let raises =
-            is_raised(epoch, self.highest_of(cluster)).map_err(|refusal| match refusal {
-                NotObeyed::TooFarAhead { given: epoch, highest } => {
-                    NotObeyed::BoxesTooFarAhead { cluster: given, given: epoch, highest }
-                }
-                refusal => refusal,
-            })?;
-        if raises { self.beside(given, epoch).map(Some) } else { Ok(None) }
-    }
-
-    /// A cluster that is not obeyed leads in `epoch`, whatever was before.
-    fn beside(&self, cluster: ClusterId, epoch: Epoch) -> Result<HeardEpochs, NotObeyed> {
-        let others = self.0.iter().filter(|(known, _)| *known != Some(cluster));
-        let mut all: Vec<_> = others.copied().collect();
-        if all.len() == MOST_CLUSTERS {
-            return Err(NotObeyed::TooManyClusters { cluster });
-        }
-        // Behind the one that is obeyed.
-        all.push((Some(cluster), epoch));
-        Ok(HeardEpochs(all))
-    }
-
-    /// The same for the node that the worker itself asks for orders: a node of another cluster there
-    /// was put there by the operator, and its cluster is obeyed from now on.
-    fn answered(
-        &self,
-        cluster: Option<ClusterId>,
-        epoch: Epoch,
-    ) -> Result<Option<HeardEpochs>, NotObeyed> {
-        let cluster = cluster.or(self.cluster());
-        // Of a cluster that was never heard of there is no epoch to compare with.
-        let is_unknown = self.0.iter().all(|(known, _)| known.is_some() && *known != cluster);
-        let raises = match cluster {
-            Some(_) if is_unknown => true,
-            _ => is_raised(epoch, self.highest_of(cluster))?,
-        };
-        let is_new = raises || cluster != self.cluster();
-        Ok(is_new.then(|| self.leading(cluster, epoch)))
-    }
-
-    /// `cluster` leads in `epoch`, whatever was before.
-    fn leading(&self, cluster: Option<ClusterId>, epoch: Epoch) -> HeardEpochs {
-        let others = self.0.iter().filter(|(known, _)| known.is_some() && *known != cluster);
-        let all = std::iter::once((cluster, epoch)).chain(others.copied());
-        HeardEpochs(all.take(MOST_CLUSTERS).collect())
-    }
-}
-
-/// Whether `epoch` is higher than any before, and may be.
-fn is_raised(given: Epoch, highest: Epoch) -> Result<bool, NotObeyed> {
-    let raises = Deposed::unless_heard(given, highest)?;
-    if given.0.saturating_sub(highest.0) > MOST_AHEAD {
-        return Err(NotObeyed::TooFarAhead { given, highest });
-    }
-    Ok(raises)
 }
 
 impl EpochGuard {

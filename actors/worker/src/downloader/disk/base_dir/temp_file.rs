@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reelyard_core::names::FileName;
+use reelyard_file_server::open_regular::open_regular_at;
+use reelyard_protocol::worker::TaskId;
 use rustix::fs::{
-    AtFlags, FallocateFlags, OFlags, fallocate, fcntl_getfl, fcntl_setfl, fsync, ftruncate,
-    renameat, unlinkat,
+    AtFlags, FallocateFlags, Mode, OFlags, fallocate, fcntl_getfl, fcntl_setfl, fsync, ftruncate,
+    openat, renameat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -158,6 +160,39 @@ impl TempFile {
 }
 
 impl BaseDir {
+    /// Makes the empty temporary file of `task`. A file from an earlier attempt is replaced.
+    pub fn create_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
+        let errors_before = self.syncs.errors_before();
+        let name = task.to_string();
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let create =
+            || openat(&self.temp, &name, flags | OFlags::NOFOLLOW, Mode::from_raw_mode(0o644));
+        let file = match create() {
+            Err(Errno::EXIST) => {
+                self.remove_temp(task)?;
+                create()?
+            }
+            created => created?,
+        };
+        Ok(TempFile::new(Arc::clone(self), File::from(file), name, errors_before))
+    }
+
+    /// Opens the temporary file that was kept for `task`, to be written further.
+    pub fn open_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
+        let errors_before = self.syncs.errors_before();
+        let name = task.to_string();
+        let file = open_regular_at(&self.temp, name.as_bytes(), OFlags::WRONLY)?;
+        Ok(TempFile::new(Arc::clone(self), file, name, errors_before))
+    }
+
+    /// Takes over what another program wrote as the temporary file of `task`, for reading.
+    pub fn adopt_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
+        let errors_before = self.syncs.errors_before();
+        let name = task.to_string();
+        let file = open_regular_at(&self.temp, name.as_bytes(), OFlags::RDONLY)?;
+        Ok(TempFile::new(Arc::clone(self), file, name, errors_before))
+    }
+
     /// Publishes many files as [`TempFile::publish`] does one, each for itself, with as few syncs
     /// as that takes. Answers in their order.
     pub fn publish(&self, files: Vec<(TempFile, FileName)>) -> Vec<io::Result<()>> {

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use super::FetchProgressCallback;
+use super::attempt::FetchProgressCallback;
 
 /// How often a copy says that it lives.
 const EVERY: Duration = Duration::from_secs(1);

@@ -6,12 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use reelyard_file_server::data_port::master_path;
-
-use super::{Copying, Fetcher};
-use crate::downloader::copying::cancel::CopyCancellation;
-use crate::downloader::copying::order::CopyOrder;
-use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
+use crate::downloader::fetching::source_link::SourceLink;
 
 /// Requests that were sent ahead and are not answered yet. If one fails, each file is requested
 /// separately when its turn comes.
@@ -31,6 +26,12 @@ struct PipelinedRequests {
 }
 
 impl RequestPipeline {
+    /// The pipeline of a connection on which the requests for `paths` were sent.
+    pub(super) fn of(addr: SocketAddr, paths: VecDeque<String>, link: SourceLink) -> Self {
+        let asked = PipelinedRequests { addr, paths, link: Some(link) };
+        RequestPipeline { asked: Mutex::new(Some(asked)), is_held_up: AtomicBool::default() }
+    }
+
     fn asked(&self) -> MutexGuard<'_, Option<PipelinedRequests>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -45,12 +46,11 @@ impl RequestPipeline {
         self.is_held_up.swap(false, Ordering::Relaxed)
     }
 
-    /// The connection on which the answer comes that `copying` waits for, if it comes next.
-    fn link_to(&self, copying: &Copying<'_>) -> Option<SourceLink> {
+    /// The connection on which the answer for `path` of the source `addr` comes, if it comes next.
+    pub(super) fn link_to(&self, addr: SocketAddr, path: &str) -> Option<SourceLink> {
         let mut asked = self.asked();
         let comes_next = asked.as_mut().is_some_and(|asked| {
-            asked.addr == copying.addr
-                && asked.paths.pop_front().is_some_and(|path| path == copying.path)
+            asked.addr == addr && asked.paths.pop_front().is_some_and(|next| next == path)
         });
         if !comes_next {
             *asked = None;
@@ -69,49 +69,5 @@ impl RequestPipeline {
             }
             _ => Some(link),
         }
-    }
-}
-
-impl Fetcher {
-    /// Requests the masters of a batch, in its order. Copies from a source whose data port is not known
-    /// yet are not requested ahead.
-    pub fn pipeline_requests<'a>(
-        &self,
-        run: impl Iterator<Item = &'a CopyOrder>,
-    ) -> RequestPipeline {
-        let mut run = run.peekable();
-        let addr = run.peek().and_then(|first| self.known_data_port(first));
-        let Some(addr) = addr else { return RequestPipeline::default() };
-        let paths: VecDeque<String> =
-            run.map(|order| master_path(&order.dir, &order.name, false)).collect();
-        let link = self.links.take(addr);
-        let link = link.map_or_else(
-            || SourceLink::connect(addr, self.timeouts, &CopyCancellation::default()),
-            Ok,
-        );
-        let requests: Vec<String> =
-            paths.iter().map(|path| self.request(addr, path, &[])).collect();
-        match link.and_then(|mut link| link.send(&requests).map(|()| link)) {
-            Ok(link) => {
-                let asked = PipelinedRequests { addr, paths, link: Some(link) };
-                RequestPipeline {
-                    asked: Mutex::new(Some(asked)),
-                    is_held_up: AtomicBool::default(),
-                }
-            }
-            // Each copy connects by itself and reports its own error.
-            Err(_) => RequestPipeline::default(),
-        }
-    }
-
-    /// The answer that was asked for ahead. None if there is none, or the connection broke off.
-    pub(super) fn pipelined_answer(
-        &self,
-        copying: &Copying<'_>,
-    ) -> Option<(SourceLink, AnswerHead)> {
-        let mut link = copying.ahead.link_to(copying)?;
-        link.watch(copying.cancel).ok()?;
-        let head = link.answer().ok()?;
-        Some((link, head))
     }
 }

@@ -1,88 +1,24 @@
 //! Asking a source: where its data port is, and for bytes, over connections that are used again.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use reelyard_core::host::HostAddr;
 use reelyard_core::open_files;
+use reelyard_file_server::data_port::master_path;
 use reelyard_file_server::ticket::{TICKET_HEADER, TICKET_LIFE, TicketKey};
 use reelyard_protocol::signed_call::{Addressee, CallText, SIGNATURE_HEADER, SignedCaller};
 use reelyard_protocol::worker::{Blame, WorkerInfo};
 
-use super::{Copying, FetchAttemptFailure, Fetcher};
+use super::attempt::{Copying, FetchAttemptFailure};
+use super::fetcher::Fetcher;
+use super::pipelining::RequestPipeline;
 use crate::downloader::copying::cancel::CopyCancellation;
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::fetching::fault::{CopyFault, remote};
 use crate::downloader::fetching::source_link::{self, AnswerHead, SourceLink, SourceTimeouts};
-
-/// How long an unused connection is kept: less than a source waits for the next request.
-const IDLE: Duration = Duration::from_secs(10);
-
-/// How many unused connections to one source are kept.
-const MOST_IDLE: usize = 8;
-
-/// How long it is remembered where a source's data port is.
-const DATA_PORT_IS_GOOD_FOR: Duration = Duration::from_secs(10);
-
-/// Idle connections to sources.
-#[derive(Default)]
-pub(super) struct IdleSourceLinks(Mutex<HashMap<SocketAddr, Vec<(Instant, SourceLink)>>>);
-
-/// Where the data ports of sources are, and since when that is known.
-#[derive(Default)]
-pub(super) struct DataPorts(Mutex<HashMap<SocketAddr, (Instant, SocketAddr)>>);
-
-impl DataPorts {
-    fn of(&self, source: SocketAddr) -> Option<SocketAddr> {
-        let mut known = self.known();
-        known.retain(|_, (since, _)| since.elapsed() < DATA_PORT_IS_GOOD_FOR);
-        known.get(&source).map(|&(_, port)| port)
-    }
-
-    fn note(&self, source: SocketAddr, port: SocketAddr) {
-        self.known().insert(source, (Instant::now(), port));
-    }
-
-    /// It did not answer: another program may by now.
-    fn forget(&self, port: SocketAddr) {
-        self.known().retain(|_, (_, known)| *known != port);
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<SocketAddr, (Instant, SocketAddr)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl IdleSourceLinks {
-    pub(super) fn take(&self, addr: SocketAddr) -> Option<SourceLink> {
-        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        links.retain(|_, idle| {
-            idle.retain(|(since, _)| since.elapsed() < IDLE);
-            !idle.is_empty()
-        });
-        links.get_mut(&addr)?.pop().map(|(_, link)| link)
-    }
-
-    /// Keeps a connection for the next copy, if its last answer was read to its end. One that was
-    /// made slow for this copy is closed.
-    pub(super) fn put_back(&self, copying: &Copying<'_>, link: SourceLink, head: &AnswerHead) {
-        copying.cancel.release();
-        if !head.keep_alive || link.is_slowed() {
-            return;
-        }
-        let Some(link) = copying.ahead.put_back(link).filter(SourceLink::is_at_rest) else {
-            return;
-        };
-        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = links.entry(copying.addr).or_default();
-        if idle.len() < MOST_IDLE {
-            idle.push((Instant::now(), link));
-        }
-    }
-}
 
 /// How long a connection waits for a file descriptor of this process, and how often it looks.
 const DESCRIPTOR_PATIENCE: Duration = Duration::from_secs(60);
@@ -231,5 +167,43 @@ impl Fetcher {
         let signature = SignedCaller::signature(token, &call, challenge);
         let (head, text) = ask(Some((SIGNATURE_HEADER, &signature)))?;
         Ok((head.status, text))
+    }
+}
+
+impl Fetcher {
+    /// Requests the masters of a batch, in its order. Copies from a source whose data port is not known
+    /// yet are not requested ahead.
+    pub fn pipeline_requests<'a>(
+        &self,
+        run: impl Iterator<Item = &'a CopyOrder>,
+    ) -> RequestPipeline {
+        let mut run = run.peekable();
+        let addr = run.peek().and_then(|first| self.known_data_port(first));
+        let Some(addr) = addr else { return RequestPipeline::default() };
+        let paths: VecDeque<String> =
+            run.map(|order| master_path(&order.dir, &order.name, false)).collect();
+        let link = self.links.take(addr);
+        let link = link.map_or_else(
+            || SourceLink::connect(addr, self.timeouts, &CopyCancellation::default()),
+            Ok,
+        );
+        let requests: Vec<String> =
+            paths.iter().map(|path| self.request(addr, path, &[])).collect();
+        match link.and_then(|mut link| link.send(&requests).map(|()| link)) {
+            Ok(link) => RequestPipeline::of(addr, paths, link),
+            // Each copy connects by itself and reports its own error.
+            Err(_) => RequestPipeline::default(),
+        }
+    }
+
+    /// The answer that was asked for ahead. None if there is none, or the connection broke off.
+    pub(super) fn pipelined_answer(
+        &self,
+        copying: &Copying<'_>,
+    ) -> Option<(SourceLink, AnswerHead)> {
+        let mut link = copying.ahead.link_to(copying.addr, &copying.path)?;
+        link.watch(copying.cancel).ok()?;
+        let head = link.answer().ok()?;
+        Some((link, head))
     }
 }

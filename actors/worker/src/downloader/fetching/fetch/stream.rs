@@ -12,8 +12,9 @@ use reelyard_core::traffic::ByteCount;
 use reelyard_file_server::thread_memory::ThreadMemory;
 use reelyard_file_server::tree_hash::{GROUP, Trunk};
 
+use super::attempt::{Copying, FetchAttemptFailure, FetchProgressCallback};
+use super::fetcher::{Fetcher, ResumePolicy};
 use super::unfinished_copy::UnfinishedCopy;
-use super::{Copying, FetchAttemptFailure, Fetcher, ResumePolicy};
 use crate::downloader::copying::cancel::CopyCancellation;
 use crate::downloader::disk::base_dir::{ALIGNMENT, TempFile};
 use crate::downloader::disk::partial::Partial;
@@ -99,7 +100,7 @@ pub(super) fn receive(
 struct CopyStreamReceiver<'a> {
     link: &'a mut SourceLink,
     cancel: &'a CopyCancellation,
-    progress: &'a super::FetchProgressCallback<'a>,
+    progress: &'a FetchProgressCallback<'a>,
     received: &'a ByteCount,
     pacer: TransferRateLimiter,
     began: Instant,

@@ -9,7 +9,8 @@ use reelyard_core::names::FileName;
 use reelyard_file_server::tree_hash::{GROUP, TreeHasher, Trunk};
 use reelyard_protocol::worker::TaskId;
 
-use super::{CommittedCopy, Copying, Fetcher};
+use super::attempt::{CommittedCopy, Copying};
+use super::fetcher::Fetcher;
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::disk::base_dir::{BaseDir, TempFile};
 use crate::downloader::disk::partial::{MasterOrigin, Partial};

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use reelyard_file_server::data_port::master_path;
 use reelyard_protocol::worker::{Blame, FileHash};
 
+use super::attempt::{CommittedCopy, Copying, FetchAttemptFailure};
+use super::fetcher::Fetcher;
 use super::unfinished_copy::UnfinishedCopy;
-use super::{CommittedCopy, Copying, FetchAttemptFailure, Fetcher};
 use crate::downloader::fetching::fault::{CopyFault, changed, refused, remote};
 use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
 

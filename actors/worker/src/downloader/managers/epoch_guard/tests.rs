@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::super::heard_epochs::MOST_CLUSTERS;
 use super::*;
 
 const OURS: Option<ClusterId> = Some(ClusterId(1));

@@ -2,7 +2,7 @@
 
 use reqwest::Response;
 
-use super::LinkError;
+use super::link_error::LinkError;
 
 /// The longest answer that is read, in bytes. The orders of one worker take some hundred bytes each;
 /// an old cfm lists all tasks of its yard.
@@ -12,7 +12,7 @@ const LONGEST_ANSWER: u64 = 16 << 20;
 ///
 /// # Errors
 /// `TooLong` for a longer one, which is read no further; `Unreachable` when it breaks off.
-pub(super) async fn body_of(mut response: Response) -> Result<Vec<u8>, LinkError> {
+pub(in crate::downloader) async fn body_of(mut response: Response) -> Result<Vec<u8>, LinkError> {
     let too_long = |bytes: u64| bytes > LONGEST_ANSWER;
     if response.content_length().is_some_and(too_long) {
         return Err(LinkError::TooLong(LONGEST_ANSWER));

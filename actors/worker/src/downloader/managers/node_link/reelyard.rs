@@ -7,7 +7,8 @@ use reelyard_protocol::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrder
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response, StatusCode};
 
-use super::{LinkError, NodeLinkShared, listed};
+use super::link_error::LinkError;
+use super::shared::NodeLinkShared;
 use crate::downloader::copying::order::CopyOrder;
 
 /// How long a node may take beyond the time it was asked to wait.
@@ -95,4 +96,9 @@ async fn body_of(line: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>,
 
 fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, LinkError> {
     serde_json::from_slice(body).map_err(|error| LinkError::Garbled(error.to_string()))
+}
+
+/// The ids of tasks as one list of the long poll's query.
+fn listed(tasks: &[TaskId]) -> String {
+    tasks.iter().map(TaskId::to_string).collect::<Vec<_>>().join(",")
 }

@@ -12,8 +12,8 @@ use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
 
-use super::{LinkError, NodeLinkShared};
 use crate::downloader::copying::order::CopyOrder;
+use crate::downloader::managers::node_link::{LinkError, NodeLinkShared, body_of};
 
 /// cfw's own time-out for a call (spec 2.4).
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,12 +35,14 @@ type Unworkable = String;
 
 /// Requests the tasks of this host: those that are ready, and those it works on. The latter matter after
 /// a restart (a task of an old cfw would remain `working` until cfm's time-out).
-pub async fn orders(line: &NodeLinkShared) -> Result<Vec<CopyOrder>, LinkError> {
+pub(in crate::downloader) async fn orders(
+    line: &NodeLinkShared,
+) -> Result<Vec<CopyOrder>, LinkError> {
     let call = line.http.get(line.url("/tasks")).timeout(TIMEOUT);
     let response = call.header(CONTENT_TYPE, "application/json").send().await?;
     ensure_is_cfm(&response)?;
     let status = response.status();
-    let body = super::answer::body_of(response).await?;
+    let body = body_of(response).await?;
     if status != StatusCode::OK {
         return Err(LinkError::Status(status.as_u16(), String::new()));
     }
@@ -62,7 +64,10 @@ pub async fn orders(line: &NodeLinkShared) -> Result<Vec<CopyOrder>, LinkError> 
 }
 
 /// Reports to cfm what happened, task by task. Answers the tasks that cfm no longer wants.
-pub async fn deliver(line: &NodeLinkShared, reports: &[Report]) -> Result<Vec<TaskId>, LinkError> {
+pub(in crate::downloader) async fn deliver(
+    line: &NodeLinkShared,
+    reports: &[Report],
+) -> Result<Vec<TaskId>, LinkError> {
     let mut cancelled = Vec::new();
     for report in reports {
         let status = match report.said {

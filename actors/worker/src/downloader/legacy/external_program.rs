@@ -7,13 +7,10 @@
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
@@ -21,14 +18,12 @@ use rustix::process::Pid;
 pub use crate::processes::family::LEFTOVER_GRACE;
 
 use reelyard_core::host::{BitsPerSecond, OLD_COPY_SPEED};
-use reelyard_protocol::worker::{Blame, ContentHash};
+use reelyard_protocol::worker::Blame;
 
 use crate::downloader::copying::cancel::CopyCancellation;
 use crate::downloader::copying::order::CopyOrder;
-use crate::downloader::fetching::fault::{CopyFault, local, publishing};
-use crate::downloader::fetching::fetch::{
-    CommittedCopy, FetchProgressCallback, Fetcher, meanwhile,
-};
+use crate::downloader::fetching::fault::CopyFault;
+use crate::downloader::fetching::fetch::FetchProgressCallback;
 use crate::processes::family::{MarkName, ProcessFamily, end_leftovers};
 use crate::processes::table::has_ended;
 use crate::processes::tail::Tail;
@@ -41,10 +36,7 @@ const MARK: MarkName = "DOWNLOAD_OF_REELYARD";
 const TICK: Duration = Duration::from_millis(20);
 
 /// How often the growth of its file is checked.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// How much of a copy is hashed in one step.
-const STEP: usize = 1 << 20;
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How many bytes of a program's stderr go into the reason of a failure.
 const SAID_IN_REASON: usize = 300;
@@ -67,62 +59,9 @@ pub struct ExternalProgram {
     pub temp_dir: PathBuf,
 }
 
-impl Fetcher {
-    /// Makes a copy from an old cfw. Whatever fails leaves nothing behind.
-    pub(in crate::downloader) fn fetch_externally(
-        &self,
-        order: &CopyOrder,
-        cancel: &CopyCancellation,
-        progress: &FetchProgressCallback<'_>,
-    ) -> Result<CommittedCopy, CopyFault> {
-        let Some(program) = &*self.external.now() else {
-            return Err(CopyFault::Blamed(Blame::Pair, not_configured(order)));
-        };
-        if cancel.is_cancelled() {
-            return Err(CopyFault::Cancelled);
-        }
-        // If the size of the master is unknown, only this can be checked: the disk is not full.
-        let room = self.reserve(order.size.unwrap_or(0))?;
-        self.base.remove_temp(order.id).map_err(local)?;
-        let here = AtomicU64::new(0);
-        let counted = |bytes: u64| {
-            self.received.add(bytes.saturating_sub(here.fetch_max(bytes, Ordering::Relaxed)));
-            progress(bytes);
-        };
-        let ran = program.run(order, cancel, &counted);
-        let left = self.base.adopt_temp(order.id);
-        if left.is_err() {
-            // Something other than a file may be there; an entry that cannot be removed is reported at
-            // that time.
-            let _ = self.base.remove_temp(order.id);
-        }
-        ran?;
-        let temp = left.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => {
-                pair("the external downloader reported success but left no file".to_owned())
-            }
-            _ => local(error),
-        })?;
-        let (size, hash) = hash(temp.file(), cancel, progress)?;
-        if let Some(planned) = order.size.filter(|planned| *planned != size) {
-            // Either the master is another one by now, or a part of it did not arrive.
-            let reason = format!(
-                "the external downloader left {size} bytes instead of the planned {planned}"
-            );
-            return Err(CopyFault::Blamed(Blame::File, reason));
-        }
-        if cancel.is_cancelled() {
-            return Err(CopyFault::Cancelled);
-        }
-        meanwhile(size, progress, || temp.publish(&order.name)).map_err(publishing)?;
-        room.settle();
-        Ok(CommittedCopy { size, hash, verified: false })
-    }
-}
-
 impl ExternalProgram {
     /// Runs it for one copy. When this returns, nothing that it started lives.
-    fn run(
+    pub(super) fn run(
         &self,
         order: &CopyOrder,
         cancel: &CopyCancellation,
@@ -319,45 +258,8 @@ fn source_path(order: &CopyOrder) -> Result<OsString, CopyFault> {
     Ok(OsString::from_vec(path))
 }
 
-fn hash(
-    mut file: &File,
-    cancel: &CopyCancellation,
-    progress: &FetchProgressCallback<'_>,
-) -> Result<(u64, ContentHash), CopyFault> {
-    let mut told = Instant::now();
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; STEP];
-    let mut size = 0;
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok((size, ContentHash(*hasher.finalize().as_bytes()))),
-            Ok(count) => {
-                hasher.update(&buffer[..count]);
-                size += count as u64;
-                if told.elapsed() >= LOOK_EVERY {
-                    told = Instant::now();
-                    progress(size);
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(local(error)),
-        }
-        if cancel.is_cancelled() {
-            return Err(CopyFault::Cancelled);
-        }
-    }
-}
-
-fn not_configured(order: &CopyOrder) -> String {
-    let source = order.source;
-    format!(
-        "the source {source} is an old cfw, which has no data port: set external_downloader.program \
-         on this worker, or replace that cfw by a worker"
-    )
-}
-
 /// A failure of a program between two hosts, for a reason that only it knows.
-fn pair(reason: String) -> CopyFault {
+pub(super) fn pair(reason: String) -> CopyFault {
     CopyFault::Blamed(Blame::Pair, reason)
 }
 

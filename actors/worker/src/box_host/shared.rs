@@ -1,0 +1,67 @@
+//! The settings of the boxes of a worker, and the state that outlives an incarnation of their actor.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use reelyard_core::live_setting::LiveSetting;
+use tokio::sync::{Semaphore, watch};
+
+use super::claims::BoxClaims;
+use super::hooks::HookSets;
+use super::views::BoxHostView;
+use crate::downloader::managers::epoch_guard::EpochGuard;
+
+/// The operator's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoxHostSettings {
+    /// The configured sets of hooks, by name.
+    pub hooks: HookSets,
+    /// How many hooks are run at a time.
+    pub at_once: usize,
+}
+
+/// The state that outlives an incarnation of the actor.
+pub(super) struct BoxHostShared {
+    pub settings: LiveSetting<BoxHostSettings>,
+    pub epochs: EpochGuard,
+    /// Which pools have which boxes here.
+    pub owners: BoxClaims,
+    /// The directory of the paths that identify boxes. No file ever exists there.
+    pub marks: PathBuf,
+    /// How many hooks run, of every incarnation.
+    pub(super) at_work: watch::Sender<usize>,
+    pub looks: Semaphore,
+    pub(super) view: ArcSwap<BoxHostView>,
+}
+
+impl BoxHostShared {
+    pub async fn nothing_at_work(&self) {
+        // The sender lives as long as this.
+        let _ = self.at_work.subscribe().wait_for(|hooks| *hooks == 0).await;
+    }
+
+    pub fn change_view(&self, change: impl Fn(&mut BoxHostView)) {
+        self.view.rcu(|view| {
+            let mut view = BoxHostView::clone(view);
+            change(&mut view);
+            view
+        });
+    }
+}
+
+/// One hook at work; none when it is dropped.
+pub(super) struct RunningHookGuard(Arc<BoxHostShared>);
+
+impl RunningHookGuard {
+    pub fn new(lasting: &Arc<BoxHostShared>) -> Self {
+        lasting.at_work.send_modify(|hooks| *hooks += 1);
+        RunningHookGuard(Arc::clone(lasting))
+    }
+}
+
+impl Drop for RunningHookGuard {
+    fn drop(&mut self) {
+        self.0.at_work.send_modify(|hooks| *hooks -= 1);
+    }
+}

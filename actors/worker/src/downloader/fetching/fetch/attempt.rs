@@ -1,0 +1,60 @@
+//! One copy under way, and how an attempt to fetch it ends.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use reelyard_protocol::worker::ContentHash;
+
+use super::pipelining::RequestPipeline;
+use crate::downloader::copying::cancel::CopyCancellation;
+use crate::downloader::copying::order::CopyOrder;
+use crate::downloader::fetching::fault::CopyFault;
+use crate::downloader::fetching::live_rate::LiveRate;
+use crate::downloader::fetching::partials::PartialClaim;
+
+/// A copy, durable and in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommittedCopy {
+    /// Its size in bytes.
+    pub size: u64,
+    /// BLAKE3 hash of the bytes that arrived.
+    pub hash: ContentHash,
+    /// Whether the source reported the same hash.
+    pub verified: bool,
+}
+
+/// Gets the number of bytes that have arrived.
+pub type FetchProgressCallback<'a> = dyn Fn(u64) + Sync + 'a;
+
+/// One copy under way.
+pub(super) struct Copying<'a> {
+    pub(super) order: &'a CopyOrder,
+    pub(super) addr: SocketAddr,
+    /// Of the master, at its source.
+    pub(super) path: String,
+    pub(super) claim: Option<&'a Arc<PartialClaim>>,
+    pub(super) cancel: &'a CopyCancellation,
+    pub(super) rate: &'a LiveRate,
+    /// Requests that were sent before its turn.
+    pub(super) ahead: &'a RequestPipeline,
+    pub(super) progress: &'a FetchProgressCallback<'a>,
+}
+
+/// Why an attempt came to nothing.
+pub(super) enum FetchAttemptFailure {
+    /// The source is gone or fell silent, with the step that failed and the number of bytes before.
+    Off { doing: String, error: io::Error, arrived: u64 },
+    /// The source has no place for another connection now.
+    Busy,
+    /// All bytes are here and are not those of the master.
+    Wrong(CopyFault),
+    /// A retry is useless.
+    Fault(CopyFault),
+}
+
+impl From<CopyFault> for FetchAttemptFailure {
+    fn from(fault: CopyFault) -> Self {
+        FetchAttemptFailure::Fault(fault)
+    }
+}

@@ -1,0 +1,77 @@
+//! The parts and settings that every copy of one worker needs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reelyard_core::clock::Clock;
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::token::SharedToken;
+use reelyard_core::traffic::ByteCount;
+
+use super::known_sources::{DataPorts, IdleSourceLinks};
+use crate::downloader::disk::base_dir::BaseDir;
+use crate::downloader::fetching::partials::Partials;
+use crate::downloader::fetching::source_link::SourceTimeouts;
+use crate::downloader::legacy::external_program::ExternalProgram;
+
+/// What every copy of one worker needs.
+pub struct Fetcher {
+    /// The directory of the copies.
+    pub base: Arc<BaseDir>,
+    /// What became of those that were interrupted.
+    pub partials: Arc<Partials>,
+    /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
+    pub storage_limit_percent: LiveSetting<u32>,
+    /// Signs the tickets for the source.
+    pub token: LiveSetting<Option<SharedToken>>,
+    /// How long a source may take.
+    pub timeouts: SourceTimeouts,
+    /// How an interrupted copy is resumed.
+    pub resume: ResumePolicy,
+    /// The clock by which tickets expire.
+    pub clock: Clock,
+    /// What fetches from sources that are old cfws; none refuses such copies.
+    pub external: LiveSetting<Option<ExternalProgram>>,
+    /// Bytes of copies received so far.
+    pub received: ByteCount,
+    pub(super) links: IdleSourceLinks,
+    pub(super) data_ports: DataPorts,
+}
+
+/// How an interrupted copy is resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResumePolicy {
+    /// How many times in a row it is resumed at once, without a byte gained, before it is reported as
+    /// failed.
+    pub tries: u32,
+    /// How long after it broke off first; each further time three times as long.
+    pub pause: Duration,
+    /// How often a running copy writes down how far it has come.
+    pub keep_every: Duration,
+}
+
+impl Default for ResumePolicy {
+    fn default() -> Self {
+        let (pause, keep_every) = (Duration::from_millis(100), Duration::from_secs(2));
+        ResumePolicy { tries: 4, pause, keep_every }
+    }
+}
+
+impl Fetcher {
+    /// A fetcher into `base` that takes its time from `clock`; everything else by default.
+    pub fn new(base: Arc<BaseDir>, partials: Arc<Partials>, clock: Clock) -> Self {
+        Fetcher {
+            base,
+            partials,
+            storage_limit_percent: LiveSetting::at(90),
+            token: LiveSetting::default(),
+            timeouts: SourceTimeouts::default(),
+            resume: ResumePolicy::default(),
+            clock,
+            external: LiveSetting::default(),
+            received: ByteCount::default(),
+            links: IdleSourceLinks::default(),
+            data_ports: DataPorts::default(),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What is remembered of sources: where their data ports are, and connections that can be used again.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::attempt::Copying;
+use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
+
+/// How long an unused connection is kept: less than a source waits for the next request.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// How many unused connections to one source are kept.
+const MOST_IDLE: usize = 8;
+
+/// How long it is remembered where a source's data port is.
+const DATA_PORT_IS_GOOD_FOR: Duration = Duration::from_secs(10);
+
+/// Idle connections to sources.
+#[derive(Default)]
+pub(super) struct IdleSourceLinks(Mutex<HashMap<SocketAddr, Vec<(Instant, SourceLink)>>>);
+
+/// Where the data ports of sources are, and since when that is known.
+#[derive(Default)]
+pub(super) struct DataPorts(Mutex<HashMap<SocketAddr, (Instant, SocketAddr)>>);
+
+impl DataPorts {
+    pub(super) fn of(&self, source: SocketAddr) -> Option<SocketAddr> {
+        let mut known = self.known();
+        known.retain(|_, (since, _)| since.elapsed() < DATA_PORT_IS_GOOD_FOR);
+        known.get(&source).map(|&(_, port)| port)
+    }
+
+    pub(super) fn note(&self, source: SocketAddr, port: SocketAddr) {
+        self.known().insert(source, (Instant::now(), port));
+    }
+
+    /// It did not answer: another program may by now.
+    pub(super) fn forget(&self, port: SocketAddr) {
+        self.known().retain(|_, (_, known)| *known != port);
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<SocketAddr, (Instant, SocketAddr)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl IdleSourceLinks {
+    pub(super) fn take(&self, addr: SocketAddr) -> Option<SourceLink> {
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|_, idle| {
+            idle.retain(|(since, _)| since.elapsed() < IDLE);
+            !idle.is_empty()
+        });
+        links.get_mut(&addr)?.pop().map(|(_, link)| link)
+    }
+
+    /// Keeps a connection for the next copy, if its last answer was read to its end. One that was
+    /// made slow for this copy is closed.
+    pub(super) fn put_back(&self, copying: &Copying<'_>, link: SourceLink, head: &AnswerHead) {
+        copying.cancel.release();
+        if !head.keep_alive || link.is_slowed() {
+            return;
+        }
+        let Some(link) = copying.ahead.put_back(link).filter(SourceLink::is_at_rest) else {
+            return;
+        };
+        let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = links.entry(copying.addr).or_default();
+        if idle.len() < MOST_IDLE {
+            idle.push((Instant::now(), link));
+        }
+    }
+}

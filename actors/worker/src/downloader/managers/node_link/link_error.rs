@@ -1,0 +1,35 @@
+//! Failures of calls to the program that orders copies.
+
+use crate::downloader::managers::epoch_guard::NotObeyed;
+
+/// Why a call came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::downloader) enum LinkError {
+    #[error("cannot be reached: {0}")]
+    Unreachable(#[from] reqwest::Error),
+    #[error("answered with status {0}: {1}")]
+    Status(u16, String),
+    #[error("sent an unreadable answer: {0}")]
+    Garbled(String),
+    #[error("sent more than {0} bytes, which no node does: check which program listens there")]
+    TooLong(u64),
+    #[error("requires a token, and this worker has none: set the same token on both")]
+    TokenWanted,
+    #[error("has another token than this worker: set the same token on both")]
+    OtherToken,
+    #[error(
+        "does not prove that it knows this worker's token: it has no token, or another program listens \
+         there; set the same token on both"
+    )]
+    NotProved,
+    #[error(transparent)]
+    NotObeyed(#[from] NotObeyed),
+    #[error("the state store failed: {0}")]
+    Store(String),
+    /// There is no long poll: an old cfm, most likely.
+    #[error("does not support long polls")]
+    NotReelyard,
+    /// Taken for an old cfm, it is a Reelyard node.
+    #[error("is a Reelyard node")]
+    IsReelyard,
+}

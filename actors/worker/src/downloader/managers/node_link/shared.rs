@@ -1,0 +1,167 @@
+//! The state that the two tasks of a link share: the chosen node, its protocol, and what the link shows.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::Epoch;
+use reelyard_core::host::HostAddr;
+use reelyard_core::live_setting::LiveSetting;
+use reelyard_core::manager::ManagerId;
+use reelyard_core::token::SharedToken;
+use reelyard_protocol::signed_call::SignedCaller;
+use reelyard_protocol::worker::ManagerAction;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use super::link_error::LinkError;
+use super::url::NodeUrl;
+use crate::downloader::managers::epoch_guard::EpochGuard;
+use crate::downloader::managers::seen_managers::SeenManagersHandle;
+
+/// The settings of the link.
+#[derive(Clone, Debug)]
+pub struct NodeLinkSettings {
+    /// Nodes of one cluster: any will do; the next is tried when one does not answer.
+    pub nodes: Vec<NodeUrl>,
+    /// Address of this worker, as the yard knows it.
+    pub host: HostAddr,
+    /// Where it is noted whose orders are taken.
+    pub managers: SeenManagersHandle,
+    /// Shared with the node: calls are signed with it, and orders count only from a node that proves
+    /// to know it. It is never sent.
+    pub token: LiveSetting<Option<SharedToken>>,
+    /// How long a long poll is held.
+    pub wait: Duration,
+    /// How often an old cfm is asked (`downloader_sleep_sec`, spec 3.2).
+    pub poll_interval: LiveSetting<Duration>,
+    /// Where the state of the line is published.
+    pub view: Arc<ArcSwap<NodeLinkView>>,
+}
+
+/// What answers at the other end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NodeProtocol {
+    /// No node has answered yet.
+    #[default]
+    Unknown,
+    /// A Reelyard node.
+    Reelyard,
+    /// An old cfm: it is polled for tasks, and has no long poll.
+    Cfm,
+}
+
+/// The observable state of the line.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct NodeLinkView {
+    /// The node that is asked.
+    pub node: String,
+    /// The protocol in use.
+    pub speaks: NodeProtocol,
+    /// When it last answered.
+    pub answered: Option<Millis>,
+    /// The last failure since then.
+    pub error: Option<String>,
+}
+
+/// The state that the two tasks of a link share.
+pub(in crate::downloader) struct NodeLinkShared {
+    pub(in crate::downloader) settings: NodeLinkSettings,
+    pub(in crate::downloader) http: reqwest::Client,
+    pub(in crate::downloader) signed: SignedCaller,
+    pub(in crate::downloader) epochs: EpochGuard,
+    pub(in crate::downloader) clock: Clock,
+    /// Index of the node that is asked.
+    pub(in crate::downloader) current: AtomicUsize,
+    /// The protocol in use; both tasks follow it.
+    pub(in crate::downloader) speaks: watch::Sender<NodeProtocol>,
+}
+
+impl NodeLinkShared {
+    /// The number of the node that is asked, counting on over the end of the list.
+    pub(in crate::downloader) fn node(&self) -> usize {
+        self.current.load(Ordering::Relaxed)
+    }
+
+    /// The address of `path` at the node that is asked.
+    pub(in crate::downloader) fn url(&self, path: &str) -> String {
+        let nodes = &self.settings.nodes;
+        let node = nodes.get(self.node() % nodes.len().max(1)).map_or("", NodeUrl::as_str);
+        format!("{node}{path}")
+    }
+
+    pub(in crate::downloader) fn answered(&self, speaks: NodeProtocol) {
+        self.speaks.send_replace(speaks);
+        let node = self.url("");
+        let before = self.settings.view.load();
+        if before.speaks != speaks || before.node != node || before.error.is_some() {
+            tracing::info!(node, ?speaks, "the node answers");
+        }
+        let answered = Some(self.clock.now());
+        let view = NodeLinkView { node, speaks, answered, error: None };
+        self.settings.view.store(Arc::new(view));
+    }
+
+    /// Logs a failure and switches to the node after `failed`, unless that was done already. Both tasks
+    /// notice the same failure.
+    pub(in crate::downloader) fn failed(&self, failed: usize, error: &LinkError) {
+        let node = self.url("");
+        let before = self.settings.view.load();
+        let text = with_causes(error);
+        if before.error.as_deref() != Some(&text) {
+            tracing::warn!(node, error = text, "the node cannot be used; trying again");
+        }
+        let speaks = *self.speaks.borrow();
+        let answered = before.answered;
+        self.settings.view.store(Arc::new(NodeLinkView {
+            node,
+            speaks,
+            answered,
+            error: Some(text),
+        }));
+        let next = failed.wrapping_add(1);
+        // An error means that the other task was first.
+        let _ = self.current.compare_exchange(failed, next, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Notes whose orders were taken just now.
+    pub(in crate::downloader) fn took_orders_of(&self, manager: Option<ManagerId>) {
+        self.settings.managers.record(
+            manager,
+            self.url(""),
+            ManagerAction::Orders,
+            self.clock.now(),
+        );
+    }
+
+    /// Refuses an answer of a former leader. A new epoch is durable afterwards.
+    pub(in crate::downloader) async fn accept_leader(
+        &self,
+        manager: Option<ManagerId>,
+        epoch: Epoch,
+    ) -> Result<(), LinkError> {
+        let (epochs, cluster) = (self.epochs.clone(), manager.map(|manager| manager.cluster));
+        match tokio::task::spawn_blocking(move || epochs.answered(cluster, epoch)).await {
+            Ok(Ok(heard)) => Ok(heard?),
+            Ok(Err(error)) => Err(LinkError::Store(error.to_string())),
+            Err(error) => Err(LinkError::Store(error.to_string())),
+        }
+    }
+}
+
+/// reqwest hides why a connection failed behind `source`.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
