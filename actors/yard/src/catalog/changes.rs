@@ -3,9 +3,6 @@
 use reelyard_core::change_feed::FeedPublisher;
 
 use super::Catalog;
-use super::ranking::Ranking;
-use crate::catalog::load_balancer::rising::RisingHits;
-use crate::catalog::sources::masters::Masters;
 use crate::changes::{InputChange, YardChange};
 
 impl Catalog {
@@ -31,16 +28,4 @@ impl Catalog {
         let over = before.iter().filter(|problem| !now.contains(problem));
         self.publish_changes(over.map(|problem| InputChange::Usable { problem: problem.clone() }));
     }
-}
-
-pub(super) fn of_ranking(ranking: &Ranking, bad_rows: u64) -> InputChange {
-    InputChange::Ranking { files: ranking.len() as u64, bad_rows }
-}
-
-pub(super) fn of_masters(masters: &Masters) -> InputChange {
-    InputChange::Masters { files: masters.files.len() }
-}
-
-pub(super) fn of_rising(rising: &RisingHits) -> InputChange {
-    InputChange::Hot { files: rising.hot().len() as u64 }
 }

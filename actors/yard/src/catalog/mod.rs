@@ -8,6 +8,7 @@
 mod change_settings;
 mod changes;
 pub mod files;
+mod input_changes;
 pub mod load_balancer;
 mod messages;
 pub mod ranking;
@@ -244,7 +245,8 @@ impl Catalog {
         self.view.grade_info = look.grade_info;
         self.view.hitcount_history = look.hitcount_history;
         self.view.ungraded_history_rows = look.ungraded_history_rows;
-        let news = look.changed.as_deref().map(|ranking| changes::of_ranking(ranking, bad_rows));
+        let news =
+            look.changed.as_deref().map(|ranking| input_changes::of_ranking(ranking, bad_rows));
         if let Some(ranking) = look.changed {
             info!(graded = ranking.len(), bad_rows, "ranking read");
             for subscriber in &self.subscribers.ranking {
@@ -277,7 +279,7 @@ impl Catalog {
     fn take_masters(&mut self, look: SourceDirsLook, _: &mut Context<Self>) {
         self.overflows[1] = look.overflows;
         self.view.source_dirs = look.view;
-        let news = look.changed.as_deref().map(changes::of_masters);
+        let news = look.changed.as_deref().map(input_changes::of_masters);
         if let Some(masters) = look.changed {
             info!(masters = masters.files.len(), "source directories listed");
             for subscriber in &self.subscribers.masters {
@@ -292,7 +294,7 @@ impl Catalog {
     fn take_log(&mut self, look: EventLogLook, _: &mut Context<Self>) {
         self.overflows[2] = look.overflows;
         self.view.event_log = Some(look.view);
-        let news = look.changed.as_deref().map(changes::of_rising);
+        let news = look.changed.as_deref().map(input_changes::of_rising);
         if let Some(rising) = look.changed {
             for subscriber in &self.subscribers.rising {
                 subscriber.do_send(RisingChanged(Arc::clone(&rising)));

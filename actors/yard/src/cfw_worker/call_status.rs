@@ -3,7 +3,6 @@
 
 use actix::prelude::*;
 use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::WorkerAdopted;
 use tracing::{info, warn};
 
@@ -12,14 +11,6 @@ use super::{
     AdoptHost, AskFailure, CfwWorker, CircuitState, HostCallKind, HostCallStatus, ResetBreaker,
     SubscribeToCallStatus,
 };
-
-/// What spreads the trials of hosts that got into trouble together.
-pub(super) fn seed(host: HostAddr) -> u64 {
-    let hash = blake3::hash(host.to_string().as_bytes());
-    let mut first = [0; 8];
-    first.copy_from_slice(&hash.as_bytes()[..8]);
-    u64::from_le_bytes(first)
-}
 
 impl CfwWorker {
     /// Why the host is left alone because of its calls, if so.

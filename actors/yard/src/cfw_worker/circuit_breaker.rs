@@ -7,8 +7,9 @@
 
 use reelyard_core::backoff::{BackOff, ExponentialBackoff};
 use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
 
-use super::AskFailure;
+use super::ask_failure::AskFailure;
 use crate::cfw_worker::circuit_state::{CallTrouble, CircuitState, HostCallKind};
 
 /// When a breaker opens, and for how long.
@@ -117,6 +118,14 @@ impl CircuitBreaker {
         self.trouble = None;
         self.in_a_row = [0; 4];
     }
+}
+
+/// What spreads the trials of hosts that got into trouble together.
+pub(super) fn seed(host: HostAddr) -> u64 {
+    let hash = blake3::hash(host.to_string().as_bytes());
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash.as_bytes()[..8]);
+    u64::from_le_bytes(first)
 }
 
 #[cfg(test)]

@@ -22,12 +22,11 @@ use reelyard_protocol::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerSeen,
     WorkerAdopted, WorkerInfo,
 };
-use reqwest::header::TRANSFER_ENCODING;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 
+use super::ask_failure::{AskFailure, TokenTrouble};
 use super::holdings::{Extent, InventoryAnswer};
 use super::settings::CfwWorkerSettings;
-use super::{AskFailure, TokenTrouble};
 
 /// The longest answer that is read of calls that answer no list, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
@@ -224,25 +223,9 @@ impl HostClient {
         Ok(InventoryAnswer { extent, cursor, listed })
     }
 
-    /// `GET /files` of an old cfw.
-    async fn names(&self, names: NameTable) -> Result<InventoryAnswer, AskFailure> {
-        let request = self.request(Method::GET, "/files");
-        let answer = self.send(request, self.settings.list_timeout).await?;
-        expect_ok(&answer)?;
-        if !tells_its_end(&answer) {
-            return Err(AskFailure::Garbled(
-                "the answer has neither Content-Length nor chunked encoding, so the node cannot know \
-                 whether the list is complete"
-                    .to_owned(),
-            ));
-        }
-        let listed = self.read_list(answer, ListForm::Names, names).await?;
-        Ok(InventoryAnswer { extent: Extent::Whole, cursor: None, listed })
-    }
-
     /// Reads a list while it arrives. Memory holds only its file numbers and one batch of names, however
     /// long its body is.
-    async fn read_list(
+    pub(super) async fn read_list(
         &self,
         mut answer: Response,
         form: ListForm,
@@ -330,7 +313,7 @@ impl HostClient {
         self.signed.send(&self.http, token, to, request).await.map_err(failed)
     }
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(super) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, format!("http://{}{path}", self.host))
     }
 
@@ -369,12 +352,6 @@ pub(super) fn expect_ok(answer: &Response) -> Result<(), AskFailure> {
         StatusCode::OK => Ok(()),
         other => Err(AskFailure::Status(other.as_u16())),
     }
-}
-
-/// Whether a body that was cut off would be noticed. One that simply lasts until the connection
-/// closes looks whole wherever it was cut.
-fn tells_its_end(answer: &Response) -> bool {
-    answer.content_length().is_some() || answer.headers().contains_key(TRANSFER_ENCODING)
 }
 
 /// A list that is refused.

@@ -6,12 +6,15 @@
 //! host in maintenance is not called at all.
 
 mod agent;
+mod agent_meter;
+mod ask_failure;
 mod call_status;
 mod circuit_breaker;
 pub(crate) mod circuit_state;
 mod client;
 mod deletion;
 pub mod holdings;
+mod legacy;
 mod look;
 mod maintenance;
 mod messages;
@@ -20,6 +23,7 @@ mod routes;
 pub mod schedule;
 mod settings;
 mod traffic;
+mod traffic_watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +35,7 @@ use tracing::warn;
 
 pub use crate::cfw_worker::circuit_state::{CallTrouble, CircuitState, HostCallKind};
 pub use agent::{Agent, AgentUrl, Agents, BadAgentUrl};
+pub use ask_failure::{AskFailure, TokenTrouble};
 pub use circuit_breaker::CircuitBreakerSettings;
 pub use client::http_client;
 pub use messages::*;
@@ -49,7 +54,7 @@ use circuit_breaker::CircuitBreaker;
 use client::{HostClient, HostProgram, WorkerStatus};
 use holdings::HeldFiles;
 use schedule::PollSchedule;
-use traffic::TrafficWatch;
+use traffic_watch::TrafficWatch;
 
 /// The actor checks its schedule at least this often, so that jumps of the clock and suspends are
 /// noticed.
@@ -138,7 +143,7 @@ impl CfwWorker {
             in_maintenance: false,
             answers: None,
             latency: None,
-            breaker: CircuitBreaker::new(settings.breaker, call_status::seed(host)),
+            breaker: CircuitBreaker::new(settings.breaker, circuit_breaker::seed(host)),
             notified_circuit: CircuitState::Closed,
             call_status_subscribers: Vec::new(),
             worker_status: None,

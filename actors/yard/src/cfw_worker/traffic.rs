@@ -3,66 +3,15 @@
 
 use actix::prelude::*;
 use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
 use reelyard_core::traffic::Traffic;
 use tracing::{info, warn};
 
-use super::agent::{Agent, AgentMeter};
 use super::client::WorkerStatus;
-use super::schedule::PollSchedule;
+use super::traffic_watch::{TrafficSource, TrafficWatch};
 use super::{AskFailure, CfwWorker, CfwWorkerSettings, HostCallKind};
 
 /// How many intervals after a look a worker of ours is asked again, if no other look comes before.
 const LEFT_TO_LOOKS: f64 = 1.5;
-
-/// The known load of a host's link, and its sources.
-pub(super) struct TrafficWatch {
-    /// The load as last reported, and when it was requested.
-    known: Option<(Traffic, Millis)>,
-    schedule: PollSchedule,
-    /// Who is being asked now.
-    asked: Option<TrafficSource>,
-    /// The node_exporter, where it is read instead of the host's worker.
-    agent: Option<Agent>,
-    meter: AgentMeter,
-    agent_failure: Option<AskFailure>,
-    agent_answers: u64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum TrafficSource {
-    Worker,
-    Agent,
-}
-
-impl TrafficWatch {
-    pub fn new(host: HostAddr, settings: &CfwWorkerSettings) -> Self {
-        TrafficWatch {
-            known: None,
-            schedule: PollSchedule::new(settings.traffic_interval),
-            asked: None,
-            agent: settings.agents.get(&host).cloned(),
-            meter: AgentMeter::new(settings.traffic_interval),
-            agent_failure: None,
-            agent_answers: 0,
-        }
-    }
-
-    /// Whether the host's own worker is being asked.
-    pub fn worker_is_asked(&self) -> bool {
-        self.asked == Some(TrafficSource::Worker)
-    }
-
-    /// How often the agent has answered.
-    pub fn agent_answers(&self) -> u64 {
-        self.agent_answers
-    }
-
-    /// Why the last read of the node_exporter failed.
-    pub fn agent_failure(&self) -> Option<&AskFailure> {
-        self.agent_failure.as_ref()
-    }
-}
 
 impl CfwWorker {
     /// The load of the link, unless it was reported too long ago.

@@ -6,8 +6,6 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use serde::{Deserialize, Serialize};
 
-use super::Health;
-
 /// How many probes in a row it takes to change a host's health. Each is at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thresholds {
@@ -161,6 +159,23 @@ impl Rhythm {
 /// A duration as views show it.
 fn whole_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What is known of a host's health.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Health {
+    /// Not asked yet, or not often enough to say.
+    #[default]
+    Unknown,
+    /// It answers its probes.
+    Up,
+    /// It missed at least one probe: it gets no new tasks, and its running tasks continue.
+    Suspect,
+    /// It missed so many probes in a row that its open tasks are given up.
+    Down,
 }
 
 #[cfg(test)]

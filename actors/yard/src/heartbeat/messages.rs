@@ -5,28 +5,11 @@ use std::sync::Arc;
 use actix::{Message, Recipient};
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::HeartbeatSettings;
-use super::health::Beat;
+use super::health::{Beat, Health};
+use super::settings::HeartbeatSettings;
 use crate::cfw_worker::ProbeHeartbeat;
-
-/// What is known of a host's health.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Health {
-    /// Not asked yet, or not often enough to say.
-    #[default]
-    Unknown,
-    /// It answers its probes.
-    Up,
-    /// It missed at least one probe: it gets no new tasks, and its running tasks continue.
-    Suspect,
-    /// It missed so many probes in a row that its open tasks are given up.
-    Down,
-}
 
 /// Sent to the subscribers when a host's health changes.
 #[derive(Clone, Debug, Message)]

@@ -6,6 +6,7 @@
 pub mod health;
 mod messages;
 mod probing;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +16,9 @@ use actix::prelude::*;
 use arc_swap::ArcSwap;
 use tracing::{info, warn};
 
+pub use health::Health;
 pub use messages::*;
+pub use settings::HeartbeatSettings;
 
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
@@ -23,39 +26,16 @@ use reelyard_core::host::HostAddr;
 
 use crate::cfw_worker::ProbeHeartbeat;
 use crate::changes::{HostEvent, YardChange};
-use health::{HostHealth, Rhythm, Thresholds};
-use probing::AT_ONCE;
-
-/// How the HeartbeatSupervisor works.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HeartbeatSettings {
-    /// How often a host is probed.
-    pub rhythm: Rhythm,
-    /// How long one probe waits for its answer.
-    pub timeout: Duration,
-    /// How many answers or misses in a row change a host's health.
-    pub thresholds: Thresholds,
-    /// The limit of open probes: each takes a file descriptor. If more are due, the longest overdue
-    /// hosts go first.
-    pub probes_at_once: usize,
-}
-
-impl Default for HeartbeatSettings {
-    fn default() -> Self {
-        HeartbeatSettings {
-            rhythm: Rhythm { interval: Duration::from_secs(5), jitter: 0.1 },
-            timeout: Duration::from_secs(2),
-            thresholds: Thresholds::default(),
-            probes_at_once: 1024,
-        }
-    }
-}
+use health::HostHealth;
 
 /// Up to this many hosts, each change publishes and checks all of them.
 const FEW_HOSTS: usize = 256;
 
 /// How long changes are gathered where there are more.
 const GATHERING: Duration = Duration::from_millis(100);
+
+/// The time of a probe that goes before all others.
+const AT_ONCE: Millis = Millis(i64::MIN);
 
 /// Where readers find the [`HeartbeatView`] without asking the actor.
 pub type HeartbeatViewHandle = Arc<ArcSwap<HeartbeatView>>;

@@ -18,9 +18,6 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// is stuck, which is a miss like any other.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The time of a probe that goes before all others.
-pub(super) const AT_ONCE: Millis = Millis(i64::MIN);
-
 impl HeartbeatSupervisor {
     /// Starts the probes that are due, the longest overdue first, as far as the limit allows. A host
     /// that does not answer occupies a place until its time-out. A host that waits for a place has

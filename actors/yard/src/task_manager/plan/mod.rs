@@ -423,15 +423,18 @@ impl Planner {
 }
 
 impl PlanningRound {
-    /// Notes a file that is hot and fits nowhere.
+    /// Notes a file that is hot and fits on no destination, busy ones included.
     fn note_want_of_room(
         &mut self,
         candidate: Candidate,
         wish: &PlacementRequest,
         pairing: &Pairing,
     ) {
-        if self.wants_room.len() < wants_room::MOST_NAMED {
-            self.wants_room.extend(WantsRoom::of(candidate, wish, pairing));
+        let Candidate { file, grade, hits } = candidate;
+        let wants = hits > 0 && pairing.lacks_room_for(wish);
+        if wants && self.wants_room.len() < wants_room::MOST_NAMED {
+            let PlacementRequest { size, old_hosts_carry, .. } = *wish;
+            self.wants_room.push(WantsRoom { file, size, hits, grade, old_hosts_carry });
         }
     }
 

@@ -12,15 +12,15 @@ use reelyard_protocol::worker::{ContentHash, TaskId};
 use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
 
 use super::backoff::{BackingOff, Blamed};
-use super::event::{GivenUp, NewTask, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal};
+use super::event::{
+    GivenUp, NewTask, TaskApplyResult, TaskEnding, TaskEvent, TaskOutcome, TaskRefusal,
+};
 use super::snapshot::{FrozenTaskBook, thaw_row};
 use super::task_book::TaskBook;
 use crate::task_manager::state::task::{Task, TaskState};
 
 /// The remark on a copy whose hash cannot be compared.
 const UNVERIFIED: &str = "not compared with its source, an old cfw, which tells no hash";
-
-pub(in crate::task_manager) type TaskApplyResult = Result<TaskOutcome, TaskRefusal>;
 
 impl Piece for TaskBook {
     const ID: PieceId = PieceId::Tasks;

@@ -301,3 +301,5 @@ impl NewTask {
         }
     }
 }
+
+pub(in crate::task_manager) type TaskApplyResult = Result<TaskOutcome, TaskRefusal>;

@@ -6,6 +6,7 @@ pub(in crate::task_manager) mod copy_history;
 pub(crate) mod copy_record;
 pub(in crate::task_manager) mod ended_index;
 pub(in crate::task_manager) mod event;
+pub(in crate::task_manager) mod host_changes;
 pub(in crate::task_manager) mod host_record;
 pub(in crate::task_manager) mod snapshot;
 pub(crate) mod task;

@@ -2,9 +2,6 @@
 
 use reelyard_core::names::FileId;
 
-use super::candidates::Candidate;
-use crate::task_manager::plan::hosts::pairing::{Pairing, PlacementRequest};
-
 /// How many such files a round names, hottest first.
 pub(in crate::task_manager::plan) const MOST_NAMED: usize = 16;
 
@@ -21,19 +18,4 @@ pub struct WantsRoom {
     pub grade: u32,
     /// Whether old hosts can carry its name.
     pub old_hosts_carry: bool,
-}
-
-impl WantsRoom {
-    /// The wish for room of `candidate`. None unless it is hot and fits on no destination, busy ones
-    /// included.
-    pub(in crate::task_manager::plan) fn of(
-        candidate: Candidate,
-        wish: &PlacementRequest,
-        pairing: &Pairing,
-    ) -> Option<Self> {
-        let Candidate { file, grade, hits } = candidate;
-        let wants = hits > 0 && pairing.lacks_room_for(wish);
-        let PlacementRequest { size, old_hosts_carry, .. } = *wish;
-        wants.then_some(WantsRoom { file, size, hits, grade, old_hosts_carry })
-    }
 }
