@@ -89,7 +89,7 @@ impl CallFailed {
     }
 
     /// Whether the failure means that the lease does not exist or has ended.
-    pub(super) fn tells_the_end(&self) -> bool {
+    pub(super) fn ends_the_lease(&self) -> bool {
         matches!(self, CallFailed::Refused { problem, .. } if matches!(
             problem.known_kind(),
             Some(
@@ -232,12 +232,12 @@ impl RetryBackoff {
         if now + pause >= until {
             return false;
         }
-        let told = match failed {
+        let retry_after = match failed {
             CallFailed::Refused { retry_after, .. } => retry_after.unwrap_or_default(),
             CallFailed::Unreachable { .. } => Duration::ZERO,
         };
         // If the node asks for a later retry than `until`, the last attempt is at `until`.
-        tokio::time::sleep(pause.max(told.min(until - now))).await;
+        tokio::time::sleep(pause.max(retry_after.min(until - now))).await;
         true
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reelyard_api::{Granted, LeaseEnded, LeaseToken, LeaseTold};
+use reelyard_api::{Granted, GrantedLease, LeaseEnded, LeaseToken};
 use reelyard_protocol::boxes::FenceToken;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -52,17 +52,17 @@ impl HeldBoxes {
         asked: Instant,
     ) -> Self {
         let now = Instant::now();
-        let terms = granted.leases.iter().map(|told| RunningTerm::granted_at(told, asked, now));
+        let terms = granted.leases.iter().map(|lease| RunningTerm::granted_at(lease, asked, now));
         let terms: Vec<RunningTerm> = terms.collect();
         let was_waited_for = terms.iter().any(RunningTerm::is_old);
         let (ends, until) = watch::channel(earliest(&terms).unwrap_or(now));
-        let (tells, lost) = watch::channel(None);
+        let (lost_sender, lost) = watch::channel(None);
         let (renew_at_once, at_once) = mpsc::channel(1);
         let renewal =
             Renewal { calls: Arc::clone(calls), pool: pool.to_owned(), terms, ends, at_once };
         let renewing = tokio::spawn(async move {
             // The holder may be dropped already; then the message is not needed.
-            let _ = tells.send(Some(renewal.until_lost().await));
+            let _ = lost_sender.send(Some(renewal.until_lost().await));
         });
         let (calls, pool) = (Arc::clone(calls), pool.to_owned());
         HeldBoxes {
@@ -89,7 +89,7 @@ impl HeldBoxes {
     }
 
     /// All leases, sorted by token.
-    pub fn leases(&self) -> &[LeaseTold] {
+    pub fn leases(&self) -> &[GrantedLease] {
         &self.granted.leases
     }
 
@@ -176,7 +176,7 @@ impl Drop for HeldBoxes {
 /// Releases each lease. Returns the first failure.
 pub(super) async fn give_back(
     calls: &BoxApiCalls,
-    leases: &[LeaseTold],
+    leases: &[GrantedLease],
     until: Instant,
 ) -> Result<(), BoxClientError> {
     let mut first = Ok(());
@@ -189,7 +189,7 @@ pub(super) async fn give_back(
 
 async fn give_one_back(
     calls: &BoxApiCalls,
-    lease: &LeaseTold,
+    lease: &GrantedLease,
     until: Instant,
 ) -> Result<(), BoxClientError> {
     let (id, body) = (lease.lease_id.to_string(), LeaseToken { token: lease.token });

@@ -218,7 +218,7 @@ impl BoxClient {
         let path = ["leases", &lease.to_string(), "verify"];
         match self.calls.post(&path, &LeaseToken { token }, Duration::ZERO).await {
             Ok(verified) => Ok(Some(verified)),
-            Err(failed) if failed.tells_the_end() => Ok(None),
+            Err(failed) if failed.ends_the_lease() => Ok(None),
             Err(failed) => Err(failed.into()),
         }
     }

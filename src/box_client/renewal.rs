@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reelyard_api::{LeaseTold, WantedRenewal};
+use reelyard_api::{GrantedLease, WantedRenewal};
 use reelyard_protocol::boxes::{FenceToken, LeaseId};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -25,17 +25,17 @@ pub(super) struct RunningTerm {
 
 impl RunningTerm {
     /// A lease whose answer arrived at `now`, to a request at `asked`.
-    pub(super) fn granted_at(told: &LeaseTold, asked: Instant, now: Instant) -> Self {
-        let lasts = told.left.0;
+    pub(super) fn granted_at(granted: &GrantedLease, asked: Instant, now: Instant) -> Self {
+        let lasts = granted.left.0;
         // A slow answer means a wait: the term started at an unknown time in between. The arrival
         // is then the best estimate, and a renewal at once gives a better one. A fast answer counts
         // from the request, which is earlier than the start at the node.
         let is_old = now - asked > lasts / 10;
         let since = if is_old { now } else { asked };
         RunningTerm {
-            lease: told.lease_id,
-            box_id: told.box_id,
-            token: told.token,
+            lease: granted.lease_id,
+            box_id: granted.box_id,
+            token: granted.token,
             lasts,
             until: since + lasts,
             is_old,
@@ -115,14 +115,14 @@ impl Renewal {
             }
             // An answer after the end of the lease is useless.
             let most = one_try(left).min(left);
-            let call = self.calls.post_within::<LeaseTold>(&path, &body, most);
+            let call = self.calls.post_within::<GrantedLease>(&path, &body, most);
             let failed = match call.await {
-                Ok(told) => {
+                Ok(granted) => {
                     // Counted from the request, which is earlier than the start at the node.
-                    let lasts = told.left.0;
+                    let lasts = granted.left.0;
                     return Ok(RunningTerm { lasts, until: asked + lasts, is_old: false, ..term });
                 }
-                Err(failed) if failed.tells_the_end() => return Err(failed.why().to_owned()),
+                Err(failed) if failed.ends_the_lease() => return Err(failed.why().to_owned()),
                 Err(failed) => failed,
             };
             if !repeats.pause(&failed, term.until).await {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_lease_is_renewed_after_a_third_or_at_once_if_late() {
-        let told = LeaseTold {
+        let lease = GrantedLease {
             lease_id: LeaseId(1),
             box_id: 7,
             token: FenceToken(1),
@@ -152,12 +152,12 @@ mod tests {
             left: Span(Duration::from_secs(30)),
         };
         let asked = Instant::now();
-        let told_at = |at: Duration| RunningTerm::granted_at(&told, asked, asked + at);
+        let granted_at = |at: Duration| RunningTerm::granted_at(&lease, asked, asked + at);
         let late = Duration::from_secs(3);
-        assert_eq!(told_at(late).due(), asked + Duration::from_secs(10));
-        assert_eq!(told_at(late).until, asked + Duration::from_secs(30));
+        assert_eq!(granted_at(late).due(), asked + Duration::from_secs(10));
+        assert_eq!(granted_at(late).until, asked + Duration::from_secs(30));
         let very_late = late + Duration::from_nanos(1);
-        let old = told_at(very_late);
+        let old = granted_at(very_late);
         assert!(old.due() <= Instant::now());
         assert_eq!(old.until, asked + very_late + Duration::from_secs(30));
     }

@@ -118,9 +118,9 @@ pub fn main() -> ExitCode {
     };
     if !failure.is_closed_pipe() {
         // If even this write fails, the exit code still reports the failure.
-        let told = failure.to_string();
-        let told: Vec<String> = told.lines().map(output::plain).collect();
-        let _ = writeln!(io::stderr(), "reelyard: {}", told.join("\n"));
+        let message = failure.to_string();
+        let message: Vec<String> = message.lines().map(output::plain).collect();
+        let _ = writeln!(io::stderr(), "reelyard: {}", message.join("\n"));
     }
     ExitCode::from(failure.exit_code())
 }

@@ -75,14 +75,14 @@ mod tests {
             "heartbeat.interval=3s",
             "hosts.sources=10.0.0.1:1",
         ]);
-        let told: Vec<String> =
+        let message: Vec<String> =
             differences(&before, &after).iter().map(Difference::to_string).collect();
         let expected = [
             "hosts.sources: [] -> [\"10.0.0.1:1\"]",
             "heartbeat.interval: \"5s\" -> \"3s\"",
             "task.copy_speed: \"80Mbit/s\" -> not set",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(message, expected);
         assert_eq!(differences(&after, &after), []);
         assert_eq!(Difference::of_secret("token").to_string(), "token: changed");
     }

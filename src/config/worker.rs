@@ -291,14 +291,14 @@ mod tests {
 
     #[test]
     fn hooks_reachable_from_other_hosts_need_a_token() {
-        let told = |listen: &str, more: &str| {
+        let shown = |listen: &str, more: &str| {
             let hooks = "box.hooks={ a = { cleanup = [\"/bin/true\"] } }".to_owned();
             load(&[format!("listen={listen}"), hooks, more.to_owned()])
         };
         let node = "node=cfm:7888";
-        assert!(told("127.0.0.1:8888", node).is_ok());
-        assert!(told("10.0.0.1:8888", "token=0123456789abcdef0123456789abcdef").is_ok());
-        let faults = told("10.0.0.1:8888", node).unwrap_err();
+        assert!(shown("127.0.0.1:8888", node).is_ok());
+        assert!(shown("10.0.0.1:8888", "token=0123456789abcdef0123456789abcdef").is_ok());
+        let faults = shown("10.0.0.1:8888", node).unwrap_err();
         assert!(faults[0].contains("a token is required"), "{faults:?}");
     }
 
@@ -307,7 +307,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let plain = dir.path().join("plain");
         std::fs::write(&plain, "").unwrap();
-        let told = |program: &str, more: &[String]| {
+        let message_of = |program: &str, more: &[String]| {
             let mut set = vec![
                 "listen=10.0.0.1:8888".to_owned(),
                 format!("base_dir={}", dir.path().display()),
@@ -317,7 +317,7 @@ mod tests {
             set.extend(more.iter().cloned());
             load(&set)
         };
-        assert!(told("/bin/sh", &[]).is_ok());
+        assert!(message_of("/bin/sh", &[]).is_ok());
         let at = |name: &str| dir.path().join(name).display().to_string();
         for (program, why) in [
             ("sh".to_owned(), "not an absolute path"),
@@ -325,11 +325,11 @@ mod tests {
             (at(""), "not a file"),
             (at("plain"), "not executable"),
         ] {
-            let faults = told(&program, &[]).unwrap_err();
+            let faults = message_of(&program, &[]).unwrap_err();
             assert!(faults[0].contains(why), "{program}: {faults:?}");
         }
         let bad = "external_downloader.success_pattern=(".to_owned();
-        assert!(told("/bin/sh", &[bad]).unwrap_err()[0].contains("regular expression"));
+        assert!(message_of("/bin/sh", &[bad]).unwrap_err()[0].contains("regular expression"));
     }
 
     #[test]
@@ -339,12 +339,12 @@ mod tests {
         let listen = "listen=10.0.0.1:8888".to_owned();
         let node = "node=cfm:7888".to_owned();
         assert!(load(&[listen.clone(), base.clone(), node.clone()]).is_ok());
-        let told = load(&[listen.clone(), base.clone()]).unwrap_err();
-        assert!(told[0].starts_with("node: is required"), "{told:?}");
-        let told = load(&[listen.clone(), format!("{base}/gone"), node.clone()]).unwrap_err();
-        assert!(told[0].contains("cannot be used"), "{told:?}");
+        let error = load(&[listen.clone(), base.clone()]).unwrap_err();
+        assert!(error[0].starts_with("node: is required"), "{error:?}");
+        let error = load(&[listen.clone(), format!("{base}/gone"), node.clone()]).unwrap_err();
+        assert!(error[0].contains("cannot be used"), "{error:?}");
         let same = format!("source_dirs={}", dir.path().display());
-        let told = load(&[listen, base, node, same]).unwrap_err();
-        assert!(told[0].contains("copies would count as masters"), "{told:?}");
+        let error = load(&[listen, base, node, same]).unwrap_err();
+        assert!(error[0].contains("copies would count as masters"), "{error:?}");
     }
 }

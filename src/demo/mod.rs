@@ -364,7 +364,7 @@ impl DemoRun {
         let missing = self.script.masters.iter().filter(|m| !m.ignored && !placed(m));
         for master in missing.take(3) {
             let why = match api.explain(&master.name).await {
-                Ok(told) => told.why,
+                Ok(entry) => entry.why,
                 Err(error) => format!("{error:#}"),
             };
             self.progress.say(&format!("{}: {why}", master.name.shown().name));

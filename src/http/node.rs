@@ -91,10 +91,10 @@ impl NodeHttpState {
     /// Conditions that need attention although the node is ready, as text lines.
     pub fn warnings(&self) -> Vec<String> {
         let view = self.actors.task_board.view();
-        let told = view.strangers.iter().map(|stranger| {
-            let host = stranger.host.map(|host| format!("{host}: ")).unwrap_or_default();
-            let how_sure = if stranger.sure { "manages" } else { "may manage" };
-            let (what, last) = (&stranger.what, stranger.last);
+        let message = view.foreign_managers.iter().map(|manager| {
+            let host = manager.host.map(|host| format!("{host}: ")).unwrap_or_default();
+            let how_sure = if manager.sure { "manages" } else { "may manage" };
+            let (what, last) = (&manager.what, manager.last);
             format!("another manager {how_sure} this yard too: {host}{what}; last seen at {last}")
         });
         let refused = self.actors.boxes.configured.refused();
@@ -120,7 +120,7 @@ impl NodeHttpState {
             Some(format!("{host} cannot be used: {}", actor.view.load().token_trouble?))
         });
         let own = tokens.chain(clock).chain(open_files::shortage_warning());
-        told.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
+        message.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
     }
 
     /// Pools that cannot grant any box, with the reason.

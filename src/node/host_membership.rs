@@ -26,17 +26,17 @@ pub fn follow_membership(
         while rolls.changed().await.is_ok() {
             let roll = rolls.borrow_and_update().clone();
             let (Some(roll), Some(wiring)) = (roll, wiring.upgrade()) else { continue };
-            let is_told = incarnation.replace(roll.incarnation) == Some(roll.incarnation);
-            wiring.apply_membership(&roll, is_told);
+            let is_joined = incarnation.replace(roll.incarnation) == Some(roll.incarnation);
+            wiring.apply_membership(&roll, is_joined);
         }
     }
 }
 
 impl Wiring {
-    /// Applies the recorded hosts. `is_told` says whether this incarnation of the TaskManager was
+    /// Applies the recorded hosts. `is_joined` says whether this incarnation of the TaskManager was
     /// informed of hosts before.
-    fn apply_membership(&self, roll: &HostRoster, is_told: bool) {
-        if !is_told {
+    fn apply_membership(&self, roll: &HostRoster, is_joined: bool) {
+        if !is_joined {
             self.subscribe_to_heartbeat();
         }
         let before = self.hosts.present();
@@ -45,7 +45,7 @@ impl Wiring {
             match before.get(&addr).filter(|host| host.role == record.role) {
                 Some(host) => {
                     self.set_maintenance(addr, host, record);
-                    if !is_told {
+                    if !is_joined {
                         self.join_host(host);
                     }
                     present.insert(addr, Arc::clone(host));

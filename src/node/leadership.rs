@@ -10,7 +10,7 @@ use reelyard_replication::Leadership;
 /// Publishes the leader on `feed`, until the journal has stopped.
 pub async fn publish_leadership(journal: Journal, feed: Feed<ChangeEvent>, clock: Clock) {
     let mut leadership = journal.leadership();
-    let mut told = None;
+    let mut published = None;
     loop {
         let now = *leadership.borrow_and_update();
         let change = LeadershipChange {
@@ -21,10 +21,10 @@ pub async fn publish_leadership(journal: Journal, feed: Feed<ChangeEvent>, clock
             },
             epoch: now.epoch(),
         };
-        if told.as_ref() != Some(&change) {
+        if published.as_ref() != Some(&change) {
             let event = Change::Leadership(change.clone());
             feed.publish(ChangeEvent { time: clock.now(), change: event });
-            told = Some(change);
+            published = Some(change);
         }
         if now == Leadership::Stopped || leadership.changed().await.is_err() {
             return;
@@ -33,13 +33,14 @@ pub async fn publish_leadership(journal: Journal, feed: Feed<ChangeEvent>, clock
 }
 
 /// The pieces of the journal whose changes are published.
-const TOLD: [PieceId; 4] = [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];
+const PUBLISHED: [PieceId; 4] =
+    [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];
 
 /// Marks for each piece where the entries end that were recorded before this node started. An owner
 /// that decides knows that itself. A following owner applies entries of the leader, and cannot
 /// distinguish them from old ones.
 pub fn mark_pieces_current(journal: &Journal, feed: &Feed<ChangeEvent>) {
-    for piece in TOLD {
+    for piece in PUBLISHED {
         let (journal, feed) = (journal.clone(), feed.clone());
         actix_rt::spawn(async move {
             if journal.caught_up(piece).await {

@@ -193,10 +193,10 @@ mod tests {
             (&after.config, after.effective.as_slice()),
             AT_ONCE,
         );
-        let told = |differences: Vec<Difference>| {
+        let message_of = |differences: Vec<Difference>| {
             differences.iter().map(Difference::to_string).collect::<Vec<_>>()
         };
-        (told(reloaded.applied), told(reloaded.needs_restart))
+        (message_of(reloaded.applied), message_of(reloaded.needs_restart))
     }
 
     #[test]

@@ -246,8 +246,8 @@ pub fn boxes(config: &NodeConfig) -> BoxLeaseSettings {
     BoxLeaseSettings {
         keep_ended_for: of.keep_ended,
         keep_ended: of.keep_ended_most.get(),
-        keep_care_for: of.log_retention,
-        keep_care: of.log_retention_count.get(),
+        keep_box_log_for: of.log_retention,
+        keep_box_log: of.log_retention_count.get(),
     }
 }
 

@@ -50,9 +50,9 @@ impl WebhookActors {
                 // The backlog is known on the node that sends; it is 0 on others.
                 match hook.view.load().backlog {
                     0 => tracing::info!(hook = %name, "webhook removed, all events were delivered"),
-                    untold => tracing::warn!(
+                    undelivered => tracing::warn!(
                         hook = %name,
-                        untold,
+                        undelivered,
                         "webhook removed with undelivered events, which are lost"
                     ),
                 }

@@ -162,7 +162,7 @@ impl Wiring {
             clock,
             webhook::WebhookCollaborators {
                 happenings: share_expiry.route(),
-                told: share_expiry.route(),
+                cursor: share_expiry.route(),
                 delivered: share_expiry.route(),
                 board: share_board.clone(),
                 leadership: journal.leadership(),

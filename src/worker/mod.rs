@@ -92,7 +92,7 @@ pub struct Worker {
     data_port: DataPort,
     http: Arc<http::worker::WorkerHttp>,
     server: ServerHandle,
-    dials: LiveWorkerSettings,
+    live_settings: LiveWorkerSettings,
     boxes: HostedBoxes,
     /// The address at which other hosts reach the served files.
     address: IpAddr,
@@ -113,7 +113,7 @@ struct OpenedState {
     /// Interrupted copies in `base`.
     partials: Option<Arc<Partials>>,
     inventory: Option<Arc<InventoryService>>,
-    dials: LiveWorkerSettings,
+    live_settings: LiveWorkerSettings,
     /// Directory of the marker paths of boxes.
     box_marks: PathBuf,
 }
@@ -128,16 +128,17 @@ impl Worker {
     pub async fn start(settings: WorkerSettings, clock: Clock) -> Result<Worker, WorkerError> {
         let opening = clock.clone();
         let (settings, opened) = blocking(move || open(settings, opening)).await??;
-        let OpenedState { store, epochs, base, partials, inventory, dials, box_marks } = opened;
+        let OpenedState { store, epochs, base, partials, inventory, live_settings, box_marks } =
+            opened;
         let hashes = HashCache::new(Arc::clone(&store), clock.clone());
-        let data_port = start_data_port(&settings, &base, &hashes, &dials, &clock)?;
+        let data_port = start_data_port(&settings, &base, &hashes, &live_settings, &clock)?;
         let managers = SeenManagersHandle::default();
         let line = Arc::<ArcSwap<NodeLinkView>>::default();
         let received = ByteCount::default();
         let copies = CopyCounts { sent: data_port.sent(), received: received.clone() };
         let link = LinkGauge::start(settings.link.clone(), copies);
         let mut destination = base.clone().zip(partials).map(|(base, partials)| {
-            let fetcher = make_fetcher(&settings, base, partials, &dials, received, &clock);
+            let fetcher = make_fetcher(&settings, base, partials, &live_settings, received, &clock);
             make_destination(&settings, fetcher, &store, &clock)
         });
         let (of_boxes, of_hooks) = (settings.boxes.clone(), epochs.clone());
@@ -152,9 +153,9 @@ impl Worker {
             base,
             inventory,
             epochs: epochs.clone(),
-            token: dials.token.clone(),
+            token: live_settings.token.clone(),
             gate: SignedCallVerifier::default(),
-            external: dials.external.clone(),
+            external: live_settings.external.clone(),
             managers: managers.clone(),
             boxes: boxes.clone(),
             clock: clock.clone(),
@@ -175,7 +176,7 @@ impl Worker {
         // Last, because the node may request `/info` right after an order.
         if let Some(destination) = &mut destination
             && let Err(error) =
-                destination.connect(&settings, &dials, &epochs, (managers, line), clock)
+                destination.connect(&settings, &live_settings, &epochs, (managers, line), clock)
         {
             server.stop(false).await;
             return Err(error);
@@ -190,7 +191,7 @@ impl Worker {
             data_port,
             http,
             server,
-            dials,
+            live_settings,
             boxes,
             address,
             destination,
@@ -200,7 +201,7 @@ impl Worker {
     /// Applies settings that can change while the worker runs. Listeners, nodes and directories
     /// need a restart.
     pub fn change_settings(&self, settings: &WorkerSettings) {
-        self.dials.set(settings);
+        self.live_settings.set(settings);
         self.boxes.change_settings(settings.boxes.clone());
         self.http
             .link
@@ -268,10 +269,11 @@ fn open(
     let epochs = EpochGuard::open(Arc::clone(&store))?;
     let base = settings.base_dir.as_deref().map(open_base).transpose();
     let (base, temp_dir) = base.map_err(WorkerError::BaseDir)?.unzip();
-    let dials = LiveWorkerSettings::from_settings(&settings, temp_dir);
-    let base = base.map(|base| Arc::new(base.with_capacity(dials.capacity.clone())));
+    let live_settings = LiveWorkerSettings::from_settings(&settings, temp_dir);
+    let base = base.map(|base| Arc::new(base.with_capacity(live_settings.capacity.clone())));
     let partials = base.clone().map(|base| {
-        let partials = Partials::new(base, Arc::clone(&store), clock, dials.keep_for.clone());
+        let partials =
+            Partials::new(base, Arc::clone(&store), clock, live_settings.keep_for.clone());
         partials.collect_or_warn();
         partials
     });
@@ -280,7 +282,7 @@ fn open(
     let box_marks = settings.state_dir.canonicalize().map_err(StateStoreError::from)?;
     let box_marks = box_marks.join(BOX_MARKS);
     end_left_hooks(&box_marks);
-    let opened = OpenedState { store, epochs, base, partials, inventory, dials, box_marks };
+    let opened = OpenedState { store, epochs, base, partials, inventory, live_settings, box_marks };
     Ok((settings, opened))
 }
 
@@ -300,14 +302,14 @@ fn start_data_port(
     settings: &WorkerSettings,
     base: &Option<Arc<BaseDir>>,
     hashes: &HashCache,
-    dials: &LiveWorkerSettings,
+    live_settings: &LiveWorkerSettings,
     clock: &Clock,
 ) -> Result<DataPort, WorkerError> {
     let addr = settings.data_listen;
     let copies = base.clone().map(|base| base as Arc<dyn CopyDirectory>);
-    let shelf = DataPortRoutes::new(settings.source_dirs.clone(), copies);
-    let (token, limits) = (dials.token.clone(), settings.data_port.clone());
-    DataPort::start(addr, shelf, hashes.clone(), token, clock.clone(), limits)
+    let routes = DataPortRoutes::new(settings.source_dirs.clone(), copies);
+    let (token, limits) = (live_settings.token.clone(), settings.data_port.clone());
+    DataPort::start(addr, routes, hashes.clone(), token, clock.clone(), limits)
         .map_err(|error| WorkerError::Listen(addr, error))
 }
 
@@ -332,16 +334,16 @@ fn make_fetcher(
     settings: &WorkerSettings,
     base: Arc<BaseDir>,
     partials: Arc<Partials>,
-    dials: &LiveWorkerSettings,
+    live_settings: &LiveWorkerSettings,
     received: ByteCount,
     clock: &Clock,
 ) -> Fetcher {
     let mut fetcher = Fetcher::new(base, partials, clock.clone());
-    fetcher.storage_limit_percent = dials.storage_limit_percent.clone();
-    fetcher.token = dials.token.clone();
+    fetcher.storage_limit_percent = live_settings.storage_limit_percent.clone();
+    fetcher.token = live_settings.token.clone();
     fetcher.timeouts = settings.source_timeouts;
     fetcher.resume = settings.resume;
-    fetcher.external = dials.external.clone();
+    fetcher.external = live_settings.external.clone();
     fetcher.received = received;
     fetcher
 }
@@ -363,7 +365,7 @@ impl DestinationParts {
     fn connect(
         &mut self,
         settings: &WorkerSettings,
-        dials: &LiveWorkerSettings,
+        live_settings: &LiveWorkerSettings,
         epochs: &EpochGuard,
         (managers, view): (SeenManagersHandle, Arc<ArcSwap<NodeLinkView>>),
         clock: Clock,
@@ -375,9 +377,9 @@ impl DestinationParts {
             nodes: settings.nodes.clone(),
             host: settings.listen,
             managers,
-            token: dials.token.clone(),
+            token: live_settings.token.clone(),
             wait: settings.long_poll,
-            poll_interval: dials.poll_interval.clone(),
+            poll_interval: live_settings.poll_interval.clone(),
             view,
         };
         let link = NodeLink::start(line, epochs.clone(), clock, self.downloads.clone())

@@ -15,7 +15,7 @@ use reelyard_shares::share_expiry::{ShareChange, ShareNotification};
 use reelyard_yard::changes::{
     HostEvent, InputChange, PinChange, PlacementChange, RemovalChange, TaskStep, YardChange,
 };
-use reelyard_yard::task_manager::{Blamed, Stranger};
+use reelyard_yard::task_manager::{Blamed, ForeignManager};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -47,7 +47,8 @@ pub enum Change {
     /// The leader changed, or no node is the leader.
     Leadership(LeadershipChange),
     /// A sign that another manager controls hosts of this yard.
-    Stranger(Stranger),
+    #[serde(rename = "stranger")]
+    ForeignManager(ForeignManager),
     /// The removal of a copy was decided or has ended.
     Removal(RemovalChange),
     /// A file was pinned or unpinned.
@@ -73,7 +74,7 @@ impl From<YardChange> for Change {
             YardChange::Placement(change) => Change::Placement(change),
             YardChange::Host(event) => Change::Host(event),
             YardChange::Input(change) => Change::Input(change),
-            YardChange::Stranger(sign) => Change::Stranger(sign),
+            YardChange::ForeignManager(sign) => Change::ForeignManager(sign),
             YardChange::Removal(change) => Change::Removal(change),
             YardChange::Pin(change) => Change::Pin(change),
             YardChange::BackOff { blamed, held } => {
@@ -128,8 +129,9 @@ pub enum ChangeKind {
     Input,
     /// [`Change::Leadership`]
     Leadership,
-    /// [`Change::Stranger`]
-    Stranger,
+    /// [`Change::ForeignManager`]
+    #[serde(rename = "stranger")]
+    ForeignManager,
     /// [`Change::Removal`]
     Removal,
     /// [`Change::Pin`]
@@ -154,7 +156,7 @@ impl ChangeKind {
         ChangeKind::Host,
         ChangeKind::Input,
         ChangeKind::Leadership,
-        ChangeKind::Stranger,
+        ChangeKind::ForeignManager,
         ChangeKind::Removal,
         ChangeKind::Pin,
         ChangeKind::BackOff,
@@ -172,7 +174,7 @@ impl ChangeKind {
             ChangeKind::Host => "host",
             ChangeKind::Input => "input",
             ChangeKind::Leadership => "leadership",
-            ChangeKind::Stranger => "stranger",
+            ChangeKind::ForeignManager => "stranger",
             ChangeKind::Removal => "removal",
             ChangeKind::Pin => "pin",
             ChangeKind::BackOff => "back_off",
@@ -193,7 +195,7 @@ impl Change {
             Change::Host(_) => ChangeKind::Host,
             Change::Input(_) => ChangeKind::Input,
             Change::Leadership(_) => ChangeKind::Leadership,
-            Change::Stranger(_) => ChangeKind::Stranger,
+            Change::ForeignManager(_) => ChangeKind::ForeignManager,
             Change::Removal(_) => ChangeKind::Removal,
             Change::Pin(_) => ChangeKind::Pin,
             Change::BackOff(_) => ChangeKind::BackOff,

@@ -19,10 +19,10 @@ mod span;
 mod status;
 mod yard;
 
-pub use boxes::box_shown::{AuditLine, BoxShown, CareKind, CareShown, WantedQuarantine};
+pub use boxes::box_shown::{AuditLine, BoxLogKind, BoxLogLine, BoxShown, WantedQuarantine};
 pub use boxes::lease::{
-    Granted, LeaseEnded, LeaseShown, LeaseState, LeaseToken, LeaseTold, LeaseVerified, WaitShown,
-    WantedLease, WantedLeaseRevocation, WantedRenewal,
+    Granted, GrantedLease, LeaseEnded, LeaseShown, LeaseState, LeaseToken, LeaseVerified,
+    WaitShown, WantedLease, WantedLeaseRevocation, WantedRenewal,
 };
 pub use boxes::pool::{
     BoxesShown, PoolAdoption, PoolRemoval, PoolShown, TotalsShown, WantedPool, WantedSlots,
@@ -37,9 +37,9 @@ pub use page::{Cursor, Page};
 pub use problem::{Problem, ProblemKind, ProblemSet, refused};
 pub use reelyard_boxes::box_lease::{BoxChange, LeaseOf};
 pub use reelyard_core::change_feed::Missed;
-pub use reelyard_shares::share_expiry::{ShareChange, ShareTold};
+pub use reelyard_shares::share_expiry::{ShareChange, ShareSummary};
 pub use reelyard_yard::changes::{
-    HostEvent, InputChange, NAMES_TOLD, PinChange, PlacementChange, RemovalChange, TaskStep,
+    HostEvent, InputChange, MAX_NAMES_SHOWN, PinChange, PlacementChange, RemovalChange, TaskStep,
 };
 pub use shares::file_move::{MoveShown, WantedMove};
 pub use shares::share::{

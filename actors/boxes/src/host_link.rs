@@ -416,8 +416,8 @@ mod tests {
             (NoAnswer::Other(host), "not a worker that hosts boxes"),
             (NoAnswer::Status(host, 500, "x".to_owned()), "status 500: x"),
         ] {
-            let told = none.to_string();
-            assert!(told.contains("10.0.0.1:8888") && told.contains(why), "{told}");
+            let message = none.to_string();
+            assert!(message.contains("10.0.0.1:8888") && message.contains(why), "{message}");
         }
     }
 }

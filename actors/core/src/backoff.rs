@@ -59,24 +59,24 @@ pub struct BackOff {
 }
 
 impl BackOff {
-    /// The back-off that follows on `standing` when something ended at `now`: the target gets no work
+    /// The back-off that follows on `current` when something ended at `now`: the target gets no work
     /// until `until`. An end without `failed` keeps the failure count, and keeps a longer back-off as it
     /// is.
     pub fn next(
-        standing: Option<&BackOff>,
+        current: Option<&BackOff>,
         failed: bool,
         now: Millis,
         until: Millis,
         reason: &str,
     ) -> Self {
-        let failures = standing.map_or(0, |standing| standing.failures);
+        let failures = current.map_or(0, |current| current.failures);
         let reason = reason.to_owned();
-        match standing {
+        match current {
             _ if failed => {
                 BackOff { failures: failures.saturating_add(1), since: now, until, reason }
             }
-            Some(standing) if standing.until >= until => standing.clone(),
-            Some(standing) => BackOff { failures, since: standing.since, until, reason },
+            Some(current) if current.until >= until => current.clone(),
+            Some(current) => BackOff { failures, since: current.since, until, reason },
             None => BackOff { failures, since: now, until, reason },
         }
     }
@@ -108,7 +108,7 @@ mod tests {
     const COOL_DOWN: ExponentialBackoff =
         ExponentialBackoff { base: Duration::from_secs(10), cap: Duration::from_secs(60) };
 
-    fn standing(failures: u32, until: i64) -> BackOff {
+    fn current(failures: u32, until: i64) -> BackOff {
         BackOff { failures, since: Millis(0), until: Millis(until), reason: String::new() }
     }
 
@@ -130,24 +130,24 @@ mod tests {
 
     #[test]
     fn it_holds_until_its_end_and_is_stale_one_length_later() {
-        let standing = standing(2, 20_000);
-        assert!(standing.holds(Millis(19_999)) && !standing.holds(Millis(20_000)));
-        assert!(!standing.is_stale(COOL_DOWN.base, Millis(39_999)));
-        assert!(standing.is_stale(COOL_DOWN.base, Millis(40_000)));
+        let current = current(2, 20_000);
+        assert!(current.holds(Millis(19_999)) && !current.holds(Millis(20_000)));
+        assert!(!current.is_stale(COOL_DOWN.base, Millis(39_999)));
+        assert!(current.is_stale(COOL_DOWN.base, Millis(40_000)));
     }
 
     #[test]
     fn it_is_closed_in_steps() {
-        let mut left = Some(standing(9, 1000));
+        let mut left = Some(current(9, 1000));
         let mut steps = Vec::new();
         while let Some(back_off) = left {
             steps.push(back_off.failures);
             left = back_off.after_success(Millis(2000));
         }
         assert_eq!(steps, [9, 4, 2, 1]);
-        let early = standing(2, 9000).after_success(Millis(2000)).unwrap();
+        let early = current(2, 9000).after_success(Millis(2000)).unwrap();
         assert!(!early.holds(Millis(2000)));
-        let late = standing(2, 9000).after_success(Millis(900_000)).unwrap();
+        let late = current(2, 9000).after_success(Millis(900_000)).unwrap();
         assert!(!late.is_stale(COOL_DOWN.base, Millis(900_000)), "a long trial is no reason");
     }
 }

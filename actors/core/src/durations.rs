@@ -95,11 +95,11 @@ mod tests {
 
     #[test]
     fn shown_durations_are_rounded() {
-        let told =
+        let message_of =
             |nanos| humantime::format_duration(rounded(Duration::from_nanos(nanos))).to_string();
-        assert_eq!(told(999_999_843), "1s");
-        assert_eq!(told(1_035_870_491), "1s 36ms");
-        assert_eq!(told(61_499_000_000), "1m 1s");
-        assert_eq!(told(0), "0s");
+        assert_eq!(message_of(999_999_843), "1s");
+        assert_eq!(message_of(1_035_870_491), "1s 36ms");
+        assert_eq!(message_of(61_499_000_000), "1m 1s");
+        assert_eq!(message_of(0), "0s");
     }
 }

@@ -98,8 +98,8 @@ mod tests {
             assert!(are_exhausted(&ours));
             assert!(are_exhausted(&io::Error::other(ours)), "also as a cause");
         }
-        let told = shortage_warning().unwrap();
-        assert!(told.contains("4 times") && told.contains("LimitNOFILE"), "{told}");
+        let result = shortage_warning().unwrap();
+        assert!(result.contains("4 times") && result.contains("LimitNOFILE"), "{result}");
         assert_eq!(at_most(10, 100), 10);
         assert_eq!(at_most(usize::MAX, 0), 8);
     }

@@ -36,7 +36,7 @@ pub(crate) struct PieceOwners {
 /// The present owners, and whether this node leads.
 #[derive(Default)]
 struct Roster {
-    seats: BTreeMap<PieceId, RegisteredOwner>,
+    owners: BTreeMap<PieceId, RegisteredOwner>,
     /// The newest registration of each piece: an older one that is still being rebuilt is dropped.
     newest: BTreeMap<PieceId, u64>,
     leading: Option<Epoch>,
@@ -124,7 +124,7 @@ impl PieceOwners {
         if self.roster().newest.get(&piece) != Some(&ticket) {
             return Ok(());
         }
-        self.roster().seats.remove(&piece);
+        self.roster().owners.remove(&piece);
         let owner = PieceOwner { piece, recipient };
         let Some(store) = &position.store else {
             return Ok(());
@@ -134,7 +134,7 @@ impl PieceOwners {
             tracing::warn!(?piece, "the actor of a piece ended while its piece was rebuilt");
             return Ok(());
         }
-        self.roster().seats.insert(piece, RegisteredOwner { owner, ticket, leading: None });
+        self.roster().owners.insert(piece, RegisteredOwner { owner, ticket, leading: None });
         drop(position);
         self.joined.notify_waiters();
         tracing::debug!(?piece, "an actor received its piece");
@@ -246,9 +246,9 @@ impl PieceOwners {
     pub(crate) async fn install(&self, snapshot: SnapshotManifest) -> Result<(), OwnersError> {
         check_parts(&self.pieces, &snapshot)?;
         let mut position = self.apply_lock.lock().await;
-        let seats = self.roster().seats.clone();
+        let owners = self.roster().owners.clone();
         if let Some(store) = position.store.clone() {
-            for (piece, RegisteredOwner { owner, ticket, .. }) in seats {
+            for (piece, RegisteredOwner { owner, ticket, .. }) in owners {
                 if !owner.install(&store, Some(&snapshot)).await? {
                     self.dismiss(piece, ticket);
                 }
@@ -266,7 +266,7 @@ impl PieceOwners {
             return;
         }
         roster.leading = epoch;
-        for seated in roster.seats.values_mut() {
+        for seated in roster.owners.values_mut() {
             seated.lead(epoch);
         }
     }
@@ -274,7 +274,7 @@ impl PieceOwners {
     /// The epoch in which this node leads, if this owner has not yet got `LeaderStarted` for it.
     pub(crate) fn kept_from_leading(&self, piece: PieceId, ticket: u64) -> Option<Epoch> {
         let roster = self.roster();
-        let seated = roster.seats.get(&piece).filter(|seated| seated.ticket == ticket)?;
+        let seated = roster.owners.get(&piece).filter(|seated| seated.ticket == ticket)?;
         roster.leading.filter(|_| seated.leading.is_none())
     }
 
@@ -282,7 +282,7 @@ impl PieceOwners {
     pub(crate) fn let_lead(&self, piece: PieceId, ticket: u64, epoch: Epoch) {
         let mut roster = self.roster();
         let leading = roster.leading == Some(epoch);
-        if let Some(seated) = roster.seats.get_mut(&piece)
+        if let Some(seated) = roster.owners.get_mut(&piece)
             && leading
             && seated.ticket == ticket
         {
@@ -314,7 +314,7 @@ impl PieceOwners {
                 if roster.closing {
                     return false;
                 }
-                let ticket = roster.seats.get(&piece).map(|seated| seated.ticket);
+                let ticket = roster.owners.get(&piece).map(|seated| seated.ticket);
                 if ticket.is_some() && ticket == roster.newest.get(&piece).copied() {
                     return true;
                 }
@@ -349,13 +349,13 @@ impl PieceOwners {
     }
 
     fn seated(&self, piece: PieceId) -> Option<RegisteredOwner> {
-        self.roster().seats.get(&piece).cloned()
+        self.roster().owners.get(&piece).cloned()
     }
 
     fn dismiss(&self, piece: PieceId, ticket: u64) {
         let mut roster = self.roster();
-        if roster.seats.get(&piece).is_some_and(|seated| seated.ticket == ticket) {
-            roster.seats.remove(&piece);
+        if roster.owners.get(&piece).is_some_and(|seated| seated.ticket == ticket) {
+            roster.owners.remove(&piece);
         }
     }
 

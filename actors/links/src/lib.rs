@@ -46,7 +46,7 @@ use serving::watch::DownloadWatch;
 
 /// Largest number of refused clients that get an answer at the same time. Further ones are closed
 /// without one.
-const FAREWELLS: usize = 64;
+const MAX_LINGERING_CLOSES: usize = 64;
 
 /// Interval at which a retiring server closes idle connections.
 const RETIRES_WITHIN: Duration = Duration::from_millis(100);
@@ -109,7 +109,7 @@ struct ShareServerState {
     archives: ArchiveLimiter,
     complaints: OperatorWarnings,
     /// Whether an invalid header of a proxy was already logged.
-    told_of_proxy: AtomicBool,
+    warned_of_proxy: AtomicBool,
     pages: PageHandoff,
 }
 
@@ -207,7 +207,7 @@ impl ShareServer {
                 settings.trusted_proxies.clone(),
             ),
             complaints: OperatorWarnings::new(),
-            told_of_proxy: AtomicBool::new(false),
+            warned_of_proxy: AtomicBool::new(false),
             counts,
             cookie_key,
             settings,
@@ -303,7 +303,7 @@ async fn accept_all(
     let trusted = settings.trusted_proxies.clone();
     let places =
         LinkConnectionLimiter::new(settings.connections, settings.connections_per_address, trusted);
-    let farewells = Arc::new(Semaphore::new(FAREWELLS));
+    let lingering_closes = Arc::new(Semaphore::new(MAX_LINGERING_CLOSES));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -321,7 +321,7 @@ async fn accept_all(
         };
         let Some(place) = places.take(peer) else {
             shared.counts.refused_busy.one();
-            turn_away(stream, &shared, &farewells);
+            turn_away(stream, &shared, &lingering_closes);
             continue;
         };
         let (shared, mut stopping, alive) = (Arc::clone(&shared), stopping.clone(), alive.clone());
@@ -345,13 +345,17 @@ async fn accept_all(
     }
 }
 
-fn turn_away(stream: tokio::net::TcpStream, shared: &ShareServerState, farewells: &Arc<Semaphore>) {
+fn turn_away(
+    stream: tokio::net::TcpStream,
+    shared: &ShareServerState,
+    lingering_closes: &Arc<Semaphore>,
+) {
     if (shared.certificate)().is_some() {
         // A TLS handshake needs more time than a refused client gets.
         return;
     }
     lingering_close::refuse_busy(&stream);
-    if let Ok(turn) = Arc::clone(farewells).try_acquire_owned() {
+    if let Ok(turn) = Arc::clone(lingering_closes).try_acquire_owned() {
         tokio::spawn(async move {
             lingering_close::close(&ClientStream::plain(stream)).await;
             drop(turn);

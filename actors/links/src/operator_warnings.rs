@@ -62,18 +62,18 @@ mod tests {
     }
 
     /// The log after `complain`.
-    fn told(complain: impl FnOnce(&OperatorWarnings)) -> String {
+    fn logged(complain: impl FnOnce(&OperatorWarnings)) -> String {
         let log = CapturedLog::default();
         let writer = log.clone();
-        let told = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
-        tracing::subscriber::with_default(told, || complain(&OperatorWarnings::new()));
+        let logged = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(logged, || complain(&OperatorWarnings::new()));
         let log = log.0.lock().unwrap();
         String::from_utf8(log.clone()).unwrap()
     }
 
     #[test]
     fn warnings_are_limited_for_each_share() {
-        let log = told(|complaints| {
+        let log = logged(|complaints| {
             for id in [1, 1, 2, 1] {
                 complaints.warn_unreadable(ShareId(id), &"permission denied");
             }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_warning_of_uncounted_downloads_is_rate_limited() {
-        let log = told(|complaints| {
+        let log = logged(|complaints| {
             for _ in 0..3 {
                 complaints.warn_uncounted(&"/data is full");
             }

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub struct CommitBackoff {
     /// When the pause began and how long it is.
     pause: Option<(Millis, Duration)>,
-    told: Option<Discriminant<CommitError>>,
+    reported: Option<Discriminant<CommitError>>,
 }
 
 /// The pause after a commit without an outcome.
@@ -37,12 +37,12 @@ impl CommitBackoff {
         };
         self.pause = Some((now, pause));
         let kind = discriminant(error);
-        CommitPause { pause, is_news: self.told.replace(kind) != Some(kind) }
+        CommitPause { pause, is_news: self.reported.replace(kind) != Some(kind) }
     }
 
     /// A commit came back with its outcome. Answers whether the one before had none.
     pub fn committed(&mut self) -> bool {
-        self.told.take().is_some()
+        self.reported.take().is_some()
     }
 
     /// How much of the pause is left; none when it is over, or when the clock was set back.

@@ -34,10 +34,10 @@ impl Simulation {
     }
 
     /// The rate of a copy: the rate of its source, divided by the copies that it serves.
-    fn rate(&self, told: Option<BitsPerSecond>) -> BitsPerSecond {
+    fn rate(&self, ordered: Option<BitsPerSecond>) -> BitsPerSecond {
         let turns = self.rules.tasks.copies_per_source.max(1) as u64;
         let share = BitsPerSecond((self.source_rate.0 / turns).max(1));
-        told.map_or(share, |told| told.min(share))
+        ordered.map_or(share, |ordered| ordered.min(share))
     }
 
     fn silence_allowed(&self) -> Duration {

@@ -109,8 +109,8 @@ impl ManagersModel {
     pub fn plan(&mut self, now: Millis) -> PlanningRound {
         let context = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
         let made = self.removals.rooms_made(self.remover_policy.settings(), now);
-        let told = RemoverView { rooms_made: made, ..RemoverView::default() };
-        self.task_policy.set_removals(Arc::new(told));
+        let view = RemoverView { rooms_made: made, ..RemoverView::default() };
+        self.task_policy.set_removals(Arc::new(view));
         let round = self.task_policy.round(context);
         for task in &round.tasks {
             self.record(TaskEvent::Created(task.clone()), now);

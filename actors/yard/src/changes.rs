@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::heartbeat::Health;
 use crate::remover::{Ending, Reason};
-use crate::task_manager::{Blamed, Stranger, Task};
+use crate::task_manager::{Blamed, ForeignManager, Task};
 
 /// A change that an actor of the yard publishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum YardChange {
     /// An input was read again, or can no longer be read.
     Input(InputChange),
     /// A sign of another manager of this yard.
-    Stranger(Stranger),
+    ForeignManager(ForeignManager),
     /// A removal was put on record, or has ended.
     Removal(RemovalChange),
     /// A file was pinned or unpinned.
@@ -42,7 +42,7 @@ pub enum YardChange {
 }
 
 /// Most names of a long list in one event.
-pub const NAMES_TOLD: usize = 10;
+pub const MAX_NAMES_SHOWN: usize = 10;
 
 /// The steps in the life of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -77,7 +77,7 @@ impl PlacementChange {
     /// These came to `host`, and those are gone from it.
     pub fn new(host: HostAddr, came: &[FileName], gone: &[FileName]) -> Self {
         let first =
-            |names: &[FileName]| names.iter().take(NAMES_TOLD).map(FileName::shown).collect();
+            |names: &[FileName]| names.iter().take(MAX_NAMES_SHOWN).map(FileName::shown).collect();
         PlacementChange {
             host,
             gained: came.len() as u64,
@@ -238,7 +238,7 @@ mod tests {
             (0..50).map(|n| FileName::new(format!("{n}.mpg")).unwrap()).collect();
         let host: HostAddr = "127.0.0.21:8888".parse().unwrap();
         let change = PlacementChange::new(host, &names, &names[..1]);
-        assert_eq!((change.gained, change.came.len()), (50, NAMES_TOLD));
+        assert_eq!((change.gained, change.came.len()), (50, MAX_NAMES_SHOWN));
         assert_eq!((change.lost, change.gone.len()), (1, 1));
     }
 }

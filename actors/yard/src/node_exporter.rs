@@ -41,7 +41,7 @@ const SPEED: &str = "node_network_speed_bytes";
 
 /// Reads the interfaces with counters of both directions, by name.
 pub fn read(page: &str) -> Result<BTreeMap<String, Device>, BadPage> {
-    let mut told: BTreeMap<String, PartialDevice> = BTreeMap::new();
+    let mut partial: BTreeMap<String, PartialDevice> = BTreeMap::new();
     for (number, line) in page.lines().enumerate() {
         let bad = || BadPage::Line(number + 1);
         let Some((series, rest)) = line.split_once('{') else { continue };
@@ -49,19 +49,19 @@ pub fn read(page: &str) -> Result<BTreeMap<String, Device>, BadPage> {
             continue;
         }
         let (device, value) = sample(rest).ok_or_else(bad)?;
-        let told = told.entry(device).or_default();
+        let device = partial.entry(device).or_default();
         match series {
-            SENT => told.sent = Some(count(value).ok_or_else(bad)?),
-            RECEIVED => told.received = Some(count(value).ok_or_else(bad)?),
+            SENT => device.sent = Some(count(value).ok_or_else(bad)?),
+            RECEIVED => device.received = Some(count(value).ok_or_else(bad)?),
             // node_exporter reports an unknown speed as a negative number.
-            _ => told.speed = bits(value),
+            _ => device.speed = bits(value),
         }
     }
-    let devices: BTreeMap<String, Device> = told
+    let devices: BTreeMap<String, Device> = partial
         .into_iter()
-        .filter_map(|(name, told)| {
-            let bytes = TrafficBytes { sent: told.sent?, received: told.received? };
-            Some((name, Device { bytes, speed: told.speed }))
+        .filter_map(|(name, device)| {
+            let bytes = TrafficBytes { sent: device.sent?, received: device.received? };
+            Some((name, Device { bytes, speed: device.speed }))
         })
         .collect();
     if devices.is_empty() { Err(BadPage::NoDevice) } else { Ok(devices) }

@@ -70,9 +70,9 @@ async fn look(inputs: &Path) -> Result<(Duration, u64)> {
             settings.hitcount_history_file = Some(inputs.join("hitcount.history"));
         });
         let began = Instant::now();
-        let told = yard.look().await?;
+        let answer = yard.look().await?;
         best = best.min(began.elapsed());
-        let ranking = told.rankings.first().context("no ranking was published")?;
+        let ranking = answer.rankings.first().context("no ranking was published")?;
         ensure!(ranking.len() == FILES, "{} files were ranked", ranking.len());
         if peak.is_none() {
             peak = Some(peak_memory_of(std::process::id())?);

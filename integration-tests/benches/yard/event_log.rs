@@ -73,9 +73,9 @@ async fn look(dir: &Path, log: &Path) -> Result<(Duration, u64, usize)> {
     });
     yard.clock.advance(Duration::from_secs(510));
     let began = Instant::now();
-    let told = yard.look().await?;
+    let answer = yard.look().await?;
     let cold = began.elapsed();
-    let hot = told.rising.last().context("no hot files were published")?;
+    let hot = answer.rising.last().context("no hot files were published")?;
     ensure!(hot.hot().len() == FILES / 2, "{} files are hot", hot.hot().len());
 
     let rows: Vec<u8> = (0..ADDED)

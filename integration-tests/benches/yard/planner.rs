@@ -143,10 +143,10 @@ impl PlannerBench {
     }
 
     /// The mean time of `rounds`. A round changes nothing by itself.
-    fn time_of_a_round(&mut self, rounds: u32, anew: bool) -> Duration {
+    fn time_of_a_round(&mut self, rounds: u32, from_scratch: bool) -> Duration {
         let mut took = Duration::ZERO;
         for _ in 0..rounds {
-            if anew {
+            if from_scratch {
                 self.planner.set_stale();
             }
             let began = Instant::now();

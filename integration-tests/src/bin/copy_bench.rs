@@ -52,9 +52,9 @@ fn serve(listen: SocketAddr, source_dir: &Path, state_dir: &Path) -> Result<()> 
     let clock = Clock::system();
     let store = Arc::new(StateStore::open(state_dir)?);
     let hashes = HashCache::new(store, clock.clone());
-    let shelf = DataPortRoutes::new(vec![source_dir.to_owned()], None);
+    let routes = DataPortRoutes::new(vec![source_dir.to_owned()], None);
     let limits = DataPortLimits::default();
-    let mut port = DataPort::start(listen, shelf, hashes.clone(), None, clock, limits)?;
+    let mut port = DataPort::start(listen, routes, hashes.clone(), None, clock, limits)?;
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
     let bytes = port.counters().bytes;
     port.stop();

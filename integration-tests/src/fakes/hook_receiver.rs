@@ -236,7 +236,10 @@ fn check(head: &str, body: &[u8]) -> Result<Value> {
     let mut stdin = openssl.stdin.take().context("stdin")?;
     stdin.write_all(&[t.as_bytes(), b".", body].concat())?;
     drop(stdin);
-    let told = String::from_utf8(openssl.wait_with_output()?.stdout)?;
-    ensure!(told.trim().ends_with(v1) && v1.len() == 64, "signature {v1}, openssl says {told}");
+    let message = String::from_utf8(openssl.wait_with_output()?.stdout)?;
+    ensure!(
+        message.trim().ends_with(v1) && v1.len() == 64,
+        "signature {v1}, openssl says {message}"
+    );
     Ok(serde_json::from_slice(body)?)
 }

@@ -46,7 +46,7 @@ impl EventReader {
         let mut lines = BufReader::new(curl.stdout.take().context("curl has no output")?).lines();
         let first = lines.next().context("nothing is sent")??;
         anyhow::ensure!(first.starts_with(':'), "not a comment first: {first}");
-        let (told, events) = mpsc::channel();
+        let (result, events) = mpsc::channel();
         std::thread::spawn(move || {
             let mut event = ReadEvent { id: String::new(), kind: String::new(), data: Value::Null };
             for line in lines.map_while(Result::ok) {
@@ -56,7 +56,7 @@ impl EventReader {
                     Some(("data", data)) => {
                         event.data = serde_json::from_str(data).unwrap_or_default();
                         // The test may have dropped the receiver already.
-                        if told.send(event.clone()).is_err() {
+                        if result.send(event.clone()).is_err() {
                             return;
                         }
                     }

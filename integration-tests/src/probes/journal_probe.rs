@@ -166,7 +166,7 @@ impl FrozenPiece for FrozenProbe {
 /// The owner of a probe piece.
 pub struct ProbeActor {
     journal: Journal,
-    seat: ReplicaHandle<AccountsPiece>,
+    replica: ReplicaHandle<AccountsPiece>,
     /// Epochs in which the journal made this owner the leader, in order.
     led: Vec<Epoch>,
     /// The number of times that the piece was replaced completely.
@@ -176,8 +176,8 @@ pub struct ProbeActor {
 impl ProbeActor {
     /// An owner with an empty probe. The start of the actor registers it.
     pub fn new(journal: Journal) -> Self {
-        let seat = ReplicaHandle::new(AccountsPiece::default(), journal.clone());
-        ProbeActor { journal, seat, led: Vec::new(), installs: 0 }
+        let replica = ReplicaHandle::new(AccountsPiece::default(), journal.clone());
+        ProbeActor { journal, replica, led: Vec::new(), installs: 0 }
     }
 }
 
@@ -193,7 +193,7 @@ impl Handler<JournalCommand> for ProbeActor {
     type Result = ();
 
     fn handle(&mut self, order: JournalCommand, _: &mut Self::Context) {
-        match self.seat.handle_command(order) {
+        match self.replica.handle_command(order) {
             StateChange::LeaderStarted(epoch) => self.led.push(epoch),
             StateChange::Installed => self.installs += 1,
             StateChange::Applied(_) | StateChange::LeaderStopped | StateChange::Nothing => {}
@@ -235,7 +235,7 @@ impl Handler<CommitInOrder> for ProbeActor {
         _: &mut Self::Context,
     ) -> Self::Result {
         let commits = lists.into_iter().map(|CommitEvents { request, events }| {
-            self.seat.commit(Millis(0), RequestContext::by_request("a test", request), events)
+            self.replica.commit(Millis(0), RequestContext::by_request("a test", request), events)
         });
         let commits: Vec<_> = commits.collect();
         let backwards = async move {
@@ -246,7 +246,7 @@ impl Handler<CommitInOrder> for ProbeActor {
             settlements
         };
         Box::pin(backwards.into_actor(self).map(|settlements, actor, _| {
-            settlements.into_iter().try_for_each(|one| actor.seat.settle(one).map(drop))
+            settlements.into_iter().try_for_each(|one| actor.replica.settle(one).map(drop))
         }))
     }
 }
@@ -255,12 +255,14 @@ impl Handler<CommitEvents> for ProbeActor {
     type Result = ResponseActFuture<Self, Result<Outcomes<AccountsPiece>, CommitError>>;
 
     fn handle(&mut self, message: CommitEvents, _: &mut Self::Context) -> Self::Result {
-        if let Some(outcomes) = self.seat.recall(message.request) {
+        if let Some(outcomes) = self.replica.recall(message.request) {
             return Box::pin(fut::ready(Ok(outcomes)));
         }
         let asked = RequestContext::by_request("a test", message.request);
-        let commit = self.seat.commit(Millis(0), asked, message.events);
-        Box::pin(commit.into_actor(self).map(|settlement, actor, _| actor.seat.settle(settlement)))
+        let commit = self.replica.commit(Millis(0), asked, message.events);
+        Box::pin(
+            commit.into_actor(self).map(|settlement, actor, _| actor.replica.settle(settlement)),
+        )
     }
 }
 
@@ -277,12 +279,14 @@ impl Handler<CommitItself> for ProbeActor {
         CommitItself(events): CommitItself,
         _: &mut Self::Context,
     ) -> Self::Result {
-        let commit = self.seat.commit(
+        let commit = self.replica.commit(
             Millis(0),
             RequestContext::by_itself("a test", &mut IdSource::system()),
             events,
         );
-        Box::pin(commit.into_actor(self).map(|settlement, actor, _| actor.seat.settle(settlement)))
+        Box::pin(
+            commit.into_actor(self).map(|settlement, actor, _| actor.replica.settle(settlement)),
+        )
     }
 }
 
@@ -313,12 +317,12 @@ impl Handler<ReadAccounts> for ProbeActor {
 
     fn handle(&mut self, _: ReadAccounts, _: &mut Self::Context) -> AccountsView {
         AccountsView {
-            books: self.seat.piece().books.clone(),
-            applied: self.seat.applied(),
-            epoch: self.seat.epoch(),
+            books: self.replica.piece().books.clone(),
+            applied: self.replica.applied(),
+            epoch: self.replica.epoch(),
             led: self.led.clone(),
             installs: self.installs,
-            in_flight: self.seat.in_flight().len(),
+            in_flight: self.replica.in_flight().len(),
         }
     }
 }

@@ -303,9 +303,9 @@ async fn long_poll(request: HttpRequest, state: web::Data<FakeNodeState>) -> Htt
     let news = orders.wait_for(|orders| {
         orders.keys().any(|id| !known.contains(id))
             || known.iter().any(|id| !orders.contains_key(id))
-            || rates.is_some_and(|told| {
+            || rates.is_some_and(|entry| {
                 let orders = TaskOrders::new(Epoch(0), orders.values().cloned().collect());
-                Some(told) != orders.rates
+                Some(entry) != orders.rates
             })
     });
     let wait = Duration::from_secs(wait.expect("the worker says how long"));

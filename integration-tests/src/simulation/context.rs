@@ -37,7 +37,7 @@ pub struct Context {
 
 /// Adds a line to the trace.
 #[macro_export]
-macro_rules! tell {
+macro_rules! trace {
     ($context:expr, $($line:tt)*) => {{
         let now = $context.queue.now();
         $context.trace.note(now, format_args!($($line)*));

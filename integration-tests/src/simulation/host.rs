@@ -14,7 +14,7 @@ use super::host_ours::SimulatedWorker;
 use super::messages::{SimulatedCall, SimulatedMessage, SimulatedResponse};
 use super::parties::{Party, PartyTimer};
 use super::scene::{HostPlan, SceneInputs};
-use crate::tell;
+use crate::trace;
 
 /// The program that runs on a host.
 pub enum SimulatedProgram {
@@ -82,7 +82,7 @@ impl SimulatedHost {
         self.life += 1;
         self.disk.partial.clear();
         context.network.set_gone(self.party(), false);
-        tell!(context, "{} starts ({})", self.party(), self.addr);
+        trace!(context, "{} starts ({})", self.party(), self.addr);
         match &mut self.program {
             SimulatedProgram::Ours(ours) => ours.restart(),
             SimulatedProgram::Old(old) => old.restart(),
@@ -99,7 +99,7 @@ impl SimulatedHost {
         self.up = false;
         self.life += 1;
         context.network.set_gone(self.party(), true);
-        tell!(context, "{} is killed", self.party());
+        trace!(context, "{} is killed", self.party());
     }
 
     /// Handles a timer.
@@ -189,8 +189,8 @@ fn read(yard: &SceneInputs, name: &FileName, offset: u64, length: u64) -> Simula
         }
         Some(master) => {
             let bytes = length.min(master.size.saturating_sub(offset));
-            let told = (master.content, master.size, bytes);
-            SimulatedResponse::ok(serde_json::to_vec(&told).unwrap_or_default())
+            let result = (master.content, master.size, bytes);
+            SimulatedResponse::ok(serde_json::to_vec(&result).unwrap_or_default())
         }
     }
 }

@@ -12,7 +12,7 @@ use super::disk::{SimulatedCopy, joined};
 use super::host::{SimulatedHost, SimulatedProgram, parsed};
 use super::messages::{SimulatedCall, SimulatedResponse};
 use super::parties::PartyTimer;
-use crate::tell;
+use crate::trace;
 
 /// The polling interval in milliseconds.
 const POLL: u64 = 5000;
@@ -118,7 +118,7 @@ impl SimulatedHost {
             return context.after(POLL, self.party(), self.life, PartyTimer::Ask);
         };
         let id = task.id;
-        tell!(context, "{} takes {id} {}", self.party(), task.file_name);
+        trace!(context, "{} takes {id} {}", self.party(), task.file_name);
         self.old().download = Some(Download { task, size: None, got: 0, pieces: Vec::new() });
         self.patch(context, id, "working", PendingCfwCall::Working);
     }
@@ -129,7 +129,7 @@ impl SimulatedHost {
         if draw < fails {
             self.end(context, "fails");
         } else if draw < fails + hangs {
-            tell!(context, "{}: the downloader hangs", self.party());
+            trace!(context, "{}: the downloader hangs", self.party());
         } else {
             self.download_on(context);
         }
@@ -148,8 +148,8 @@ impl SimulatedHost {
 
     fn downloaded(&mut self, context: &mut Context, answer: Option<SimulatedResponse>) {
         let cuts = self.old().faults[2];
-        let told = answer.filter(|answer| answer.status == 200).and_then(|answer| parsed(&answer));
-        let Some((content, size, bytes)) = told else {
+        let reply = answer.filter(|answer| answer.status == 200).and_then(|answer| parsed(&answer));
+        let Some((content, size, bytes)) = reply else {
             return self.end(context, "breaks off");
         };
         let cut_short = context.chance(cuts);
@@ -180,7 +180,7 @@ impl SimulatedHost {
     fn end(&mut self, context: &mut Context, how: &str) {
         let Some(download) = self.old().download.take() else { return };
         let task = download.task.id;
-        tell!(context, "{}: the download of {task} {how}; it says done", self.party());
+        trace!(context, "{}: the download of {task} {how}; it says done", self.party());
         self.disk.partial.remove(&TaskId(task));
         self.patch(context, task, "done", PendingCfwCall::Done);
     }

@@ -18,7 +18,7 @@ use super::disk::{SimulatedCopy, hash_of, joined};
 use super::host::{SimulatedHost, SimulatedProgram, parsed};
 use super::messages::{SimulatedCall, SimulatedResponse};
 use super::parties::{Party, PartyTimer};
-use crate::tell;
+use crate::trace;
 
 /// The longest time that the node delays a long poll, in milliseconds.
 const WAIT: u64 = 8000;
@@ -293,7 +293,7 @@ impl SimulatedHost {
 
     fn begin_copy(&mut self, context: &mut Context, order: CopyOrder) {
         let task = order.id;
-        tell!(context, "{} begins {task} {:?}", self.party(), order.name);
+        trace!(context, "{} begins {task} {:?}", self.party(), order.name);
         let fetch =
             Fetch { order, master: None, got: 0, pieces: Vec::new(), cancelled: false, said: None };
         self.ours().fetches.insert(task, fetch);
@@ -344,8 +344,8 @@ impl SimulatedHost {
         let Some(answer) = answer else {
             return self.fail(context, task, Blame::Source, "the source does not answer");
         };
-        let told = parsed(&answer).filter(|_| answer.status == 200);
-        let Some((content, size, bytes)) = told else {
+        let reply = parsed(&answer).filter(|_| answer.status == 200);
+        let Some((content, size, bytes)) = reply else {
             return self.fail(context, task, Blame::File, "the source cannot read it");
         };
         let Some(fetch) = self.ours().fetches.get_mut(&task).filter(|fetch| !fetch.cancelled)
@@ -418,7 +418,7 @@ impl SimulatedHost {
             false => Said::DoneUnverified { size, hash },
         });
         self.disk.partial.remove(&task);
-        tell!(context, "{} has {name:?} of {task}", self.party());
+        trace!(context, "{} has {name:?} of {task}", self.party());
         context.judge.published(self.addr, &name, content, Some(task), verified);
         self.disk.files.insert(name, SimulatedCopy { content, size, task: Some(task) });
         let after = context.rng.u64(1..30);
@@ -431,7 +431,7 @@ impl SimulatedHost {
             return;
         };
         fetch.said = Some(Said::Failed { blame, reason: reason.to_owned() });
-        tell!(context, "{}: {task} fails: {reason}", self.party());
+        trace!(context, "{}: {task} fails: {reason}", self.party());
         self.disk.partial.remove(&task);
         context.after(1, self.party(), self.life, PartyTimer::Keep(task));
     }

@@ -331,12 +331,12 @@ impl Judge {
     /// Checks a leader's decision on due events against its knowledge.
     pub fn due(&mut self, events: &[TaskEvent], knows: &holdings::LeaderKnowledge) {
         for event in events {
-            let verdict = self.told(knows).check_removed(event);
+            let verdict = self.truth(knows).check_removed(event);
             self.check(verdict);
         }
     }
 
-    fn told<'a>(&'a self, knows: &'a holdings::LeaderKnowledge) -> holdings::GroundTruth<'a> {
+    fn truth<'a>(&'a self, knows: &'a holdings::LeaderKnowledge) -> holdings::GroundTruth<'a> {
         let (disks, programs) = (&self.on_disk, &self.programs);
         let (confirmed, clocks_agree) = (&self.record.confirmed, !self.clocks_jumped);
         holdings::GroundTruth { disks, confirmed, programs, clocks_agree, knows }
@@ -346,13 +346,13 @@ impl Judge {
     pub fn planned(
         &mut self,
         round: &PlanningRound,
-        (desk, own): (&TaskPolicy, &Ownership<TaskBook>),
+        (policy, own): (&TaskPolicy, &Ownership<TaskBook>),
         knows: &holdings::LeaderKnowledge,
     ) {
         if !round.tasks.is_empty() {
-            self.check(room::check(round, desk, own));
+            self.check(room::check(round, policy, own));
             for task in &round.tasks {
-                let verdict = self.told(knows).check_planned(task);
+                let verdict = self.truth(knows).check_planned(task);
                 self.check(verdict);
                 self.exceptions.planned(task);
             }

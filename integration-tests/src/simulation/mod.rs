@@ -55,7 +55,7 @@ pub struct Figures {
     /// Second copies whose task had been abandoned.
     pub late: u64,
     /// Second copies of files on hosts that had not reported them.
-    pub untold: u64,
+    pub unasked: u64,
     /// Simulated time in seconds.
     pub seconds: u64,
 }
@@ -79,7 +79,7 @@ pub fn run(seed: u64) -> SeedResult {
             deposed: judge.deposed,
             copies: judge.copies,
             late: judge.exceptions.late,
-            untold: judge.exceptions.untold,
+            unasked: judge.exceptions.unasked,
             seconds,
         },
     }
@@ -93,7 +93,7 @@ impl Figures {
         self.deposed += other.deposed;
         self.copies += other.copies;
         self.late += other.late;
-        self.untold += other.untold;
+        self.unasked += other.unasked;
         self.seconds += other.seconds;
     }
 }

@@ -31,7 +31,7 @@ use super::proposer::SimulatedProposer;
 use super::queue::SimulationEvent;
 use super::replica::Replica;
 use super::scene::{Scene, SceneInputs};
-use crate::tell;
+use crate::trace;
 use calls::{PendingReports, Poll};
 
 /// The timeout of a commit, in milliseconds.
@@ -81,7 +81,7 @@ pub struct SimulatedNode {
     /// The TaskManager's piece, and its commits in progress.
     pub own: Ownership<TaskBook>,
     /// The in-memory state of the TaskManager.
-    pub desk: TaskPolicy,
+    pub policy: TaskPolicy,
     /// The pause of its own decisions after a commit without an outcome.
     pub pause: CommitBackoff,
     pub(super) names: NameTable,
@@ -114,7 +114,7 @@ impl SimulatedNode {
             clock_off: 0,
             replica: Replica::new(id, scene.nodes),
             own: Ownership::new(TaskBook::new(names.clone())),
-            desk: TaskPolicy::new(scene.settings.clone(), &scene.host_settings()),
+            policy: TaskPolicy::new(scene.settings.clone(), &scene.host_settings()),
             pause: CommitBackoff::default(),
             names,
             held: SystemClock::default(),
@@ -159,7 +159,7 @@ impl SimulatedNode {
             ..SimulatedNode::new(self.id, &self.scene)
         };
         context.network.set_gone(self.party(), false);
-        tell!(context, "{} starts, log ends at {}", self.party(), self.replica.last());
+        trace!(context, "{} starts, log ends at {}", self.party(), self.replica.last());
         self.install(context);
         let after = self.replica.next_tick(context.now()).saturating_sub(context.now());
         context.after(after, self.party(), life, PartyTimer::Raft);
@@ -177,16 +177,16 @@ impl SimulatedNode {
         self.up = false;
         self.life += 1;
         context.network.set_gone(self.party(), true);
-        tell!(context, "{} is killed", self.party());
+        trace!(context, "{} is killed", self.party());
     }
 
     /// Simulates a panic of the TaskManager. It restarts, and the journal rebuilds its piece.
     pub fn owner_panics(&mut self, context: &mut Context, yard: &SceneInputs) {
-        tell!(context, "{}: the TaskManager panics", self.party());
+        trace!(context, "{}: the TaskManager panics", self.party());
         self.proposer.session += 1;
         let names = self.names.clone();
         self.own = Ownership::new(TaskBook::new(names));
-        self.desk = TaskPolicy::new(self.scene.settings.clone(), &self.scene.host_settings());
+        self.policy = TaskPolicy::new(self.scene.settings.clone(), &self.scene.host_settings());
         self.wake = None;
         self.takings.clear();
         let applied = self.applied;
@@ -215,7 +215,7 @@ impl SimulatedNode {
             context.judge.fail("snapshot", format!("a snapshot does not read: {error}"));
         }
         self.applied = index;
-        self.desk.installed(self.own.piece());
+        self.policy.installed(self.own.piece());
         self.follows = context.now();
         context.judge.installed(self.id, index, self.own.piece());
     }
@@ -258,7 +258,7 @@ impl SimulatedNode {
                 let seen = seen.unwrap_or_default();
                 let seen: Vec<_> = seen.into_iter().map(|(name, look)| (id(&name), look)).collect();
                 let now = self.clock(context);
-                self.desk.looked(asked, seen, now);
+                self.policy.looked(asked, seen, now);
                 self.turn(context);
             }
             PartyTimer::PollIsOver(number) => {
@@ -289,9 +289,10 @@ impl SimulatedNode {
                     let book = self.own.piece();
                     let tasks = book.open().values().chain(book.ended().values());
                     let now = self.clock(context);
-                    let standing = TaskPieceContext { book, in_flight: self.own.in_flight(), now };
+                    let piece_context =
+                        TaskPieceContext { book, in_flight: self.own.in_flight(), now };
                     let again = match self.own.epoch() {
-                        Some(_) => self.desk.offered_again(standing),
+                        Some(_) => self.policy.offered_again(piece_context),
                         None => Default::default(),
                     };
                     let tasks: Vec<_> = tasks.map(|task| offered(task, &again)).collect();
@@ -309,8 +310,8 @@ impl SimulatedNode {
 
     /// The policy and the context of a decision.
     pub fn at(&mut self, now: Millis) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
-        let SimulatedNode { desk, own, .. } = self;
-        (desk, TaskPieceContext { book: own.piece(), in_flight: own.in_flight(), now })
+        let SimulatedNode { policy, own, .. } = self;
+        (policy, TaskPieceContext { book: own.piece(), in_flight: own.in_flight(), now })
     }
 
     pub(super) fn soon(&mut self, context: &mut Context) {
@@ -331,23 +332,23 @@ impl SimulatedNode {
         if let Some(left) = self.pause.left(now) {
             self.wake_after(context, u64::try_from(left.as_millis()).unwrap_or(1000).max(1));
         } else if self.own.epoch().is_some() {
-            let (desk, standing) = self.at(now);
-            let due = desk.due(standing);
+            let (policy, piece_context) = self.at(now);
+            let due = policy.due(piece_context);
             let knows = LeaderKnowledge { lists: self.reported_lists(), follows: self.follows };
             context.judge.due(&due, &knows);
             self.commit(context, due, || CommitWaiter::Itself);
-            let (desk, standing) = self.at(now);
-            let round = desk.round(standing);
-            context.judge.planned(&round, (&self.desk, &self.own), &knows);
+            let (policy, piece_context) = self.at(now);
+            let round = policy.round(piece_context);
+            context.judge.planned(&round, (&self.policy, &self.own), &knows);
             let created = round.tasks.into_iter().map(TaskEvent::Created).collect();
             self.commit(context, created, || CommitWaiter::Itself);
             self.look_up(context, round.to_look_up);
-            let (desk, standing) = self.at(now);
-            for host in desk.claims_to_check(standing) {
+            let (policy, piece_context) = self.at(now);
+            for host in policy.claims_to_check(piece_context) {
                 self.refresh(context, host);
             }
-            let (desk, standing) = self.at(now);
-            let sleep = desk.sleep(standing).max(Duration::from_millis(20));
+            let (policy, piece_context) = self.at(now);
+            let sleep = policy.sleep(piece_context).max(Duration::from_millis(20));
             self.wake_after(context, u64::try_from(sleep.as_millis()).unwrap_or(1000));
         }
         self.show(context);
@@ -377,15 +378,15 @@ impl SimulatedNode {
         let seen = std::mem::replace(&mut self.catalog_seen, [ranking, hot, masters]);
         if seen[0] != ranking {
             let ranked = |name| RankedFile { file: id(name), size: None, listed_on: Vec::new() };
-            self.desk.set_ranking(Arc::new(Ranking::from_files(yard.ranking.iter().map(ranked))));
+            self.policy.set_ranking(Arc::new(Ranking::from_files(yard.ranking.iter().map(ranked))));
         }
         if seen[1] != hot {
             let hot = yard.hot.iter().map(|(name, hits)| (id(name), *hits));
-            self.desk.set_rising(&RisingHits::new(hot, &self.names));
+            self.policy.set_rising(&RisingHits::new(hot, &self.names));
         }
         if seen[2] != masters {
             let files = yard.masters.keys().map(|name| id(name).0).collect();
-            self.desk.set_masters(Arc::new(Masters { files, ..Masters::default() }));
+            self.policy.set_masters(Arc::new(Masters { files, ..Masters::default() }));
         }
         if seen != self.catalog_seen {
             self.soon(context);
@@ -393,7 +394,7 @@ impl SimulatedNode {
     }
 
     fn look_up(&mut self, context: &mut Context, files: Vec<FileId>) {
-        if self.desk.begin_looking(&files) {
+        if self.policy.begin_looking(&files) {
             let names = files.into_iter().map(|file| self.names.name(file)).collect();
             let party = self.party();
             context.queue.push(

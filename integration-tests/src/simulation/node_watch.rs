@@ -69,7 +69,7 @@ pub struct HostWatch {
     /// The true time of the request for the list behind the holdings.
     listed: Option<u64>,
     /// The true request time of the list that the TaskManager received last.
-    told: Option<u64>,
+    reported: Option<u64>,
     disk: Option<(DiskFigures, Millis)>,
     list_schedule: PollSchedule,
     disk_schedule: PollSchedule,
@@ -90,7 +90,7 @@ impl HostWatch {
             kind: HostKind::Unknown,
             holdings: HeldFiles::default(),
             listed: None,
-            told: None,
+            reported: None,
             disk: None,
             list_schedule: PollSchedule::new(LIST_EVERY),
             disk_schedule: PollSchedule::new(DISK_EVERY),
@@ -117,7 +117,7 @@ impl SimulatedNode {
     pub(super) fn watch(&mut self, context: &mut Context, host: HostAddr) {
         let now = self.clock(context);
         let is_destination =
-            self.desk.hosts().get(host).is_some_and(|host| host.role.is_destination());
+            self.policy.hosts().get(host).is_some_and(|host| host.role.is_destination());
         let Some(watch) = self.watches.get_mut(&host) else { return };
         if !watch.probing && RHYTHM.is_due(watch.next_probe, now) {
             watch.probing = true;
@@ -193,7 +193,7 @@ impl SimulatedNode {
 
     /// Observes a host for the TaskManager.
     pub(super) fn refresh(&mut self, context: &mut Context, host: HostAddr) {
-        if !self.desk.begin_refresh(host) {
+        if !self.policy.begin_refresh(host) {
             return;
         }
         if self.watches.get(&host).is_some_and(|watch| watch.answers == Some(true)) {
@@ -205,7 +205,7 @@ impl SimulatedNode {
 
     fn refreshed(&mut self, context: &mut Context, host: HostAddr, seen: bool) {
         let now = self.clock(context);
-        self.desk.refreshed(host, seen, now);
+        self.policy.refreshed(host, seen, now);
         self.soon(context);
     }
 
@@ -242,9 +242,9 @@ impl SimulatedNode {
             self.look_soon(context, host, false);
         }
         if let Some((from, to)) = change {
-            crate::tell!(context, "{}: {host} is {to:?}", self.party());
+            crate::trace!(context, "{}: {host} is {to:?}", self.party());
             let changed = HealthChanged { host, from, to, at: now };
-            self.desk.health_changed(&changed);
+            self.policy.health_changed(&changed);
             self.soon(context);
         }
     }
@@ -270,7 +270,7 @@ impl SimulatedNode {
             return self.looked(context, host, false);
         };
         watch.kind = kind;
-        if !self.desk.hosts().get(host).is_some_and(|host| host.role.is_destination()) {
+        if !self.policy.hosts().get(host).is_some_and(|host| host.role.is_destination()) {
             return self.looked(context, host, true);
         }
         let list =
@@ -395,15 +395,15 @@ impl SimulatedNode {
         let now = self.clock(context);
         let Some(watch) = self.watches.get_mut(&host) else { return };
         let Some(seen) = watch.observed(host, now) else { return };
-        watch.told = watch.listed;
-        self.desk.observe(&seen, self.own.piece());
+        watch.reported = watch.listed;
+        self.policy.observe(&seen, self.own.piece());
         self.soon(context);
     }
 
     /// The request time of the list that the TaskManager received last, for each host.
     pub(super) fn reported_lists(&self) -> BTreeMap<HostAddr, u64> {
-        let told = |(host, watch): (&HostAddr, &HostWatch)| Some((*host, watch.told?));
-        self.watches.iter().filter_map(told).collect()
+        let reported = |(host, watch): (&HostAddr, &HostWatch)| Some((*host, watch.reported?));
+        self.watches.iter().filter_map(reported).collect()
     }
 
     /// Handles a message of the TaskManager that a copy arrived on a host.
@@ -422,7 +422,7 @@ impl SimulatedNode {
                 let from = reelyard_yard::heartbeat::Health::Unknown;
                 let to = watch.health.health();
                 let at = at.min(now);
-                self.desk.health_changed(&HealthChanged { host, from, to, at });
+                self.policy.health_changed(&HealthChanged { host, from, to, at });
             }
         }
     }

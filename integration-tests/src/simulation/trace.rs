@@ -11,13 +11,13 @@ const KEPT: usize = 250;
 pub struct Trace {
     lines: VecDeque<String>,
     hash: u64,
-    told: u64,
+    count: u64,
 }
 
 impl Default for Trace {
     fn default() -> Self {
         // FNV-1a's first value.
-        Trace { lines: VecDeque::with_capacity(KEPT), hash: 0xcbf2_9ce4_8422_2325, told: 0 }
+        Trace { lines: VecDeque::with_capacity(KEPT), hash: 0xcbf2_9ce4_8422_2325, count: 0 }
     }
 }
 
@@ -36,7 +36,7 @@ impl Trace {
             word[..chunk.len()].copy_from_slice(chunk);
             self.mix(u64::from_le_bytes(word));
         }
-        self.told += 1;
+        self.count += 1;
         self.lines.push_back(text);
     }
 
@@ -51,8 +51,8 @@ impl Trace {
     }
 
     /// The number of lines so far.
-    pub fn told(&self) -> u64 {
-        self.told
+    pub fn count(&self) -> u64 {
+        self.count
     }
 
     /// The last lines of the trace.

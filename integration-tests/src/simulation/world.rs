@@ -18,7 +18,7 @@ use super::operator::{self, OperatorAction};
 use super::parties::{Party, PartyTimer};
 use super::queue::SimulationEvent;
 use super::scene::{MASTERS, Scene, SceneInputs};
-use crate::tell;
+use crate::trace;
 
 /// The longest time until all work ends after the faults are removed, in virtual milliseconds.
 const PATIENCE: u64 = 20 * 60 * 1000;
@@ -56,7 +56,7 @@ impl SimulationWorld {
         for host in &hosts {
             let program =
                 if matches!(host.program, SimulatedProgram::Ours(_)) { "ours" } else { "cfw" };
-            tell!(context, "host{} is {} {:?} {program}", host.id, host.addr, host.role);
+            trace!(context, "host{} is {} {:?} {program}", host.id, host.addr, host.role);
             for name in host.disk.files.keys() {
                 context.judge.by_hand(host.addr, name, true);
             }
@@ -140,7 +140,7 @@ impl SimulationWorld {
 
     fn perform_action(&mut self, deed: OperatorAction) {
         if !deed.lasts() {
-            tell!(self.context, "{deed:?}");
+            trace!(self.context, "{deed:?}");
         }
         let SimulationWorld { context, yard, nodes, hosts, .. } = self;
         match deed {
@@ -254,7 +254,7 @@ impl SimulationWorld {
 
     /// Removes all faults of links, clocks and disks, and restarts all parties.
     fn heal(&mut self) {
-        tell!(self.context, "-- everything is healed --");
+        trace!(self.context, "-- everything is healed --");
         self.context.queue.drop_actions();
         self.context.network.heal();
         self.context.astray = 0;

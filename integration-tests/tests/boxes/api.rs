@@ -142,8 +142,8 @@ fn late_repeated_and_foreign_calls_are_distinguished_and_change_nothing() -> Res
         }
         assert_eq!(node.post(&path_of(lease, "revoke"), why.clone()).kind(), kind);
     }
-    let told = node.with(&revoked, "verify").body;
-    assert!(told["detail"].as_str().unwrap().ends_with("maintenance"), "{told}");
+    let answer = node.with(&revoked, "verify").body;
+    assert!(answer["detail"].as_str().unwrap().ends_with("maintenance"), "{answer}");
     assert_eq!(node.post(&format!("{NO_LEASE}/revoke"), json!({})).kind(), "unknown-lease");
     assert_eq!(node.get("/pools/p").body["boxes"]["free"], 4);
 
@@ -215,24 +215,25 @@ fn a_named_request_has_one_answer_also_after_the_node_was_killed() -> Result<()>
     let wanted = json!({ "holder": "a", "ttl": "1h", "wait": "5s", "request_id": "job-17" });
     let at_once = (0..4).map(|_| node.begin("/pools/p/leases", wanted.clone(), &[]));
     let at_once = at_once.collect::<Result<Vec<_>>>()?;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for call in at_once {
         let answer = call.answer()?;
         assert_eq!(answer.status, 201, "{answer:?}");
-        told.push(answer.body);
+        reported.push(answer.body);
     }
     // The remaining lifetime decreases with each answer.
-    let known =
-        |told: &Value| ["lease_id", "box", "token", "expires_at"].map(|of| told[of].clone());
-    assert!(told.iter().all(|answer| known(answer) == known(&told[0])), "{told:?}");
+    let known = |reported: &Value| {
+        ["lease_id", "box", "token", "expires_at"].map(|of| reported[of].clone())
+    };
+    assert!(reported.iter().all(|answer| known(answer) == known(&reported[0])), "{reported:?}");
     // Another process repeats the request to continue the same work.
     let mut other = wanted.clone();
     other["holder"] = json!("b");
     let refused = node.post("/pools/p/leases", other.clone());
     assert_eq!((refused.status, refused.kind()), (409, "request-of-other"));
     other["take_over"] = json!(true);
-    let told_b = node.post("/pools/p/leases", other.clone());
-    assert_eq!((told_b.status, known(&told_b.body)), (201, known(&told[0])));
+    let reply_b = node.post("/pools/p/leases", other.clone());
+    assert_eq!((reply_b.status, known(&reply_b.body)), (201, known(&reported[0])));
     other["ttl"] = json!("9s");
     let refused = node.post("/pools/p/leases", other);
     assert_eq!((refused.status, refused.kind()), (409, "request-id-reused"));
@@ -242,13 +243,13 @@ fn a_named_request_has_one_answer_also_after_the_node_was_killed() -> Result<()>
     node.node.start_again()?;
     node.until_it_decides()?;
     let again = node.take("p", wanted.clone());
-    let lease = |told: &Value| (["lease_id", "box", "token"]).map(|of| told[of].clone());
-    assert_eq!(lease(&again), lease(&told[0]), "the same, with less time to wait or more");
+    let lease = |reported: &Value| (["lease_id", "box", "token"]).map(|of| reported[of].clone());
+    assert_eq!(lease(&again), lease(&reported[0]), "the same, with less time to wait or more");
     assert_eq!(node.get("/pools/p").body["boxes"]["leased"], 2);
     assert_eq!(node.with(&unnamed, "verify").status, 200);
     assert!(token(&node.take("p", json!({ "holder": "z" }))) > token(&unnamed));
 
-    assert_eq!(node.with(&told[0], "release").status, 200);
+    assert_eq!(node.with(&reported[0], "release").status, 200);
     let late = node.post("/pools/p/leases", wanted);
     assert_eq!((late.status, late.kind()), (410, "lease-released"));
     Ok(())
@@ -508,14 +509,14 @@ fn box_events_are_reported_immediately() -> Result<()> {
     node.post("/pools/p/boxes/1/quarantine", json!({ "reason": "smells" }));
     node.ask("POST", "/pools/p/boxes/1/unquarantine", None);
     node.ask("DELETE", "/pools/p", None);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..8 {
         let event = reader.next()?;
         assert_eq!(event.kind, "box");
         assert!(!event.data.to_string().contains(lease["lease_id"].as_str().unwrap()));
-        told.push(event.data);
+        reported.push(event.data);
     }
-    let what: Vec<&str> = told.iter().map(|data| data["what"].as_str().unwrap()).collect();
+    let what: Vec<&str> = reported.iter().map(|data| data["what"].as_str().unwrap()).collect();
     assert_eq!(
         what,
         [
@@ -529,9 +530,12 @@ fn box_events_are_reported_immediately() -> Result<()> {
             "pool_removed"
         ]
     );
-    assert_eq!((&told[1]["lease"]["holder"], &told[2]["how"]), (&json!("a"), &json!("released")));
-    assert_eq!((&told[4]["how"], &told[4]["by"]), (&json!("revoked"), &json!("api")));
-    assert_eq!((&told[5]["said"], &told[7]["gone"]), (&json!("smells"), &json!(true)));
+    assert_eq!(
+        (&reported[1]["lease"]["holder"], &reported[2]["how"]),
+        (&json!("a"), &json!("released"))
+    );
+    assert_eq!((&reported[4]["how"], &reported[4]["by"]), (&json!("revoked"), &json!("api")));
+    assert_eq!((&reported[5]["said"], &reported[7]["gone"]), (&json!("smells"), &json!(true)));
     Ok(())
 }
 

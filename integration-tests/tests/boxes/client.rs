@@ -66,8 +66,11 @@ fn it_is_renewed_until_it_is_lost() {
         let lost = held.lost().await;
         assert!(lost.why.contains("maintenance"), "{lost}");
         assert_eq!(held.check(), Err(lost.clone()));
-        let told = held.release().await;
-        assert!(matches!(&told, Err(BoxClientError::Lost(again)) if *again == lost), "{told:?}");
+        let answer = held.release().await;
+        assert!(
+            matches!(&answer, Err(BoxClientError::Lost(again)) if *again == lost),
+            "{answer:?}"
+        );
     });
 }
 
@@ -143,8 +146,8 @@ fn a_request_by_name_is_granted_once() {
         assert_eq!(first.leases()[0].lease_id, again.leases()[0].lease_id);
         assert_eq!(free(&boxes), 1);
         first.release().await.unwrap();
-        let told = again.release().await;
-        let Err(BoxClientError::Refused(problem)) = told else { panic!("{told:?}") };
+        let answer = again.release().await;
+        let Err(BoxClientError::Refused(problem)) = answer else { panic!("{answer:?}") };
         assert_eq!(problem.word(), "lease-released");
     });
 }

@@ -93,7 +93,9 @@ impl Crowd {
                 Some(answer) => {
                     self.ended += 1;
                     match answer {
-                        Ok(grant) => grant.leases.into_iter().for_each(|lease| self.told(lease)),
+                        Ok(grant) => {
+                            grant.leases.into_iter().for_each(|lease| self.note_lease(lease))
+                        }
                         Err(BoxError::Journal(error)) => panic!("{error}"),
                         Err(_) => {}
                     }
@@ -103,7 +105,7 @@ impl Crowd {
         self.waiting = waiting;
     }
 
-    fn told(&mut self, lease: Arc<Lease>) {
+    fn note_lease(&mut self, lease: Arc<Lease>) {
         // A repeated request gets the same answer.
         if let Some(known) = self.held.iter_mut().find(|known| known.id == lease.id) {
             assert_eq!((known.token, known.number), (lease.token, lease.number));
@@ -154,7 +156,7 @@ impl Crowd {
         for acquisition in std::mem::take(&mut self.waiting) {
             self.ended += 1;
             if let Ok(grant) = acquisition.await {
-                grant.leases.into_iter().for_each(|lease| self.told(lease));
+                grant.leases.into_iter().for_each(|lease| self.note_lease(lease));
             }
         }
         let yard = BoxYard::open_with(dir, clock, BoxLeaseSettings::default(), hosts).await;
@@ -190,10 +192,10 @@ impl Crowd {
         assert!(view.lines.values().all(|line| line.waiting == 0));
         assert_eq!(self.began, self.ended + self.left, "each wait ends once");
         for pool in [p(), pool("q")] {
-            let standing = self.yard.board.pool(&pool).unwrap();
-            assert!(standing.last_token.0 >= self.tokens.get(&pool).copied().unwrap_or(0));
-            let ended: u64 = standing.totals.ended.iter().sum();
-            assert_eq!(standing.totals.granted, ended, "a lease was lost");
+            let status = self.yard.board.pool(&pool).unwrap();
+            assert!(status.last_token.0 >= self.tokens.get(&pool).copied().unwrap_or(0));
+            let ended: u64 = status.totals.ended.iter().sum();
+            assert_eq!(status.totals.granted, ended, "a lease was lost");
         }
         self.yard.close().await;
     }

@@ -107,15 +107,15 @@ fn a_waiting_client_on_a_full_disk_gets_an_error_or_a_box_once_there_is_space() 
         let again = yard.acquire(named("n", 600));
         let brief = yard.acquire(ask("c", 5));
         let place = brief.progress();
-        let told = |position| AcquireProgress::Waiting { position, estimate: None };
-        eventually("it gets its position", || *place.borrow() == told(2)).await;
+        let shown = |position| AcquireProgress::Waiting { position, estimate: None };
+        eventually("it gets its position", || *place.borrow() == shown(2)).await;
         let priority = Priority::try_from(9).unwrap();
         let urgent = yard.acquire(BoxLeaseRequest { priority, ..ask("e", 600) });
         let first = urgent.progress();
         // Progress is sent ten times a second.
         yard.advance(Duration::from_millis(100)).await;
-        eventually("it is the first", || *first.borrow() == told(1)).await;
-        eventually("there is one more before it", || *place.borrow() == told(3)).await;
+        eventually("it is the first", || *first.borrow() == shown(1)).await;
+        eventually("there is one more before it", || *place.borrow() == shown(3)).await;
         drop(urgent);
         // Its wait ends while the disk is still full.
         yard.until_waiting(2).await;

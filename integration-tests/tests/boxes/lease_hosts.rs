@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reelyard_api::{AuditLine, CareKind};
+use reelyard_api::{AuditLine, BoxLogKind};
 use reelyard_boxes::box_lease::{
     AcquireProgress, AuditCursor, AuditFilter, BoxError, BoxLeaseRequest, BoxLeaseSettings,
     BoxLogEvent, BoxPhase, BoxRefusal, BoxState, LeaseEnd, PoolSpec, QuarantineBox, RecheckPool,
@@ -95,8 +95,8 @@ async fn the_output_of_a_successful_cleanup_is_in_the_history_of_the_box() {
     let filter = AuditFilter { number: Some(BoxNumber(0)), ..AuditFilter::of(p()) };
     let story = yard.board.audit(&filter, AuditCursor::NEWEST, 9).lines;
     let [newest, _] = &story[..] else { panic!("{story:?}") };
-    let AuditLine::Care(shown) = AuditLine::from(newest) else { panic!("{newest:?}") };
-    assert_eq!((shown.what, shown.token), (CareKind::Cleaned, Some(lease.token)));
+    let AuditLine::BoxLog(shown) = AuditLine::from(newest) else { panic!("{newest:?}") };
+    assert_eq!((shown.what, shown.token), (BoxLogKind::Cleaned, Some(lease.token)));
     assert_eq!(shown.said.as_deref(), Some("process 7 (sleep) was killed"));
     yard.close().await;
 }
@@ -117,9 +117,9 @@ async fn a_box_that_is_found_dirty_is_cleaned_before_its_first_grant() {
     yard.advance(seconds(1)).await;
     yard.until(BoxPhase::Free, 2).await;
     assert_eq!(hosts.asked(), [(HookKind::Cleanup, 1, 1)]);
-    let care = yard.board.box_log(&p(), Some(BoxNumber(1)), u64::MAX, 9).lines;
+    let log = yard.board.box_log(&p(), Some(BoxNumber(1)), u64::MAX, 9).lines;
     assert!(
-        matches!(&care[1].news, BoxLogEvent::FoundDirty(said) if said.as_str().contains("60001"))
+        matches!(&log[1].news, BoxLogEvent::FoundDirty(said) if said.as_str().contains("60001"))
     );
     // An operator who knows that the host restarted requests another inspection.
     yard.send(RecheckPool { pool: p() }).await.unwrap();
@@ -142,8 +142,8 @@ async fn a_failed_init_costs_the_waiter_nothing() {
         (totals.init_failures, totals.ended(LeaseEnd::InitFailed), totals.cleaned),
         (1, 1, 1)
     );
-    let care = yard.board.box_log(&p(), Some(BoxNumber(0)), u64::MAX, 9).lines;
-    assert_eq!(care.last().unwrap().news, BoxLogEvent::InitFailed(HookOutput::cut("no cgroup")));
+    let log = yard.board.box_log(&p(), Some(BoxNumber(0)), u64::MAX, 9).lines;
+    assert_eq!(log.last().unwrap().news, BoxLogEvent::InitFailed(HookOutput::cut("no cgroup")));
     // A request for two boxes never gets only one.
     hosts.answer(HookKind::Init, [HookAnswer::Done { said: None }, failed("no cgroup")]);
     let request = Some(RequestId(7));

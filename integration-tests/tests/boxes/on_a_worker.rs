@@ -30,9 +30,9 @@ const UNTIL_GO: &str = "while [ ! -e \"DIR/go\" ]; do sleep 0.01; done";
 
 #[actix::test]
 async fn a_hook_is_called_with_its_arguments_and_a_clean_environment() -> Result<()> {
-    let told = r#"printf "%s\n" "$@" > DIR/told; env > DIR/env; pwd >> DIR/told"#;
+    let script = r#"printf "%s\n" "$@" > DIR/told; env > DIR/env; pwd >> DIR/told"#;
     let rig = HostRig::start(&format!(
-        "[box.hooks.p]\ncleanup = [\"/bin/sh\", \"-c\", '{told}', \"sh\", \"{{box}}\", \"-{{number}}-\", \
+        "[box.hooks.p]\ncleanup = [\"/bin/sh\", \"-c\", '{script}', \"sh\", \"{{box}}\", \"-{{number}}-\", \
          \"{{pool}}\", \"{{token}}\", \"{{holder}}\"]\nenv = {{ COLOUR = \"red $HOME\" }}\n"
     ))
     .await?;
@@ -261,9 +261,9 @@ async fn a_refusal_has_a_reason() -> Result<()> {
     let http = reelyard_protocol::http_client::without_tls().build()?;
     let url = format!("http://{}/boxes/run", rig.host);
     assert_eq!(http.post(&url).body("{}").send().await?.status(), 401);
-    let told = http.post(&url).bearer_auth("opensesame-0123456789").body("{").send().await?;
-    assert_eq!(told.status(), 400);
-    assert!(told.text().await?.starts_with("the body is not valid: "));
+    let answer = http.post(&url).bearer_auth("opensesame-0123456789").body("{").send().await?;
+    assert_eq!(answer.status(), 400);
+    assert!(answer.text().await?.starts_with("the body is not valid: "));
     rig.link.change_settings(BoxLinkSettings::default())?;
     assert!(silence(rig.run(init()).await).contains("expects another token"));
     Ok(())

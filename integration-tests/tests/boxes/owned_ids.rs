@@ -36,9 +36,9 @@ async fn two_pools_never_have_the_same_boxes_of_a_host() {
     let yard = BoxYard::open(dir.path(), &Clock::manual(START)).await;
     yard.put_as(pool("java"), isolate(40, 4)).await.unwrap();
     let said = async |spec| refused(yard.put_as(pool("cpp"), spec).await).to_string();
-    let told = said(isolate(43, 2)).await;
+    let answer = said(isolate(43, 2)).await;
     for word in ["cpp", "java", "43", "isolate", "10.0.0.1:8888"] {
-        assert!(told.contains(word), "{word}: {told}");
+        assert!(answer.contains(word), "{word}: {answer}");
     }
     // Drawn ids are ids of the host like all others.
     let range = SlotRange { first: SlotId(30), count: 11, rest: seconds(0) };
@@ -211,14 +211,14 @@ async fn a_lost_store_continues_above_the_tokens_that_its_worker_saw() -> Result
     eventually("the worker refuses it", || silence().is_some()).await;
     let why = silence().unwrap();
     assert!(why.contains("boxes 0 to 1") && why.contains("box pools adopt p"), "{why}");
-    let told = yard.acquire(ask("a", 0)).await.unwrap_err().to_string();
-    assert!(told.contains("box pools adopt p"), "{told}");
+    let error = yard.acquire(ask("a", 0)).await.unwrap_err().to_string();
+    assert!(error.contains("box pools adopt p"), "{error}");
     let adopt = AdoptPool { pool: p(), asked_by: "an operator".to_owned() };
     assert_eq!(yard.send(adopt).await.unwrap(), [p()]);
     // The audit record names the caller.
     let filter = AuditFilter { what: Some("adopted".to_owned()), ..AuditFilter::of(p()) };
     let lines = yard.board.audit(&filter, AuditCursor::NEWEST, 9).lines;
-    let [AuditEntry::Care(line)] = lines.as_slice() else { panic!("{lines:?}") };
+    let [AuditEntry::BoxLog(line)] = lines.as_slice() else { panic!("{lines:?}") };
     let said = HookOutput::cut("pool p lost boxes");
     assert_eq!(line.news, BoxLogEvent::Adopted { said, by: "an operator".to_owned() });
     let next = lease(&yard).await;
@@ -246,13 +246,13 @@ async fn a_worker_that_hangs_is_named_in_time_and_no_client_waits_for_it() -> Re
     one(yard.acquire(ask("slow", 0)).await);
     signal(&rig, rustix::process::Signal::STOP);
     let stopped = Instant::now();
-    let told = yard.acquire(ask("a", 1)).await.unwrap_err().to_string();
+    let error = yard.acquire(ask("a", 1)).await.unwrap_err().to_string();
     let took = stopped.elapsed();
-    assert!(took < Duration::from_millis(2000), "{took:?}: {told}");
+    assert!(took < Duration::from_millis(2000), "{took:?}: {error}");
     assert!(
-        told.contains("within 1 s: nothing is done for them on its host")
-            && told.contains("does not answer"),
-        "{told}"
+        error.contains("within 1 s: nothing is done for them on its host")
+            && error.contains("does not answer"),
+        "{error}"
     );
     let silence = || yard.board.view().lines.get(&p()).and_then(|line| line.silence.clone());
     eventually("it is shown as silent", || silence().is_some()).await;

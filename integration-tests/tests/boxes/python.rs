@@ -34,8 +34,8 @@ fn package() -> PathBuf {
 fn installed(dir: &Path) -> PathBuf {
     let done = |command: &mut Command| {
         let output = command.env_remove("PYTHONPATH").output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{command:?}: {told}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command:?}: {message}");
     };
     let (environment, wheels) = (dir.join("environment"), dir.join("wheels"));
     done(Command::new("python3").args(["-m", "venv"]).arg(&environment));
@@ -67,19 +67,19 @@ fn it_is_installed_from_a_wheel_and_its_own_tests_pass() {
     // Type checkers use this file to find the types of the installed package.
     let typed = "import importlib.resources as r, reelyard_boxes as b; \
                  print(b.__version__, b.__file__, r.files(b).joinpath('py.typed').is_file())";
-    let told = python(&boxes, &program, &["-c", typed]).output().unwrap().stdout;
-    let told = String::from_utf8_lossy(&told);
+    let message = python(&boxes, &program, &["-c", typed]).output().unwrap().stdout;
+    let message = String::from_utf8_lossy(&message);
     assert!(
-        told.starts_with(env!("CARGO_PKG_VERSION")) && told.trim_end().ends_with("True"),
-        "{told}"
+        message.starts_with(env!("CARGO_PKG_VERSION")) && message.trim_end().ends_with("True"),
+        "{message}"
     );
-    assert!(told.contains(dir.path().to_str().unwrap()), "the sources are used: {told}");
+    assert!(message.contains(dir.path().to_str().unwrap()), "the sources are used: {message}");
     let output = python(&boxes, &program, &["-m", "unittest"]).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}\n{}", boxes.node.log_text());
-    let ran = told.lines().find_map(|line| line.strip_prefix("Ran ")).unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}\n{}", boxes.node.log_text());
+    let ran = message.lines().find_map(|line| line.strip_prefix("Ran ")).unwrap();
     let count: usize = ran.split(' ').next().unwrap().parse().unwrap();
-    assert!(count >= TESTS && !told.contains("skipped"), "{told}");
+    assert!(count >= TESTS && !message.contains("skipped"), "{message}");
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn a_waiting_client_is_served_after_a_kill_of_the_node() {
     boxes.until_it_decides().unwrap();
     boxes.until_waiting("judge", 1).unwrap();
     assert_eq!(boxes.with(&other, "release").status, 200);
-    let told: Vec<String> = lines(&mut waiter).collect();
+    let message: Vec<String> = lines(&mut waiter).collect();
     assert!(waiter.wait().unwrap().success());
-    assert_eq!(told, [format!("7 {}", other["token"].as_u64().unwrap() + 1)]);
+    assert_eq!(message, [format!("7 {}", other["token"].as_u64().unwrap() + 1)]);
     assert_eq!(boxes.get("/pools/judge/leases").body["items"], json!([]));
 }
 
@@ -117,11 +117,11 @@ fn a_box_is_held_over_a_restart_of_the_node() {
                 \x20       time.sleep(0.01)\n\
                 \x20   print('renewed')";
     let mut holder = script(&boxes, text);
-    let mut told = lines(&mut holder);
-    assert_eq!(told.next().as_deref(), Some("1"), "the first token of a pool");
+    let mut result = lines(&mut holder);
+    assert_eq!(result.next().as_deref(), Some("1"), "the first token of a pool");
     boxes.node.kill();
     boxes.node.start_again().unwrap();
-    assert_eq!(told.next().as_deref(), Some("renewed"));
+    assert_eq!(result.next().as_deref(), Some("renewed"));
     assert!(holder.wait().unwrap().success());
     boxes.until_it_decides().unwrap();
     assert_eq!(boxes.get("/pools/judge/leases").body["items"], json!([]), "it is released");

@@ -38,19 +38,19 @@ fn run(boxes: &BoxNode, options: &[&str], run: &[&str]) -> ProgramOutput {
 /// A running command and its output.
 struct BoxRunProcess {
     process: Child,
-    told: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
 }
 
 impl BoxRunProcess {
     fn start(boxes: &BoxNode, options: &[&str], run: &[&str]) -> BoxRunProcess {
         let mut process = command(boxes, options, run).spawn().unwrap();
-        let told = BufReader::new(process.stdout.take().unwrap());
-        BoxRunProcess { process, told }
+        let output = BufReader::new(process.stdout.take().unwrap());
+        BoxRunProcess { process, output }
     }
 
     fn line(&mut self) -> String {
         let mut line = String::new();
-        self.told.read_line(&mut line).unwrap();
+        self.output.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
@@ -59,7 +59,7 @@ impl BoxRunProcess {
         Pid::from_raw(self.line().parse().unwrap()).unwrap()
     }
 
-    fn tell(&self, signal: Signal) {
+    fn trace(&self, signal: Signal) {
         kill_process(self.own_pid(), signal).unwrap();
     }
 
@@ -117,9 +117,14 @@ fn how_it_ended(boxes: &BoxNode) -> String {
 fn the_command_knows_its_box_and_its_exit_code_is_returned() {
     let boxes = one_box();
     let script = "echo $0 $1 $REELYARD_BOX $REELYARD_BOX_TOKEN $REELYARD_BOX_POOL; exit 3";
-    let told =
+    let output =
         run(&boxes, &["--holder", "me"], &["sh", "-c", script, "box-{box}", "{pool}/{token}"]);
-    assert_eq!((told.code, told.out.as_str()), (Some(3), "box-7 p/1 7 1 p\n"), "{}", told.err);
+    assert_eq!(
+        (output.code, output.out.as_str()),
+        (Some(3), "box-7 p/1 7 1 p\n"),
+        "{}",
+        output.err
+    );
     assert_eq!(run(&boxes, &[], &["true"]).code, Some(0));
     assert_eq!(run(&boxes, &[], &["sh", "-c", "kill -TERM $$"]).code, Some(128 + 15));
     assert_eq!(boxes.get("/pools/p").body["totals"]["released"], 3);
@@ -179,8 +184,8 @@ fn a_command_at_a_terminal_that_shows_no_mark_is_ended_too() {
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut process = command.spawn().unwrap();
-    let told = BufReader::new(process.stdout.take().unwrap());
-    let mut running = BoxRunProcess { process, told };
+    let output = BufReader::new(process.stdout.take().unwrap());
+    let mut running = BoxRunProcess { process, output };
     let command = running.pid();
     revoke(&boxes);
     until_gone(command);
@@ -191,9 +196,9 @@ fn a_command_at_a_terminal_that_shows_no_mark_is_ended_too() {
 fn remaining_processes_are_killed_before_the_release() {
     let boxes = one_box();
     let script = "sleep 1000 & echo $!";
-    let told = run(&boxes, &[], &["sh", "-c", script]);
-    assert_eq!(told.code, Some(0), "{}", told.err);
-    until_gone(Pid::from_raw(told.out.trim().parse().unwrap()).unwrap());
+    let output = run(&boxes, &[], &["sh", "-c", script]);
+    assert_eq!(output.code, Some(0), "{}", output.err);
+    until_gone(Pid::from_raw(output.out.trim().parse().unwrap()).unwrap());
     assert_eq!(boxes.get("/pools/p").body["totals"]["released"], 1);
 }
 
@@ -205,7 +210,7 @@ fn signals_are_passed_on() {
             format!("trap 'exit {number}' {number}; echo up; while :; do sleep 0.01; done");
         let mut running = BoxRunProcess::start(&boxes, &[], &["bash", "-c", &script]);
         assert_eq!(running.line(), "up");
-        running.tell(signal);
+        running.trace(signal);
         assert_eq!(running.end().code(), Some(number));
         assert_eq!(boxes.get("/pools/p").body["boxes"]["free"], 1);
     }
@@ -227,8 +232,8 @@ fn signals_that_are_ignored_at_the_start_stay_ignored() {
                           while True: signal.pause()";
     command.args(["--pool", "p", "--", "python3", "-c", command_script]);
     let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    let told = BufReader::new(process.stdout.take().unwrap());
-    let mut running = BoxRunProcess { process, told };
+    let output = BufReader::new(process.stdout.take().unwrap());
+    let mut running = BoxRunProcess { process, output };
     assert_eq!(running.line(), "up");
     let status = std::fs::read_to_string(format!("/proc/{}/status", running.own_pid())).unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -236,8 +241,8 @@ fn signals_that_are_ignored_at_the_start_stay_ignored() {
     let is_ignored = |signal: Signal| ignored & (1 << (signal.as_raw() - 1)) != 0;
     assert!(is_ignored(Signal::HUP) && is_ignored(Signal::QUIT), "{status}");
     assert!(!is_ignored(Signal::INT) && !is_ignored(Signal::TERM), "{status}");
-    running.tell(Signal::HUP);
-    running.tell(Signal::TERM);
+    running.trace(Signal::HUP);
+    running.trace(Signal::TERM);
     assert_eq!(running.end().code(), Some(3));
 }
 
@@ -259,10 +264,10 @@ fn a_command_stops_with_its_runner_and_continues_after_the_renewal() {
     let run = ["sh", "-c", script, stop.to_str().unwrap()];
     let mut running = BoxRunProcess::start(&boxes, &["--ttl", "10m"], &run);
     let command = running.pid();
-    running.tell(Signal::TSTP);
+    running.trace(Signal::TSTP);
     until_stopped(running.own_pid(), true);
     until_stopped(command, true);
-    running.tell(Signal::CONT);
+    running.trace(Signal::CONT);
     until_stopped(command, false);
     // The renewal was not due yet.
     assert_eq!(boxes.get("/pools/p/leases").body["items"][0]["renewals"], 1);
@@ -277,11 +282,11 @@ fn a_command_that_was_stopped_does_not_continue_without_its_lease() {
     let script = "echo $$; exec sleep 1000";
     let mut running = BoxRunProcess::start(&boxes, &["--ttl", "10m"], &["sh", "-c", script]);
     let command = running.pid();
-    running.tell(Signal::TSTP);
+    running.trace(Signal::TSTP);
     until_stopped(running.own_pid(), true);
     until_stopped(command, true);
     revoke(&boxes);
-    running.tell(Signal::CONT);
+    running.trace(Signal::CONT);
     assert_eq!(running.end().code(), Some(124));
     until_gone(command);
 }
@@ -297,7 +302,7 @@ fn a_runner_that_wakes_after_its_lease_kills_the_command_at_once() {
     until_stopped(running.own_pid(), true);
     until_given_back(&boxes);
     assert!(test_kill_process(command).is_ok(), "it runs on alone");
-    running.tell(Signal::CONT);
+    running.trace(Signal::CONT);
     assert_eq!(running.end().code(), Some(124));
     until_gone(command);
 }
@@ -333,7 +338,7 @@ fn a_runner_that_is_terminated_while_it_waits_leaves_the_queue() {
     let lease = boxes.take("p", json!({ "holder": "another" }));
     let mut running = BoxRunProcess::start(&boxes, &["--wait", "10m"], &["true"]);
     boxes.until_waiting("p", 1).unwrap();
-    running.tell(Signal::TERM);
+    running.trace(Signal::TERM);
     assert_eq!(running.end().code(), Some(128 + 15));
     boxes.until_waiting("p", 0).unwrap();
     assert_eq!(boxes.with(&lease, "release").status, 200);
@@ -401,7 +406,7 @@ fn killed_it_leaves_nothing_running_and_the_box_is_given_back() {
     let boxes = one_box();
     let options = ["--ttl", "10m", "--grace", "100ms"];
     let (mut running, left) = BoxRunProcess::scattered(&boxes, &options);
-    running.tell(Signal::KILL);
+    running.trace(Signal::KILL);
     assert_eq!(running.end().signal(), Some(9));
     left.into_iter().for_each(until_gone);
     until_given_back(&boxes);
@@ -413,9 +418,9 @@ fn killed_while_it_is_stopped_it_leaves_nothing_behind() {
     let boxes = one_box();
     let options = ["--ttl", "10m", "--grace", "100ms"];
     let (mut running, left) = BoxRunProcess::scattered(&boxes, &options);
-    running.tell(Signal::TSTP);
+    running.trace(Signal::TSTP);
     until_stopped(running.own_pid(), true);
-    running.tell(Signal::KILL);
+    running.trace(Signal::KILL);
     assert_eq!(running.end().signal(), Some(9));
     left.into_iter().for_each(until_gone);
     until_given_back(&boxes);
@@ -452,7 +457,7 @@ fn orphaned_processes_are_reaped() {
     let runner = running.runner();
     let only_the_command = || (children(runner).count() == 1).then_some(());
     wait_for("no ended process remains", &[], only_the_command).unwrap();
-    running.tell(Signal::TERM);
+    running.trace(Signal::TERM);
     assert_eq!(running.end().code(), Some(128 + 15));
 }
 

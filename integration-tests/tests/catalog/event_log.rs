@@ -43,8 +43,8 @@ async fn a_name_is_hot_from_three_hits_on_and_is_reported_when_its_hits_change()
     append(&log, &[hit("a-b (1).mpg", 0), hit("a-b (1).mpg", 0)].concat()).unwrap();
     assert!(yard.look().await.unwrap().rising.is_empty());
     append(&log, &[hit("a-b (1).mpg", 1), hit("가.mpg", 1)].concat()).unwrap();
-    let told = yard.look().await.unwrap();
-    assert_eq!(told.rising.len(), 1);
+    let answer = yard.look().await.unwrap();
+    assert_eq!(answer.rising.len(), 1);
     assert_eq!(yard.hot(), [hot("a-b (1).mpg", 3)]);
     assert!(yard.look().await.unwrap().is_nothing());
     append(&log, &hit("a-b (1).mpg", 1)).unwrap();

@@ -48,9 +48,9 @@ fn best_first(yard: &CatalogYard, ranking: &Ranking) -> Vec<String> {
 #[actix::test]
 async fn both_files_make_one_ranking_that_is_published_once() {
     let yard = yard_of(&["B.mpg", "A.mpg", "a-b (1).mpg"]);
-    let told = yard.look().await.unwrap();
-    assert_eq!(told.rankings.len(), 1);
-    let ranking = &told.rankings[0];
+    let answer = yard.look().await.unwrap();
+    assert_eq!(answer.rankings.len(), 1);
+    let ranking = &answer.rankings[0];
     assert_eq!(best_first(&yard, ranking), ["B.mpg", "A.mpg", "a-b (1).mpg"]);
     for (&file, place) in ranking.files().iter().zip(1..) {
         assert_eq!(ranking.rank(file), Some(place));
@@ -67,8 +67,8 @@ async fn a_late_subscriber_gets_the_current_state() {
     yard.look().await.unwrap();
     let late = CatalogProbe::default().start();
     yard.catalog().send(SubscribeToCatalog(CatalogProbe::subscribers(&late))).await.unwrap();
-    let told = late.send(TakeNotifications).await.unwrap();
-    assert_eq!((told.rankings.len(), told.masters.len(), told.rising.len()), (1, 1, 1));
+    let answer = late.send(TakeNotifications).await.unwrap();
+    assert_eq!((answer.rankings.len(), answer.masters.len(), answer.rising.len()), (1, 1, 1));
 }
 
 #[actix::test]
@@ -76,16 +76,16 @@ async fn a_replaced_or_overwritten_file_is_read_again() {
     let yard = yard_of(&["A", "B"]);
     yard.look().await.unwrap();
     replace(&yard.path(GRADES), &grade_info(["B", "A"])).unwrap();
-    let told = yard.look().await.unwrap();
-    assert_eq!(best_first(&yard, &told.rankings[0]), ["B", "A"]);
+    let answer = yard.look().await.unwrap();
+    assert_eq!(best_first(&yard, &answer.rankings[0]), ["B", "A"]);
     // The history belongs to the file, not to the position.
-    let b = told.rankings[0].files()[0];
-    assert_eq!(told.rankings[0].size(b), Some(2));
+    let b = answer.rankings[0].files()[0];
+    assert_eq!(answer.rankings[0].size(b), Some(2));
 
     overwrite(&yard.path(HISTORY), &hitcount_history(rows_of(&["B"]))).unwrap();
-    let told = yard.look().await.unwrap();
-    assert_eq!(told.rankings[0].size(b), Some(1));
-    assert_eq!(told.rankings[0].size(told.rankings[0].files()[1]), None);
+    let answer = yard.look().await.unwrap();
+    assert_eq!(answer.rankings[0].size(b), Some(1));
+    assert_eq!(answer.rankings[0].size(answer.rankings[0].files()[1]), None);
 
     // A new file with the same content changes nothing.
     replace(&yard.path(GRADES), &grade_info(["B", "A"])).unwrap();
@@ -109,8 +109,8 @@ async fn a_file_that_is_being_written_waits_until_it_keeps_still() {
     assert_eq!(view.grade_info.as_ref().unwrap().state, CatalogInputState::Changing);
     assert_eq!(view.graded, 2);
     yard.clock.advance(Duration::from_secs(3600));
-    let told = yard.look().await.unwrap();
-    assert_eq!(told.rankings[0].len(), 1);
+    let answer = yard.look().await.unwrap();
+    assert_eq!(answer.rankings[0].len(), 1);
 }
 
 #[actix::test]
@@ -124,15 +124,15 @@ async fn a_missing_file_leaves_the_last_good_ranking_and_is_shown_in_the_view() 
     assert!(!view.ready);
     for (input, name) in [(&view.grade_info, GRADES), (&view.hitcount_history, HISTORY)] {
         assert_eq!(input.as_ref().unwrap().state, CatalogInputState::Missing);
-        let told = format!("{} does not exist", yard.path(name).display());
-        assert!(view.problems.contains(&told), "{:?}", view.problems);
+        let message = format!("{} does not exist", yard.path(name).display());
+        assert!(view.problems.contains(&message), "{:?}", view.problems);
     }
     assert_eq!(view.ranking.as_ref().unwrap().len(), 2);
 
     // grade.info returns with other files. The history of files in both versions is still valid.
     fs::write(yard.path(GRADES), grade_info(["C", "B"])).unwrap();
-    let told = yard.look().await.unwrap();
-    let ranking = &told.rankings[0];
+    let message = yard.look().await.unwrap();
+    let ranking = &message.rankings[0];
     assert_eq!(best_first(&yard, ranking), ["C", "B"]);
     let sizes: Vec<_> = ranking.files().iter().map(|&file| ranking.size(file)).collect();
     assert_eq!(sizes, [None, Some(2)]);
@@ -172,8 +172,8 @@ async fn bad_rows_are_counted_and_shown_and_never_fatal() {
         let history = format!("h\nA,1,2,77,10.0.0.22,{long}\r\nA,1\n,,,,,,\nB,1,2,x,here,2\n");
         fs::write(dir.join(HISTORY), history).unwrap();
     });
-    let told = yard.look().await.unwrap();
-    let ranking = &told.rankings[0];
+    let answer = yard.look().await.unwrap();
+    let ranking = &answer.rankings[0];
     assert_eq!(best_first(&yard, ranking), ["A", "%B0%A1%20b.mpg", "B"]);
     assert_eq!(ranking.rank(ranking.files()[2]), Some(6));
     assert_eq!(ranking.size(ranking.files()[0]), Some(77));
@@ -213,8 +213,8 @@ async fn ten_thousand_files_join() {
     let names: Vec<String> = (0..10_000).map(media_name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let yard = yard_of(&names);
-    let told = yard.look().await.unwrap();
-    let ranking = &told.rankings[0];
+    let answer = yard.look().await.unwrap();
+    let ranking = &answer.rankings[0];
     assert_eq!((ranking.len(), ranking.set().len()), (10_000, 10_000));
     assert_eq!(ranking.size(ranking.files()[9_999]), Some(10_000));
 }

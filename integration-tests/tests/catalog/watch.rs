@@ -88,9 +88,9 @@ async fn a_storm_of_writes_is_seen_at_once_and_read_once() {
     assert_eq!(best_first(&yard), ["A"], "a partial file is not used");
     assert!(yard.view.load().ready, "the last good ranking is in use");
     yard.clock.advance(SETTLE);
-    let told = yard.look().await.unwrap();
-    assert_eq!(told.rankings.len(), 1);
-    assert_eq!(told.rankings[0].len(), 51);
+    let answer = yard.look().await.unwrap();
+    assert_eq!(answer.rankings.len(), 1);
+    assert_eq!(answer.rankings[0].len(), 51);
 }
 
 #[actix::test]

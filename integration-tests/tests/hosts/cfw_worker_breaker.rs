@@ -20,7 +20,7 @@ struct BreakerYard {
     host: StandInCfw,
     worker: Addr<CfwWorker>,
     view: CfwWorkerViewHandle,
-    told: Notifications<HostCallStatus>,
+    statuses: Notifications<HostCallStatus>,
     clock: Clock,
     _dir: TempDir,
 }
@@ -41,10 +41,10 @@ impl BreakerYard {
         let worker = CfwWorker::new(host.addr(), role, settings, http, names, clock.clone());
         let view = worker.view();
         let worker = worker.start();
-        let (addr, told) = subscriber();
+        let (addr, statuses) = subscriber();
         worker.send(SubscribeToCallStatus { to: addr.recipient() }).await.unwrap();
-        let mut yard = BreakerYard { host, worker, view, told, clock, _dir: dir };
-        assert_eq!(yard.told.next().await.calls, CircuitState::Closed);
+        let mut yard = BreakerYard { host, worker, view, statuses, clock, _dir: dir };
+        assert_eq!(yard.statuses.next().await.calls, CircuitState::Closed);
         yard.probe().await;
         yard.worker.send(Refresh).await.unwrap().unwrap();
         yard
@@ -88,7 +88,7 @@ async fn a_host_whose_calls_fail_gets_no_calls_and_is_trusted_again_step_by_step
         // Its list succeeds each time: only the disk call fails.
         yard.worker.send(Refresh).await.unwrap().unwrap();
     }
-    assert_eq!(yard.told.next().await.calls, CircuitState::Open);
+    assert_eq!(yard.statuses.next().await.calls, CircuitState::Open);
     let trouble = yard.view.load().trouble.clone().unwrap();
     assert_eq!((trouble.call, trouble.back_off.failures), (HostCallKind::Disk, 1));
 
@@ -105,8 +105,8 @@ async fn a_host_whose_calls_fail_gets_no_calls_and_is_trusted_again_step_by_step
 
     // The trial call fails: the next pause is longer.
     yard.pass(5).await;
-    assert_eq!(yard.told.next().await.calls, CircuitState::Probation);
-    assert_eq!(yard.told.next().await.calls, CircuitState::Open);
+    assert_eq!(yard.statuses.next().await.calls, CircuitState::Probation);
+    assert_eq!(yard.statuses.next().await.calls, CircuitState::Open);
     let trouble = yard.view.load().trouble.clone().unwrap();
     assert_eq!(trouble.back_off.failures, 2);
     assert!(trouble.back_off.until.since(yard.clock.now()) >= Duration::from_secs(18));
@@ -114,11 +114,11 @@ async fn a_host_whose_calls_fail_gets_no_calls_and_is_trusted_again_step_by_step
     // Two successful calls in sequence close the breaker.
     yard.host.set_df_failing(false);
     yard.pass(20).await;
-    assert_eq!(yard.told.next().await.calls, CircuitState::Probation);
+    assert_eq!(yard.statuses.next().await.calls, CircuitState::Probation);
     yard.looked().await;
     assert_eq!(yard.calls(), CircuitState::Probation);
     yard.pass(5).await;
-    assert_eq!(yard.told.next().await.calls, CircuitState::Closed);
+    assert_eq!(yard.statuses.next().await.calls, CircuitState::Closed);
     assert!(yard.view.load().trouble.is_none());
 }
 
@@ -129,11 +129,11 @@ async fn an_operator_closes_the_breaker_and_the_host_is_looked_at_at_once() {
     for _ in 0..3 {
         yard.worker.send(Refresh).await.unwrap().unwrap();
     }
-    assert_eq!(yard.told.next().await.calls, CircuitState::Open);
+    assert_eq!(yard.statuses.next().await.calls, CircuitState::Open);
     yard.host.set_df_failing(false);
     yard.clock.advance(Duration::from_secs(1));
     yard.worker.send(ResetBreaker).await.unwrap();
-    assert_eq!(yard.told.next().await.calls, CircuitState::Closed);
+    assert_eq!(yard.statuses.next().await.calls, CircuitState::Closed);
     yard.looked().await;
     assert_eq!(yard.calls(), CircuitState::Closed);
 }
@@ -150,14 +150,14 @@ async fn lists_that_time_out_make_each_cool_down_longer_while_the_disk_answers()
         let failed = yard.worker.send(Refresh).await.unwrap();
         assert!(matches!(failed, Err(AskFailure::TimedOut(_))), "{failed:?}");
     }
-    assert_eq!(yard.told.next().await.calls, CircuitState::Open);
+    assert_eq!(yard.statuses.next().await.calls, CircuitState::Open);
     for failures in 2..5 {
         let until = yard.view.load().trouble.clone().unwrap().back_off.until;
         yard.pass(until.since(yard.clock.now()).as_secs() + 1).await;
-        assert_eq!(yard.told.next().await.calls, CircuitState::Probation);
+        assert_eq!(yard.statuses.next().await.calls, CircuitState::Probation);
         // The trial call runs as long as a list may take, which is longer than the cool-down was.
         yard.pass(300).await;
-        assert_eq!(yard.told.next().await.calls, CircuitState::Open);
+        assert_eq!(yard.statuses.next().await.calls, CircuitState::Open);
         let trouble = yard.view.load().trouble.clone().unwrap();
         assert_eq!((trouble.call, trouble.back_off.failures), (HostCallKind::List, failures));
     }

@@ -30,7 +30,7 @@ struct OldHostYard {
     host: StandInCfw,
     worker: Addr<CfwWorker>,
     view: CfwWorkerViewHandle,
-    told: Notifications<HostObserved>,
+    observations: Notifications<HostObserved>,
     names: NameTable,
     clock: Clock,
     _dir: TempDir,
@@ -65,9 +65,9 @@ impl OldHostYard {
             CfwWorker::new(host.addr(), role, settings, http, names.clone(), clock.clone());
         let view = worker.view();
         let worker = worker.start();
-        let (addr, told) = subscriber();
+        let (addr, observations) = subscriber();
         worker.send(SubscribeToHost { to: addr.recipient() }).await.unwrap();
-        OldHostYard { host, worker, view, told, names, clock, _dir: dir }
+        OldHostYard { host, worker, view, observations, names, clock, _dir: dir }
     }
 
     async fn probe(&self) -> Result<Duration, AskFailure> {
@@ -101,7 +101,7 @@ impl OldHostYard {
 
     /// The names in the next notification of the subscriber.
     async fn next_reported(&mut self) -> Vec<Vec<u8>> {
-        let inventory = self.told.next().await.inventory.unwrap();
+        let inventory = self.observations.next().await.inventory.unwrap();
         self.names_of(&inventory)
     }
 
@@ -132,7 +132,7 @@ fn bytes(names: &[&[u8]]) -> Vec<Vec<u8>> {
 async fn a_host_that_answers_is_looked_at_once_and_then_at_its_interval() {
     let mut yard = OldHostYard::with(HostRole::Destination, &[b"b.mpg", b"a.mpg"]).await;
     assert!(yard.probe().await.is_ok());
-    let observed = yard.told.next().await;
+    let observed = yard.observations.next().await;
     assert_eq!(observed.kind, HostKind::Cfw);
     assert_eq!(yard.names_of(&observed.inventory.unwrap()), bytes(&[b"a.mpg", b"b.mpg"]));
     assert!(observed.disk.unwrap().0.total > 0);
@@ -154,7 +154,7 @@ async fn a_host_that_answers_is_looked_at_once_and_then_at_its_interval() {
 async fn a_host_that_cannot_be_listed_is_not_empty() {
     let mut yard = OldHostYard::limited(&[b"a.mpg", b"b.mpg"]).await;
     yard.probe().await.unwrap();
-    yard.told.next().await;
+    yard.observations.next().await;
 
     yard.host.set_tearing_lists(true);
     let torn = yard.failed_refresh().await;
@@ -170,7 +170,7 @@ async fn a_host_that_cannot_be_listed_is_not_empty() {
     assert_eq!(yard.failed_refresh().await, AskFailure::Status(500));
     fs::rename(&away, yard.host.dir()).unwrap();
 
-    assert!(yard.told.already().is_none(), "a failure was reported as an observation");
+    assert!(yard.observations.already().is_none(), "a failure was reported as an observation");
     let view = yard.view.load_full();
     assert_eq!(view.inventory.unwrap().files, 2);
     assert_eq!(view.failed_looks, 3);
@@ -185,7 +185,7 @@ async fn disk_figures_that_cannot_be_read_are_not_zero() {
     let mut yard = OldHostYard::with(HostRole::Destination, &[]).await;
     yard.host.set_df_failing(true);
     yard.probe().await.unwrap();
-    let observed = yard.told.next().await;
+    let observed = yard.observations.next().await;
     assert_eq!(observed.inventory.unwrap().files.len(), 0);
     assert_eq!(observed.disk, None);
     assert_eq!(yard.view.load().last_failure.as_ref().unwrap().asked, "GET /df");
@@ -194,7 +194,7 @@ async fn disk_figures_that_cannot_be_read_are_not_zero() {
     yard.host.set_df_failing(false);
     yard.clock.advance(Duration::from_secs(5));
     yard.worker.send(LookDue).await.unwrap();
-    assert!(yard.told.next().await.disk.unwrap().0.total > 0);
+    assert!(yard.observations.next().await.disk.unwrap().0.total > 0);
     assert_eq!(yard.host.count_of("GET /files"), 1);
 }
 
@@ -202,15 +202,15 @@ async fn disk_figures_that_cannot_be_read_are_not_zero() {
 async fn a_pure_source_is_asked_for_its_identity_only() {
     let mut yard = OldHostYard::with(HostRole::Source, &[b"master.mpg"]).await;
     yard.probe().await.unwrap();
-    let observed = yard.told.next().await;
+    let observed = yard.observations.next().await;
     assert_eq!((observed.kind, observed.disk), (HostKind::Cfw, None));
     assert!(observed.inventory.is_none());
     assert!(matches!(yard.failed_refresh().await, AskFailure::NotAsked(_)));
     assert!(matches!(yard.delete(b"master.mpg").await, Err(AskFailure::NotAsked(_))));
-    yard.told.next().await;
+    yard.observations.next().await;
     yard.clock.advance(Duration::from_secs(300));
     yard.worker.send(LookDue).await.unwrap();
-    yard.told.next().await;
+    yard.observations.next().await;
     let calls = yard.host.calls();
     assert!(calls.iter().all(|call| call == "HEAD /hb" || call == "GET /info"), "{calls:?}");
 }
@@ -220,7 +220,7 @@ async fn a_host_that_does_not_answer_gets_only_probes_and_a_look_when_it_is_back
     let mut yard = OldHostYard::with(HostRole::Destination, &[b"a.mpg"]).await;
     assert!(matches!(yard.failed_refresh().await, AskFailure::NotAsked(_)));
     yard.probe().await.unwrap();
-    yard.told.next().await;
+    yard.observations.next().await;
 
     yard.host.set_frozen(true);
     let short = ProbeHeartbeat { timeout: LIMIT };
@@ -264,12 +264,12 @@ async fn a_program_that_was_stopped_and_started_again_is_reached_again() {
 async fn a_report_of_an_arrival_does_not_renew_old_disk_figures() {
     let mut yard = OldHostYard::with(HostRole::Destination, &[]).await;
     yard.probe().await.unwrap();
-    let (_, asked) = yard.told.next().await.disk.unwrap();
+    let (_, asked) = yard.observations.next().await.disk.unwrap();
     yard.clock.advance(Duration::from_secs(1));
     let arrived = CopyArrived { file: yard.id(b"comes.mpg"), size: Some(1) };
     yard.worker.send(arrived).await.unwrap();
-    let told = yard.told.next().await;
-    let (_, still) = told.disk.unwrap();
+    let observations = yard.observations.next().await;
+    let (_, still) = observations.disk.unwrap();
     assert_eq!(still, asked, "the copy is not in these figures");
 }
 
@@ -277,7 +277,7 @@ async fn a_report_of_an_arrival_does_not_renew_old_disk_figures() {
 async fn a_list_asked_for_before_an_arrival_or_a_removal_does_not_undo_it() {
     let mut yard = OldHostYard::with(HostRole::Destination, &[b"goes.mpg", b"stays.mpg"]).await;
     yard.probe().await.unwrap();
-    yard.told.next().await;
+    yard.observations.next().await;
 
     yard.host.set_holding_lists(true);
     let refreshed = tokio::spawn(yard.worker.send(Refresh));
@@ -302,7 +302,7 @@ async fn a_list_asked_for_before_an_arrival_or_a_removal_does_not_undo_it() {
 async fn a_refresh_asked_for_during_a_look_gets_a_later_one() {
     let mut yard = OldHostYard::with(HostRole::Destination, &[b"a.mpg"]).await;
     yard.probe().await.unwrap();
-    yard.told.next().await;
+    yard.observations.next().await;
     yard.host.set_holding_lists(true);
     let first = tokio::spawn(yard.worker.send(Refresh));
     yard.was_called(HELD_LIST, 1).await;
@@ -357,7 +357,7 @@ async fn a_host_reports_the_result_of_a_deletion() {
     let mut yard = OldHostYard::limited(&[b"a.mpg"]).await;
     fs::create_dir(yard.host.dir().join("dir")).unwrap();
     yard.probe().await.unwrap();
-    yard.told.next().await;
+    yard.observations.next().await;
     assert_eq!(yard.delete(b"dir").await, Ok(Deleted::Directory));
     fs::remove_file(yard.host.dir().join("a.mpg")).unwrap();
     assert_eq!(yard.delete(b"a.mpg").await, Ok(Deleted::Absent));
@@ -378,7 +378,7 @@ async fn calls_beyond_the_bound_are_refused_at_once() {
         CfwWorkerSettings { open_calls: 2, waiting_calls: 3, ..CfwWorkerSettings::default() };
     let mut yard = OldHostYard::set_up(HostRole::Destination, &[], settings).await;
     yard.probe().await.unwrap();
-    yard.told.next().await;
+    yard.observations.next().await;
     yard.host.set_frozen(true);
     let delete = || DeleteCopy { name: FileName::new("a").unwrap(), epoch: Epoch(1) };
     let waiting: Vec<_> = (0..5).map(|_| yard.worker.send(delete())).collect();

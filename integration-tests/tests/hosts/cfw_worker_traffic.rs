@@ -96,7 +96,7 @@ struct TrafficYard {
     worker: Addr<CfwWorker>,
     view: CfwWorkerViewHandle,
     clock: Clock,
-    told: Arc<Mutex<Vec<HostObserved>>>,
+    observed: Arc<Mutex<Vec<HostObserved>>>,
 }
 
 impl TrafficYard {
@@ -107,11 +107,11 @@ impl TrafficYard {
         let worker = CfwWorker::new(host, role, settings, http, names, clock.clone());
         let view = worker.view();
         let worker = worker.start();
-        let told = Arc::default();
-        let to = ObservationListener(Arc::clone(&told)).start().recipient();
+        let observed = Arc::default();
+        let to = ObservationListener(Arc::clone(&observed)).start().recipient();
         worker.send(SubscribeToHost { to }).await.unwrap();
         worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
-        TrafficYard { worker, view, clock, told }
+        TrafficYard { worker, view, clock, observed }
     }
 
     /// Moves the clock by this time and makes the worker handle it.
@@ -129,7 +129,7 @@ impl TrafficYard {
     }
 
     fn last_reported(&self) -> Option<(Traffic, Millis)> {
-        self.told.lock().unwrap().last()?.traffic.clone()
+        self.observed.lock().unwrap().last()?.traffic.clone()
     }
 }
 
@@ -158,9 +158,9 @@ async fn an_agent_beside_an_old_cfw_reports_the_load_of_its_link() {
     assert_eq!((traffic.interface.as_str(), traffic.over_ms), ("eth0", 11_000));
     assert_eq!(traffic.speed, Some(BitsPerSecond(1_000_000_000)));
     assert_eq!(traffic.copies, None);
-    let told =
+    let observed =
         eventually_some("the subscriber gets it", || async { watched.last_reported() }).await;
-    assert_eq!(told, (traffic, watched.clock.now()));
+    assert_eq!(observed, (traffic, watched.clock.now()));
     // The agent never gets the yard's secrets, because it does not use the yard's protocol.
     let requests = agent.asked.lock().unwrap().clone();
     assert!(requests.iter().all(|request| request.starts_with("GET /metrics?collect[]=netdev ")));
@@ -264,8 +264,8 @@ async fn a_reelyard_worker_is_asked_between_observations_and_separates_its_copie
         .until("it is asked again", |view| (view.traffic.as_ref()?.all.sends.0 == 7).then_some(()))
         .await;
     assert_eq!(watched.view.load().looks, looks, "without a look");
-    let told = eventually_some("the subscriber gets it", || async {
+    let observed = eventually_some("the subscriber gets it", || async {
         watched.last_reported().filter(|(traffic, _)| traffic.all.sends.0 == 7)
     });
-    assert_eq!(told.await.1, watched.clock.now());
+    assert_eq!(observed.await.1, watched.clock.now());
 }

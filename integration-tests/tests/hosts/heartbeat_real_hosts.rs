@@ -34,7 +34,7 @@ async fn frozen_hosts_delay_no_other_host_and_come_back() {
     let supervisor = HeartbeatSupervisor::new(settings, clock);
     let view = supervisor.view();
     let supervisor = supervisor.start();
-    let (addr, mut told) = subscriber::<HealthChanged>();
+    let (addr, mut changes) = subscriber::<HealthChanged>();
     supervisor.send(SubscribeToHealth { to: addr.recipient() }).await.unwrap();
     for host in &hosts {
         let probe = worker_of(host.addr()).recipient();
@@ -45,21 +45,21 @@ async fn frozen_hosts_delay_no_other_host_and_come_back() {
     }
 
     // The host that answers is up while the others still have time to answer.
-    let first = told.next().await;
+    let first = changes.next().await;
     assert_eq!((first.host, first.to), (hosts[3].addr(), Health::Up));
     let checked = view.load().hosts.iter().filter(|host| host.checked.is_some()).count();
     assert_eq!(checked, 1);
 
     // All three hosts miss their probes at the same time, not in sequence.
     for _ in 0..3 {
-        assert_eq!(told.next().await.to, Health::Suspect);
+        assert_eq!(changes.next().await.to, Health::Suspect);
     }
     for host in &hosts[..3] {
         host.set_frozen(false);
     }
     supervisor.send(ProbeNow { host: None }).await.unwrap();
     for _ in 0..3 {
-        let back = told.next().await;
+        let back = changes.next().await;
         assert_eq!((back.from, back.to), (Health::Suspect, Health::Up));
     }
 }

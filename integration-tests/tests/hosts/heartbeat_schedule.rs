@@ -62,7 +62,7 @@ impl PendingProbes {
 struct HeartbeatYard {
     supervisor: Addr<HeartbeatSupervisor>,
     view: HeartbeatViewHandle,
-    told: Notifications<HealthChanged>,
+    changes: Notifications<HealthChanged>,
     clock: Clock,
 }
 
@@ -82,9 +82,9 @@ impl HeartbeatYard {
         let supervisor = HeartbeatSupervisor::new(settings, clock.clone());
         let view = supervisor.view();
         let supervisor = supervisor.start();
-        let (addr, told) = subscriber();
+        let (addr, changes) = subscriber();
         supervisor.send(SubscribeToHealth { to: addr.recipient() }).await.unwrap();
-        HeartbeatYard { supervisor, view, told, clock }
+        HeartbeatYard { supervisor, view, changes, clock }
     }
 
     async fn add(&self, host: &str) -> (HostAddr, PendingProbes) {
@@ -115,7 +115,7 @@ impl HeartbeatYard {
     }
 
     async fn next_change(&mut self) -> (HostAddr, Health, Health) {
-        let HealthChanged { host, from, to, .. } = self.told.next().await;
+        let HealthChanged { host, from, to, .. } = self.changes.next().await;
         (host, from, to)
     }
 }
@@ -200,11 +200,11 @@ async fn a_late_subscriber_gets_the_current_state() {
     let _held = unknown.next().await;
     probes.answer().await;
     yard.next_change().await;
-    let (addr, mut told) = subscriber::<HealthChanged>();
+    let (addr, mut changes) = subscriber::<HealthChanged>();
     yard.supervisor.send(SubscribeToHealth { to: addr.recipient() }).await.unwrap();
-    let known = told.next().await;
+    let known = changes.next().await;
     assert_eq!((known.host, known.from, known.to), (host, Health::Unknown, Health::Up));
-    assert!(told.already().is_none());
+    assert!(changes.already().is_none());
 }
 
 #[actix::test]
@@ -218,7 +218,7 @@ async fn a_host_in_maintenance_is_not_probed_and_its_silence_is_no_failure() {
     let set = |on| yard.supervisor.send(SetHeartbeatMaintenance { host, on });
     set(true).await.unwrap();
     set(true).await.unwrap();
-    let HealthChanged { from, to, .. } = yard.told.next().await;
+    let HealthChanged { from, to, .. } = yard.changes.next().await;
     assert_eq!((from, to), (Health::Up, Health::Unknown));
     // The answer to an earlier probe does not count.
     late.send(Err(AskFailure::TimedOut(Duration::from_secs(2)))).unwrap();

@@ -382,8 +382,8 @@ fn snapshots_bound_the_log_and_a_restart_begins_from_one() {
         view.books.assert_whole();
         assert_eq!(view.books.taken, (0..id).collect::<Vec<_>>());
         journal.stop().await;
-        let strangers = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Tasks]).await;
-        let refused = strangers.map(drop).unwrap_err().to_string();
+        let other_pieces = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Tasks]).await;
+        let refused = other_pieces.map(drop).unwrap_err().to_string();
         assert!(refused.contains("holds piece 255"), "{refused}");
 
         let journal = Journal::open(small(), Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();

@@ -303,7 +303,7 @@ fn events_of_boxes_fit() {
             by: text(200),
         },
         BoxEvent::Reconciled { pool, clean: Vec::new(), dirty },
-        BoxEvent::Forgot { ended_before: u64::MAX, care_before: u64::MAX },
+        BoxEvent::Forgot { ended_before: u64::MAX, box_log_before: u64::MAX },
         BoxEvent::TermsGiven {
             boot: BootId([0xff; 16]),
             uptime: term,

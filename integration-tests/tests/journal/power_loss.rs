@@ -165,7 +165,7 @@ fn a_damaged_store_is_reported_and_never_silently_shortened() {
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
     let acknowledged = written(&whole);
-    let (mut told, mut unharmed) = (0, 0);
+    let (mut result, mut unharmed) = (0, 0);
     for round in 0..DAMAGES {
         let here = dir.path().join(round.to_string());
         copy_tree(&whole, &here);
@@ -186,13 +186,13 @@ fn a_damaged_store_is_reported_and_never_silently_shortened() {
             Err(why) => {
                 assert_ne!(report.condition, Condition::Whole, "{when}: refused with: {why}");
                 assert!(why.contains("store"), "{when}: {why}");
-                told += 1;
+                result += 1;
             }
         }
         std::fs::remove_dir_all(here).unwrap();
     }
     // Otherwise the test checks too little.
-    assert!(told > 0 && unharmed > 0, "{told} were reported and {unharmed} did no harm");
+    assert!(result > 0 && unharmed > 0, "{result} were reported and {unharmed} did no harm");
 }
 
 /// A store with snapshots, a log after them, and only acknowledged commits.

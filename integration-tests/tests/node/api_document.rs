@@ -244,8 +244,8 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
             assert_eq!(answer.status == 405, !methods.contains(method), "{method} {path}");
             if answer.status == 405 {
                 let allow: BTreeSet<&str> = answer.header("allow").unwrap().split(", ").collect();
-                let told = &allow - &BTreeSet::from(["HEAD"]);
-                assert_eq!(told, methods, "{path} allows the documented methods");
+                let reported = &allow - &BTreeSet::from(["HEAD"]);
+                assert_eq!(reported, methods, "{path} allows the documented methods");
                 yard.document.check_named("Problem", &answer.json().unwrap())?;
             }
         }
@@ -357,10 +357,10 @@ fn answers_of_a_used_yard_match_the_document() -> Result<()> {
         Ok(answer.json().unwrap())
     };
     let orders = format!("/api/v1/workers/{}/tasks", yard.ground.destination(0));
-    let told = check(&yard, "/api/v1/workers/{host}/tasks", &orders)?;
-    assert_eq!(told["tasks"].as_array().unwrap().len(), 1, "{told}");
-    let told = check(&yard, "/api/v1/files/{name}/explain", "/api/v1/files/slow.mpg/explain")?;
-    assert!(told["task"].is_string(), "{told}");
+    let result = check(&yard, "/api/v1/workers/{host}/tasks", &orders)?;
+    assert_eq!(result["tasks"].as_array().unwrap().len(), 1, "{result}");
+    let result = check(&yard, "/api/v1/files/{name}/explain", "/api/v1/files/slow.mpg/explain")?;
+    assert!(result["task"].is_string(), "{result}");
     let plan = check(&yard, "/api/v1/plan", "/api/v1/plan")?;
     assert_eq!(plan["planned"].as_array().unwrap().len(), 1, "{plan}");
 

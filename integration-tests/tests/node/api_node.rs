@@ -170,8 +170,8 @@ fn invalid_reports_are_refused() -> Result<()> {
     let big = format!("@{}", big.display());
     let upload = [&json[..], &["--data-binary", &big]].concat();
     api.refused(&upload, &path, 413, "too-large", "1048576");
-    let stranger = "/api/v1/workers/192.0.2.9:1/reports";
-    api.refused(&post("{\"reports\":[]}"), stranger, 403, "unknown-host", "192.0.2.9:1");
+    let unknown_host = "/api/v1/workers/192.0.2.9:1/reports";
+    api.refused(&post("{\"reports\":[]}"), unknown_host, 403, "unknown-host", "192.0.2.9:1");
     api.refused(&post("{\"reports\":[]}"), "/api/v1/workers/x/reports", 400, "bad-request", "x");
     Ok(())
 }

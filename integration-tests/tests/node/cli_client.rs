@@ -21,7 +21,7 @@ const FILES: usize = 5;
 
 /// Starts the node. It ends with the process of the test.
 fn node() -> SocketAddr {
-    let (tell, told) = mpsc::channel();
+    let (sender, addresses) = mpsc::channel();
     thread::spawn(move || {
         actix_web::rt::System::new().block_on(async move {
             let app = || {
@@ -38,11 +38,11 @@ fn node() -> SocketAddr {
                 )
             };
             let server = HttpServer::new(app).workers(1).bind("127.0.0.1:0").unwrap();
-            tell.send(server.addrs()[0]).unwrap();
+            sender.send(server.addrs()[0]).unwrap();
             server.disable_signals().run().await.unwrap();
         });
     });
-    told.recv().unwrap()
+    addresses.recv().unwrap()
 }
 
 fn problem(status: u16, title: &str, detail: &str) -> HttpResponse {
@@ -277,7 +277,7 @@ fn a_failure_of_the_node_is_reported_with_exit_code_1() {
 /// Another HTTP server: it answers every request with `answer`. If `is_worker`, it answers `HEAD /hb` with
 /// 200.
 fn another_server(answer: fn() -> HttpResponse, is_worker: bool) -> SocketAddr {
-    let (tell, told) = mpsc::channel();
+    let (sender, addresses) = mpsc::channel();
     thread::spawn(move || {
         actix_web::rt::System::new().block_on(async move {
             let app = move || {
@@ -290,11 +290,11 @@ fn another_server(answer: fn() -> HttpResponse, is_worker: bool) -> SocketAddr {
                     .default_service(web::to(move || async move { answer() }))
             };
             let server = HttpServer::new(app).workers(1).bind("127.0.0.1:0").unwrap();
-            tell.send(server.addrs()[0]).unwrap();
+            sender.send(server.addrs()[0]).unwrap();
             server.disable_signals().run().await.unwrap();
         });
     });
-    told.recv().unwrap()
+    addresses.recv().unwrap()
 }
 
 #[test]
@@ -304,22 +304,22 @@ fn another_server_is_named_with_exit_code_3() {
     let other = another_server(page, false);
     let all_good = another_server(|| HttpResponse::Ok().body("<html>welcome"), false);
     for arguments in [&["hosts"][..], &["share", "create", "films/a"], &["tasks", "cancel", "7"]] {
-        let told = ask(worker, arguments);
-        assert_eq!(told.code, Some(3), "{arguments:?}: {}", told.err);
+        let result = ask(worker, arguments);
+        assert_eq!(result.code, Some(3), "{arguments:?}: {}", result.err);
         let words = format!("http://{worker}/ is a worker, not a node");
-        assert!(told.err.contains(&words), "{}", told.err);
-        assert!(told.err.contains("--url"), "{}", told.err);
-        let told = ask(other, arguments);
-        assert_eq!(told.code, Some(3), "{arguments:?}: {}", told.err);
+        assert!(result.err.contains(&words), "{}", result.err);
+        assert!(result.err.contains("--url"), "{}", result.err);
+        let result = ask(other, arguments);
+        assert_eq!(result.code, Some(3), "{arguments:?}: {}", result.err);
         let words =
             format!("No Reelyard node answers at http://{other}/: the answer was 404 Not Found");
-        assert!(told.err.contains(&words), "{}", told.err);
-        let told = ask(all_good, arguments);
-        assert_eq!(told.code, Some(3), "{arguments:?}: {}", told.err);
-        assert!(told.err.contains("No Reelyard node answers at"), "{}", told.err);
+        assert!(result.err.contains(&words), "{}", result.err);
+        let result = ask(all_good, arguments);
+        assert_eq!(result.code, Some(3), "{arguments:?}: {}", result.err);
+        assert!(result.err.contains("No Reelyard node answers at"), "{}", result.err);
     }
-    let told = ask(node(), &["plan"]);
-    assert_eq!(told.code, Some(3), "{}", told.err);
+    let result = ask(node(), &["plan"]);
+    assert_eq!(result.code, Some(3), "{}", result.err);
 }
 
 #[test]

@@ -137,8 +137,8 @@ fn runs_that_cfm_was_not_to_make_are_switched_off() {
         for (run, setting, mode) in
             [("runTasker", "task.mode", planning), ("runRemover", "remover.mode", removing)]
         {
-            let told = format!("no list has {run}: kept as {setting} = \"off\"");
-            assert_eq!(ended.err.contains(&told), mode == "off", "{runs}: {}", ended.err);
+            let message = format!("no list has {run}: kept as {setting} = \"off\"");
+            assert_eq!(ended.err.contains(&message), mode == "off", "{runs}: {}", ended.err);
         }
     }
     // The default of a missing list contains both.
@@ -174,8 +174,8 @@ fn several_centres_are_watched_as_a_list_or_a_pattern() {
 
 #[test]
 fn every_dropped_key_of_cfm_yml_is_reported_with_its_line() {
-    let told = import("cfm.yml", CFM).ended.err;
-    let meaningless: BTreeSet<&str> = told
+    let result = import("cfm.yml", CFM).ended.err;
+    let meaningless: BTreeSet<&str> = result
         .lines()
         .filter(|line| line.contains(": obsolete: "))
         .filter_map(|line| line.split(": ").nth(1))
@@ -203,7 +203,7 @@ fn every_dropped_key_of_cfm_yml_is_reported_with_its_line() {
         "cfm.yml:25: servers.destinations: translated: \"localhost:28888\" is kept as 127.0.0.1:28888",
         "cfm.yml:26: servers.destinations: left out: \"das3\" is not a host address",
     ] {
-        assert!(told.contains(line), "{line} is not in:\n{told}");
+        assert!(result.contains(line), "{line} is not in:\n{result}");
     }
 }
 
@@ -233,9 +233,9 @@ fn a_complete_cfw_yml_loads_as_a_worker() {
             r#"log.level = "error""#,
         ],
     );
-    let told = imported.ended.err;
+    let result = imported.ended.err;
     for key in ["log_dir", "if_name"] {
-        assert!(told.contains(&format!(": {key}: obsolete: ")), "{key}:\n{told}");
+        assert!(result.contains(&format!(": {key}: obsolete: ")), "{key}:\n{result}");
     }
 }
 

@@ -201,13 +201,13 @@ fn a_check_warns_of_inputs_that_are_not_there() {
         ("event_log.dir", "log"),
         ("source_dirs", "masters"),
     ] {
-        let told = format!("warning: {key}: {} does not exist", path(name));
-        assert!(node.out.contains(&told), "{told} is not in:\n{}", node.out);
+        let message = format!("warning: {key}: {} does not exist", path(name));
+        assert!(node.out.contains(&message), "{message} is not in:\n{}", node.out);
     }
     let worker = [format!("source_dirs=[\"{}\"]", path("masters")), "listen=10.0.0.1:1".into()];
     let worker = check("worker", &worker);
-    let told = format!("warning: source_dirs: {} does not exist", path("masters"));
-    assert!(worker.out.contains(&told), "{}{}", worker.out, worker.err);
+    let message = format!("warning: source_dirs: {} does not exist", path("masters"));
+    assert!(worker.out.contains(&message), "{}{}", worker.out, worker.err);
     for name in ["log", "masters"] {
         fs::create_dir(path(name)).unwrap();
     }
@@ -217,6 +217,6 @@ fn a_check_warns_of_inputs_that_are_not_there() {
     let there = check("node", &settings(&path));
     assert!(!there.out.contains("warning"), "{}", there.out);
     let of_another_kind = settings(&|name| path(if name == "log" { "history" } else { name }));
-    let told = format!("warning: event_log.dir: {} is not a directory", path("history"));
-    assert!(check("node", &of_another_kind).out.contains(&told));
+    let message = format!("warning: event_log.dir: {} is not a directory", path("history"));
+    assert!(check("node", &of_another_kind).out.contains(&message));
 }

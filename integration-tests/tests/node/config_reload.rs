@@ -107,9 +107,9 @@ fn another_list_of_hosts_is_in_force_at_once() -> Result<()> {
     yard.configure(1, &more)?;
     let events = EventReader::open(yard.ground.node, "?kinds=configuration", &[])?;
     yard.node.hang_up()?;
-    let told = events.next()?;
+    let result = events.next()?;
     let keys = ["hosts.destinations", "catalog.grade_info_file", "heartbeat.interval"];
-    ensure!(told.data["applied"] == serde_json::json!(keys), "{told:?}");
+    ensure!(result.data["applied"] == serde_json::json!(keys), "{result:?}");
     yard.has_destination(1)?;
     yard.logs("setting changed: heartbeat.interval: \"500ms\" -> \"200ms\"")?;
     let [from, to] = [0, 1].map(|number| yard.ground.destination(number));

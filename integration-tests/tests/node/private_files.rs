@@ -74,8 +74,9 @@ fn files_of_a_worker_are_readable_by_their_owner_only_and_a_shared_directory_is_
         ("state_dir", state.to_str().unwrap()),
     ]);
     let mut worker = RoleProcess::start("worker", &settings, at("log")).unwrap();
-    let told = "it contains foreign files";
-    wait_for("the warning", &[&worker], || worker.log_text().contains(told).then_some(())).unwrap();
+    let result = "it contains foreign files";
+    wait_for("the warning", &[&worker], || worker.log_text().contains(result).then_some(()))
+        .unwrap();
     worker.kill();
     assert_eq!([mode(&state.join("db")), mode(&state), mode(&copies)], [0o600, 0o755, 0o755]);
     fs::remove_file(state.join("of-another-program")).unwrap();
@@ -92,7 +93,7 @@ fn an_input_that_is_not_a_file_is_refused_at_once() {
     let (pipe, dir) = (pipe.to_str().unwrap(), place.path().to_str().unwrap());
     let data = place.path().join("data");
     let token = format!("token_file={pipe}");
-    for (arguments, told) in [
+    for (arguments, entry) in [
         (vec!["config", "check", "node", "--config", pipe], "no process wrote to it"),
         (vec!["config", "check", "node", "--config", "/dev/zero"], "a device"),
         (vec!["config", "check", "node", "--config", dir], "a directory"),
@@ -107,6 +108,6 @@ fn an_input_that_is_not_a_file_is_refused_at_once() {
     ] {
         let ended = run(&arguments);
         assert_ne!(ended.code, Some(0), "{arguments:?}");
-        assert!(ended.err.contains(told), "{arguments:?}: {}", ended.err);
+        assert!(ended.err.contains(entry), "{arguments:?}: {}", ended.err);
     }
 }

@@ -115,7 +115,7 @@ impl BrokenHostYard {
         self.dispatcher.set_masters(Arc::new(Masters { files, ..Masters::default() }));
     }
 
-    fn standing(&mut self) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
+    fn decision_parts(&mut self) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
         let BrokenHostYard { dispatcher, book, in_flight, now, .. } = self;
         (dispatcher, TaskPieceContext { book, in_flight, now: *now })
     }
@@ -136,10 +136,10 @@ impl BrokenHostYard {
     /// Handles everything that is due, and plans, until nothing changes.
     fn turn(&mut self) {
         loop {
-            let (dispatcher, standing) = self.standing();
-            let mut events = dispatcher.due(standing);
-            let round = dispatcher.round(standing);
-            let now = standing.now;
+            let (dispatcher, decision_parts) = self.decision_parts();
+            let mut events = dispatcher.due(decision_parts);
+            let round = dispatcher.round(decision_parts);
+            let now = decision_parts.now;
             let look = |file: &FileId| {
                 let dir = "/data".into();
                 (*file, MasterLook::Found { dir, size: SIZE, modified: START })
@@ -154,8 +154,8 @@ impl BrokenHostYard {
             for event in events {
                 self.apply(event);
             }
-            let (dispatcher, standing) = self.standing();
-            for host in dispatcher.claims_to_check(standing) {
+            let (dispatcher, decision_parts) = self.decision_parts();
+            for host in dispatcher.claims_to_check(decision_parts) {
                 self.look(host);
             }
         }
@@ -187,12 +187,12 @@ impl BrokenHostYard {
     }
 
     fn patch(&mut self, id: TaskId, to: OldState) {
-        let (dispatcher, standing) = self.standing();
-        for event in dispatcher.decision_context(standing).change(id, Some(to)).unwrap() {
+        let (dispatcher, decision_parts) = self.decision_parts();
+        for event in dispatcher.decision_context(decision_parts).change(id, Some(to)).unwrap() {
             self.apply(event);
         }
-        let (dispatcher, standing) = self.standing();
-        for host in dispatcher.claims_to_check(standing) {
+        let (dispatcher, decision_parts) = self.decision_parts();
+        for host in dispatcher.claims_to_check(decision_parts) {
             self.look(host);
         }
     }
@@ -285,8 +285,8 @@ fn a_host_that_fails_backs_off_with_a_reason_and_no_file_does() {
     let held = &yard.book.back_offs()[&Blamed::Destination(host)];
     let reason = format!("{host} reported done but does not list F00.mpg");
     assert_eq!(held.reason, reason);
-    let (dispatcher, standing) = yard.standing();
-    let part = dispatcher.round(standing).parts[&host];
+    let (dispatcher, decision_parts) = yard.decision_parts();
+    let part = dispatcher.round(decision_parts).parts[&host];
     assert_eq!(part.no_destination, Some(Unusable::BacksOff));
     yard.run().unwrap();
     let is_file = |blamed: &&Blamed| matches!(blamed, Blamed::File(_));

@@ -91,9 +91,9 @@ proptest! {
         }
         world.empty(&case, emptied.index(case.destinations.len()));
         let followed = world.round();
-        let anew = world.with_fresh_planner(&case).round();
-        prop_assert_eq!(followed.tasks, anew.tasks);
-        prop_assert_eq!(followed.waiting, anew.waiting);
+        let fresh = world.with_fresh_planner(&case).round();
+        prop_assert_eq!(followed.tasks, fresh.tasks);
+        prop_assert_eq!(followed.waiting, fresh.waiting);
     }
 }
 

@@ -33,7 +33,7 @@ use crate::task_manager_yard::{GIB, SIZE, SharedWorld, TaskManagerYard, YardPlan
 struct Deletions {
     asked: Vec<(HostAddr, FileName)>,
     /// The host deletes the copy, but its answer is lost.
-    untold: bool,
+    loses_replies: bool,
 }
 
 struct ProbeDeleter {
@@ -58,7 +58,7 @@ impl Handler<DeleteCopy> for ProbeDeleter {
         host.used -= if was_there { SIZE } else { 0 };
         let mut deletions = self.deletions.lock().unwrap();
         deletions.asked.push((self.host, asked.name));
-        match (deletions.untold, was_there) {
+        match (deletions.loses_replies, was_there) {
             (true, _) => Err(AskFailure::TimedOut(Duration::from_secs(5))),
             (false, true) => Ok(Deleted::Removed),
             (false, false) => Ok(Deleted::Absent),
@@ -106,7 +106,7 @@ async fn opened(
     let (names, clock) = (yard.names.clone(), yard.clock.clone());
     let remover = Remover::new(removals, names, clock, journal, collaborators, board.clone());
     let remover = remover.start();
-    yard.told.lock().unwrap().push(remover.clone().recipient());
+    yard.subscribers.lock().unwrap().push(remover.clone().recipient());
     let opened = RemoverYard { yard, remover, board, deletions };
     opened.yard.until("this node leads", |view| view.epoch).await;
     opened.until("the Remover leads", |view| view.epoch).await;
@@ -224,7 +224,7 @@ async fn a_deletion_without_an_answer_stays_open_until_its_host_was_listed() {
     yard.grade(&["a", "b"]).await;
     yard.holds(destination(1), &["a", "b"]).await;
     yard.holds(destination(2), &["a"]).await;
-    yard.deletions.lock().unwrap().untold = true;
+    yard.deletions.lock().unwrap().loses_replies = true;
     yard.round().await;
     yard.until("the host is asked", |_| (!yard.asked().is_empty()).then_some(())).await;
     let view = yard.round().await;

@@ -45,7 +45,7 @@ struct FileTraits {
 /// One randomly drawn host.
 #[derive(Clone, Debug)]
 struct RemoverHost {
-    standing: CopyHolderStatus,
+    status: CopyHolderStatus,
     old: bool,
     files: BTreeSet<u32>,
     /// Bytes of other programs on its disk.
@@ -74,7 +74,7 @@ enum RemoverStep {
 enum Deletion {
     Done,
     /// The host deletes the copy, but its answer is lost.
-    DoneUntold,
+    DoneWithoutReport,
     /// The request never arrives.
     Lost,
     /// The request arrives after the next listing.
@@ -102,20 +102,20 @@ fn traits() -> impl Strategy<Value = FileTraits> {
 }
 
 fn drawn() -> impl Strategy<Value = RemoverHost> {
-    let standing = prop_oneof![
+    let status = prop_oneof![
         6 => Just(CopyHolderStatus::Serves),
         2 => Just(CopyHolderStatus::Leaves),
         1 => Just(CopyHolderStatus::Apart),
     ];
     let files = prop::collection::btree_set(0..FILES, 0..9);
-    (standing, any::<bool>(), files, 0..40_u64)
-        .prop_map(|(standing, old, files, foreign)| RemoverHost { standing, old, files, foreign })
+    (status, any::<bool>(), files, 0..40_u64)
+        .prop_map(|(status, old, files, foreign)| RemoverHost { status, old, files, foreign })
 }
 
 fn happening() -> impl Strategy<Value = RemoverStep> {
     let deletion = prop_oneof![
         6 => Just(Deletion::Done),
-        1 => Just(Deletion::DoneUntold),
+        1 => Just(Deletion::DoneWithoutReport),
         1 => Just(Deletion::Lost),
         1 => Just(Deletion::Late),
         1 => Just(Deletion::NotAsked),
@@ -139,7 +139,7 @@ struct RemoverWorld {
     ids: Vec<FileId>,
     traits: Vec<FileTraits>,
     hosts: BTreeMap<HostAddr, (RemoverHost, bool)>,
-    desk: RemoverPolicy,
+    policy: RemoverPolicy,
     book: RemovalBook,
     now: Millis,
     /// Deletions in transit.
@@ -167,22 +167,22 @@ impl RemoverWorld {
             make_room_percent: SHARE,
             ..RemoverSettings::default()
         };
-        let mut desk = RemoverPolicy::new(settings);
+        let mut policy = RemoverPolicy::new(settings);
         let graded = ids.iter().zip(&traits).filter(|(_, traits)| traits.graded);
         let ranked = graded.map(|(file, _)| RankedFile {
             file: *file,
             size: Some(SIZE),
             listed_on: Vec::new(),
         });
-        desk.set_ranking(Arc::new(Ranking::from_files(ranked)));
+        policy.set_ranking(Arc::new(Ranking::from_files(ranked)));
         let masters = ids.iter().zip(&traits).filter(|(_, traits)| traits.has_master);
         let files = masters.map(|(file, _)| file.0).collect();
-        desk.set_masters(Arc::new(Masters { files, ..Masters::default() }));
+        policy.set_masters(Arc::new(Masters { files, ..Masters::default() }));
         let hot = ids.iter().zip(&traits).filter(|(_, traits)| traits.hot);
-        desk.set_rising(&RisingHits::new(hot.map(|(file, _)| (*file, 9)), &names));
+        policy.set_rising(&RisingHits::new(hot.map(|(file, _)| (*file, 9)), &names));
         let yard: Vec<_> =
-            (0..HOSTS).zip(&hosts).map(|(index, drawn)| (host(index), drawn.standing)).collect();
-        desk.set_hosts(yard, Default::default());
+            (0..HOSTS).zip(&hosts).map(|(index, drawn)| (host(index), drawn.status)).collect();
+        policy.set_hosts(yard, Default::default());
         let mut book = RemovalBook::new(names.clone());
         for (file, traits) in ids.iter().zip(&traits) {
             if traits.pinned {
@@ -197,13 +197,13 @@ impl RemoverWorld {
             ids,
             traits,
             hosts: hosts.collect(),
-            desk,
+            policy,
             book,
             now: Millis(1_000_000),
             late: Vec::new(),
             relieved: BTreeSet::new(),
         };
-        world.desk.become_leader(world.now);
+        world.policy.become_leader(world.now);
         for index in 0..HOSTS {
             world.set_up(index, true);
         }
@@ -214,7 +214,7 @@ impl RemoverWorld {
         let addr = host(index);
         self.hosts.get_mut(&addr).unwrap().1 = up;
         let (from, to) = (Health::Unknown, if up { Health::Up } else { Health::Down });
-        self.desk.health_changed(&HealthChanged { host: addr, from, to, at: self.now });
+        self.policy.health_changed(&HealthChanged { host: addr, from, to, at: self.now });
         if up {
             self.list(addr);
         }
@@ -228,7 +228,7 @@ impl RemoverWorld {
     fn list(&mut self, addr: HostAddr) {
         self.now = self.now.after(Duration::from_millis(10));
         let (drawn, up) = &self.hosts[&addr];
-        if !up || drawn.standing == CopyHolderStatus::Apart {
+        if !up || drawn.status == CopyHolderStatus::Apart {
             return;
         }
         let files = drawn.files.iter().map(|file| self.ids[*file as usize].0).collect();
@@ -237,7 +237,7 @@ impl RemoverWorld {
         let data_addr = addr.socket();
         let ours = HostKind::Reelyard { data_addr, fetches_from_old: false };
         let at = self.now;
-        self.desk.observe(&HostObserved {
+        self.policy.observe(&HostObserved {
             host: addr,
             kind: if drawn.old { HostKind::Cfw } else { ours },
             inventory: Some(Arc::new(Inventory { files, unreadable_names: 0, at })),
@@ -256,8 +256,8 @@ impl RemoverWorld {
 
     fn propose(&mut self) -> RemovalProposal {
         let in_flight = InFlight::default();
-        let RemoverWorld { desk, book, now, .. } = self;
-        desk.propose(RemoverPieceContext { book, in_flight: &in_flight, now: *now })
+        let RemoverWorld { policy, book, now, .. } = self;
+        policy.propose(RemoverPieceContext { book, in_flight: &in_flight, now: *now })
     }
 
     fn apply(&mut self, event: RemovalEvent) {
@@ -266,7 +266,7 @@ impl RemoverWorld {
         assert_eq!(result, Ok(RemovalOutcome::Applied), "{event:?}");
         let request = RequestId(0);
         let applied = AppliedEvent { request, at: self.now, event, result };
-        self.desk.on_applied(&applied, &self.book, true);
+        self.policy.on_applied(&applied, &self.book, true);
     }
 
     /// Records the known results.
@@ -274,7 +274,7 @@ impl RemoverWorld {
         let in_flight = InFlight::default();
         let standpoint =
             RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: self.now };
-        for event in self.desk.cleared(standpoint) {
+        for event in self.policy.cleared(standpoint) {
             self.apply(event);
         }
     }
@@ -305,7 +305,7 @@ impl RemoverWorld {
         let in_flight = InFlight::default();
         let standpoint =
             RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: self.now };
-        let (events, _) = self.desk.confirm(proposal.removals, &seen, standpoint);
+        let (events, _) = self.policy.confirm(proposal.removals, &seen, standpoint);
         self.check_rooms(&events);
         let mut ways = deletions.iter().cycle();
         for event in &events {
@@ -331,7 +331,7 @@ impl RemoverWorld {
         let room = |drawn: &RemoverHost| 80_u64.saturating_sub(RemoverWorld::used(drawn));
         let rooms = self.hosts.iter().map(|(addr, (drawn, _))| (*addr, room(drawn))).collect();
         let files = if hits > 0 { vec![wish] } else { Vec::new() };
-        self.desk.set_room_wanted(RoomWanted { files, rooms });
+        self.policy.set_room_wanted(RoomWanted { files, rooms });
     }
 
     /// Checks the deletions for one file: they are on one host, at most the allowed part, and for a file that
@@ -354,11 +354,11 @@ impl RemoverWorld {
         let file = self.index(&intent.name);
         let traits = &self.traits[file as usize];
         assert!(traits.has_master && !traits.ignored && !traits.pinned, "{intent:?}");
-        assert!(self.hosts[&intent.host].0.standing != CopyHolderStatus::Apart);
+        assert!(self.hosts[&intent.host].0.status != CopyHolderStatus::Apart);
         match intent.keeper {
             Some(keeper) => {
                 let (drawn, up) = &self.hosts[&keeper];
-                assert!(*up && drawn.standing == CopyHolderStatus::Serves, "{intent:?}");
+                assert!(*up && drawn.status == CopyHolderStatus::Serves, "{intent:?}");
                 assert!(
                     drawn.files.contains(&file),
                     "the copy that stays is not there: {intent:?}"
@@ -376,7 +376,7 @@ impl RemoverWorld {
     fn delete(&mut self, intent: &Intent, way: Deletion) {
         let (addr, file) = (intent.host, self.index(&intent.name));
         let copy = (addr, self.ids[file as usize]);
-        self.desk.asking(copy);
+        self.policy.asking(copy);
         let (drawn, up) = self.hosts.get_mut(&addr).unwrap();
         let lost = Err(AskFailure::TimedOut(Duration::from_secs(5)));
         let answer = match way {
@@ -384,7 +384,7 @@ impl RemoverWorld {
             _ if !*up => lost,
             Deletion::Done if drawn.files.remove(&file) => Ok(Deleted::Removed),
             Deletion::Done => Ok(Deleted::Absent),
-            Deletion::DoneUntold => {
+            Deletion::DoneWithoutReport => {
                 drawn.files.remove(&file);
                 lost
             }
@@ -394,7 +394,7 @@ impl RemoverWorld {
                 lost
             }
         };
-        if let Some(event) = self.desk.answered(copy, &intent.name, &answer, self.now) {
+        if let Some(event) = self.policy.answered(copy, &intent.name, &answer, self.now) {
             self.apply(event);
         }
     }
@@ -440,7 +440,7 @@ impl RemoverWorld {
             let in_flight = InFlight::default();
             let standpoint =
                 RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: self.now };
-            let asks = !self.desk.to_refresh(standpoint).is_empty();
+            let asks = !self.policy.to_refresh(standpoint).is_empty();
             let doubts = self.book.doubts().values().any(|until| *until > self.now);
             if goes == 0 && self.book.open().is_empty() && !doubts && !asks {
                 return rounds;
@@ -471,8 +471,8 @@ proptest! {
         for file in 0..FILES {
             let traits = world.traits[file as usize].clone();
             let holders = world.holders(file);
-            let with = |standing| {
-                let is = |addr: &&HostAddr| world.hosts[*addr].0.standing == standing;
+            let with = |status| {
+                let is = |addr: &&HostAddr| world.hosts[*addr].0.status == status;
                 holders.iter().filter(is).count()
             };
             if traits.has_master && !traits.ignored && !traits.pinned {
@@ -487,7 +487,7 @@ proptest! {
                 traits.has_master && !traits.ignored && !traits.pinned && !traits.hot
             });
             let over = RemoverWorld::used(drawn) > 80;
-            let relieved = drawn.standing == CopyHolderStatus::Serves;
+            let relieved = drawn.status == CopyHolderStatus::Serves;
             prop_assert!(!(over && movable && relieved), "{addr} stays over its limit");
         }
     }

@@ -14,20 +14,20 @@ const START: i64 = 1_000_000;
 
 /// The notifications about copies and holdings up to the change with the number `last`.
 async fn received_until(listener: &mut FeedListener<ChangeEvent>, last: u64) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     while listener.received_up_to().number < last {
         for heard in listener.next(1).await {
             match &heard.event.change().unwrap().change {
                 Change::Task(change) => {
                     let (step, state) = (change.step, change.task.state);
-                    told.push(format!("{step:?} {state:?} {}", change.task.name.name));
+                    reported.push(format!("{step:?} {state:?} {}", change.task.name.name));
                 }
-                Change::Placement(change) => told.push(format!("+{}", change.came[0].name)),
+                Change::Placement(change) => reported.push(format!("+{}", change.came[0].name)),
                 _ => {}
             }
         }
     }
-    told
+    reported
 }
 
 #[test]
@@ -42,9 +42,9 @@ fn each_step_of_a_copy_is_reported_once_and_in_order() {
         yard.finish(&task).await;
         yard.ended(&task, TaskState::Done).await;
         yard.settle().await;
-        let told = received_until(&mut listener, yard.changes.published()).await;
+        let answer = received_until(&mut listener, yard.changes.published()).await;
         let expected = ["Created Ready a.mpg", "Began Working a.mpg", "Ended Done a.mpg", "+a.mpg"];
-        assert_eq!(told[..4], expected, "{told:?}");
+        assert_eq!(answer[..4], expected, "{answer:?}");
     });
 }
 
@@ -59,20 +59,20 @@ fn events_that_are_applied_again_are_not_reported_again() {
         yard.fail(&task, Blame::File).await;
         yard.ended(&task, TaskState::Failed).await;
         // A restarted actor applies the complete log again.
-        let again = plot.open_on_telling(yard.journal.clone(), START, yard.changes.clone());
+        let again = plot.open_with_feed(yard.journal.clone(), START, yard.changes.clone());
         again.until("the new one has the task", |view| view.ended.get(&task.id).cloned()).await;
         again.until("and leads", |view| view.epoch).await;
         plot.up(&again).await;
         again.settle().await;
         let begin = ListenFrom::After(ChangeId { start: START, number: 0 });
         let mut listener = yard.changes.listen(begin).unwrap();
-        let told = received_until(&mut listener, yard.changes.published()).await;
-        let of_copy: Vec<&String> = told.iter().filter(|one| one.ends_with(" a.mpg")).collect();
-        assert_eq!(of_copy, ["Created Ready a.mpg", "Ended Failed a.mpg"], "{told:?}");
+        let answer = received_until(&mut listener, yard.changes.published()).await;
+        let of_copy: Vec<&String> = answer.iter().filter(|one| one.ends_with(" a.mpg")).collect();
+        assert_eq!(of_copy, ["Created Ready a.mpg", "Ended Failed a.mpg"], "{answer:?}");
 
         // Another process does not report earlier changes.
         let later = Feed::new(&Clock::manual(Millis(START + 1)));
-        let other = plot.open_on_telling(again.journal.clone(), START + 1, later.clone());
+        let other = plot.open_with_feed(again.journal.clone(), START + 1, later.clone());
         other.until("it has the task too", |view| view.ended.get(&task.id).cloned()).await;
         other.until("and leads", |view| view.epoch).await;
         assert_eq!(later.published(), 0);
@@ -96,10 +96,10 @@ fn the_reset_of_a_host_is_reported_with_its_caller() {
             let reset = ResetHost { host: destination(1), asked_by: asked_by.clone(), request };
             assert_eq!(yard.manager.send(reset).await.unwrap(), Ok(back_offs as usize));
             let expected = HostEvent::Reset { host: destination(1), asked_by, back_offs };
-            let mut told = Vec::new();
-            while told.last() != Some(&Change::Host(expected.clone())) {
+            let mut reported = Vec::new();
+            while reported.last() != Some(&Change::Host(expected.clone())) {
                 let heard = listener.next(1).await;
-                told.extend(heard.iter().map(|one| one.event.change().unwrap().change.clone()));
+                reported.extend(heard.iter().map(|one| one.event.change().unwrap().change.clone()));
             }
         }
     });
@@ -118,15 +118,15 @@ fn a_backoff_is_reported_with_its_host_and_again_at_its_end() {
         let (host, asked_by, request) = (task.source, "op".to_owned(), RequestId::random());
         yard.manager.send(ResetHost { host, asked_by, request }).await.unwrap().unwrap();
         yard.settle().await;
-        let (mut told, last) = (Vec::new(), yard.changes.published());
+        let (mut reported, last) = (Vec::new(), yard.changes.published());
         while listener.received_up_to().number < last {
             for heard in listener.next(1).await {
                 if let Change::BackOff(change) = &heard.event.change().unwrap().change {
                     assert_eq!((change.source, change.destination), (Some(host), None));
-                    told.push(change.back_off.as_ref().map(|held| held.failures));
+                    reported.push(change.back_off.as_ref().map(|held| held.failures));
                 }
             }
         }
-        assert_eq!(told, [Some(1), None]);
+        assert_eq!(reported, [Some(1), None]);
     });
 }

@@ -22,8 +22,8 @@ async fn explain(yard: &TaskManagerYard, file: &[u8]) -> Explanation {
 }
 
 /// The statements about the destinations, by address.
-fn destinations(told: &Explanation) -> Vec<Says> {
-    told.destinations.iter().map(|destination| destination.says).collect()
+fn destinations(entry: &Explanation) -> Vec<Says> {
+    entry.destinations.iter().map(|destination| destination.says).collect()
 }
 
 #[test]
@@ -35,32 +35,35 @@ fn every_stage_of_a_file_is_explained() {
         yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
         yard.heat(&[("c.mpg", 4)]).await;
         let task = yard.until("a task", |view| view.open.values().next().cloned()).await;
-        let told = explain(&yard, task.name.as_bytes()).await;
-        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::UnderWay));
-        assert_eq!(told.task, Some(task.id));
+        let answer = explain(&yard, task.name.as_bytes()).await;
+        assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::UnderWay));
+        assert_eq!(answer.task, Some(task.id));
 
         // The only source is busy: the others wait, the hot file first.
-        let told = explain(&yard, b"b.mpg").await;
-        assert_eq!((told.verdict, told.rank, told.hits), (PlanVerdict::WaitsForTurn, Some(2), 0));
-        assert_eq!(told.master, MasterState::Found { dir: "/data".to_owned(), size: SIZE });
-        assert_eq!(told.sources[0].says, Says::Busy);
-        assert_eq!((told.sources[0].serving, told.sources[0].free), (1, 0));
-        assert_eq!(destinations(&told), [Says::NoSource, Says::NoSource]);
-        let coming: u64 = told.destinations.iter().map(|to| to.on_its_way).sum();
+        let answer = explain(&yard, b"b.mpg").await;
+        assert_eq!(
+            (answer.verdict, answer.rank, answer.hits),
+            (PlanVerdict::WaitsForTurn, Some(2), 0)
+        );
+        assert_eq!(answer.master, MasterState::Found { dir: "/data".to_owned(), size: SIZE });
+        assert_eq!(answer.sources[0].says, Says::Busy);
+        assert_eq!((answer.sources[0].serving, answer.sources[0].free), (1, 0));
+        assert_eq!(destinations(&answer), [Says::NoSource, Says::NoSource]);
+        let coming: u64 = answer.destinations.iter().map(|to| to.on_its_way).sum();
         assert_eq!(coming, SIZE);
-        assert!(told.ahead.unwrap() > 0);
+        assert!(answer.ahead.unwrap() > 0);
 
         yard.finish(&task).await;
-        let told = explain(&yard, task.name.as_bytes()).await;
-        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::Placed));
-        assert_eq!(told.held_on[0].host, task.destination);
-        assert!(destinations(&told).contains(&Says::Holds));
+        let answer = explain(&yard, task.name.as_bytes()).await;
+        assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::Placed));
+        assert_eq!(answer.held_on[0].host, task.destination);
+        assert!(destinations(&answer).contains(&Says::Holds));
 
         let failed = yard.until("a task", |view| view.open.values().next().cloned()).await;
         yard.fail(&failed, Blame::File).await;
-        let told = explain(&yard, failed.name.as_bytes()).await;
-        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::BacksOff));
-        let back_off = told.back_off.unwrap();
+        let answer = explain(&yard, failed.name.as_bytes()).await;
+        assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::BacksOff));
+        let back_off = answer.back_off.unwrap();
         assert_eq!((back_off.failures, back_off.reason.as_str()), (1, "as the test wants it"));
         yard.journal.stop().await;
     });
@@ -75,13 +78,16 @@ fn unknown_and_missing_files_are_explained_too() {
         yard.world.lock().unwrap().masters.insert(file, MasterLook::Absent);
         yard.grade(&["a.mpg", "gone.mpg"]).await;
         yard.open_task("a.mpg").await;
-        let told = explain(&yard, b"\xff nobody").await;
-        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::Ungraded));
-        assert_eq!((told.rank, told.master, told.ahead), (None, MasterState::NotListed, None));
+        let answer = explain(&yard, b"\xff nobody").await;
+        assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::Ungraded));
+        assert_eq!(
+            (answer.rank, answer.master, answer.ahead),
+            (None, MasterState::NotListed, None)
+        );
         assert_eq!(yard.names.find(b"\xff nobody"), None, "a question adds no name");
-        let told = explain(&yard, b"gone.mpg").await;
-        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::MasterAbsent));
-        assert_eq!(told.master, MasterState::Absent);
+        let answer = explain(&yard, b"gone.mpg").await;
+        assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::MasterAbsent));
+        assert_eq!(answer.master, MasterState::Absent);
         yard.journal.stop().await;
     });
 }
@@ -106,16 +112,16 @@ fn each_destination_says_why_it_takes_nothing() {
         assert_eq!(again.destination, destination(4));
         yard.fail(&again, Blame::Source).await;
         yard.until("nothing is open", |view| view.open.is_empty().then_some(())).await;
-        let told = explain(&yard, carried_by_ours.as_bytes()).await;
-        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::NoPair));
-        assert_eq!(told.sources[0].says, Says::BacksOff);
-        assert!(told.sources[0].back_off.is_some());
+        let answer = explain(&yard, carried_by_ours.as_bytes()).await;
+        assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::NoPair));
+        assert_eq!(answer.sources[0].says, Says::BacksOff);
+        assert!(answer.sources[0].back_off.is_some());
         let expected =
             [Says::NotUp, Says::TooBig, Says::NameNotCarried, Says::NoSource, Says::BacksOff];
-        assert_eq!(destinations(&told), expected);
-        let turns: Vec<_> = told.destinations.iter().map(|to| to.turns.unwrap()).collect();
+        assert_eq!(destinations(&answer), expected);
+        let turns: Vec<_> = answer.destinations.iter().map(|to| to.turns.unwrap()).collect();
         assert_eq!(turns, [2, 1, 0, 4, 3]);
-        let largest = told.destinations[3].room.unwrap();
+        let largest = answer.destinations[3].room.unwrap();
         let file = yard.file("large.mpg");
         let (size, modified) = (largest + 1, Millis(0));
         let found = MasterLook::Found { dir: "/data".into(), size, modified };
@@ -123,9 +129,9 @@ fn each_destination_says_why_it_takes_nothing() {
         yard.grade(&["large.mpg"]).await;
         yard.health(source(1), Health::Up).await;
         yard.pass(Duration::from_secs(20)).await;
-        let told = explain(&yard, b"large.mpg").await;
+        let answer = explain(&yard, b"large.mpg").await;
         assert!(largest > GIB);
-        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::TooBig), "{told:?}");
+        assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::TooBig), "{answer:?}");
         yard.journal.stop().await;
     });
 }

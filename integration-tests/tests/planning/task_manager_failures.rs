@@ -265,8 +265,12 @@ fn an_old_done_counts_once_the_host_lists_the_file() {
         yard.patch(&bad, OldState::Done).await.unwrap();
         let ended = yard.ended(&bad, TaskState::Failed).await;
         assert_eq!(ended.blame, Some(Blame::Destination));
-        let told = yard.board.view().back_offs[&Blamed::Destination(destination(1))].clone();
-        assert!(told.reason.ends_with("reported done but does not list b.mpg"), "{}", told.reason);
+        let result = yard.board.view().back_offs[&Blamed::Destination(destination(1))].clone();
+        assert!(
+            result.reason.ends_with("reported done but does not list b.mpg"),
+            "{}",
+            result.reason
+        );
         yard.pass(MINUTE).await;
         yard.open_task("c.mpg").await;
         yard.journal.stop().await;
@@ -455,8 +459,8 @@ fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time(
         let tasks = yard.until("the other one takes both", two).await;
         assert!(tasks.values().all(|task| task.destination == destination(2)));
         let view = yard.board.view();
-        let told = view.hosts.iter().find(|host| host.host == destination(1)).unwrap();
-        assert_eq!(told.no_destination, Some(Unusable::CallsFail));
+        let reported = view.hosts.iter().find(|host| host.host == destination(1)).unwrap();
+        assert_eq!(reported.no_destination, Some(Unusable::CallsFail));
         conduct(destination(1), CircuitState::Probation).await;
         conduct(destination(2), CircuitState::Open).await;
         for task in tasks.values() {

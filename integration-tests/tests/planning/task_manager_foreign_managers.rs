@@ -11,7 +11,7 @@ use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{ManagerAction, ManagerSeen, Report, Said, TaskId};
 use reelyard_yard::cfw_worker::{CircuitState, HostCallStatus};
 use reelyard_yard::task_manager::{
-    CancelTask, ChangeTask, StrangerSign, TakeReports, TaskManagerView, TaskState,
+    CancelTask, ChangeTask, ForeignManagerSign, TakeReports, TaskManagerView, TaskState,
 };
 
 use crate::task_manager_yard::{TaskManagerYard, YardPlan, destination};
@@ -19,14 +19,19 @@ use crate::task_manager_yard::{TaskManagerYard, YardPlan, destination};
 const START: i64 = 1_800_000_000_000;
 
 /// The reported signs, and whether each is certain.
-fn signs(view: &TaskManagerView) -> Vec<(Option<HostAddr>, StrangerSign, bool)> {
-    view.strangers.iter().map(|one| (one.host, one.sign, one.sure)).collect()
+fn signs(view: &TaskManagerView) -> Vec<(Option<HostAddr>, ForeignManagerSign, bool)> {
+    view.foreign_managers.iter().map(|one| (one.host, one.sign, one.sure)).collect()
 }
 
-async fn until(yard: &TaskManagerYard, host: Option<HostAddr>, sign: StrangerSign, sure: bool) {
+async fn until(
+    yard: &TaskManagerYard,
+    host: Option<HostAddr>,
+    sign: ForeignManagerSign,
+    sure: bool,
+) {
     let what = format!("{sign:?} is reported");
-    let told = |view: &TaskManagerView| signs(view).contains(&(host, sign, sure)).then_some(());
-    yard.until(&what, told).await;
+    let shown = |view: &TaskManagerView| signs(view).contains(&(host, sign, sure)).then_some(());
+    yard.until(&what, shown).await;
 }
 
 fn report(id: i64, file: &str, said: Said) -> Report {
@@ -74,16 +79,20 @@ fn work_on_an_unknown_task_is_proof_but_not_on_a_forgotten_one() {
         let reports = vec![report(task.id.0 + 1, "z.mpg", Said::Working)];
         let host = destination(2);
         yard.manager.send(TakeReports { host, reports }).await.unwrap().unwrap();
-        until(&yard, Some(host), StrangerSign::UnknownTask, true).await;
+        until(&yard, Some(host), ForeignManagerSign::UnknownTask, true).await;
         let view = yard.board.view();
-        assert!(view.strangers[0].what.contains("z.mpg"), "{}", view.strangers[0].what);
+        assert!(
+            view.foreign_managers[0].what.contains("z.mpg"),
+            "{}",
+            view.foreign_managers[0].what
+        );
         let (id, to) = (TaskId(task.id.0 + 2), Some(OldState::Done));
         let change = ChangeTask { id, to, request: RequestId::random() };
         assert!(yard.manager.send(change).await.unwrap().is_err());
         yard.pass(Duration::from_secs(1)).await;
-        until(&yard, None, StrangerSign::UnknownChange, false).await;
+        until(&yard, None, ForeignManagerSign::UnknownChange, false).await;
         yard.pass(Duration::from_secs(60 * 60)).await;
-        yard.until("it is over", |view| view.strangers.is_empty().then_some(())).await;
+        yard.until("it is over", |view| view.foreign_managers.is_empty().then_some(())).await;
         yard.journal.stop().await;
     });
 }
@@ -125,10 +134,10 @@ fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
         });
         yard.pass(Duration::from_secs(1)).await;
         yard.look(host).await;
-        until(&yard, Some(host), StrangerSign::UnplannedCopy, false).await;
-        until(&yard, Some(host), StrangerSign::VanishedCopy, false).await;
+        until(&yard, Some(host), ForeignManagerSign::UnplannedCopy, false).await;
+        until(&yard, Some(host), ForeignManagerSign::VanishedCopy, false).await;
         let what: Vec<String> =
-            yard.board.view().strangers.iter().map(|one| one.what.clone()).collect();
+            yard.board.view().foreign_managers.iter().map(|one| one.what.clone()).collect();
         assert!(what[0].contains("strange.mpg") && what[1].contains("before.mpg"), "{what:?}");
         yard.journal.stop().await;
     });
@@ -151,7 +160,7 @@ fn a_workers_report_of_managers_is_compared_with_this_node() {
             last: Millis(START),
             times: 1,
         };
-        let tell = async |host, managers| {
+        let trace = async |host, managers| {
             let (calls, epoch, at) = (CircuitState::Closed, Some(Epoch(0)), yard.clock.now());
             let conduct = HostCallStatus { host, calls, epoch, managers, at };
             yard.manager.send(conduct).await.unwrap();
@@ -162,16 +171,16 @@ fn a_workers_report_of_managers_is_compared_with_this_node() {
             seen(us, ManagerAction::Lists),
             seen(us, ManagerAction::Deletes),
         ];
-        tell(destination(1), ours).await;
+        trace(destination(1), ours).await;
         assert_eq!(signs(&yard.board.view()), []);
-        tell(
+        trace(
             destination(1),
             vec![seen(us, ManagerAction::Orders), seen(other, ManagerAction::Deletes)],
         )
         .await;
-        until(&yard, Some(destination(1)), StrangerSign::OtherCluster, true).await;
-        tell(destination(2), vec![seen(other, ManagerAction::Orders)]).await;
-        until(&yard, Some(destination(2)), StrangerSign::OrdersElsewhere, true).await;
+        until(&yard, Some(destination(1)), ForeignManagerSign::OtherCluster, true).await;
+        trace(destination(2), vec![seen(other, ManagerAction::Orders)]).await;
+        until(&yard, Some(destination(2)), ForeignManagerSign::OrdersElsewhere, true).await;
         yard.journal.stop().await;
     });
 }

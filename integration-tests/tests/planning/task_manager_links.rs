@@ -54,9 +54,10 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
         yard.grade(&["a.mpg", "b.mpg", "c.mpg"]).await;
         let task = yard.open_task("a.mpg").await;
         assert_eq!(task.destination, destination(2));
-        let told =
+        let answer =
             yard.manager.send(ExplainFile { name: TaskManagerYard::name("b.mpg") }).await.unwrap();
-        let says: Vec<_> = told.destinations.iter().map(|told| (told.says, told.link)).collect();
+        let says: Vec<_> =
+            answer.destinations.iter().map(|answer| (answer.says, answer.link)).collect();
         let link = |used_percent| Some(LinkSays { used_percent, mark_percent: Some(80) });
         assert_eq!(says[0], (Says::BusyLink, link(81)));
         assert_eq!(says[1], (Says::NoSource, link(80)), "at the mark is not above it");
@@ -88,9 +89,9 @@ fn a_source_above_its_mark_serves_nothing_new_until_it_is_below_or_nothing_is_kn
         };
         yard.until("the round waits for a source", waits).await;
         assert!(yard.board.view().open.is_empty());
-        let told =
+        let answer =
             yard.manager.send(ExplainFile { name: TaskManagerYard::name("a.mpg") }).await.unwrap();
-        assert_eq!(told.sources[0].says, Says::BusyLink);
+        assert_eq!(answer.sources[0].says, Says::BusyLink);
         source_reports(&yard, 50).await;
         let task = yard.open_task("a.mpg").await;
         source_reports(&yard, 99).await;

@@ -111,9 +111,9 @@ fn tasks_and_placements_survive_a_restart() {
         yard.grade(&["a.mpg", "b.mpg"]).await;
         yard.manager.send(PlanNow).await.unwrap().unwrap();
         let name = TaskManagerYard::name("a.mpg");
-        let told = yard.manager.send(ExplainFile { name }).await.unwrap();
-        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::Placed));
-        assert_eq!(told.held_on[0].host, done.destination);
+        let answer = yard.manager.send(ExplainFile { name }).await.unwrap();
+        assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::Placed));
+        assert_eq!(answer.held_on[0].host, done.destination);
         yard.journal.stop().await;
     });
 }
@@ -181,13 +181,13 @@ fn a_host_that_was_not_listed_since_the_start_gets_nothing_and_its_placements_co
         let task = yard.open_task("b.mpg").await;
         assert_eq!(task.destination, other, "nothing goes to a host before it was listed");
         let name = TaskManagerYard::name("a.mpg");
-        let told = yard.manager.send(ExplainFile { name }).await.unwrap();
-        assert_eq!(told.verdict, PlanVerdict::Skipped(Skip::Placed));
-        let says = told.destinations.iter().find(|said| said.host == holder).unwrap().says;
+        let answer = yard.manager.send(ExplainFile { name }).await.unwrap();
+        assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::Placed));
+        let says = answer.destinations.iter().find(|said| said.host == holder).unwrap().says;
         assert_eq!(says, Says::Holds);
         let name = TaskManagerYard::name("b.mpg");
-        let told = yard.manager.send(ExplainFile { name }).await.unwrap();
-        let says = told.destinations.iter().find(|said| said.host == holder).unwrap().says;
+        let answer = yard.manager.send(ExplainFile { name }).await.unwrap();
+        let says = answer.destinations.iter().find(|said| said.host == holder).unwrap().says;
         assert_eq!(says, Says::InventoryUnknown);
         yard.journal.stop().await;
     });

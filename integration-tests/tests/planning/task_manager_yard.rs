@@ -90,7 +90,7 @@ struct ProbeWorker {
     host: HostAddr,
     world: SharedWorld,
     clock: Clock,
-    told: ObservationSubscribers,
+    subscribers: ObservationSubscribers,
 }
 
 /// The subscribers of observations.
@@ -111,8 +111,8 @@ impl Handler<Refresh> for ProbeWorker {
             return Err(AskFailure::TimedOut(Duration::from_secs(5)));
         }
         let seen = observation(self.host, host, self.clock.now());
-        for told in self.told.lock().unwrap().iter() {
-            told.do_send(seen.clone());
+        for subscribers in self.subscribers.lock().unwrap().iter() {
+            subscribers.do_send(seen.clone());
         }
         Ok(seen.inventory.unwrap())
     }
@@ -176,7 +176,7 @@ pub struct TaskManagerYard {
     pub board: TaskViewHandle,
     pub world: SharedWorld,
     pub changes: Feed<ChangeEvent>,
-    pub told: ObservationSubscribers,
+    pub subscribers: ObservationSubscribers,
     pub probes: YardProbes,
 }
 
@@ -225,11 +225,11 @@ impl YardPlan {
     /// Opens the yard on a journal whose node may or may not lead.
     pub fn open_on(&self, journal: Journal, start: i64) -> TaskManagerYard {
         let changes = Feed::new(&Clock::manual(Millis(start)));
-        self.open_on_telling(journal, start, changes)
+        self.open_with_feed(journal, start, changes)
     }
 
     /// Opens the yard on a journal, and reports changes on this feed.
-    pub fn open_on_telling(
+    pub fn open_with_feed(
         &self,
         journal: Journal,
         start: i64,
@@ -237,15 +237,15 @@ impl YardPlan {
     ) -> TaskManagerYard {
         let clock = Clock::manual(Millis(start));
         let world = SharedWorld::default();
-        let told = ObservationSubscribers::default();
+        let subscribers = ObservationSubscribers::default();
         let mut refresh = HashMap::new();
         let mut arrived = HashMap::new();
         for &host in &self.destinations {
             let kind = if self.old { HostKind::Cfw } else { ours(host) };
             let probed = ProbedHost { kind, capacity: 1000 * GIB, ..ProbedHost::default() };
             world.lock().unwrap().hosts.insert(host, probed);
-            let (world, clock, told) = (world.clone(), clock.clone(), told.clone());
-            let worker = ProbeWorker { host, world, clock, told }.start();
+            let (world, clock, subscribers) = (world.clone(), clock.clone(), subscribers.clone());
+            let worker = ProbeWorker { host, world, clock, subscribers }.start();
             refresh.insert(host, Route::fixed(worker.clone().recipient()));
             arrived.insert(host, Route::fixed(worker.recipient()));
         }
@@ -282,8 +282,18 @@ impl YardPlan {
             None => manager,
         };
         let manager = manager.with_change_feed(changes.publisher()).start();
-        told.lock().unwrap().push(manager.clone().recipient());
-        TaskManagerYard { names, clock, journal, manager, board, world, changes, told, probes }
+        subscribers.lock().unwrap().push(manager.clone().recipient());
+        TaskManagerYard {
+            names,
+            clock,
+            journal,
+            manager,
+            board,
+            world,
+            changes,
+            subscribers,
+            probes,
+        }
     }
 
     /// Opens the yard, with every host observed and up.

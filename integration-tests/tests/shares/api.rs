@@ -130,7 +130,7 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
         "reelyard_link_downloads_total{of=\"file\"} 1",
         "reelyard_link_refusals_total{why=\"ended\"} 1",
     ] {
-        assert!(metrics.lines().any(|told| told == line), "{line}\n{metrics}");
+        assert!(metrics.lines().any(|shown| shown == line), "{line}\n{metrics}");
     }
     let status = place.share(&["status"], "");
     assert!(status.out.contains("of 2 created: 0 expired, 0 exhausted, 2 revoked"));
@@ -238,8 +238,8 @@ fn a_link_works_after_each_move_of_its_file() -> Result<()> {
         place.share(&["move", "films/old/b.mpg", "films/a.mpg", "--overwrite", "--json"], "");
     assert_eq!(serde_json::from_str::<Value>(&onto.out)?, json!({ "followed": 1, "ended": 1 }));
     assert_eq!(place.fetch(&url(&file, "file")), (200, "abc".to_owned()));
-    let (status, told) = place.fetch(&url(&there, "file"));
-    assert!(status == 410 && told.contains("removed"), "{status} {told}");
+    let (status, answer) = place.fetch(&url(&there, "file"));
+    assert!(status == 410 && answer.contains("removed"), "{status} {answer}");
     for (from, to, status, kind, words) in [
         ("films/none", "films/x", 404, "not-found", "does not exist"),
         ("films/a.mpg", "films/none/x", 404, "not-found", "does not exist"),
@@ -334,10 +334,10 @@ fn a_link_ends_with_its_file_and_not_before_that_is_certain() -> Result<()> {
     let url = format!("{}/file", share["url"].as_str().unwrap());
     std::fs::remove_file(place.ground.path("films/a.mpg"))?;
     assert!([404, 410].contains(&place.fetch(&url).0));
-    let told = wait_for("it ends", &[&place.node], || {
+    let answer = wait_for("it ends", &[&place.node], || {
         Some(place.fetch(&url)).filter(|(status, _)| *status == 410)
     })?;
-    assert!(told.1.contains("removed"), "{}", told.1);
+    assert!(answer.1.contains("removed"), "{}", answer.1);
     Ok(())
 }
 
@@ -347,10 +347,10 @@ fn a_removed_root_ends_its_links() -> Result<()> {
     let share = place.create("films/a.mpg", json!({}));
     place.node.start_again_with(&[("share.roots", "{}")])?;
     let path = format!("/shares/{}", share["id"].as_str().unwrap());
-    let told = wait_for("it ends", &[&place.node], || {
+    let answer = wait_for("it ends", &[&place.node], || {
         Some(place.ask("GET", &path, None)).filter(|(status, _)| *status == 410)
     })?;
-    assert!(told.1["detail"].as_str().unwrap().contains("root_gone"), "{}", told.1);
+    assert!(answer.1["detail"].as_str().unwrap().contains("root_gone"), "{}", answer.1);
     Ok(())
 }
 
@@ -416,8 +416,8 @@ fn an_unknown_share_is_reported_and_the_others_still_end() -> Result<()> {
     let never = "AAAAAAAAAAAAAAAAAAAAAA";
     let ended = place.share(&["revoke", &urls[0], never, never], "");
     assert_eq!((ended.code, ended.out.as_str()), (Some(4), "1 ended\n"));
-    let told = format!("share {never} does not exist");
-    assert_eq!(ended.err.matches(&told).count(), 1, "{}", ended.err);
+    let message = format!("share {never} does not exist");
+    assert_eq!(ended.err.matches(&message).count(), 1, "{}", ended.err);
     assert_eq!(place.fetch(&urls[0]).0, 410);
     let ended = place.share(&["revoke", "--hard", never, &urls[1]], "");
     assert_eq!((ended.code, ended.out.as_str()), (Some(4), "1 ended\n"));

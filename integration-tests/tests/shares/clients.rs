@@ -66,11 +66,11 @@ impl ShareApi {
 
     /// Checks that the first relevant answer for this link is that it has ended.
     pub async fn refused_at_first(&self, id: &str) {
-        let told = eventually_some("the link is answered", || {
+        let answer = eventually_some("the link is answered", || {
             self.download(id, Ipv4Addr::new(10, 255, 0, 1))
         })
         .await;
-        assert_eq!(told, 410, "{id} is overdue");
+        assert_eq!(answer, 410, "{id} is overdue");
     }
 }
 
@@ -184,23 +184,23 @@ impl ShareClient {
     /// Compares its knowledge of a share with the node's answer.
     async fn compare(&mut self, share: usize) {
         let known = &mut self.shares[share];
-        let (status, told) = self.api.answer("GET", &format!("/shares/{}", known.id), None).await;
+        let (status, answer) = self.api.answer("GET", &format!("/shares/{}", known.id), None).await;
         match status {
             200 => {
-                assert_eq!(known.ended, None, "{known:?}: {told}");
-                let taken = told["downloads"].as_u64().unwrap_or(0) as u32;
+                assert_eq!(known.ended, None, "{known:?}: {answer}");
+                let taken = answer["downloads"].as_u64().unwrap_or(0) as u32;
                 let possible = known.taken..=known.taken + known.unsure;
-                assert!(possible.contains(&taken), "{known:?}: {told}");
+                assert!(possible.contains(&taken), "{known:?}: {answer}");
                 (known.taken, known.unsure) = (taken, 0);
                 if !known.is_exhausted() {
-                    assert_eq!(expires(&told), known.deadline, "{known:?}: {told}");
+                    assert_eq!(expires(&answer), known.deadline, "{known:?}: {answer}");
                 }
             }
             410 => {
-                assert!(known.may_have_ended(now()), "{known:?}: {told}");
+                assert!(known.may_have_ended(now()), "{known:?}: {answer}");
                 known.ended.get_or_insert("the node says so");
             }
-            _ => panic!("{known:?}: {status} {told}"),
+            _ => panic!("{known:?}: {status} {answer}"),
         }
     }
 
@@ -248,18 +248,19 @@ impl ShareClient {
     }
 
     async fn create(&mut self, limit: u32, body: &Value) -> bool {
-        let Some((status, told)) = self.api.ask("POST", "/shares", Some(body.clone())).await else {
+        let Some((status, answer)) = self.api.ask("POST", "/shares", Some(body.clone())).await
+        else {
             return false;
         };
         match status {
             201 => {
-                let id = told["id"].as_str().unwrap().to_owned();
-                let (taken, unsure, deadline) = (0, 0, expires(&told));
+                let id = answer["id"].as_str().unwrap().to_owned();
+                let (taken, unsure, deadline) = (0, 0, expires(&answer));
                 self.shares.push(KnownShare { id, limit, taken, unsure, deadline, ended: None });
             }
             // It was created, and has ended.
             410 => self.unseen += 1,
-            _ => panic!("{body}: {status} {told}"),
+            _ => panic!("{body}: {status} {answer}"),
         }
         true
     }
@@ -267,22 +268,22 @@ impl ShareClient {
     async fn extend(&mut self, share: usize, may_be_over: bool, body: &Value) -> bool {
         let known = &mut self.shares[share];
         let path = format!("/shares/{}", known.id);
-        let Some((status, told)) = self.api.ask("PATCH", &path, Some(body.clone())).await else {
+        let Some((status, answer)) = self.api.ask("PATCH", &path, Some(body.clone())).await else {
             return false;
         };
         match status {
             200 => {
-                assert_eq!(known.ended, None, "{told}");
-                known.deadline = expires(&told);
+                assert_eq!(known.ended, None, "{answer}");
+                known.deadline = expires(&answer);
             }
             410 => {
-                assert!(may_be_over || known.may_have_ended(now()), "{known:?}: {told}");
+                assert!(may_be_over || known.may_have_ended(now()), "{known:?}: {answer}");
                 // An exhausted share remains while a client may resume a download.
                 if !known.is_exhausted() {
                     known.ended.get_or_insert("it was refused other terms");
                 }
             }
-            _ => panic!("{known:?}: {status} {told}"),
+            _ => panic!("{known:?}: {status} {answer}"),
         }
         true
     }
@@ -290,8 +291,10 @@ impl ShareClient {
     async fn revoke(&mut self, share: usize, hard: bool) -> bool {
         let known = &mut self.shares[share];
         let path = format!("/shares/{}?hard={hard}", known.id);
-        let Some((status, told)) = self.api.ask("DELETE", &path, None).await else { return false };
-        assert_eq!(status, 204, "{known:?}: {told}");
+        let Some((status, answer)) = self.api.ask("DELETE", &path, None).await else {
+            return false;
+        };
+        assert_eq!(status, 204, "{known:?}: {answer}");
         known.ended.get_or_insert("it was revoked");
         true
     }
@@ -317,7 +320,7 @@ impl ShareClient {
     }
 }
 
-fn expires(told: &Value) -> Millis {
-    let Rfc3339(at) = told["expires_at"].as_str().unwrap().parse().unwrap();
+fn expires(share: &Value) -> Millis {
+    let Rfc3339(at) = share["expires_at"].as_str().unwrap().parse().unwrap();
     at
 }

@@ -138,7 +138,7 @@ impl ShareCluster {
         eventually_some("an answer", || async {
             match self.leading()?.expiry.send(asked.clone()).await.unwrap() {
                 Err(ShareError::Journal(_)) => None,
-                told => Some(told),
+                notifications => Some(notifications),
             }
         })
         .await
@@ -162,8 +162,12 @@ impl ShareCluster {
             assert_eq!(view.totals.created, view.shares + view.totals.ended(), "{view:?}");
             assert_eq!(view.shares, held.shares.len() as u64);
         }
-        let told: Vec<u64> = held.told.iter().map(|told| told.number).collect();
-        assert!(told.iter().copied().eq(0..told.len() as u64), "numbered without gaps");
+        let notifications: Vec<u64> =
+            held.notifications.iter().map(|notifications| notifications.number).collect();
+        assert!(
+            notifications.iter().copied().eq(0..notifications.len() as u64),
+            "numbered without gaps"
+        );
         held
     }
 
@@ -180,7 +184,7 @@ pub struct ShareReplicaState {
     pub shares: Vec<Arc<Share>>,
     pub totals: Totals,
     pub found: Vec<ShareLookup>,
-    pub told: Vec<ShareNotification>,
+    pub notifications: Vec<ShareNotification>,
 }
 
 pub async fn held(node: &ShareNode, ids: &[ShareId]) -> ShareReplicaState {
@@ -193,7 +197,7 @@ pub async fn held(node: &ShareNode, ids: &[ShareId]) -> ShareReplicaState {
             break;
         }
     }
-    let (mut told, mut from) = (Vec::new(), 0);
+    let (mut notifications, mut from) = (Vec::new(), 0);
     loop {
         let asked = FetchNotifications { from, most: LARGEST_PAGE };
         let part = node.expiry.send(asked).await.unwrap();
@@ -201,10 +205,10 @@ pub async fn held(node: &ShareNode, ids: &[ShareId]) -> ShareReplicaState {
             break;
         }
         from = part.next;
-        told.extend(part.happenings);
+        notifications.extend(part.happenings);
     }
     let found = ids.iter().map(|id| node.board.find(*id)).collect();
-    ShareReplicaState { shares, totals: node.board.view().totals, found, told }
+    ShareReplicaState { shares, totals: node.board.view().totals, found, notifications }
 }
 
 pub fn settings() -> ShareExpirySettings {

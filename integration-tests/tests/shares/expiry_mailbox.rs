@@ -133,12 +133,15 @@ async fn exactly_as_many_downloads_are_given_as_a_share_allows() {
     }
     left.sort_unstable();
     assert_eq!(left, [0, 1, 2]);
-    assert_eq!(yard.told().await, [(0, id, ShareNotificationKind::Ended(ShareEnding::Exhausted))]);
+    assert_eq!(
+        yard.notifications().await,
+        [(0, id, ShareNotificationKind::Ended(ShareEnding::Exhausted))]
+    );
     // The end is reported, but the share remains for clients that resume.
     assert!(yard.is_there(id));
     yard.advance(24 * 60 * 60).await;
     assert_eq!(yard.ended(id).await.why, ShareEnding::Exhausted);
-    assert_eq!(yard.told().await.len(), 2, "the other one expired");
+    assert_eq!(yard.notifications().await.len(), 2, "the other one expired");
     yard.closed().await;
 }
 
@@ -290,15 +293,19 @@ async fn a_webhook_gets_everything_after_its_cursor_also_after_a_restart() {
     yard.advance(9).await;
     yard.advance(1).await;
     yard.ended(id).await;
-    let told = || async {
+    let notifications = || async {
         let from =
             yard.expiry.send(GetDeliveryCursor { hook: hook.clone() }).await.unwrap().unwrap();
-        let told = yard.expiry.send(FetchNotifications { from, most: 9 }).await.unwrap();
-        told.happenings.iter().map(|told| (told.number, told.id, told.what)).collect::<Vec<_>>()
+        let notifications = yard.expiry.send(FetchNotifications { from, most: 9 }).await.unwrap();
+        notifications
+            .happenings
+            .iter()
+            .map(|notifications| (notifications.number, notifications.id, notifications.what))
+            .collect::<Vec<_>>()
     };
     let expired = ShareNotificationKind::Ended(ShareEnding::Expired);
     assert_eq!(
-        told().await,
+        notifications().await,
         [(0, short, expired), (1, id, ShareNotificationKind::Notice), (2, id, expired)]
     );
     let delivered = RecordDelivery { hook: hook.clone(), up_to: 2 };
@@ -306,9 +313,16 @@ async fn a_webhook_gets_everything_after_its_cursor_also_after_a_restart() {
     yard.closed().await;
     let yard = opened(dir.path(), hooked, &clock).await;
     let from = yard.expiry.send(GetDeliveryCursor { hook: hook.clone() }).await.unwrap().unwrap();
-    let told = yard.expiry.send(FetchNotifications { from, most: 9 }).await.unwrap();
-    assert_eq!(told.happenings.iter().map(|told| told.number).collect::<Vec<_>>(), [2]);
-    yard.expiry.send(RecordDelivery { hook, up_to: told.next }).await.unwrap().unwrap();
+    let notifications = yard.expiry.send(FetchNotifications { from, most: 9 }).await.unwrap();
+    assert_eq!(
+        notifications
+            .happenings
+            .iter()
+            .map(|notifications| notifications.number)
+            .collect::<Vec<_>>(),
+        [2]
+    );
+    yard.expiry.send(RecordDelivery { hook, up_to: notifications.next }).await.unwrap().unwrap();
     yard.advance(0).await;
     eventually("delivered events are deleted", || yard.board.view().happenings == 0).await;
     yard.closed().await;
@@ -348,9 +362,11 @@ async fn thousands_of_due_shares_all_end_and_the_most_overdue_first() {
     eventually("all are reclaimed", || yard.board.view().counters.reclaimed == 6000).await;
     let (mut from, mut deadlines) = (0, Vec::new());
     while from < 6000 {
-        let told = yard.expiry.send(FetchNotifications { from, most: 1000 }).await.unwrap();
-        deadlines.extend(told.happenings.iter().map(|told| told.deadline));
-        from = told.next;
+        let notifications =
+            yard.expiry.send(FetchNotifications { from, most: 1000 }).await.unwrap();
+        deadlines
+            .extend(notifications.happenings.iter().map(|notifications| notifications.deadline));
+        from = notifications.next;
     }
     assert!(deadlines.is_sorted() && deadlines.len() == created.len());
     yard.closed().await;
@@ -370,23 +386,25 @@ async fn changes_are_reported_immediately() {
     clock.step_by(-7_200_000);
     yard.pause(true).await;
     yard.revoke(&[id], false).await;
-    let mut told = Vec::new();
-    while told.len() < 3 {
+    let mut notifications = Vec::new();
+    while notifications.len() < 3 {
         for heard in listener.next(9).await {
             match &heard.event.change().unwrap().change {
                 Change::Share(ShareChange::Created { share }) if share.id == id => {
-                    told.push("created")
+                    notifications.push("created")
                 }
-                Change::Share(ShareChange::Reclaim { paused: true, .. }) => told.push("paused"),
+                Change::Share(ShareChange::Reclaim { paused: true, .. }) => {
+                    notifications.push("paused")
+                }
                 Change::Share(ShareChange::Ended {
                     why: ShareEnding::Revoked, number: 0, ..
                 }) => {
-                    told.push("revoked");
+                    notifications.push("revoked");
                 }
                 other => panic!("{other:?}"),
             }
         }
     }
-    assert_eq!(told, ["created", "paused", "revoked"]);
+    assert_eq!(notifications, ["created", "paused", "revoked"]);
     yard.closed().await;
 }

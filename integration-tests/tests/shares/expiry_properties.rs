@@ -140,7 +140,7 @@ impl Modelled {
 
 struct ShareWorld {
     table: ShareTable,
-    desk: SharePolicy,
+    policy: SharePolicy,
     timer: ExpiryTimerWheel,
     notices: ExpiryTimerWheel,
     now: i64,
@@ -165,7 +165,7 @@ impl ShareWorld {
         };
         ShareWorld {
             table: ShareTable::default(),
-            desk: SharePolicy::new(settings),
+            policy: SharePolicy::new(settings),
             timer: ExpiryTimerWheel::with_window(3),
             notices: ExpiryTimerWheel::with_window(3),
             now: START,
@@ -234,7 +234,7 @@ impl ShareWorld {
             request: None,
         };
         let id = ShareId(self.model.len() as u128);
-        let ShareWorld { table, desk, now, .. } = self;
+        let ShareWorld { table, policy, now, .. } = self;
         let at = ShareDecisionContext {
             table,
             in_flight: &InFlight::default(),
@@ -242,7 +242,7 @@ impl ShareWorld {
             latest: Millis(*now),
             confirmed_in: Duration::ZERO,
         };
-        for event in desk.create(&asked, id, at).unwrap() {
+        for event in policy.create(&asked, id, at).unwrap() {
             self.apply(&event);
         }
         self.note(id);
@@ -264,7 +264,7 @@ impl ShareWorld {
         let term =
             ttl.map_or(ShareLifetime::Never, |ttl| ShareLifetime::Ttl(Duration::from_millis(ttl)));
         let change = NewTerms { term: Some(term), only_if, ..NewTerms::default() };
-        let ShareWorld { table, desk, now, .. } = self;
+        let ShareWorld { table, policy, now, .. } = self;
         let at = ShareDecisionContext {
             table,
             in_flight: &InFlight::default(),
@@ -272,7 +272,7 @@ impl ShareWorld {
             latest: Millis(*now),
             confirmed_in: Duration::ZERO,
         };
-        let decided = desk.change(id, &change, at);
+        let decided = policy.change(id, &change, at);
         let wanted = ttl.map(|ttl| self.now + i64::try_from(ttl).unwrap());
         let far = |deadline: Option<i64>| deadline.unwrap_or(i64::MAX);
         let modelled = self.model.get_mut(share).filter(|modelled| modelled.is_live(self.now));
@@ -322,7 +322,7 @@ impl ShareWorld {
             latest: Millis(now),
             confirmed_in: Duration::ZERO,
         };
-        let decided = self.desk.take_download(&asked, at);
+        let decided = self.policy.take_download(&asked, at);
         let Some(modelled) = self.model.get_mut(share).filter(|modelled| modelled.is_live(now))
         else {
             assert!(decided.is_err());
@@ -490,9 +490,10 @@ impl ShareWorld {
 
     /// Checks that each end was reported exactly once, and the end by the last download at its start.
     fn check_notifications(&self) {
-        let told = self.table.happenings(0, 1000).happenings;
-        let count =
-            |wanted: ShareNotificationKind| told.iter().filter(|told| told.what == wanted).count();
+        let notifications = self.table.happenings(0, 1000).happenings;
+        let count = |wanted: ShareNotificationKind| {
+            notifications.iter().filter(|notifications| notifications.what == wanted).count()
+        };
         assert_eq!(count(ShareNotificationKind::Notice), self.noticed);
         for why in ShareEnding::ALL {
             let expected = match why {

@@ -164,9 +164,14 @@ impl ShareExpiryYard {
         matches!(self.board.find(id), ShareLookup::Live(_))
     }
 
-    pub async fn told(&self) -> Vec<(u64, ShareId, ShareNotificationKind)> {
-        let told = self.expiry.send(FetchNotifications { from: 0, most: 1000 }).await.unwrap();
-        told.happenings.into_iter().map(|told| (told.number, told.id, told.what)).collect()
+    pub async fn notifications(&self) -> Vec<(u64, ShareId, ShareNotificationKind)> {
+        let notifications =
+            self.expiry.send(FetchNotifications { from: 0, most: 1000 }).await.unwrap();
+        notifications
+            .happenings
+            .into_iter()
+            .map(|notifications| (notifications.number, notifications.id, notifications.what))
+            .collect()
     }
 
     pub async fn closed(self) {

@@ -104,8 +104,8 @@ async fn begun(ground: &ShareDirectories, from: &str, to: &str) -> (ShareId, Sha
         request: RequestId::random(),
     };
     yard.expiry.send(BeginMove(new.clone())).await.unwrap().unwrap();
-    let told = yard.try_to_create(&format!("{from}/a")).await;
-    assert!(matches!(told, Err(ShareError::Refused(ShareRefusal::BeingMoved))));
+    let message = yard.try_to_create(&format!("{from}/a")).await;
+    assert!(matches!(message, Err(ShareError::Refused(ShareRefusal::BeingMoved))));
     yard.closed().await;
     (id, above, new)
 }
@@ -124,8 +124,8 @@ async fn a_node_that_was_stopped_before_the_rename_finds_the_file_where_it_was()
     assert_eq!(refused(yard.make(again(&new)).await), MoveRefused::Interrupted);
     assert_eq!(yard.said(id).unwrap(), "films/d/a");
     assert_eq!(yard.said(above).unwrap(), "films/d");
-    let anew = MoveFile { request: RequestId::random(), ..again(&new) };
-    assert_eq!(yard.make(anew).await, Ok(Moved { followed: 2, ended: 0 }));
+    let new_request = MoveFile { request: RequestId::random(), ..again(&new) };
+    assert_eq!(yard.make(new_request).await, Ok(Moved { followed: 2, ended: 0 }));
     yard.closed().await;
 }
 
@@ -214,8 +214,8 @@ async fn a_move_is_reported_as_done_only_after_the_disk_confirms_it() {
     let yard = opened_on(&ground, disk.clone()).await;
     let id = yard.create("films/d/a").await;
     let wanted = wanted("films/d", "more/e");
-    let told = yard.make(wanted.clone()).await;
-    let Err(MoveError::Unsettled { why, request }) = told else { panic!("{told:?}") };
+    let answer = yard.make(wanted.clone()).await;
+    let Err(MoveError::Unsettled { why, request }) = answer else { panic!("{answer:?}") };
     assert!(why.contains("does not confirm") && request == wanted.request, "{why}");
     eventually("it is seen", || {
         let view = yard.board.view();
@@ -284,8 +284,8 @@ async fn ends_nothing(
     let before = yard.board.view();
     yard.shares.note_missing(id);
     yard.sweep().await;
-    let told = || yard.board.view().unreachable.get(&root("films")).cloned();
-    eventually("it is reported", || told().is_some_and(|told| told.contains(why))).await;
+    let shown = || yard.board.view().unreachable.get(&root("films")).cloned();
+    eventually("it is reported", || shown().is_some_and(|shown| shown.contains(why))).await;
     // The result is reported only after the end of the shares that must end.
     eventually("a pass checked it, and again after its time", || {
         let view = yard.board.view();

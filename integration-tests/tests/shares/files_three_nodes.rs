@@ -147,25 +147,25 @@ fn a_node_that_loses_the_lead_before_the_rename_touches_nothing() {
         };
         let id = nodes[old].expiry.send(share).await.unwrap().unwrap().id();
         let request = RequestId::random();
-        let told = made(&nodes[old], LOSER, request).await;
+        let answer = made(&nodes[old], LOSER, request).await;
         let deposed = MoveError::Share(ShareError::Journal(CommitError::Deposed));
-        assert_eq!(told, Err(deposed));
+        assert_eq!(answer, Err(deposed));
         assert!(storage.path().join("a").exists() && !storage.path().join("b").exists());
 
         let (new, _) = leader(&nodes, epoch).await;
         assert_ne!(new, old);
         let is_settled = || nodes[new].shares.unsettled().borrow().is_empty();
         eventually("the new leader settles it", is_settled).await;
-        let told = made(&nodes[new], LOSER, request).await;
+        let answer = made(&nodes[new], LOSER, request).await;
         let interrupted = |why: &ShareRefusal| *why == ShareRefusal::Move(MoveRefused::Interrupted);
-        let is_interrupted = match &told {
+        let is_interrupted = match &answer {
             Err(MoveError::Refused(why)) => *why == MoveRefused::Interrupted,
             Err(MoveError::Share(ShareError::Refused(why))) => interrupted(why),
             _ => false,
         };
-        assert!(is_interrupted, "{told:?}");
-        let told = made(&nodes[new], "a test", RequestId::random()).await;
-        assert_eq!(told, Ok(Moved { followed: 1, ended: 0 }));
+        assert!(is_interrupted, "{answer:?}");
+        let answer = made(&nodes[new], "a test", RequestId::random()).await;
+        assert_eq!(answer, Ok(Moved { followed: 1, ended: 0 }));
         assert!(!storage.path().join("a").exists() && storage.path().join("b").exists());
         hub.heal();
         let follow = || nodes.iter().all(|node| said(node, id).as_deref() == Some("b"));

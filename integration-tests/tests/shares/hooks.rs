@@ -50,10 +50,10 @@ impl WebhookNode {
         let file = self.ground.path("node.toml");
         std::fs::write(file, configuration(&self.ground, &self.links, hooks))?;
         let url = format!("http://{}", self.ground.node);
-        let told = binary::run(&["config", "reload", "--url", &url]);
-        assert_eq!(told.code, Some(0), "{}", told.err);
+        let answer = binary::run(&["config", "reload", "--url", &url]);
+        assert_eq!(answer.code, Some(0), "{}", answer.err);
         self.until_up()?;
-        Ok(told.out)
+        Ok(answer.out)
     }
 
     fn ask(&self, method: &str, path: &str, body: &Value) -> Option<Value> {
@@ -131,14 +131,14 @@ fn webhooks_send_the_events_signed_and_in_order() -> Result<()> {
     let terms = json!({ "ttl": "1s" });
     place.ask("PATCH", &format!("/shares/{soon}"), &terms).unwrap();
     place.taken(&receiver, 3)?;
-    let told = receiver.taken();
-    let mut told_by_event = Vec::new();
-    while told_by_event.len() < 3 {
+    let reported = receiver.taken();
+    let mut event_bodies = Vec::new();
+    while event_bodies.len() < 3 {
         let event = events.next_where(|event| event.data["number"].is_u64())?;
-        told_by_event.push(event.data);
+        event_bodies.push(event.data);
     }
-    let bodies: Vec<Value> = told.into_iter().map(|one| one.body).collect();
-    assert_eq!(bodies, told_by_event, "word by word");
+    let bodies: Vec<Value> = reported.into_iter().map(|one| one.body).collect();
+    assert_eq!(bodies, event_bodies, "word by word");
     assert_eq!(bodies[0]["why"], "revoked");
     assert_eq!(bodies[0]["share"]["id"], revoked.as_str());
     assert_eq!((&bodies[1]["what"], &bodies[1]["share"]["id"]), (&json!("notice"), &json!(soon)));
@@ -160,7 +160,7 @@ fn webhooks_send_the_events_signed_and_in_order() -> Result<()> {
         "reelyard_webhook_backlog{hook=\"billing\"} 0",
         "reelyard_webhook_failing{hook=\"billing\"} 0",
     ] {
-        assert!(metrics.lines().any(|told| told == line), "{line}\n{metrics}");
+        assert!(metrics.lines().any(|reported| reported == line), "{line}\n{metrics}");
     }
     Ok(())
 }
@@ -255,8 +255,8 @@ fn after_kill_9_delivery_resumes_and_nothing_is_lost() -> Result<()> {
     place.node.start_again()?;
     place.until_up()?;
     wait_for("all are delivered", &[&place.node], || {
-        let told: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
-        (told.last() == Some(&5)).then_some(())
+        let reported: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
+        (reported.last() == Some(&5)).then_some(())
     })?;
     // Kills the node during a delivery, at any point.
     for round in 0..3 {
@@ -271,10 +271,10 @@ fn after_kill_9_delivery_resumes_and_nothing_is_lost() -> Result<()> {
             (receiver.taken().last()?.number() == last).then_some(())
         })?;
     }
-    let mut told: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
-    told.sort_unstable();
-    told.dedup();
-    assert_eq!(told, (0..=35).collect::<Vec<u64>>(), "each at least once");
+    let mut reported: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
+    reported.sort_unstable();
+    reported.dedup();
+    assert_eq!(reported, (0..=35).collect::<Vec<u64>>(), "each at least once");
     Ok(())
 }
 
@@ -351,8 +351,8 @@ fn the_event_stream_loses_nothing_over_a_kill_and_keeps_its_numbers() -> Result<
     place.revoked();
     let soon = place.create(&json!({ "ttl": "1s" }));
     wait_for("it has expired", &[&place.node], || {
-        let told = place.ask("GET", "/shares/reclaim", &Value::Null)?;
-        (told["totals"]["expired"] == 1).then_some(())
+        let answer = place.ask("GET", "/shares/reclaim", &Value::Null)?;
+        (answer["totals"]["expired"] == 1).then_some(())
     })?;
     place.node.kill();
     place.node.start_again()?;
@@ -360,8 +360,8 @@ fn the_event_stream_loses_nothing_over_a_kill_and_keeps_its_numbers() -> Result<
     wait_for("shares are known", &[&place.node], || place.ask("GET", "/shares", &Value::Null))?;
     let again = open("?from=0", Some("1"))?;
     let missed = [again.next()?, again.next()?];
-    let told = missed.each_ref().map(|one| (one.id.as_str(), one.kind.as_str()));
-    assert_eq!(told, [("2", "revoked"), ("3", "expired")]);
+    let answer = missed.each_ref().map(|one| (one.id.as_str(), one.kind.as_str()));
+    assert_eq!(answer, [("2", "revoked"), ("3", "expired")]);
     assert_eq!(
         (&missed[1].data["number"], &missed[1].data["share"]["id"]),
         (&json!(3), &json!(soon))

@@ -190,9 +190,9 @@ async fn only_paths_below_the_root_are_served() {
     assert_eq!(status("out").await, 404);
     assert_eq!(status("absent").await, 404);
     let directory = links.share("dir", |_| {});
-    let told = links.get(directory, "/file", &[]).await;
-    assert_eq!(told.status, 404);
-    assert!(told.text().contains("/zip"), "{}", told.text());
+    let answer = links.get(directory, "/file", &[]).await;
+    assert_eq!(answer.status, 404);
+    assert!(answer.text().contains("/zip"), "{}", answer.text());
     links.stop().await;
 }
 
@@ -493,8 +493,8 @@ async fn a_link_that_ends_while_a_download_is_counted_says_why() {
         (ShareRefusal::Exhausted, 410, "downloads of this link are used"),
         (ShareRefusal::Unknown, 404, "link does not exist"),
     ] {
-        let told = counted_by(move |_, _| Err(refusal.clone().into())).await;
-        assert!(told.0 == status && told.1.contains(words), "{told:?}");
+        let answer = counted_by(move |_, _| Err(refusal.clone().into())).await;
+        assert!(answer.0 == status && answer.1.contains(words), "{answer:?}");
     }
 }
 
@@ -526,10 +526,10 @@ async fn an_exhausted_link_says_so_also_after_its_deadline() {
         links.share("a", |new| (new.deadline, new.max_downloads) = (deadline, NonZeroU32::new(1)));
     assert_eq!(links.get(id, "/file", &[]).await.status, 200);
     links.clock.advance(Duration::from_secs(60));
-    let told = links.get(id, "/file", &[]).await;
-    assert!(told.status == 410 && told.text().contains("are used"), "{}", told.text());
+    let answer = links.get(id, "/file", &[]).await;
+    assert!(answer.status == 410 && answer.text().contains("are used"), "{}", answer.text());
     links.apply(&ShareEvent::Reclaimed { ids: vec![id] });
-    let told = links.get(id, "/file", &[]).await;
-    assert!(told.status == 410 && told.text().contains("are used"), "{}", told.text());
+    let answer = links.get(id, "/file", &[]).await;
+    assert!(answer.status == 410 && answer.text().contains("are used"), "{}", answer.text());
     links.stop().await;
 }

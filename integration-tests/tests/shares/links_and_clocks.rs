@@ -247,9 +247,12 @@ async fn an_operator_confirms_the_clock_either_way() {
     let confirm = || ConfirmClock { asked_by: "a test".to_owned(), request: RequestId::random() };
     clock.step_by(HOUR_MS + 60_000);
     place.turn().await;
-    let told = place.yard.board.view().trouble.map(|trouble| trouble.to_string());
-    let told = told.unwrap();
-    assert!(told.contains("1h 1m ahead") && told.contains("1 links are refused"), "{told}");
+    let message = place.yard.board.view().trouble.map(|trouble| trouble.to_string());
+    let message = message.unwrap();
+    assert!(
+        message.contains("1h 1m ahead") && message.contains("1 links are refused"),
+        "{message}"
+    );
     place.yard.expiry.send(confirm()).await.unwrap().unwrap();
     place.yard.ended(early).await;
     assert_eq!(place.yard.board.view().trouble, None);
@@ -259,8 +262,8 @@ async fn an_operator_confirms_the_clock_either_way() {
     place.turn().await;
     clock.step_by(-2 * HOUR_MS);
     place.turn().await;
-    let told = place.yard.board.view().trouble.map(|trouble| trouble.to_string());
-    assert!(told.unwrap().contains("2h behind"));
+    let message = place.yard.board.view().trouble.map(|trouble| trouble.to_string());
+    assert!(message.unwrap().contains("2h behind"));
     assert_eq!(place.status(late).await, 410);
     place.yard.expiry.send(confirm()).await.unwrap().unwrap();
     assert_eq!((place.status(late).await, place.status(early).await), (200, 410));

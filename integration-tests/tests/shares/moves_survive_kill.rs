@@ -61,7 +61,7 @@ impl Mover {
             match ask(node, "POST", "/files/move", &body) {
                 (200, _) => self.shuttles[moved].at = 1 - at,
                 (0, _) => self.open = Some((moved, body)),
-                told => panic!("{body}: {told:?}"),
+                entry => panic!("{body}: {entry:?}"),
             }
             self.made += 1;
         }
@@ -72,10 +72,10 @@ impl Mover {
         let Some((moved, body)) = self.open.take() else { return };
         match ask(node, "POST", "/files/move", &body) {
             (200, _) => self.shuttles[moved].at = 1 - self.shuttles[moved].at,
-            (409, told) => {
-                assert_eq!(told["type"], "urn:reelyard:problem:changed-meanwhile", "{told}");
+            (409, entry) => {
+                assert_eq!(entry["type"], "urn:reelyard:problem:changed-meanwhile", "{entry}");
             }
-            told => panic!("{body}: {told:?}"),
+            entry => panic!("{body}: {entry:?}"),
         }
     }
 }
@@ -123,7 +123,7 @@ impl ShareMoveYard {
         let handled = || {
             let metrics = curl(&[&format!("http://{node}/metrics")]).1;
             let line = "reelyard_actor_messages_handled_total{actor=\"share_files\"} ";
-            metrics.lines().find_map(|told| told.strip_prefix(line))?.parse::<u64>().ok()
+            metrics.lines().find_map(|entry| entry.strip_prefix(line))?.parse::<u64>().ok()
         };
         let before = wait_for("it counts", &[&self.node], handled)?;
         let moving = std::thread::spawn(move || {
@@ -141,11 +141,11 @@ impl ShareMoveYard {
     /// Checks that the first relevant answer of each link is the shared content.
     fn links_answer(&self) -> Result<()> {
         for Shuttle { url, bytes, .. } in &self.mover.shuttles {
-            let told = wait_for("the link is answered", &[&self.node], || {
-                let told = curl(&[&format!("{url}/file")]);
-                Some(told).filter(|(status, _)| ![0, 503].contains(status))
+            let message = wait_for("the link is answered", &[&self.node], || {
+                let message = curl(&[&format!("{url}/file")]);
+                Some(message).filter(|(status, _)| ![0, 503].contains(status))
             })?;
-            assert_eq!(told, (200, (*bytes).to_owned()), "{:?}", self.mover);
+            assert_eq!(message, (200, (*bytes).to_owned()), "{:?}", self.mover);
         }
         Ok(())
     }

@@ -179,8 +179,8 @@ async fn behind_a_proxy_with_tls_links_and_cookies_are_of_that_kind() {
     let cookie = cookie(&right);
     let page = links.get(id, "", &[&proxied[..], &["-H", &cookie]].concat()).await;
     assert_eq!(page.status, 200);
-    let (told, page) = ("another device", page.text());
-    assert!(!page.contains(told), "without public_url the address of the proxy is unknown");
+    let (wanted, page) = ("another device", page.text());
+    assert!(!page.contains(wanted), "without public_url the address of the proxy is unknown");
     assert!(!page.contains("share.example.net"), "a client said so, by way of the proxy");
     let plain = enter(&links, id, "right", &[]).await;
     assert!(!plain.header("set-cookie").unwrap().contains("Secure"));
@@ -252,8 +252,8 @@ async fn a_late_client_gets_the_reason_and_a_counted_download_may_resume() {
     // A button that starts a new download would only be refused.
     assert!(html.contains("0 of 1") && !html.contains(&button), "{html}");
     assert!(html.contains("You can resume it"), "{html}");
-    let anew = links.get(id, "/file", &["-H", &taker]).await;
-    assert!(anew.status == 410 && anew.text().contains("You can resume it"), "{}", anew.text());
+    let again = links.get(id, "/file", &["-H", &taker]).await;
+    assert!(again.status == 410 && again.text().contains("You can resume it"), "{}", again.text());
     assert_eq!(links.get(id, "/file", &["-H", &taker, "-r", "4-"]).await.status, 206);
     let late = links.get(id, "/file", &["-H", &newcomer]).await;
     assert!(late.status == 410 && !late.text().contains("You can resume it"), "{}", late.text());

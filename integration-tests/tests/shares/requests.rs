@@ -119,13 +119,13 @@ async fn a_replaced_file_is_not_called_resumable() {
     let resume = format!("If-Range: {}", begun.header("etag").unwrap());
     assert_eq!(links.get(id, "/file", &["-r", "2-3", "-H", &resume]).await.status, 206);
     assert_eq!(links.get(id, "/file", &[]).await.status, 200, "the complete file after a part");
-    let anew = links.get(id, "/file", &[]).await;
-    assert!(anew.status == 410 && anew.text().contains("You can resume it"), "{}", anew.text());
+    let again = links.get(id, "/file", &[]).await;
+    assert!(again.status == 410 && again.text().contains("You can resume it"), "{}", again.text());
     links.write("a", b"another film");
-    let told = links.get(id, "/file", &["-r", "2-", "-H", &resume]).await;
-    assert_eq!(told.status, 410);
-    assert!(!told.text().contains("You can resume it"), "{}", told.text());
-    assert!(told.text().contains("replaced"), "{}", told.text());
+    let answer = links.get(id, "/file", &["-r", "2-", "-H", &resume]).await;
+    assert_eq!(answer.status, 410);
+    assert!(!answer.text().contains("You can resume it"), "{}", answer.text());
+    assert!(answer.text().contains("replaced"), "{}", answer.text());
     links.stop().await;
 }
 

@@ -72,7 +72,7 @@ async fn nothing_is_moved_into_a_directory_that_was_the_root() {
     match yard.make(wanted("films/other", "more/other")).await {
         // Meanwhile the node has observed the new content.
         Ok(_) => assert!(disk.path("more/other").exists()),
-        told => assert_eq!(refused(told), MoveRefused::RootAway),
+        entry => assert_eq!(refused(entry), MoveRefused::RootAway),
     }
     assert!(!disk.path("more.old/other").exists());
     yard.look_at_roots().await;
@@ -108,8 +108,8 @@ impl ShareRootsNode {
         if !body.is_null() {
             command.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
         }
-        let told = command.arg(format!("http://{}/api/v1{path}", self.ground.node)).output();
-        let text = String::from_utf8(told.unwrap().stdout).unwrap();
+        let message = command.arg(format!("http://{}/api/v1{path}", self.ground.node)).output();
+        let text = String::from_utf8(message.unwrap().stdout).unwrap();
         let (body, status) = text.rsplit_once('\n').unwrap();
         (status.parse().unwrap(), serde_json::from_str(body).unwrap_or(Value::Null))
     }
@@ -127,14 +127,14 @@ impl ShareRootsNode {
 fn a_missing_root_delays_nothing_and_is_opened_when_it_appears() -> Result<()> {
     let place = ShareRootsNode::start()?;
     assert_eq!(place.create("films/a").0, 201);
-    let (status, told) = place.create("nas/b");
-    let detail = told["detail"].as_str().unwrap();
+    let (status, answer) = place.create("nas/b");
+    let detail = answer["detail"].as_str().unwrap();
     assert!(
         status == 503 && detail.contains("the directory of its root is not available"),
-        "{told}"
+        "{answer}"
     );
-    let told = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": "nas/a" }));
-    assert!(told.0 == 503 && told.1.to_string().contains("try again"), "{told:?}");
+    let answer = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": "nas/a" }));
+    assert!(answer.0 == 503 && answer.1.to_string().contains("try again"), "{answer:?}");
     wait_for("it is reported", &[&place.node], || {
         let log = place.node.log_text();
         (log.contains("root unreachable") && log.contains("root=nas")).then_some(())
@@ -180,8 +180,8 @@ fn no_path_forges_a_line_of_the_log() -> Result<()> {
     let place = ShareRootsNode::start()?;
     let forged = "2026-01-01T00:00:00Z forged\u{1b}[2J";
     let to = format!("films/x\n{forged}");
-    let told = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": to }));
-    assert_eq!(told.0, 200, "{told:?}");
+    let answer = place.ask("POST", "/files/move", &json!({ "from": "films/a", "to": to }));
+    assert_eq!(answer.0, 200, "{answer:?}");
     let log = wait_for("it is reported", &[&place.node], || {
         Some(place.node.log_text()).filter(|log| log.contains("move started"))
     })?;

@@ -66,8 +66,8 @@ impl ShareKillYard {
 
     async fn pause(&self, paused: bool) {
         let body = json!({ "paused": paused });
-        let (status, told) = self.api.answer("PUT", "/shares/reclaim", Some(body)).await;
-        assert_eq!(status, 200, "{told}");
+        let (status, reply) = self.api.answer("PUT", "/shares/reclaim", Some(body)).await;
+        assert_eq!(status, 200, "{reply}");
     }
 
     /// Runs the clients until the node is killed.
@@ -151,8 +151,8 @@ impl ShareKillYard {
         let is_back = |id: &&str| listed.contains(*id);
         let closed = known().filter(|share| share.ended.is_some()).map(|share| &*share.id);
         assert_eq!(closed.filter(is_back).collect::<Vec<_>>(), [""; 0], "an ended share is back");
-        let strangers = listed.iter().filter(|id| !ids.contains(id.as_str()));
-        assert_eq!(strangers.count(), 0, "an unrequested share exists");
+        let unrequested = listed.iter().filter(|id| !ids.contains(id.as_str()));
+        assert_eq!(unrequested.count(), 0, "an unrequested share exists");
         let ghosts: usize = clients.iter().map(|client| client.unseen).sum();
         let reclaim = self.totals().await;
         assert_eq!(reclaim["totals"]["created"], ids.len() + ghosts, "{reclaim}");
@@ -166,23 +166,23 @@ impl ShareKillYard {
     async fn check_notifications(&self, clients: &[ShareClient]) {
         let (_, hooks) = self.api.answer("GET", "/shares/hooks", None).await;
         assert_eq!(hooks["items"][0]["dropped"].as_u64().unwrap_or(0), 0, "{hooks}");
-        let mut told = BTreeMap::<u64, (String, String)>::new();
+        let mut reported = BTreeMap::<u64, (String, String)>::new();
         let ids = || clients.iter().flat_map(|client| &client.shares).map(|share| &share.id);
         eventually("every end is reported", || {
-            told.clear();
+            reported.clear();
             for one in self.receiver.taken() {
                 let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
                 let what = (word(&one.body["share"]["id"]), word(&one.body["why"]));
-                let before = told.insert(one.number(), what.clone());
+                let before = reported.insert(one.number(), what.clone());
                 assert!(before.is_none_or(|before| before == what), "{one:?}");
             }
-            let of: BTreeSet<&String> = told.values().map(|(id, _)| id).collect();
+            let of: BTreeSet<&String> = reported.values().map(|(id, _)| id).collect();
             ids().all(|id| of.contains(id))
         })
         .await;
-        assert!(told.keys().copied().eq(0..told.len() as u64), "numbered without gaps");
-        let what: BTreeSet<_> = told.values().collect();
-        assert_eq!(what.len(), told.len(), "nothing has two numbers");
+        assert!(reported.keys().copied().eq(0..reported.len() as u64), "numbered without gaps");
+        let what: BTreeSet<_> = reported.values().collect();
+        assert_eq!(what.len(), reported.len(), "nothing has two numbers");
     }
 }
 

@@ -40,8 +40,8 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
         }
         join_all(followers().map(ShareNode::takes_a_turn)).await;
         for follower in followers() {
-            let told = follower.expiry.send(ReclaimNow).await.unwrap();
-            assert!(matches!(told, Err(CommitError::NotLeader { .. })), "{told:?}");
+            let answer = follower.expiry.send(ReclaimNow).await.unwrap();
+            assert!(matches!(answer, Err(CommitError::NotLeader { .. })), "{answer:?}");
         }
         leader.expiry.send(ReclaimNow).await.unwrap().unwrap();
         assert!(leader.serves(soon));
@@ -130,24 +130,27 @@ async fn take_on(
     cluster: &ShareCluster,
     id: ShareId,
     client: ClientKey,
-    told: &CountedDownloads,
+    downloads: &CountedDownloads,
 ) -> u64 {
     let mut counted = 0;
-    while !told.stop.load(Ordering::SeqCst) {
+    while !downloads.stop.load(Ordering::SeqCst) {
         let asked = TakeDownload { id, client, ranged: false, request: RequestId::random() };
         match cluster.until_answered(asked).await {
             Ok(DownloadAdmission::Counted { .. }) => counted += 1,
             other => panic!("{other:?}"),
         }
-        told.counted.fetch_add(1, Ordering::SeqCst);
+        downloads.counted.fetch_add(1, Ordering::SeqCst);
     }
     counted
 }
 
 /// Creates shares one after the other, each under its own name.
-async fn create_on(cluster: &ShareCluster, told: &CountedDownloads) -> Vec<(RequestId, ShareId)> {
+async fn create_on(
+    cluster: &ShareCluster,
+    downloads: &CountedDownloads,
+) -> Vec<(RequestId, ShareId)> {
     let mut made = Vec::new();
-    while !told.stop.load(Ordering::SeqCst) {
+    while !downloads.stop.load(Ordering::SeqCst) {
         let request = RequestId::random();
         let asked = CreateShare { request: Some(request), ..film(86_400) };
         made.push((request, cluster.until_answered(asked).await.unwrap().id()));
@@ -168,9 +171,10 @@ fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
         let old = cluster.leader(0).await;
         let (leader, epoch) = (&cluster.nodes[old], cluster.nodes[old].epoch());
 
-        let told = CountedDownloads::default();
-        let takers =
-            join_all((0..TAKERS).map(|taker| take_on(&cluster, limited, ClientKey(taker), &told)));
+        let downloads = CountedDownloads::default();
+        let takers = join_all(
+            (0..TAKERS).map(|taker| take_on(&cluster, limited, ClientKey(taker), &downloads)),
+        );
         let in_the_middle = async {
             for node in &cluster.nodes {
                 node.clock.advance(seconds(60));
@@ -189,8 +193,8 @@ fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
             // It still believes that it leads: the request is only in its own log.
             let request = RequestId::random();
             let lost = CreateShare { request: Some(request), ..film(86_400) };
-            let told_first = leader.create(lost.clone()).await;
-            assert!(matches!(told_first, Err(ShareError::Journal(_))), "{told_first:?}");
+            let first_answer = leader.create(lost.clone()).await;
+            assert!(matches!(first_answer, Err(ShareError::Journal(_))), "{first_answer:?}");
             let new = cluster.leader(epoch).await;
             let began = Instant::now();
             let successor = &cluster.nodes[new];
@@ -202,14 +206,14 @@ fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
             eventually("the old leader steps back", || leader.epoch() == 0).await;
             cluster.hub.heal();
             assert_eq!(cluster.until_answered(lost).await.unwrap().id(), repeated);
-            let counted = told.counted.load(Ordering::SeqCst);
-            let goes_on = || told.counted.load(Ordering::SeqCst) > counted + 20;
+            let counted = downloads.counted.load(Ordering::SeqCst);
+            let goes_on = || downloads.counted.load(Ordering::SeqCst) > counted + 20;
             eventually("downloads are counted at the new leader", goes_on).await;
-            told.stop.store(true, Ordering::SeqCst);
+            downloads.stop.store(true, Ordering::SeqCst);
             repeated
         };
         let (counted, made, repeated) =
-            futures::join!(takers, create_on(&cluster, &told), in_the_middle);
+            futures::join!(takers, create_on(&cluster, &downloads), in_the_middle);
 
         for (request, id) in &made {
             let again = CreateShare { request: Some(*request), ..film(86_400) };
@@ -223,14 +227,14 @@ fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
         let limited = held.shares.iter().find(|share| share.id() == limited).unwrap();
         let taken = u64::from(limited.downloads().unwrap().taken());
         assert_eq!(taken, counted.iter().sum::<u64>(), "each confirmed download counts once");
-        let ended = |found: &ShareLookup| matches!(found, ShareLookup::Ended(grave) if grave.why == ShareEnding::Expired);
+        let ended = |found: &ShareLookup| matches!(found, ShareLookup::Ended(tombstone) if tombstone.why == ShareEnding::Expired);
         assert!(held.found.iter().all(ended), "nothing is resurrected");
-        let mut tellings = BTreeMap::<ShareId, u64>::new();
-        for happening in &held.told {
+        let mut ends = BTreeMap::<ShareId, u64>::new();
+        for happening in &held.notifications {
             assert_eq!(happening.what, ShareNotificationKind::Ended(ShareEnding::Expired));
-            *tellings.entry(happening.id).or_default() += 1;
+            *ends.entry(happening.id).or_default() += 1;
         }
-        assert!(tellings.len() as u64 == DUE && tellings.values().all(|count| *count == 1));
+        assert!(ends.len() as u64 == DUE && ends.values().all(|count| *count == 1));
         cluster.stop().await;
     });
 }

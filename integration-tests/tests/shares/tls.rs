@@ -188,10 +188,10 @@ async fn a_client_without_tls_gets_an_answer_or_a_closed_connection() {
     assert_eq!(halfway.read(&mut [0]).await.unwrap(), 0, "left after its time");
     let mut garbage = TcpStream::connect(links.addr()).await.unwrap();
     garbage.write_all(&[0; 100]).await.unwrap();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     // Either an alert or a reset ends the connection.
-    let _ = garbage.read_to_end(&mut told).await;
-    assert!(told.is_empty() || told[0] == 21, "{told:?}");
+    let _ = garbage.read_to_end(&mut reported).await;
+    assert!(reported.is_empty() || reported[0] == 21, "{reported:?}");
     drop(TcpStream::connect(links.addr()).await.unwrap());
     eventually("they are gone", || links.server.counters().connections == 0).await;
     assert_eq!(links.server.counters().no_tls, 4, "one connection sent nothing and does not count");

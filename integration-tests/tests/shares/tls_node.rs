@@ -38,8 +38,11 @@ fn errors_of_a_certificate_are_explained() {
         (&pem.certificate, &pem.certificate, "key: ", "one.crt: it contains no private key"),
         (&pem.certificate, &other.key, "key: ", "other.key: it is not the key of the certificate"),
     ] {
-        let told = both(certificate, key);
-        assert!(told.contains(&format!("share.tls.{at}")) && told.contains(why), "{why}: {told}");
+        let result = both(certificate, key);
+        assert!(
+            result.contains(&format!("share.tls.{at}")) && result.contains(why),
+            "{why}: {result}"
+        );
     }
     let alone = faults(&[("certificate", &pem.certificate)]);
     assert!(alone.contains("share.tls.key: is missing: share.tls.certificate is set"), "{alone}");

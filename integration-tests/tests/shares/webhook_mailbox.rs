@@ -55,7 +55,7 @@ fn opened(journal: Journal, clock: &Clock, receiver: &HookReceiver) -> WebhookYa
     let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone()).start();
     let others = WebhookCollaborators {
         happenings: Route::fixed(expiry.clone().recipient()),
-        told: Route::fixed(expiry.clone().recipient()),
+        cursor: Route::fixed(expiry.clone().recipient()),
         delivered: Route::fixed(expiry.clone().recipient()),
         board: board.clone(),
         leadership: journal.leadership(),
@@ -110,7 +110,7 @@ async fn a_receiver_that_asks_for_patience_is_tried_again_by_the_clock() {
     let (dir, receiver) = (tempfile::tempdir().unwrap(), HookReceiver::start().unwrap());
     let clock = manual_clock();
     let yard = opened(alone(dir.path()).await, &clock, &receiver);
-    yard.until("it begins", |hook| hook.told == Some(0)).await;
+    yard.until("it begins", |hook| hook.delivered_up_to == Some(0)).await;
     receiver.is_to(ReceiverMode::Refuses(429, Some(1000)));
     yard.revoked().await;
     yard.revoked().await;
@@ -127,9 +127,9 @@ async fn a_receiver_that_asks_for_patience_is_tried_again_by_the_clock() {
     yard.until("it got everything", |hook| hook.counters.delivered == 3).await;
     let numbers: Vec<u64> = receiver.taken().iter().map(|one| one.number()).collect();
     assert_eq!(numbers, [0, 1, 2]);
-    let told = receiver.taken()[0].head.clone();
+    let reported = receiver.taken()[0].head.clone();
     let now = clock.now().unix_seconds();
-    assert!(told.contains(&format!("reelyard-signature: t={now},v1=")), "{told}");
+    assert!(reported.contains(&format!("reelyard-signature: t={now},v1=")), "{reported}");
     yard.journal.stop().await;
 }
 
@@ -138,7 +138,7 @@ async fn a_new_url_gets_the_refused_notification_at_once() {
     let (dir, clock) = (tempfile::tempdir().unwrap(), manual_clock());
     let (dead, alive) = (HookReceiver::start().unwrap(), HookReceiver::start().unwrap());
     let yard = opened(alone(dir.path()).await, &clock, &dead);
-    yard.until("it begins", |hook| hook.told == Some(0)).await;
+    yard.until("it begins", |hook| hook.delivered_up_to == Some(0)).await;
     dead.is_to(ReceiverMode::Hangs);
     yard.revoked().await;
     eventually("it is tried", || !dead.received().is_empty()).await;
@@ -158,7 +158,7 @@ async fn a_new_url_gets_the_refused_notification_at_once() {
 async fn many_happenings_take_few_commits() {
     let (dir, receiver) = (tempfile::tempdir().unwrap(), HookReceiver::start().unwrap());
     let yard = opened(alone(dir.path()).await, &manual_clock(), &receiver);
-    yard.until("it begins", |hook| hook.told == Some(0)).await;
+    yard.until("it begins", |hook| hook.delivered_up_to == Some(0)).await;
     for _ in 0..50 {
         yard.revoked().await;
     }
@@ -174,8 +174,8 @@ async fn leader(yards: &[WebhookYard], epoch: u64) -> (usize, u64) {
     eventually_some("one leads", || async {
         let epochs = yards.iter().map(|yard| yard.board.view().epoch.map_or(0, |epoch| epoch.0));
         let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
-        let tells = yards[node].view.load().told.is_some();
-        (newest > epoch && tells).then_some((node, newest))
+        let is_active = yards[node].view.load().delivered_up_to.is_some();
+        (newest > epoch && is_active).then_some((node, newest))
     })
     .await
 }
@@ -205,7 +205,7 @@ fn only_the_leader_delivers_and_the_next_one_continues() {
         hub.isolate(NODES[old]);
         let (new, _) = leader(&yards, epoch).await;
         assert_ne!(new, old);
-        yards[old].until("the old leader delivers nothing", |hook| !hook.tells).await;
+        yards[old].until("the old leader delivers nothing", |hook| !hook.is_active).await;
         yards[new].revoked().await;
         eventually("the new one continues", || {
             let taken = receiver.taken();
@@ -218,7 +218,7 @@ fn only_the_leader_delivers_and_the_next_one_continues() {
         assert_eq!(numbers, [0, 1, 2]);
         let bystander = (0..3).find(|node| ![old, new].contains(node)).unwrap();
         let view = yards[bystander].view.load();
-        assert!(!view.tells && view.counters.delivered + view.counters.failed_tries == 0);
+        assert!(!view.is_active && view.counters.delivered + view.counters.failed_tries == 0);
         hub.heal();
         for yard in &yards {
             yard.journal.stop().await;

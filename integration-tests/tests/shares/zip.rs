@@ -58,11 +58,11 @@ async fn a_directory_arrives_as_it_is() {
     let id = links.share("season", |_| {});
     let (exit, archive) = fetch(&links, id, &[]).await;
     assert_eq!(exit, 0);
-    let (good, told) = unzip(&["-t"], &archive);
-    assert!(good, "{told}");
+    let (good, answer) = unzip(&["-t"], &archive);
+    assert!(good, "{answer}");
     let to = links.outside().join("to");
-    let (good, told) = unzip(&["-q", "-d", to.to_str().unwrap()], &archive);
-    assert!(good, "{told}");
+    let (good, answer) = unzip(&["-q", "-d", to.to_str().unwrap()], &archive);
+    assert!(good, "{answer}");
     assert_eq!(tree(&to.join("season")), tree(&links.below("season")));
 
     let head = links.get(id, "/zip", &["-I"]).await;
@@ -71,9 +71,9 @@ async fn a_directory_arrives_as_it_is() {
     let (exit, old) = fetch(&links, id, &["--http1.0"]).await;
     assert_eq!((exit, unzip(&["-tqq"], &old).0), (0, true), "for a client that knows no chunks");
     let file = links.share("season/empty", |_| {});
-    let told = links.get(file, "/zip", &[]).await;
-    assert_eq!(told.status, 404);
-    assert!(told.text().contains("/file"), "{}", told.text());
+    let answer = links.get(file, "/zip", &[]).await;
+    assert_eq!(answer.status, 404);
+    assert!(answer.text().contains("/file"), "{}", answer.text());
     links.stop().await;
 }
 
@@ -87,8 +87,8 @@ async fn names_with_colons_and_backslashes_stay_whole_and_apart() {
     let (exit, archive) = fetch(&links, id, &[]).await;
     assert_eq!(exit, 0);
     let to = links.outside().join("to");
-    let (good, told) = unzip(&["-q", "-d", to.to_str().unwrap()], &archive);
-    assert!(good, "{told}");
+    let (good, result) = unzip(&["-q", "-d", to.to_str().unwrap()], &archive);
+    assert!(good, "{result}");
     let file = |name: &str, bytes: &str| (PathBuf::from(name), Some(bytes.as_bytes().to_vec()));
     let expected = BTreeMap::from([
         ("of_ C__1".into(), None),
@@ -134,8 +134,8 @@ async fn more_files_than_a_small_archive_can_have() {
     let id = links.share("many", |_| {});
     let (exit, archive) = fetch(&links, id, &[]).await;
     assert_eq!(exit, 0);
-    let (good, told) = unzip(&["-tq"], &archive);
-    assert!(good && told.contains("No errors"), "{told}");
+    let (good, result) = unzip(&["-tq"], &archive);
+    assert!(good && result.contains("No errors"), "{result}");
     let (_, listed) = unzip(&["-Z1"], &archive);
     assert_eq!(listed.lines().count(), FILES + 1, "and the directory");
     links.stop().await;
@@ -241,10 +241,10 @@ fn an_archive_with_a_file_that_may_not_be_read_takes_no_download() {
     let name = "an_archive_with_a_file_that_may_not_be_read_takes_no_download";
     match again_without_privileges(name) {
         Some(again) => {
-            let told = String::from_utf8_lossy(&again.stdout);
+            let message = String::from_utf8_lossy(&again.stdout);
             assert!(
-                again.status.success() && told.contains("1 passed"),
-                "without privileges: {told}"
+                again.status.success() && message.contains("1 passed"),
+                "without privileges: {message}"
             );
         }
         None => actix_rt::System::new().block_on(an_unreadable_archive_takes_no_download()),

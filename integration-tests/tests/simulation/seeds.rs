@@ -18,7 +18,7 @@ fn all_hold(seeds: Range<u64>) {
     // Seeds without events would prove nothing.
     assert!(all.copies > SEEDS && all.commits > 10 * SEEDS, "{all:?}");
     // Second copies must be rare.
-    assert!(50 * all.untold < all.copies && 50 * all.late < all.copies, "{all:?}");
+    assert!(50 * all.unasked < all.copies && 50 * all.late < all.copies, "{all:?}");
 }
 
 #[test]

@@ -76,8 +76,8 @@ async fn an_end_is_durable_before_its_report_and_kept_until_accepted() {
     let reports = bench.reports_until(|work| ends(work) == 2).await;
 
     assert!(reports.iter().all(|report| report.at == NOW));
-    let told: Vec<(i64, bool)> = reports.iter().map(|r| (r.task.0, r.is_end())).collect();
-    assert_eq!(told, [(1, false), (1, true), (2, false), (2, true)], "one at a time, in order");
+    let reported: Vec<(i64, bool)> = reports.iter().map(|r| (r.task.0, r.is_end())).collect();
+    assert_eq!(reported, [(1, false), (1, true), (2, false), (2, true)], "one at a time, in order");
     let ended: Vec<Report> = reports.iter().filter(|report| report.is_end()).cloned().collect();
     assert_eq!(bench.store.reports().unwrap(), ended);
     assert_eq!(bench.work.borrow().known, [TaskId(1), TaskId(2)]);

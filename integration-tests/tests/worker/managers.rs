@@ -39,15 +39,15 @@ async fn callers_that_list_or_delete_are_recorded_by_name_or_address() {
     garbled.send().await.unwrap();
 
     let managers = info(rig.host).await.managers;
-    let mut told: Vec<_> =
+    let mut reported: Vec<_> =
         managers.iter().map(|seen| (seen.manager, seen.does, seen.times)).collect();
-    told.sort();
+    reported.sort();
     let expected = [
         (None, ManagerAction::Lists, 1),
         (None, ManagerAction::Deletes, 1),
         (Some(node), ManagerAction::Lists, 2),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert!(managers.iter().all(|seen| seen.from == "127.0.0.1"), "{managers:?}");
     assert!(managers.iter().all(|seen| seen.first >= begun && seen.last >= seen.first));
     worker.stop().await;

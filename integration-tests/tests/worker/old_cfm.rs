@@ -128,10 +128,10 @@ async fn a_node_that_does_not_know_the_host_is_not_taken_for_a_cfm() {
     actix_rt::spawn(server);
     let rig = Rig::new();
     let worker = started(rig.destination(&url)).await;
-    let told = || {
+    let shown = || {
         worker.view().node.unwrap().error.is_some_and(|e| e.contains("answered with status 404"))
     };
-    eventually("the refusal told", told).await;
+    eventually("the refusal told", shown).await;
     assert_eq!(worker.view().node.unwrap().speaks, NodeProtocol::Unknown);
     worker.stop().await;
     handle.stop(false).await;

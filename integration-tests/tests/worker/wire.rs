@@ -248,8 +248,11 @@ async fn a_worker_is_ready_when_its_node_gives_orders_and_its_disks_can_be_read(
     eventually_some("the worker is ready", || has("HTTP/1.1 200", "\n\nready\n")).await;
     assert!(raw(rig.host, "GET /healthz", "").await.ends_with("\n\nok\n"));
     std::fs::remove_dir(&masters).unwrap();
-    let told = readyz().await;
-    assert!(told.starts_with("HTTP/1.1 503") && told.contains("/more cannot be read: "), "{told}");
+    let reply = readyz().await;
+    assert!(
+        reply.starts_with("HTTP/1.1 503") && reply.contains("/more cannot be read: "),
+        "{reply}"
+    );
     std::fs::create_dir(&masters).unwrap();
     // It requires a token that the worker does not have.
     node.demand(&SharedToken::new("0123456789abcdef").unwrap());

@@ -22,17 +22,20 @@ fn a_file_is_explained_by_any_name_and_a_host_is_reset() -> Result<()> {
         holds(&ground.copies(0).join(OsStr::from_bytes(name)), &bytes).then_some(())
     })?;
     let path = "/api/v1/files/%FF%20a%26b%2541.mpg/explain";
-    let told = wait_for("it is placed", &roles, || {
-        let told = ground.get(path)?;
-        (told["verdict"] == "placed").then_some(told)
+    let answer = wait_for("it is placed", &roles, || {
+        let answer = ground.get(path)?;
+        (answer["verdict"] == "placed").then_some(answer)
     })?;
     let host = ground.destination(0).to_string();
     assert_eq!(
-        (&told["name"], &told["percent_encoded"]),
+        (&answer["name"], &answer["percent_encoded"]),
         (&"%FF%20a%26b%2541.mpg".into(), &true.into())
     );
-    assert_eq!((&told["rank"], &told["held_on"][0]["host"]), (&1.into(), &host.as_str().into()));
-    assert_eq!(told["destinations"][0]["says"], "holds");
+    assert_eq!(
+        (&answer["rank"], &answer["held_on"][0]["host"]),
+        (&1.into(), &host.as_str().into())
+    );
+    assert_eq!(answer["destinations"][0]["says"], "holds");
 
     let url = format!("http://{}", ground.node);
     let plan =
@@ -58,9 +61,9 @@ fn a_file_is_explained_by_any_name_and_a_host_is_reset() -> Result<()> {
     let reset = run(&["hosts", "reset", &host, "--url", &url]);
     assert_eq!(reset.code, Some(0), "{}", reset.err);
     assert!(reset.out.contains(&format!("{host} was reset")), "{}", reset.out);
-    let stranger = run(&["hosts", "reset", "192.0.2.9:1", "--url", &url]);
-    assert_eq!(stranger.code, Some(4));
-    assert!(stranger.err.contains("not a host of this yard"), "{}", stranger.err);
+    let unknown_host = run(&["hosts", "reset", "192.0.2.9:1", "--url", &url]);
+    assert_eq!(unknown_host.code, Some(4));
+    assert!(unknown_host.err.contains("not a host of this yard"), "{}", unknown_host.err);
     let status = ground.get("/api/v1/status").context("status")?;
     assert_eq!(status["warnings"], Value::Array(Vec::new()));
     Ok(())
@@ -80,8 +83,8 @@ fn files_and_plan_agree_with_an_explanation() -> Result<()> {
     ];
     let roles: Vec<_> = roles.iter().collect();
     wait_for("the explanation", &roles, || {
-        let told = ground.get("/api/v1/files/huge.mpg/explain")?;
-        (told["verdict"] == "too_big").then_some(())
+        let answer = ground.get("/api/v1/files/huge.mpg/explain")?;
+        (answer["verdict"] == "too_big").then_some(())
     })?;
     let reasons = wait_for("the plan shows it too", &roles, || {
         let plan = ground.get("/api/v1/plan")?;

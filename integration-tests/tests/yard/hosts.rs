@@ -18,7 +18,7 @@ fn reelyard(ground: &ProcessYard, arguments: &[&str]) -> ProgramOutput {
 }
 
 /// Runs a command that must succeed and print these words.
-fn told(ground: &ProcessYard, arguments: &[&str], words: &str) -> Result<()> {
+fn succeeds_with(ground: &ProcessYard, arguments: &[&str], words: &str) -> Result<()> {
     let ended = reelyard(ground, arguments);
     ensure!(ended.code == Some(0), "{arguments:?}: {}", ended.err);
     ensure!(ended.out.contains(words), "{arguments:?} says {:?}, not {words:?}", ended.out);
@@ -81,7 +81,11 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     wait_until_shown(&ground, &node, ground.source(0), &[("health", "up".into())])?;
     ensure!(shown(&ground, added).is_none());
 
-    told(&ground, &["hosts", "add", &addr, "--role", "destination"], "is now a host of the yard")?;
+    succeeds_with(
+        &ground,
+        &["hosts", "add", &addr, "--role", "destination"],
+        "is now a host of the yard",
+    )?;
     let is_up = [("health", "up".into()), ("configured", false.into()), ("mode", "active".into())];
     wait_until_shown(&ground, &node, added, &is_up)?;
     comes_to(&ground, &[&node, &source, &destination], &["a.mpg"], 0)?;
@@ -93,7 +97,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     comes_to(&ground, &[&node, &source, &destination], &["a.mpg", "b.mpg"], 0)?;
 
     wait_for("both are on record", &[&node], || no_task_open(&ground))?;
-    told(&ground, &["hosts", "remove", &addr], "files on it: 2; only there: 2")?;
+    succeeds_with(&ground, &["hosts", "remove", &addr], "files on it: 2; only there: 2")?;
     wait_for("the host is gone", &[&node], || shown(&ground, added).is_none().then_some(()))?;
     refused(&ground, &["hosts", "remove", &addr], "is not a host of this yard")?;
     ground.master(b"c.mpg", 50_000)?;
@@ -105,7 +109,11 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     ensure!(!is_on(&ground, 0, b"c.mpg"));
 
     // It returns as a new host: its files are listed again.
-    told(&ground, &["hosts", "add", &addr, "--role", "destination"], "is now a host of the yard")?;
+    succeeds_with(
+        &ground,
+        &["hosts", "add", &addr, "--role", "destination"],
+        "is now a host of the yard",
+    )?;
     wait_until_shown(&ground, &node, added, &[("files", 3.into())])?;
     Ok(())
 }
@@ -120,7 +128,11 @@ fn configured_hosts_are_changed_in_the_configuration() -> Result<()> {
     let configured = "is in the configuration: change it there and reload";
     refused(&ground, &["hosts", "remove", &destination], configured)?;
     refused(&ground, &["hosts", "add", &source, "--role", "both"], configured)?;
-    told(&ground, &["hosts", "add", &source, "--role", "source"], "is now a host of the yard")?;
+    succeeds_with(
+        &ground,
+        &["hosts", "add", &source, "--role", "source"],
+        "is now a host of the yard",
+    )?;
     for command in ["drain", "maintain", "activate", "remove"] {
         refused(&ground, &["hosts", command, "127.0.0.1:9"], "is not a host of this yard")?;
     }
@@ -142,7 +154,7 @@ fn a_host_in_maintenance_gets_no_calls_after_a_change_of_process() -> Result<()>
     let host = ground.destination(0);
     let addr = host.to_string();
     wait_until_shown(&ground, &node, host, &[("health", "up".into()), ("files", 0.into())])?;
-    told(
+    succeeds_with(
         &ground,
         &["hosts", "maintain", &addr],
         "is in maintenance: it gets no calls and no copies",
@@ -170,7 +182,7 @@ fn a_host_in_maintenance_gets_no_calls_after_a_change_of_process() -> Result<()>
 
     old[0].set_frozen(false);
     let lists = old[0].count_of("GET /files");
-    told(&ground, &["hosts", "activate", &addr], "takes part")?;
+    succeeds_with(&ground, &["hosts", "activate", &addr], "takes part")?;
     wait_until_shown(&ground, &node, host, &[("health", "up".into()), ("mode", "active".into())])?;
     wait_for("it is listed again", &[&node], || {
         (old[0].count_of("GET /files") > lists).then_some(())
@@ -194,14 +206,14 @@ fn a_drained_host_gets_nothing_new_and_shows_the_remaining_files() -> Result<()>
         held["held_on"][0]["confirmed"].is_number().then_some(())
     })?;
     let addr = drained.to_string();
-    told(&ground, &["hosts", "drain", &addr], "files on it: 2; only there: 2")?;
+    succeeds_with(&ground, &["hosts", "drain", &addr], "files on it: 2; only there: 2")?;
     wait_for("what cannot leave is shown", &[&node], || {
         let draining = &shown(&ground, drained)?["draining"];
         let stays = draining["stays"].to_string();
         (draining["left"] == 2 && stays.contains("ignored") && stays.contains("no_master"))
             .then_some(())
     })?;
-    told(&ground, &["hosts"], "2 files left, 2 of them only there, 2 cannot leave")?;
+    succeeds_with(&ground, &["hosts"], "2 files left, 2 of them only there, 2 cannot leave")?;
     let roles = [&node, &source, &destinations[0], &destinations[1]];
     for names in [&["a.mpg"][..], &["a.mpg", "b.mpg"], &["a.mpg", "b.mpg", "c.mpg"]] {
         comes_to(&ground, &roles, names, 0)?;
@@ -284,18 +296,22 @@ fn a_worker_that_obeys_another_cluster_is_adopted_by_its_node() -> Result<()> {
     answers(&worker)?;
     // Without a token every program can do what only an operator should.
     let absurd = "Reelyard-Epoch: 18446744073709551615";
-    let stranger = "Reelyard-Manager: 0000000000000000000000000000beef/1";
+    let other_manager = "Reelyard-Manager: 0000000000000000000000000000beef/1";
     ensure!(call_worker(&ground, &[absurd], "DELETE", "/files/x").as_deref() == Some("412"));
-    ensure!(call_worker(&ground, &[absurd, stranger], "POST", "/adopt").as_deref() == Some("412"));
+    ensure!(
+        call_worker(&ground, &[absurd, other_manager], "POST", "/adopt").as_deref() == Some("412")
+    );
     let later = "Reelyard-Epoch: 99999";
-    ensure!(call_worker(&ground, &[later, stranger], "POST", "/adopt").as_deref() == Some("200"));
+    ensure!(
+        call_worker(&ground, &[later, other_manager], "POST", "/adopt").as_deref() == Some("200")
+    );
     let node = ground.start_node(&[])?;
     let roles = [&node, &source, &worker];
     let host = ground.destination(0).to_string();
     // The worker requests orders from this node: its operator wants it to obey this one.
     comes_to(&ground, &roles, &["a.mpg"], 0)?;
     ensure!(worker.log_text().contains("now obeys another cluster"), "{}", worker.log_text());
-    told(&ground, &["hosts", "adopt", &host], "obeys this cluster in epoch")?;
+    succeeds_with(&ground, &["hosts", "adopt", &host], "obeys this cluster in epoch")?;
     refused(&ground, &["hosts", "adopt", "127.9.9.9:9"], "not a host of this yard")?;
     ensure!(node.log_text().contains("adopted on request"), "{}", node.log_text());
     comes_to(&ground, &roles, &["a.mpg", "b.mpg"], 0)?;

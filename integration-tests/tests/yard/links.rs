@@ -97,12 +97,12 @@ fn a_host_above_its_mark_gets_nothing_until_it_is_below() -> Result<()> {
         let why = ground.get("/api/v1/files/a.mpg/explain")?;
         (why["destinations"][0]["says"] == "busy_link").then_some(())
     })?;
-    let told = binary::run(&["plan", "--url", &url, "--explain", "a.mpg"]);
-    ensure!(told.out.contains("its link is too busy with other traffic"), "{told:?}");
-    ensure!(told.out.contains("(mark 80%)"), "{told:?}");
-    let told = binary::run(&["hosts", "--url", &url]);
-    ensure!(told.out.contains("TRAFFIC") && told.out.contains(" of 100Mbit/s"), "{told:?}");
-    ensure!(told.out.contains("over the mark of 80%"), "{told:?}");
+    let answer = binary::run(&["plan", "--url", &url, "--explain", "a.mpg"]);
+    ensure!(answer.out.contains("its link is too busy with other traffic"), "{answer:?}");
+    ensure!(answer.out.contains("(mark 80%)"), "{answer:?}");
+    let answer = binary::run(&["hosts", "--url", &url]);
+    ensure!(answer.out.contains("TRAFFIC") && answer.out.contains(" of 100Mbit/s"), "{answer:?}");
+    ensure!(answer.out.contains("over the mark of 80%"), "{answer:?}");
     let metrics = std::process::Command::new("curl")
         .args(["-sf", &format!("{url}/metrics")])
         .output()
@@ -145,13 +145,13 @@ fn a_source_is_not_held_back_by_the_load_of_its_own_copies() -> Result<()> {
         (!tasks["items"].as_array()?.is_empty()).then_some(())
     })?;
     link.carries(82);
-    let told = wait_for("the load of the copies is separate", &roles, || {
+    let answer = wait_for("the load of the copies is separate", &roles, || {
         let traffic = traffic()?;
         let all = traffic["sends"].as_u64()?;
         let copies = traffic["copies"]["sends"].as_u64()?;
         (all > 55_000_000 && copies > 45_000_000).then_some((all, copies))
     })?;
-    ensure!(told.0.saturating_sub(told.1) < 50_000_000, "{told:?}");
+    ensure!(answer.0.saturating_sub(answer.1) < 50_000_000, "{answer:?}");
     wait_for("all are copied one after the other", &roles, || {
         let is_there = |name: &String| ground.copies(0).join(name).exists();
         names.iter().all(is_there).then_some(())

@@ -135,12 +135,12 @@ fn names_that_an_old_cfw_cannot_carry_go_to_reelyard_workers_or_are_reported() -
     wait_for("the plain file", &[&node, &source], || {
         (copies(&ground, 2, b"plain.mpg", &plain) == 1).then_some(())
     })?;
-    let told = wait_for("the reason in the plan", &[&node], || {
+    let answer = wait_for("the reason in the plan", &[&node], || {
         let plan = ground.get("/api/v1/plan")?;
         let skipped = plan["skipped"].as_array()?.clone();
         skipped.into_iter().find(|one| one["reason"] == "name_not_carried" && one["files"] == 3)
     })?;
-    assert_eq!(told["first"]["name"], "%FF%FE.mpg", "{told}");
+    assert_eq!(answer["first"]["name"], "%FF%FE.mpg", "{answer}");
     assert!(uncarried.iter().all(|name| !is_on(&ground, 0, name)));
     let shown = file(&ground, "%FF%FE.mpg").context("the file")?;
     assert_eq!(shown["state"], "name_not_carried", "{shown}");
@@ -370,8 +370,8 @@ fn a_cfw_that_was_restarted_in_the_middle_copies_again_within_a_few_polls() -> R
     assert_eq!(done["id"], begun["id"], "the task was begun again");
     assert!(holds(&ground.copies(0).join("E.mpg"), &bytes));
     let log = node.log_text();
-    let told = log.lines().find(|line| line.contains("starts a copy again"));
-    assert!(told.is_some_and(|line| line.contains("E.mpg")), "{log}");
+    let result = log.lines().find(|line| line.contains("starts a copy again"));
+    assert!(result.is_some_and(|line| line.contains("E.mpg")), "{log}");
     Ok(())
 }
 

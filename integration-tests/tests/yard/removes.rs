@@ -82,10 +82,10 @@ fn excess_copies_are_removed_and_protected_ones_stay() -> Result<()> {
     }
     let hosts = ground.get("/api/v1/hosts").context("hosts")?;
     assert!(!hosts.to_string().contains("vanished_copy"), "{hosts}");
-    let told = binary::run(&["plan", "--url", &url, "--explain", "pinned.mpg"]);
-    assert!(told.out.contains("stays: it is pinned"), "{}", told.out);
-    let told = binary::run(&["history", "--url", &url, "--file", "twice.mpg"]);
-    assert!(told.out.contains("2 copies, 1 wanted"), "{}", told.out);
+    let answer = binary::run(&["plan", "--url", &url, "--explain", "pinned.mpg"]);
+    assert!(answer.out.contains("stays: it is pinned"), "{}", answer.out);
+    let answer = binary::run(&["history", "--url", &url, "--file", "twice.mpg"]);
+    assert!(answer.out.contains("2 copies, 1 wanted"), "{}", answer.out);
     Ok(())
 }
 
@@ -113,11 +113,11 @@ fn a_dry_run_reports_removals_and_removes_nothing() -> Result<()> {
     everything_is_looked_at(&ground, &roles)?;
     assert_eq!(copies(&ground, 2, "a.mpg", &bytes), 2);
     assert_eq!(would["open"].as_array().map(Vec::len), Some(0));
-    let told = binary::run(&["plan", "--url", &format!("http://{}", ground.node)]);
-    assert!(told.out.contains("copies to remove:"), "{}", told.out);
-    let told = binary::run(&["removals", "--url", &format!("http://{}", ground.node)]);
-    assert!(told.out.contains("dry run: no copies are removed"), "{}", told.out);
-    assert!(told.out.contains("would be removed:"), "{}", told.out);
+    let message = binary::run(&["plan", "--url", &format!("http://{}", ground.node)]);
+    assert!(message.out.contains("copies to remove:"), "{}", message.out);
+    let message = binary::run(&["removals", "--url", &format!("http://{}", ground.node)]);
+    assert!(message.out.contains("dry run: no copies are removed"), "{}", message.out);
+    assert!(message.out.contains("would be removed:"), "{}", message.out);
     Ok(())
 }
 
@@ -225,10 +225,10 @@ fn space_is_freed_for_a_much_hotter_file_and_for_no_other() -> Result<()> {
     everything_is_looked_at(&ground, &roles)?;
     assert_eq!(held(), first(7), "two of 4 MiB were short of 10 MiB, and no more went");
     assert!(!ground.copies(0).join("luke-warm.mpg").exists());
-    let told = ground.get("/api/v1/removals").context("removals")?;
-    let seeks = told["rooms"].as_array().context("rooms")?.clone();
+    let answer = ground.get("/api/v1/removals").context("removals")?;
+    let seeks = answer["rooms"].as_array().context("rooms")?.clone();
     let why = |seeks: &[Value]| seeks.first().map(|file| file["why"].to_string());
-    assert!(why(&seeks).is_some_and(|why| why.contains("not hot enough")), "{told}");
+    assert!(why(&seeks).is_some_and(|why| why.contains("not hot enough")), "{answer}");
     let lines = ground.get("/api/v1/history?what=removal").context("history")?;
     let lines = lines["items"].as_array().context("lines")?;
     assert_eq!(lines.len(), 2, "{lines:?}");
@@ -270,8 +270,8 @@ fn a_drained_host_is_emptied_once_others_hold_its_files() -> Result<()> {
         let host = ground.get(&format!("/api/v1/hosts/{drained}"))?;
         (host["files"].as_u64()? == 5).then_some(())
     })?;
-    let told = binary::run(&["hosts", "--url", &url, "drain", &drained]);
-    assert_eq!(told.code, Some(0), "{}", told.err);
+    let answer = binary::run(&["hosts", "--url", &url, "drain", &drained]);
+    assert_eq!(answer.code, Some(0), "{}", answer.err);
     wait_for("the other holds them all, and it none", &roles, || {
         assert!((0..4).all(|i| {
             let (name, bytes) = &masters[i];

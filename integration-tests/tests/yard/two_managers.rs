@@ -19,9 +19,9 @@ fn curl(url: &str) -> String {
 fn signs(node: &str, host: &str) -> Option<Vec<(String, bool)>> {
     let hosts: Value = serde_json::from_str(&curl(&format!("http://{node}/api/v1/hosts"))).ok()?;
     let host = hosts["items"].as_array()?.iter().find(|one| one["host"] == host)?.clone();
-    let told = host["strangers"].as_array().cloned().unwrap_or_default();
+    let result = host["strangers"].as_array().cloned().unwrap_or_default();
     let sign = |one: &Value| Some((one["sign"].as_str()?.to_owned(), one["sure"].as_bool()?));
-    told.iter().map(sign).collect()
+    result.iter().map(sign).collect()
 }
 
 #[test]
@@ -56,12 +56,12 @@ fn two_clusters_on_the_same_hosts_are_reported_by_both() -> Result<()> {
     .map(|(key, value)| (key.to_owned(), value));
     let second = RoleProcess::start("node", &settings, ground.path("other-node.log"))?;
     let roles = [&first, &second];
-    let told = |node: &str, sign: &str| {
+    let shown = |node: &str, sign: &str| {
         signs(node, &host)?.contains(&(sign.to_owned(), true)).then_some(())
     };
-    wait_for("the first reports the second", &roles, || told(&node, "other_cluster"))?;
+    wait_for("the first reports the second", &roles, || shown(&node, "other_cluster"))?;
     wait_for("the second reports the effective manager", &roles, || {
-        told(&other, "orders_elsewhere")
+        shown(&other, "orders_elsewhere")
     })?;
 
     // It still works, and reports that next to the warning.

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use comfy_table::{Cell, Table};
 use reelyard_api::{
-    AuditLine, BoxShown, BoxesShown, CareShown, LeaseShown, LeaseTold, LeaseVerified, PoolShown,
-    Rfc3339, Span, TotalsShown,
+    AuditLine, BoxLogLine, BoxShown, BoxesShown, GrantedLease, LeaseShown, LeaseVerified,
+    PoolShown, Rfc3339, Span, TotalsShown,
 };
 use reelyard_core::clock::Clock;
 use reelyard_core::durations::rounded;
@@ -124,7 +124,7 @@ fn so_far(totals: &TotalsShown) -> String {
 
 /// Prints leases that were just granted.
 pub(in crate::cli) fn granted_leases(
-    leases: &[LeaseTold],
+    leases: &[GrantedLease],
     out: &mut dyn Write,
 ) -> Result<(), CommandFailure> {
     let mut table = output::table(&["LEASE", "BOX", "TOKEN", "UNTIL"]);
@@ -242,7 +242,7 @@ pub(in crate::cli) fn audit(
     for line in lines {
         match line {
             AuditLine::Lease(lease) => table.add_row(lease_line(lease)),
-            AuditLine::Care(care) => table.add_row(audit_line(care)),
+            AuditLine::BoxLog(log) => table.add_row(audit_line(log)),
         };
     }
     Ok(output::print(&table, out)?)
@@ -262,14 +262,14 @@ fn lease_line(lease: &LeaseShown) -> [Cell; 6] {
     ]
 }
 
-fn audit_line(care: &CareShown) -> [Cell; 6] {
-    let attempt = care.attempt.map(|attempt| format!(", attempt {attempt}")).unwrap_or_default();
+fn audit_line(log: &BoxLogLine) -> [Cell; 6] {
+    let attempt = log.attempt.map(|attempt| format!(", attempt {attempt}")).unwrap_or_default();
     [
-        Cell::new(care.at),
-        number(care.number),
-        maybe(care.token, number),
-        Cell::new(format!("{}{attempt}", enum_word::of(care.what))),
-        maybe(care.by.as_deref(), |by| Cell::new(plain(by))),
-        maybe(care.said.as_deref(), |said| Cell::new(plain(said))),
+        Cell::new(log.at),
+        number(log.number),
+        maybe(log.token, number),
+        Cell::new(format!("{}{attempt}", enum_word::of(log.what))),
+        maybe(log.by.as_deref(), |by| Cell::new(plain(by))),
+        maybe(log.said.as_deref(), |said| Cell::new(plain(said))),
     ]
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use reelyard_api::{
-    AuditLine, BoxShown, Granted, LeaseEnded, LeaseShown, LeaseToken, LeaseTold, LeaseVerified,
+    AuditLine, BoxShown, Granted, GrantedLease, LeaseEnded, LeaseShown, LeaseToken, LeaseVerified,
     Page, Problem, Span, WaitShown, WantedLease, WantedLeaseRevocation, WantedQuarantine,
     WantedRenewal,
 };
@@ -217,7 +217,7 @@ fn ask(node: &NodeArgs, command: BoxCommand, out: &mut dyn Write) -> Result<(), 
         }
         BoxCommand::Renew { lease, ttl } => {
             let wanted = WantedRenewal { token: lease.fence, ttl };
-            let lease: LeaseTold = lease.call(&client, "renew", &wanted)?;
+            let lease: GrantedLease = lease.call(&client, "renew", &wanted)?;
             print_answer(&lease, json, out, |lease, out| {
                 Ok(writeln!(out, "box {} until {}", lease.box_id, lease.expires_at)?)
             })

@@ -203,12 +203,12 @@ pub fn run(
             if json {
                 return Ok(output::json(&removal, out)?);
             }
-            let told = if removal.gone {
+            let message = if removal.gone {
                 "the pool was removed"
             } else {
                 "the pool disappears with its last box"
             };
-            Ok(writeln!(out, "{told}")?)
+            Ok(writeln!(out, "{message}")?)
         }
         PoolsCommand::Adopt { pool } => {
             let adoption: PoolAdoption = client.post(&["pools", pool.as_str(), "adopt"])?;

@@ -28,7 +28,7 @@ pub struct ServerSentEvent {
 const SILENCE: Duration = Duration::from_secs(45);
 
 /// Replaces the time limit of a request, because a stream has no end.
-const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+const NO_TIME_LIMIT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 impl NodeClient {
     /// `POST /api/v1/<path>` with a body, answered with events. Hands each event to `each`, until
@@ -84,7 +84,8 @@ impl NodeClient {
         last: &mut String,
         mut each: impl FnMut(Option<ServerSentEvent>) -> Result<ControlFlow<()>, CommandFailure>,
     ) -> Result<(), CommandFailure> {
-        let mut request = request.timeout(FOR_EVER).header(header::ACCEPT, "text/event-stream");
+        let mut request =
+            request.timeout(NO_TIME_LIMIT).header(header::ACCEPT, "text/event-stream");
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, token.bearer());
         }

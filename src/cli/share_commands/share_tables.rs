@@ -60,8 +60,8 @@ fn hook_state(hook: &HookShown, now: Millis) -> String {
             let (reason, again) = (plain(&failing.reason), failing.tried_again);
             format!("fails: {reason}; next try in {}", output::age(now, again))
         }
-        None if !hook.tells => "sent by the leader".to_owned(),
-        None if hook.told_up_to.is_none() => "starting".to_owned(),
+        None if !hook.is_active => "sent by the leader".to_owned(),
+        None if hook.delivered_up_to.is_none() => "starting".to_owned(),
         None => "works".to_owned(),
     }
 }

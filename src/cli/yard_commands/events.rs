@@ -7,7 +7,7 @@ use clap::Args;
 use reelyard_api::{
     BackOffChange, BoxChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, HostEvent,
     InputChange, LeaseOf, Missed, PinChange, PlacementChange, RemovalChange, ShareChange,
-    ShareTold, TaskChange, TaskStep,
+    ShareSummary, TaskChange, TaskStep,
 };
 use reelyard_core::change_feed::ChangeId;
 use reelyard_core::names::ShownName;
@@ -58,11 +58,11 @@ pub fn follow(
     let (mut connected, mut pause) = (false, RETRY_AFTER[0]);
     loop {
         let mut begun = false;
-        let told = client.follow(path, query, &mut last, |heard| {
+        let result = client.follow(path, query, &mut last, |heard| {
             begun = true;
             heard.map_or(Ok(()), |event| Ok(print(&event, json, out)?))
         });
-        let Err(failure) = told;
+        let Err(failure) = result;
         connected |= begun;
         match failure {
             failure @ (CommandFailure::Unreachable { .. } | CommandFailure::Node { .. })
@@ -108,10 +108,10 @@ fn words(change: &Change) -> String {
             (Some(node), None) => format!("node {node} leads"),
             (None, _) => "no node leads".to_owned(),
         },
-        Change::Stranger(stranger) => {
-            let how_sure = if stranger.sure { "manages" } else { "may manage" };
-            let host = stranger.host.map(|host| format!("{host}: ")).unwrap_or_default();
-            format!("another manager {how_sure} this yard too: {host}{}", plain(&stranger.what))
+        Change::ForeignManager(manager) => {
+            let how_sure = if manager.sure { "manages" } else { "may manage" };
+            let host = manager.host.map(|host| format!("{host}: ")).unwrap_or_default();
+            format!("another manager {how_sure} this yard too: {host}{}", plain(&manager.what))
         }
         Change::Removal(change) => of_removal(change),
         Change::Pin(PinChange { file, pinned, asked_by }) => {
@@ -262,7 +262,7 @@ fn of_removal(change: &RemovalChange) -> String {
 }
 
 fn of_share(change: &ShareChange) -> String {
-    let named = |share: &ShareTold| {
+    let named = |share: &ShareSummary| {
         let ends = share.expires_at.map_or("never ends".to_owned(), |at| format!("ends {at}"));
         let what = plain(&format!("{}/{}", share.root, share.path));
         (what, ends)

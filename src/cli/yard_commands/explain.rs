@@ -35,13 +35,13 @@ pub fn run(
 }
 
 fn print_facts(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
-    let told = &view.explanation;
+    let explanation = &view.explanation;
     let list = |items: Vec<String>| Some(items.join(" ")).filter(|items| !items.is_empty());
-    let rank = match told.rank {
+    let rank = match explanation.rank {
         Some(rank) => rank.to_string(),
         None => "none: not in grade.info".to_owned(),
     };
-    let master = match &told.master {
+    let master = match &explanation.master {
         MasterState::NotListed => "in no source directory".to_owned(),
         MasterState::Listed => "listed, not checked yet".to_owned(),
         MasterState::Found { dir, size } => format!("{size} bytes in {}", plain(dir)),
@@ -50,13 +50,13 @@ fn print_facts(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
     };
     let lines = [
         ("rank", Some(rank)),
-        ("hits", Some(told.hits.to_string())),
+        ("hits", Some(explanation.hits.to_string())),
         ("master", Some(master)),
-        ("before it", told.ahead.map(|ahead| format!("{ahead} files that need a copy"))),
-        ("held on", list(told.held_on.iter().map(|held| held.host.to_string()).collect())),
-        ("history", list(told.listed_on.iter().map(ToString::to_string).collect())),
-        ("task", told.task.map(|task| task.to_string())),
-        ("backoff", told.back_off.as_ref().map(back_off)),
+        ("before it", explanation.ahead.map(|ahead| format!("{ahead} files that need a copy"))),
+        ("held on", list(explanation.held_on.iter().map(|held| held.host.to_string()).collect())),
+        ("history", list(explanation.listed_on.iter().map(ToString::to_string).collect())),
+        ("task", explanation.task.map(|task| task.to_string())),
+        ("backoff", explanation.back_off.as_ref().map(back_off)),
     ];
     for (label, value) in lines {
         if let Some(value) = value {

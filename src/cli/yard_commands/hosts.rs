@@ -306,10 +306,10 @@ fn whys(host: &HostView) -> Vec<String> {
 /// Prints the signs of another manager of these hosts.
 fn print_foreign_managers(hosts: &[HostView], out: &mut dyn Write) -> Result<(), CommandFailure> {
     for host in hosts {
-        for stranger in &host.strangers {
-            let how_sure = if stranger.sure { "manages" } else { "may manage" };
-            let (addr, what) = (host.host, plain(&stranger.what));
-            let (times, last) = (stranger.times, stranger.last);
+        for manager in &host.foreign_managers {
+            let how_sure = if manager.sure { "manages" } else { "may manage" };
+            let (addr, what) = (host.host, plain(&manager.what));
+            let (times, last) = (manager.times, manager.last);
             writeln!(
                 out,
                 "another manager {how_sure} {addr}: {what} ({times} times, last seen at {last})"

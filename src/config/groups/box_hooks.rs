@@ -21,7 +21,7 @@ use crate::config::values::value::{Read, SettingValue, Wrong, quoted, text, wron
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BoxHooks {
     /// The table as the operator wrote it.
-    told: Table,
+    written: Table,
     /// The parsed hooks, after the named files were read.
     sets: HookSets,
 }
@@ -60,7 +60,7 @@ const USUAL_GRACE: Duration = Duration::from_secs(5);
 
 impl SettingValue for BoxHooks {
     fn from_toml(value: &Value) -> Read<Self> {
-        let Value::Table(told) = value else {
+        let Value::Table(written) = value else {
             return wrong(format!(
                 "expected a table such as {{ isolate = {{ file = \"config/pools/isolate.toml\" }} }}, \
                  not {}",
@@ -68,7 +68,7 @@ impl SettingValue for BoxHooks {
             ));
         };
         let mut wrongs = Vec::new();
-        for (name, hooks) in told {
+        for (name, hooks) in written {
             let named = HooksName::new(name).or_else(|bad| wrong(bad.to_string()));
             let table = match hooks {
                 Value::Table(_) => Ok(()),
@@ -77,11 +77,15 @@ impl SettingValue for BoxHooks {
             wrongs.extend(about(name, named.and(table).err()));
         }
         let sets = HookSets::default();
-        if wrongs.is_empty() { Ok(BoxHooks { told: told.clone(), sets }) } else { Err(wrongs) }
+        if wrongs.is_empty() {
+            Ok(BoxHooks { written: written.clone(), sets })
+        } else {
+            Err(wrongs)
+        }
     }
 
     fn to_toml(&self) -> Option<Value> {
-        let shown = self.told.iter().map(|(name, hooks)| (name.clone(), shown(hooks)));
+        let shown = self.written.iter().map(|(name, hooks)| (name.clone(), shown(hooks)));
         Some(Value::Table(shown.collect()))
     }
 }
@@ -109,16 +113,16 @@ impl BoxHooks {
 
     /// Whether no hook is configured.
     pub fn are_none(&self) -> bool {
-        self.told.is_empty()
+        self.written.is_empty()
     }
 
     /// Reads the named files, merges them with the tables, and parses the result.
     pub(in crate::config) fn settle(&mut self, reader: &mut SettingsReader) {
         let mut sets = BTreeMap::new();
-        for (name, told) in &self.told {
-            let Value::Table(told) = told else { continue };
+        for (name, written) in &self.written {
+            let Value::Table(written) = written else { continue };
             let named = HooksName::new(name).or_else(|bad| wrong(bad.to_string()));
-            match named.and_then(|name| Ok((name, hook_set(&whole(told)?)?))) {
+            match named.and_then(|name| Ok((name, hook_set(&whole(written)?)?))) {
                 Ok((name, hooks)) => {
                     sets.insert(name, Arc::new(hooks));
                 }
@@ -131,8 +135,8 @@ impl BoxHooks {
 }
 
 /// A table merged over the file that it names.
-fn whole(told: &Table) -> Read<Table> {
-    let Some(file) = told.get(FILE) else { return Ok(told.clone()) };
+fn whole(written: &Table) -> Read<Table> {
+    let Some(file) = written.get(FILE) else { return Ok(written.clone()) };
     let file = PathBuf::from_toml(file)?;
     let shown = file.display();
     let text = bounded_read::read_text(&file, InputSource::File)
@@ -143,7 +147,7 @@ fn whole(told: &Table) -> Read<Table> {
     if all.contains_key(FILE) {
         return wrong(format!("{FILE}: {shown} names another file, which is not allowed"));
     }
-    all.extend(told.iter().filter(|(key, _)| *key != FILE).map(|(k, v)| (k.clone(), v.clone())));
+    all.extend(written.iter().filter(|(key, _)| *key != FILE).map(|(k, v)| (k.clone(), v.clone())));
     Ok(all)
 }
 
@@ -356,8 +360,8 @@ mod tests {
         let hooks = "box.hooks={ a = { first_uid = 1 } }";
         let set = ["listen=127.0.0.1:8888", hooks, "box.hooks_at_once=257"];
         let set = set.map(str::to_owned).to_vec();
-        let told = load_worker(&Layers { set, ..Layers::default() }).unwrap_err();
-        assert!(told.to_string().contains("at most 256"), "{told}");
+        let written = load_worker(&Layers { set, ..Layers::default() }).unwrap_err();
+        assert!(written.to_string().contains("at most 256"), "{written}");
     }
 
     #[test]
@@ -396,8 +400,8 @@ mod tests {
             ("{ a = { first_uid = 1, env = { \"A=\" = \"\" } } }", "is not valid: the name"),
             ("{ a = { file = \"/gone\" } }", "a: file: /gone cannot be read"),
         ] {
-            let told = load(bad).unwrap_err();
-            assert!(told.contains(why) && told.contains("box.hooks"), "{bad}: {told}");
+            let written = load(bad).unwrap_err();
+            assert!(written.contains(why) && written.contains("box.hooks"), "{bad}: {written}");
         }
         assert!(check_program(&plain).is_err(), "a directory");
     }

@@ -64,10 +64,10 @@ impl SettingValue for PoolTable {
             ));
         };
         let (mut pools, mut wrongs) = (BTreeMap::new(), Vec::new());
-        for (name, told) in table {
+        for (name, entry) in table {
             let named = PoolName::new(name).or_else(|bad| wrong(bad.to_string()));
             let about = |wrong: Wrong| Wrong { what: format!("{name}: {}", wrong.what), ..wrong };
-            match named.and_then(|name| Ok((name, pool(told)?))) {
+            match named.and_then(|name| Ok((name, pool(entry)?))) {
                 Ok((name, pool)) => drop(pools.insert(name, pool)),
                 Err(bad) => wrongs.extend(bad.into_iter().map(about)),
             }
@@ -105,10 +105,10 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<PoolTable, String> {
-        let told = |wrongs: Vec<Wrong>| {
+        let message_of = |wrongs: Vec<Wrong>| {
             wrongs.into_iter().map(|wrong| wrong.what).collect::<Vec<_>>().join("; ")
         };
-        PoolTable::from_text(text).map_err(told)
+        PoolTable::from_text(text).map_err(message_of)
     }
 
     #[test]
@@ -138,8 +138,8 @@ mod tests {
             ("{ judges = 8 }", "judges: expected a table"),
             ("8", "expected a table"),
         ] {
-            let told = read(bad).unwrap_err();
-            assert!(told.contains(why) && !told.contains('\n'), "{bad}: {told}");
+            let error = read(bad).unwrap_err();
+            assert!(error.contains(why) && !error.contains('\n'), "{bad}: {error}");
         }
         assert_eq!(read("{ a = 1, b = { size = 1, x = 1 } }").unwrap_err().split("; ").count(), 2);
     }

@@ -45,10 +45,10 @@ impl SettingValue for Hooks {
             );
         };
         let (mut hooks, mut wrongs) = (BTreeMap::new(), Vec::new());
-        for (name, told) in table {
+        for (name, entry) in table {
             let named = WebhookName::new(name).or_else(|bad| wrong(bad.to_string()));
             let about = |wrong: Wrong| Wrong { what: format!("{name}: {}", wrong.what), ..wrong };
-            match named.and_then(|name| Ok((name, hook(told)?))) {
+            match named.and_then(|name| Ok((name, hook(entry)?))) {
                 Ok((name, hook)) => {
                     hooks.insert(name, hook);
                 }
@@ -158,8 +158,8 @@ mod tests {
     const SECRET: &str = "opensesame-0123456789";
 
     fn read(text: &str) -> Result<Hooks, String> {
-        let told = |wrongs: Vec<Wrong>| wrongs.into_iter().map(|wrong| wrong.what).collect();
-        Hooks::from_text(text).map_err(told)
+        let shown = |wrongs: Vec<Wrong>| wrongs.into_iter().map(|wrong| wrong.what).collect();
+        Hooks::from_text(text).map_err(shown)
     }
 
     #[test]
@@ -193,9 +193,9 @@ mod tests {
             (format!("{SECRET} = "), "expected a table"),
             (format!("{{ b = \"{SECRET}\" }}"), "expected a table"),
         ] {
-            let told = read(&bad).unwrap_err();
-            assert!(told.contains(why), "{bad}: {told}");
-            assert!(!told.contains(SECRET), "{told}");
+            let error = read(&bad).unwrap_err();
+            assert!(error.contains(why), "{bad}: {error}");
+            assert!(!error.contains(SECRET), "{error}");
         }
     }
 
@@ -208,9 +208,9 @@ mod tests {
             let set = vec![format!("share.webhooks={{ b = {{ {table} }} }}")];
             load::<NodeConfig>(&Layers { set, ..Layers::default() })
         };
-        let told = load().unwrap_err().to_string();
+        let error = load().unwrap_err().to_string();
         assert!(
-            told.contains("share.webhooks: b: secret_file: ") && told.contains("cannot be read")
+            error.contains("share.webhooks: b: secret_file: ") && error.contains("cannot be read")
         );
         std::fs::write(&file, format!("{SECRET}\n")).unwrap();
         let (config, effective) = load().unwrap();

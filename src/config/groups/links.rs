@@ -97,9 +97,9 @@ impl SettingValue for Agents {
             ));
         };
         let (mut agents, mut wrongs) = (Agents::default(), Vec::new());
-        for (host, told) in table {
+        for (host, entry) in table {
             let read = HostAddr::from_toml(&Value::String(host.clone()))
-                .and_then(|host| Ok(agents.insert(host, agent(told)?)));
+                .and_then(|host| Ok(agents.insert(host, agent(entry)?)));
             let about =
                 |wrong: Wrong| Wrong { what: format!("\"{host}\": {}", wrong.what), ..wrong };
             wrongs.extend(read.err().into_iter().flatten().map(about));
@@ -133,12 +133,12 @@ fn agent(value: &Value) -> Read<Agent> {
     if let Some(other) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
         return wrong(format!("unknown key {other}: expected {}", KNOWN.join(", ")));
     }
-    let Some(told) = table.get("url") else {
+    let Some(entry) = table.get("url") else {
         return wrong(format!("url is missing: {BadAgentUrl}"));
     };
     let device: Option<InterfaceName> = optional(table, "device")?;
     let device = device.map(|InterfaceName(name)| name);
-    Ok(Agent { url: url(told)?, device, link_speed: optional(table, "link_speed")? })
+    Ok(Agent { url: url(entry)?, device, link_speed: optional(table, "link_speed")? })
 }
 
 fn optional<T: SettingValue>(table: &Table, key: &str) -> Read<Option<T>> {
@@ -193,8 +193,8 @@ mod tests {
             ("{ \"10.0.0.21:1\" = { url = \"http://a/m\", device = \"a/b\" } }", "interface"),
             ("\"http://a/m\"", "a table"),
         ] {
-            let told = shown::<Agents>(bad).unwrap_err();
-            assert!(told.contains(why), "{bad}: {told}");
+            let error = shown::<Agents>(bad).unwrap_err();
+            assert!(error.contains(why), "{bad}: {error}");
         }
     }
 

@@ -154,13 +154,13 @@ impl ShareConfig {
     /// a fault: each is opened as soon as it exists.
     pub(in crate::config) fn not_there(&self) -> Vec<String> {
         let missing = self.roots.0.iter().filter(|(_, dir)| !dir.is_dir());
-        let told = missing.map(|(name, dir)| {
+        let wrongs = missing.map(|(name, dir)| {
             let (name, shown) = (name.as_str(), dir.display());
             format!(
                 "share.roots: {name}: {shown} does not exist now; it is opened as soon as it exists"
             )
         });
-        told.collect()
+        wrongs.collect()
     }
 }
 
@@ -212,8 +212,8 @@ impl PublicUrl {
 
 impl SettingValue for PublicUrl {
     fn from_toml(value: &Value) -> Read<Self> {
-        let told = text(value, "a URL such as \"https://share.example.net\"")?;
-        let url = told.trim_end_matches('/');
+        let given = text(value, "a URL such as \"https://share.example.net\"")?;
+        let url = given.trim_end_matches('/');
         let read = reqwest::Url::parse(url);
         let fits = read.is_ok_and(|url| {
             matches!(url.scheme(), "http" | "https")
@@ -225,7 +225,7 @@ impl SettingValue for PublicUrl {
             Ok(PublicUrl(url.to_owned()))
         } else {
             wrong(format!(
-                "\"{told}\" is not a base URL for links: expected one such as \"https://share.example.net\""
+                "\"{given}\" is not a base URL for links: expected one such as \"https://share.example.net\""
             ))
         }
     }
@@ -290,8 +290,8 @@ mod tests {
             ("{ movies = 7 }", "movies: "),
             ("\"/data\"", "expected a table"),
         ] {
-            let told = shown::<RootDirs>(bad).unwrap_err();
-            assert!(told.contains(why), "{bad}: {told}");
+            let error = shown::<RootDirs>(bad).unwrap_err();
+            assert!(error.contains(why), "{bad}: {error}");
         }
     }
 

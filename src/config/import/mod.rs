@@ -162,9 +162,15 @@ mod tests {
             "servers:\n  destinations:\n    - 10.0.0.1:8888\n    - das2\n    - 10.0.0.1:8888\n";
         let imported = import(LegacyProgram::Cfm, text).unwrap();
         assert!(imported.toml.contains("destinations = [\"10.0.0.1:8888\"]"), "{}", imported.toml);
-        let told: Vec<_> = notes(LegacyProgram::Cfm, text).into_iter().take(2).collect();
-        assert_eq!(told[0], (Some(4), ImportNoteKind::LeftOut, "servers.destinations".to_owned()));
-        assert_eq!(told[1], (Some(5), ImportNoteKind::LeftOut, "servers.destinations".to_owned()));
+        let message: Vec<_> = notes(LegacyProgram::Cfm, text).into_iter().take(2).collect();
+        assert_eq!(
+            message[0],
+            (Some(4), ImportNoteKind::LeftOut, "servers.destinations".to_owned())
+        );
+        assert_eq!(
+            message[1],
+            (Some(5), ImportNoteKind::LeftOut, "servers.destinations".to_owned())
+        );
     }
 
     #[test]
@@ -173,13 +179,13 @@ mod tests {
             "remover:\n  storage_usage_limit_percent: 120\nwatch_dir: /log\n",
             "watch_ip_string: 'Server 1'\nlog_level: loud\nnonsense: 1\nsource_dirs: [data]\n",
         );
-        let told = notes(LegacyProgram::Cfm, text);
+        let message = notes(LegacyProgram::Cfm, text);
         let bad = |line, key: &str| (Some(line), ImportNoteKind::Bad, key.to_owned());
-        assert_eq!(told[0], bad(2, "remover.storage_usage_limit_percent"));
-        assert_eq!(told[1], bad(4, "watch_ip_string"));
-        assert_eq!(told[2], bad(5, "log_level"));
-        assert_eq!(told[3], (Some(6), ImportNoteKind::Unknown, "nonsense".to_owned()));
-        assert_eq!(told[4], bad(7, "source_dirs"));
+        assert_eq!(message[0], bad(2, "remover.storage_usage_limit_percent"));
+        assert_eq!(message[1], bad(4, "watch_ip_string"));
+        assert_eq!(message[2], bad(5, "log_level"));
+        assert_eq!(message[3], (Some(6), ImportNoteKind::Unknown, "nonsense".to_owned()));
+        assert_eq!(message[4], bad(7, "source_dirs"));
     }
 
     #[test]
@@ -201,10 +207,10 @@ mod tests {
     #[test]
     fn deep_nesting_is_refused_with_a_reason() {
         for open in ["- ", "[", "{a: "] {
-            let told = import(LegacyProgram::Cfm, &open.repeat(20_000)).unwrap_err();
+            let error = import(LegacyProgram::Cfm, &open.repeat(20_000)).unwrap_err();
             // The parser itself refuses deeply nested brackets.
             let words = ["nested", "recursion limit"];
-            assert!(words.iter().any(|word| told.what.contains(word)), "{told}");
+            assert!(words.iter().any(|word| error.what.contains(word)), "{error}");
         }
         let deep = (0..40).map(|depth| format!("{}a:\n", " ".repeat(depth)));
         assert!(import(LegacyProgram::Cfm, &deep.collect::<String>()).is_ok());
@@ -212,9 +218,9 @@ mod tests {
 
     #[test]
     fn invalid_yaml_is_reported_with_its_line() {
-        let told =
+        let error =
             import(LegacyProgram::Cfm, "listen_addr: x\nservers: [a\nb: c: d\n").unwrap_err();
-        assert!(told.line >= 2, "{told}");
+        assert!(error.line >= 2, "{error}");
         assert!(import(LegacyProgram::Cfm, "- a\n- b\n").is_err());
         assert!(import(LegacyProgram::Cfm, "").unwrap().is_whole());
     }

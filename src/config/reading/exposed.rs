@@ -97,20 +97,20 @@ mod tests {
         modes(0o600);
         assert_eq!(exposed_by(by_file.clone()), [""; 0]);
         modes(0o640);
-        let told = exposed_by(by_file);
+        let result = exposed_by(by_file);
         assert!(
-            told.len() == 1 && told[0].contains("token") && told[0].contains("640"),
-            "{told:?}"
+            result.len() == 1 && result[0].contains("token") && result[0].contains("640"),
+            "{result:?}"
         );
         modes(0o604);
-        let told = exposed_by("token = \"0123456789abcdef0123456789abcdef\"\n".to_owned());
-        assert!(told.len() == 1 && told[0].contains("node.toml"), "{told:?}");
+        let result = exposed_by("token = \"0123456789abcdef0123456789abcdef\"\n".to_owned());
+        assert!(result.len() == 1 && result[0].contains("node.toml"), "{result:?}");
         assert_eq!(exposed_by("[log]\nlevel = \"info\"\n".to_owned()), [""; 0]);
         let hooks = format!(
             "[share.webhooks.end]\nurl = \"https://h.example/\"\nsecret_file = {:?}\n",
             hook.display().to_string()
         );
-        let told = exposed_by(hooks);
-        assert!(told.len() == 1 && told[0].contains("hook"), "{told:?}");
+        let result = exposed_by(hooks);
+        assert!(result.len() == 1 && result[0].contains("hook"), "{result:?}");
     }
 }

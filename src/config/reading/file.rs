@@ -144,7 +144,7 @@ mod tests {
         }
         std::fs::write(file.path(), "[log]\n\n# one\nlevle = \"info\"\n").unwrap();
         let layers = Layers { file: Some(file.path().to_owned()), ..Layers::default() };
-        let told = load_node(&layers).unwrap_err().to_string();
-        assert!(told.contains(":4: log.levle") && told.contains("log.level"), "{told}");
+        let error = load_node(&layers).unwrap_err().to_string();
+        assert!(error.contains(":4: log.levle") && error.contains("log.level"), "{error}");
     }
 }

@@ -251,10 +251,10 @@ mod tests {
         );
         let config = load_node(&layers(Some(file), &[], &[])).unwrap();
         assert_eq!(config.bandwidth.sources.by_host.len(), 1);
-        let stranger = r#"bandwidth.destinations={ "10.0.0.1:1" = "1M" }"#;
-        let told = faults(&layers(Some(file), &[], &[stranger]));
+        let unknown_host = r#"bandwidth.destinations={ "10.0.0.1:1" = "1M" }"#;
+        let result = faults(&layers(Some(file), &[], &[unknown_host]));
         let what = "--set bandwidth.destinations: 10.0.0.1:1 is not in hosts.destinations";
-        assert_eq!(told, [what]);
+        assert_eq!(result, [what]);
     }
 
     #[test]
@@ -290,7 +290,7 @@ mod tests {
             &[("REELYARD_JOURNAL__HEARTBEAT", "fast")],
             &["node_id=0", "task.copy_speed=fast"],
         );
-        let told = faults(&layers).join("\n");
+        let message = faults(&layers).join("\n");
         for wanted in [
             "FILE:1: listen:",
             "FILE:5: hosts.sources: entry 2:",
@@ -304,22 +304,22 @@ mod tests {
             "--set node_id:",
             "--set task.copy_speed:",
         ] {
-            assert!(told.contains(wanted), "{wanted} is not reported:\n{told}");
+            assert!(message.contains(wanted), "{wanted} is not reported:\n{message}");
         }
-        assert_eq!(faults(&layers).len(), 11, "{told}");
+        assert_eq!(faults(&layers).len(), 11, "{message}");
     }
 
     #[test]
     fn invalid_toml_is_reported_with_its_line_only() {
-        let told = faults(&layers(Some("listen = \"127.0.0.1:1\"\nnode_id = = 3\n"), &[], &[]));
-        assert!(told.iter().all(|fault| fault.starts_with("FILE:2: ")), "{told:?}");
+        let result = faults(&layers(Some("listen = \"127.0.0.1:1\"\nnode_id = = 3\n"), &[], &[]));
+        assert!(result.iter().all(|fault| fault.starts_with("FILE:2: ")), "{result:?}");
     }
 
     #[test]
     fn a_secret_is_never_shown() {
         let set = ["token=sesame-open-now-please", "token_file=/nowhere"];
-        let told = faults(&layers(None, &[], &set)).join("\n");
-        assert!(told.contains("token_file") && !told.contains("sesame"), "{told}");
+        let message = faults(&layers(None, &[], &set)).join("\n");
+        assert!(message.contains("token_file") && !message.contains("sesame"), "{message}");
         let (config, effective) = load::<NodeConfig>(&layers(None, &[], &set[..1])).unwrap();
         assert!(!format!("{config:?} {effective:?}").contains("sesame"));
         assert_eq!(config.token.unwrap().reveal(), "sesame-open-now-please");
@@ -328,8 +328,8 @@ mod tests {
     #[test]
     fn a_worker_needs_an_address_and_something_to_serve() {
         let ConfigFaults(faults) = load_worker(&Layers::default()).unwrap_err();
-        let told: Vec<_> = faults.iter().map(ToString::to_string).collect();
-        assert!(told[0].starts_with("listen: is required, as in listen = \""), "{told:?}");
-        assert!(told[1].contains("base_dir, source_dirs or box.hooks"), "{told:?}");
+        let message: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        assert!(message[0].starts_with("listen: is required, as in listen = \""), "{message:?}");
+        assert!(message[1].contains("base_dir, source_dirs or box.hooks"), "{message:?}");
     }
 }

@@ -20,8 +20,8 @@ pub fn settle_token(
     }
     match bounded_read::read_text(path, InputSource::File) {
         Ok(text) => {
-            let told = |bad| reader.fault("token_file", format!("{}: {bad}", path.display()));
-            SharedToken::new(text.trim()).map_err(told).ok()
+            let fault = |bad| reader.fault("token_file", format!("{}: {bad}", path.display()));
+            SharedToken::new(text.trim()).map_err(fault).ok()
         }
         Err(error) => {
             reader.fault("token_file", format!("{} cannot be read: {error}", path.display()));

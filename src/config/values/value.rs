@@ -35,7 +35,7 @@ pub trait SettingValue: Sized {
     fn from_text(text: &str) -> Read<Self> {
         let as_text = || Self::from_toml(&Value::String(text.to_owned()));
         match text.parse::<Value>() {
-            Ok(value) => Self::from_toml(&value).or_else(|told| as_text().or(Err(told))),
+            Ok(value) => Self::from_toml(&value).or_else(|wrongs| as_text().or(Err(wrongs))),
             Err(_) => as_text(),
         }
     }

@@ -36,11 +36,11 @@ pub(super) trait EventSource: 'static {
 
 /// Answers a request with an event stream. The comment `hello` is sent at once, so that proxies
 /// forward the head of the answer.
-pub(super) fn streamed(hello: impl Into<Bytes>, told: impl EventSource) -> HttpResponse {
+pub(super) fn streamed(hello: impl Into<Bytes>, source: impl EventSource) -> HttpResponse {
     let first = iter([Ok::<Bytes, std::convert::Infallible>(hello.into())]);
-    let rest = unfold(told, |mut told| async {
-        let sent = told.next().await?;
-        Some((Ok(sent), told))
+    let rest = unfold(source, |mut source| async {
+        let sent = source.next().await?;
+        Some((Ok(sent), source))
     });
     HttpResponse::Ok()
         .content_type(EVENT_STREAM)

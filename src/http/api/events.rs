@@ -25,7 +25,7 @@ const AT_ONCE: usize = 512;
 #[into_params(parameter_in = Query)]
 pub struct EventQuery {
     /// Only changes of these kinds, separated by commas: `task`, `placement`, `host`, `input`,
-    /// `leadership`, `stranger`, `removal`, `pin`, `back_off`, `configuration`, `share`, `box`. A
+    /// `leadership`, `manager`, `removal`, `pin`, `back_off`, `configuration`, `share`, `box`. A
     /// `reset` is sent in any case.
     #[param(example = "task,host")]
     kinds: Option<String>,
@@ -94,8 +94,8 @@ pub async fn follow(
     let listener = state.actors.changes.listen(begin)?;
     let (clock, stopping) = (state.clock.clone(), state.stopping.clone());
     let (keep_alive, rests_until) = (Instant::now() + KEEP_ALIVE, Instant::now());
-    let told = ChangeEventStream { listener, kinds, clock, stopping, keep_alive, rests_until };
-    Ok(streamed(": changes follow\n\n", told))
+    let stream = ChangeEventStream { listener, kinds, clock, stopping, keep_alive, rests_until };
+    Ok(streamed(": changes follow\n\n", stream))
 }
 
 /// The stream of changes for one client.

@@ -209,8 +209,8 @@ mod tests {
     fn structures_must_be_objects_at_any_depth() {
         let wanted: WantedLease = read(r#"{"holder": "h", "ttl": "5s", "count": 2}"#).unwrap();
         assert_eq!((wanted.holder.as_str(), wanted.count), ("h", 2));
-        let told = read::<WantedLease>(r#"["h", "5s"]"#).unwrap_err();
-        assert!(told.contains("a JSON object"), "{told}");
+        let error = read::<WantedLease>(r#"["h", "5s"]"#).unwrap_err();
+        assert!(error.contains("a JSON object"), "{error}");
         let slots =
             |slots: &str| read::<WantedPool>(&format!(r#"{{"size": 1, "slots": {slots}}}"#));
         assert!(slots(r#"{"first": 7, "count": 9}"#).is_ok());
@@ -218,10 +218,10 @@ mod tests {
         assert!(slots("null").unwrap().slots.is_none());
         let labels = read::<WantedPool>(r#"{"size": 1, "labels": {"a": "b"}}"#).unwrap().labels;
         assert_eq!(labels.get("a").map(String::as_str), Some("b"));
-        let told = read::<WantedPool>(r#"{"size": 1, "size": 2}"#).unwrap_err();
-        assert!(told.contains("duplicate field `size`"), "{told}");
-        let told = read::<WantedPool>(r#"{"size": 1, "sise": 2}"#).unwrap_err();
-        assert!(told.contains("unknown field `sise`"), "{told}");
+        let error = read::<WantedPool>(r#"{"size": 1, "size": 2}"#).unwrap_err();
+        assert!(error.contains("duplicate field `size`"), "{error}");
+        let error = read::<WantedPool>(r#"{"size": 1, "sise": 2}"#).unwrap_err();
+        assert!(error.contains("unknown field `sise`"), "{error}");
         assert!(read::<WantedPool>(r#"{"size": -1}"#).is_err());
     }
 }

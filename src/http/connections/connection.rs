@@ -24,7 +24,7 @@ struct HttpConnectionState {
     places: HttpConnectionLimiter,
     number: u64,
     peer: IpAddr,
-    standing: Mutex<ConnectionActivity>,
+    activity: Mutex<ConnectionActivity>,
     /// Wakes the reader and writer when the connection must end.
     waker: AtomicWaker,
     is_over: AtomicBool,
@@ -143,7 +143,7 @@ impl HttpConnection {
             places,
             number,
             peer,
-            standing: Mutex::new(ConnectionActivity::new(now)),
+            activity: Mutex::new(ConnectionActivity::new(now)),
             waker: AtomicWaker::new(),
             is_over: AtomicBool::new(false),
         }))
@@ -163,19 +163,19 @@ impl HttpConnection {
 
     /// The client sends the body of a request.
     pub fn sends(&self) {
-        self.change(|standing| standing.set_phase(ConnectionPhase::Sends, Instant::now()));
+        self.change(|activity| activity.set_phase(ConnectionPhase::Sends, Instant::now()));
     }
 
     /// The request is complete.
     pub fn is_answered(&self) {
-        self.change(|standing| standing.set_phase(ConnectionPhase::IsAnswered, Instant::now()));
+        self.change(|activity| activity.set_phase(ConnectionPhase::IsAnswered, Instant::now()));
     }
 
     /// The answer was handed over completely. A client that still sends the body keeps that state.
     pub fn was_answered(&self) {
-        self.change(|standing| {
-            if standing.phase == ConnectionPhase::IsAnswered {
-                standing.set_phase(ConnectionPhase::Waits, Instant::now());
+        self.change(|activity| {
+            if activity.phase == ConnectionPhase::IsAnswered {
+                activity.set_phase(ConnectionPhase::Waits, Instant::now());
             }
         });
     }
@@ -183,12 +183,12 @@ impl HttpConnection {
     /// The client took `bytes` of an answer at `now`. `all` is true if nothing more is ready to be
     /// sent.
     pub(super) fn took(&self, bytes: usize, all: bool, now: Instant) {
-        self.change(|standing| standing.took(bytes, all, now));
+        self.change(|activity| activity.took(bytes, all, now));
     }
 
     /// The client takes no bytes now.
     pub(super) fn is_stuck(&self, now: Instant) {
-        self.change(|standing| standing.is_stuck(now));
+        self.change(|activity| activity.is_stuck(now));
     }
 
     pub(super) fn is_overdue(&self, limits: &HttpLimits, now: Instant) -> bool {
@@ -211,15 +211,15 @@ impl HttpConnection {
     /// Changes the activity and informs the limiter. The limiter never locks an activity while it
     /// holds its own lock.
     fn change(&self, change: impl FnOnce(&mut ConnectionActivity)) {
-        let mut standing = self.lock_activity();
-        change(&mut standing);
-        if let Some(spare) = standing.news() {
+        let mut activity = self.lock_activity();
+        change(&mut activity);
+        if let Some(spare) = activity.news() {
             self.0.places.is_spare(self.0.number, spare);
         }
     }
 
     fn lock_activity(&self) -> MutexGuard<'_, ConnectionActivity> {
-        self.0.standing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -238,18 +238,18 @@ mod tests {
         };
         let now = Instant::now();
         let after = |seconds| now + Duration::from_secs(seconds);
-        let mut standing = ConnectionActivity::new(now);
-        assert!(!standing.is_overdue(&limits, after(3600)), "others end idle connections");
-        standing.set_phase(ConnectionPhase::Sends, now);
-        assert!(!standing.is_overdue(&limits, after(29)));
-        assert!(standing.is_overdue(&limits, after(30)));
-        standing.set_phase(ConnectionPhase::IsAnswered, now);
-        assert!(!standing.is_overdue(&limits, after(3600)));
-        standing.is_stuck(now);
-        assert!(!standing.is_overdue(&limits, after(19)));
-        standing.took(20_000, false, after(19));
-        assert!(!standing.is_overdue(&limits, after(20)), "just enough");
-        standing.took(19_999, false, after(39));
-        assert!(standing.is_overdue(&limits, after(40)), "a byte too few");
+        let mut activity = ConnectionActivity::new(now);
+        assert!(!activity.is_overdue(&limits, after(3600)), "others end idle connections");
+        activity.set_phase(ConnectionPhase::Sends, now);
+        assert!(!activity.is_overdue(&limits, after(29)));
+        assert!(activity.is_overdue(&limits, after(30)));
+        activity.set_phase(ConnectionPhase::IsAnswered, now);
+        assert!(!activity.is_overdue(&limits, after(3600)));
+        activity.is_stuck(now);
+        assert!(!activity.is_overdue(&limits, after(19)));
+        activity.took(20_000, false, after(19));
+        assert!(!activity.is_overdue(&limits, after(20)), "just enough");
+        activity.took(19_999, false, after(39));
+        assert!(activity.is_overdue(&limits, after(40)), "a byte too few");
     }
 }

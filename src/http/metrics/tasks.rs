@@ -61,8 +61,8 @@ fn write_tasks(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Re
     }
     let held = held.map(|(of, count)| ([("of", of)], count));
     sheet.gauges("back_offs", "Hosts, files and pairs in backoff after failures", held)?;
-    let sure = view.strangers.iter().filter(|stranger| stranger.sure).count();
-    let signs = [("true", sure), ("false", view.strangers.len() - sure)];
+    let sure = view.foreign_managers.iter().filter(|manager| manager.sure).count();
+    let signs = [("true", sure), ("false", view.foreign_managers.len() - sure)];
     let signs = signs.map(|(sure, count)| ([("sure", sure)], count));
     sheet.gauges("strangers", "Signs of another manager of this yard", signs)
 }

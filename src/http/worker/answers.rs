@@ -274,8 +274,8 @@ fn info(http: &WorkerHttp, authority: Authority) -> HttpResponse {
     let managers = http.managers.lately(http.clock.now());
     let (epoch, traffic) = (http.epochs.highest(), http.link.traffic());
     let fetches_from_old = http.base.is_some() && http.external.now().is_some();
-    let (told, box_hooks) = (http.info.clone(), http.boxes.names());
-    let info = WorkerInfo { epoch, managers, traffic, fetches_from_old, box_hooks, ..told };
+    let (configured, box_hooks) = (http.info.clone(), http.boxes.names());
+    let info = WorkerInfo { epoch, managers, traffic, fetches_from_old, box_hooks, ..configured };
     let mut answer = HttpResponse::Ok();
     answer.content_type(JSON);
     if let (Authority::Signed(admitted), Some(token)) = (authority, &*http.token.now())
@@ -296,7 +296,7 @@ fn metrics(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
 async fn inventory(request: &HttpRequest, http: &WorkerHttp) -> HttpResponse {
     let since = cursor_asked(request);
     let stock = match http.inventory.clone() {
-        Some(desk) => blocking("GET /inventory", move || desk.list(since)).await,
+        Some(inventory) => blocking("GET /inventory", move || inventory.list(since)).await,
         None => None,
     };
     let mut answer = HttpResponse::Ok();

@@ -57,9 +57,9 @@ mod tests {
         assert_eq!(of_node(&line), None);
         line.node = "http://10.0.0.1:8080".to_owned();
         line.error = Some("has another token than this worker".to_owned());
-        let told = of_node(&line).unwrap();
+        let result = of_node(&line).unwrap();
         let expected = "the node http://10.0.0.1:8080 has another token than this worker; it \
                         answered last at ";
-        assert!(told.starts_with(expected), "{told}");
+        assert!(result.starts_with(expected), "{result}");
     }
 }

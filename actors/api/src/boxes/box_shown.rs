@@ -44,16 +44,16 @@ pub struct BoxShown {
 }
 
 impl From<&BoxStatus> for BoxShown {
-    fn from(standing: &BoxStatus) -> Self {
-        let record = &standing.record;
+    fn from(status: &BoxStatus) -> Self {
+        let record = &status.record;
         let shown = BoxShown {
-            number: standing.number,
+            number: status.number,
             state: record.state.phase(),
             since: Rfc3339(record.since),
             retiring: record.retiring,
             token: record.token,
             slot: record.slot,
-            lease: standing.lease.as_ref().map(LeaseShown::live),
+            lease: status.lease.as_ref().map(LeaseShown::live),
             after: None,
             failures: record.init_failures,
             said: None,
@@ -63,18 +63,18 @@ impl From<&BoxStatus> for BoxShown {
             BoxState::Draining(draining) => BoxShown {
                 after: draining.after,
                 failures: draining.failures,
-                said: draining.said.as_ref().map(told),
+                said: draining.said.as_ref().map(plain_text),
                 ..shown
             },
             BoxState::Quarantined { said, by } => {
-                BoxShown { said: Some(told(said)), quarantined_by: by.clone(), ..shown }
+                BoxShown { said: Some(plain_text(said)), quarantined_by: by.clone(), ..shown }
             }
             _ => shown,
         }
     }
 }
 
-fn told(said: &HookOutput) -> String {
+fn plain_text(said: &HookOutput) -> String {
     said.as_str().to_owned()
 }
 
@@ -93,21 +93,22 @@ pub enum AuditLine {
     /// A lease that ended.
     Lease(LeaseShown),
     /// A command ran for a box, or the box was quarantined.
-    Care(CareShown),
+    #[serde(rename = "care")]
+    BoxLog(BoxLogLine),
 }
 
 impl From<&AuditEntry> for AuditLine {
     fn from(entry: &AuditEntry) -> Self {
         match entry {
             AuditEntry::Lease(ended) => AuditLine::Lease(LeaseShown::ended(ended)),
-            AuditEntry::Care(line) => AuditLine::Care(line.into()),
+            AuditEntry::BoxLog(line) => AuditLine::BoxLog(line.into()),
         }
     }
 }
 
 /// A run of a command for a box with its output, or a quarantine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct CareShown {
+pub struct BoxLogLine {
     /// Time of the event.
     pub at: Rfc3339,
     /// Pool of the box.
@@ -121,7 +122,7 @@ pub struct CareShown {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotId>,
     /// Kind of the event.
-    pub what: CareKind,
+    pub what: BoxLogKind,
     /// Number of the failed attempt to clean, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
@@ -136,7 +137,7 @@ pub struct CareShown {
 /// Events of a box other than grants and ends of leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum CareKind {
+pub enum BoxLogKind {
     /// The preparation failed.
     InitFailed,
     /// The box was cleaned.
@@ -155,32 +156,32 @@ pub enum CareKind {
     Adopted,
 }
 
-impl From<&BoxLogEntry> for CareShown {
+impl From<&BoxLogEntry> for BoxLogLine {
     fn from(line: &BoxLogEntry) -> Self {
         let wrong_token: HookOutput;
         let (what, attempt, said, by) = match &line.news {
-            BoxLogEvent::InitFailed(said) => (CareKind::InitFailed, None, Some(said), None),
-            BoxLogEvent::Cleaned(said) => (CareKind::Cleaned, None, said.as_ref(), None),
+            BoxLogEvent::InitFailed(said) => (BoxLogKind::InitFailed, None, Some(said), None),
+            BoxLogEvent::Cleaned(said) => (BoxLogKind::Cleaned, None, said.as_ref(), None),
             BoxLogEvent::CleanFailed { attempt, said } => {
-                (CareKind::CleanFailed, Some(*attempt), Some(said), None)
+                (BoxLogKind::CleanFailed, Some(*attempt), Some(said), None)
             }
-            BoxLogEvent::FoundDirty(said) => (CareKind::FoundDirty, None, Some(said), None),
+            BoxLogEvent::FoundDirty(said) => (BoxLogKind::FoundDirty, None, Some(said), None),
             BoxLogEvent::Quarantined { said, by } => {
-                (CareKind::Quarantined, None, Some(said), by.clone())
+                (BoxLogKind::Quarantined, None, Some(said), by.clone())
             }
             BoxLogEvent::Unquarantined { by } => {
-                (CareKind::Unquarantined, None, None, Some(by.clone()))
+                (BoxLogKind::Unquarantined, None, None, Some(by.clone()))
             }
             BoxLogEvent::Adopted { said, by } => {
-                (CareKind::Adopted, None, Some(said), Some(by.clone()))
+                (BoxLogKind::Adopted, None, Some(said), Some(by.clone()))
             }
             BoxLogEvent::WrongToken { given, times } => {
                 wrong_token =
                     HookOutput::cut(&format!("token {given} was given, {times} times in all"));
-                (CareKind::WrongToken, None, Some(&wrong_token), None)
+                (BoxLogKind::WrongToken, None, Some(&wrong_token), None)
             }
         };
-        CareShown {
+        BoxLogLine {
             at: Rfc3339(line.at),
             pool: line.pool.clone(),
             number: line.number,
@@ -188,7 +189,7 @@ impl From<&BoxLogEntry> for CareShown {
             slot: line.slot,
             what,
             attempt,
-            said: said.map(told),
+            said: said.map(plain_text),
             by,
         }
     }

@@ -64,7 +64,7 @@ fn one() -> u32 {
 
 /// A lease, for its holder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct LeaseTold {
+pub struct GrantedLease {
     /// Id of the lease. Use it to renew and release the lease.
     pub lease_id: LeaseId,
     /// Id of the box for its holder: its number, or the id that the pool drew for this lease.
@@ -78,12 +78,12 @@ pub struct LeaseTold {
     pub left: Span,
 }
 
-impl LeaseTold {
+impl GrantedLease {
     /// The answer to the holder of a lease at `now`.
     pub fn of(lease: &Lease, now: Millis) -> Self {
         // A lease is only reported once its end is set.
         let expires_at = lease.expires_at.unwrap_or(lease.granted);
-        LeaseTold {
+        GrantedLease {
             lease_id: lease.id,
             box_id: lease.box_id(),
             token: lease.token,
@@ -108,15 +108,15 @@ pub struct Granted {
     /// Time left until `expires_at`.
     pub left: Span,
     /// All leases, in the order of their tokens.
-    pub leases: Vec<LeaseTold>,
+    pub leases: Vec<GrantedLease>,
 }
 
 impl Granted {
     /// The answer to a grant at `now`; none for a grant without leases.
     pub fn of(grant: &Grant, now: Millis) -> Option<Self> {
-        let told = grant.leases.iter().map(|lease| LeaseTold::of(lease, now));
-        let leases: Vec<LeaseTold> = told.collect();
-        let LeaseTold { lease_id, box_id, token, expires_at, left } = leases.first()?.clone();
+        let reported = grant.leases.iter().map(|lease| GrantedLease::of(lease, now));
+        let leases: Vec<GrantedLease> = reported.collect();
+        let GrantedLease { lease_id, box_id, token, expires_at, left } = leases.first()?.clone();
         Some(Granted { lease_id, box_id, token, expires_at, left, leases })
     }
 }

@@ -13,10 +13,11 @@ pub struct HookShown {
     /// URL of the receiver.
     pub url: String,
     /// Whether this node sends to the webhook: only the leader does.
-    pub tells: bool,
+    #[serde(rename = "tells")]
+    pub is_active: bool,
     /// Number of the first notification that is not delivered yet. Missing while that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_up_to: Option<u64>,
+    #[serde(rename = "told_up_to", default, skip_serializing_if = "Option::is_none")]
+    pub delivered_up_to: Option<u64>,
     /// Notifications that wait for delivery.
     pub backlog: u64,
     /// Time of the oldest notification that waits for delivery.
@@ -53,13 +54,21 @@ pub struct HookFailing {
 
 impl From<&WebhookView> for HookShown {
     fn from(view: &WebhookView) -> Self {
-        let WebhookView { name, url, tells, told, backlog, oldest, trouble, counters } =
-            view.clone();
+        let WebhookView {
+            name,
+            url,
+            is_active,
+            delivered_up_to,
+            backlog,
+            oldest,
+            trouble,
+            counters,
+        } = view.clone();
         HookShown {
             name: name.to_string(),
             url,
-            tells,
-            told_up_to: told,
+            is_active,
+            delivered_up_to: delivered_up_to,
             backlog,
             oldest,
             failing: trouble.map(HookFailing::from),

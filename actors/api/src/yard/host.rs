@@ -6,7 +6,7 @@ use reelyard_core::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole}
 use reelyard_core::traffic::Traffic;
 use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::Stranger;
+use reelyard_yard::task_manager::ForeignManager;
 use reelyard_yard::task_manager::plan::LinkSays;
 use serde::{Deserialize, Serialize};
 
@@ -93,8 +93,8 @@ pub struct HostView {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakers: Vec<BreakerView>,
     /// Signs that another manager controls the host, too.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub strangers: Vec<Stranger>,
+    #[serde(rename = "strangers", default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign_managers: Vec<ForeignManager>,
 }
 
 /// Files of a host, and how many of them must be placed elsewhere before it can leave.

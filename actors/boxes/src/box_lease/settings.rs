@@ -11,9 +11,9 @@ pub struct BoxLeaseSettings {
     /// How many ended leases are remembered at most.
     pub keep_ended: u64,
     /// How long the hook runs and outputs of boxes are remembered.
-    pub keep_care_for: Duration,
+    pub keep_box_log_for: Duration,
     /// How many lines of that are remembered at most.
-    pub keep_care: u64,
+    pub keep_box_log: u64,
 }
 
 impl Default for BoxLeaseSettings {
@@ -22,8 +22,8 @@ impl Default for BoxLeaseSettings {
         BoxLeaseSettings {
             keep_ended_for: 7 * day,
             keep_ended: 100_000,
-            keep_care_for: 30 * day,
-            keep_care: 20_000,
+            keep_box_log_for: 30 * day,
+            keep_box_log: 20_000,
         }
     }
 }

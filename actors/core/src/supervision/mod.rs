@@ -278,7 +278,7 @@ impl<A: Actor<Context = Context<A>>> Drop for SupervisorTask<A> {
 
 /// How one incarnation ended.
 enum IncarnationEnd {
-    AsTold,
+    Stopped,
     Failed(String),
 }
 
@@ -296,7 +296,7 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
             // Messages from here on wait for the next incarnation.
             self.shared.present.store(Arc::new(self.shared.intake.open(self.supervision.mailbox)));
             let why = match end {
-                IncarnationEnd::AsTold => break,
+                IncarnationEnd::Stopped => break,
                 IncarnationEnd::Failed(why) => why,
             };
             let name = &*self.supervision.name;
@@ -309,8 +309,8 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
             match failures.note(&self.supervision.policy, Instant::now()) {
                 RestartDecision::RestartAfter(delay) => {
                     let mut stopping = self.shared.stopping.subscribe();
-                    let told = stopping.wait_for(|stopping| *stopping);
-                    if tokio::time::timeout(delay, told).await.is_ok() {
+                    let answer = stopping.wait_for(|stopping| *stopping);
+                    if tokio::time::timeout(delay, answer).await.is_ok() {
                         break;
                     }
                 }
@@ -332,11 +332,11 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
             // One incarnation after the other: nothing else borrows it.
             let actor = (factory.borrow_mut())();
             // It is open until the keeper, which waits for this, closes it.
-            let Some(running) = intake.run(actor) else { return IncarnationEnd::AsTold };
+            let Some(running) = intake.run(actor) else { return IncarnationEnd::Stopped };
             tokio::select! {
                 () = running => IncarnationEnd::Failed("it ended without a stop request".to_owned()),
                 // Dropping a running actor stops it: `stopping` and `stopped` are called.
-                _ = stopping.wait_for(|stopping| *stopping) => IncarnationEnd::AsTold,
+                _ = stopping.wait_for(|stopping| *stopping) => IncarnationEnd::Stopped,
             }
         });
         match incarnation.await {
@@ -344,7 +344,7 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => IncarnationEnd::Failed(panic_text(&*panic)),
                 // The arbiter is going down, and everything on it.
-                Err(_) => IncarnationEnd::AsTold,
+                Err(_) => IncarnationEnd::Stopped,
             },
         }
     }

@@ -114,11 +114,11 @@ impl DataPortShared {
 }
 
 impl DataPort {
-    /// Listens at `addr` and serves what is on `shelf`. With a `token`, only clients with a ticket that
+    /// Listens at `addr` and serves what is on `routes`. With a `token`, only clients with a ticket that
     /// was signed with it are served.
     pub fn start(
         addr: SocketAddr,
-        shelf: DataPortRoutes,
+        routes: DataPortRoutes,
         hashes: impl FileHashes + 'static,
         token: impl Into<LiveSetting<Option<SharedToken>>>,
         clock: Clock,
@@ -127,7 +127,7 @@ impl DataPort {
         let listener = TcpListener::bind(addr)?;
         let addr = listener.local_addr()?;
         let shared = Arc::new(DataPortShared {
-            routes: shelf,
+            routes: routes,
             hashes: Arc::new(hashes),
             token: token.into(),
             clock,

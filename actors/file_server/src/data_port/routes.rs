@@ -220,11 +220,11 @@ mod tests {
         std::fs::write(dir.join("sub/y"), b"y").unwrap();
         std::fs::write(place.path().join("secret"), b"s").unwrap();
         std::os::unix::fs::symlink("../secret", dir.join("link")).unwrap();
-        let shelf = DataPortRoutes::new(vec![dir.clone()], None);
+        let routes = DataPortRoutes::new(vec![dir.clone()], None);
         let open = |dir: &std::path::Path, bytes: &[u8]| {
             let mut path = dir.as_os_str().as_bytes().to_vec();
             path.push(b'/');
-            shelf.open(&ServedFile::Master(path, name(bytes)))
+            routes.open(&ServedFile::Master(path, name(bytes)))
         };
         assert!(open(&dir, b"x").is_ok());
         assert!(matches!(open(&dir, b"absent"), Err(FileNotServed::Absent(_))));
@@ -233,13 +233,19 @@ mod tests {
         assert!(matches!(open(&dir.join("sub"), b"y"), Err(FileNotServed::Elsewhere(_))));
         assert!(matches!(open(place.path(), b"secret"), Err(FileNotServed::Elsewhere(_))));
         assert!(matches!(open(&dir.join(".."), b"secret"), Err(FileNotServed::Elsewhere(_))));
-        assert!(matches!(shelf.open(&ServedFile::Copy(name(b"x"))), Err(FileNotServed::Absent(_))));
+        assert!(matches!(
+            routes.open(&ServedFile::Copy(name(b"x"))),
+            Err(FileNotServed::Absent(_))
+        ));
     }
 
     #[test]
     fn a_file_that_may_not_be_read_is_no_trouble_of_its_disk() {
-        let told = |errno: Errno| why_not(io::Error::from(errno));
-        assert!(matches!(told(Errno::ACCESS), FileNotServed::Absent("the worker may not read it")));
-        assert!(matches!(told(Errno::IO), FileNotServed::Failed(_)));
+        let shown = |errno: Errno| why_not(io::Error::from(errno));
+        assert!(matches!(
+            shown(Errno::ACCESS),
+            FileNotServed::Absent("the worker may not read it")
+        ));
+        assert!(matches!(shown(Errno::IO), FileNotServed::Failed(_)));
     }
 }

@@ -93,8 +93,8 @@ impl<'b> RequestHead<'b> {
             return None;
         }
         let mut lengths = self.all("content-length");
-        let told = std::str::from_utf8(lengths.next()?).ok()?.parse().ok()?;
-        if lengths.next().is_some() { None } else { self.length.checked_add(told) }
+        let length = std::str::from_utf8(lengths.next()?).ok()?.parse().ok()?;
+        if lengths.next().is_some() { None } else { self.length.checked_add(length) }
     }
 
     fn connection_says(&self, word: &[u8]) -> bool {

@@ -395,7 +395,7 @@ mod tests {
         log.append(&rows(0..100)).unwrap();
         let head = head(&log, None);
         let tree = db.open_tree(format!("{TREE_PREFIX}{:016x}", 0)).unwrap();
-        let told = |what: &str| {
+        let message_of = |what: &str| {
             let damage = open(&db, &head).map(drop).unwrap_err().to_string();
             assert!(damage.contains(what), "{damage}");
         };
@@ -404,27 +404,27 @@ mod tests {
         let mut torn = whole.to_vec();
         torn[7] ^= 1;
         tree.insert(key(50), torn).unwrap();
-        told("log entry 50");
+        message_of("log entry 50");
         assert!(log.read(40..60).is_err());
 
         tree.insert(key(50), frame_linked(0, b"of another log").0).unwrap();
-        told("log entry 50: it does not follow");
+        message_of("log entry 50: it does not follow");
         tree.insert(key(50), frame(b"of another log")).unwrap();
-        told("log entry 51: it does not follow");
+        message_of("log entry 51: it does not follow");
         tree.insert(key(50), whole).unwrap();
         open(&db, &head).unwrap();
 
         let last = tree.insert(key(99), frame(b"of another log")).unwrap().unwrap();
-        told("log entry 99: it is not the one");
+        message_of("log entry 99: it is not the one");
         tree.remove(key(99)).unwrap();
-        told("log entry 99: it and those up to 99 are missing");
+        message_of("log entry 99: it and those up to 99 are missing");
         tree.insert(key(99), last).unwrap();
         tree.remove(key(50)).unwrap();
-        told("log entry 51");
+        message_of("log entry 51");
         for index in 0_u64..50 {
             tree.remove(key(index)).unwrap();
         }
-        told("log entry 51: entries before it are missing");
+        message_of("log entry 51: entries before it are missing");
     }
 
     #[test]

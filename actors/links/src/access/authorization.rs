@@ -35,7 +35,7 @@ impl ShareServerState {
     ) -> IpAddr {
         let client = client(peer, &self.settings.trusted_proxies, forwarded);
         if let Some(garbled) = client.garbled
-            && !self.told_of_proxy.swap(true, Ordering::Relaxed)
+            && !self.warned_of_proxy.swap(true, Ordering::Relaxed)
         {
             let wrote = String::from_utf8_lossy(garbled);
             tracing::warn!(

@@ -220,8 +220,8 @@ mod tests {
         std::fs::rename(&dir, place.path().join("moved")).unwrap();
         symlink("/etc", &dir).unwrap();
         assert!(open(&roots, "a").is_ok());
-        let told = open(&roots, "passwd").unwrap_err().to_string();
-        assert!(told.contains("no longer the directory"), "{told}");
+        let error = open(&roots, "passwd").unwrap_err().to_string();
+        assert!(error.contains("no longer the directory"), "{error}");
     }
 
     #[test]
@@ -229,10 +229,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let dir = place.path().join("films");
         let roots = roots(&dir);
-        let told = open(&roots, "a").unwrap_err().to_string();
+        let error = open(&roots, "a").unwrap_err().to_string();
         assert!(
-            told.contains("the directory of its root is not available: No such file"),
-            "{told}"
+            error.contains("the directory of its root is not available: No such file"),
+            "{error}"
         );
         std::fs::create_dir(&dir).unwrap();
         std::fs::write(dir.join("a"), b"x").unwrap();

@@ -43,6 +43,6 @@ pub use state::values::value_types::{
     BadShareText, Deadline, LONGEST_NOTE, LONGEST_OWNER, PasswordHash, ShareEnding, ShareKind,
     ShareNote, ShareOwner, Tombstone,
 };
-pub use views::share_change::{ShareChange, ShareTold};
+pub use views::share_change::{ShareChange, ShareSummary};
 pub use views::share_expiry_view::{ClockTrouble, LAG_STEPS, Lags, ShareCounters, ShareView};
 pub use views::view_handle::{ShareFilter, SharePage, ShareState, ShareViewHandle};

@@ -94,17 +94,17 @@ pub(super) fn entry_now(dir: impl AsFd, name: &str) -> Result<SharedDirEntry, Er
 fn stat_entry(dir: impl AsFd, name: &str, how: AtFlags) -> Result<SharedDirEntry, Errno> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | how;
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-    let told = statx(dir, name, flags, wanted)?;
-    let tells_birth = told.stx_mask & StatxFlags::BTIME.bits() != 0;
-    let born = told.stx_btime;
+    let attributes = statx(dir, name, flags, wanted)?;
+    let has_birth_time = attributes.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let born = attributes.stx_btime;
     let nanos = || born.tv_sec.saturating_mul(1_000_000_000).saturating_add(born.tv_nsec.into());
     let identity = SharedFileIdentity {
-        device: u64::from(told.stx_dev_major) << 32 | u64::from(told.stx_dev_minor),
-        inode: told.stx_ino,
-        born: tells_birth.then(nanos),
+        device: u64::from(attributes.stx_dev_major) << 32 | u64::from(attributes.stx_dev_minor),
+        inode: attributes.stx_ino,
+        born: has_birth_time.then(nanos),
     };
-    let kind = FileType::from_raw_mode(told.stx_mode.into());
-    Ok(SharedDirEntry { identity, kind, names: told.stx_nlink })
+    let kind = FileType::from_raw_mode(attributes.stx_mode.into());
+    Ok(SharedDirEntry { identity, kind, names: attributes.stx_nlink })
 }
 
 impl SharedFileIdentity {

@@ -66,14 +66,14 @@ fn an_impossible_move_is_refused_with_its_reason() {
         ("books/a", "films/x", false, MoveRefused::NoRoot),
         ("films/a", "films/", false, MoveRefused::Root),
     ] {
-        let told = yard.dirs.prepare(&place(from), &place(to), overwrite);
-        assert_eq!(told, Err(why), "{from} {to}");
+        let result = yard.dirs.prepare(&place(from), &place(to), overwrite);
+        assert_eq!(result, Err(why), "{from} {to}");
     }
     let file = yard.dirs.prepare(&place("films/empty"), &place("films/dir"), true).unwrap();
-    let told = yard.dirs.carry_out(&new_move("films/empty", "films/dir", file), true, || true);
-    assert_eq!(told, Err(NotMoved::Refused(MoveRefused::TargetNotEmpty)));
-    let told = yard.dirs.carry_out(&new_move("films/empty", "films/dir", file), false, || true);
-    assert_eq!(told, Err(NotMoved::Refused(MoveRefused::TargetExists)));
+    let result = yard.dirs.carry_out(&new_move("films/empty", "films/dir", file), true, || true);
+    assert_eq!(result, Err(NotMoved::Refused(MoveRefused::TargetNotEmpty)));
+    let result = yard.dirs.carry_out(&new_move("films/empty", "films/dir", file), false, || true);
+    assert_eq!(result, Err(NotMoved::Refused(MoveRefused::TargetExists)));
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn a_move_to_another_file_system_is_refused_with_that_reason() {
     });
     let is_other = one != another;
     assert!(is_other, "/dev/shm is a file system of its own");
-    let told = dirs.prepare(&place("films/a"), &place("other/a"), false);
-    assert_eq!(told, Err(MoveRefused::OtherFileSystem));
+    let result = dirs.prepare(&place("films/a"), &place("other/a"), false);
+    assert_eq!(result, Err(MoveRefused::OtherFileSystem));
 }
 
 #[test]
@@ -117,8 +117,8 @@ fn a_new_file_at_the_old_name_never_replaces_the_moved_one() {
         let file = yard.dirs.prepare(&place(from), &place(to), overwrite).unwrap();
         std::fs::rename(yard.films.join("b"), yard.films.join("c")).unwrap();
         std::fs::write(yard.films.join("b"), b"another").unwrap();
-        let told = yard.dirs.carry_out(&new_move(from, to, file), overwrite, || true);
-        assert_eq!(told, Ok(()));
+        let result = yard.dirs.carry_out(&new_move(from, to, file), overwrite, || true);
+        assert_eq!(result, Ok(()));
         let read = |at: &str| std::fs::read_to_string(yard.films.join(at)).unwrap();
         assert_eq!((read("b").as_str(), read("c").as_str()), ("another", "b"));
     }
@@ -130,8 +130,8 @@ fn an_old_name_of_which_nothing_can_be_said_keeps_a_move_unsettled() {
     let file = yard.dirs.prepare(&place("films/b"), &place("films/c"), false).unwrap();
     std::fs::rename(yard.films.join("b"), yard.films.join("c")).unwrap();
     for gone in ["films/none/b", "films/link/b", "films/way/b", "books/b"] {
-        let told = yard.dirs.move_outcome(&new_move(gone, "films/c", file));
-        assert_eq!(told, Ok(MoveEnd::Moved), "{gone}");
+        let result = yard.dirs.move_outcome(&new_move(gone, "films/c", file));
+        assert_eq!(result, Ok(MoveEnd::Moved), "{gone}");
     }
     // A superuser has every right; a name that is too long fails for every user.
     let unreadable = format!("films/{}/b", "x".repeat(300));
@@ -146,9 +146,9 @@ fn a_directory_is_not_moved_into_itself_by_way_of_another_root() {
     let (from, to) = ("all/films/dir", "films/dir/deep/x");
     let file = dirs.prepare(&place(from), &place(to), true).unwrap();
     for overwrite in [false, true] {
-        let told = dirs.carry_out(&new_move(from, to, file), overwrite, || true);
+        let result = dirs.carry_out(&new_move(from, to, file), overwrite, || true);
         let into_itself = Err(NotMoved::Refused(MoveRefused::IntoItself));
-        assert_eq!(told, into_itself, "{overwrite}");
+        assert_eq!(result, into_itself, "{overwrite}");
     }
 }
 
@@ -166,8 +166,8 @@ fn no_directory_is_moved_nor_replaced_that_is_a_root_or_holds_one() {
         ("films/empty", "films/dir/deep"),
     ];
     for (from, to) in held {
-        let told = dirs.prepare(&place(from), &place(to), true);
-        assert_eq!(told, Err(MoveRefused::HoldsRoot), "{from} {to}");
+        let result = dirs.prepare(&place(from), &place(to), true);
+        assert_eq!(result, Err(MoveRefused::HoldsRoot), "{from} {to}");
     }
     assert!(dirs.prepare(&place("films/empty"), &place("deep/x"), false).is_ok());
     assert!(dirs.prepare(&place("films/a"), &place("deep/x"), false).is_ok());

@@ -128,8 +128,8 @@ fn a_file_that_was_left_with_both_names_loses_the_old_one_later() {
     let yard = yard();
     yard.disk.unlinks_nothing.store(true, Ordering::SeqCst);
     let new = yard.begun("films/a", "films/c");
-    let told = yard.dirs.carry_out(&new, false, || true);
-    assert!(matches!(told, Err(NotMoved::Unsure(_))), "{told:?}");
+    let result = yard.dirs.carry_out(&new, false, || true);
+    assert!(matches!(result, Err(NotMoved::Unsure(_))), "{result:?}");
     assert!(yard.dirs.move_outcome(&new).unwrap_err().contains("old name"));
     yard.disk.unlinks_nothing.store(false, Ordering::SeqCst);
     assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Moved));
@@ -151,8 +151,8 @@ fn the_last_name_of_a_file_is_never_taken_back() {
         *yard.disk.unlinks_and_says.lock().unwrap() = Some(Errno::IO);
         yard.disk.taken_at_once.store(taken, Ordering::SeqCst);
         let new = yard.begun("films/a", "films/c");
-        let told = yard.dirs.carry_out(&new, false, || true);
-        assert!(matches!(told, Err(NotMoved::Unsure(_))), "{told:?}");
+        let result = yard.dirs.carry_out(&new, false, || true);
+        assert!(matches!(result, Err(NotMoved::Unsure(_))), "{result:?}");
         let others = taken.then(String::new);
         assert_eq!((yard.read("a"), yard.read("c").as_deref()), (others, Some("a")));
         assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Moved));
@@ -164,8 +164,8 @@ fn a_new_name_that_is_not_confirmed_is_left_until_it_is() {
     let yard = yard();
     yard.disk.syncs_nothing.store(true, Ordering::SeqCst);
     let new = yard.begun("films/a", "films/c");
-    let told = yard.dirs.carry_out(&new, false, || true);
-    assert!(matches!(told, Err(NotMoved::Unsure(_))), "{told:?}");
+    let result = yard.dirs.carry_out(&new, false, || true);
+    assert!(matches!(result, Err(NotMoved::Unsure(_))), "{result:?}");
     assert_eq!((yard.read("a").as_deref(), yard.read("c").as_deref()), (Some("a"), Some("a")));
     yard.disk.syncs_nothing.store(false, Ordering::SeqCst);
     assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Moved));
@@ -177,8 +177,8 @@ fn a_move_without_disk_confirmation_is_not_reported_as_done() {
     let yard = yard();
     yard.disk.syncs_nothing.store(true, Ordering::SeqCst);
     let new = yard.begun("films/dir", "films/other");
-    let told = yard.dirs.carry_out(&new, true, || true);
-    assert!(matches!(&told, Err(NotMoved::Unsure(why)) if why.contains("confirm")), "{told:?}");
+    let result = yard.dirs.carry_out(&new, true, || true);
+    assert!(matches!(&result, Err(NotMoved::Unsure(why)) if why.contains("confirm")), "{result:?}");
     assert!(yard.dirs.move_outcome(&new).is_err());
     yard.disk.syncs_nothing.store(false, Ordering::SeqCst);
     assert_eq!(yard.dirs.move_outcome(&new), Ok(MoveEnd::Moved));

@@ -129,10 +129,10 @@ mod tests {
     #[test]
     fn an_unsettled_move_names_the_command_that_shows_its_outcome() {
         let request = RequestId(0xabcd);
-        let told = MoveError::Unsettled { why: "no answer".to_owned(), request }.to_string();
-        assert!(!told.contains(&request.to_string()), "{told}");
-        assert!(told.contains("no answer"), "{told}");
-        assert!(told.contains("GET /api/v1/files/moves"), "{told}");
-        assert!(told.contains("reelyard share moves"), "{told}");
+        let message = MoveError::Unsettled { why: "no answer".to_owned(), request }.to_string();
+        assert!(!message.contains(&request.to_string()), "{message}");
+        assert!(message.contains("no answer"), "{message}");
+        assert!(message.contains("GET /api/v1/files/moves"), "{message}");
+        assert!(message.contains("reelyard share moves"), "{message}");
     }
 }

@@ -86,7 +86,7 @@ pub struct ShareFiles {
     /// Whether moves that were found begun are being settled.
     settling: bool,
     /// When the log last reported that a move is unsettled.
-    told_unsettled: BTreeMap<u64, Millis>,
+    warned_unsettled: BTreeMap<u64, Millis>,
     missing: MissingShares,
     /// Whether missing ones are being looked at again.
     looking: bool,
@@ -125,7 +125,7 @@ impl ShareFiles {
             moving: HashMap::new(),
             making: HashSet::new(),
             settling: false,
-            told_unsettled: BTreeMap::new(),
+            warned_unsettled: BTreeMap::new(),
             missing: MissingShares::default(),
             looking: false,
             look_at: None,

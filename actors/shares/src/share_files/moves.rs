@@ -25,7 +25,7 @@ use crate::share_expiry::{
 use crate::share_files::waiters::{MoveReply, MoveRequestWaiters};
 
 /// How long the log waits before it reports again that a move is unsettled.
-const TOLD_AGAIN: Duration = Duration::from_secs(10 * 60);
+const WARN_AGAIN_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// There are moves that were found begun.
 #[derive(Message)]
@@ -169,7 +169,7 @@ impl ShareFiles {
             (moving.number, known.unwrap_or_else(new))
         });
         self.view.unsettled = noted.collect();
-        self.told_unsettled.retain(|number, _| self.view.unsettled.contains_key(number));
+        self.warned_unsettled.retain(|number, _| self.view.unsettled.contains_key(number));
         self.board.publish(self.view.clone());
     }
 
@@ -179,11 +179,11 @@ impl ShareFiles {
         for (number, unsettled) in &mut self.view.unsettled {
             unsettled.why = unclear.remove(number);
             let Some(why) = &unsettled.why else { continue };
-            let told = self.told_unsettled.get(number);
-            if told.is_some_and(|told| now.since(*told) < TOLD_AGAIN) {
+            let answer = self.warned_unsettled.get(number);
+            if answer.is_some_and(|answer| now.since(*answer) < WARN_AGAIN_AFTER) {
                 continue;
             }
-            self.told_unsettled.insert(*number, now);
+            self.warned_unsettled.insert(*number, now);
             let new = &unsettled.moving.new;
             let (from, to) = (new.from.to_string(), new.to.to_string());
             let seconds = now.since(unsettled.since).as_secs();

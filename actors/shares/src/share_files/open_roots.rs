@@ -36,8 +36,8 @@ struct OpenRoot {
 }
 
 impl OpenRoot {
-    fn new(handle: OwnedFd, anew: Option<Instant>) -> Arc<Self> {
-        Arc::new(OpenRoot { handle, reopened: anew, has_shared: AtomicBool::new(false) })
+    fn new(handle: OwnedFd, reopened: Option<Instant>) -> Arc<Self> {
+        Arc::new(OpenRoot { handle, reopened: reopened, has_shared: AtomicBool::new(false) })
     }
 }
 

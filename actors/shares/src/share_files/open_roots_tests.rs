@@ -46,8 +46,8 @@ fn nothing_is_moved_from_or_to_a_directory_that_is_no_longer_the_root() {
         yard.replace(replaced);
         assert_eq!(yard.dirs.prepare(&from, &to, false), Err(MoveRefused::RootAway), "{replaced}");
         // It was replaced after it had been looked at.
-        let told = yard.dirs.carry_out(&new_move("films/a", "more/a", file), false, || true);
-        assert_eq!(told, Err(NotMoved::Refused(MoveRefused::RootAway)), "{replaced}");
+        let result = yard.dirs.carry_out(&new_move("films/a", "more/a", file), false, || true);
+        assert_eq!(result, Err(NotMoved::Refused(MoveRefused::RootAway)), "{replaced}");
         let old = if replaced == "films" { "old/a" } else { "films/a" };
         assert!(yard.path(old).exists(), "{replaced}");
         yard.dirs.reopen_changed();
@@ -64,8 +64,8 @@ fn nothing_is_moved_from_or_to_a_directory_that_is_no_longer_the_root() {
 fn a_root_whose_directory_is_gone_takes_no_part_in_moves() {
     let yard = yard();
     fs::rename(yard.path("more"), yard.path("old")).unwrap();
-    let told = yard.dirs.prepare(&place("films/a"), &place("more/a"), false);
-    assert_eq!(told, Err(MoveRefused::RootAway));
+    let result = yard.dirs.prepare(&place("films/a"), &place("more/a"), false);
+    assert_eq!(result, Err(MoveRefused::RootAway));
     assert!(yard.dirs.reopen_changed().is_empty(), "there is nothing to open");
     fs::rename(yard.path("old"), yard.path("more")).unwrap();
     assert!(yard.dirs.reopen_changed().is_empty(), "it is the one that is held");

@@ -104,15 +104,15 @@ fn failed(error: &reqwest::Error, timeout: Duration) -> DeliveryFailure {
 
 /// After how long a receiver wants to be asked again: it says seconds, or an instant.
 fn retry_after(answer: &Response, now: Millis) -> Option<Duration> {
-    let told = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
-    read_retry_after(told, now)
+    let reply = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    read_retry_after(reply, now)
 }
 
-fn read_retry_after(told: &str, now: Millis) -> Option<Duration> {
-    let told = told.trim();
-    match told.parse::<u64>() {
+fn read_retry_after(value: &str, now: Millis) -> Option<Duration> {
+    let value = value.trim();
+    match value.parse::<u64>() {
         Ok(seconds) => Some(Duration::from_secs(seconds)),
-        Err(_) => httpdate::parse_http_date(told).ok().map(|at| Millis::from(at).since(now)),
+        Err(_) => httpdate::parse_http_date(value).ok().map(|at| Millis::from(at).since(now)),
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_receiver_says_when_in_seconds_or_as_an_instant() {
         let now = Millis(784_111_777_000);
-        let read = |told: &str| read_retry_after(told, now);
+        let read = |value: &str| read_retry_after(value, now);
         assert_eq!(read(" 120 "), Some(Duration::from_secs(120)));
         let minute_later = "Sun, 06 Nov 1994 08:50:37 GMT";
         assert_eq!(read(minute_later), Some(Duration::from_secs(60)));

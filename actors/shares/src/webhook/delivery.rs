@@ -273,11 +273,11 @@ impl WebhookDelivery {
             steps.push(DeliveryStep::Send(Box::new(front.clone())));
             position.sending = true;
         }
-        let told = position.delivered_up_to();
-        if told > position.recorded && !position.recording && may_record {
+        let delivered = position.delivered_up_to();
+        if delivered > position.recorded && !position.recording && may_record {
             position.recording = true;
             self.recorded_at = Some(now);
-            steps.push(DeliveryStep::Record(told));
+            steps.push(DeliveryStep::Record(delivered));
         }
         steps
     }

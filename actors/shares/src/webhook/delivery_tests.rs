@@ -53,7 +53,7 @@ fn happenings(numbers: std::ops::Range<u64>) -> Option<ShareNotifications> {
 }
 
 /// A hook with everything before `cursor` delivered, of `next` notifications, and the rest fetched.
-fn told_up_to(cursor: u64, next: u64) -> WebhookDelivery {
+fn delivery_at(cursor: u64, next: u64) -> WebhookDelivery {
     let all: Vec<ShareNotificationKind> = ShareNotificationKind::all().collect();
     let mut delivery = WebhookDelivery::new(settings(&all));
     delivery.begin();
@@ -87,7 +87,7 @@ fn refused(retry_after: Option<u64>) -> Result<(), DeliveryFailure> {
 
 #[test]
 fn notifications_are_sent_in_order_and_the_cursor_moves_once_a_second() {
-    let mut delivery = told_up_to(5, 8);
+    let mut delivery = delivery_at(5, 8);
     assert_eq!(of(delivery.steps(at(0.0))), (vec![5], vec![]));
     assert_eq!(of(delivery.steps(at(0.0))), (vec![], vec![]), "one at a time");
     assert_eq!(delivery.sent(5, Ok(()), at(0.1), 0), None);
@@ -110,7 +110,7 @@ fn notifications_are_sent_in_order_and_the_cursor_moves_once_a_second() {
 
 #[test]
 fn a_failed_delivery_backs_off_and_nothing_overtakes_it() {
-    let mut delivery = told_up_to(0, 2);
+    let mut delivery = delivery_at(0, 2);
     let mut now = 0.0;
     let mut pauses = Vec::new();
     for turn in 0..16 {
@@ -135,7 +135,7 @@ fn a_failed_delivery_backs_off_and_nothing_overtakes_it() {
 #[test]
 fn a_receiver_may_ask_for_more_patience_but_not_for_more_than_an_hour_nor_for_less() {
     for (wished, least, most) in [(30, 30.0, 30.0), (0, 0.9, 1.0), (1 << 40, 3600.0, 3600.0)] {
-        let mut delivery = told_up_to(0, 1);
+        let mut delivery = delivery_at(0, 1);
         delivery.steps(at(0.0));
         delivery.sent(0, refused(Some(wished)), at(0.0), 3);
         let pause = delivery.wake_at().unwrap().since(at(0.0)).as_secs_f64();
@@ -145,7 +145,7 @@ fn a_receiver_may_ask_for_more_patience_but_not_for_more_than_an_hour_nor_for_le
 
 #[test]
 fn old_notifications_are_dropped_and_counted_and_the_next_are_sent() {
-    let mut delivery = told_up_to(0, 2);
+    let mut delivery = delivery_at(0, 2);
     let mut young = happening(2, EXPIRED);
     young.at = at(5.0);
     delivery.set_next_number(3);
@@ -164,12 +164,12 @@ fn old_notifications_are_dropped_and_counted_and_the_next_are_sent() {
 
 #[test]
 fn notifications_forgotten_before_the_fetch_count_as_dropped() {
-    let mut delivery = told_up_to(3, 3);
+    let mut delivery = delivery_at(3, 3);
     delivery.set_next_number(10);
     assert_eq!(delivery.steps(at(0.0)), [DeliveryStep::Fetch(3)]);
     delivery.fetched(3, happenings(7..10));
     assert_eq!((delivery.counters().dropped, delivery.delivered_up_to()), (4, Some(7)));
-    let mut delivery = told_up_to(3, 3);
+    let mut delivery = delivery_at(3, 3);
     delivery.set_next_number(10);
     delivery.steps(at(0.0));
     delivery.fetched(3, happenings(10..10));
@@ -201,7 +201,7 @@ fn unwanted_notifications_are_skipped_and_the_cursor_moves() {
 
 #[test]
 fn other_settings_are_tried_at_once() {
-    let mut delivery = told_up_to(0, 2);
+    let mut delivery = delivery_at(0, 2);
     delivery.steps(at(0.0));
     for _ in 0..5 {
         delivery.sent(0, refused(Some(600)), at(0.0), 0);
@@ -215,7 +215,7 @@ fn other_settings_are_tried_at_once() {
 
 #[test]
 fn a_follower_sends_nothing_and_a_new_leader_begins_at_the_cursor() {
-    let mut delivery = told_up_to(0, 2);
+    let mut delivery = delivery_at(0, 2);
     delivery.steps(at(0.0));
     delivery.end();
     assert_eq!(delivery.sent(0, Ok(()), at(0.0), 0), None, "nobody's business any more");
@@ -235,7 +235,7 @@ fn a_follower_sends_nothing_and_a_new_leader_begins_at_the_cursor() {
 
 #[test]
 fn a_clock_that_is_set_back_makes_no_pause_longer() {
-    let mut delivery = told_up_to(0, 1);
+    let mut delivery = delivery_at(0, 1);
     delivery.steps(at(0.0));
     delivery.sent(0, refused(Some(60)), at(0.0), 0);
     assert_eq!(of(delivery.steps(at(-7200.0))).0, [0]);

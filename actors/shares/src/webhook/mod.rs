@@ -40,7 +40,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
 
 /// The shortest time between two log lines about dropped notifications.
-const DROPPED_TOLD_EVERY: Duration = Duration::from_secs(60);
+const WARN_DROPPED_EVERY: Duration = Duration::from_secs(60);
 
 /// The actors that a hook's actor asks.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ pub struct WebhookCollaborators {
     /// Fetches notifications.
     pub happenings: Route<FetchNotifications>,
     /// Asks for the cursor of the hook,
-    pub told: Route<GetDeliveryCursor>,
+    pub cursor: Route<GetDeliveryCursor>,
     /// and records the cursor.
     pub delivered: Route<RecordDelivery>,
     /// The number of notifications.
@@ -74,7 +74,7 @@ pub struct Webhook {
     sending: Option<SpawnHandle>,
     timer: Option<SpawnHandle>,
     /// How many were dropped when that was last logged, and when that was.
-    dropped_told: (u64, Option<Instant>),
+    dropped_warned: (u64, Option<Instant>),
 }
 
 /// Something may be to be done.
@@ -104,7 +104,7 @@ impl Webhook {
             epoch: None,
             sending: None,
             timer: None,
-            dropped_told: (0, None),
+            dropped_warned: (0, None),
         }
     }
 
@@ -141,7 +141,7 @@ impl Webhook {
         // after a while.
         match step {
             DeliveryStep::AskCursor => {
-                let asked = self.others.told.recipient().send(GetDeliveryCursor { hook });
+                let asked = self.others.cursor.recipient().send(GetDeliveryCursor { hook });
                 ctx.spawn(asked.into_actor(self).map(move |cursor, webhook, ctx| {
                     if webhook.epoch == epoch {
                         let cursor = cursor.ok().flatten();
@@ -221,13 +221,13 @@ impl Webhook {
     }
 
     fn report_dropped(&mut self) {
-        let (told, last) = self.dropped_told;
+        let (warned, last) = self.dropped_warned;
         let dropped = self.delivery.counters().dropped;
-        let is_time = last.is_none_or(|last| last.elapsed() >= DROPPED_TOLD_EVERY);
-        if dropped > told && is_time {
-            let (hook, count) = (&self.name, dropped - told);
+        let is_time = last.is_none_or(|last| last.elapsed() >= WARN_DROPPED_EVERY);
+        if dropped > warned && is_time {
+            let (hook, count) = (&self.name, dropped - warned);
             tracing::error!(%hook, count, "notifications too old for a webhook: dropped");
-            self.dropped_told = (dropped, Some(Instant::now()));
+            self.dropped_warned = (dropped, Some(Instant::now()));
         }
     }
 
@@ -236,8 +236,8 @@ impl Webhook {
         self.view.store(std::sync::Arc::new(WebhookView {
             name: self.name.clone(),
             url: delivery.settings().url.to_string(),
-            tells: delivery.is_active(),
-            told: delivery.delivered_up_to(),
+            is_active: delivery.is_active(),
+            delivered_up_to: delivery.delivered_up_to(),
             backlog: delivery.backlog(),
             oldest: delivery.oldest(),
             trouble: delivery.trouble().cloned(),

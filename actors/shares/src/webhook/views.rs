@@ -18,9 +18,9 @@ pub struct WebhookView {
     /// The URL of the receiver.
     pub url: String,
     /// Whether this node delivers: only the leader does.
-    pub tells: bool,
+    pub is_active: bool,
     /// The number of the first notification that it did not get; none while that is unknown.
-    pub told: Option<u64>,
+    pub delivered_up_to: Option<u64>,
     /// Notifications that are still to be delivered.
     pub backlog: u64,
     /// The time of the oldest notification that is still to be delivered.
@@ -37,8 +37,8 @@ impl WebhookView {
         WebhookView {
             name,
             url,
-            tells: false,
-            told: None,
+            is_active: false,
+            delivered_up_to: None,
             backlog: 0,
             oldest: None,
             trouble: None,

@@ -226,12 +226,12 @@ mod tests {
             claim(&owners, &of_others, 1).unwrap();
         }
         let owners = owners(dir.path());
-        let told = claim(&owners, &at(1, "cpp", 43, 4), 3).unwrap_err();
+        let error = claim(&owners, &at(1, "cpp", 43, 4), 3).unwrap_err();
         for word in ["box 43", "\"h\"", "pool java of the same cluster", "box pools adopt cpp"] {
-            assert!(told.contains(word), "{word}: {told}");
+            assert!(error.contains(word), "{word}: {error}");
         }
-        let told = claim(&owners, &at(2, "java", 40, 4), 1).unwrap_err();
-        assert!(told.contains("boxes 40 to 43") && told.contains("of cluster 0000"), "{told}");
+        let error = claim(&owners, &at(2, "java", 40, 4), 1).unwrap_err();
+        assert!(error.contains("boxes 40 to 43") && error.contains("of cluster 0000"), "{error}");
         assert_eq!(owners.adopt(&at(2, "java", 42, 4)).unwrap().len(), 2);
         claim(&owners, &at(2, "java", 42, 4), 1).unwrap();
         claim(&owners, &at(1, "java", 40, 2), 8).unwrap();

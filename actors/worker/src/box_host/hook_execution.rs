@@ -173,9 +173,11 @@ mod tests {
     fn a_long_output_keeps_both_ends() {
         assert_eq!(ends_of("short"), "short");
         let long = format!("first {} last", "\u{e4}".repeat(400));
-        let told = ends_of(&long);
-        assert!(told.len() <= SAID_IN_ANSWER + " ... ".len(), "{told}");
-        assert!(told.starts_with("first ") && told.contains(" ... ") && told.ends_with(" last"));
+        let result = ends_of(&long);
+        assert!(result.len() <= SAID_IN_ANSWER + " ... ".len(), "{result}");
+        assert!(
+            result.starts_with("first ") && result.contains(" ... ") && result.ends_with(" last")
+        );
     }
 
     #[test]

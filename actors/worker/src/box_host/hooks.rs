@@ -137,7 +137,7 @@ mod tests {
         assert!(sets.find(&place("a")).is_ok_and(|hooks| hooks.init.is_some()));
         let by_name = HookTarget { hooks: Some(name("b")), ..place("a") };
         assert!(sets.find(&by_name).is_ok_and(|hooks| hooks.init.is_none()));
-        let told = sets.find(&place("c")).unwrap_err().to_string();
-        assert!(told.contains("no hooks named \"c\"") && told.ends_with("has a, b"), "{told}");
+        let error = sets.find(&place("c")).unwrap_err().to_string();
+        assert!(error.contains("no hooks named \"c\"") && error.ends_with("has a, b"), "{error}");
     }
 }

@@ -295,9 +295,9 @@ mod tests {
         assert_eq!(at_once(&mut agenda), [1]);
         agenda.submit(hook(1, Init, 6), "waits").unwrap();
         agenda.submit(hook(2, Init, 6), "waits, too").unwrap();
-        let mut told = agenda.cancel_all();
-        told.sort_unstable();
-        assert_eq!(told, ["runs", "waits", "waits, too"]);
+        let mut result = agenda.cancel_all();
+        result.sort_unstable();
+        assert_eq!(result, ["runs", "waits", "waits, too"]);
         assert!(agenda.ended(&key(1)).is_empty());
     }
 

@@ -211,15 +211,18 @@ mod tests {
 
     #[test]
     fn an_unknown_placeholder_is_refused_with_the_known_ones() {
-        let told = |text: &str, known| Template::parse(text, known).unwrap_err().to_string();
+        let message_of = |text: &str, known| Template::parse(text, known).unwrap_err().to_string();
         assert_eq!(
-            told("/x/{boxid}", TemplateBlank::IN_ARGUMENTS),
+            message_of("/x/{boxid}", TemplateBlank::IN_ARGUMENTS),
             "{boxid} is not a placeholder: the placeholders are {box}, {number}, {pool}, {token}, {holder}"
         );
-        let path = told("/x/{token}", TemplateBlank::IN_PATHS);
+        let path = message_of("/x/{token}", TemplateBlank::IN_PATHS);
         assert_eq!(path, "{token} is not a placeholder: the placeholders are {box}, {pool}");
         for bad in ["{", "}", "{box", "box}", "a{{b}"] {
-            assert!(told(bad, TemplateBlank::IN_ARGUMENTS).contains("is not closed"), "{bad}");
+            assert!(
+                message_of(bad, TemplateBlank::IN_ARGUMENTS).contains("is not closed"),
+                "{bad}"
+            );
         }
         assert_eq!(Template::parse("\0", TemplateBlank::IN_PATHS), Err(BadTemplate::Nul));
     }

@@ -221,8 +221,8 @@ impl Downloader {
     /// Sets new rates for the copies under way.
     fn pace(&self, orders: &[CopyOrder]) {
         for order in orders {
-            let Some(dial) = self.live_rates.get(&order.id) else { continue };
-            if dial.set(order.copy_speed) {
+            let Some(live_rate) = self.live_rates.get(&order.id) else { continue };
+            if live_rate.set(order.copy_speed) {
                 let rate = order.copy_speed.map(|rate| rate.to_string());
                 let rate = rate.as_deref().unwrap_or("unlimited");
                 tracing::info!(task = %order.id, rate, "the rate of a copy changed");

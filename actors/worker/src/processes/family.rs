@@ -76,7 +76,7 @@ impl<'a> ProcessFamily<'a> {
 
     fn signal(&self, signal: Signal, patience: Duration) -> bool {
         let began = Instant::now();
-        let mut told = HashSet::new();
+        let mut reported = HashSet::new();
         if let Some(leader) = self.leader {
             // It fails only for a group without a living process. Processes that join it later, and
             // those that left it, are found one by one. A leader that stayed in its parent's group, such
@@ -92,7 +92,7 @@ impl<'a> ProcessFamily<'a> {
                 return true;
             }
             for pid in members {
-                if told.insert(pid) {
+                if reported.insert(pid) {
                     // It fails for one that has just ended, and for one that is not ours to end:
                     // that one is still there when the time is over.
                     send_signal(pid, signal, |pid| self.has(pid) == Some(true));
@@ -175,13 +175,13 @@ mod tests {
         let (own, other) = (dir.path().join("1"), dir.path().join("2"));
         let mut leader = sleeper(&own);
         let mut marked_elsewhere = sleeper(&own);
-        let mut stranger = sleeper(&other);
+        let mut unrelated = sleeper(&other);
         assert!(
             ProcessFamily::of(Pid::from_child(&leader), MARK, &own).end(Duration::from_secs(60))
         );
         assert!(!leader.wait().unwrap().success());
         assert!(!marked_elsewhere.wait().unwrap().success());
-        assert!(stranger.try_wait().unwrap().is_none());
+        assert!(unrelated.try_wait().unwrap().is_none());
 
         let nested = dir.path().join("deeper");
         let end = |dir: &Path| end_leftovers(MARK, dir, Duration::from_secs(60));
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(end(&nested), nobody);
         let names = HashSet::from(["2".into()]);
         assert_eq!(end(dir.path()), Leftovers { processes: 1, names, have_ended: true });
-        assert!(!stranger.wait().unwrap().success());
+        assert!(!unrelated.wait().unwrap().success());
     }
 
     #[test]

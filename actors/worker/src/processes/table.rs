@@ -150,13 +150,13 @@ mod tests {
             let mut child = command.arg("600").env("A_MARK", "here").spawn().unwrap();
             let pid = Pid::from_child(&child);
             // A moment ago it was still this process' own program.
-            let mut told = Variable::NotYet;
-            while told == Variable::NotYet {
-                told = Variable::of(pid, "A_MARK");
+            let mut result = Variable::NotYet;
+            while result == Variable::NotYet {
+                result = Variable::of(pid, "A_MARK");
             }
             child.kill().unwrap();
             child.wait().unwrap();
-            assert_eq!(told, Variable::Is(b"here".to_vec()));
+            assert_eq!(result, Variable::Is(b"here".to_vec()));
         }
     }
 

@@ -118,12 +118,12 @@ struct LinkProbe {
     link: Option<NetworkInterface>,
     meter: Meter,
     /// Whether it was already said that the link cannot be read.
-    is_told: bool,
+    is_warned: bool,
 }
 
 impl LinkProbe {
     fn of(settings: Arc<LinkSettings>) -> Self {
-        LinkProbe { settings, link: None, meter: Meter::over(WINDOW), is_told: false }
+        LinkProbe { settings, link: None, meter: Meter::over(WINDOW), is_warned: false }
     }
 
     /// Reads at `at`, since some beginning.
@@ -134,11 +134,11 @@ impl LinkProbe {
         }
         match self.try_read(shared, at) {
             Ok(traffic) => {
-                self.is_told = false;
+                self.is_warned = false;
                 traffic
             }
             Err(error) => {
-                if !std::mem::replace(&mut self.is_told, true) {
+                if !std::mem::replace(&mut self.is_warned, true) {
                     tracing::warn!(%error, "the load of the network link could not be measured");
                 }
                 // The address may have gone to another one.

@@ -134,10 +134,10 @@ mod tests {
         let (_dir, link) = sysfs("eth0", "10000\n");
         assert_eq!(link.bytes().unwrap(), TrafficBytes { sent: u64::MAX, received: 12 });
         fs::write(link.dir.join("statistics/rx_bytes"), "many\n").unwrap();
-        let told = link.bytes().unwrap_err().to_string();
+        let error = link.bytes().unwrap_err().to_string();
         assert!(
-            told.contains("eth0") && told.contains("rx_bytes does not contain a number"),
-            "{told}"
+            error.contains("eth0") && error.contains("rx_bytes does not contain a number"),
+            "{error}"
         );
     }
 

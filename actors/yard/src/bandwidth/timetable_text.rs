@@ -166,8 +166,8 @@ mod tests {
             ("", "not a rate"),
             ("fast", "not a rate"),
         ] {
-            let told = text.parse::<Timetable>().unwrap_err().to_string();
-            assert!(told.contains(why), "{text}: {told}");
+            let error = text.parse::<Timetable>().unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
         }
     }
 

@@ -46,9 +46,9 @@ impl AgentMeter {
     }
 
     /// Takes a reading made at `at`.
-    pub fn take(&mut self, at: Duration, told: BTreeMap<String, Device>) {
-        self.devices.retain(|name, _| told.contains_key(name));
-        for (name, Device { bytes, speed }) in told {
+    pub fn take(&mut self, at: Duration, devices: BTreeMap<String, Device>) {
+        self.devices.retain(|name, _| devices.contains_key(name));
+        for (name, Device { bytes, speed }) in devices {
             let new = || (Meter::over(self.window), None);
             let (meter, known) = self.devices.entry(name).or_insert_with(new);
             meter.take(at, bytes, TrafficBytes::default());
@@ -104,7 +104,7 @@ mod tests {
         Agent { url, device: device.map(str::to_owned), link_speed }
     }
 
-    fn told(devices: &[(&str, u64, Option<u64>)]) -> BTreeMap<String, Device> {
+    fn devices(devices: &[(&str, u64, Option<u64>)]) -> BTreeMap<String, Device> {
         let device = |(name, sent, speed): &(&str, u64, Option<u64>)| {
             let bytes = TrafficBytes { sent: *sent, received: 0 };
             ((*name).to_owned(), Device { bytes, speed: speed.map(BitsPerSecond) })
@@ -116,11 +116,13 @@ mod tests {
     fn the_busiest_interface_counts_unless_one_is_named() {
         let mut meter = AgentMeter::new(Duration::from_secs(10));
         let speed = Some(1_000_000);
-        meter
-            .take(Duration::ZERO, told(&[("eth0", 5, speed), ("eth1", 0, speed), ("lo", 0, None)]));
+        meter.take(
+            Duration::ZERO,
+            devices(&[("eth0", 5, speed), ("eth1", 0, speed), ("lo", 0, None)]),
+        );
         assert_eq!(meter.traffic(&agent(None, None)), Ok(None), "once tells no rate");
         let later =
-            told(&[("eth0", 10_005, speed), ("eth1", 40_000, speed), ("lo", 1 << 40, None)]);
+            devices(&[("eth0", 10_005, speed), ("eth1", 40_000, speed), ("lo", 1 << 40, None)]);
         meter.take(Duration::from_secs(10), later);
         let busiest = meter.traffic(&agent(None, None)).unwrap().unwrap();
         assert_eq!((busiest.interface.as_str(), busiest.all.sends.0), ("eth1", 32_000));
@@ -131,7 +133,7 @@ mod tests {
         let missing = meter.traffic(&agent(Some("eth2"), None)).unwrap_err().to_string();
         assert!(missing.contains("no interface eth2"), "{missing}");
         // An interface that has disappeared is not reported any more.
-        meter.take(Duration::from_secs(20), told(&[("eth0", 10_005, speed)]));
+        meter.take(Duration::from_secs(20), devices(&[("eth0", 10_005, speed)]));
         assert_eq!(meter.traffic(&agent(None, None)).unwrap().unwrap().interface, "eth0");
     }
 }

@@ -54,12 +54,12 @@ impl CfwWorker {
         if !self.is_asked() {
             self.breaker.forget(now);
         }
-        let standing = self.breaker.state(now);
-        if standing == self.notified_circuit {
+        let circuit = self.breaker.state(now);
+        if circuit == self.notified_circuit {
             return;
         }
         let host = self.host;
-        match (standing, self.breaker.trouble()) {
+        match (circuit, self.breaker.trouble()) {
             (CircuitState::Open, Some(trouble)) => {
                 let (call, back_off) = (trouble.call, &trouble.back_off);
                 let (until, reason, times) = (back_off.until, &back_off.reason, back_off.failures);
@@ -72,7 +72,7 @@ impl CfwWorker {
             }
             _ => info!(%host, "calls to a host work again"),
         }
-        self.notified_circuit = standing;
+        self.notified_circuit = circuit;
         self.notify_call_status();
         self.publish();
     }

@@ -133,12 +133,12 @@ impl HostClient {
             StatusCode::NOT_FOUND => Ok((HostProgram { kind: HostKind::Cfw, version: None }, None)),
             StatusCode::OK => {
                 let body = read(answer, timeout).await?;
-                let told = self.read_info(&body)?;
+                let info = self.read_info(&body)?;
                 match &self.settings.token {
                     Some(token) if !proof.is_good(token, &body) => {
                         Err(AskFailure::Token(TokenTrouble::NotProved))
                     }
-                    _ => Ok(told),
+                    _ => Ok(info),
                 }
             }
             StatusCode::UNAUTHORIZED => Err(AskFailure::Token(match self.settings.token {

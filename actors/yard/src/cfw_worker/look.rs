@@ -51,7 +51,7 @@ async fn look_at(
     known: KnownBeforeLook,
 ) -> HostLookResult {
     let (program, word) = match client.program().await {
-        Ok(told) => told,
+        Ok(entry) => entry,
         Err(failure) => return HostLookResult::failed(asked, failure),
     };
     if !role.is_destination() {

@@ -57,10 +57,10 @@ impl CfwWorker {
         let looks = self.looks;
         let client = self.client.clone();
         let asking = fut::wrap_future::<_, Self>(async move { client.program().await });
-        ctx.spawn(asking.map(move |told, worker, ctx| {
+        ctx.spawn(asking.map(move |answer, worker, ctx| {
             worker.traffic.asked = None;
-            worker.judge(HostCallKind::Info, &told);
-            match told {
+            worker.judge(HostCallKind::Info, &answer);
+            match answer {
                 // A look that began meanwhile brings the like, and may be answered before.
                 _ if worker.looks != looks => {}
                 Ok((program, _)) if program != worker.program => worker.look_schedule.at_once(),
@@ -103,25 +103,25 @@ impl CfwWorker {
             })
         };
         let asking = fut::wrap_future::<_, Self>(asking);
-        ctx.spawn(asking.map(move |told, worker, ctx| {
+        ctx.spawn(asking.map(move |answer, worker, ctx| {
             worker.traffic.asked = None;
             if worker.traffic.agent.as_ref() != Some(&agent) {
                 // Another agent was configured meanwhile, or none: what this one says is of no use.
                 return worker.turn(ctx);
             }
             let at = worker.clock.now().since(Millis(0));
-            let told = told.and_then(|devices| {
+            let answer = answer.and_then(|devices| {
                 worker.traffic.meter.take(at, devices);
                 worker.traffic.meter.traffic(&agent)
             });
-            worker.take_agent_word(told, asked);
+            worker.take_agent_word(answer, asked);
             worker.publish();
             worker.turn(ctx);
         }));
     }
 
-    fn take_agent_word(&mut self, told: Result<Option<Traffic>, AskFailure>, asked: Millis) {
-        match told {
+    fn take_agent_word(&mut self, entry: Result<Option<Traffic>, AskFailure>, asked: Millis) {
+        match entry {
             Ok(traffic) => {
                 self.traffic.agent_answers += 1;
                 if self.traffic.agent_failure.take().is_some() {

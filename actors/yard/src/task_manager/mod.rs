@@ -25,7 +25,7 @@ pub use policy::change::change_answer;
 pub use policy::counters::{BlameCounts, TaskCounters};
 pub use policy::decision_context::TaskDecisionContext;
 pub use policy::due::forgetting;
-pub use policy::foreign_managers::{OwnLeadership, Stranger, StrangerSign};
+pub use policy::foreign_managers::{ForeignManager, ForeignManagerSign, OwnLeadership};
 pub use policy::hosts::{HostState, HostTable, Landed};
 pub use policy::inventory::next_difference;
 pub use policy::liveness::{TaskLiveness, TaskProgress};

@@ -75,8 +75,8 @@ async fn remove_duplicates(
     }
     for (name, meta) in metas.iter_mut().filter(|(_, meta)| meta.server_count() > 1) {
         for host in &destinations {
-            let told = meta.servers.get(&host.ip()).is_some_and(|times| *times > 0);
-            if told && !lists[host].contains(name) {
+            let reply = meta.servers.get(&host.ip()).is_some_and(|times| *times > 0);
+            if reply && !lists[host].contains(name) {
                 meta.left(host.ip());
             }
         }

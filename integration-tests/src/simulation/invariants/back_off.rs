@@ -13,6 +13,6 @@ pub const NAME: &str = "back-off";
 /// Checks a backoff that begins at `at`.
 pub fn check(back_off: &BackingOff, at: Millis, cap: Duration) -> InvariantCheck {
     let lasts = back_off.until.since(at);
-    let told = || format!("{} backs off for {lasts:?}", back_off.blamed);
-    (NAME, if lasts > cap { Err(told()) } else { Ok(()) })
+    let message_of = || format!("{} backs off for {lasts:?}", back_off.blamed);
+    (NAME, if lasts > cap { Err(message_of()) } else { Ok(()) })
 }

@@ -53,8 +53,8 @@ impl GroundTruth<'_> {
     fn since(&self, host: HostAddr, name: &FileName) -> Option<u64> {
         // The list of an old cfw has one name per line.
         let is_ours = self.programs.get(&host).is_some_and(|program| program.ours);
-        let is_told = is_ours || !name.as_bytes().contains(&b'\n');
-        self.disks.get(name)?.get(&host).copied().filter(|_| is_told)
+        let is_listed = is_ours || !name.as_bytes().contains(&b'\n');
+        self.disks.get(name)?.get(&host).copied().filter(|_| is_listed)
     }
 
     /// Checks a leader's decision on an event.

@@ -32,7 +32,7 @@ pub struct Exceptions {
     /// Copies of tasks that were abandoned or withdrawn before the arrival.
     pub late: u64,
     /// Copies of files that another host held without a report to any node.
-    pub untold: u64,
+    pub unasked: u64,
     /// The destination and file of every planned task.
     pub given_up: BTreeMap<TaskId, (HostAddr, FileName)>,
 }
@@ -44,7 +44,7 @@ impl Exceptions {
 
     pub(super) fn doubled(&mut self, its_task_is_open: bool) {
         if its_task_is_open {
-            self.untold += 1;
+            self.unasked += 1;
         } else {
             self.late += 1;
         }

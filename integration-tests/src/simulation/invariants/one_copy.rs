@@ -19,6 +19,7 @@ pub const NAME: &str = "one copy";
 /// Checks a new task.
 pub fn check(record: &JudgeRecord, task: &NewTask) -> InvariantCheck {
     let holder = record.holders.get(&task.name).and_then(|holders| holders.first());
-    let told = holder.map(|host| format!("{} copies {:?}, which {host} holds", task.id, task.name));
-    (NAME, told.map_or(Ok(()), Err))
+    let message =
+        holder.map(|host| format!("{} copies {:?}, which {host} holds", task.id, task.name));
+    (NAME, message.map_or(Ok(()), Err))
 }

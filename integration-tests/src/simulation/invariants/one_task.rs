@@ -11,6 +11,6 @@ pub const NAME: &str = "one task a file";
 /// Checks a new task.
 pub fn check(record: &JudgeRecord, task: &NewTask) -> InvariantCheck {
     let other = record.open.values().find(|open| open.name == task.name);
-    let told = other.map(|other| format!("{} and {} copy {:?}", other.id, task.id, task.name));
-    (NAME, told.map_or(Ok(()), Err))
+    let message = other.map(|other| format!("{} and {} copy {:?}", other.id, task.id, task.name));
+    (NAME, message.map_or(Ok(()), Err))
 }

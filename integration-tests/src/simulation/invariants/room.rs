@@ -16,7 +16,7 @@ pub const NAME: &str = "room";
 /// Checks a planned round before any of it is committed.
 pub fn check(
     round: &PlanningRound,
-    desk: &TaskPolicy,
+    policy: &TaskPolicy,
     own: &Ownership<TaskBook>,
 ) -> InvariantCheck {
     let mut coming: BTreeMap<HostAddr, u64> = BTreeMap::new();
@@ -30,11 +30,11 @@ pub fn check(
             *coming.entry(task.destination).or_default() += task.size;
         }
     }
-    let percent = u128::from(desk.settings().storage_limit_percent);
+    let percent = u128::from(policy.settings().storage_limit_percent);
     for task in &round.tasks {
         let coming = coming.entry(task.destination).or_default();
         *coming += task.size;
-        let Some(host) = desk.hosts().get(task.destination) else {
+        let Some(host) = policy.hosts().get(task.destination) else {
             return (NAME, Err(format!("{} goes to an unknown host", task.id)));
         };
         let Some((disk, at)) = host.disk else {

@@ -13,7 +13,7 @@ use super::{CommitWaiter, SimulatedNode};
 use crate::simulation::context::Context;
 use crate::simulation::messages::SimulatedResponse;
 use crate::simulation::parties::{Party, PartyTimer};
-use crate::tell;
+use crate::trace;
 
 /// A delayed long poll.
 pub(super) struct Poll {
@@ -33,7 +33,7 @@ pub(super) struct PendingReports {
 
 impl SimulatedNode {
     pub(super) fn knows_host(&self, host: HostAddr) -> bool {
-        self.desk.hosts().get(host).is_some()
+        self.policy.hosts().get(host).is_some()
     }
 
     pub(super) fn poll(
@@ -70,8 +70,8 @@ impl SimulatedNode {
     pub(super) fn board(&mut self, context: &Context) -> TaskManagerView {
         let now = self.clock(context);
         let epoch = self.own.epoch();
-        let (desk, standing) = self.at(now);
-        desk.view(standing, epoch)
+        let (policy, piece_context) = self.at(now);
+        policy.view(piece_context, epoch)
     }
 
     pub(super) fn hold_or_answer(
@@ -117,8 +117,8 @@ impl SimulatedNode {
             );
         };
         let now = self.clock(context);
-        let (desk, standing) = self.at(now);
-        let heard = desk.receive_reports(host, &reports.reports, standing);
+        let (policy, piece_context) = self.at(now);
+        let heard = policy.receive_reports(host, &reports.reports, piece_context);
         for &(task, _) in &heard.signs {
             context.judge.sign_of_life(self.id, task, now);
         }
@@ -170,8 +170,8 @@ impl SimulatedNode {
                 SimulatedResponse::status(503),
             );
         }
-        let (desk, standing) = self.at(now);
-        match desk.decision_context(standing).change(id, to) {
+        let (policy, piece_context) = self.at(now);
+        match policy.decision_context(piece_context).change(id, to) {
             Ok(events) => {
                 self.commit(context, events, || CommitWaiter::Change { caller, id, to });
             }
@@ -190,9 +190,9 @@ impl SimulatedNode {
         if self.own.recall(request).is_some() {
             return;
         }
-        tell!(context, "the operator cancels {id}");
-        let (desk, standing) = self.at(now);
-        if let Ok(events) = desk.decision_context(standing).cancel(id, "the operator") {
+        trace!(context, "the operator cancels {id}");
+        let (policy, piece_context) = self.at(now);
+        if let Ok(events) = policy.decision_context(piece_context).cancel(id, "the operator") {
             let asked = RequestContext::by_request("the operator", request);
             let waiter = CommitWaiter::Operator { id, request };
             self.commit_one(context, now, asked, events, waiter);

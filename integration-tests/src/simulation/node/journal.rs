@@ -19,7 +19,7 @@ use crate::simulation::parties::{Party, PartyTimer};
 use crate::simulation::proposer::FinishedCommit;
 use crate::simulation::queue::SimulationEvent;
 use crate::simulation::replica::{Outgoing, Rpc};
-use crate::tell;
+use crate::trace;
 
 impl SimulatedNode {
     pub(super) fn raft(&mut self, context: &mut Context, from: Party, rpc: Rpc) {
@@ -27,7 +27,7 @@ impl SimulatedNode {
         let (out, installed) = self.replica.receive(from, rpc, context.now(), &mut context.rng);
         self.post(context, out);
         if installed {
-            tell!(context, "{} takes a snapshot of another", self.party());
+            trace!(context, "{} takes a snapshot of another", self.party());
             self.install(context);
             self.show(context);
         }
@@ -92,13 +92,13 @@ impl SimulatedNode {
         );
         if first {
             for event in &applied.events {
-                tell!(context, "{index}: {} -> {:?}", short(&event.event), event.result);
+                trace!(context, "{index}: {} -> {:?}", short(&event.event), event.result);
             }
         }
         let leads = self.own.epoch().is_some();
         let mut freed = false;
         for event in &applied.events {
-            let followed = self.desk.on_applied(event, self.own.piece(), leads);
+            let followed = self.policy.on_applied(event, self.own.piece(), leads);
             freed |= followed.freed;
             if let Some(arrival) = followed.arrived.filter(|_| leads) {
                 self.arrived(context, arrival.host, arrival.file);
@@ -151,19 +151,19 @@ impl SimulatedNode {
         let mut back = Vec::new();
         self.proposer.give_up(&mut back);
         if self.own.epoch().is_some() {
-            tell!(context, "{} no longer leads", self.party());
+            trace!(context, "{} no longer leads", self.party());
             self.own.step_down();
-            self.desk.step_down();
+            self.policy.step_down();
         }
         self.settle_all(context, back);
         if let Some(epoch) = leading {
-            tell!(context, "{} leads in epoch {epoch}", self.party());
+            trace!(context, "{} leads in epoch {epoch}", self.party());
             context.leader = self.id;
             context.judge.leads(self.id, epoch.0);
             self.own.lead(epoch);
             let now = self.clock(context);
             self.pause = CommitBackoff::default();
-            for host in self.desk.become_leader(now) {
+            for host in self.policy.become_leader(now) {
                 self.refresh(context, host);
             }
             self.turn(context);

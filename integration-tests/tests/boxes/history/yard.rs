@@ -72,8 +72,8 @@ impl BoxHistoryYard {
 
     /// Repeats a call until the node answers.
     pub async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> Option<Value> {
-        let (status, told) = self.api().answer(method, path, body).await;
-        (status < 300).then_some(told)
+        let (status, reply) = self.api().answer(method, path, body).await;
+        (status < 300).then_some(reply)
     }
 
     /// Creates a pool whose boxes the worker initializes and cleans. With `ids` its ids are drawn from this
@@ -164,13 +164,13 @@ impl BoxApi {
         });
         let path = format!("/pools/{pool}/leases");
         match self.answer("POST", &path, Some(body)).await {
-            (201, told) => Some(HeldLease {
-                id: told["lease_id"].as_str().unwrap().to_owned(),
-                number: told["box"].as_u64().unwrap().try_into().unwrap(),
-                token: told["token"].as_u64().unwrap(),
+            (201, entry) => Some(HeldLease {
+                id: entry["lease_id"].as_str().unwrap().to_owned(),
+                number: entry["box"].as_u64().unwrap().try_into().unwrap(),
+                token: entry["token"].as_u64().unwrap(),
             }),
-            (_, told) => {
-                assert_eq!(told["type"], "urn:reelyard:problem:no-box-in-time", "{told}");
+            (_, entry) => {
+                assert_eq!(entry["type"], "urn:reelyard:problem:no-box-in-time", "{entry}");
                 None
             }
         }
@@ -180,18 +180,18 @@ impl BoxApi {
     pub async fn release(&self, lease: &HeldLease) {
         let (path, token) =
             (format!("/leases/{}/release", lease.id), json!({ "token": lease.token }));
-        let (status, told) = self.answer("POST", &path, Some(token)).await;
+        let (status, reply) = self.answer("POST", &path, Some(token)).await;
         // The answer to an earlier attempt was lost.
-        let again = told["type"] == "urn:reelyard:problem:lease-released";
-        assert!(status == 200 || again, "{status} {told}");
+        let again = reply["type"] == "urn:reelyard:problem:lease-released";
+        assert!(status == 200 || again, "{status} {reply}");
     }
 
     /// Whether a lease is live.
     pub async fn verify(&self, lease: &HeldLease) -> bool {
         let (path, token) =
             (format!("/leases/{}/verify", lease.id), json!({ "token": lease.token }));
-        let (status, told) = self.answer("POST", &path, Some(token)).await;
-        assert!(status == 200 || told["type"] == "urn:reelyard:problem:lease-released", "{told}");
+        let (status, reply) = self.answer("POST", &path, Some(token)).await;
+        assert!(status == 200 || reply["type"] == "urn:reelyard:problem:lease-released", "{reply}");
         status == 200
     }
 }

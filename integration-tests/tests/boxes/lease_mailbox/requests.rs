@@ -142,11 +142,11 @@ async fn wrong_tokens_are_counted_and_on_record() {
     let filter = AuditFilter { what: Some("wrong_token".to_owned()), ..AuditFilter::of(p()) };
     let lines = || yard.board.audit(&filter, AuditCursor::NEWEST, 9).lines;
     let times = || {
-        let told = lines().into_iter().map(|line| match AuditLine::from(&line) {
-            AuditLine::Care(care) => care.said.unwrap(),
+        let reported = lines().into_iter().map(|line| match AuditLine::from(&line) {
+            AuditLine::BoxLog(log) => log.said.unwrap(),
             AuditLine::Lease(_) => panic!("a lease ended"),
         });
-        told.collect::<Vec<_>>()
+        reported.collect::<Vec<_>>()
     };
     eventually("all are on record", || !times().is_empty()).await;
     assert!(times()[0].starts_with("token "), "{:?}", times());

@@ -20,8 +20,8 @@ use super::{MS, named, spec, timed_out, yard};
 async fn a_box_is_leased_released_expired_and_leased_again() {
     let (_dir, yard) = yard(PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(7, 1) }).await;
     let first = yard.take("a").await;
-    let told = Some(START.after(seconds(60)));
-    assert_eq!((first.box_id(), first.token, first.expires_at), (7, FenceToken(1), told));
+    let until = Some(START.after(seconds(60)));
+    assert_eq!((first.box_id(), first.token, first.expires_at), (7, FenceToken(1), until));
     assert!(timed_out(yard.acquire(ask("b", 0)).await));
     yard.release(&first).await.unwrap();
     let second = yard.take("b").await;

@@ -145,8 +145,9 @@ async fn a_wait_can_be_watched() {
     let held = yard.take("x").await;
     let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
     let second = waiting[1].progress();
-    let told = |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
-    eventually("it gets its position", || *second.borrow() == told(2, seconds(40))).await;
+    let shown =
+        |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
+    eventually("it gets its position", || *second.borrow() == shown(2, seconds(40))).await;
     yard.release(&held).await.unwrap();
     eventually("it is next", || {
         matches!(*second.borrow(), AcquireProgress::Waiting { position: 1, .. })
@@ -167,14 +168,15 @@ async fn a_new_request_gets_its_position_at_once() {
     let unknown = ReleaseLease { lease: LeaseId(7), token: held.token };
     assert_eq!(refused(yard.send(unknown).await), BoxRefusal::UnknownLease);
     let places = waiting.each_ref().map(|waits| *waits.progress().borrow());
-    let told = |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
-    assert_eq!(places, [told(1, seconds(20)), told(2, seconds(40))]);
+    let shown =
+        |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
+    assert_eq!(places, [shown(1, seconds(20)), shown(2, seconds(40))]);
     // It goes before others, which counts as a turn.
     let urgent = BoxLeaseRequest { priority: Priority::try_from(9).unwrap(), ..ask("c", 600) };
     let urgent = yard.acquire(urgent);
     let (first, last) = (urgent.progress(), waiting[1].progress());
-    eventually("its progress shows it", || *first.borrow() == told(1, seconds(20))).await;
-    eventually("and the others", || *last.borrow() == told(3, seconds(60))).await;
+    eventually("its progress shows it", || *first.borrow() == shown(1, seconds(20))).await;
+    eventually("and the others", || *last.borrow() == shown(3, seconds(60))).await;
     yard.close().await;
 }
 

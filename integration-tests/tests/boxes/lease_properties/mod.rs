@@ -34,11 +34,11 @@ proptest! {
         assert_eq!(rows(&world.table), rows(&world.other), "nodes differ");
         // After enough time every lease without a renewal has ended.
         world.step(&LeaseStep::Wait(10_000));
-        let preparing: Vec<usize> = (0..world.told.len()).collect();
+        let preparing: Vec<usize> = (0..world.known_leases.len()).collect();
         preparing.into_iter().for_each(|place| world.step(&LeaseStep::Prepare(place)));
         world.step(&LeaseStep::Wait(10_000));
         world.step(&LeaseStep::Expire(0));
         world.check();
-        prop_assert!(world.told.iter().all(|told| told.ended.is_some()));
+        prop_assert!(world.known_leases.iter().all(|known_lease| known_lease.ended.is_some()));
     }
 }

@@ -43,30 +43,40 @@ impl LeaseWorld {
         }
         // A live lease has its box, and every box in use has a live lease.
         assert!(table.leases().all(|lease| leases.contains(&lease.id)));
-        let live = self.told.iter().filter(|told| told.ended.is_none());
-        assert!(live.clone().all(|told| leases.contains(&told.id)), "a lease was lost");
+        let live = self.known_leases.iter().filter(|known_lease| known_lease.ended.is_none());
+        assert!(
+            live.clone().all(|known_lease| leases.contains(&known_lease.id)),
+            "a lease was lost"
+        );
         assert_eq!(live.count(), leases.len());
         assert_eq!(self.began, self.cleaned + draining, "each cleaning ends once");
-        for told in &self.told {
-            let lease = table.held(told.id, told.token);
-            assert!(told.ended.is_none() || lease.is_err());
-            assert!(lease.is_err() || table.lease_of(&told.pool, told.number).is_some());
+        for known_lease in &self.known_leases {
+            let lease = table.held(known_lease.id, known_lease.token);
+            assert!(known_lease.ended.is_none() || lease.is_err());
+            assert!(
+                lease.is_err() || table.lease_of(&known_lease.pool, known_lease.number).is_some()
+            );
         }
     }
 
     /// Checks the answer to a holder that renews or releases a lease.
-    pub fn check_call(&self, told: &KnownLease, foreign: bool, refusal: Option<&BoxRefusal>) {
-        let before = &self.told[told.id.0 as usize];
-        let expected = match before.ended.filter(|_| told.ended.is_some()) {
+    pub fn check_call(
+        &self,
+        known_lease: &KnownLease,
+        foreign: bool,
+        refusal: Option<&BoxRefusal>,
+    ) {
+        let before = &self.known_leases[known_lease.id.0 as usize];
+        let expected = match before.ended.filter(|_| known_lease.ended.is_some()) {
             _ if refusal == Some(&BoxRefusal::UnknownLease) => {
-                assert!(told.ended.is_some(), "a live lease is known");
+                assert!(known_lease.ended.is_some(), "a live lease is known");
                 return;
             }
             _ if foreign => Some(BoxRefusal::WrongToken),
             Some(how) => Some(BoxRefusal::of_end(how, None)),
-            None if told.until.is_none() => Some(BoxRefusal::NotReady),
+            None if known_lease.until.is_none() => Some(BoxRefusal::NotReady),
             None => refusal.filter(|refusal| matches!(refusal, BoxRefusal::BadTtl { .. })).cloned(),
         };
-        assert_eq!(refusal, expected.as_ref(), "{told:?}");
+        assert_eq!(refusal, expected.as_ref(), "{known_lease:?}");
     }
 }

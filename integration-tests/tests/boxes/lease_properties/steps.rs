@@ -19,7 +19,7 @@ use super::world::{KnownLease, LeaseWorld, name, rows};
 
 impl LeaseWorld {
     fn grant(&mut self, pool: usize, boxes: &[u32], ttl: u64, holder: usize, request: Option<u64>) {
-        let first = self.told.len() as u128;
+        let first = self.known_leases.len() as u128;
         let leases =
             boxes.iter().zip(first..).map(|(number, id)| (LeaseId(id), BoxNumber(*number)));
         let leases: Vec<_> = leases.collect();
@@ -41,7 +41,7 @@ impl LeaseWorld {
         if let Some(request) = request
             && self
                 .remembered()
-                .any(|told| told.request.map(RequestId::name) == Some(request.name()))
+                .any(|known_lease| known_lease.request.map(RequestId::name) == Some(request.name()))
         {
             let result = self.apply(&BoxEvent::Granted(Box::new(grant)));
             assert!(result.is_err(), "it was granted twice");
@@ -57,7 +57,15 @@ impl LeaseWorld {
         for ((id, number), token) in leases.into_iter().zip(first.0..) {
             let until = self.table.read().live(id).unwrap().expires_at;
             let (pool, token) = (name(pool), FenceToken(token));
-            self.told.push(KnownLease { id, pool, number, token, until, ended: None, request });
+            self.known_leases.push(KnownLease {
+                id,
+                pool,
+                number,
+                token,
+                until,
+                ended: None,
+                request,
+            });
             self.note_term(id);
         }
     }
@@ -87,16 +95,16 @@ impl LeaseWorld {
             | LeaseStep::Quarantine { .. }
             | LeaseStep::Unquarantine(..)
             | LeaseStep::Reconcile(..) => {
-                self.care(op);
+                self.upkeep(op);
             }
             LeaseStep::Recheck(pool) => drop(self.apply(&BoxEvent::Recheck { pool: name(*pool) })),
             LeaseStep::Forget(most) => {
-                let (ended_before, care_before) = {
+                let (ended_before, box_log_before) = {
                     let table = self.table.read();
                     let next = (table.ended().next(), table.box_log().next());
                     (next.0.saturating_sub(*most), next.1.saturating_sub(*most))
                 };
-                self.apply(&BoxEvent::Forgot { ended_before, care_before }).unwrap();
+                self.apply(&BoxEvent::Forgot { ended_before, box_log_before }).unwrap();
             }
             LeaseStep::Wait(ms) => {
                 self.passed += ms;
@@ -119,7 +127,7 @@ impl LeaseWorld {
                 if let Ok(BoxOutcome::Prepared { expires_at }) =
                     self.apply(&BoxEvent::Prepared { leases: vec![id], term })
                 {
-                    self.tell(id, expires_at);
+                    self.trace(id, expires_at);
                 }
             }
             LeaseStep::InitFail(place) => {
@@ -128,24 +136,24 @@ impl LeaseWorld {
                     self.apply(&BoxEvent::InitFailed { lease: id, said: HookOutput::cut("no") });
             }
             LeaseStep::Renew { lease, ttl, foreign } => {
-                let Some(told) = self.lease(*lease) else { return };
-                let token = FenceToken(told.token.0 + u64::from(*foreign));
+                let Some(known_lease) = self.lease(*lease) else { return };
+                let token = FenceToken(known_lease.token.0 + u64::from(*foreign));
                 let term = Duration::from_millis(*ttl);
-                let result = self.apply(&BoxEvent::Renewed { lease: told.id, token, term });
-                self.check_call(&told, *foreign, result.as_ref().err());
+                let result = self.apply(&BoxEvent::Renewed { lease: known_lease.id, token, term });
+                self.check_call(&known_lease, *foreign, result.as_ref().err());
                 if let Ok(BoxOutcome::Renewed { expires_at, .. }) = result {
-                    self.tell(told.id, expires_at);
+                    self.trace(known_lease.id, expires_at);
                 }
             }
             LeaseStep::Release { lease, foreign } => {
-                let Some(told) = self.lease(*lease) else { return };
-                let token = FenceToken(told.token.0 + u64::from(*foreign));
-                let result = self.apply(&BoxEvent::Released { lease: told.id, token });
-                self.check_call(&told, *foreign, result.as_ref().err());
+                let Some(known_lease) = self.lease(*lease) else { return };
+                let token = FenceToken(known_lease.token.0 + u64::from(*foreign));
+                let result = self.apply(&BoxEvent::Released { lease: known_lease.id, token });
+                self.check_call(&known_lease, *foreign, result.as_ref().err());
             }
             LeaseStep::Expire(place) => {
                 let said = self.lease(*place);
-                let said: Vec<LeaseId> = said.iter().map(|told| told.id).collect();
+                let said: Vec<LeaseId> = said.iter().map(|known_lease| known_lease.id).collect();
                 let over: Vec<LeaseId> =
                     std::iter::from_fn(|| self.terms.take_due(self.reading())).collect();
                 let renewals = |id: LeaseId| {
@@ -175,7 +183,7 @@ impl LeaseWorld {
         }
     }
 
-    fn care(&mut self, op: &LeaseStep) {
+    fn upkeep(&mut self, op: &LeaseStep) {
         let number = |number: &u32| BoxNumber(*number);
         let cleaning = |world: &Self, pool: &PoolName, number: BoxNumber| {
             let table = world.table.read();
@@ -230,9 +238,10 @@ impl LeaseWorld {
             thawed.thaw(row).unwrap();
         }
         assert_eq!(rows(&thawed), written);
-        for told in &self.told {
+        for known_lease in &self.known_leases {
             let request = |table: &BoxTable| {
-                let granted = told.request.and_then(|request| table.granted_to(request).cloned());
+                let granted =
+                    known_lease.request.and_then(|request| table.granted_to(request).cloned());
                 granted.map(|granted| {
                     (granted.request, granted.leases.into_iter().collect::<BTreeSet<_>>())
                 })

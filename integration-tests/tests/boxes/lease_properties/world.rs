@@ -36,7 +36,7 @@ pub struct LeaseWorld {
     pub rests: HashMap<PoolName, SlotRests>,
     pub wall: i64,
     pub passed: u64,
-    pub told: Vec<KnownLease>,
+    pub known_leases: Vec<KnownLease>,
     /// The earliest end of each lease, by the monotonic clock.
     pub lasts: HashMap<LeaseId, u64>,
     /// The highest token so far, by pool.
@@ -70,7 +70,7 @@ impl LeaseWorld {
         ClockReading { wall: self.now(), monotonic: Duration::from_millis(self.passed) }
     }
 
-    pub fn standings(&self) -> BoxStates {
+    pub fn box_states(&self) -> BoxStates {
         let table = self.table.read();
         let of = |name: &PoolName| {
             let boxes = table.pools()[name].boxes_from(BoxNumber(0));
@@ -84,7 +84,7 @@ impl LeaseWorld {
 
     /// Applies an event and checks the general invariants.
     pub fn apply(&mut self, event: &BoxEvent) -> Result<BoxOutcome, BoxRefusal> {
-        let (before, standings) = (rows(&self.table), self.standings());
+        let (before, box_states) = (rows(&self.table), self.box_states());
         let result = self.table.apply(self.now(), event);
         assert_eq!(self.other.apply(self.now(), event), result, "another node says so: {event:?}");
         if result.is_err() {
@@ -94,7 +94,7 @@ impl LeaseWorld {
         if let Ok(BoxOutcome::Ended { leases }) = &result {
             self.ended(leases, event);
         }
-        self.moved(&standings, event);
+        self.moved(&box_states, event);
         for name in [name(0), name(1)] {
             let next = self
                 .table
@@ -121,12 +121,13 @@ impl LeaseWorld {
         };
         for id in leases {
             let now = self.now();
-            let told = self.told.iter_mut().find(|told| told.id == *id).unwrap();
-            assert_eq!(told.ended, None, "it ended twice");
-            told.ended = Some(how);
+            let known_lease =
+                self.known_leases.iter_mut().find(|known_lease| known_lease.id == *id).unwrap();
+            assert_eq!(known_lease.ended, None, "it ended twice");
+            known_lease.ended = Some(how);
             match event {
                 BoxEvent::Expired { .. } => {
-                    assert!(told.until.is_some_and(|until| now >= until), "before its time");
+                    assert!(known_lease.until.is_some_and(|until| now >= until), "before its time");
                 }
                 BoxEvent::TermsPassed { .. } => {
                     assert!(self.lasts.get(id).is_some_and(|at| self.passed >= *at), "too early");
@@ -140,7 +141,7 @@ impl LeaseWorld {
     /// Checks the transitions of boxes.
     pub fn moved(&mut self, before: &BoxStates, event: &BoxEvent) {
         use BoxPhase::{Draining, Free, Leased, Preparing, Quarantined};
-        let after = self.standings();
+        let after = self.box_states();
         for (key, (was, slot)) in before {
             let is = after.get(key).map(|(is, _)| *is);
             let is_logical =
@@ -185,14 +186,16 @@ impl LeaseWorld {
     }
 
     pub fn lease(&self, place: usize) -> Option<KnownLease> {
-        (!self.told.is_empty()).then(|| self.told[place % self.told.len()].clone())
+        (!self.known_leases.is_empty())
+            .then(|| self.known_leases[place % self.known_leases.len()].clone())
     }
 
     /// The leases in the table, except those that no client received.
     pub fn remembered(&self) -> impl Iterator<Item = &KnownLease> {
-        self.told.iter().filter(|told| {
-            let known = !matches!(self.table.read().live(told.id), Err(BoxRefusal::UnknownLease));
-            known && told.ended.is_none_or(|how| !how.reached_no_client())
+        self.known_leases.iter().filter(|known_lease| {
+            let known =
+                !matches!(self.table.read().live(known_lease.id), Err(BoxRefusal::UnknownLease));
+            known && known_lease.ended.is_none_or(|how| !how.reached_no_client())
         })
     }
 
@@ -207,8 +210,8 @@ impl LeaseWorld {
         }
     }
 
-    pub fn tell(&mut self, id: LeaseId, until: Millis) {
-        self.told[id.0 as usize].until = Some(until);
+    pub fn trace(&mut self, id: LeaseId, until: Millis) {
+        self.known_leases[id.0 as usize].until = Some(until);
         self.note_term(id);
     }
 }

@@ -143,7 +143,7 @@ fn of_boxes() -> Vec<(&'static str, BoxEvent)> {
         ("granted-of-small", granted(small(), &[(21, 90)], None)),
         ("released-of-small", BoxEvent::Released { lease: LeaseId(21), token: FenceToken(1) }),
         ("pool-removed", BoxEvent::PoolRemoved { pool: small() }),
-        ("forgot", BoxEvent::Forgot { ended_before: 1, care_before: 1 }),
+        ("forgot", BoxEvent::Forgot { ended_before: 1, box_log_before: 1 }),
     ]
 }
 

@@ -33,7 +33,8 @@ impl RunningCommand {
     /// Starts the command through this program, so that it dies with this process.
     pub fn start(held: &HeldBoxes, args: &BoxRunArgs, guard: Guard) -> io::Result<Self> {
         below::become_subreaper()?;
-        let lease = held.leases().first().map(|told| told.lease_id.to_string()).unwrap_or_default();
+        let lease =
+            held.leases().first().map(|lease| lease.lease_id.to_string()).unwrap_or_default();
         let given = [
             ("box", "REELYARD_BOX", held.box_id().to_string()),
             ("token", "REELYARD_BOX_TOKEN", held.token().to_string()),

@@ -30,8 +30,8 @@ pub struct Guard(pub Pid);
 impl Guard {
     /// The guard that started this process; none if this process must become the guard.
     pub fn of_this_process() -> Option<Self> {
-        let told = std::env::var(GUARD).ok()?;
-        told.parse().ok().and_then(Pid::from_raw).map(Guard)
+        let value = std::env::var(GUARD).ok()?;
+        value.parse().ok().and_then(Pid::from_raw).map(Guard)
     }
 
     /// Removes the variable from the environment of a command, so that a nested `box run` starts

@@ -77,8 +77,8 @@ pub async fn acquire(
         let progress = acquisition.progress();
         let clock = state.clock.clone();
         let acquisition = Some(acquisition);
-        let told = AcquireEventStream { acquisition, progress, clock, stopping, keep_alive };
-        return Ok(streamed(": the wait begins\n\n", told));
+        let stream = AcquireEventStream { acquisition, progress, clock, stopping, keep_alive };
+        return Ok(streamed(": the wait begins\n\n", stream));
     }
     let outcome = tokio::select! {
         biased;

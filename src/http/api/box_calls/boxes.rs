@@ -56,15 +56,15 @@ pub async fn list(
         let most = if phase.is_some() { LARGEST_PAGE } else { limit };
         let boxes = board.boxes(&pool, number, most)?;
         from = boxes.next;
-        for standing in &boxes.lines {
-            if phase.is_some_and(|phase| standing.record.state.phase() != phase) {
+        for status in &boxes.lines {
+            if phase.is_some_and(|phase| status.record.state.phase() != phase) {
                 continue;
             }
             if items.len() == limit {
-                from = Some(standing.number);
+                from = Some(status.number);
                 break;
             }
-            items.push(BoxShown::from(standing));
+            items.push(BoxShown::from(status));
         }
     }
     Ok(web::Json(Page { items, next: from.map(|number| Cursor(number.to_string())) }))
@@ -193,7 +193,7 @@ pub struct AuditQuery {
 }
 
 /// The audit kinds of hooks and operator actions, as words of the API.
-const CARE: [&str; 8] = [
+const BOX_LOG_KINDS: [&str; 8] = [
     "init_failed",
     "cleaned",
     "clean_failed",
@@ -211,7 +211,7 @@ impl AuditQuery {
         number: Option<BoxNumber>,
     ) -> Result<AuditFilter, ProblemResponse> {
         let holder = self.holder.as_deref().map(Holder::new).transpose();
-        let known = || LeaseEnd::ALL.iter().map(|how| how.word()).chain(CARE);
+        let known = || LeaseEnd::ALL.iter().map(|how| how.word()).chain(BOX_LOG_KINDS);
         if let Some(what) = self.what.as_deref().filter(|what| !known().any(|word| word == *what)) {
             let known: Vec<&str> = known().collect();
             let known = known.join(", ");

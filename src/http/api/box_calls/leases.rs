@@ -2,7 +2,7 @@
 
 use actix_web::web;
 use reelyard_api::{
-    Cursor, LeaseEnded, LeaseShown, LeaseToken, LeaseTold, LeaseVerified, Page, Span,
+    Cursor, GrantedLease, LeaseEnded, LeaseShown, LeaseToken, LeaseVerified, Page, Span,
     WantedLeaseRevocation, WantedRenewal, refused,
 };
 use reelyard_boxes::box_lease::{
@@ -94,7 +94,7 @@ pub async fn one(
     summary = "Renews a lease from now on",
     params(("id" = String, Path, description = "Id of the lease")),
     request_body(content = WantedRenewal, description = "Fencing token and wanted lease time"),
-    responses((status = 200, description = "The renewed lease", body = LeaseTold))
+    responses((status = 200, description = "The renewed lease", body = GrantedLease))
 )]
 pub async fn renew(
     state: web::Data<NodeHttpState>,
@@ -102,13 +102,13 @@ pub async fn renew(
     _: web::Query<NoQuery>,
     wanted: Body<WantedRenewal>,
 ) -> Result<
-    web::Json<LeaseTold>,
+    web::Json<GrantedLease>,
     Refusal<(LeaseProblems, refused::Terms, refused::HeldTooLong, CommitProblems)>,
 > {
     let WantedRenewal { token, ttl } = wanted.into_inner().0;
     let renew = RenewLease { lease: lease_id(&id)?, token, ttl: ttl.map(|Span(ttl)| ttl) };
     let lease = state.actors.boxes.actor.ask(renew).await??;
-    Ok(web::Json(LeaseTold::of(&lease, state.clock.now())))
+    Ok(web::Json(GrantedLease::of(&lease, state.clock.now())))
 }
 
 /// `POST /leases/{id}/release`.

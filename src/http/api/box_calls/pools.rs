@@ -187,6 +187,6 @@ pub(in crate::http::api) fn board(
 }
 
 fn shown(board: &BoxViewHandle, pool: &PoolName) -> Result<PoolShown, ProblemResponse> {
-    let standing = board.pool(pool)?;
-    Ok(PoolShown::of(&standing, board.view().lines.get(pool)))
+    let status = board.pool(pool)?;
+    Ok(PoolShown::of(&status, board.view().lines.get(pool)))
 }

@@ -92,7 +92,7 @@ async fn look(
     state: &NodeHttpState,
     root: &RootName,
     path: &SharePath,
-    told: &str,
+    path_text: &str,
 ) -> Result<(ShareKind, u64), ProblemResponse> {
     let Some(looked) = state.actors.share_board.moves_begun(root, path) else {
         return Err(ShareError::from(ShareRefusal::BeingMoved).into());
@@ -102,7 +102,7 @@ async fn look(
     let opened = web::block(move || roots.open_at(&of, &path)).await;
     let opened = opened.map_err(|_| ProblemResponse::stopped())?.map_err(|why| match why {
         NotOpened::NoRoot => ProblemResponse::not_found(state.share_links.no_root(root)),
-        why => no_such(told, why),
+        why => no_such(path_text, why),
     })?;
     Ok((opened.kind, looked))
 }

@@ -125,7 +125,7 @@ pub async fn follow(
         // The events that now have these numbers were perhaps never received.
         ShareEventStart::Lost => (0, Some(Missed::OtherProcess)),
     };
-    let told = ShareEventStream {
+    let stream = ShareEventStream {
         shares,
         happenings,
         next,
@@ -138,11 +138,11 @@ pub async fn follow(
         keep_alive: Instant::now() + KEEP_ALIVE,
         _place: place,
     };
-    let hello = match told.missed {
-        None => format!(": events follow\nid: {}\n\n", before(told.next)),
+    let hello = match stream.missed {
+        None => format!(": events follow\nid: {}\n\n", before(stream.next)),
         Some(_) => ": events follow\n\n".to_owned(),
     };
-    Ok(streamed(hello, told))
+    Ok(streamed(hello, stream))
 }
 
 /// The stream of events for one client.

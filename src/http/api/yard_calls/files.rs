@@ -62,19 +62,19 @@ pub async fn list(
     let query = query.into_inner();
     let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
     let (limit, from) = (paging.limit()?, paging.position::<usize>()?.unwrap_or(0));
-    let shelf = FileListSnapshot::new(&state);
-    let filter = Filter::new(&query, &shelf);
+    let files = FileListSnapshot::new(&state);
+    let filter = Filter::new(&query, &files);
     let mut page = Page { items: Vec::new(), next: None };
-    for position in from..shelf.len() {
+    for position in from..files.len() {
         if page.items.len() == limit || position == from.saturating_add(LOOKED_AT) {
             page.next = Some(Cursor(position.to_string()));
             break;
         }
-        let file = shelf.file(position);
-        if filter.may_take(file, &shelf) {
+        let file = files.file(position);
+        if filter.may_take(file, &files) {
             let name = state.names.name(file);
-            if filter.takes(file, &name, &shelf) {
-                page.items.push(shelf.shown(file, &name));
+            if filter.takes(file, &name, &files) {
+                page.items.push(files.shown(file, &name));
             }
         }
     }
@@ -91,8 +91,8 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    fn new(query: &'a FileQuery, shelf: &FileListSnapshot) -> Self {
-        let placements = &shelf.standing.tasks.placements;
+    fn new(query: &'a FileQuery, files: &FileListSnapshot) -> Self {
+        let placements = &files.snapshot.tasks.placements;
         let on = |host| placements.get(&host).map(Arc::clone).unwrap_or_default();
         let held = || placements.values().map(|files| &**files).union();
         Filter {
@@ -103,26 +103,26 @@ impl<'a> Filter<'a> {
     }
 
     /// A cheap check by id, before the name is looked up.
-    fn may_take(&self, file: FileId, shelf: &FileListSnapshot) -> bool {
+    fn may_take(&self, file: FileId, files: &FileListSnapshot) -> bool {
         let placed = self.query.state.map(|state| state == FileState::Placed);
         self.on_host.as_ref().is_none_or(|held| held.contains(file.0))
-            && self.query.hot.is_none_or(|hot| hot == shelf.hits.contains_key(&file))
+            && self.query.hot.is_none_or(|hot| hot == files.hits.contains_key(&file))
             && placed.is_none_or(|placed| placed == self.held.contains(file.0))
     }
 
     /// The full check of a file that passed [`Filter::may_take`].
-    fn takes(&self, file: FileId, name: &FileName, shelf: &FileListSnapshot) -> bool {
+    fn takes(&self, file: FileId, name: &FileName, files: &FileListSnapshot) -> bool {
         let prefix = self.query.prefix.as_deref().unwrap_or_default();
         name.as_bytes().starts_with(prefix.as_bytes())
             && self.query.state.is_none_or(|state| {
-                state == FileState::Placed || state == shelf.state_unplaced(file, name)
+                state == FileState::Placed || state == files.state_unplaced(file, name)
             })
     }
 }
 
 /// A consistent snapshot of everything about files, for one page.
 struct FileListSnapshot {
-    standing: PlanningSnapshot,
+    snapshot: PlanningSnapshot,
     /// Hot files without a grade. They come first in the list.
     ungraded: Vec<FileId>,
     hits: HashMap<FileId, u32>,
@@ -133,8 +133,8 @@ struct FileListSnapshot {
 
 impl FileListSnapshot {
     fn new(state: &NodeHttpState) -> Self {
-        let standing = PlanningSnapshot::new(state);
-        let PlanningSnapshot { catalog, tasks, .. } = &standing;
+        let snapshot = PlanningSnapshot::new(state);
+        let PlanningSnapshot { catalog, tasks, .. } = &snapshot;
         let ranked = |file: &FileId| catalog.ranking.as_ref().and_then(|all| all.rank(*file));
         let hot = catalog.rising.hot().iter();
         let ungraded = hot.map(|(file, _)| *file).filter(|file| ranked(file).is_none()).collect();
@@ -148,12 +148,12 @@ impl FileListSnapshot {
             hits: catalog.rising.hot().iter().copied().collect(),
             copying: open.collect(),
             all_old,
-            standing,
+            snapshot,
         }
     }
 
     fn ranked(&self) -> &[FileId] {
-        self.standing.catalog.ranking.as_ref().map_or(&[], |ranking| ranking.files())
+        self.snapshot.catalog.ranking.as_ref().map_or(&[], |ranking| ranking.files())
     }
 
     fn len(&self) -> usize {
@@ -168,12 +168,12 @@ impl FileListSnapshot {
     }
 
     fn shown(&self, file: FileId, name: &FileName) -> FileView {
-        let ranking = self.standing.catalog.ranking.as_ref();
+        let ranking = self.snapshot.catalog.ranking.as_ref();
         let task = self.copying.get(name);
         // The size in hitcount.history is only a hint.
-        let seen = self.standing.catalog.master_sizes.get(file);
+        let seen = self.snapshot.catalog.master_sizes.get(file);
         let size = seen.or_else(|| ranking.and_then(|ranking| ranking.size(file)));
-        let placements = self.standing.tasks.placements.iter();
+        let placements = self.snapshot.tasks.placements.iter();
         let placed_on: Vec<_> =
             placements.filter(|(_, files)| files.contains(file.0)).map(|(host, _)| *host).collect();
         let rank = ranking.and_then(|ranking| ranking.rank(file));
@@ -203,7 +203,7 @@ impl FileListSnapshot {
 
     /// Why a file has no copy and gets none now.
     fn waits(&self, file: FileId, name: &FileName, backs_off: bool) -> FileState {
-        match self.standing.why_not(file, name) {
+        match self.snapshot.why_not(file, name) {
             Some(Skip::Ignored) => FileState::Ignored,
             Some(Skip::NoMaster) => FileState::NoMaster,
             Some(Skip::Ungraded) => FileState::Ungraded,
@@ -219,7 +219,7 @@ impl FileListSnapshot {
     }
 
     fn back_off(&self, name: &FileName) -> Option<BackOffView> {
-        let held = self.standing.tasks.back_offs.get(&Blamed::File(name.clone()))?;
-        held.holds(self.standing.tasks.at).then(|| super::plan::back_off(held))
+        let held = self.snapshot.tasks.back_offs.get(&Blamed::File(name.clone()))?;
+        held.holds(self.snapshot.tasks.at).then(|| super::plan::back_off(held))
     }
 }

@@ -247,7 +247,7 @@ mod tests {
         for at in [2, 5, 6, 7, 9] {
             removals.push(removal(at, u32::from(at > 6)));
         }
-        let (mut told, mut cursor) = (Vec::new(), None::<Cursor>);
+        let (mut reported, mut cursor) = (Vec::new(), None::<Cursor>);
         loop {
             let from = cursor
                 .map_or(Ok(HistoryPosition { copies: u64::MAX, removals: u64::MAX }), |at| {
@@ -256,10 +256,10 @@ mod tests {
             let from = from.unwrap_or_else(|()| panic!("a cursor is read as it is written"));
             let page = wanted.page(&copies, &removals, from, limit, &names);
             assert!(page.items.len() <= limit);
-            told.extend(page.items.iter().map(|line| line.at.0));
+            reported.extend(page.items.iter().map(|line| line.at.0));
             cursor = page.next;
             if cursor.is_none() {
-                return told;
+                return reported;
             }
         }
     }

@@ -121,7 +121,8 @@ fn shown(
     let fetching = tasks.open.values().filter(|task| task.destination == host).count();
     let serving = tasks.open.values().filter(|task| task.source == host).count();
     let missed = beats.filter(|beats| beats.misses_in_a_row > 0);
-    let strangers = tasks.strangers.iter().filter(|stranger| stranger.host == Some(host));
+    let foreign_managers =
+        tasks.foreign_managers.iter().filter(|manager| manager.host == Some(host));
     let breakers = breakers(called, tasks);
     let open = breakers.iter().filter(|one| one.state == BreakerState::Open);
     let back_off = open.max_by_key(|one| one.back_off.until).map(|one| one.back_off.clone());
@@ -154,7 +155,7 @@ fn shown(
         agent_failure: called.agent_failure.clone(),
         back_off,
         breakers,
-        strangers: strangers.cloned().collect(),
+        foreign_managers: foreign_managers.cloned().collect(),
     }
 }
 

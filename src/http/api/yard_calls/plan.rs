@@ -22,8 +22,8 @@ use crate::http::node::NodeHttpState;
     responses((status = 200, description = "The round", body = PlanView))
 )]
 pub async fn show(state: web::Data<NodeHttpState>, _: web::Query<NoQuery>) -> web::Json<PlanView> {
-    let standing = PlanningSnapshot::new(&state);
-    let view = &standing.tasks;
+    let snapshot = PlanningSnapshot::new(&state);
+    let view = &snapshot.tasks;
     let round = view.plan.last.as_ref();
     let mut open: Vec<_> = view.open.values().collect();
     open.sort_by_key(|task| (std::cmp::Reverse(task.hits), task.grade, task.id));
@@ -32,7 +32,7 @@ pub async fn show(state: web::Data<NodeHttpState>, _: web::Query<NoQuery>) -> we
         took_us: round.map(|round| round.took_us),
         planned: open.into_iter().map(|task| planned(task)).collect(),
         removals: super::removals::planned(&state),
-        skipped: skipped(&state, &standing),
+        skipped: skipped(&state, &snapshot),
         back_offs: view.left_alone().map(backed_off).collect(),
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
         blocked: round.and_then(|round| round.waiting.as_ref()).and_then(blocked),
@@ -59,18 +59,18 @@ fn planned(task: &Task) -> PlannedCopy {
 
 /// Number of files without a copy, by reason. A round examines only candidates; the other files are
 /// counted here.
-fn skipped(state: &NodeHttpState, standing: &PlanningSnapshot) -> Vec<Skipped> {
-    let plan = &standing.tasks.plan;
+fn skipped(state: &NodeHttpState, snapshot: &PlanningSnapshot) -> Vec<Skipped> {
+    let plan = &snapshot.tasks.plan;
     let mut skipped = BTreeMap::new();
     if let Some(round) = &plan.last {
         skipped.extend(round.skipped.iter().map(|(&reason, &files)| (reason, files)));
     }
-    skipped.extend(standing.never_looked_at());
+    skipped.extend(snapshot.never_looked_at());
     let examples = plan.last.as_ref().map_or(&[][..], |round| &round.examples);
     // A round names skipped files only while they are set aside.
     let first = |reason| {
         let example = examples.iter().find(|example| example.why == reason);
-        let best = || standing.best_set_aside(reason).map(|file| state.names.name(file).shown());
+        let best = || snapshot.best_set_aside(reason).map(|file| state.names.name(file).shown());
         best().or_else(|| example.map(|example| example.file.shown()))
     };
     let shown = |(reason, files)| Skipped { reason: word(&reason), files, first: first(reason) };

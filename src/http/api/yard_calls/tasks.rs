@@ -136,9 +136,9 @@ pub async fn copy(
 ) -> Result<HttpResponse, Refusal<(refused::NotAllowed, CommitProblems)>> {
     let WantedCopy { name, percent_encoded, destination, source } = wanted.into_inner().0;
     let shown = ShownName { name, percent_encoded };
-    let told = shown.name.clone();
+    let given = shown.name.clone();
     let name = FileName::try_from(shown)
-        .map_err(|bad| ProblemResponse::bad_request(format!("name: \"{told}\": {bad}")))?;
+        .map_err(|bad| ProblemResponse::bad_request(format!("name: \"{given}\": {bad}")))?;
     let (asked_by, request) = ("api".to_owned(), RequestId::random());
     let copy = CopyFile { name, destination, source, asked_by, request };
     let task = state.actors.task_manager.ask(copy).await??;

@@ -45,8 +45,8 @@ impl Acquisition {
     pub fn begin(routes: &AcquireRoutes, ask: BoxLeaseRequest) -> Result<Self, BoxError> {
         let ticket = AcquireTicket(TICKETS.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
-        let (told, progress) = watch::channel(AcquireProgress::default());
-        let acquire = Acquire { ask, ticket, reply, progress: told };
+        let (sender, progress) = watch::channel(AcquireProgress::default());
+        let acquire = Acquire { ask, ticket, reply, progress: sender };
         routes.acquire.recipient().try_send(acquire).map_err(|error| match error {
             SendError::Full(_) => BoxError::Busy { retry_after: BUSY },
             SendError::Closed(_) => BoxError::Lost,

@@ -36,24 +36,28 @@ impl BoxChangeBatch {
     fn note(&mut self, table: &BoxTable, applied: &AppliedEvent<SharedTable>) {
         let AppliedEvent { at, event, result: Ok(outcome), .. } = applied else { return };
         let at = *at;
-        let mut tell = |change| self.changes.push((at, change));
+        let mut publish = |change| self.changes.push((at, change));
         match (event, outcome) {
             (
                 BoxEvent::PoolPut { pool, spec } | BoxEvent::PoolPutAlone { pool, spec },
                 BoxOutcome::PoolPut { created },
             ) => {
-                tell(BoxChange::PoolPut { pool: pool.clone(), size: spec.size, created: *created });
+                publish(BoxChange::PoolPut {
+                    pool: pool.clone(),
+                    size: spec.size,
+                    created: *created,
+                });
             }
             (BoxEvent::PoolRemoved { pool }, BoxOutcome::PoolRemoved { gone }) => {
-                tell(BoxChange::PoolRemoved { pool: pool.clone(), gone: *gone });
+                publish(BoxChange::PoolRemoved { pool: pool.clone(), gone: *gone });
             }
             (BoxEvent::Granted(grant), _) => {
                 let granted = grant.leases.iter().filter_map(|(id, _)| granted(table, *id));
-                granted.for_each(tell);
+                granted.for_each(publish);
             }
             (_, BoxOutcome::Ended { leases }) => {
                 for (pool, change) in leases.iter().filter_map(|id| ended(table, *id)) {
-                    tell(change);
+                    publish(change);
                     self.emptied.entry(pool).or_insert(at);
                 }
             }
@@ -62,7 +66,7 @@ impl BoxChangeBatch {
             }
             (BoxEvent::CleanFailed { pool, number, attempt, said, .. }, _) => {
                 let (pool, said) = (pool.clone(), said.as_str().to_owned());
-                tell(BoxChange::CleanFailed { pool, number: *number, attempt: *attempt, said });
+                publish(BoxChange::CleanFailed { pool, number: *number, attempt: *attempt, said });
             }
             (BoxEvent::Quarantined { pool, number, said, by, .. }, _) => {
                 let (pool, said) = (pool.clone(), said.as_str().to_owned());
@@ -73,12 +77,12 @@ impl BoxChangeBatch {
             }
             (BoxEvent::Unquarantined { pool, number, by }, _) => {
                 let (pool, by) = (pool.clone(), by.clone());
-                tell(BoxChange::Unquarantined { pool, number: *number, by });
+                publish(BoxChange::Unquarantined { pool, number: *number, by });
             }
             (BoxEvent::Reconciled { pool, dirty, .. }, _) => {
                 for (number, said) in dirty {
                     let said = said.as_str().to_owned();
-                    tell(BoxChange::FoundDirty { pool: pool.clone(), number: *number, said });
+                    publish(BoxChange::FoundDirty { pool: pool.clone(), number: *number, said });
                 }
                 self.emptied.entry(pool.clone()).or_insert(at);
             }

@@ -108,13 +108,13 @@ impl BoxMemory {
             now.since(ended.at) >= settings.keep_ended_for
         });
         let log = context.table.box_log();
-        let log_before = forgotten(log, settings.keep_care, |entry| {
-            now.since(entry.at) >= settings.keep_care_for
+        let log_before = forgotten(log, settings.keep_box_log, |entry| {
+            now.since(entry.at) >= settings.keep_box_log_for
         });
         if ended.first() == ended_before && log.first() == log_before {
             return None;
         }
-        Some(BoxEvent::Forgot { ended_before, care_before: log_before })
+        Some(BoxEvent::Forgot { ended_before, box_log_before: log_before })
     }
 
     /// The uses of leases with wrong tokens that go on record now: a few at a time, however often that

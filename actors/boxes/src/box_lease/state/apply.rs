@@ -96,8 +96,8 @@ impl BoxTable {
                     let lease = self.leases.get(id);
                     lease.is_some_and(|lease| {
                         // An answer that was given holds, after any decision.
-                        let told = lease.expires_at.is_some_and(|until| at >= until);
-                        told && lease.renewals == *renewals
+                        let is_over = lease.expires_at.is_some_and(|until| at >= until);
+                        is_over && lease.renewals == *renewals
                     })
                 });
                 let over: Vec<LeaseId> = over.map(|(id, _)| *id).collect();
@@ -154,8 +154,8 @@ impl BoxTable {
             }
             BoxEvent::Recheck { pool } => self.recheck(at, pool),
             BoxEvent::Reconciled { pool, clean, dirty } => self.reconcile(at, pool, clean, dirty),
-            BoxEvent::Forgot { ended_before, care_before } => {
-                self.forget(*ended_before, *care_before);
+            BoxEvent::Forgot { ended_before, box_log_before } => {
+                self.forget(*ended_before, *box_log_before);
                 Ok(BoxOutcome::Applied)
             }
         }
@@ -371,7 +371,7 @@ impl BoxTable {
         self.box_log.push(BoxLogEntry { at, pool: name.clone(), number, token, slot, news });
     }
 
-    fn forget(&mut self, ended_before: u64, care_before: u64) {
+    fn forget(&mut self, ended_before: u64, box_log_before: u64) {
         let mut going_requests = Vec::new();
         let going = self.ended.oldest_first().take_while(|(number, _)| *number < ended_before);
         for (_, ended) in going {
@@ -385,7 +385,7 @@ impl BoxTable {
             self.leave_request(request, id);
         }
         self.ended.forget_before(ended_before);
-        self.box_log.forget_before(care_before);
+        self.box_log.forget_before(box_log_before);
     }
 
     /// A lease no longer belongs to the grant of its request.

@@ -255,7 +255,7 @@ impl Pool {
     }
 
     fn become_as(&mut self, spec: &PoolSpec, at: Millis) {
-        let is_served_anew = !self.spec.is_served_as(spec);
+        let hooks_change = !self.spec.is_served_as(spec);
         self.spec = Arc::new(spec.clone());
         self.goes = false;
         if let Some(range) = spec.slots {
@@ -265,7 +265,7 @@ impl Pool {
             }
         }
         self.retire(|number| !spec.holds(number));
-        if is_served_anew {
+        if hooks_change {
             // They are not in use: that was checked.
             for number in self.boxes.keys().copied().collect::<Vec<_>>() {
                 let state = self.first_state();

@@ -163,7 +163,7 @@ fn a_grant_that_reached_no_client_counts_as_never_granted() {
     assert_eq!(refused(&mut table, &grant(&[(5, 0)], Some("n"))), BoxRefusal::GrantedBefore);
     // Until it is forgotten.
     assert_eq!(ended(&mut table, 0, &back([3, 4])), 1);
-    let all = BoxEvent::Forgot { ended_before: 4, care_before: 0 };
+    let all = BoxEvent::Forgot { ended_before: 4, box_log_before: 0 };
     table.apply(Millis(0), &all).unwrap();
     assert_eq!(refused(&mut table, &release(3, token)), BoxRefusal::UnknownLease);
     table.apply(Millis(0), &grant(&[(5, 0)], Some("n"))).unwrap();
@@ -197,7 +197,7 @@ fn stored_events_keep_their_numbers() {
     let (term, beyond) = (TERM, FenceToken(9));
     for (event, expected) in [
         (BoxEvent::PoolPut { pool: pool.clone(), spec: spec.clone() }, 0),
-        (BoxEvent::Forgot { ended_before: 1, care_before: 1 }, 16),
+        (BoxEvent::Forgot { ended_before: 1, box_log_before: 1 }, 16),
         (BoxEvent::PoolPutAlone { pool: pool.clone(), spec }, 17),
         (BoxEvent::TokensRaised { pool, beyond }, 18),
         (BoxEvent::Led { epoch: Epoch(3), beyond: Some(beyond) }, 19),

@@ -14,7 +14,7 @@ pub enum AuditEntry {
     /// An ended lease.
     Lease(EndedLease),
     /// Something was run for a box, or it was taken out of use.
-    Care(BoxLogEntry),
+    BoxLog(BoxLogEntry),
 }
 
 /// Selects entries of the audit.
@@ -36,17 +36,17 @@ pub struct AuditFilter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditCursor {
     leases: u64,
-    care: u64,
+    log: u64,
 }
 
 impl AuditCursor {
     /// The start, before the newest entry.
-    pub const NEWEST: AuditCursor = AuditCursor { leases: u64::MAX, care: u64::MAX };
+    pub const NEWEST: AuditCursor = AuditCursor { leases: u64::MAX, log: u64::MAX };
 }
 
 impl std::fmt::Display for AuditCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}-{}", self.leases, self.care)
+        write!(f, "{}-{}", self.leases, self.log)
     }
 }
 
@@ -59,9 +59,9 @@ impl FromStr for AuditCursor {
     type Err = BadAuditCursor;
 
     fn from_str(text: &str) -> Result<Self, BadAuditCursor> {
-        let (leases, care) = text.split_once('-').ok_or(BadAuditCursor)?;
+        let (leases, log) = text.split_once('-').ok_or(BadAuditCursor)?;
         let number = |text: &str| text.parse().map_err(|_| BadAuditCursor);
-        Ok(AuditCursor { leases: number(leases)?, care: number(care)? })
+        Ok(AuditCursor { leases: number(leases)?, log: number(log)? })
     }
 }
 
@@ -103,7 +103,7 @@ impl AuditFilter {
             && self.holder.as_ref().is_none_or(|wanted| *wanted == lease.holder)
     }
 
-    fn takes_upkeep(&self, line: &BoxLogEntry) -> bool {
+    fn takes_box_log(&self, line: &BoxLogEntry) -> bool {
         self.takes(&line.pool, line.number, line.token)
             && self.takes_word(line.news.word())
             && self.holder.is_none()
@@ -113,17 +113,17 @@ impl AuditFilter {
 /// The entries that a filter selects from a cursor on, `most` at most, and where the next ones begin. At
 /// most `looked_at` lines are looked at: there may be more even where these are few.
 pub(in crate::box_lease) fn newest(
-    (leases, care): (&BoundedLog<EndedLease>, &BoundedLog<BoxLogEntry>),
+    (leases, log): (&BoundedLog<EndedLease>, &BoundedLog<BoxLogEntry>),
     filter: &AuditFilter,
     from: AuditCursor,
     most: usize,
     looked_at: usize,
 ) -> (Vec<AuditEntry>, Option<AuditCursor>) {
     let mut leases = leases.newest_before(from.leases).peekable();
-    let mut care = care.newest_before(from.care).peekable();
+    let mut log = log.newest_before(from.log).peekable();
     let (mut lines, mut place) = (Vec::new(), from);
     for _ in 0..looked_at {
-        let lease_is_newer = match (leases.peek(), care.peek()) {
+        let lease_is_newer = match (leases.peek(), log.peek()) {
             (None, None) => return (lines, None),
             // The hook run for a box came after the end of the lease.
             (Some((_, ended)), Some((_, line))) => ended.at > line.at,
@@ -137,9 +137,9 @@ pub(in crate::box_lease) fn newest(
             place.leases = number;
             lines.extend(filter.takes_lease(ended).then(|| AuditEntry::Lease(ended.clone())));
         } else {
-            let Some((number, line)) = care.next() else { continue };
-            place.care = number;
-            lines.extend(filter.takes_upkeep(line).then(|| AuditEntry::Care(line.clone())));
+            let Some((number, line)) = log.next() else { continue };
+            place.log = number;
+            lines.extend(filter.takes_box_log(line).then(|| AuditEntry::BoxLog(line.clone())));
         }
     }
     (lines, Some(place))
@@ -178,7 +178,7 @@ mod tests {
     fn words(entries: &[AuditEntry]) -> Vec<&'static str> {
         let word = |entry: &AuditEntry| match entry {
             AuditEntry::Lease(ended) => ended.how.word(),
-            AuditEntry::Care(line) => line.news.word(),
+            AuditEntry::BoxLog(line) => line.news.word(),
         };
         entries.iter().map(word).collect()
     }

@@ -151,7 +151,7 @@ pub enum BoxEvent {
         /// Every ended lease with a lower number.
         ended_before: u64,
         /// Every log entry of boxes with a lower number.
-        care_before: u64,
+        box_log_before: u64,
     },
     /// A pool is so from now on, unless another one has boxes of the same numbers, host and hooks.
     /// (`PoolPut` did not look at other pools; stores still hold it.)

@@ -41,7 +41,7 @@ enum BoxSnapshotRow {
     /// Leases that ended, from this number on.
     Ended { from: u64, ended: Vec<EndedLease> },
     /// Log events of boxes, from this number on.
-    Care { from: u64, lines: Vec<BoxLogEntry> },
+    BoxLog { from: u64, lines: Vec<BoxLogEntry> },
     /// The end of the snapshot.
     End,
     /// The epoch of the leader that decided last.
@@ -90,7 +90,7 @@ impl FrozenBoxTable {
 impl FrozenPiece for FrozenBoxTable {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
         let mut put = |content: &BoxSnapshotRow| row(&encode(content));
-        let BoxTable { pools, leases, remnants, ended, box_log: care, led, again, .. } = &self.0;
+        let BoxTable { pools, leases, remnants, ended, box_log, led, again, .. } = &self.0;
         put(&BoxSnapshotRow::Led(*led));
         for (name, pool) in pools {
             put(&BoxSnapshotRow::Pool(Box::new(StoredPool::of(name, pool))));
@@ -118,11 +118,11 @@ impl FrozenPiece for FrozenBoxTable {
             put(&BoxSnapshotRow::Ended { from, ended });
             from += count;
         });
-        let mut from = care.first();
-        put(&BoxSnapshotRow::Care { from, lines: Vec::new() });
-        in_rows(&mut care.oldest_first().map(|(_, line)| line.clone()), |lines| {
+        let mut from = box_log.first();
+        put(&BoxSnapshotRow::BoxLog { from, lines: Vec::new() });
+        in_rows(&mut box_log.oldest_first().map(|(_, line)| line.clone()), |lines| {
             let count = lines.len() as u64;
-            put(&BoxSnapshotRow::Care { from, lines });
+            put(&BoxSnapshotRow::BoxLog { from, lines });
             from += count;
         });
         put(&BoxSnapshotRow::End);
@@ -208,7 +208,7 @@ pub(in crate::box_lease) fn thaw_row(
             }
             ended.into_iter().for_each(|ended| table.thaw_ended(ended));
         }
-        BoxSnapshotRow::Care { from, lines } => {
+        BoxSnapshotRow::BoxLog { from, lines } => {
             if table.box_log.is_empty() {
                 table.box_log = BoundedLog::starting_at(from);
             }

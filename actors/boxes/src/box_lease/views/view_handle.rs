@@ -120,12 +120,12 @@ impl BoxViewHandle {
         let most = most.clamp(1, LARGEST_PAGE);
         self.with_table(|table| {
             let mut boxes = table.pool(name)?.boxes_from(from);
-            let standing = |(number, record): (BoxNumber, &BoxRecord)| BoxStatus {
+            let status = |(number, record): (BoxNumber, &BoxRecord)| BoxStatus {
                 number,
                 record: record.clone(),
                 lease: table.lease_of(name, number).cloned(),
             };
-            let lines = boxes.by_ref().take(most).map(standing).collect();
+            let lines = boxes.by_ref().take(most).map(status).collect();
             Ok(ListPage { lines, next: boxes.next().map(|(number, _)| number) })
         })
     }
@@ -172,10 +172,10 @@ impl BoxViewHandle {
         from: AuditCursor,
         most: usize,
     ) -> ListPage<AuditEntry, AuditCursor> {
-        let (ended, care) =
+        let (ended, log) =
             self.with_table(|table| (table.ended().clone(), table.box_log().clone()));
         let most = most.clamp(1, LARGEST_PAGE);
-        let (lines, next) = audit::newest((&ended, &care), filter, from, most, LOOKED_AT);
+        let (lines, next) = audit::newest((&ended, &log), filter, from, most, LOOKED_AT);
         ListPage { lines, next }
     }
 

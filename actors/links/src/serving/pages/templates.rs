@@ -213,11 +213,11 @@ mod tests {
 
     #[test]
     fn remaining_time_has_two_units() {
-        let told = |seconds| left_in_words(Duration::from_secs(seconds));
-        assert_eq!(told(0), "0 s");
-        assert_eq!(told(59), "59 s");
-        assert_eq!(told(61), "1 min 1 s");
-        assert_eq!(told(7 * 86400 + 3599), "7 d 0 h");
+        let shown = |seconds| left_in_words(Duration::from_secs(seconds));
+        assert_eq!(shown(0), "0 s");
+        assert_eq!(shown(59), "59 s");
+        assert_eq!(shown(61), "1 min 1 s");
+        assert_eq!(shown(7 * 86400 + 3599), "7 d 0 h");
     }
 
     #[test]

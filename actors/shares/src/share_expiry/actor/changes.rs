@@ -4,7 +4,7 @@ use reelyard_core::clock::Millis;
 use reelyard_replication::AppliedEvent;
 
 use crate::share_expiry::{
-    NewMove, PendingMove, ShareChange, ShareEvent, ShareId, ShareOutcome, ShareTable, ShareTold,
+    NewMove, PendingMove, ShareChange, ShareEvent, ShareId, ShareOutcome, ShareSummary, ShareTable,
 };
 
 /// The changes of one applied event.
@@ -14,9 +14,9 @@ pub(super) fn changes_of(
 ) -> Vec<(Millis, ShareChange)> {
     let AppliedEvent { at, event, result, .. } = applied;
     let Ok(outcome) = result else { return Vec::new() };
-    let of_share = |id: ShareId, change: fn(ShareTold) -> ShareChange| {
+    let of_share = |id: ShareId, change: fn(ShareSummary) -> ShareChange| {
         // It may have ended in the same entry: its end is a change of its own.
-        table.look(id, |share| change(ShareTold::of(share))).into_iter().collect()
+        table.look(id, |share| change(ShareSummary::of(share))).into_iter().collect()
     };
     let changes: Vec<ShareChange> = match (event, outcome) {
         (ShareEvent::Created(new), _) => of_share(new.id, |share| ShareChange::Created { share }),
@@ -30,11 +30,11 @@ pub(super) fn changes_of(
             vec![ShareChange::Reclaim { paused: false, asked_by: by.clone() }]
         }
         (_, ShareOutcome::MoveWent { number, done, lost, refused, first, next, .. }) => {
-            let mut told = happenings(table, *first, *next);
+            let mut answer = happenings(table, *first, *next);
             if *done && !lost && refused.is_none() {
-                told.extend(moved(table, *number));
+                answer.extend(moved(table, *number));
             }
-            told
+            answer
         }
         (_, ShareOutcome::Ended { first, next, .. } | ShareOutcome::Noticed { first, next }) => {
             happenings(table, *first, *next)
@@ -60,6 +60,8 @@ fn moved(table: &ShareTable, number: u64) -> Option<ShareChange> {
 }
 
 fn happenings(table: &ShareTable, first: u64, next: u64) -> Vec<ShareChange> {
-    let told = table.notifications_between(first, next);
-    told.map(|(number, happened)| ShareChange::from(happened.to_notification(number))).collect()
+    let notifications = table.notifications_between(first, next);
+    notifications
+        .map(|(number, happened)| ShareChange::from(happened.to_notification(number)))
+        .collect()
 }

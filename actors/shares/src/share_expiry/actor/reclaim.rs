@@ -130,8 +130,8 @@ impl ShareExpiry {
         self.counters.reclaimed += ended;
         self.backlog = self.backlog.saturating_sub(ended);
         let ShareExpiry { replica, lags, .. } = self;
-        for (_, told) in replica.piece().notifications_between(first, next) {
-            if let Some(due) = told.share.due().instant() {
+        for (_, notification) in replica.piece().notifications_between(first, next) {
+            if let Some(due) = notification.share.due().instant() {
                 lags.note(now.since(due));
             }
         }

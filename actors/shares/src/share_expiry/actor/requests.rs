@@ -271,8 +271,8 @@ fn was_news(outcomes: &Outcomes<ShareTable>) -> bool {
 impl Handler<RecordDelivery> for ShareExpiry {
     type Result = ShareReply<(), CommitError>;
 
-    fn handle(&mut self, told: RecordDelivery, _: &mut Context<Self>) -> Self::Result {
-        let RecordDelivery { hook, up_to } = told;
+    fn handle(&mut self, delivered: RecordDelivery, _: &mut Context<Self>) -> Self::Result {
+        let RecordDelivery { hook, up_to } = delivered;
         if let Err(error) = self.replica.leading() {
             return answer(Err(error));
         }

@@ -53,11 +53,16 @@ impl SharePolicy {
 
     /// The number of the first tombstone that stays.
     fn tombstones(&self, at: ShareDecisionContext<'_>) -> u64 {
-        let (graves, settings) = (at.table.tombstone_index(), &self.settings);
-        let too_many = graves.len().saturating_sub(settings.keep_tombstones);
+        let (tombstone_index, settings) = (at.table.tombstone_index(), &self.settings);
+        let too_many = tombstone_index.len().saturating_sub(settings.keep_tombstones);
         let is_old = |ended: Millis| at.now >= ended.after(settings.keep_tombstones_for);
-        let going = graves.oldest_first().map(|(_, grave)| grave).zip(0_u64..).take(LOOKED_AT);
-        let going = going.take_while(|(grave, place)| *place < too_many || is_old(grave.ended));
+        let going = tombstone_index
+            .oldest_first()
+            .map(|(_, tombstone)| tombstone)
+            .zip(0_u64..)
+            .take(LOOKED_AT);
+        let going =
+            going.take_while(|(tombstone, place)| *place < too_many || is_old(tombstone.ended));
         at.table.first_tombstone_number() + going.count() as u64
     }
 
@@ -67,16 +72,16 @@ impl SharePolicy {
         let (table, settings) = (at.table, &self.settings);
         let next = table.next_happening();
         let cursors = table.cursors().iter().filter(|(hook, _)| settings.hooks.contains(*hook));
-        let told = cursors.map(|(_, cursor)| *cursor).min().unwrap_or(next);
-        let told = told.min(next.saturating_sub(settings.keep_happenings));
-        let told = told.max(next.saturating_sub(settings.keep_happenings_most));
+        let delivered = cursors.map(|(_, cursor)| *cursor).min().unwrap_or(next);
+        let delivered = delivered.min(next.saturating_sub(settings.keep_happenings));
+        let delivered = delivered.max(next.saturating_sub(settings.keep_happenings_most));
         let is_old = |number: u64| {
             let at_then = table.happened_at(number);
             at_then.is_some_and(|then| at.now >= then.after(settings.keep_happenings_for))
         };
         let last = next.min(table.first_happening() + LOOKED_AT as u64);
         let mut stays = table.first_happening();
-        while stays < last && (stays < told || is_old(stays)) {
+        while stays < last && (stays < delivered || is_old(stays)) {
             stays += 1;
         }
         stays

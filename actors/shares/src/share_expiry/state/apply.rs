@@ -351,10 +351,10 @@ impl ShareTable {
     fn forget(&mut self, tombstones: u64, happenings: u64, hooks: &[String]) -> ShareOutcome {
         let going = tombstones.saturating_sub(self.first_tombstone_number());
         let stay = self.tombstone_index.first().saturating_add(going);
-        for (_, grave) in
+        for (_, tombstone) in
             self.tombstone_index.oldest_first().take_while(|(number, _)| *number < stay)
         {
-            self.shards.forget(grave.id);
+            self.shards.forget(tombstone.id);
         }
         self.tombstone_index.forget_before(stay);
         self.chronicle.forget_before(happenings);

@@ -75,8 +75,13 @@ fn tombstone(table: &ShareTable, id: u128) -> Tombstone {
     }
 }
 
-fn told(table: &ShareTable) -> Vec<(u128, ShareNotificationKind)> {
-    table.happenings(0, 1000).happenings.iter().map(|told| (told.id.0, told.what)).collect()
+fn notifications(table: &ShareTable) -> Vec<(u128, ShareNotificationKind)> {
+    table
+        .happenings(0, 1000)
+        .happenings
+        .iter()
+        .map(|notifications| (notifications.id.0, notifications.what))
+        .collect()
 }
 
 #[test]
@@ -86,7 +91,7 @@ fn only_due_shares_are_reclaimed_and_only_once() {
     assert_eq!(reclaim(&mut table, 100, &[1, 2, 3]), 2);
     assert_eq!(reclaim(&mut table, 100, &[1, 2, 3]), 0);
     assert_eq!(table.totals(), Totals { created: 2, expired: 2, ..Totals::default() });
-    assert_eq!(told(&table).len(), 2);
+    assert_eq!(notifications(&table).len(), 2);
     let expected = Tombstone {
         ended: Millis(100),
         why: ShareEnding::Expired,
@@ -170,7 +175,7 @@ fn a_hard_revoke_cuts_downloads_of_softly_revoked_shares() {
     assert!(!tombstone(&table, 1).cut);
     table.apply(Millis(2), &revoked(&[1], true)).unwrap();
     assert!(tombstone(&table, 1).cut);
-    assert_eq!((tombstone(&table, 1).ended, told(&table).len()), (Millis(1), 1));
+    assert_eq!((tombstone(&table, 1).ended, notifications(&table).len()), (Millis(1), 1));
     assert_eq!(table.happenings(0, 9).happenings[0].by.as_deref(), Some("me"));
 }
 
@@ -182,11 +187,11 @@ fn exactly_as_many_downloads_are_counted_as_are_allowed() {
     assert_eq!(table.apply(Millis(2), &taken(2, 2)), left(0, Some(0)));
     assert_eq!(table.apply(Millis(3), &taken(3, 3)), Err(ShareRefusal::Exhausted));
     assert_eq!(table.apply(Millis(3), &changed(0, deadline(9))), Err(ShareRefusal::Exhausted));
-    assert_eq!(told(&table), [(1, ShareNotificationKind::Ended(ShareEnding::Exhausted))]);
+    assert_eq!(notifications(&table), [(1, ShareNotificationKind::Ended(ShareEnding::Exhausted))]);
     // It may be resumed until the 22nd millisecond, and ends then; the notification was sent before.
     assert_eq!(reclaim(&mut table, 21, &[1]), 0);
     assert_eq!(reclaim(&mut table, 22, &[1]), 1);
-    assert_eq!((told(&table).len(), tombstone(&table, 1).number), (1, 0));
+    assert_eq!((notifications(&table).len(), tombstone(&table, 1).number), (1, 0));
     assert_eq!(table.totals(), Totals { created: 1, exhausted: 1, ..Totals::default() });
 }
 
@@ -251,7 +256,7 @@ fn an_end_is_noticed_once_for_each_deadline() {
     };
     let mut apply = |event: &ShareEvent| {
         table.apply(Millis(1), event).unwrap();
-        told(&table).len()
+        notifications(&table).len()
     };
     assert_eq!(apply(&notice(99)), 0);
     assert_eq!(apply(&notice(100)), 2);
@@ -294,8 +299,11 @@ fn a_hook_cursor_moves_forward_and_never_beyond_the_last_notification() {
     let event = ShareEvent::Forgot { tombstones_before: 0, happenings_before: 1, hooks };
     table.apply(Millis(1), &event).unwrap();
     assert!(table.cursors().is_empty());
-    let told = table.happenings(0, 9);
-    assert_eq!((told.happenings[0].number, told.happenings.len(), told.next), (1, 1, 2));
+    let notifications = table.happenings(0, 9);
+    assert_eq!(
+        (notifications.happenings[0].number, notifications.happenings.len(), notifications.next),
+        (1, 1, 2)
+    );
 }
 
 #[test]

@@ -132,9 +132,9 @@ impl ShareTable {
         let created = self.thawing.iter().map(|share| share.created());
         let downloads = self.thawing.iter().filter_map(|share| share.downloads());
         let taken = downloads.flat_map(|downloads| downloads.takers.iter().map(|taker| taker.at));
-        let ended = self.tombstone_index.newest_first().map(|(_, grave)| grave.ended);
-        let told = self.chronicle.newest_first().map(|(_, happened)| happened.at);
-        created.chain(taken).chain(ended).chain(told).max()
+        let ended = self.tombstone_index.newest_first().map(|(_, tombstone)| tombstone.ended);
+        let notified = self.chronicle.newest_first().map(|(_, happened)| happened.at);
+        created.chain(taken).chain(ended).chain(notified).max()
     }
 
     /// Whether a share has come due by `now` since the time on record.

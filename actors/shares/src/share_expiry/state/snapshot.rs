@@ -38,7 +38,7 @@ const SHARES_A_ROW: usize = 256;
 const SHARE_BYTES_A_ROW: usize = 256 << 10;
 
 /// How many tombstones one row holds.
-const GRAVES_A_ROW: usize = 1024;
+const TOMBSTONES_PER_ROW: usize = 1024;
 
 /// One row of the snapshot. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Serialize, Deserialize)]
@@ -56,7 +56,7 @@ enum ShareSnapshotRow<'a> {
     /// Shares, in the order of their paths.
     Shares(#[serde(borrow)] Vec<StoredShare<'a>>),
     /// Tombstones, the oldest first.
-    Graves(Vec<(ShareId, Tombstone)>),
+    Tombstones(Vec<(ShareId, Tombstone)>),
     /// Notifications, oldest first.
     Happenings(#[serde(borrow)] Vec<StoredNotification<'a>>),
     /// The end of the snapshot.
@@ -116,7 +116,7 @@ const RECENT_A_ROW: usize = 4096;
 /// The piece at one index: shared shards.
 pub(in crate::share_expiry) struct FrozenShareTable {
     shards: Vec<Arc<Shard>>,
-    graves: BoundedLog<TombstoneKey>,
+    tombstone_index: BoundedLog<TombstoneKey>,
     chronicle: BoundedLog<NotificationRecord>,
     totals: Totals,
     paused: Option<String>,
@@ -131,7 +131,7 @@ impl FrozenShareTable {
     pub(in crate::share_expiry) fn of(table: &ShareTable) -> Self {
         FrozenShareTable {
             shards: table.shards.freeze(),
-            graves: table.tombstone_index.clone(),
+            tombstone_index: table.tombstone_index.clone(),
             chronicle: table.chronicle.clone(),
             totals: table.totals,
             paused: table.paused.clone(),
@@ -172,13 +172,13 @@ impl FrozenPiece for FrozenShareTable {
                 .put(StoredShare::of(share), share, &mut |row| put(&ShareSnapshotRow::Shares(row)));
         }
         filling.end(&mut |row| put(&ShareSnapshotRow::Shares(row)));
-        let graves: Vec<(ShareId, Tombstone)> = self
-            .graves
+        let tombstone_index: Vec<(ShareId, Tombstone)> = self
+            .tombstone_index
             .oldest_first()
-            .filter_map(|(_, grave)| Some((grave.id, *tombstones.get(&grave.id)?)))
+            .filter_map(|(_, tombstone)| Some((tombstone.id, *tombstones.get(&tombstone.id)?)))
             .collect();
-        for some in graves.chunks(GRAVES_A_ROW) {
-            put(&ShareSnapshotRow::Graves(some.to_vec()));
+        for some in tombstone_index.chunks(TOMBSTONES_PER_ROW) {
+            put(&ShareSnapshotRow::Tombstones(some.to_vec()));
         }
         let mut filling = SnapshotRowBuffer::default();
         for (_, happened) in self.chronicle.oldest_first() {
@@ -365,7 +365,7 @@ pub(in crate::share_expiry) fn thaw_row(
                 table.thaw_share(stored.thaw(root, owner).map_err(unreadable)?);
             }
         }
-        ShareSnapshotRow::Graves(stored) => {
+        ShareSnapshotRow::Tombstones(stored) => {
             for (id, tombstone) in stored {
                 if table.shards.put_tombstone(id, tombstone) {
                     table.tombstone_index.push(TombstoneKey { ended: tombstone.ended, id });

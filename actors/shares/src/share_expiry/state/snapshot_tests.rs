@@ -124,12 +124,12 @@ fn a_table_that_came_back_goes_on_as_the_other() {
 #[test]
 fn a_table_without_a_recorded_time_uses_its_latest_entry() {
     const TIME: u8 = 7;
-    let told = |table: &ShareTable| {
+    let shown = |table: &ShareTable| {
         let mut rows = rows(table);
         rows.retain(|row| row[1] != TIME);
         thaw(&rows).time()
     };
-    assert_eq!(told(&ShareTable::default()), None);
+    assert_eq!(shown(&ShareTable::default()), None);
     let mut table = ShareTable::default();
     let mut new = new_share(1, "a", 100);
     new.max_downloads = std::num::NonZeroU32::new(9);
@@ -146,7 +146,7 @@ fn a_table_without_a_recorded_time_uses_its_latest_entry() {
     for (at, event) in latest {
         table.apply(Millis(at), &event).unwrap();
         assert_eq!(table.time(), Some(Millis(at)));
-        assert_eq!(told(&table), Some(Millis(at)), "{event:?}");
+        assert_eq!(shown(&table), Some(Millis(at)), "{event:?}");
     }
 }
 
@@ -167,6 +167,6 @@ fn a_frozen_table_stays_as_it_was() {
 
 #[test]
 fn a_row_of_another_version_is_reported() {
-    let told = ShareTable::default().thaw(&[9, 0]);
-    assert!(matches!(told, Err(UnreadableEvent::Version { version: 9, .. })));
+    let result = ShareTable::default().thaw(&[9, 0]);
+    assert!(matches!(result, Err(UnreadableEvent::Version { version: 9, .. })));
 }

@@ -14,19 +14,19 @@ pub enum ShareChange {
     /// A share was created.
     Created {
         /// The share, as it was created.
-        share: ShareTold,
+        share: ShareSummary,
     },
     /// The terms of a share changed.
     Changed {
         /// The share, as it is now.
-        share: ShareTold,
+        share: ShareSummary,
     },
     /// The deadline of a share is near.
     Notice {
         /// Number of this notification, the same in webhooks and event streams.
         number: u64,
         /// The share that will end.
-        share: ShareTold,
+        share: ShareSummary,
     },
     /// A share ended. With the cause `exhausted`, this is sent when the last download is taken.
     Ended {
@@ -35,7 +35,7 @@ pub enum ShareChange {
         /// Cause of the end.
         why: ShareEnding,
         /// The share in its last state.
-        share: ShareTold,
+        share: ShareSummary,
         /// Operator who ended it. Missing when a deadline or limit ended it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked_by: Option<String>,
@@ -69,7 +69,7 @@ impl From<ShareNotification> for ShareChange {
         let ShareNotification { number, id, what, root, path, owner, due, by: asked_by, .. } =
             happening;
         let owner = owner.map(|owner| owner.as_str().to_owned());
-        let share = ShareTold { id, root, path, owner, expires_at: due.instant() };
+        let share = ShareSummary { id, root, path, owner, expires_at: due.instant() };
         match what {
             ShareNotificationKind::Notice => ShareChange::Notice { number, share },
             ShareNotificationKind::Ended(why) => {
@@ -81,7 +81,7 @@ impl From<ShareNotification> for ShareChange {
 
 /// A share, as events describe it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct ShareTold {
+pub struct ShareSummary {
     /// Id of the share.
     pub id: ShareId,
     /// The root it is shared from.
@@ -96,10 +96,10 @@ pub struct ShareTold {
     pub expires_at: Option<Millis>,
 }
 
-impl ShareTold {
+impl ShareSummary {
     /// Description of `share` for an event.
     pub fn of(share: &Share) -> Self {
-        ShareTold {
+        ShareSummary {
             id: share.id(),
             root: share.root().clone(),
             path: share.path().clone(),

@@ -66,12 +66,12 @@ mod tests {
     #[test]
     fn an_idle_thread_is_reused_and_busy_threads_are_left_alone() {
         let threads = CopyThreads::default();
-        let (told, heard) = mpsc::channel();
+        let (sender, heard) = mpsc::channel();
         let begin = |wait_for: Option<mpsc::Receiver<()>>| {
-            let told = told.clone();
+            let sender = sender.clone();
             let job = move || {
                 let _ = wait_for.map(|until| until.recv());
-                told.send(thread::current().id()).unwrap();
+                sender.send(thread::current().id()).unwrap();
             };
             threads.begin(Box::new(job)).unwrap();
         };

@@ -134,10 +134,10 @@ impl HashCache {
         let job = Arc::new(HashJob::default());
         enter(&mut job.lead());
         let file = file.try_clone().ok()?;
-        let (desk, of_thread) = (self.clone(), Arc::clone(&job));
+        let (cache, of_thread) = (self.clone(), Arc::clone(&job));
         let begun = std::thread::Builder::new()
             .name("hash".into())
-            .spawn(move || desk.run(&file, identity, &of_thread));
+            .spawn(move || cache.run(&file, identity, &of_thread));
         if let Err(error) = begun {
             tracing::warn!(%error, "no thread for hashing can be started");
             return None;
@@ -338,7 +338,7 @@ mod tests {
     struct HashCacheFixture {
         _dir: tempfile::TempDir,
         path: std::path::PathBuf,
-        desk: HashCache,
+        cache: HashCache,
     }
 
     impl HashCacheFixture {
@@ -349,7 +349,7 @@ mod tests {
             let store = Arc::new(StateStore::open(&dir.path().join("state")).unwrap());
             // Long after the file was written.
             let clock = Clock::manual(Clock::system().now().after(Duration::from_secs(3600)));
-            HashCacheFixture { _dir: dir, path, desk: HashCache::new(store, clock) }
+            HashCacheFixture { _dir: dir, path, cache: HashCache::new(store, clock) }
         }
 
         fn open(&self) -> (File, FileFingerprint) {
@@ -370,13 +370,13 @@ mod tests {
         let contents = vec![7; 3 * STEP + 5];
         let bench = HashCacheFixture::new(&contents);
         let (file, identity) = bench.open();
-        let following = bench.desk.follow(&file, identity).unwrap();
+        let following = bench.cache.follow(&file, identity).unwrap();
         following.sent(STEP as u64);
         following.sent(contents.len() as u64);
         drop(following);
-        assert_eq!(bench.desk.hash_of(&file, identity, LONG), known(&contents));
-        assert!(bench.desk.follow(&file, identity).is_none(), "it is known now");
-        bench.desk.stop();
+        assert_eq!(bench.cache.hash_of(&file, identity, LONG), known(&contents));
+        assert!(bench.cache.follow(&file, identity).is_none(), "it is known now");
+        bench.cache.stop();
     }
 
     #[test]
@@ -384,30 +384,30 @@ mod tests {
         let contents = vec![1; 2 * STEP];
         let bench = HashCacheFixture::new(&contents);
         let (file, identity) = bench.open();
-        let following = bench.desk.follow(&file, identity).unwrap();
+        let following = bench.cache.follow(&file, identity).unwrap();
         following.sent(5);
         drop(following);
-        assert_eq!(bench.desk.hash_of(&file, identity, LONG), known(&contents));
+        assert_eq!(bench.cache.hash_of(&file, identity, LONG), known(&contents));
     }
 
     #[test]
     fn a_file_that_changes_has_no_hash() {
         let bench = HashCacheFixture::new(&[1; 100]);
         let (file, identity) = bench.open();
-        let following = bench.desk.follow(&file, identity).unwrap();
+        let following = bench.cache.follow(&file, identity).unwrap();
         following.sent(50);
         std::fs::OpenOptions::new().write(true).open(&bench.path).unwrap().set_len(60).unwrap();
         following.sent(100);
-        assert_eq!(bench.desk.hash_of(&file, identity, LONG), Hashed::Changed);
+        assert_eq!(bench.cache.hash_of(&file, identity, LONG), Hashed::Changed);
     }
 
     #[test]
     fn the_hash_of_a_file_that_changed_just_now_is_not_remembered() {
         let mut bench = HashCacheFixture::new(&[1; 100]);
-        bench.desk.clock = Clock::system();
+        bench.cache.clock = Clock::system();
         let (file, identity) = bench.open();
-        assert_eq!(bench.desk.hash_of(&file, identity, LONG), known(&[1; 100]));
-        assert_eq!(bench.desk.known(&identity), None);
+        assert_eq!(bench.cache.hash_of(&file, identity, LONG), known(&[1; 100]));
+        assert_eq!(bench.cache.known(&identity), None);
         assert!(identity.is_settled(Clock::system().now().after(Duration::from_secs(3))));
     }
 
@@ -416,8 +416,8 @@ mod tests {
         let contents = vec![3; 8 * STEP];
         let bench = HashCacheFixture::new(&contents);
         let (file, identity) = bench.open();
-        assert_eq!(bench.desk.hash_of(&file, identity, Duration::ZERO), Hashed::UnderWay);
-        let job = Arc::clone(&bench.desk.jobs.table().under_way[&identity]);
+        assert_eq!(bench.cache.hash_of(&file, identity, Duration::ZERO), Hashed::UnderWay);
+        let job = Arc::clone(&bench.cache.jobs.table().under_way[&identity]);
         let mut lead = job.lead();
         while lead.outcome.is_none() {
             lead = job.moved.wait_timeout(lead, LONG).unwrap().0;
@@ -430,31 +430,31 @@ mod tests {
         let contents = vec![5; 6 * STEP + 9];
         let bench = HashCacheFixture::new(&contents);
         let (file, identity) = bench.open();
-        let following = bench.desk.follow(&file, identity).unwrap();
+        let following = bench.cache.follow(&file, identity).unwrap();
         following.sent(4 * STEP as u64);
         drop(following);
         // Given up by itself, or by this.
-        bench.desk.stop();
-        let desk = HashCache::new(Arc::clone(&bench.desk.store), bench.desk.clock.clone());
-        let begun = bench.desk.hasher_for(&identity).trunk(identity.size);
+        bench.cache.stop();
+        let cache = HashCache::new(Arc::clone(&bench.cache.store), bench.cache.clock.clone());
+        let begun = bench.cache.hasher_for(&identity).trunk(identity.size);
         assert!(begun.length() <= 4 * STEP as u64);
         // The stored state is trusted, and so it shows in the hash.
         let mut others = TreeHasher::resume(reelyard_file_server::tree_hash::Trunk::default());
         others.update(&vec![6; 3 * STEP]);
         let begun = others.trunk(identity.size);
-        bench.desk.store.remember_hash_begun(&identity, &begun).unwrap();
+        bench.cache.store.remember_hash_begun(&identity, &begun).unwrap();
         let mut mixed = vec![6; 3 * STEP];
         mixed.extend_from_slice(&contents[3 * STEP..]);
-        assert_eq!(desk.hash_of(&file, identity, LONG), known(&mixed));
+        assert_eq!(cache.hash_of(&file, identity, LONG), known(&mixed));
     }
 
     #[test]
     fn stopping_ends_a_job_whose_sender_is_slow() {
         let bench = HashCacheFixture::new(&[1; 100]);
         let (file, identity) = bench.open();
-        let following = bench.desk.follow(&file, identity).unwrap();
-        bench.desk.stop();
+        let following = bench.cache.follow(&file, identity).unwrap();
+        bench.cache.stop();
         drop(following);
-        assert!(bench.desk.follow(&file, identity).is_none());
+        assert!(bench.cache.follow(&file, identity).is_none());
     }
 }

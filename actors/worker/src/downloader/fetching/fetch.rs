@@ -197,7 +197,7 @@ impl Fetcher {
         copying: &Copying<'_>,
         draft: &mut Option<UnfinishedCopy>,
     ) -> Result<CommittedCopy, CopyFault> {
-        let (mut tries, mut reached, mut begun_anew, mut turned_away) = (0, 0, false, 0);
+        let (mut tries, mut reached, mut restarted, mut turned_away) = (0, 0, false, 0);
         loop {
             let (doing, error, arrived) = match self.attempt(copying, draft) {
                 Ok(copied) => return Ok(copied),
@@ -217,14 +217,14 @@ impl Fetcher {
                 }
                 Err(FetchAttemptFailure::Wrong(fault)) => {
                     let was_resumed = draft.as_ref().is_some_and(|draft| draft.was_resumed);
-                    if !was_resumed || begun_anew {
+                    if !was_resumed || restarted {
                         return Err(fault);
                     }
                     let (task, file) = (copying.order.id, &copying.order.name);
                     tracing::warn!(%task, file = file.to_string(), ?fault, "a resumed copy was damaged: it \
                         starts again from the beginning");
                     draft.take().into_iter().for_each(UnfinishedCopy::discard);
-                    begun_anew = true;
+                    restarted = true;
                     continue;
                 }
                 Err(FetchAttemptFailure::Off { doing, error, arrived }) => (doing, error, arrived),

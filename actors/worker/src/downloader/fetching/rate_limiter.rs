@@ -21,8 +21,8 @@ pub struct TransferRateLimiter {
 
 impl TransferRateLimiter {
     /// A pacer for a transfer that begins now.
-    pub fn new(dial: LiveRate) -> Self {
-        TransferRateLimiter { live_rate: dial, paid_until: Duration::ZERO }
+    pub fn new(live_rate: LiveRate) -> Self {
+        TransferRateLimiter { live_rate: live_rate, paid_until: Duration::ZERO }
     }
 
     /// Whether it is slower than `rate` at present.
@@ -111,11 +111,11 @@ mod tests {
         fn each_stretch_of_a_transfer_keeps_below_the_rate_that_holds_then(
             rates in proptest::collection::vec(proptest::option::of(100_000_u64..1_000_000_000), 1..20),
         ) {
-            let dial = LiveRate::at(None);
-            let mut pacer = TransferRateLimiter::new(dial.clone());
+            let live_rate = LiveRate::at(None);
+            let mut pacer = TransferRateLimiter::new(live_rate.clone());
             let mut now = Duration::ZERO;
             for rate in rates {
-                dial.set(rate.map(BitsPerSecond));
+                live_rate.set(rate.map(BitsPerSecond));
                 let began = now;
                 let mut taken = 0_u64;
                 for _ in 0..50 {
@@ -147,10 +147,10 @@ mod tests {
 
     #[test]
     fn bytes_before_a_lower_rate_are_no_debt() {
-        let dial = LiveRate::at(None);
-        let mut pacer = TransferRateLimiter::new(dial.clone());
+        let live_rate = LiveRate::at(None);
+        let mut pacer = TransferRateLimiter::new(live_rate.clone());
         let step = pacer.step();
-        dial.set(Some(BitsPerSecond(64_000)));
+        live_rate.set(Some(BitsPerSecond(64_000)));
         assert_eq!(pacer.take(step, 1 << 20, Duration::from_secs(1)), Duration::ZERO);
         let step = pacer.step();
         assert_eq!(step.bytes(), Some(800));

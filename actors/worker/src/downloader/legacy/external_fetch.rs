@@ -76,7 +76,7 @@ fn hash(
     cancel: &CopyCancellation,
     progress: &FetchProgressCallback<'_>,
 ) -> Result<(u64, ContentHash), CopyFault> {
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; STEP];
     let mut size = 0;
@@ -86,8 +86,8 @@ fn hash(
             Ok(count) => {
                 hasher.update(&buffer[..count]);
                 size += count as u64;
-                if told.elapsed() >= LOOK_EVERY {
-                    told = Instant::now();
+                if reported.elapsed() >= LOOK_EVERY {
+                    reported = Instant::now();
                     progress(size);
                 }
             }

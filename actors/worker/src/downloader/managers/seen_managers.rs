@@ -99,8 +99,8 @@ mod tests {
             (Millis(0), Millis(60_000), 2)
         );
         assert!(seen.lately(Millis(660_000)).is_empty());
-        for stranger in 0..1000 {
-            seen.record(None, stranger.to_string(), ManagerAction::Lists, Millis(stranger));
+        for manager in 0..1000 {
+            seen.record(None, manager.to_string(), ManagerAction::Lists, Millis(manager));
         }
         let lately = seen.lately(Millis(1000));
         assert_eq!(lately.len(), MOST);

@@ -30,17 +30,17 @@ pub struct LineSplitter {
 
 impl LineSplitter {
     /// Takes the next bytes. Reports each line that ends in them with its number, from 1.
-    pub fn feed(&mut self, chunk: &[u8], mut tell: impl FnMut(u64, InputLine<'_>)) {
+    pub fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(u64, InputLine<'_>)) {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', chunk) {
             let piece = &chunk[start..end];
             start = end + 1;
             self.ended += 1;
             if self.begun.is_empty() && piece.len() <= LONGEST_LINE {
-                emit_line(self.ended, piece, &mut tell);
+                emit_line(self.ended, piece, &mut each);
             } else {
                 self.begin(piece);
-                self.emit_begun(&mut tell);
+                self.emit_begun(&mut each);
             }
         }
         self.begin(&chunk[start..]);
@@ -48,11 +48,11 @@ impl LineSplitter {
 
     /// The input ended: reports the last line if its line end is missing. Answers whether it was
     /// missing.
-    pub fn finish(&mut self, mut tell: impl FnMut(u64, InputLine<'_>)) -> bool {
+    pub fn finish(&mut self, mut each: impl FnMut(u64, InputLine<'_>)) -> bool {
         let torn = !self.begun.is_empty();
         if torn {
             self.ended += 1;
-            self.emit_begun(&mut tell);
+            self.emit_begun(&mut each);
         }
         torn
     }
@@ -77,21 +77,21 @@ impl LineSplitter {
         self.overlong = true;
     }
 
-    fn emit_begun(&mut self, tell: &mut impl FnMut(u64, InputLine<'_>)) {
+    fn emit_begun(&mut self, each: &mut impl FnMut(u64, InputLine<'_>)) {
         if self.overlong {
-            tell(self.ended, InputLine::Overlong(&self.begun));
+            each(self.ended, InputLine::Overlong(&self.begun));
         } else {
-            emit_line(self.ended, &self.begun, tell);
+            emit_line(self.ended, &self.begun, each);
         }
         self.begun.clear();
         self.overlong = false;
     }
 }
 
-fn emit_line(number: u64, line: &[u8], tell: &mut impl FnMut(u64, InputLine<'_>)) {
+fn emit_line(number: u64, line: &[u8], each: &mut impl FnMut(u64, InputLine<'_>)) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if !line.is_empty() {
-        tell(number, InputLine::Whole(line));
+        each(number, InputLine::Whole(line));
     }
 }
 
@@ -102,17 +102,17 @@ mod tests {
     use super::*;
 
     fn lines_of<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<(u64, Vec<u8>)>, bool) {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut splitter = LineSplitter::default();
         let mut keep = |number, line: InputLine<'_>| match line {
-            InputLine::Whole(bytes) => told.push((number, bytes.to_vec())),
+            InputLine::Whole(bytes) => reported.push((number, bytes.to_vec())),
             InputLine::Overlong(_) => panic!("no line here is that long"),
         };
         for chunk in chunks {
             splitter.feed(chunk, &mut keep);
         }
         let torn = splitter.finish(&mut keep);
-        (told, torn)
+        (reported, torn)
     }
 
     #[test]
@@ -135,16 +135,19 @@ mod tests {
     fn an_overlong_line_is_skipped_to_its_end_and_reported() {
         let block = vec![b'x'; LONGEST_LINE / 4 + 1];
         let mut splitter = LineSplitter::default();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for _ in 0..5 {
             splitter.feed(&block, |_, _| panic!("no line has ended"));
         }
         assert!(splitter.begun.capacity() < LONGEST_LINE);
         splitter.feed(b"end\nnext\n", |number, line| match line {
-            InputLine::Whole(bytes) => told.push((number, false, bytes.to_vec())),
-            InputLine::Overlong(start) => told.push((number, true, start.to_vec())),
+            InputLine::Whole(bytes) => reported.push((number, false, bytes.to_vec())),
+            InputLine::Overlong(start) => reported.push((number, true, start.to_vec())),
         });
-        assert_eq!(told, [(1, true, vec![b'x'; SHOWN_OF_OVERLONG]), (2, false, b"next".to_vec())]);
+        assert_eq!(
+            reported,
+            [(1, true, vec![b'x'; SHOWN_OF_OVERLONG]), (2, false, b"next".to_vec())]
+        );
     }
 
     proptest! {

@@ -242,7 +242,7 @@ impl WatchedFile {
     }
 
     /// Takes note of a reading; whether its contents are new or were asked for.
-    fn take(&mut self, reading: WholeFileRead, now: Millis, anew: bool) -> bool {
+    fn take(&mut self, reading: WholeFileRead, now: Millis, is_forced: bool) -> bool {
         let before = self.read.as_ref().map(|read| read.contents);
         self.is_new = before != Some(reading.last.contents);
         self.read = Some(reading.last);
@@ -255,7 +255,7 @@ impl WatchedFile {
         });
         self.view.state =
             if reading.disturbed { CatalogInputState::Changing } else { CatalogInputState::Ok };
-        self.is_new || anew
+        self.is_new || is_forced
     }
 }
 
@@ -376,8 +376,8 @@ mod tests {
         fs::rename(dir.path().join("other"), &path).unwrap();
         assert_eq!(look(&mut file, NOW), None);
         assert_eq!(file.view().state, CatalogInputState::Ok);
-        let anew = look_for(&mut file, NOW, FileLookOptions { forced: true, replaced: false });
-        assert_eq!(anew, Some(b"two".to_vec()));
+        let is_forced = look_for(&mut file, NOW, FileLookOptions { forced: true, replaced: false });
+        assert_eq!(is_forced, Some(b"two".to_vec()));
     }
 
     #[test]

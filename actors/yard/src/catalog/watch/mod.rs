@@ -191,15 +191,15 @@ impl InputWatch {
                 "{shown} is on {kind}, where changes by other machines are not reported"
             ));
         }
-        let told = |error: notify::Error| format!("{shown} cannot be watched: {error}");
+        let message_of = |error: notify::Error| format!("{shown} cannot be watched: {error}");
         let watcher = match &mut self.watcher {
             Some(watcher) => watcher,
             none => {
                 self.dirs.clear();
-                none.insert(watcher_of(hub).map_err(told)?)
+                none.insert(watcher_of(hub).map_err(message_of)?)
             }
         };
-        watcher.watch(dir, RecursiveMode::NonRecursive).map_err(told)?;
+        watcher.watch(dir, RecursiveMode::NonRecursive).map_err(message_of)?;
         self.dirs.insert(dir.to_owned(), identity);
         Ok(())
     }
@@ -207,7 +207,7 @@ impl InputWatch {
 
 fn watcher_of(hub: &Arc<InputWatchShared>) -> notify::Result<RecommendedWatcher> {
     let hub = Arc::clone(hub);
-    notify::recommended_watcher(move |told: notify::Result<Event>| hub.take(told))
+    notify::recommended_watcher(move |event: notify::Result<Event>| hub.take(event))
 }
 
 fn follow_all(sought: &[WatchTarget<'_>]) -> Vec<PathEntries> {
@@ -240,8 +240,8 @@ fn noticed_by(places: &PathEntries, unwatched: &BTreeMap<PathBuf, String>) -> No
 
 impl InputWatchShared {
     /// Takes a report of the watcher.
-    fn take(&self, told: notify::Result<Event>) {
-        let is_news = match told {
+    fn take(&self, event: notify::Result<Event>) {
+        let is_news = match event {
             Ok(event) if event.need_rescan() => {
                 self.overflows.fetch_add(1, Ordering::Relaxed);
                 true

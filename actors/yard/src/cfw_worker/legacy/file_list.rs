@@ -18,7 +18,7 @@ impl HostClient {
         let request = self.request(Method::GET, "/files");
         let answer = self.send(request, self.settings.list_timeout).await?;
         expect_ok(&answer)?;
-        if !tells_its_end(&answer) {
+        if !has_body_end(&answer) {
             return Err(AskFailure::Garbled(
                 "the answer has neither Content-Length nor chunked encoding, so the node cannot know \
                  whether the list is complete"
@@ -32,6 +32,6 @@ impl HostClient {
 
 /// Whether a body that was cut off would be noticed. One that simply lasts until the connection
 /// closes looks whole wherever it was cut.
-fn tells_its_end(answer: &Response) -> bool {
+fn has_body_end(answer: &Response) -> bool {
     answer.content_length().is_some() || answer.headers().contains_key(TRANSFER_ENCODING)
 }

@@ -95,8 +95,8 @@ impl Remover {
     fn carry_out(&mut self, intent: &Intent, epoch: Epoch, ctx: &mut Context<Self>) {
         let Intent { host, ref name, ref reason, keeper, ref asked_by, .. } = *intent;
         let why = reason.code();
-        let keeper_told = keeper.map(|keeper| keeper.to_string());
-        tracing::info!(%host, file = name.to_string(), why, keeper = keeper_told, asked_by, "removing a copy");
+        let keeper = keeper.map(|keeper| keeper.to_string());
+        tracing::info!(%host, file = name.to_string(), why, keeper = keeper, asked_by, "removing a copy");
         let copy = (host, self.replica.piece().file(name));
         let Some(worker) = self.collaborators.delete.to(host) else { return };
         self.policy.asking(copy);

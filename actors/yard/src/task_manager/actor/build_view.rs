@@ -60,7 +60,7 @@ impl TaskPolicy {
             placements: placements.collect(),
             plan: self.plan_view(book),
             manager: None,
-            strangers: self.foreign_managers.at(now).cloned().collect(),
+            foreign_managers: self.foreign_managers.at(now).cloned().collect(),
             counters: self.counters,
         }
     }

@@ -23,14 +23,14 @@ impl TaskManager {
         entry: &[AppliedEvent<TaskBook>],
     ) -> Vec<(Millis, YardChange)> {
         let back_offs = self.replica.piece().back_offs();
-        let told = std::mem::replace(&mut self.back_offs_told, Arc::clone(back_offs));
+        let published = std::mem::replace(&mut self.published_back_offs, Arc::clone(back_offs));
         let applied = entry.iter().filter(|event| event.result == Ok(TaskOutcome::Applied));
         let changes = applied.flat_map(|applied| {
             let changes = changes_of(applied.at, &applied.event, self.replica.piece());
             changes.into_iter().map(|change| (applied.at, change))
         });
         let at = entry.last().map_or(Millis(0), |last| last.at);
-        let others = differing(&told, back_offs).into_iter().map(|change| (at, change));
+        let others = differing(&published, back_offs).into_iter().map(|change| (at, change));
         changes.chain(others).collect()
     }
 }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     /// The changes of these events, applied together, each in a few words.
-    fn told(events: &[TaskEvent]) -> Vec<String> {
+    fn published(events: &[TaskEvent]) -> Vec<String> {
         let mut book = book();
         for event in events {
             book.apply(Millis(7), event).unwrap();
@@ -179,7 +179,7 @@ mod tests {
             "Ended Done None None".to_owned(),
             format!("{} +1 -0", host(21)),
         ];
-        assert_eq!(told(&steps), expected);
+        assert_eq!(published(&steps), expected);
     }
 
     #[test]
@@ -187,8 +187,8 @@ mod tests {
         let ending =
             TaskEnding { how: GivenUp::Failed, reason: "broke".into(), blame: Some(Blame::Source) };
         let failed = TaskEvent::Ended { id: TaskId(1), ending, back_off: None };
-        let told = told(&[TaskEvent::Created(new_task(1, "a.mpg")), failed]);
-        assert_eq!(told[1], "Ended Failed Some(Source) Some(\"broke\")");
+        let published = published(&[TaskEvent::Created(new_task(1, "a.mpg")), failed]);
+        assert_eq!(published[1], "Ended Failed Some(Source) Some(\"broke\")");
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         let of = |held: Option<BackOff>| {
             Arc::new(held.map(|one| (blamed.clone(), one)).into_iter().collect())
         };
-        let told = |before, now| -> Vec<Option<u32>> {
+        let published = |before, now| -> Vec<Option<u32>> {
             let changes = differing(&of(before), &of(now)).into_iter();
             let failures = changes.map(|change| match change {
                 YardChange::BackOff { blamed, held } => {
@@ -214,10 +214,10 @@ mod tests {
             });
             failures.collect()
         };
-        assert_eq!(told(None, Some(held(1))), [Some(1)]);
-        assert_eq!(told(Some(held(1)), Some(held(2))), [Some(2)]);
-        assert_eq!(told(Some(held(2)), None), [None]);
-        assert_eq!(told(Some(held(2)), Some(held(2))), []);
+        assert_eq!(published(None, Some(held(1))), [Some(1)]);
+        assert_eq!(published(Some(held(1)), Some(held(2))), [Some(2)]);
+        assert_eq!(published(Some(held(2)), None), [None]);
+        assert_eq!(published(Some(held(2)), Some(held(2))), []);
     }
 
     #[test]
@@ -228,8 +228,8 @@ mod tests {
             removed: Vec::new(),
             complete: true,
         };
-        assert_eq!(told(&[differed(Vec::new())]), [""; 0]);
+        assert_eq!(published(&[differed(Vec::new())]), [""; 0]);
         let expected = format!("{} +1 -0", host(21));
-        assert_eq!(told(&[differed(vec![name("a.mpg")])]), [expected]);
+        assert_eq!(published(&[differed(vec![name("a.mpg")])]), [expected]);
     }
 }

@@ -59,7 +59,7 @@ pub struct TaskManager {
     /// Whether the piece is the present one, not one of the past on its way there.
     is_present: bool,
     /// The backoffs in the last published change.
-    back_offs_told: Arc<BTreeMap<Blamed, BackOff>>,
+    published_back_offs: Arc<BTreeMap<Blamed, BackOff>>,
 }
 
 impl TaskManager {
@@ -80,7 +80,7 @@ impl TaskManager {
             collaborators,
             turn_took: Duration::ZERO,
             manager_identity: None,
-            back_offs_told: Arc::default(),
+            published_back_offs: Arc::default(),
             incarnation: board.host_roster().new_incarnation(),
             is_present: false,
             view_handle: board,

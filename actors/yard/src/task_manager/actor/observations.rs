@@ -7,7 +7,7 @@ use crate::cfw_worker::{HostCallStatus, HostObserved};
 use crate::changes::YardChange;
 use crate::heartbeat::HealthChanged;
 use crate::task_manager::TaskManager;
-use crate::task_manager::policy::foreign_managers::{OwnLeadership, Stranger};
+use crate::task_manager::policy::foreign_managers::{ForeignManager, OwnLeadership};
 
 impl Handler<RankingChanged> for TaskManager {
     type Result = ();
@@ -49,9 +49,9 @@ impl Handler<HealthChanged> for TaskManager {
 impl TaskManager {
     /// Logs signs of another manager, each once an hour at most.
     pub(in crate::task_manager) fn warn_of_foreign_managers(&mut self) {
-        for stranger in self.policy.foreign_managers_to_log(self.clock.now()) {
-            self.replica.publish_change(stranger.last, YardChange::Stranger(stranger.clone()));
-            let Stranger { host, sign, sure, what, times, last, .. } = stranger;
+        for manager in self.policy.foreign_managers_to_log(self.clock.now()) {
+            self.replica.publish_change(manager.last, YardChange::ForeignManager(manager.clone()));
+            let ForeignManager { host, sign, sure, what, times, last, .. } = manager;
             let host = host.map(|host| host.to_string());
             let says = if sure { "another manager manages" } else { "another manager may manage" };
             tracing::warn!(host, ?sign, sure, times, seen_last = %last, what, "{says} this yard too");

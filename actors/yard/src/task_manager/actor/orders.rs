@@ -52,7 +52,7 @@ impl Owner for TaskManager {
 
     fn on_installed(&mut self, _: &mut Context<Self>) {
         self.policy.installed(self.replica.piece());
-        self.back_offs_told = Arc::clone(self.replica.piece().back_offs());
+        self.published_back_offs = Arc::clone(self.replica.piece().back_offs());
         self.publish_view();
     }
 

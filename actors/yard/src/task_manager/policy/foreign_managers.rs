@@ -34,7 +34,7 @@ use crate::task_manager::state::task_book::TaskBook;
     utoipa::ToSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum StrangerSign {
+pub enum ForeignManagerSign {
     /// One of our workers takes its orders from another manager.
     OrdersElsewhere,
     /// Another cluster lists files on one of our workers, or deletes there.
@@ -56,12 +56,14 @@ pub enum StrangerSign {
     VanishedCopy,
 }
 
-impl StrangerSign {
+impl ForeignManagerSign {
     /// Whether it is proof.
     pub fn is_sure(self) -> bool {
         matches!(
             self,
-            StrangerSign::OrdersElsewhere | StrangerSign::OtherCluster | StrangerSign::UnknownTask
+            ForeignManagerSign::OrdersElsewhere
+                | ForeignManagerSign::OtherCluster
+                | ForeignManagerSign::UnknownTask
         )
     }
 
@@ -69,10 +71,10 @@ impl StrangerSign {
     fn is_reported_by_workers(self) -> bool {
         matches!(
             self,
-            StrangerSign::OrdersElsewhere
-                | StrangerSign::OtherCluster
-                | StrangerSign::UnnamedDeletes
-                | StrangerSign::UnnamedLists
+            ForeignManagerSign::OrdersElsewhere
+                | ForeignManagerSign::OtherCluster
+                | ForeignManagerSign::UnnamedDeletes
+                | ForeignManagerSign::UnnamedLists
         )
     }
 
@@ -84,7 +86,7 @@ impl StrangerSign {
     /// How often it must be seen until it counts: a single one of some says nothing.
     fn least(self) -> u64 {
         match self {
-            StrangerSign::LaterEpoch | StrangerSign::UnnamedLists => 2,
+            ForeignManagerSign::LaterEpoch | ForeignManagerSign::UnnamedLists => 2,
             _ => 1,
         }
     }
@@ -92,12 +94,12 @@ impl StrangerSign {
 
 /// One sign of another manager, with its first and last sighting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Stranger {
+pub struct ForeignManager {
     /// The host where it was seen; missing if the sign has no host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostAddr>,
     /// The observation that makes it a sign.
-    pub sign: StrangerSign,
+    pub sign: ForeignManagerSign,
     /// Whether it is proof; else a person may have made it.
     pub sure: bool,
     /// The last observation, in words.
@@ -126,7 +128,7 @@ const LISTS: (u64, Duration) = (3, Duration::from_secs(30));
 /// The signs of this yard.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignManagers {
-    signs: BTreeMap<(Option<HostAddr>, StrangerSign), (Stranger, Option<Millis>)>,
+    signs: BTreeMap<(Option<HostAddr>, ForeignManagerSign), (ForeignManager, Option<Millis>)>,
 }
 
 /// The identity of this node as leader, to recognize other managers.
@@ -140,11 +142,11 @@ pub struct OwnLeadership {
 
 impl ForeignManagers {
     /// The signs that count at `now`.
-    pub fn at(&self, now: Millis) -> impl Iterator<Item = &Stranger> {
-        let signs = self.signs.values().map(|(stranger, _)| stranger);
-        signs.filter(move |stranger| {
-            let sign = stranger.sign;
-            stranger.times >= sign.least() && now.since(stranger.last) < sign.counts_for()
+    pub fn at(&self, now: Millis) -> impl Iterator<Item = &ForeignManager> {
+        let signs = self.signs.values().map(|(manager, _)| manager);
+        signs.filter(move |manager| {
+            let sign = manager.sign;
+            manager.times >= sign.least() && now.since(manager.last) < sign.counts_for()
         })
     }
 
@@ -152,31 +154,31 @@ impl ForeignManagers {
     pub fn record(
         &mut self,
         host: Option<HostAddr>,
-        sign: StrangerSign,
+        sign: ForeignManagerSign,
         times: u64,
         what: String,
         now: Millis,
     ) {
-        self.signs.retain(|_, (stranger, _)| now.since(stranger.last) < COUNTS_FOR);
+        self.signs.retain(|_, (manager, _)| now.since(manager.last) < COUNTS_FOR);
         let fresh = || {
             let (sure, what) = (sign.is_sure(), String::new());
-            (Stranger { host, sign, sure, what, first: now, last: now, times: 0 }, None)
+            (ForeignManager { host, sign, sure, what, first: now, last: now, times: 0 }, None)
         };
-        let (stranger, _) = self.signs.entry((host, sign)).or_insert_with(fresh);
-        stranger.what = what;
-        stranger.last = now;
-        stranger.times = stranger.times.saturating_add(times);
+        let (manager, _) = self.signs.entry((host, sign)).or_insert_with(fresh);
+        manager.what = what;
+        manager.last = now;
+        manager.times = manager.times.saturating_add(times);
     }
 
     /// The signs to log now: new ones, and those not logged for an hour.
-    pub fn due_for_log(&mut self, now: Millis) -> Vec<Stranger> {
+    pub fn due_for_log(&mut self, now: Millis) -> Vec<ForeignManager> {
         let mut due = Vec::new();
-        for (stranger, logged) in self.signs.values_mut() {
+        for (manager, logged) in self.signs.values_mut() {
             let is_due =
-                logged.is_none_or(|at| stranger.last > at && now.since(at) >= LOG_AGAIN_AFTER);
-            if is_due && stranger.times >= stranger.sign.least() {
+                logged.is_none_or(|at| manager.last > at && now.since(at) >= LOG_AGAIN_AFTER);
+            if is_due && manager.times >= manager.sign.least() {
                 *logged = Some(now);
-                due.push(stranger.clone());
+                due.push(manager.clone());
             }
         }
         due
@@ -187,23 +189,23 @@ impl ForeignManagers {
     pub fn record_worker_managers(&mut self, conduct: &HostCallStatus, us: OwnLeadership) {
         let (host, now) = (Some(conduct.host), conduct.at);
         let table = SeenByWorker::of(&conduct.managers, us.cluster);
-        let mut heard = BTreeMap::<StrangerSign, Stranger>::new();
+        let mut heard = BTreeMap::<ForeignManagerSign, ForeignManager>::new();
         for seen in conduct.managers.iter().filter(|seen| table.goes_on(seen)) {
             let Some((sign, what)) = sign_of(seen, us.cluster) else { continue };
             let (first, last) =
                 (table.by_clock_of(now, seen.first), table.by_clock_of(now, seen.last));
             let (sure, times) = (sign.is_sure(), seen.times);
-            let stranger = Stranger { host, sign, sure, what, first, last, times };
+            let manager = ForeignManager { host, sign, sure, what, first, last, times };
             match heard.get_mut(&sign) {
                 Some(other) => {
                     let times = other.times.saturating_add(times);
                     let first = first.min(other.first);
                     if last >= other.last {
-                        *other = stranger;
+                        *other = manager;
                     }
                     (other.first, other.times) = (first, times);
                 }
-                None => drop(heard.insert(sign, stranger)),
+                None => drop(heard.insert(sign, manager)),
             }
         }
         // A worker that says nothing now has not said that it is over.
@@ -212,9 +214,9 @@ impl ForeignManagers {
                 *of != host || !sign.is_reported_by_workers() || heard.contains_key(sign)
             });
         }
-        for (sign, stranger) in heard {
+        for (sign, manager) in heard {
             let logged = self.signs.get(&(host, sign)).and_then(|(_, logged)| *logged);
-            self.signs.insert((host, sign), (stranger, logged));
+            self.signs.insert((host, sign), (manager, logged));
         }
         if let Some(heard) = conduct.epoch.filter(|heard| *heard > us.epoch) {
             let what = format!(
@@ -222,7 +224,7 @@ impl ForeignManagers {
                  manages it, or the data of this node are older than its own past decisions",
                 us.epoch
             );
-            self.record(host, StrangerSign::LaterEpoch, 1, what, now);
+            self.record(host, ForeignManagerSign::LaterEpoch, 1, what, now);
         }
     }
 }
@@ -253,11 +255,11 @@ impl ForeignManagers {
         let unplanned: Vec<&FileName> = added.iter().filter(|name| !ours(name)).collect();
         let lists = [
             (
-                StrangerSign::UnplannedCopy,
+                ForeignManagerSign::UnplannedCopy,
                 "was copied here without a plan of this cluster",
                 unplanned,
             ),
-            (StrangerSign::VanishedCopy, "was removed, but not by this cluster", vanished),
+            (ForeignManagerSign::VanishedCopy, "was removed, but not by this cluster", vanished),
         ];
         for (sign, what, names) in lists {
             if let Some(last) = names.last() {
@@ -274,7 +276,7 @@ impl ForeignManagers {
              restore of the store lost it",
             report.task, report.name
         );
-        self.record(Some(host), StrangerSign::UnknownTask, 1, what, now);
+        self.record(Some(host), ForeignManagerSign::UnknownTask, 1, what, now);
     }
 
     /// Takes note of a change over cfm's wire of a task that was never made here.
@@ -283,7 +285,7 @@ impl ForeignManagers {
             "a client of the cfm interface set the state of task {id}, which this cluster \
             never created"
         );
-        self.record(None, StrangerSign::UnknownChange, 1, what, now);
+        self.record(None, ForeignManagerSign::UnknownChange, 1, what, now);
     }
 }
 
@@ -328,32 +330,32 @@ impl SeenByWorker {
 }
 
 /// The sign that an action on a worker gives, if it is one.
-fn sign_of(seen: &ManagerSeen, ours: ClusterId) -> Option<(StrangerSign, String)> {
+fn sign_of(seen: &ManagerSeen, ours: ClusterId) -> Option<(ForeignManagerSign, String)> {
     let from = &seen.from;
     match (seen.manager, seen.does) {
         (Some(manager), _) if manager.cluster == ours => None,
         (Some(manager), ManagerAction::Orders) => Some((
-            StrangerSign::OrdersElsewhere,
+            ForeignManagerSign::OrdersElsewhere,
             format!("it takes orders from node {} of another cluster at {from}", manager.node),
         )),
         (None, ManagerAction::Orders) => Some((
-            StrangerSign::OrdersElsewhere,
+            ForeignManagerSign::OrdersElsewhere,
             format!("it takes orders from an old cfm at {from}"),
         )),
         (Some(manager), does) => {
             let verb = if does == ManagerAction::Deletes { "deletes here" } else { "lists it" };
             let what = format!("node {} of another cluster, at {from}, {verb}", manager.node);
-            Some((StrangerSign::OtherCluster, what))
+            Some((ForeignManagerSign::OtherCluster, what))
         }
         (None, ManagerAction::Deletes) => Some((
-            StrangerSign::UnnamedDeletes,
+            ForeignManagerSign::UnnamedDeletes,
             format!("a program at {from} deletes files here: an old cfm or a person"),
         )),
         (None, ManagerAction::Lists) => {
             let (times, over) = LISTS;
             let keeps = seen.times >= times && seen.last.since(seen.first) >= over;
             let what = format!("a program at {from} keeps listing it, as an old cfm does");
-            keeps.then_some((StrangerSign::UnnamedLists, what))
+            keeps.then_some((ForeignManagerSign::UnnamedLists, what))
         }
     }
 }
@@ -387,65 +389,71 @@ mod tests {
         HostCallStatus { host: host(21), calls, epoch, managers, at: Millis(at) }
     }
 
-    fn signs(strangers: &ForeignManagers, at: i64) -> Vec<(StrangerSign, bool)> {
-        strangers.at(Millis(at)).map(|stranger| (stranger.sign, stranger.sure)).collect()
+    fn signs(managers_seen: &ForeignManagers, at: i64) -> Vec<(ForeignManagerSign, bool)> {
+        managers_seen.at(Millis(at)).map(|manager| (manager.sign, manager.sure)).collect()
     }
 
     #[test]
     fn our_own_doings_are_no_sign() {
-        let mut strangers = ForeignManagers::default();
+        let mut managers_seen = ForeignManagers::default();
         let managers = [ManagerAction::Lists, ManagerAction::Deletes, ManagerAction::Orders]
             .map(|does| seen(Some(1), does));
-        strangers.record_worker_managers(&conduct(managers.into(), 5, 0), US);
-        strangers.record_worker_managers(&conduct(Vec::new(), 4, 0), US);
-        assert_eq!(signs(&strangers, 0), []);
+        managers_seen.record_worker_managers(&conduct(managers.into(), 5, 0), US);
+        managers_seen.record_worker_managers(&conduct(Vec::new(), 4, 0), US);
+        assert_eq!(signs(&managers_seen, 0), []);
     }
 
     #[test]
     fn another_cluster_is_certain_and_an_unnamed_manager_is_a_hint() {
-        let told = |managers: Vec<ManagerSeen>| {
-            let mut strangers = ForeignManagers::default();
+        let shown = |managers: Vec<ManagerSeen>| {
+            let mut managers_seen = ForeignManagers::default();
             for at in [0, 60_000] {
-                strangers.record_worker_managers(&conduct(managers.clone(), 5, at), US);
+                managers_seen.record_worker_managers(&conduct(managers.clone(), 5, at), US);
             }
-            signs(&strangers, 60_000)
+            signs(&managers_seen, 60_000)
         };
-        use StrangerSign::*;
-        assert_eq!(told(vec![seen(Some(2), ManagerAction::Lists)]), [(OtherCluster, true)]);
-        assert_eq!(told(vec![seen(Some(2), ManagerAction::Deletes)]), [(OtherCluster, true)]);
-        assert_eq!(told(vec![seen(Some(2), ManagerAction::Orders)]), [(OrdersElsewhere, true)]);
-        assert_eq!(told(vec![seen(None, ManagerAction::Orders)]), [(OrdersElsewhere, true)]);
-        assert_eq!(told(vec![seen(None, ManagerAction::Deletes)]), [(UnnamedDeletes, false)]);
-        assert_eq!(told(vec![seen(None, ManagerAction::Lists)]), [(UnnamedLists, false)]);
+        use ForeignManagerSign::*;
+        assert_eq!(shown(vec![seen(Some(2), ManagerAction::Lists)]), [(OtherCluster, true)]);
+        assert_eq!(shown(vec![seen(Some(2), ManagerAction::Deletes)]), [(OtherCluster, true)]);
+        assert_eq!(shown(vec![seen(Some(2), ManagerAction::Orders)]), [(OrdersElsewhere, true)]);
+        assert_eq!(shown(vec![seen(None, ManagerAction::Orders)]), [(OrdersElsewhere, true)]);
+        assert_eq!(shown(vec![seen(None, ManagerAction::Deletes)]), [(UnnamedDeletes, false)]);
+        assert_eq!(shown(vec![seen(None, ManagerAction::Lists)]), [(UnnamedLists, false)]);
         let once = ManagerSeen { times: 1, ..seen(None, ManagerAction::Lists) };
-        assert_eq!(told(vec![once]), [], "anybody may look once");
+        assert_eq!(shown(vec![once]), [], "anybody may look once");
     }
 
     #[test]
     fn a_later_epoch_counts_when_it_stays() {
-        let mut strangers = ForeignManagers::default();
-        strangers.record_worker_managers(&conduct(Vec::new(), 6, 0), US);
-        assert_eq!(signs(&strangers, 0), [], "this node may just be losing its lead");
-        strangers.record_worker_managers(&conduct(Vec::new(), 6, 60_000), US);
-        assert_eq!(signs(&strangers, 60_000), [(StrangerSign::LaterEpoch, false)]);
+        let mut managers_seen = ForeignManagers::default();
+        managers_seen.record_worker_managers(&conduct(Vec::new(), 6, 0), US);
+        assert_eq!(signs(&managers_seen, 0), [], "this node may just be losing its lead");
+        managers_seen.record_worker_managers(&conduct(Vec::new(), 6, 60_000), US);
+        assert_eq!(signs(&managers_seen, 60_000), [(ForeignManagerSign::LaterEpoch, false)]);
     }
 
     #[test]
     fn a_sign_is_logged_once_and_again_only_when_it_is_still_seen_later() {
-        let mut strangers = ForeignManagers::default();
+        let mut managers_seen = ForeignManagers::default();
         let hour = 60 * 60 * 1000;
-        let note = |strangers: &mut ForeignManagers, at| {
+        let note = |managers_seen: &mut ForeignManagers, at| {
             let what = "a.mpg".to_owned();
-            strangers.record(Some(host(1)), StrangerSign::VanishedCopy, 2, what, Millis(at));
+            managers_seen.record(
+                Some(host(1)),
+                ForeignManagerSign::VanishedCopy,
+                2,
+                what,
+                Millis(at),
+            );
         };
-        note(&mut strangers, 0);
-        assert_eq!(strangers.due_for_log(Millis(0)).len(), 1);
-        note(&mut strangers, hour / 2);
-        assert_eq!(strangers.due_for_log(Millis(hour / 2)).len(), 0);
-        note(&mut strangers, hour);
-        let again = strangers.due_for_log(Millis(hour));
+        note(&mut managers_seen, 0);
+        assert_eq!(managers_seen.due_for_log(Millis(0)).len(), 1);
+        note(&mut managers_seen, hour / 2);
+        assert_eq!(managers_seen.due_for_log(Millis(hour / 2)).len(), 0);
+        note(&mut managers_seen, hour);
+        let again = managers_seen.due_for_log(Millis(hour));
         assert_eq!((again.len(), again[0].times), (1, 6));
-        assert_eq!(strangers.at(Millis(2 * hour)).count(), 0, "it is over");
+        assert_eq!(managers_seen.at(Millis(2 * hour)).count(), 0, "it is over");
     }
 
     fn orders(cluster: Option<u128>, from: &str, last: i64) -> ManagerSeen {
@@ -470,21 +478,21 @@ mod tests {
             ..seen(Some(1), ManagerAction::Lists)
         };
         let our_orders = |last| ManagerSeen { first: Millis(60_500), ..orders(Some(1), at, last) };
-        let mut strangers = ForeignManagers::default();
+        let mut managers_seen = ForeignManagers::default();
         let table = |more: &[ManagerSeen]| {
             let all = [cfm_lists.clone(), ours.clone(), orders(None, at, 60_600)];
             [&all, more].concat()
         };
-        strangers.record_worker_managers(&conduct(table(&[our_orders(61_000)]), 5, 1_000), US);
-        assert_eq!(signs(&strangers, 1_000), [], "nobody manages beside us");
+        managers_seen.record_worker_managers(&conduct(table(&[our_orders(61_000)]), 5, 1_000), US);
+        assert_eq!(signs(&managers_seen, 1_000), [], "nobody manages beside us");
         // A manager whose orders are taken after ours is a sign at once.
         let other = orders(Some(2), "http://127.0.0.1:9090", 61_500);
-        strangers
+        managers_seen
             .record_worker_managers(&conduct(table(&[our_orders(61_000), other]), 5, 2_000), US);
-        assert_eq!(signs(&strangers, 2_000), [(StrangerSign::OrdersElsewhere, true)]);
+        assert_eq!(signs(&managers_seen, 2_000), [(ForeignManagerSign::OrdersElsewhere, true)]);
         // Once ours are taken again, it is over.
-        strangers.record_worker_managers(&conduct(table(&[our_orders(62_000)]), 5, 3_000), US);
-        assert_eq!(signs(&strangers, 3_000), []);
+        managers_seen.record_worker_managers(&conduct(table(&[our_orders(62_000)]), 5, 3_000), US);
+        assert_eq!(signs(&managers_seen, 3_000), []);
     }
 
     #[test]
@@ -501,20 +509,22 @@ mod tests {
             ..seen(Some(1), ManagerAction::Lists)
         };
         let hour = 60 * 60 * 1000;
-        let mut strangers = ForeignManagers::default();
-        strangers.record_worker_managers(&conduct(vec![lists(10_000), ours(15_000)], 5, hour), US);
-        let last: Vec<_> = strangers.at(Millis(hour)).map(|one| (one.last, one.times)).collect();
+        let mut managers_seen = ForeignManagers::default();
+        managers_seen
+            .record_worker_managers(&conduct(vec![lists(10_000), ours(15_000)], 5, hour), US);
+        let last: Vec<_> =
+            managers_seen.at(Millis(hour)).map(|one| (one.last, one.times)).collect();
         assert_eq!(last, [(Millis(hour - 5_000), 3)], "as the worker counted");
         // It no longer lists, and the worker still remembers it for ten minutes.
         let later = vec![lists(10_000), ours(135_000)];
-        strangers.record_worker_managers(&conduct(later, 5, hour + 120_000), US);
-        assert_eq!(signs(&strangers, hour + 120_000), []);
+        managers_seen.record_worker_managers(&conduct(later, 5, hour + 120_000), US);
+        assert_eq!(signs(&managers_seen, hour + 120_000), []);
         // A worker that cannot be called reports nothing, and the sign ends.
-        strangers
+        managers_seen
             .record_worker_managers(&conduct(vec![lists(140_000), ours(140_000)], 5, 2 * hour), US);
         let silent = HostCallStatus { epoch: None, ..conduct(Vec::new(), 5, 2 * hour + 1) };
-        strangers.record_worker_managers(&silent, US);
-        assert_eq!(signs(&strangers, 2 * hour + 1).len(), 1);
-        assert_eq!(signs(&strangers, 2 * hour + 120_000), []);
+        managers_seen.record_worker_managers(&silent, US);
+        assert_eq!(signs(&managers_seen, 2 * hour + 1).len(), 1);
+        assert_eq!(signs(&managers_seen, 2 * hour + 120_000), []);
     }
 }

@@ -12,7 +12,7 @@ use reelyard_protocol::worker::{Report, TaskId};
 use reelyard_replication::{AppliedEvent, InFlight};
 
 use super::decision_context::TaskDecisionContext;
-use super::foreign_managers::{ForeignManagers, OwnLeadership, Stranger};
+use super::foreign_managers::{ForeignManager, ForeignManagers, OwnLeadership};
 use super::hosts::{HostTable, Landed};
 use super::inventory::next_difference;
 use super::liveness::TaskLiveness;
@@ -207,7 +207,7 @@ impl TaskPolicy {
     }
 
     /// The signs of another manager of this yard that must be logged now.
-    pub fn foreign_managers_to_log(&mut self, now: Millis) -> Vec<Stranger> {
+    pub fn foreign_managers_to_log(&mut self, now: Millis) -> Vec<ForeignManager> {
         self.foreign_managers.due_for_log(now)
     }
 

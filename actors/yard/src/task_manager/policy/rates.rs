@@ -146,13 +146,13 @@ mod tests {
     fn a_fixed_copy_gets_a_rate_that_it_can_keep() {
         let (hosts, bandwidth) = (hosts(), bandwidth("8Mbit/s", "12Mbit/s", "15Mbit/s"));
         let roads = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
-        let told = |source, destination, slots, others| {
+        let shown = |source, destination, slots, others| {
             roads.rate_of_new((host(source), host(destination)), slots, others).unwrap().0
         };
-        assert_eq!(told(1, 21, 3, 5), 8_000_000, "ours are told again");
-        assert_eq!(told(1, 22, 1, 0), 8_000_000);
-        assert_eq!(told(1, 22, 3, 5), 4_000_000, "one after the other at an old cfw");
-        assert_eq!(told(2, 21, 1, 2), 5_000_000);
-        assert_eq!(told(2, 21, 1, 1_000_000_000), LEAST.0);
+        assert_eq!(shown(1, 21, 3, 5), 8_000_000, "ours are told again");
+        assert_eq!(shown(1, 22, 1, 0), 8_000_000);
+        assert_eq!(shown(1, 22, 3, 5), 4_000_000, "one after the other at an old cfw");
+        assert_eq!(shown(2, 21, 1, 2), 5_000_000);
+        assert_eq!(shown(2, 21, 1, 1_000_000_000), LEAST.0);
     }
 }

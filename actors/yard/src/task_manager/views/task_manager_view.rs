@@ -22,7 +22,7 @@ use crate::heartbeat::Health;
 use crate::task_manager::plan::{
     HostParticipation, LinkSays, PassedOver, PlannerWaits, Skip, Unusable, WantsRoom,
 };
-use crate::task_manager::policy::foreign_managers::Stranger;
+use crate::task_manager::policy::foreign_managers::ForeignManager;
 use crate::task_manager::policy::liveness::TaskProgress;
 use crate::task_manager::state::backoff::Blamed;
 use crate::task_manager::state::copy_record::CopyRecord;
@@ -114,7 +114,8 @@ pub struct TaskManagerView {
     /// The identity of this node towards its hosts; none while it is unknown.
     pub manager: Option<ManagerId>,
     /// Signs that another manager works on this yard.
-    pub strangers: Vec<Stranger>,
+    #[serde(rename = "strangers")]
+    pub foreign_managers: Vec<ForeignManager>,
     /// Counts of this node's work as leader, since the process started.
     pub counters: TaskCounters,
 }

@@ -75,9 +75,9 @@ impl LeaseWaiter {
     /// Sends every caller the progress.
     pub(in crate::box_lease) fn notify(&self, progress: AcquireProgress) {
         for listener in &self.listeners {
-            listener.progress.send_if_modified(|told| {
-                let is_news = *told != progress;
-                *told = progress;
+            listener.progress.send_if_modified(|last| {
+                let is_news = *last != progress;
+                *last = progress;
                 is_news
             });
         }

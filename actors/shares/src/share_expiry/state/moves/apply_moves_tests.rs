@@ -78,8 +78,8 @@ fn shares_follow_a_move_and_shares_of_the_replaced_target_end() {
             }
             for id in [4, 5] {
                 if let ShareLookup::Live(share) = table.find(ShareId(id)) {
-                    let told = table.moves.resolve_location(share.root(), share.path());
-                    assert_eq!(told, ResolvedLocation::Gone);
+                    let result = table.moves.resolve_location(share.root(), share.path());
+                    assert_eq!(result, ResolvedLocation::Gone);
                 }
             }
             outcome = apply(&mut table, ShareEvent::MoveFollowed { number, part, most }).unwrap();
@@ -106,7 +106,7 @@ fn a_failed_move_changes_nothing_and_lost_files_end_their_shares() {
     let number = begin(&mut table, new_move("d", "e")).unwrap();
     let why = MoveRefused::TargetNotEmpty;
     let outcome = settle(&mut table, number, MoveEnd::NotMoved(why), 9);
-    assert!(matches!(outcome, ShareOutcome::MoveWent { refused: Some(told), .. } if told == why));
+    assert!(matches!(outcome, ShareOutcome::MoveWent { refused: Some(entry), .. } if entry == why));
     assert_eq!(
         (said(&table, 1).as_deref(), said(&table, 2).as_deref()),
         (Some("films/d/1"), Some("films/e"))
@@ -150,15 +150,15 @@ fn paths_of_a_pending_move_allow_no_new_share_or_move() {
     let mut table = table(&[]);
     let number = begin(&mut table, new_move("a/d", "e/f")).unwrap();
     for at in ["a", "a/d", "a/d/x", "e", "e/f", "e/f/x", ""] {
-        let told = apply(&mut table, ShareEvent::Created(Box::new(new_share(1, at, 100))));
-        assert_eq!(told, Err(ShareRefusal::BeingMoved), "{at}");
+        let result = apply(&mut table, ShareEvent::Created(Box::new(new_share(1, at, 100))));
+        assert_eq!(result, Err(ShareRefusal::BeingMoved), "{at}");
     }
     for (from, to) in [("a/d", "x"), ("x", "a/d"), ("a/d/x", "x"), ("x", "e/f/x"), ("e", "x")] {
-        let told = begin(&mut table, new_move(from, to));
-        assert_eq!(told, Err(MoveRefused::BeingMoved.into()), "{from} {to}");
+        let result = begin(&mut table, new_move(from, to));
+        assert_eq!(result, Err(MoveRefused::BeingMoved.into()), "{from} {to}");
     }
-    let told = begin(&mut table, new_move("x", "x/y"));
-    assert_eq!(told, Err(MoveRefused::IntoItself.into()));
+    let result = begin(&mut table, new_move("x", "x/y"));
+    assert_eq!(result, Err(MoveRefused::IntoItself.into()));
     assert!(begin(&mut table, new_move("a/e", "e/g")).is_ok(), "beside it");
     apply(&mut table, ShareEvent::Created(Box::new(new_share(1, "e/ff", 100)))).unwrap();
     settle(&mut table, number, MoveEnd::Moved, 9);

@@ -317,8 +317,10 @@ impl PendingMoves {
         }
         let place = ShareLocation { root: root.clone(), path: path.clone() };
         // No two of them affect the same path.
-        let mut told = all.iter().map(|moving| moving.resolve_location(&place));
-        told.find(|told| *told != ResolvedLocation::AsSaid).unwrap_or(ResolvedLocation::AsSaid)
+        let mut resolved = all.iter().map(|moving| moving.resolve_location(&place));
+        resolved
+            .find(|resolved| *resolved != ResolvedLocation::AsSaid)
+            .unwrap_or(ResolvedLocation::AsSaid)
     }
 }
 
@@ -334,7 +336,7 @@ mod tests {
         moves
     }
 
-    fn told(stage: MoveStage, at: &str) -> ResolvedLocation {
+    fn resolved(stage: MoveStage, at: &str) -> ResolvedLocation {
         moving(stage).resolve_location(&root(), &path(at))
     }
 
@@ -344,20 +346,20 @@ mod tests {
         let there = |at: &str| ShareLocation { root: root(), path: path(at) };
         for stage in [Begun, Clearing, Following, Lost] {
             for other in ["oldest", "b", ""] {
-                assert_eq!(told(stage, other), ResolvedLocation::AsSaid, "{stage:?} {other}");
+                assert_eq!(resolved(stage, other), ResolvedLocation::AsSaid, "{stage:?} {other}");
             }
         }
         assert!(
-            matches!(told(Begun, "old/a"), ResolvedLocation::Either(_, at) if at == there("new/a"))
+            matches!(resolved(Begun, "old/a"), ResolvedLocation::Either(_, at) if at == there("new/a"))
         );
-        assert!(matches!(told(Begun, "new"), ResolvedLocation::Unless(_)));
+        assert!(matches!(resolved(Begun, "new"), ResolvedLocation::Unless(_)));
         for stage in [Clearing, Following] {
-            assert_eq!(told(stage, "old"), ResolvedLocation::At(there("new")));
+            assert_eq!(resolved(stage, "old"), ResolvedLocation::At(there("new")));
         }
-        assert_eq!(told(Clearing, "new/a"), ResolvedLocation::Gone);
-        assert_eq!(told(Following, "new/a"), ResolvedLocation::AsSaid);
-        assert_eq!(told(Lost, "old/a"), ResolvedLocation::Gone);
-        assert_eq!(told(Lost, "new"), ResolvedLocation::AsSaid);
+        assert_eq!(resolved(Clearing, "new/a"), ResolvedLocation::Gone);
+        assert_eq!(resolved(Following, "new/a"), ResolvedLocation::AsSaid);
+        assert_eq!(resolved(Lost, "old/a"), ResolvedLocation::Gone);
+        assert_eq!(resolved(Lost, "new"), ResolvedLocation::AsSaid);
         let moves = moving(Begun);
         moves.remove(3);
         assert_eq!(moves.resolve_location(&root(), &path("old")), ResolvedLocation::AsSaid);
@@ -369,8 +371,10 @@ mod tests {
         assert!(file.is(&SharedFileIdentity { device: 2, ..file }));
         assert!(!file.is(&SharedFileIdentity { born: Some(6), ..file }));
         assert!(!file.is(&SharedFileIdentity { inode: 8, ..file }));
-        let untold = SharedFileIdentity { born: None, ..file };
-        assert!(untold.is(&file) && !untold.is(&SharedFileIdentity { device: 2, ..file }));
+        let without_birth = SharedFileIdentity { born: None, ..file };
+        assert!(
+            without_birth.is(&file) && !without_birth.is(&SharedFileIdentity { device: 2, ..file })
+        );
     }
 
     #[test]

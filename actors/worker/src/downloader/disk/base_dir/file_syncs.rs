@@ -39,8 +39,8 @@ impl FileSyncs {
     /// The syncs of the file system that `dir` is on.
     pub(super) fn of(dir: impl AsFd) -> io::Result<Self> {
         let kind = u64::try_from(fstatfs(&dir)?.f_type).unwrap_or_default();
-        let told = KNOWN.contains(&kind) && tells_errors(&uname());
-        let whole = told.then(|| dir.as_fd().try_clone_to_owned()).transpose()?;
+        let reports_errors = KNOWN.contains(&kind) && reports_sync_errors(&uname());
+        let whole = reports_errors.then(|| dir.as_fd().try_clone_to_owned()).transpose()?;
         Ok(FileSyncs { whole: whole.map(Mutex::new), errors: AtomicU64::new(0) })
     }
 
@@ -72,7 +72,7 @@ impl FileSyncs {
 }
 
 /// Whether `syncfs` reports errors: Linux does so from 5.8 on.
-fn tells_errors(system: &Uname) -> bool {
+fn reports_sync_errors(system: &Uname) -> bool {
     system.release().to_str().is_ok_and(|release| release_of(release) >= (5, 8))
 }
 

@@ -84,14 +84,14 @@ mod tests {
         for text in ["a", "b", "a"] {
             log.changed(name(text));
         }
-        let told = |cursor| {
+        let message_of = |cursor| {
             log.since(cursor).map(|names| names.iter().map(|n| n.to_string()).collect::<Vec<_>>())
         };
-        assert_eq!(told(at(7, 0)), Some(vec!["b".to_owned(), "a".to_owned()]));
-        assert_eq!(told(at(7, 2)), Some(vec!["a".to_owned()]));
-        assert_eq!(told(log.cursor()), Some(vec![]));
-        assert_eq!(told(at(8, 0)), None, "another watch");
-        assert_eq!(told(at(7, 4)), None, "ahead of all changes");
+        assert_eq!(message_of(at(7, 0)), Some(vec!["b".to_owned(), "a".to_owned()]));
+        assert_eq!(message_of(at(7, 2)), Some(vec!["a".to_owned()]));
+        assert_eq!(message_of(log.cursor()), Some(vec![]));
+        assert_eq!(message_of(at(8, 0)), None, "another watch");
+        assert_eq!(message_of(at(7, 4)), None, "ahead of all changes");
     }
 
     proptest! {
@@ -115,10 +115,10 @@ mod tests {
             behind.sort();
             behind.dedup();
             match log.since(cursor) {
-                Some(mut told) => {
-                    told.sort();
-                    let told: Vec<String> = told.iter().map(|name| name.to_string()).collect();
-                    prop_assert_eq!(told, behind);
+                Some(mut message) => {
+                    message.sort();
+                    let message: Vec<String> = message.iter().map(|name| name.to_string()).collect();
+                    prop_assert_eq!(message, behind);
                 }
                 None => prop_assert!(behind.len() > most || changes.len() - asked_at > most),
             }

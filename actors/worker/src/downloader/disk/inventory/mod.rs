@@ -151,7 +151,7 @@ mod tests {
     struct InventoryFixture {
         dir: tempfile::TempDir,
         base: Arc<BaseDir>,
-        desk: InventoryService,
+        inventory: InventoryService,
     }
 
     impl InventoryFixture {
@@ -159,7 +159,7 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             fs::write(dir.path().join("first"), "1").unwrap();
             let base = Arc::new(BaseDir::open(dir.path()).unwrap());
-            InventoryFixture { desk: InventoryService::new(Arc::clone(&base)), base, dir }
+            InventoryFixture { inventory: InventoryService::new(Arc::clone(&base)), base, dir }
         }
 
         fn path(&self) -> &Path {
@@ -167,7 +167,7 @@ mod tests {
         }
 
         fn whole(&self) -> (Vec<String>, InventoryCursor) {
-            match self.desk.list(None).unwrap() {
+            match self.inventory.list(None).unwrap() {
                 BaseDirListing::Whole { files, cursor } => {
                     (files.iter().map(|file| file.name.to_string()).collect(), cursor.unwrap())
                 }
@@ -177,7 +177,7 @@ mod tests {
 
         /// What changed since, `+` and `-`, sorted.
         fn changes(&self, since: InventoryCursor) -> (Vec<String>, InventoryCursor) {
-            match self.desk.list(Some(since)).unwrap() {
+            match self.inventory.list(Some(since)).unwrap() {
                 BaseDirListing::Changes { changes, cursor } => {
                     let mut shown: Vec<String> = changes.iter().map(shown).collect();
                     shown.sort();
@@ -230,7 +230,10 @@ mod tests {
             InventoryCursor { instance: cursor.instance ^ 1, ..cursor },
             InventoryCursor { change: cursor.change + 1, ..cursor },
         ] {
-            assert!(matches!(place.desk.list(Some(other)).unwrap(), BaseDirListing::Whole { .. }));
+            assert!(matches!(
+                place.inventory.list(Some(other)).unwrap(),
+                BaseDirListing::Whole { .. }
+            ));
         }
     }
 
@@ -238,9 +241,12 @@ mod tests {
     fn a_lost_watch_restarts_with_a_whole_list() {
         let place = InventoryFixture::new();
         let (_, cursor) = place.whole();
-        *place.desk.watched.lock().unwrap() = None;
+        *place.inventory.watched.lock().unwrap() = None;
         fs::write(place.path().join("unnoticed"), "").unwrap();
-        assert!(matches!(place.desk.list(Some(cursor)).unwrap(), BaseDirListing::Whole { .. }));
+        assert!(matches!(
+            place.inventory.list(Some(cursor)).unwrap(),
+            BaseDirListing::Whole { .. }
+        ));
         let (files, cursor) = place.whole();
         assert_eq!(files, ["first", "unnoticed"]);
         fs::write(place.path().join("noticed"), "").unwrap();
@@ -252,15 +258,15 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let (before, after) = (outer.path().join("before"), outer.path().join("after"));
         fs::create_dir(&before).unwrap();
-        let desk = InventoryService::new(Arc::new(BaseDir::open(&before).unwrap()));
-        let BaseDirListing::Whole { cursor, .. } = desk.list(None).unwrap() else {
+        let inventory = InventoryService::new(Arc::new(BaseDir::open(&before).unwrap()));
+        let BaseDirListing::Whole { cursor, .. } = inventory.list(None).unwrap() else {
             panic!("no list")
         };
         fs::rename(&before, &after).unwrap();
         fs::create_dir(&before).unwrap();
         fs::write(before.join("elsewhere"), "").unwrap();
         fs::write(after.join("here"), "").unwrap();
-        let BaseDirListing::Changes { changes, .. } = desk.list(cursor).unwrap() else {
+        let BaseDirListing::Changes { changes, .. } = inventory.list(cursor).unwrap() else {
             panic!("a list")
         };
         assert_eq!(changes.iter().map(shown).collect::<Vec<_>>(), ["+here 0"]);

@@ -54,7 +54,7 @@ pub(super) fn receive(
         received: &fetcher.received,
         pacer: TransferRateLimiter::new(copying.rate.clone()),
         began: Instant::now(),
-        told: Instant::now(),
+        reported: Instant::now(),
         size,
     };
     let left = usize::try_from(size - draft.position()).unwrap_or(usize::MAX);
@@ -104,7 +104,7 @@ struct CopyStreamReceiver<'a> {
     received: &'a ByteCount,
     pacer: TransferRateLimiter,
     began: Instant,
-    told: Instant,
+    reported: Instant,
     size: u64,
 }
 
@@ -125,8 +125,8 @@ impl CopyStreamReceiver<'_> {
                     format!("the source closed the connection after {arrived} of {size} bytes");
                 return Err(FetchAttemptFailure::Off { doing, error, arrived });
             }
-            if self.told.elapsed() >= PROGRESS_EVERY {
-                self.told = Instant::now();
+            if self.reported.elapsed() >= PROGRESS_EVERY {
+                self.reported = Instant::now();
                 (self.progress)(at + buffer.filled as u64);
             }
             let taken = (buffer.filled - before) as u64;

@@ -121,8 +121,8 @@ fn the_epochs_of_a_cluster_that_only_has_boxes_here_are_its_own() {
     assert_eq!((guard.highest(), guard.highest_of(OTHER)), (Epoch(51), Epoch(5)));
     // The number of stored clusters is bounded, and stored ones remain.
     let most = MOST_CLUSTERS as u128;
-    for stranger in 3..=most {
-        guard.serve(Some(ClusterId(stranger)), Epoch(1)).unwrap().unwrap();
+    for cluster in 3..=most {
+        guard.serve(Some(ClusterId(cluster)), Epoch(1)).unwrap().unwrap();
     }
     let refusal = guard.serve(Some(ClusterId(most + 1)), Epoch(1)).unwrap().unwrap_err();
     assert!(matches!(refusal, NotObeyed::TooManyClusters { .. }), "{refusal}");

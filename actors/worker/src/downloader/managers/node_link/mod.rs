@@ -78,8 +78,8 @@ impl NodeLink {
             speaks: watch::Sender::default(),
         });
         let asking = ask_for_orders(Arc::clone(&line), downloads.clone());
-        let telling = deliver_reports(Arc::clone(&line), downloads);
-        Ok(NodeLink { line, tasks: vec![tokio::spawn(asking), tokio::spawn(telling)] })
+        let reporting = deliver_reports(Arc::clone(&line), downloads);
+        Ok(NodeLink { line, tasks: vec![tokio::spawn(asking), tokio::spawn(reporting)] })
     }
 
     /// The observable state.
@@ -131,8 +131,8 @@ async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
             NodeProtocol::Cfm => cfm::orders(&line).await.map(|orders| (orders, None)),
         };
         match answer {
-            Ok((orders, told)) => {
-                rates = told;
+            Ok((orders, entry)) => {
+                rates = entry;
                 backoff.reset();
                 line.answered(if speaks == NodeProtocol::Cfm {
                     NodeProtocol::Cfm

@@ -525,9 +525,9 @@ mod tests {
         let kept_up: Vec<u32> = candidates.best_first(false).map(|one| one.file.0).collect();
         candidates.set_stale();
         candidates.refresh(book, &hosts, settings);
-        let anew: Vec<u32> = candidates.best_first(false).map(|one| one.file.0).collect();
-        assert_eq!(kept_up, anew);
-        anew
+        let rebuilt: Vec<u32> = candidates.best_first(false).map(|one| one.file.0).collect();
+        assert_eq!(kept_up, rebuilt);
+        rebuilt
     }
 
     fn place(candidates: &mut Candidates, book: &mut TaskBook, on: u8, text: &str) {

@@ -213,7 +213,7 @@ mod tests {
 
     /// The load of a host's link at second 100, as source and as destination, for a report of that time
     /// or earlier.
-    fn says(book: &TaskBook, told: Option<(Traffic, Millis)>) -> Option<(u32, u32)> {
+    fn says(book: &TaskBook, entry: Option<(Traffic, Millis)>) -> Option<(u32, u32)> {
         let role = HostRole::Both;
         let mut hosts = HostTable::new(&[1, 21].map(|addr| HostSetting { addr: host(addr), role }));
         let (kind, now) = (HostKind::Cfw, Millis(100_000));
@@ -223,7 +223,7 @@ mod tests {
             kind,
             inventory,
             disk,
-            traffic: told,
+            traffic: entry,
             at: now,
         });
         let (settings, in_flight) = (TaskSettings::default(), InFlight::default());
