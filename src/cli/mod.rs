@@ -40,9 +40,6 @@ struct Cli {
     command: Command,
 }
 
-/// Exit code of every command if no box was free in time.
-const NO_BOX: u8 = 123;
-
 const AFTER_HELP: &str = "\
 Examples:
   reelyard demo                                  run a whole yard on this machine

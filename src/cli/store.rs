@@ -10,14 +10,11 @@ use comfy_table::Cell;
 use reelyard_journal as journal;
 use reelyard_journal::{BackupError, BackupSummary, Condition, StoreReport, UpkeepError};
 
-use crate::cli::support::failure::CommandFailure;
+use crate::cli::support::failure::{CommandFailure, NOT_WHOLE};
 use crate::cli::support::layers::LayerArgs;
 use crate::cli::support::output::{self, number, plain, size};
 use crate::config::load_node;
 use crate::node::journal_dir;
-
-/// Exit code for a store that is damaged or incomplete.
-pub const NOT_WHOLE: u8 = 5;
 
 #[derive(Debug, Args)]
 pub struct StoreArgs {

@@ -19,9 +19,8 @@ use super::box_run::guard::Guard;
 use super::box_run::signals::RunnerSignals;
 use super::boxes::priority;
 use crate::box_client::{BoxClient, BoxClientError, BoxRequest, HeldBoxes, Lost};
-use crate::cli::NO_BOX;
 use crate::cli::client::NodeArgs;
-use crate::cli::support::failure::CommandFailure;
+use crate::cli::support::failure::{CommandFailure, NO_BOX};
 use crate::cli::support::output::plain;
 
 pub use super::box_run::command::become_command;

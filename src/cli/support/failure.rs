@@ -7,6 +7,12 @@ use reelyard_api::{Problem, ProblemKind};
 use crate::config::ConfigFaults;
 use crate::logging::AlreadyStarted;
 
+/// Exit code of every command if no box was free in time.
+pub const NO_BOX: u8 = 123;
+
+/// Exit code for a store that is damaged or incomplete.
+pub const NOT_WHOLE: u8 = 5;
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandFailure {
@@ -69,9 +75,9 @@ impl CommandFailure {
             | CommandFailure::Failed(_) => 1,
             CommandFailure::Configuration(_) | CommandFailure::Usage(_) => 2,
             CommandFailure::Unreachable { .. } | CommandFailure::NoNode(_) => 3,
-            CommandFailure::Refused(problem) if is_no_box(problem) => crate::cli::NO_BOX,
+            CommandFailure::Refused(problem) if is_no_box(problem) => NO_BOX,
             CommandFailure::Refused(_) | CommandFailure::NotThere(_) => 4,
-            CommandFailure::StoreNotWhole(_) => crate::cli::store::NOT_WHOLE,
+            CommandFailure::StoreNotWhole(_) => NOT_WHOLE,
             CommandFailure::StoreInUse(_) => 6,
         }
     }
