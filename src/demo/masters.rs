@@ -88,7 +88,7 @@ fn write_random(
     Ok(ContentHash(*hasher.finalize().as_bytes()))
 }
 
-/// Writes grade.info (spec 1.1), best first.
+/// Writes grade.info, best first.
 pub fn write_grade_info(path: &Path, masters: &[DemoMaster]) -> Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     writeln!(
@@ -102,7 +102,7 @@ pub fn write_grade_info(path: &Path, masters: &[DemoMaster]) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Writes hitcount.history (spec 1.2): sizes, and no file on any destination yet.
+/// Writes hitcount.history: sizes, and no file on any destination yet.
 pub fn write_hitcount_history(path: &Path, masters: &[DemoMaster]) -> Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     writeln!(out, "historyheader:1524047082")?;

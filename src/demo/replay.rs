@@ -101,7 +101,7 @@ impl RecordedRow {
     }
 }
 
-/// Removes the third field, the time, from a row (spec 1.3).
+/// Removes the third field, the time, from a row.
 fn take_time(line: &[u8]) -> (Option<i64>, RecordedRow) {
     let mut commas = line.iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(i, _)| i);
     let cut = commas.nth(1).zip(commas.next());

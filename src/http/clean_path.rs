@@ -1,4 +1,4 @@
-//! Cleans and encodes paths like Go's router, because both old programs use it (spec 2).
+//! Cleans and encodes paths like Go's router, because both old programs use it.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 

@@ -38,11 +38,11 @@ pub struct WorkerSettings {
     pub state_dir: PathBuf,
     /// Token that nodes and workers of the yard share. None: all calls are open, as with cfw.
     pub token: Option<SharedToken>,
-    /// No copy starts while more than this percentage of the disk is used (spec 3.2).
+    /// No copy starts while more than this percentage of the disk is used.
     pub storage_limit_percent: u32,
     /// Largest number of concurrent copies.
     pub copies_at_once: usize,
-    /// Interval of polls at an old cfm (`downloader_sleep_sec`, spec 3.2).
+    /// Interval of polls at an old cfm (`downloader_sleep_sec`).
     pub poll_interval: Duration,
     /// Longest wait of a poll at a node.
     pub long_poll: Duration,
@@ -67,7 +67,7 @@ pub struct WorkerSettings {
 /// Default number of concurrent hooks of boxes.
 const HOOKS_AT_ONCE: usize = 16;
 
-/// The program that fetches from old cfws (spec 2.5).
+/// The program that fetches from old cfws.
 #[derive(Clone, Debug)]
 pub struct ExternalSettings {
     /// Absolute path of the executable.

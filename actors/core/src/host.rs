@@ -182,7 +182,7 @@ pub enum HostKind {
 pub struct BitsPerSecond(pub u64);
 
 /// The rate that old programs get when none is set: they have no word for "unlimited", and this is cfm's
-/// default (spec 3.1).
+/// default.
 pub const OLD_COPY_SPEED: BitsPerSecond = BitsPerSecond(10_000_000);
 
 impl BitsPerSecond {

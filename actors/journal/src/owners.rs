@@ -303,7 +303,7 @@ impl PieceOwners {
         self.apply_lock.lock().await.store = None;
     }
 
-    /// Waits until the newest owner of a piece is seated; false if the journal closed instead.
+    /// Waits until the newest owner of a piece is registered; false if the journal closed instead.
     pub(crate) async fn newest_owner_ready(&self, piece: PieceId) -> bool {
         loop {
             let joined = self.joined.notified();

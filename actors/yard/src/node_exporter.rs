@@ -136,7 +136,11 @@ node_load1 0.5
     #[test]
     fn interfaces_are_read_with_their_speed_if_it_is_known() {
         let devices = read(PAGE).unwrap();
-        assert_eq!(devices.keys().collect::<Vec<_>>(), ["eth0", "lo"], "half tells one direction");
+        assert_eq!(
+            devices.keys().collect::<Vec<_>>(),
+            ["eth0", "lo"],
+            "one direction alone does not count"
+        );
         let eth0 = devices["eth0"];
         assert_eq!(eth0.bytes, TrafficBytes { sent: 42, received: 12_345_670_000_000 });
         assert_eq!(eth0.speed, Some(BitsPerSecond(10_000_000_000)));

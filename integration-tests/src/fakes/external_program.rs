@@ -1,5 +1,5 @@
 //! Stand-ins for the downloader of an old cfw: shell scripts, called as `PROGRAM SRC_IP TMP_PATH
-//! SRC_FILE_PATH BPS` (spec 2.5).
+//! SRC_FILE_PATH BPS`.
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::os::unix::fs::PermissionsExt;

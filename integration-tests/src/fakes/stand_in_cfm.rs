@@ -1,4 +1,4 @@
-//! A stand-in for an old cfm for tests, as spec 2.1, 2.3, 4.1, 4.4 and 4.5 describe it. It has cfm's wire for
+//! A stand-in for an old cfm for tests, with the behaviour of the Go program. It has cfm's wire for
 //! cfws and the rounds that remove duplicates and plan tasks. It keeps the defects of cfm on purpose. Not
 //! included: rising hits, removal from full disks, the dashboards, and the task store on disk.
 

@@ -1,4 +1,4 @@
-//! A stand-in for an old cfw for tests, as spec 2.2 and 4.9 describe it. It has the HTTP interface over a
+//! A stand-in for an old cfw for tests, with the behaviour of the Go program. It has the HTTP interface over a
 //! real directory and the loop that polls for tasks. It keeps the defects of cfw on purpose.
 
 mod polling;
@@ -160,7 +160,7 @@ impl StandInCfw {
         }
     }
 
-    /// Starts to poll a node for tasks, as spec 4.9 describes.
+    /// Starts to poll a node for tasks, as the Go program does.
     pub fn poll(
         &self,
         node: std::net::SocketAddr,

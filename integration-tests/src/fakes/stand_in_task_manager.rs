@@ -1,4 +1,4 @@
-//! Stands in for the TaskManager behind cfm's wire. It holds tasks and applies the table of spec 2.1, without
+//! Stands in for the TaskManager behind cfm's wire. It holds tasks and applies cfm's table of changes, without
 //! planning, journal or time.
 
 use std::sync::{Arc, Mutex, PoisonError};

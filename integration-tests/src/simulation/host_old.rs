@@ -1,5 +1,5 @@
-//! An old Go cfw (spec 4.9): it polls, copies one file at a time without checking it, and reports `done` for
-//! every result (D1, D2). It sends each report once (D18), and its downloader may hang without end (D17). It
+//! An old Go cfw: it polls, copies one file at a time without checking it, and reports `done` for
+//! every result. It sends each report once, and its downloader may hang without end. It
 //! keeps no state over a restart.
 
 use std::collections::BTreeMap;

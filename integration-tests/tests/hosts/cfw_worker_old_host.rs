@@ -335,7 +335,7 @@ async fn hostile_names_are_deleted_exactly_as_named() {
         b"back\\slash",
         &long,
     ];
-    // The files that a call with the raw name would affect (D7).
+    // The files that a call with the raw name would affect.
     let bystanders: Vec<&[u8]> = vec![b"a", b"c", b"A1.mpg", b"sp"];
     let all: Vec<&[u8]> = hostile.iter().chain(&bystanders).copied().collect();
     let mut yard = OldHostYard::with(HostRole::Destination, &all).await;

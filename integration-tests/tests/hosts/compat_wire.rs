@@ -1,4 +1,4 @@
-//! cfm's wire over a real socket, byte for byte (spec 2.1).
+//! cfm's wire over a real socket, byte for byte.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -6,7 +6,7 @@
 //! - `row` and a number: a row of a snapshot in this row version, after as many samples as its name says;
 //! - `entry` and a number: an entry of the journal in this version. Its owner is `journal`.
 //!
-//! A line stays for ever. A new version adds lines, so that the test also reads what earlier versions wrote.
+//! A line is never removed. A new version adds lines, so that the test also reads what earlier versions wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 mod imports;
 mod module_tree;
 mod tokens;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fs;

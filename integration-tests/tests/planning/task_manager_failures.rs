@@ -258,7 +258,7 @@ fn an_old_done_counts_once_the_host_lists_the_file() {
         yard.patch(&good, OldState::Done).await.unwrap();
         yard.ended(&good, TaskState::Done).await;
 
-        // This host reports done but has no copy (spec D1).
+        // This host reports done but has no copy.
         let bad = yard.open_task("b.mpg").await;
         yard.patch(&bad, OldState::Working).await.unwrap();
         yard.pass(MINUTE).await;

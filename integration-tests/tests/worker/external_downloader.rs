@@ -1,5 +1,5 @@
-//! Copies from old cfws as sources with cfw's own external program (spec 2.5). It uses real processes, and a
-//! whole process group ends with its copy (spec D17).
+//! Copies from old cfws as sources with cfw's own external program. It uses real processes, and a
+//! whole process group ends with its copy.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A Reelyard worker with an old Go cfm (spec 2.1, 2.4, 4.9), without cfw's defects D1, D15 and D18.
+//! A Reelyard worker with an old Go cfm, without the defects of cfw.
 
 use actix_web::{App, HttpResponse, HttpServer, web};
 use reelyard_integration_tests::fakes::worker_fake_cfm::{FakeCfm, Planned};
@@ -131,7 +131,7 @@ async fn a_node_that_does_not_know_the_host_is_not_taken_for_a_cfm() {
     let shown = || {
         worker.view().node.unwrap().error.is_some_and(|e| e.contains("answered with status 404"))
     };
-    eventually("the refusal told", shown).await;
+    eventually("the refusal is shown", shown).await;
     assert_eq!(worker.view().node.unwrap().speaks, NodeProtocol::Unknown);
     worker.stop().await;
     handle.stop(false).await;

@@ -1,4 +1,4 @@
-//! cfw's wire on a Reelyard worker, byte for byte (spec 2, 2.2), and Reelyard's additions.
+//! cfw's wire on a Reelyard worker, byte for byte, and Reelyard's additions.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -94,7 +94,7 @@ impl MigrationYard {
         Ok(())
     }
 
-    /// An old cfm treats a host without an answer as empty (spec D10). Therefore it is stopped while the host
+    /// An old cfm treats a host without an answer as empty. Therefore it is stopped while the host
     /// changes. A Reelyard node needs no stop.
     fn replace_destination(&mut self, number: usize) -> Result<()> {
         let is_cfm = matches!(self.manager, ActiveManager::Cfm(_));

@@ -1,4 +1,4 @@
-//! Real worker processes with an old cfm (spec 2.1, 2.4, 4.9): they copy, and report `done` only for copies
+//! Real worker processes with an old cfm: they copy, and report `done` only for copies
 //! in place.
 
 use reelyard_integration_tests::fakes::worker_fake_cfm::{FakeCfm, Planned};

@@ -1,5 +1,5 @@
 //! A real node with old cfws: they poll `GET /tasks`, copy with their own downloader, and report `done` for
-//! every result (spec 2.4, 2.5, 4.9). Also yards with old and new hosts.
+//! every result. Also yards with old and new hosts.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -244,7 +244,7 @@ fn a_task_that_no_host_picks_up_ends_and_another_destination_gets_the_file() -> 
     let settings =
         [("task.pickup_timeout", "1s"), ("task.back_off_base", "2s"), ("task.back_off_cap", "2s")];
     let node = start_node(&ground, &settings)?;
-    // Neither host polls: for example, each is full above its own limit (spec D4).
+    // Neither host polls: for example, each is full above its own limit.
     let first = wait_for("the end of a task that no host began", &[&node], || {
         task_in(&ground, "E.mpg", "timeout")
     })?;
@@ -315,7 +315,7 @@ fn a_done_sent_while_the_node_was_down_is_learnt_from_the_inventory() -> Result<
     wait_for("it works", &[&node], || task_in(&ground, "E.mpg", "working"))?;
     node.kill();
     drop(hanging);
-    // The copy ends, and its `PATCH` gets no answer; cfw does not send it again (spec D18).
+    // The copy ends, and its `PATCH` gets no answer; cfw does not send it again.
     std::fs::write(ground.copies(0).join("E.mpg"), &bytes)?;
     node.start_again()?;
     let ended = wait_for("the same task done", &[&node], || {

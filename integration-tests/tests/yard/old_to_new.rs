@@ -49,7 +49,7 @@ fn no_other_program_can_end_a_reelyard_copy_by_reporting_done() -> Result<()> {
     let roles = [&node, &source, &destination];
     let working = wait_for("it works", &roles, || task_in(&ground, "E.mpg", "working"))?;
     let id = working["id"].as_str().context("an id")?;
-    // The old wire has no authentication (spec D37).
+    // The old wire has no authentication.
     let patched = std::process::Command::new("curl")
         .args(["-sf", "-X", "PATCH", "-d", r#"{"status":"done"}"#])
         .arg(format!("http://{}/tasks/{id}", ground.node))

@@ -1,5 +1,5 @@
-//! The old wires on real processes, byte for byte: cfm's on a node that really plans (spec 2.1), cfw's on a
-//! worker (spec 2.2).
+//! The old wires on real processes, byte for byte: cfm's on a node that really plans, cfw's on a
+//! worker.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

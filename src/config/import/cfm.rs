@@ -1,4 +1,4 @@
-//! Converts cfm.yml into the configuration of a node (spec 3.1).
+//! Converts cfm.yml into the configuration of a node.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;

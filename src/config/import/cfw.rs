@@ -1,4 +1,4 @@
-//! Converts cfw.yml into the configuration of a worker (spec 3.2).
+//! Converts cfw.yml into the configuration of a worker.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Converts configurations of the old programs (spec section 3), for `reelyard config import`.
+//! Converts configurations of the old programs, for `reelyard config import`.
 //!
 //! No key is dropped silently: every key that is not copied unchanged gets an [`ImportNote`].
 

@@ -7,7 +7,7 @@ use reelyard_core::token::SharedToken;
 
 use crate::config::reading::reader::SettingsReader;
 
-/// The token, from whichever of the two settings is set.
+/// The token, from the one of the two settings that is set.
 pub fn settle_token(
     token: Option<SharedToken>,
     file: Option<&Path>,

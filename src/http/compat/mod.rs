@@ -1,4 +1,4 @@
-//! cfm's wire protocol (spec 2.1): `/tasks` and the three dashboards.
+//! cfm's wire protocol: `/tasks` and the three dashboards.
 //!
 //! Reads use snapshots and never wait. Changes are sent to the TaskManager, with a limit on
 //! concurrent ones. A change over the limit is answered with 503 and has no effect.

@@ -1,4 +1,4 @@
-//! The three dashboards of cfm (spec 2.1), from snapshots: none of them waits for a planning round.
+//! The three dashboards of cfm, from snapshots: none of them waits for a planning round.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Redirects a path with `//`, `.` or `..` to its cleaned form, so that every path has one meaning
-//! (spec 2).
+//! Redirects a path with `//`, `.` or `..` to its cleaned form, so that every path has one meaning.
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};

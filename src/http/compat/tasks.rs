@@ -1,4 +1,4 @@
-//! `GET /tasks`, `PATCH /tasks/{id}` and `DELETE /tasks/{id}` (spec 2.1).
+//! `GET /tasks`, `PATCH /tasks/{id}` and `DELETE /tasks/{id}`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ const JSON: &str = "application/json;charset=UTF-8";
 const LONGEST_CHANGE: Duration = Duration::from_secs(8);
 
 pub(super) async fn list(request: HttpRequest, state: web::Data<CompatState>) -> HttpResponse {
-    // A cfw sends a content type without a body (spec 2.4). No other client does.
+    // A cfw sends a content type without a body. No other client does.
     let is_cfw = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
     let tasks = if is_cfw { (state.tasks_for_cfws)() } else { (state.tasks)() };
     let body = write_tasks(tasks.iter().map(AsRef::as_ref), state.clock.now());

@@ -1,5 +1,4 @@
-//! The answers of a worker. Where cfw has the same call, they are byte for byte like cfw's (spec
-//! 2.2).
+//! The answers of a worker. Where cfw has the same call, they are byte for byte like cfw's.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,5 +1,5 @@
-//! The HTTP server of a worker, on the address that is its identity: cfw's wire protocol (spec
-//! 2.2), and the calls of Reelyard nodes.
+//! The HTTP server of a worker, on the address that is its identity: cfw's wire protocol, and the
+//! calls of Reelyard nodes.
 
 mod answers;
 mod boxes;
@@ -33,11 +33,11 @@ use reelyard_worker::traffic::gauge::LinkGauge;
 use super::connections::{self, HttpConnectionLimiter, HttpLimits, ServerSettings};
 pub use super::metrics::WorkerFigures;
 
-/// Time limit for the head of a request, as in cfw (spec 2).
+/// Time limit for the head of a request, as in cfw.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Timeout of an idle connection. It is longer than cfw's five seconds, so that a node that calls
-/// every few seconds reuses its connection (spec D31).
+/// every few seconds reuses its connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// Longest wait for running answers when the server stops, in seconds.

@@ -1,4 +1,4 @@
-//! Maps method and path to a call by the rules of cfw's router (spec 2), as a pure function. As in
+//! Maps method and path to a call by the rules of cfw's router, as a pure function. As in
 //! cfw, paths are percent-decoded once before they are split.
 
 use percent_encoding::percent_decode_str;

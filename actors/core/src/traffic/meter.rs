@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(sends(&meter(&[(1, 5000), (3, 5250)])), Some(1000));
         let mut close = meter(&[(1, 0)]);
         close.take(Duration::from_millis(1100), bytes(1000, 0), TrafficBytes::default());
-        assert_eq!(sends(&close), None, "too close to tell a rate");
+        assert_eq!(sends(&close), None, "too close for a rate");
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(sends(&meter), Some(8000));
         meter.take(Duration::from_secs(13), bytes(4000, 0), bytes(1, 1));
         meter.take(Duration::from_secs(14), bytes(5000, 0), bytes(0, 2));
-        assert_eq!(sends(&meter), None, "the count of copies began anew");
+        assert_eq!(sends(&meter), None, "the count of copies started again");
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl DataPortRoutes {
         DataPortRoutes { source_dirs, base_dir }
     }
 
-    /// Opens the file at `place`, if it is on the shelf and a regular file.
+    /// Opens the file at `place`, if a route leads to it and it is a regular file.
     pub fn open(&self, place: &ServedFile) -> Result<File, FileNotServed> {
         let opened = match place {
             ServedFile::Copy(name) => match &self.base_dir {

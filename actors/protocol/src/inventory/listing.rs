@@ -23,7 +23,7 @@ const LONGEST_LINE: usize = 1024;
 /// How a list of files is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListForm {
-    /// `GET /files` of any cfw (spec 2.2): one name per line, LF, as raw bytes.
+    /// `GET /files` of any cfw: one name per line, LF, as raw bytes.
     Names,
     /// `GET /inventory` of a Reelyard worker: `size modified-ms percent-encoded-name` per line,
     /// then `end <count>`.

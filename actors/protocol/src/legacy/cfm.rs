@@ -1,4 +1,4 @@
-//! The JSON of cfm: the list of tasks and the body of a change of state (spec 2.1).
+//! The JSON of cfm: the list of tasks and the body of a change of state.
 
 use std::io;
 
@@ -67,7 +67,7 @@ pub struct CfmTask {
 }
 
 /// Whether a name goes through this JSON, through cfw's list of one name a line, and, with `.` and
-/// the task's number behind it, into one directory entry of cfw's temporary directory (spec 2.5).
+/// the task's number behind it, into one directory entry of cfw's temporary directory.
 pub fn carries(name: &FileName) -> bool {
     name.as_bytes().len() <= LONGEST_NAME_CARRIED
         && name.as_utf8().is_some_and(|text| !text.chars().any(char::is_control))

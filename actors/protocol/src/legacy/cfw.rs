@@ -1,10 +1,10 @@
-//! The JSON of cfw: the disk figures of `GET /df` (spec 2.2).
+//! The JSON of cfw: the disk figures of `GET /df`.
 
 use serde::{Deserialize, Serialize};
 
 use super::cfm::number_in_a_string;
 
-/// A host's disk as its worker answers (spec 2.2), in bytes.
+/// A host's disk as its worker answers, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DiskFigures {
     /// Size of the file system.
@@ -21,14 +21,14 @@ pub struct DiskFigures {
 
 impl DiskFigures {
     /// How many bytes may still be written before `limit_percent` of (used + avail) is in use
-    /// (the rule of spec 4.5, step 3).
+    /// (cfm's rule).
     pub fn room(&self, limit_percent: u32) -> u64 {
         let capacity = u128::from(self.used) + u128::from(self.avail);
         let limit = capacity * u128::from(limit_percent.min(100)) / 100;
         u64::try_from(limit.saturating_sub(u128::from(self.used))).unwrap_or(u64::MAX)
     }
 
-    /// How many bytes may be in use under `percent` of (used + avail) (the rule of spec 4.5, step 3).
+    /// How many bytes may be in use under `percent` of (used + avail) (cfm's rule).
     pub fn mark(&self, percent: u32) -> u64 {
         let capacity = u128::from(self.used) + u128::from(self.avail);
         u64::try_from(capacity * u128::from(percent.min(100)) / 100).unwrap_or(u64::MAX)

@@ -116,7 +116,7 @@ fn a_failed_delivery_backs_off_and_nothing_overtakes_it() {
     for turn in 0..16 {
         assert_eq!(of(delivery.steps(at(now))).0, [0], "turn {turn}");
         let news = delivery.sent(0, refused(None), at(now), 7);
-        assert_eq!(news, (turn == 0).then_some(DeliveryLogEvent::Fails), "told once");
+        assert_eq!(news, (turn == 0).then_some(DeliveryLogEvent::Fails), "logged once");
         let until = delivery.wake_at().unwrap();
         assert_eq!(of(delivery.steps(Millis(until.0 - 1))), (vec![], vec![]));
         pauses.push(until.since(at(now)).as_secs_f64());
@@ -207,7 +207,7 @@ fn other_settings_are_tried_at_once() {
         delivery.sent(0, refused(Some(600)), at(0.0), 0);
     }
     delivery.change_settings(settings(&[EXPIRED]));
-    assert_eq!(delivery.steps(at(0.0)), [DeliveryStep::Fetch(0)], "chosen anew");
+    assert_eq!(delivery.steps(at(0.0)), [DeliveryStep::Fetch(0)], "chosen again");
     delivery.fetched(0, happenings(0..2));
     assert_eq!(of(delivery.steps(at(0.0))).0, [0]);
     assert_eq!(delivery.sent(0, Ok(()), at(0.0), 0), Some(DeliveryLogEvent::Recovered(1)));

@@ -216,7 +216,7 @@ mod tests {
         };
         assert_eq!(read(&mut probe), None, "there is no such interface");
         put(1000);
-        assert_eq!(read(&mut probe), None, "one reading tells nothing");
+        assert_eq!(read(&mut probe), None, "one reading gives no rate");
         put(1_001_000);
         copies.sent.add(750_000);
         let traffic = read(&mut probe).unwrap();

@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn the_speed_of_hardware_is_believed_and_of_nothing_else() {
         let (_dir, link) = sysfs("eth0", "10000\n");
-        assert_eq!(link.speed(), None, "a virtual interface tells a speed that means nothing");
+        assert_eq!(link.speed(), None, "the speed of a virtual interface means nothing");
         fs::create_dir(link.dir.join("device")).unwrap();
         assert_eq!(link.speed(), Some(BitsPerSecond(10_000_000_000)));
         for unknown in ["-1\n", "0\n", ""] {

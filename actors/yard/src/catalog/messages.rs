@@ -94,7 +94,7 @@ pub struct LookUpMasters {
 pub enum MasterLook {
     /// It is a regular file.
     Found {
-        /// Its directory, as configured; the first of `source_dirs` that has the name (spec 4.2).
+        /// Its directory, as configured; the first of `source_dirs` that has the name.
         dir: Arc<str>,
         /// Size of the master in bytes.
         size: u64,

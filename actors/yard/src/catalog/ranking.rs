@@ -1,5 +1,5 @@
 //! The ranking: which files there are, best first, and what hitcount.history says of them.
-//! Pure; spec 1.1 and 1.2.
+//! Pure.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -23,9 +23,9 @@ pub enum WatchMode {
 /// The inputs of a Catalog and the intervals of its checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogSettings {
-    /// grade.info (spec 1.1). Without one the ranking is empty and hitcount.history is not read.
+    /// grade.info. Without one the ranking is empty and hitcount.history is not read.
     pub grade_info_file: Option<PathBuf>,
-    /// hitcount.history (spec 1.2). Without one, sizes and listings are simply not known; a
+    /// hitcount.history. Without one, sizes and listings are simply not known; a
     /// configured one must have been read once before there is a ranking.
     pub hitcount_history_file: Option<PathBuf>,
     /// Directories of masters, in the order in which they are searched. Text, because a task
@@ -37,7 +37,7 @@ pub struct CatalogSettings {
     /// inputs costs a few `stat`s each.
     pub poll_interval: Duration,
     /// How long a file must have kept still before it is read, so that one that is written in
-    /// place is not read half way (D24). One that was put into place by a rename is read at once.
+    /// place is not read half way. One that was put into place by a rename is read at once.
     pub settle: Duration,
     /// A file that keeps changing is read in any case after this time.
     pub settle_limit: Duration,
@@ -75,7 +75,7 @@ impl Default for CatalogSettings {
     }
 }
 
-/// Where the event log is and what counts in it (spec 1.3).
+/// Where the event log is and what counts in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLogSettings {
     /// The directory of the files `EventLog[YYYYMMDD].log`.

@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(lane.notify_changed(noon), None, "a look is about to begin");
         let bench = lane.begin(NOON).unwrap();
         let begun = lane.begun_at.unwrap();
-        assert_eq!(lane.notify_changed(begun), None, "the end of the look tells");
+        assert_eq!(lane.notify_changed(begun), None, "the end of the look reports it");
         assert!(lane.end(bench, 0));
         assert!(lane.is_notified());
         assert_eq!(lane.debounce_delay(begun + GAP / 4), GAP * 3 / 4);

@@ -120,7 +120,7 @@ mod tests {
             Duration::ZERO,
             devices(&[("eth0", 5, speed), ("eth1", 0, speed), ("lo", 0, None)]),
         );
-        assert_eq!(meter.traffic(&agent(None, None)), Ok(None), "once tells no rate");
+        assert_eq!(meter.traffic(&agent(None, None)), Ok(None), "one reading gives no rate");
         let later =
             devices(&[("eth0", 10_005, speed), ("eth1", 40_000, speed), ("lo", 1 << 40, None)]);
         meter.take(Duration::from_secs(10), later);

@@ -1,4 +1,4 @@
-//! The calls to one host, each with its time-out and its reading of the answer (spec 2.2, 2.3).
+//! The calls to one host, each with its time-out and its reading of the answer.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ use super::settings::CfwWorkerSettings;
 const LONGEST_ANSWER: u64 = 64 << 10;
 
 /// An unused connection is dropped after this long: before an old cfw does, which closes after
-/// 5 s (spec 2), so that no call is sent into a connection that is just being closed.
+/// 5 s, so that no call is sent into a connection that is just being closed.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
 /// The HTTP client for all hosts of a process: it keeps their connections.

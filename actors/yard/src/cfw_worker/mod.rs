@@ -1,4 +1,4 @@
-//! The CfwWorker: one actor per host, and the only one that calls it.
+//! The CfwWorker: one actor per host, an old cfw or a Reelyard worker, and the only one that calls it.
 //!
 //! It owns the known files and disk figures of the host. None of it is durable. If a call fails, the
 //! last known state remains and is shown with its age: it is never taken for empty. A host that does not
@@ -247,7 +247,7 @@ impl CfwWorker {
         }));
     }
 
-    /// Whether this host is asked for files and disk: only destinations are (spec 2.3), and only
+    /// Whether this host is asked for files and disk: only destinations are, and only
     /// once it is known what program answers.
     fn is_asked_for_copies(&self) -> bool {
         self.role.is_destination() && self.program.kind != HostKind::Unknown

@@ -14,7 +14,7 @@ use crate::task_manager::policy::host_refused::HostRefused;
 use crate::task_manager::state::event::TaskRefusal;
 use crate::task_manager::state::task::TaskState;
 
-/// A request over cfm's wire to change a state: `PATCH /tasks/{id}` (spec 2.1).
+/// A request over cfm's wire to change a state: `PATCH /tasks/{id}`.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), ChangeRefused>")]
 pub struct ChangeTask {
@@ -33,7 +33,7 @@ pub enum ChangeRefused {
     /// There is no such task (404).
     #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
-    /// The table of spec 2.1 does not allow it (409).
+    /// The table of cfm does not allow it (409).
     #[error("a task in state {from:?} cannot change to {to:?}")]
     Transition {
         /// The task's present state.

@@ -1,4 +1,4 @@
-//! grade.info and hitcount.history as cfm reads them (spec 1.1, 1.2).
+//! grade.info and hitcount.history as cfm reads them.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Heartbeats and rounds, one call after the other (spec 4.1, 4.4, 4.5).
+//! Heartbeats and rounds, one call after the other.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -12,7 +12,7 @@ use reelyard_protocol::http_client::without_tls;
 use super::metas::{self, Metas};
 use super::{CfmSettings, StandInCfmState};
 
-/// The timeout of its calls to hosts (spec 2.3).
+/// The timeout of its calls to hosts.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Repeats heartbeats, a round and a pause without end.
@@ -50,7 +50,7 @@ async fn heartbeats(http: &reqwest::Client, settings: &CfmSettings) -> HashSet<S
     well
 }
 
-/// The files of a host. A host without an answer counts as empty (D10).
+/// The files of a host. A host without an answer counts as empty.
 async fn files(http: &reqwest::Client, host: SocketAddr) -> HashSet<String> {
     let Ok(answer) = http.get(format!("http://{host}/files")).send().await else {
         return HashSet::new();
@@ -87,7 +87,7 @@ async fn remove_duplicates(
             if !is_there || is_kept || master(settings, name).is_none() {
                 continue;
             }
-            // The name goes into the URL without escaping (D7).
+            // The name goes into the URL without escaping.
             let answer = http.delete(format!("http://{host}/files/{name}")).send().await;
             if answer.is_ok_and(|answer| answer.status() == 200) {
                 meta.left(host.ip());
@@ -98,7 +98,7 @@ async fn remove_duplicates(
     }
 }
 
-/// The path in the first source directory with this file (spec 4.2).
+/// The path in the first source directory with this file.
 fn master(settings: &CfmSettings, name: &str) -> Option<PathBuf> {
     let paths = settings.source_dirs.iter().map(|dir| dir.join(name));
     paths.into_iter().find(|path| std::fs::metadata(path).is_ok_and(|found| !found.is_dir()))
@@ -119,7 +119,7 @@ async fn plan(
     };
     let mut sources = descending(&settings.sources);
     sources.retain(|host| is_free(host, |task| &task.src_addr));
-    // Each round builds a new ring (D3).
+    // Each round builds a new ring.
     let mut ring = descending(&settings.destinations);
     ring.retain(|host| is_free(host, |task| &task.dst_addr));
     if sources.is_empty() || ring.is_empty() {

@@ -1,4 +1,4 @@
-//! The tasks of cfm and the changes that it allows (spec 2.1).
+//! The tasks of cfm and the changes that it allows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -36,7 +36,7 @@ pub struct CfmTaskRow {
     pub dst_addr: String,
 }
 
-/// cfm's default of `tasker.task_copy_speed_bps` (spec 3.1).
+/// cfm's default of `tasker.task_copy_speed_bps`.
 const COPY_SPEED: &str = "10000000";
 
 /// Every task, by its number.
@@ -119,7 +119,7 @@ impl CfmTaskTable {
         self.by_id.remove(&id).is_some()
     }
 
-    /// The clean-up of a round (spec 4.4 step 2). Removes tasks that are done, too old, or have a host that
+    /// The clean-up of a round. Removes tasks that are done, too old, or have a host that
     /// is not healthy.
     pub fn clean(&mut self, timeout: Duration, is_well: impl Fn(&str) -> bool) {
         self.by_id.retain(|_, (task, changed)| {

@@ -1,5 +1,5 @@
-//! The loop of an old cfw (spec 4.9): it polls for tasks, copies one at a time, and reports `done` for every
-//! result (D1).
+//! The loop of an old cfw: it polls for tasks, copies one at a time, and reports `done` for every
+//! result.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,11 +21,11 @@ pub enum DownloaderBehavior {
     Copies,
     /// Writes nothing; the loop reports `done` all the same.
     Fails,
-    /// Never ends (D17).
+    /// Never ends.
     Hangs,
 }
 
-/// Timeout of its calls to the node (spec 2.4).
+/// Timeout of its calls to the node.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A host takes no tasks above this use of its disk, in percent.

@@ -1,5 +1,5 @@
 //! A copy gets its name only when its bytes are hashed, equal to the source's, and synced. An old cfw checks
-//! nothing (spec D2) and sends no hash. The invariant excludes its own copies and copies from it.
+//! nothing and sends no hash. The invariant excludes its own copies and copies from it.
 
 use std::collections::BTreeSet;
 

@@ -15,7 +15,7 @@ use super::slots::Slots;
 
 /// The durable state of the BoxLeaseActor.
 ///
-/// **Invariants:** `leases` holds exactly the live leases; `graves` names exactly the lines of `ended`;
+/// **Invariants:** `leases` holds exactly the live leases;
 /// the id of a lease is not given again while it is remembered; the last token of a removed pool is
 /// remembered permanently, so that a new one of that name goes on from there.
 #[derive(Clone, Debug, Default)]

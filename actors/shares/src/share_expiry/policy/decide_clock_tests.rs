@@ -170,7 +170,7 @@ proptest! {
             _ => ShareLifetime::Default,
         };
         if let Ok(deadline) = created(term, latest) {
-            let instant = deadline.instant().expect("it is no term for ever");
+            let instant = deadline.instant().expect("the term is not endless");
             prop_assert!(instant <= NOW.after(MOST) && instant > latest);
         }
     }

@@ -27,7 +27,7 @@ use crate::share_expiry::state::totals::Totals;
 /// The durable state of the ShareExpiryActor.
 ///
 /// **Invariants:** every order holds exactly the shares of `shards`, `by_due` those of them that have a
-/// deadline; `graves` holds exactly the tombstones; an id is never given a second time.
+/// deadline; `tombstone_index` holds exactly the tombstones; an id is never given a second time.
 #[derive(Default)]
 pub struct ShareTable {
     pub(in crate::share_expiry) shards: Arc<Shards>,

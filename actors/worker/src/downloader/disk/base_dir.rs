@@ -30,7 +30,7 @@ use rustix::io::Errno;
 use super::base_dir::file_syncs::FileSyncs;
 use crate::downloader::disk::room::{Capacity, Ledger, NoRoom, Reservation, disk_figures};
 
-/// The directory of unfinished copies, inside the base directory (spec 2.5).
+/// The directory of unfinished copies, inside the base directory.
 pub const TEMP_DIR: &str = "temp.downloaded";
 
 /// An open base directory, and the directory of its temporary files.
@@ -94,7 +94,7 @@ impl BaseDir {
     }
 
     /// The names `GET /files` lists: everything that is not a directory by lstat, hidden files
-    /// and symlinks included, sorted by their bytes (spec 2.2).
+    /// and symlinks included, sorted by their bytes.
     pub fn names(&self) -> io::Result<Vec<FileName>> {
         names_of_files(&self.dir)
     }
@@ -143,7 +143,7 @@ impl BaseDir {
     }
 
     /// Removes `name` and answers as cfw does: a symlink is removed itself, unless it points to a
-    /// directory (spec 2.2).
+    /// directory.
     pub fn unlink(&self, name: &FileName) -> io::Result<Deleted> {
         let lstat = match self.lstat(name) {
             Ok(stat) => stat,

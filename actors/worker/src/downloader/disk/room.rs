@@ -138,7 +138,7 @@ impl Drop for Reservation {
     }
 }
 
-/// The disk figures from sizes in bytes, rounded as cfw rounds them: half a percent up (spec 2.2).
+/// The disk figures from sizes in bytes, rounded as cfw rounds them: half a percent up.
 pub fn disk_figures(total: u64, free: u64, avail: u64) -> DiskFigures {
     let used = total.saturating_sub(free);
     let used_percent = percent_of(used, used.saturating_add(avail));
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn percent_is_rounded_half_up_and_zero_for_an_empty_disk() {
-        // The figures of spec 2.2.
+        // The figures of a real cfw.
         let figures = disk_figures(314_913_513_472, 113_976_459_264, 97_956_167_680);
         assert_eq!(figures.used, 200_937_054_208);
         assert_eq!(figures.used_percent, 67);

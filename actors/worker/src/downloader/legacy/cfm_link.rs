@@ -1,6 +1,6 @@
-//! The line to an old cfm, as cfw keeps it (spec 2.1, 2.4, 4.9), without its defects: a copy that
+//! The line to an old cfm, as cfw keeps it, without its defects: a copy that
 //! failed is never called done. cfm has no word for "failed", so such a task is set to `timeout`,
-//! which its table allows from every state; cfm keeps it until its task time-out (spec 4.4, D1).
+//! which its table allows from every state; cfm keeps it until its task time-out.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::managers::node_link::{LinkError, NodeLinkShared, body_of};
 
-/// cfw's own time-out for a call (spec 2.4).
+/// cfw's own time-out for a call.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The needed fields of a row of `GET /tasks`.
@@ -107,7 +107,7 @@ fn ensure_is_cfm(response: &reqwest::Response) -> Result<(), LinkError> {
 }
 
 /// The order in a row, if it is ours to do. Whether a row is ours is decided by its text, as cfw
-/// does it (spec 3.2).
+/// does it.
 fn order_for(
     row: serde_json::Value,
     us: &HostAddr,
@@ -144,7 +144,7 @@ fn order_for(
 mod tests {
     use super::*;
 
-    /// The row of spec 2.1, with one field changed.
+    /// The row of cfm, with one field changed.
     fn row(field: &str, value: &str) -> serde_json::Value {
         let mut row = serde_json::json!({"id": "1795240648713846374", "ctime": 1_795_240_648,
             "mtime": 1_795_240_648, "status": "ready", "src_ip": "127.0.0.11",

@@ -1,5 +1,5 @@
 //! Copies from sources that are old cfws: those have no data port, so the program that cfw itself
-//! was given fetches from them (spec 2.5): `PROGRAM SRC_IP TMP_PATH SRC_FILE_PATH BPS`.
+//! was given fetches from them: `PROGRAM SRC_IP TMP_PATH SRC_FILE_PATH BPS`.
 //!
 //! It is given a time-out, everything it started is ended with it, its size is compared with the
 //! planned one, and its bytes are hashed, synced and put into place like any others. What it
@@ -175,7 +175,7 @@ struct Limit<'a> {
 }
 
 impl Limit<'_> {
-    /// The time-out, and at least twice the time that the file needs at its rate (spec D17, D19). If its
+    /// The time-out, and at least twice the time that the file needs at its rate. If its
     /// size is unknown, the bytes that have arrived are its least size.
     fn allows(&self, bytes: u64) -> Duration {
         let size = self.size.unwrap_or(0).max(bytes);

@@ -70,7 +70,7 @@ impl AddressLists {
 /// Reads the lists of addresses in rows. The same text is read once.
 #[derive(Debug)]
 pub struct AddressReader {
-    /// Only these addresses count (spec 1.2).
+    /// Only these addresses count.
     destinations: BTreeSet<IpAddr>,
     lists: AddressLists,
     texts: HashMap<Box<[u8]>, (ListNumber, bool)>,

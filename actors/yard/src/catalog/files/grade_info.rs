@@ -1,4 +1,4 @@
-//! grade.info: the files, best first. Pure; spec 1.1.
+//! grade.info: the files, best first. Pure.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! Rows of hitcount.history, read without knowing which names are graded, so that both files can be
-//! read at the same time. Pure; spec 1.2.
+//! read at the same time. Pure.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

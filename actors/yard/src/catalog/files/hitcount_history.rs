@@ -1,4 +1,4 @@
-//! hitcount.history: sizes of graded files, and the destinations that hold them. Pure; spec 1.2.
+//! hitcount.history: sizes of graded files, and the destinations that hold them. Pure.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
 //! Faults in the rows of an input: counted by reason, with the first ones kept as examples. Pure. A bad
-//! row is never fatal (D16) and never silent (D28).
+//! row is never fatal and never silent.
 
 use reelyard_core::names::BadFileName;
 use serde::Serialize;

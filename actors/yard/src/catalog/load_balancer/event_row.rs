@@ -1,5 +1,5 @@
-//! One row of the load balancer's event log: the client, the selected server and the file. Pure; spec 1.3,
-//! without its loose regexes (D11, D12) and its panics (D16).
+//! One row of the load balancer's event log: the client, the selected server and the file. Pure.
+//! Unlike cfm, it uses no loose regexes and never panics.
 
 use std::net::IpAddr;
 

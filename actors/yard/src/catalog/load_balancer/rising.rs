@@ -1,5 +1,5 @@
-//! Rising hits: requests of the watch window that no destination could serve. Pure; spec 1.3,
-//! and a hit that leaves the window no longer counts, whatever the log does (D13).
+//! Rising hits: requests of the watch window that no destination could serve. Pure.
+//! A hit that leaves the window no longer counts, whatever the log does.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which names the source directories hold. Pure; spec 4.2.
+//! Which names the source directories hold. Pure.
 
 use std::sync::Arc;
 

@@ -230,7 +230,7 @@ fn list(dir: &Path, names: &NameTable) -> io::Result<RoaringBitmap> {
     Ok(files)
 }
 
-/// Everything that is there and no directory (spec 4.2). Links are followed; one that leads nowhere
+/// Everything that is there and no directory. Links are followed; one that leads nowhere
 /// is no master.
 fn is_master(entry: &DirEntry) -> io::Result<bool> {
     let kind = entry.file_type()?;

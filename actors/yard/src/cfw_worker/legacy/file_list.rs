@@ -1,4 +1,4 @@
-//! The list of files of an old cfw (spec 2.2).
+//! The list of files of an old cfw.
 
 use reelyard_core::names::NameTable;
 use reelyard_protocol::inventory::listing::ListForm;

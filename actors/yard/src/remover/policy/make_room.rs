@@ -487,7 +487,7 @@ mod tests {
         assert_eq!(
             MakeRoomFixture::goes(&yard.propose()),
             [(host(2), yard.files[3])],
-            "it tells no room"
+            "its room is unknown"
         );
         yard.want(&[(2, 300, 9)], &[(1, 0)]);
         assert!(yard.propose().removals.is_empty(), "it holds one already");

@@ -95,7 +95,7 @@ pub enum KeptBy {
     /// Those on the hosts with the most free room.
     #[default]
     Room,
-    /// As cfm: those whose host's address as text comes first (spec 4.5, step 2).
+    /// As cfm: those whose host's address as text comes first.
     Cfm,
 }
 

@@ -17,7 +17,7 @@ use crate::task_manager::{
     change_answer, forgetting,
 };
 
-/// Who changes tasks over cfm's wire: it does not say who calls (spec D37).
+/// Who changes tasks over cfm's wire: it does not say who calls.
 const OLD_WIRE: &str = "cfm-wire";
 
 type TaskReply<T, E> = ResponseActFuture<TaskManager, Result<T, E>>;

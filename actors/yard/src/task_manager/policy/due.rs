@@ -101,14 +101,14 @@ impl TaskDecisionContext<'_> {
         }
         let destination = self.hosts.get(task.destination)?;
         // A file that some host holds is never planned: what an old cfw lists now it has finished,
-        // whether or not its `done` arrived (spec D18). Our workers report for themselves: what
-        // anybody may say of their tasks over cfm's wire (spec D37) disproves nothing.
+        // whether or not its `done` arrived. Our workers report for themselves: what
+        // anybody may say of their tasks over cfm's wire disproves nothing.
         let is_old = !destination.is_ours();
         if is_old && destination.lists(self.book.file(&task.name)) {
             return Some(TaskEvent::Completed { id: task.id, size: None, hash: None });
         }
         if is_old && task.claimed_done && destination.was_read_since(task.changed) {
-            // An old cfw says `done` also when its downloader failed (spec D1).
+            // An old cfw says `done` also when its downloader failed.
             let reason =
                 format!("{} reported done but does not list {}", task.destination, task.name);
             let blame = self.attribute_failure(task, Blame::Destination);

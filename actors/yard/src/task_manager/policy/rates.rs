@@ -149,7 +149,7 @@ mod tests {
         let shown = |source, destination, slots, others| {
             roads.rate_of_new((host(source), host(destination)), slots, others).unwrap().0
         };
-        assert_eq!(shown(1, 21, 3, 5), 8_000_000, "ours are told again");
+        assert_eq!(shown(1, 21, 3, 5), 8_000_000, "our workers get later rates");
         assert_eq!(shown(1, 22, 1, 0), 8_000_000);
         assert_eq!(shown(1, 22, 3, 5), 4_000_000, "one after the other at an old cfw");
         assert_eq!(shown(2, 21, 1, 2), 5_000_000);

@@ -21,7 +21,7 @@ pub struct TaskDestination {
 }
 
 /// When `task` is given up without a sign of life before. None while it waits for its turn at a
-/// destination that is at work: an old cfw makes one copy after the other (spec 4.9), and our worker up
+/// destination that is at work: an old cfw makes one copy after the other, and our worker up
 /// to its limit of concurrent copies. A turn becomes free at the latest when a running copy is given up,
 /// and the wait counts from then.
 pub fn deadline(

@@ -198,7 +198,7 @@ impl TaskBook {
         ending: &TaskEnding,
         back_off: Option<&BackingOff>,
     ) -> TaskApplyResult {
-        // cfm allows the change to `timeout` from every state (spec 2.1).
+        // cfm allows the change to `timeout` from every state.
         let by_wire = ending.how == GivenUp::Timeout;
         self.allowed(id, |task| {
             task.state.is_open() || (by_wire && task.state != TaskState::Cancelled)

@@ -148,7 +148,7 @@ class Boxes:
             _wire.log.debug("cannot cancel the request to pool %s: %s", asking.pool, error)
 
     def verify(self, lease_id: str, token: int) -> bool:
-        """Whether a lease is live and has this token: for whoever guards what a box is for."""
+        """Whether a lease is live and has this token: for a program that guards the use of a box."""
         try:
             self._post(lease_path(lease_id, "verify"), {"token": token})
             return True

@@ -85,7 +85,7 @@ def span(duration: float) -> str:
 
 
 def of_span(text: str) -> float:
-    """A duration as the API tells it (``1m 30s``), in seconds."""
+    """A duration as the API sends it (``1m 30s``), in seconds."""
     total = 0.0
     for part in text.split():
         digits = part.rstrip("abcdefghijklmnopqrstuvwxyz")

@@ -20,7 +20,7 @@ pub struct Fetcher {
     pub base: Arc<BaseDir>,
     /// What became of those that were interrupted.
     pub partials: Arc<Partials>,
-    /// No copy is begun while more than this percentage of the disk is used (spec 3.2).
+    /// No copy is begun while more than this percentage of the disk is used.
     pub storage_limit_percent: LiveSetting<u32>,
     /// Signs the tickets for the source.
     pub token: LiveSetting<Option<SharedToken>>,

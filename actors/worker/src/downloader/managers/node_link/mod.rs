@@ -181,7 +181,7 @@ fn min_interval(length: Duration) -> Interval {
 }
 
 /// Waits before the next poll of an old cfm: for the poll interval, or, as cfw does, until every known
-/// task is done and reported (spec 4.9).
+/// task is done and reported.
 async fn pause_between_polls(line: &NodeLinkShared, work: &mut watch::Receiver<LinkWork>) {
     let interval = *line.settings.poll_interval.now();
     if work.borrow().known.is_empty() {

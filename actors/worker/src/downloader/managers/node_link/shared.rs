@@ -35,7 +35,7 @@ pub struct NodeLinkSettings {
     pub token: LiveSetting<Option<SharedToken>>,
     /// How long a long poll is held.
     pub wait: Duration,
-    /// How often an old cfm is asked (`downloader_sleep_sec`, spec 3.2).
+    /// How often an old cfm is asked (`downloader_sleep_sec`).
     pub poll_interval: LiveSetting<Duration>,
     /// Where the state of the line is published.
     pub view: Arc<ArcSwap<NodeLinkView>>,

@@ -367,7 +367,7 @@ impl Candidates {
         self.hot = hot;
     }
 
-    /// hitcount.history says that it is on a host which was never asked (spec 1.2, D9, D10).
+    /// hitcount.history says that it is on a host which was never asked.
     fn is_listed(&self, file: FileId) -> bool {
         if self.unasked.is_empty() {
             return false;

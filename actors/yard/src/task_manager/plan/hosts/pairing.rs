@@ -479,7 +479,7 @@ fn by_record(yard: &PlanningContext<'_>, addr: HostAddr) -> Option<Unusable> {
     }
 }
 
-/// Why a destination gets nothing. What could not be asked is never taken for empty (spec D10).
+/// Why a destination gets nothing. What could not be asked is never taken for empty.
 fn unusable(yard: &PlanningContext<'_>, addr: HostAddr, host: &HostState) -> Option<Unusable> {
     if let Some(unusable) = by_record(yard, addr) {
         Some(unusable)

@@ -6,8 +6,8 @@ use reelyard_core::host::HostAddr;
 
 /// The destinations of the yard in the order in which they take turns, and whose turn was last.
 ///
-/// The order is cfm's: by address as text, descending (spec 4.4 step 4). Other than cfm's, which is
-/// rebuilt each round and so begins at the same destination again and again (spec D3), it goes on
+/// The order is cfm's: by address as text, descending. Other than cfm's, which is
+/// rebuilt each round and so begins at the same destination again and again, it goes on
 /// behind the destination that was planned to last, also in the next round and under the next
 /// leader. Every destination of the yard has its place in it, usable or not, so that one that is
 /// away for a while changes nothing for the others.

@@ -1,0 +1,137 @@
+//! Identifiers use standard words: archaic words and private metaphors are refused.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use proc_macro2::{TokenStream, TokenTree};
+
+use super::rust_files;
+
+/// Words that no part of an identifier may be.
+const REFUSED: [&str; 28] = [
+    "told",
+    "tell",
+    "tells",
+    "telling",
+    "untold",
+    "anew",
+    "whoever",
+    "whomever",
+    "whichever",
+    "thereof",
+    "stranger",
+    "strangers",
+    "farewell",
+    "farewells",
+    "desk",
+    "desks",
+    "seat",
+    "seats",
+    "standing",
+    "standings",
+    "care",
+    "cares",
+    "dial",
+    "dials",
+    "shelf",
+    "shelves",
+    "grave",
+    "graves",
+];
+
+/// Phrases that no identifier may contain as whole words.
+const REFUSED_PHRASES: [&str; 2] = ["for_ever", "by_and_by"];
+
+/// First words of a clause without a subject. A name of two or three words may begin with them.
+const NO_SUBJECT: [&str; 6] = ["what", "who", "whom", "those", "of", "where"];
+
+/// The longest name that may begin with one of [`NO_SUBJECT`], in words.
+const SHORT_NAME: usize = 3;
+
+/// The words of an identifier in lower case: `GraveRow2` has `grave` and `row2`.
+fn words(identifier: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut after_small = false;
+    for letter in identifier.chars() {
+        if letter == '_' || (letter.is_uppercase() && after_small) {
+            words.push(String::new());
+        }
+        if letter != '_'
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(letter.to_lowercase());
+        }
+        after_small = letter.is_lowercase() || letter.is_ascii_digit();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The fault of an identifier, if it has one.
+fn fault(identifier: &str) -> Option<String> {
+    let words = words(identifier);
+    if let Some(word) = words.iter().find(|word| REFUSED.contains(&word.as_str())) {
+        return Some(format!("contains \"{word}\""));
+    }
+    let padded = format!("_{}_", words.join("_"));
+    for phrase in REFUSED_PHRASES {
+        if padded.contains(&format!("_{phrase}_")) {
+            return Some(format!("contains \"{phrase}\""));
+        }
+    }
+    let first = words.first()?;
+    let is_clause = NO_SUBJECT.contains(&first.as_str()) && words.len() > SHORT_NAME;
+    is_clause.then(|| format!("begins with \"{first}\": begin with the subject"))
+}
+
+/// Adds the identifiers of code. Comments and texts are no code.
+fn collect(code: TokenStream, identifiers: &mut BTreeSet<String>) {
+    for token in code {
+        match token {
+            TokenTree::Ident(name) => {
+                identifiers.insert(name.to_string());
+            }
+            TokenTree::Group(group) => collect(group.stream(), identifiers),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+}
+
+#[test]
+fn identifiers_use_standard_words() -> Result<()> {
+    let mut faults = Vec::new();
+    let mut seen = 0;
+    for (file, text) in rust_files()? {
+        let code: TokenStream = text.parse().ok().with_context(|| format!("{file} is no Rust"))?;
+        let mut identifiers = BTreeSet::new();
+        collect(code, &mut identifiers);
+        seen += identifiers.len();
+        for identifier in identifiers {
+            if let Some(fault) = fault(&identifier) {
+                faults.push(format!("{file}: {identifier} {fault}"));
+            }
+        }
+    }
+    anyhow::ensure!(seen > 50_000, "only {seen} identifiers were found");
+    assert!(faults.is_empty(), "use standard words instead:\n{}", faults.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn a_refused_word_is_found_only_as_a_whole_word() {
+    for bad in [
+        "LeaseTold",
+        "was_told",
+        "TOLD_AGAIN",
+        "GraveRow",
+        "for_ever",
+        "stay_for_ever",
+        "what_is_pinned_stays",
+        "who_leaves_is_gone",
+    ] {
+        assert!(fault(bad).is_some(), "{bad}");
+    }
+    for good in ["for_every_call", "careful", "seated", "intelligent", "what", "of_a_second"] {
+        assert_eq!(fault(good), None, "{good}");
+    }
+}
