@@ -28,4 +28,4 @@ pub use ownership::{
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
 pub use replica::{CommitSettlement, ReplicaHandle, StateChange};
 pub use replicated_log::{LogHandle, OnFullDisk, ReplicatedLog};
-pub use shell::{Owner, Replicated};
+pub use shell::{Owner, OwnerReply, Replicated, reply_now};

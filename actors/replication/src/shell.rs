@@ -1,10 +1,11 @@
-//! The shell of every owner of a piece: the same handling of the journal's commands, of commits, of turns
-//! and of the change feed. An owner adds its rules.
+//! The shell of every owner of a piece: the same handling of the journal's commands, of requests, of
+//! commits, of turns, of the read view and of the change feed. An owner adds its rules.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, ResponseActFuture, WrapFuture};
+use futures::future::join_all;
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::Epoch;
@@ -18,6 +19,9 @@ use crate::replica::{CommitSettlement, ReplicaHandle, StateChange};
 use crate::replicated_log::LogHandle;
 use crate::turns::{TurnChange, TurnTimer};
 
+/// The shortest wait for the end of a pause.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+
 /// What every owner keeps besides its rules. It dereferences to the handle on the piece.
 pub struct Replicated<P: Piece, C> {
     replica: ReplicaHandle<P>,
@@ -29,6 +33,10 @@ pub struct Replicated<P: Piece, C> {
     pause: CommitBackoff,
     next_turn: TurnTimer,
     feed: Option<FeedPublisher<C>>,
+    /// Whether the piece holds everything that this node had on record when it started.
+    is_caught_up: bool,
+    /// Whether the published view is older than the piece.
+    is_view_stale: bool,
     /// Commits that returned without an outcome.
     uncommitted: u64,
 }
@@ -45,6 +53,8 @@ impl<P: Piece, C> Replicated<P, C> {
             pause: CommitBackoff::default(),
             next_turn: TurnTimer::default(),
             feed: None,
+            is_caught_up: false,
+            is_view_stale: false,
             uncommitted: 0,
         }
     }
@@ -59,6 +69,17 @@ impl<P: Piece, C> Replicated<P, C> {
     /// Number of commits that returned without an outcome.
     pub fn uncommitted(&self) -> u64 {
         self.uncommitted
+    }
+
+    /// Whether the piece holds everything that this node had on record when it started. Before that it is
+    /// one of the past.
+    pub fn is_caught_up(&self) -> bool {
+        self.is_caught_up
+    }
+
+    /// The published view is older than what the owner knows: the present turn renews it.
+    pub fn mark_stale(&mut self) {
+        self.is_view_stale = true;
     }
 
     /// Time until the next planned turn.
@@ -97,6 +118,18 @@ impl<P: Piece, C> Replicated<P, C> {
     }
 }
 
+impl<P: Piece, C> Replicated<P, C> {
+    /// Takes a commit of a request that came back.
+    fn settle_request(
+        &mut self,
+        settlement: CommitSettlement<P>,
+    ) -> Result<Outcomes<P>, CommitError> {
+        let settled = self.replica.settle(settlement);
+        self.uncommitted += u64::from(settled.is_err());
+        settled
+    }
+}
+
 impl<P: Piece, C> Deref for Replicated<P, C> {
     type Target = ReplicaHandle<P>;
 
@@ -109,6 +142,14 @@ impl<P: Piece, C> DerefMut for Replicated<P, C> {
     fn deref_mut(&mut self) -> &mut ReplicaHandle<P> {
         &mut self.replica
     }
+}
+
+/// The reply to a request that may wait for a commit.
+pub type OwnerReply<A, T, E> = ResponseActFuture<A, Result<T, E>>;
+
+/// A reply that waits for nothing.
+pub fn reply_now<A: Actor, T: 'static, E: 'static>(result: Result<T, E>) -> OwnerReply<A, T, E> {
+    Box::pin(actix::fut::ready(result))
 }
 
 /// An actor that owns a piece. The required methods are its reactions; the provided ones are the same for
@@ -126,18 +167,20 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// What it commits, in the plural: for the log.
     const SUBJECT: &'static str;
 
+    /// How old the published view may become. Zero: it is renewed with each entry and each turn.
+    const VIEW_AGE: Duration = Duration::ZERO;
+
     /// The shell of this owner.
     fn shell(&mut self) -> &mut Replicated<Self::Piece, Self::Change>;
 
     /// The time that goes on record with its own commits.
     fn commit_time(&self) -> Millis;
 
-    /// These events of one entry were applied or refused, in order. Renews the view as well: changes are
-    /// published after it.
+    /// These events of one entry were applied or refused, in order.
     fn on_applied(&mut self, entry: &[AppliedEvent<Self::Piece>], ctx: &mut Context<Self>);
 
     /// The piece was replaced as a whole.
-    fn on_installed(&mut self, ctx: &mut Context<Self>);
+    fn on_installed(&mut self, _ctx: &mut Context<Self>) {}
 
     /// This node leads from now on.
     fn on_leader_started(&mut self, epoch: Epoch, ctx: &mut Context<Self>);
@@ -145,9 +188,12 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// This node no longer leads.
     fn on_leader_stopped(&mut self, ctx: &mut Context<Self>);
 
-    /// The piece holds everything that this node had on record when it started. False if the journal
-    /// stopped before.
-    fn on_caught_up(&mut self, _is_current: bool) {}
+    /// Readers may look into the piece from now on: it is no longer one of the past. Called again when
+    /// another piece takes its place.
+    fn attach_readers(&mut self) {}
+
+    /// Builds and publishes the read view. The shell calls it whenever something of it may have changed.
+    fn publish_view(&mut self);
 
     /// The changes that the events of one entry made.
     fn changes_of(&mut self, entry: &[AppliedEvent<Self::Piece>]) -> Vec<(Millis, Self::Change)>;
@@ -155,8 +201,14 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// An entry was applied and published, at this cost in time of the processor.
     fn note_cost(&mut self, _entry: &[AppliedEvent<Self::Piece>], _cost: Duration) {}
 
-    /// Does the work that is due now.
+    /// Does the work that is due now. This node leads, and no pause is on.
     fn take_turn(&mut self, ctx: &mut Context<Self>);
+
+    /// The part of a turn that every node does, before [`Owner::take_turn`].
+    fn begin_turn(&mut self, _ctx: &mut Context<Self>) {}
+
+    /// The turn of a leader that decides nothing for now: a commit returned without an outcome.
+    fn take_paused_turn(&mut self, _ctx: &mut Context<Self>) {}
 
     /// Publishes changes on `feed` from now on.
     fn with_change_feed(mut self, feed: FeedPublisher<Self::Change>) -> Self {
@@ -170,15 +222,25 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         self
     }
 
-    /// Registers the owner with the journal: for `Actor::started`.
+    /// Registers the owner with the journal, and publishes the first view: for `Actor::started`.
     fn join_journal(&mut self, ctx: &mut Context<Self>) {
         let recipient = ctx.address().recipient();
         let log = self.shell().log.clone();
         log.register(Self::Piece::ID, recipient);
         let catching_up = log.caught_up(Self::Piece::ID);
         ctx.spawn(catching_up.into_actor(self).map(|is_current, owner, _| {
-            owner.on_caught_up(is_current);
+            if is_current {
+                owner.catch_up();
+                owner.renew_view();
+            }
         }));
+        self.renew_view();
+    }
+
+    /// The piece is no longer one of the past.
+    fn catch_up(&mut self) {
+        self.shell().is_caught_up = true;
+        self.attach_readers();
     }
 
     /// Carries out a command of the journal.
@@ -186,18 +248,33 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         let began = self.shell().clock.cost();
         match self.shell().replica.handle_command(command) {
             StateChange::Applied(entry) => {
+                self.shell().is_view_stale = true;
                 self.on_applied(&entry, ctx);
+                if self.shell().is_view_stale {
+                    self.note_stale(ctx);
+                }
                 self.publish_changes(&entry);
                 let cost = self.shell().clock.cost().saturating_sub(began);
                 self.note_cost(&entry, cost);
             }
-            StateChange::Installed => self.on_installed(ctx),
+            StateChange::Installed => {
+                self.on_installed(ctx);
+                if self.shell().is_caught_up {
+                    self.attach_readers();
+                }
+                self.note_stale(ctx);
+            }
             StateChange::LeaderStarted(epoch) => {
                 // Commits of another epoch say nothing about this one.
                 self.shell().pause = CommitBackoff::default();
+                self.catch_up();
                 self.on_leader_started(epoch, ctx);
+                self.renew_view();
             }
-            StateChange::LeaderStopped => self.on_leader_stopped(ctx),
+            StateChange::LeaderStopped => {
+                self.on_leader_stopped(ctx);
+                self.renew_view();
+            }
             StateChange::Nothing => {}
         }
     }
@@ -215,6 +292,43 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         feed.publish_applied(Self::Piece::ID, index, leads, &mut changes.into_iter());
     }
 
+    /// Publishes a new view now.
+    fn renew_view(&mut self) {
+        self.shell().is_view_stale = false;
+        self.publish_view();
+    }
+
+    /// Something of the view changed: it is renewed before it is older than [`Owner::VIEW_AGE`].
+    fn note_stale(&mut self, ctx: &mut Context<Self>) {
+        if Self::VIEW_AGE.is_zero() {
+            self.renew_view();
+        } else {
+            self.shell().is_view_stale = true;
+            self.wake_after(Self::VIEW_AGE, ctx);
+        }
+    }
+
+    /// Takes a turn now, and publishes its view.
+    fn run_turn(&mut self, ctx: &mut Context<Self>) {
+        self.begin_turn(ctx);
+        let shell = self.shell();
+        let leads = shell.replica.epoch().is_some();
+        match shell.pause_left() {
+            Some(left) if leads => {
+                self.wake_after(left.max(SHORTEST_PAUSE), ctx);
+                self.take_paused_turn(ctx);
+                self.renew_view();
+            }
+            None if leads => {
+                self.take_turn(ctx);
+                if Self::VIEW_AGE.is_zero() || self.shell().is_view_stale {
+                    self.renew_view();
+                }
+            }
+            _ => self.renew_view(),
+        }
+    }
+
     /// Takes a turn within `delay`. An earlier planned turn stays.
     fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
         let at = self.shell().clock.timer() + delay;
@@ -227,7 +341,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         }
         let timer = ctx.run_later(delay, |owner, ctx| {
             owner.shell().next_turn.begin();
-            owner.take_turn(ctx);
+            owner.run_turn(ctx);
         });
         self.shell().next_turn.plan(at, timer);
     }
@@ -247,20 +361,31 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         + Clone
         + 'static,
     ) {
-        let now = self.commit_time();
         for events in ReplicaHandle::<Self::Piece>::parts(events) {
-            let shell = self.shell();
-            let request = shell.unnamed_request(Self::NAME);
-            let epoch = shell.replica.epoch();
-            let committing = shell.replica.commit(now, request, events);
-            let then = then.clone();
-            ctx.spawn(committing.into_actor(self).map(move |settlement, owner, ctx| {
-                let settled = owner.settle_own(settlement, ctx);
-                if owner.shell().replica.epoch() == epoch {
-                    then(owner, settled, ctx);
-                }
-            }));
+            let request = self.shell().unnamed_request(Self::NAME);
+            self.commit_part(request, events, ctx, then.clone());
         }
+    }
+
+    /// As [`Owner::commit_then`], for events that fit one entry, under the name of `request`.
+    fn commit_part(
+        &mut self,
+        request: RequestContext,
+        events: Vec<<Self::Piece as Piece>::Event>,
+        ctx: &mut Context<Self>,
+        then: impl FnOnce(&mut Self, Result<Outcomes<Self::Piece>, CommitError>, &mut Context<Self>)
+        + 'static,
+    ) {
+        let now = self.commit_time();
+        let shell = self.shell();
+        let epoch = shell.replica.epoch();
+        let committing = shell.replica.commit(now, request, events);
+        ctx.spawn(committing.into_actor(self).map(move |settlement, owner, ctx| {
+            let settled = owner.settle_own(settlement, ctx);
+            if owner.shell().replica.epoch() == epoch {
+                then(owner, settled, ctx);
+            }
+        }));
     }
 
     /// Takes a commit of the owner's own that came back. Without an outcome the owner decides nothing for
@@ -291,15 +416,62 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         settled
     }
 
-    /// Takes a commit of a request that came back: its error goes to the caller and pauses nothing.
-    fn settle_request(
+    /// Answers a request: decides and commits it, and reads the reply from the outcomes. A repeated request
+    /// joins the one under way, or gets the earlier reply again. A decision without events is read at once.
+    ///
+    /// The caller gets the errors of `decide` and `read`, and those of the commit.
+    fn answer_request<T: 'static, E: From<CommitError> + 'static>(
         &mut self,
-        settlement: CommitSettlement<Self::Piece>,
-    ) -> Result<Outcomes<Self::Piece>, CommitError> {
-        let shell = self.shell();
-        let settled = shell.replica.settle(settlement);
-        shell.uncommitted += u64::from(settled.is_err());
-        settled
+        request: RequestContext,
+        decide: impl FnOnce(&mut Self) -> Result<Vec<<Self::Piece as Piece>::Event>, E>,
+        read: impl FnOnce(&mut Self, Outcomes<Self::Piece>) -> Result<T, E> + 'static,
+    ) -> OwnerReply<Self, T, E> {
+        let replica = &self.shell().replica;
+        if let Some(outcomes) = replica.recall(request.request) {
+            return reply_now(read(self, outcomes));
+        }
+        if let Err(error) = replica.leading() {
+            return reply_now(Err(error.into()));
+        }
+        let events = match replica.under_way(request.request) {
+            Some(events) => events,
+            None => match decide(self) {
+                Ok(events) => events,
+                Err(refusal) => return reply_now(Err(refusal)),
+            },
+        };
+        if events.is_empty() {
+            return reply_now(read(self, Vec::new()));
+        }
+        self.commit_request(vec![(request, events)], |owner, outcomes, _| read(owner, outcomes?))
+    }
+
+    /// Commits the decision of a request in parts, in order. Once all parts are back, `read` gets the
+    /// outcomes of all, or the first error. Such an error pauses nothing: it goes to the caller.
+    fn commit_request<R: 'static>(
+        &mut self,
+        parts: Vec<(RequestContext, Vec<<Self::Piece as Piece>::Event>)>,
+        read: impl FnOnce(
+            &mut Self,
+            Result<Outcomes<Self::Piece>, CommitError>,
+            &mut Context<Self>,
+        ) -> R
+        + 'static,
+    ) -> ResponseActFuture<Self, R> {
+        let now = self.commit_time();
+        let replica = &mut self.shell().replica;
+        let mut commits = Vec::with_capacity(parts.len());
+        for (request, events) in parts {
+            commits.push(replica.commit(now, request, events));
+        }
+        let answering = join_all(commits).into_actor(self).map(move |settlements, owner, ctx| {
+            // Each part is settled, also one behind a part that failed.
+            let settle = |settlement| owner.shell().settle_request(settlement);
+            let settled: Vec<_> = settlements.into_iter().map(settle).collect();
+            let outcomes: Result<Vec<_>, _> = settled.into_iter().collect();
+            read(owner, outcomes.map(|parts| parts.into_iter().flatten().collect()), ctx)
+        });
+        Box::pin(answering)
     }
 }
 

@@ -7,20 +7,23 @@ use actix::{Actor, Addr, Context, Handler, Message, Recipient, System};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::event::{Commit, Epoch, PieceId};
+use reelyard_core::event::{Commit, Epoch, PieceId, RequestId};
 use tokio::sync::{oneshot, watch};
 
 use super::*;
 use crate::piece::{FrozenPiece, UnreadableEvent};
 use crate::replicated_log::{OnFullDisk, ReplicatedLog};
-use crate::{CommitAnswer, Leadership};
+use crate::{Apply, CommitAnswer, Leadership};
 
 type LateReply = oneshot::Sender<Result<CommitAnswer, CommitError>>;
+
+/// A commit that waits for its answer.
+type HeldCommit = (Commit, LateReply);
 
 /// A log that keeps each commit until the test answers it.
 #[derive(Clone)]
 struct HeldLog {
-    commits: Arc<Mutex<Vec<LateReply>>>,
+    commits: Arc<Mutex<Vec<HeldCommit>>>,
     leadership: watch::Sender<Leadership>,
 }
 
@@ -31,9 +34,27 @@ impl HeldLog {
 
     /// Answers the commits so far, the earliest first: nothing was refused.
     fn answer_all(&self) {
-        for commit in self.commits.lock().unwrap().drain(..) {
-            commit.send(Ok(CommitAnswer::Applied(Vec::new()))).unwrap();
+        for (_, reply) in self.commits.lock().unwrap().drain(..) {
+            reply.send(Ok(CommitAnswer::Applied(Vec::new()))).unwrap();
         }
+    }
+}
+
+impl HeldLog {
+    /// Applies the commits so far as one entry, and answers them.
+    async fn apply_all(&self, owner: &Addr<NotingOwner>, term: Epoch) -> usize {
+        let held: Vec<HeldCommit> = self.commits.lock().unwrap().drain(..).collect();
+        let (commits, replies): (Vec<Commit>, Vec<LateReply>) = held.into_iter().unzip();
+        let commits: Vec<Arc<Commit>> = commits.into_iter().map(Arc::new).collect();
+        let (reply, answers) = oneshot::channel();
+        let apply = Apply { index: 1, term, commits, reply };
+        owner.send(JournalCommand::Apply(apply)).await.unwrap();
+        let answers = answers.await.unwrap();
+        let count = answers.len();
+        for (reply, answer) in replies.into_iter().zip(answers) {
+            reply.send(Ok(answer)).unwrap();
+        }
+        count
     }
 }
 
@@ -42,11 +63,11 @@ impl ReplicatedLog for HeldLog {
 
     fn commit(
         &self,
-        _: Commit,
+        commit: Commit,
         _: OnFullDisk,
     ) -> BoxFuture<'static, Result<CommitAnswer, CommitError>> {
         let (reply, answer) = oneshot::channel();
-        self.commits.lock().unwrap().push(reply);
+        self.commits.lock().unwrap().push((commit, reply));
         answer.map(|answer| answer.unwrap_or(Err(CommitError::Stopped))).boxed()
     }
 
@@ -105,6 +126,7 @@ impl Piece for EmptyPiece {
 struct NotingOwner {
     shell: Replicated<EmptyPiece, Infallible>,
     returned: tokio::sync::mpsc::UnboundedSender<&'static str>,
+    decided: usize,
 }
 
 impl Actor for NotingOwner {
@@ -135,7 +157,7 @@ impl Owner for NotingOwner {
 
     fn on_applied(&mut self, _: &[AppliedEvent<EmptyPiece>], _: &mut Context<Self>) {}
 
-    fn on_installed(&mut self, _: &mut Context<Self>) {}
+    fn publish_view(&mut self) {}
 
     fn on_leader_started(&mut self, _: Epoch, _: &mut Context<Self>) {}
 
@@ -164,6 +186,24 @@ impl Handler<Decide> for NotingOwner {
     }
 }
 
+/// A request, by its id. The reply says how many outcomes there are, and how often the owner has decided.
+#[derive(Message)]
+#[rtype(result = "Result<(usize, usize), CommitError>")]
+struct CountOutcomes(u128);
+
+impl Handler<CountOutcomes> for NotingOwner {
+    type Result = OwnerReply<NotingOwner, (usize, usize), CommitError>;
+
+    fn handle(&mut self, CountOutcomes(id): CountOutcomes, _: &mut Context<Self>) -> Self::Result {
+        let request = RequestContext::by_request("a test", RequestId(id));
+        let decide = |owner: &mut Self| {
+            owner.decided += 1;
+            Ok(vec![(), ()])
+        };
+        self.answer_request(request, decide, |owner, outcomes| Ok((outcomes.len(), owner.decided)))
+    }
+}
+
 async fn lead(owner: &Addr<NotingOwner>, epoch: u64) {
     let epoch = Epoch(epoch);
     owner.send(JournalCommand::LeaderStarted { epoch }).await.unwrap();
@@ -175,7 +215,7 @@ fn a_decision_of_an_earlier_epoch_has_no_effect_in_the_next_one() {
         let log = HeldLog::new();
         let (returned, mut decisions) = tokio::sync::mpsc::unbounded_channel();
         let shell = Replicated::new(EmptyPiece, log.clone(), Clock::manual(Millis(0)));
-        let owner = NotingOwner { shell, returned }.start();
+        let owner = NotingOwner { shell, returned, decided: 0 }.start();
         lead(&owner, 1).await;
         owner.send(Decide("in epoch 1")).await.unwrap();
         log.answer_all();
@@ -188,5 +228,32 @@ fn a_decision_of_an_earlier_epoch_has_no_effect_in_the_next_one() {
         // The owner takes both answers at once, the late one first.
         log.answer_all();
         assert_eq!(decisions.recv().await, Some("in epoch 2"));
+    });
+}
+
+#[test]
+fn a_repeated_request_joins_the_one_under_way_and_later_gets_its_reply_again() {
+    System::new().block_on(async {
+        let log = HeldLog::new();
+        let (returned, _decisions) = tokio::sync::mpsc::unbounded_channel();
+        let shell = Replicated::new(EmptyPiece, log.clone(), Clock::manual(Millis(0)));
+        let owner = NotingOwner { shell, returned, decided: 0 }.start();
+        let nobody = Err(CommitError::NotLeader { leader: None });
+        assert_eq!(owner.send(CountOutcomes(7)).await.unwrap(), nobody);
+
+        lead(&owner, 1).await;
+        let first = actix::spawn(owner.send(CountOutcomes(7)));
+        let repeated = actix::spawn(owner.send(CountOutcomes(7)));
+        while log.commits.lock().unwrap().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(log.apply_all(&owner, Epoch(1)).await, 2);
+        assert_eq!(first.await.unwrap().unwrap(), Ok((2, 1)));
+        assert_eq!(repeated.await.unwrap().unwrap(), Ok((2, 1)));
+
+        assert_eq!(owner.send(CountOutcomes(7)).await.unwrap(), Ok((2, 1)), "the reply again");
+        owner.send(JournalCommand::LeaderStopped).await.unwrap();
+        assert_eq!(owner.send(CountOutcomes(7)).await.unwrap(), Ok((2, 1)), "on a follower, too");
+        assert!(log.commits.lock().unwrap().is_empty());
     });
 }

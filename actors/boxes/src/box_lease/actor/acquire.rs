@@ -1,7 +1,7 @@
 //! Requests for boxes: coming, waiting and leaving.
 
 use actix::{Context, Handler};
-use reelyard_replication::CommitError;
+use reelyard_replication::{CommitError, Owner};
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::messages::{Acquire, BoxLeaseRequest, CancelAcquire};

@@ -1,6 +1,6 @@
 //! Granting boxes to waiting requests, and taking back leases without a caller.
 
-use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use actix::Context;
 use reelyard_protocol::boxes::{LeaseId, PoolName};
 use reelyard_replication::{CommitError, Owner, ReplicaHandle};
 
@@ -22,19 +22,13 @@ impl BoxLease {
         let events = memory.next_grants(&context, pool, None, usize::MAX, ids);
         drop(context);
         for events in ReplicaHandle::<SharedTable>::parts(events) {
-            self.commit_grants(events, ctx);
+            let (asked, grants) = (self.replica.unnamed_request(MYSELF), events.clone());
+            self.commit_part(asked, events, ctx, move |actor, settled, ctx| {
+                if let Err(error) = settled {
+                    actor.not_granted(&grants, &error, ctx);
+                }
+            });
         }
-    }
-
-    fn commit_grants(&mut self, events: Vec<BoxEvent>, ctx: &mut Context<Self>) {
-        let grants = events.clone();
-        let asked = self.replica.unnamed_request(MYSELF);
-        let committing = self.replica.commit(self.clock.now(), asked, events);
-        ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
-            if let Err(error) = actor.settle_own(settlement, ctx) {
-                actor.not_granted(&grants, &error, ctx);
-            }
-        }));
     }
 
     /// A commit of grants has no outcome.

@@ -9,6 +9,8 @@ use reelyard_protocol::boxes::{
     PoolName, RunHook,
 };
 
+use reelyard_replication::Owner;
+
 use crate::box_lease::BoxLease;
 use crate::box_lease::policy::memory::box_key::BoxKey;
 use crate::box_lease::policy::memory::hook_calls::HookCall;

@@ -42,8 +42,6 @@ pub struct BoxLease {
     /// the monotonic clock.
     upkeep_at: Option<Duration>,
     progress_at: Option<Duration>,
-    /// Whether the table holds all that this node had on record when it started.
-    caught_up: bool,
 }
 
 impl BoxLease {
@@ -64,7 +62,6 @@ impl BoxLease {
             noting_led: false,
             upkeep_at: None,
             progress_at: None,
-            caught_up: false,
         }
     }
 
@@ -89,16 +86,7 @@ impl BoxLease {
         (&mut self.memory, BoxDecisionContext { table: table.read(), epoch, now }, ids)
     }
 
-    /// Readers look into the table as it is, once it is no longer one of the past.
-    fn show_table(&mut self, is_current: bool) {
-        self.caught_up |= is_current;
-        if self.caught_up {
-            self.view_handle.attach_table(self.replica.piece());
-        }
-    }
-
-    /// Publishes a new view.
-    fn publish_view(&mut self) {
+    fn build_view(&mut self) {
         let (memory, context) = self.at();
         memory.is_stale = false;
         let allocators = &memory.allocators;
@@ -132,7 +120,6 @@ impl Actor for BoxLease {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.join_journal(ctx);
-        self.publish_view();
         self.soon(ctx);
     }
 }

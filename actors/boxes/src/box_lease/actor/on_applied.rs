@@ -11,6 +11,7 @@ use reelyard_replication::{AppliedEvent, JournalCommand, Owner, Replicated};
 
 use super::changes::changes_of;
 use super::grants::MYSELF;
+use super::turn::LONGEST_SLEEP;
 use crate::box_lease::policy::leading::MachineUptime;
 use crate::box_lease::policy::memory::box_key::BoxKey;
 use crate::box_lease::state::box_table::FoundLease;
@@ -32,6 +33,7 @@ impl Owner for BoxLease {
 
     const NAME: &'static str = MYSELF;
     const SUBJECT: &'static str = "boxes";
+    const VIEW_AGE: Duration = Duration::from_millis(20);
 
     fn shell(&mut self) -> &mut Replicated<SharedTable, BoxChange> {
         &mut self.replica
@@ -45,12 +47,6 @@ impl Owner for BoxLease {
         if self.replica.epoch().is_some() {
             self.follow(entry, ctx);
         }
-        self.note_stale(ctx);
-    }
-
-    fn on_installed(&mut self, ctx: &mut Context<Self>) {
-        self.show_table(false);
-        self.note_stale(ctx);
     }
 
     fn on_leader_started(&mut self, epoch: Epoch, ctx: &mut Context<Self>) {
@@ -62,19 +58,31 @@ impl Owner for BoxLease {
 
     fn on_leader_stopped(&mut self, _: &mut Context<Self>) {
         self.forget_leadership();
-        self.publish_view();
     }
 
-    fn on_caught_up(&mut self, is_current: bool) {
-        self.show_table(is_current);
+    fn attach_readers(&mut self) {
+        self.view_handle.attach_table(self.replica.piece());
+    }
+
+    fn publish_view(&mut self) {
+        self.build_view();
     }
 
     fn changes_of(&mut self, entry: &[AppliedEvent<SharedTable>]) -> Vec<(Millis, BoxChange)> {
         changes_of(&self.replica.piece().read(), entry)
     }
 
+    fn begin_turn(&mut self, ctx: &mut Context<Self>) {
+        self.wake_after(LONGEST_SLEEP, ctx);
+    }
+
     fn take_turn(&mut self, ctx: &mut Context<Self>) {
-        self.turn(ctx);
+        self.decide(ctx);
+    }
+
+    fn take_paused_turn(&mut self, ctx: &mut Context<Self>) {
+        // A request that arrives meanwhile keeps its place.
+        self.notify_progress(ctx);
     }
 }
 
@@ -87,7 +95,6 @@ impl BoxLease {
 
     /// This node decides from now on.
     fn become_leader(&mut self, ctx: &mut Context<Self>) {
-        self.show_table(true);
         self.upkeep_at = None;
         let machine = MachineUptime { boot: self.clock.boot(), uptime: self.clock.uptime() };
         let (memory, context) = self.at();
@@ -102,8 +109,8 @@ impl BoxLease {
         }
         self.prepare_again(begun.preparing, ctx);
         self.watch_hosts(ctx);
-        self.publish_view();
-        self.turn(ctx);
+        self.renew_view();
+        self.run_turn(ctx);
     }
 
     /// Applied events start terms, cleanings and grants.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use actix::Context;
 use reelyard_protocol::boxes::{HookKind, HookOutput, LeaseId};
 use reelyard_replication::Owner;
 
@@ -51,13 +51,12 @@ impl BoxLease {
     pub(in crate::box_lease) fn commit_ready(&mut self, ctx: &mut Context<Self>) {
         for (first, event) in self.memory.take_ready() {
             let asked = self.replica.unnamed_request(MYSELF);
-            let committing = self.replica.commit(self.clock.now(), asked, vec![event]);
-            ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
-                // Applied or refused results were handled then.
-                if actor.settle_own(settlement, ctx).is_err() {
+            // Applied or refused results were handled then.
+            self.commit_part(asked, vec![event], ctx, move |actor, settled, _| {
+                if settled.is_err() {
                     actor.memory.not_ready(first);
                 }
-            }));
+            });
         }
     }
 
@@ -90,12 +89,9 @@ impl BoxLease {
         let Some((group, events)) = self.memory.init_failed(id, said) else { return };
         let waiter = group.waiter;
         let asked = self.replica.unnamed_request(MYSELF);
-        let committing = self.replica.commit(self.clock.now(), asked, events);
-        let epoch = self.replica.epoch();
-        ctx.spawn(committing.into_actor(self).map(move |settlement, actor, ctx| {
-            let settled = actor.settle_own(settlement, ctx);
-            // The state in memory was built again since, if another epoch began.
-            if settled.is_err() && epoch.is_some() && actor.replica.epoch() == epoch {
+        // In another epoch the memory was built again.
+        self.commit_part(asked, events, ctx, move |actor, settled, ctx| {
+            if settled.is_err() {
                 actor.memory.orphans.extend(group.leases);
             }
             let Some(id) = waiter.filter(|id| actor.memory.waiters.get(*id).is_some()) else {
@@ -105,7 +101,7 @@ impl BoxLease {
                 Ok(_) => actor.requeue(id, ctx),
                 Err(error) => actor.memory.end_waiter(id, error.into()),
             }
-        }));
+        });
     }
 
     /// A request whose boxes could not be made ready gets the next ones.

@@ -7,6 +7,8 @@ use actix::{AsyncContext, Context, Handler, Message};
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{NotHeard, ProbeHost};
 
+use reelyard_replication::Owner;
+
 use crate::box_lease::BoxLease;
 use crate::box_lease::policy::memory::queue::WaiterId;
 

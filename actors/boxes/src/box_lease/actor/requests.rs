@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use actix::fut::{ready, wrap_future};
-use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
+use actix::fut::wrap_future;
+use actix::{ActorFutureExt, Context, Handler, MessageResult};
 use reelyard_protocol::boxes::{AdoptBoxes, FenceToken, HookOutput, LeaseId, PoolName};
-use reelyard_replication::{Outcomes, Owner, ReplicaHandle};
+use reelyard_replication::{Outcomes, Owner, OwnerReply, ReplicaHandle, reply_now};
 
 use super::grants::MYSELF;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
@@ -16,11 +16,7 @@ use crate::box_lease::{
     UnquarantineBox, VerifyLease,
 };
 
-type BoxReply<T> = ResponseActFuture<BoxLease, Result<T, BoxError>>;
-
-fn answer<T: 'static>(result: Result<T, BoxError>) -> BoxReply<T> {
-    Box::pin(ready(result))
-}
+type BoxReply<T> = OwnerReply<BoxLease, T, BoxError>;
 
 /// The outcome of a commit's first event.
 fn first(outcomes: Outcomes<SharedTable>) -> Result<BoxOutcome, BoxRefusal> {
@@ -28,30 +24,16 @@ fn first(outcomes: Outcomes<SharedTable>) -> Result<BoxOutcome, BoxRefusal> {
 }
 
 impl BoxLease {
-    /// Commits events for a caller, and answers the result of `read` on the first one's outcome. Grants
-    /// of the other boxes go to waiting requests.
-    fn commit_for<T: 'static>(
+    /// Answers a request that no caller repeats: decides it, commits it, and reads the outcome of its
+    /// first event.
+    fn answer_once<T: 'static>(
         &mut self,
         asked_by: &str,
-        events: Vec<BoxEvent>,
+        decide: impl FnOnce(&mut Self) -> Result<Vec<BoxEvent>, BoxError>,
         read: impl FnOnce(&Self, BoxOutcome) -> Result<T, BoxError> + 'static,
     ) -> BoxReply<T> {
-        let grants: Vec<BoxEvent> = events.get(1..).unwrap_or_default().to_vec();
         let asked = self.replica.unnamed_request(asked_by);
-        let committing = self.replica.commit(self.clock.now(), asked, events);
-        let reading = wrap_future::<_, Self>(committing).map(
-            move |settlement, actor, ctx: &mut Context<Self>| {
-                let outcomes = match actor.settle_request(settlement) {
-                    Ok(outcomes) => outcomes,
-                    Err(error) => {
-                        actor.not_granted(&grants, &error, ctx);
-                        return Err(error.into());
-                    }
-                };
-                read(actor, first(outcomes)?)
-            },
-        );
-        Box::pin(reading)
+        self.answer_request(asked, decide, |actor, outcomes| read(actor, first(outcomes)?))
     }
 
     fn live(&self, id: LeaseId) -> Result<Arc<Lease>, BoxError> {
@@ -64,22 +46,20 @@ impl Handler<PutPool> for BoxLease {
 
     fn handle(&mut self, asked: PutPool, _: &mut Context<Self>) -> Self::Result {
         let PutPool { pool, spec, asked_by } = asked;
-        if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
-        }
-        if let Err(bad) = spec.check() {
-            return answer(Err(BoxRefusal::from(bad).into()));
-        }
-        let is_so = {
-            let table = self.replica.piece().read();
-            table.pool(&pool).is_ok_and(|there| **there.spec() == spec && !there.goes())
+        let by = asked_by.clone();
+        let decide = move |actor: &mut Self| {
+            spec.check().map_err(BoxRefusal::from)?;
+            let is_so = {
+                let table = actor.replica.piece().read();
+                table.pool(&pool).is_ok_and(|there| **there.spec() == spec && !there.goes())
+            };
+            if is_so {
+                return Ok(Vec::new());
+            }
+            tracing::info!(%pool, asked_by, "pool creation or change requested");
+            Ok(vec![BoxEvent::PoolPutAlone { pool, spec: Box::new(spec) }])
         };
-        if is_so {
-            return answer(Ok(PoolPut::AlreadySo));
-        }
-        tracing::info!(%pool, asked_by, "pool creation or change requested");
-        let event = BoxEvent::PoolPutAlone { pool, spec: Box::new(spec) };
-        self.commit_for(&asked_by, vec![event], |_, outcome| {
+        self.answer_once(&by, decide, |_, outcome| {
             Ok(match outcome {
                 BoxOutcome::PoolPut { created: true } => PoolPut::Created,
                 BoxOutcome::PoolPut { created: false } => PoolPut::Changed,
@@ -95,7 +75,7 @@ impl Handler<RemovePool> for BoxLease {
     fn handle(&mut self, asked: RemovePool, _: &mut Context<Self>) -> Self::Result {
         let RemovePool { pool, revoke, asked_by } = asked;
         if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
+            return reply_now(Err(error.into()));
         }
         tracing::info!(%pool, revoke, asked_by, "pool removal requested");
         let mut events = Vec::new();
@@ -104,31 +84,15 @@ impl Handler<RemovePool> for BoxLease {
             events.extend(context.revocations(&pool, &asked_by));
         }
         events.push(BoxEvent::PoolRemoved { pool });
-        let now = self.clock.now();
-        let parts = ReplicaHandle::<SharedTable>::parts(events).into_iter();
-        let commits = parts.map(|part| {
-            let asked = self.replica.unnamed_request(&asked_by);
-            self.replica.commit(now, asked, part)
-        });
-        let commits: Vec<_> = commits.collect();
-        // One after the other: the pool is gone at once only if its leases have ended before.
-        let one_by_one = async move {
-            let mut settlements = Vec::new();
-            for commit in commits {
-                settlements.push(commit.await);
-            }
-            settlements
-        };
-        Box::pin(wrap_future::<_, Self>(one_by_one).map(|settlements, actor, _| {
-            // Each of them is taken back out of flight, also behind one that failed.
-            let answered: Vec<_> = settlements
-                .into_iter()
-                .map(|settlement| actor.settle_request(settlement))
-                .collect();
-            let answered = answered.into_iter().collect::<Result<Vec<_>, _>>();
-            let last = answered?.into_iter().flatten().next_back().transpose()?;
+        // In order: the pool is gone at once only if its leases have ended before.
+        let mut parts = Vec::new();
+        for events in ReplicaHandle::<SharedTable>::parts(events) {
+            parts.push((self.replica.unnamed_request(&asked_by), events));
+        }
+        self.commit_request(parts, |_, outcomes, _| {
+            let last = outcomes?.into_iter().next_back().transpose()?;
             Ok(matches!(last, Some(BoxOutcome::PoolRemoved { gone: true })))
-        }))
+        })
     }
 }
 
@@ -137,16 +101,16 @@ impl Handler<RenewLease> for BoxLease {
 
     fn handle(&mut self, asked: RenewLease, ctx: &mut Context<Self>) -> Self::Result {
         let RenewLease { lease, token, ttl } = asked;
-        if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
-        }
-        let (memory, context) = self.at();
-        let decided = context.table.renewal(lease, token, ttl, &memory.terms, context.now);
-        drop(context);
-        match decided {
-            Err(refusal) => answer(Err(self.refusing(lease, token, refusal, ctx))),
-            Ok(event) => self.commit_for(MYSELF, vec![event], move |actor, _| actor.live(lease)),
-        }
+        let decide = |actor: &mut Self| {
+            let (memory, context) = actor.at();
+            let decided = context.table.renewal(lease, token, ttl, &memory.terms, context.now);
+            drop(context);
+            match decided {
+                Err(refusal) => Err(actor.refusing(lease, token, refusal, ctx)),
+                Ok(event) => Ok(vec![event]),
+            }
+        };
+        self.answer_once(MYSELF, decide, move |actor, _| actor.live(lease))
     }
 }
 
@@ -192,21 +156,30 @@ impl Handler<ReleaseLease> for BoxLease {
     fn handle(&mut self, asked: ReleaseLease, ctx: &mut Context<Self>) -> Self::Result {
         let ReleaseLease { lease, token } = asked;
         if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
+            return reply_now(Err(error.into()));
         }
         let is_held_up = self.is_held_up();
         let (memory, context, ids) = self.at_with_ids();
         let held = context.table.held_now(lease, token, &memory.terms, context.now);
         if let Err(refusal) = held.map(drop) {
             drop(context);
-            return answer(Err(self.refusing(lease, token, refusal, ctx)));
+            return reply_now(Err(self.refusing(lease, token, refusal, ctx)));
         }
         let mut events = vec![BoxEvent::Released { lease, token }];
         if !is_held_up {
             events.extend(memory.grants_behind(&context, lease, ids));
         }
         drop(context);
-        self.commit_for(MYSELF, events, |_, _| Ok(()))
+        let grants = events.get(1..).unwrap_or_default().to_vec();
+        let asked = self.replica.unnamed_request(MYSELF);
+        self.commit_request(vec![(asked, events)], move |actor, outcomes, ctx| match outcomes {
+            Ok(outcomes) => Ok(first(outcomes).map(drop)?),
+            Err(error) => {
+                // Grants of the boxes go to waiting requests.
+                actor.not_granted(&grants, &error, ctx);
+                Err(error.into())
+            }
+        })
     }
 }
 
@@ -215,16 +188,13 @@ impl Handler<RevokeLease> for BoxLease {
 
     fn handle(&mut self, asked: RevokeLease, _: &mut Context<Self>) -> Self::Result {
         let RevokeLease { lease, reason, asked_by } = asked;
-        if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
-        }
-        if let Err(error) = self.live(lease) {
-            return answer(Err(error));
-        }
-        tracing::info!(?lease, asked_by, "lease revocation requested");
-        let (leases, by) = (vec![lease], asked_by.clone());
-        let event = BoxEvent::Revoked { leases, by, reason };
-        self.commit_for(&asked_by, vec![event], move |actor, outcome| {
+        let by = asked_by.clone();
+        let decide = |actor: &mut Self| {
+            actor.live(lease)?;
+            tracing::info!(?lease, asked_by, "lease revocation requested");
+            Ok(vec![BoxEvent::Revoked { leases: vec![lease], by: asked_by, reason }])
+        };
+        self.answer_once(&by, decide, move |actor, outcome| {
             match outcome {
                 BoxOutcome::Ended { leases } if leases.contains(&lease) => Ok(()),
                 // It ended before that.
@@ -239,12 +209,9 @@ impl Handler<QuarantineBox> for BoxLease {
 
     fn handle(&mut self, asked: QuarantineBox, _: &mut Context<Self>) -> Self::Result {
         let QuarantineBox { pool, number, reason, asked_by } = asked;
-        if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
-        }
         let (said, by) = (HookOutput::cut(reason.as_str()), Some(asked_by.clone()));
         let event = BoxEvent::Quarantined { pool, number, cleaning: None, said, by };
-        self.commit_for(&asked_by, vec![event], |_, _| Ok(()))
+        self.answer_once(&asked_by, |_| Ok(vec![event]), |_, _| Ok(()))
     }
 }
 
@@ -253,11 +220,8 @@ impl Handler<UnquarantineBox> for BoxLease {
 
     fn handle(&mut self, asked: UnquarantineBox, _: &mut Context<Self>) -> Self::Result {
         let UnquarantineBox { pool, number, asked_by } = asked;
-        if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
-        }
         let event = BoxEvent::Unquarantined { pool, number, by: asked_by.clone() };
-        self.commit_for(&asked_by, vec![event], |_, _| Ok(()))
+        self.answer_once(&asked_by, |_| Ok(vec![event]), |_, _| Ok(()))
     }
 }
 
@@ -265,11 +229,8 @@ impl Handler<RecheckPool> for BoxLease {
     type Result = BoxReply<()>;
 
     fn handle(&mut self, asked: RecheckPool, _: &mut Context<Self>) -> Self::Result {
-        if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
-        }
         let event = BoxEvent::Recheck { pool: asked.pool };
-        self.commit_for(MYSELF, vec![event], |_, _| Ok(()))
+        self.answer_once(MYSELF, |_| Ok(vec![event]), |_, _| Ok(()))
     }
 }
 
@@ -279,15 +240,15 @@ impl Handler<AdoptPool> for BoxLease {
     fn handle(&mut self, asked: AdoptPool, _: &mut Context<Self>) -> Self::Result {
         let AdoptPool { pool, asked_by } = asked;
         if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
+            return reply_now(Err(error.into()));
         }
         let (_, context) = self.at();
         let place = context.hook_target(&pool);
         drop(context);
         let place = match place {
             Ok(Some(place)) => place,
-            Ok(None) => return answer(Err(BoxRefusal::from(BadSpec::NoHost).into())),
-            Err(refusal) => return answer(Err(refusal.into())),
+            Ok(None) => return reply_now(Err(BoxRefusal::from(BadSpec::NoHost).into())),
+            Err(refusal) => return reply_now(Err(refusal.into())),
         };
         tracing::info!(%pool, asked_by, "handover of boxes requested");
         let host = self.hosts.adopt.recipient();
@@ -295,12 +256,12 @@ impl Handler<AdoptPool> for BoxLease {
         Box::pin(wrap_future::<_, Self>(asking).then(move |said, actor, ctx| {
             let losers = match said.unwrap_or_else(|error| Err(error.to_string())) {
                 Ok(losers) => losers,
-                Err(why) => return answer(Err(BoxError::HostSilent { pool, why })),
+                Err(why) => return reply_now(Err(BoxError::HostSilent { pool, why })),
             };
             actor.ask_again(&pool, ctx);
             let said = HookOutput::cut(&lost_by(&losers));
             let event = BoxEvent::Adopted { pool, said, by: asked_by.clone() };
-            actor.commit_for(&asked_by, vec![event], |_, _| Ok(losers))
+            actor.answer_once(&asked_by, |_| Ok(vec![event]), |_, _| Ok(losers))
         }))
     }
 }
@@ -323,7 +284,7 @@ impl Handler<ProcessDueBoxes> for BoxLease {
     fn handle(&mut self, _: ProcessDueBoxes, ctx: &mut Context<Self>) -> Self::Result {
         let leading = self.replica.leading().map(|_| {
             self.upkeep_at = None;
-            self.turn(ctx);
+            self.run_turn(ctx);
         });
         MessageResult(leading)
     }

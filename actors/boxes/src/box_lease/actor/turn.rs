@@ -12,13 +12,10 @@ use crate::box_lease::policy::upkeep::LEASES_AT_ONCE;
 use crate::box_lease::state::event::BoxEvent;
 
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+pub(in crate::box_lease) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// The shortest pause between turns: work that is due within it is done together.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
-
-/// The maximum age of the published view.
-const STALE: Duration = Duration::from_millis(20);
 
 /// How often waiting callers get their progress.
 const PROGRESS: Duration = Duration::from_millis(100);
@@ -30,12 +27,6 @@ impl BoxLease {
     /// Schedules a turn soon.
     pub(in crate::box_lease) fn soon(&mut self, ctx: &mut Context<Self>) {
         self.wake_after(SHORTEST_SLEEP, ctx);
-    }
-
-    /// Schedules a turn before the published view is too old.
-    pub(in crate::box_lease) fn note_stale(&mut self, ctx: &mut Context<Self>) {
-        self.memory.is_stale = true;
-        self.wake_after(STALE, ctx);
     }
 
     /// Schedules a turn at this instant of the monotonic clock, or earlier.
@@ -51,21 +42,9 @@ impl BoxLease {
         self.replica.pause_left().is_some()
     }
 
-    /// Does the work that is due now.
-    pub(in crate::box_lease) fn turn(&mut self, ctx: &mut Context<Self>) {
+    /// Decides what is due.
+    pub(in crate::box_lease) fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.now();
-        self.wake_after(LONGEST_SLEEP, ctx);
-        if self.replica.epoch().is_none() {
-            self.publish_view();
-            return;
-        }
-        if let Some(left) = self.replica.pause_left() {
-            self.wake_after(left.max(SHORTEST_SLEEP), ctx);
-            // A request that arrives meanwhile keeps its place.
-            self.notify_progress(ctx);
-            self.publish_view();
-            return;
-        }
         self.note_led(ctx);
         self.recheck(ctx);
         self.expire(ctx);
@@ -91,7 +70,7 @@ impl BoxLease {
         self.notify_progress(ctx);
         self.wake_for_next(now, ctx);
         if self.memory.is_stale {
-            self.publish_view();
+            self.replica.mark_stale();
         }
     }
 
@@ -225,7 +204,7 @@ impl BoxLease {
     }
 
     /// Sends their progress to waiting callers, at times.
-    fn notify_progress(&mut self, ctx: &mut Context<Self>) {
+    pub(in crate::box_lease) fn notify_progress(&mut self, ctx: &mut Context<Self>) {
         if self.memory.allocators.values().all(|allocator| allocator.queue.is_empty()) {
             return;
         }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use actix::{ActorFutureExt, Context, Handler, WrapFuture};
-use reelyard_replication::{CommitError, Outcomes, RequestContext};
+use actix::{Context, Handler, WrapFuture};
+use reelyard_replication::{CommitError, Outcomes, Owner, RequestContext, reply_now};
 use tokio::sync::oneshot;
 
-use super::requests::{ShareReply, answer};
+use super::requests::ShareReply;
 use crate::share_expiry::{
     ClientKey, DownloadAdmission, DownloadDecision, ShareError, ShareExpiry, ShareOutcome,
     ShareRefusal, ShareTable, TakeDownload,
@@ -20,23 +20,22 @@ impl Handler<TakeDownload> for ShareExpiry {
 
     fn handle(&mut self, asked: TakeDownload, _: &mut Context<Self>) -> Self::Result {
         let TakeDownload { id, client, request, .. } = asked;
-        let read = |_: &Self, outcomes: &Outcomes<ShareTable>| admission(outcomes);
         if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
+            return reply_now(Err(error.into()));
         }
         let moment = self.moment();
         let (policy, context) = self.at(moment);
         let event = match policy.take_download(&asked, context) {
             Err(refusal) => return self.refuse(refusal),
             Ok(DownloadDecision::Counted { left }) => {
-                return answer(Ok(DownloadAdmission::Counted { left }));
+                return reply_now(Ok(DownloadAdmission::Counted { left }));
             }
-            Ok(DownloadDecision::Unlimited) => return answer(Ok(DownloadAdmission::Unlimited)),
-            Ok(DownloadDecision::Resumes) => return answer(Ok(DownloadAdmission::Resumed)),
+            Ok(DownloadDecision::Unlimited) => return reply_now(Ok(DownloadAdmission::Unlimited)),
+            Ok(DownloadDecision::Resumes) => return reply_now(Ok(DownloadAdmission::Resumed)),
             Ok(DownloadDecision::ResumesAfter) => {
                 let Some(waiters) = self.taking.get_mut(&(id, client)) else {
                     // The outcome of the counting download is unknown.
-                    return answer(Err(CommitError::Busy { retry_after: UNKNOWN_FOR }.into()));
+                    return reply_now(Err(CommitError::Busy { retry_after: UNKNOWN_FOR }.into()));
                 };
                 let (waiter, waiting) = oneshot::channel();
                 waiters.push(waiter);
@@ -49,15 +48,18 @@ impl Handler<TakeDownload> for ShareExpiry {
         self.taking.entry((id, client)).or_default();
         // The piece itself remembers it, and no longer than anybody repeats it.
         let asked = RequestContext { by: client_name(client), request, remember: false };
-        let counting = self.commit_for(asked, vec![event], read);
-        Box::pin(counting.map(move |admitted, expiry, _| {
+        self.commit_request(vec![(asked, vec![event])], move |expiry, outcomes, _| {
+            let admitted = match outcomes {
+                Ok(outcomes) => admission(&outcomes),
+                Err(error) => Err(error.into()),
+            };
             for waiter in expiry.taking.remove(&(id, client)).unwrap_or_default() {
                 let resumed = admitted.clone().map(|_| DownloadAdmission::Resumed);
                 // The caller may have gone.
                 let _ = waiter.send(resumed);
             }
             admitted
-        }))
+        })
     }
 }
 

@@ -64,9 +64,6 @@ pub struct ShareExpiry {
     counters: ShareCounters,
     lags: Lags,
     backlog: u64,
-    /// Whether the table holds all that this node had on record when it started: readers do not
-    /// look into it before.
-    caught_up: bool,
 }
 
 impl ShareExpiry {
@@ -100,7 +97,6 @@ impl ShareExpiry {
             counters: ShareCounters::default(),
             lags: Lags::default(),
             backlog: 0,
-            caught_up: false,
         }
     }
 
@@ -134,21 +130,17 @@ impl ShareExpiry {
         self.moment().now
     }
 
-    /// Readers look into the table as it is, once it is no longer one of the past.
-    fn show_table(&mut self, is_current: bool) {
-        self.caught_up |= is_current;
-        if self.caught_up {
-            // Before readers get the table: a refused share stays refused.
-            let record = self.replica.piece().time();
-            let anchored = self.anchor.as_ref().and_then(|anchor| anchor.time(self.clock.uptime()));
-            let since = record.map(|record| anchored.map_or(record, |time| time.max(record)));
-            self.board.start_time(since, &self.clock);
-            self.board.attach(self.replica.piece());
-        }
+    /// Readers look into the table as it is.
+    fn show_table(&mut self) {
+        // Before readers get the table: a refused share stays refused.
+        let record = self.replica.piece().time();
+        let anchored = self.anchor.as_ref().and_then(|anchor| anchor.time(self.clock.uptime()));
+        let since = record.map(|record| anchored.map_or(record, |time| time.max(record)));
+        self.board.start_time(since, &self.clock);
+        self.board.attach(self.replica.piece());
     }
 
-    /// Publishes a new view.
-    fn publish_view(&self) {
+    fn build_view(&self) {
         self.show_moves();
         let table = self.replica.piece();
         self.board.publish(ShareView {

@@ -5,10 +5,10 @@ use crate::share_expiry::policy::decide_moves::FOLLOW_AT_ONCE;
 use actix::fut::wrap_future;
 use actix::{ActorFutureExt, Context, Handler};
 use reelyard_core::event::RequestId;
-use reelyard_replication::{AppliedEvent, CommitError, Outcomes, RequestContext};
+use reelyard_replication::{AppliedEvent, CommitError, Owner, RequestContext, reply_now};
 use tokio::sync::oneshot;
 
-use super::requests::{ShareReply, answer};
+use super::requests::ShareReply;
 use crate::share_expiry::{
     BeginMove, BegunMove, MoveAnswer, MoveStage, Moved, RecallMove, SettleMove, ShareError,
     ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable,
@@ -117,11 +117,11 @@ impl Handler<RecallMove> for ShareExpiry {
             return self.refuse(ShareRefusal::OtherRequest);
         }
         match self.recall_move(request) {
-            None => answer(Ok(None)),
-            Some(Ok(end)) => answer(Ok(Some(end))),
+            None => reply_now(Ok(None)),
+            Some(Ok(end)) => reply_now(Ok(Some(end))),
             Some(Err(number)) => {
                 if let Err(error) = self.replica.leading() {
-                    return answer(Err(error.into()));
+                    return reply_now(Err(error.into()));
                 }
                 Box::pin(self.at_its_end(number, request).map(|end, _, _| end.map(Some)))
             }
@@ -135,7 +135,7 @@ impl Handler<BeginMove> for ShareExpiry {
     fn handle(&mut self, BeginMove(new): BeginMove, _: &mut Context<Self>) -> Self::Result {
         let epoch = match self.replica.leading() {
             Ok(epoch) => epoch,
-            Err(error) => return answer(Err(error.into())),
+            Err(error) => return reply_now(Err(error.into())),
         };
         let moment = self.moment();
         let (policy, context) = self.at(moment);
@@ -146,14 +146,14 @@ impl Handler<BeginMove> for ShareExpiry {
         let (from, to) = (new.from.to_string(), new.to.to_string());
         tracing::info!(from, to, asked_by = new.by, "move started");
         let asked = RequestContext::by_request(new.by.clone(), new.request);
-        let begun = move |_: &Self, outcomes: &Outcomes<ShareTable>| match outcomes.first() {
+        let events = vec![ShareEvent::MoveBegun(Box::new(new))];
+        self.commit_request(vec![(asked, events)], move |_, outcomes, _| match outcomes?.first() {
             Some(Ok(ShareOutcome::MoveBegun { number })) => {
                 Ok(BegunMove { number: *number, epoch })
             }
             Some(Err(refusal)) => Err(ShareError::from(refusal.clone())),
             _ => Err(ShareRefusal::ChangedMeanwhile.into()),
-        };
-        self.commit_for(asked, vec![ShareEvent::MoveBegun(Box::new(new))], begun)
+        })
     }
 }
 
@@ -163,7 +163,7 @@ impl Handler<SettleMove> for ShareExpiry {
     fn handle(&mut self, asked: SettleMove, ctx: &mut Context<Self>) -> Self::Result {
         let SettleMove { number, end } = asked;
         if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
+            return reply_now(Err(error.into()));
         }
         let Some(moving) = self.replica.piece().moves.get(number) else {
             // It ended without further work.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use actix::Context;
 use reelyard_core::clock::Millis;
 use reelyard_replication::{AppliedEvent, Outcomes, Owner};
 
@@ -37,7 +37,7 @@ impl ShareExpiry {
             };
             if !ids.is_empty() {
                 granted -= ids.len();
-                self.set_out(now, ids, ctx);
+                self.set_out(ids, ctx);
             }
             let has_more = self.timer.next(self.replica.piece()).is_some_and(|first| first <= now);
             if !has_more {
@@ -53,19 +53,13 @@ impl ShareExpiry {
     }
 
     /// Commits the reclaim of these shares.
-    fn set_out(&mut self, now: Millis, ids: Vec<ShareId>, ctx: &mut Context<Self>) {
+    fn set_out(&mut self, ids: Vec<ShareId>, ctx: &mut Context<Self>) {
         self.budget.begin(ids.len());
         self.reclaiming += 1;
-        let epoch = self.replica.epoch();
         let event = ShareEvent::Reclaimed { ids: ids.clone() };
         let asked = self.replica.unnamed_request(Self::NAME);
-        let committing = self.replica.commit(now, asked, vec![event]);
-        ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
-            let settled = expiry.settle_own(settlement, ctx);
-            if expiry.replica.epoch() != epoch {
-                // The timer has restarted since.
-                return;
-            }
+        // In another epoch the timer has restarted.
+        self.commit_part(asked, vec![event], ctx, move |expiry, settled, ctx| {
             expiry.reclaiming = expiry.reclaiming.saturating_sub(1);
             if settled.is_err() {
                 expiry.budget.returned(ids.len());
@@ -82,7 +76,7 @@ impl ShareExpiry {
                 // would come back before anybody else on this thread had a turn.
                 expiry.wake_after(Duration::ZERO, ctx);
             }
-        }));
+        });
     }
 
     /// Sends the notices of shares that end soon.

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use actix::fut::{ready, wrap_future};
-use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
-use futures::future::{LocalBoxFuture, join_all};
-use reelyard_core::event::RequestId;
-use reelyard_replication::{CommitError, CommitSettlement, Outcomes, Owner, RequestContext};
+use actix::{ActorFutureExt, Context, Handler, MessageResult};
+use reelyard_replication::{CommitError, Outcomes, Owner, OwnerReply, RequestContext, reply_now};
 
 use super::turn::refusal;
 use crate::share_expiry::{
@@ -16,44 +13,26 @@ use crate::share_expiry::{
     ShareLookup, ShareOutcome, ShareRefusal, ShareTable, SharesWithin,
 };
 
-pub(in crate::share_expiry) type ShareReply<T, E = ShareError> =
-    ResponseActFuture<ShareExpiry, Result<T, E>>;
-
-pub(in crate::share_expiry) fn answer<T: 'static, E: 'static>(
-    result: Result<T, E>,
-) -> ShareReply<T, E> {
-    Box::pin(ready(result))
-}
+pub(in crate::share_expiry) type ShareReply<T, E = ShareError> = OwnerReply<ShareExpiry, T, E>;
 
 impl ShareExpiry {
-    /// Commits events for a caller, and answers the result of `read` on their outcomes.
-    pub(in crate::share_expiry) fn commit_for<T: 'static>(
+    /// Answers a request by `decide` and `read`, unless its name is that of another request.
+    fn answer_share_request<T: 'static>(
         &mut self,
         asked: RequestContext,
-        events: Vec<ShareEvent>,
+        decide: impl FnOnce(&mut Self) -> Result<Vec<ShareEvent>, ShareRefusal>,
         read: impl FnOnce(&Self, &Outcomes<ShareTable>) -> Result<T, ShareError> + 'static,
     ) -> ShareReply<T> {
-        let now = self.now();
-        let committing = self.replica.commit(now, asked, events);
-        let reading = wrap_future::<_, Self>(committing).map(
-            move |settlement, expiry, _: &mut Context<Self>| {
-                let outcomes = expiry.settle_request(settlement)?;
-                read(expiry, &outcomes)
-            },
-        );
-        Box::pin(reading)
-    }
-
-    /// The earlier answer to a request of this name.
-    pub(in crate::share_expiry) fn before<T>(
-        &self,
-        request: RequestId,
-        read: impl FnOnce(&Self, &Outcomes<ShareTable>) -> Result<T, ShareError>,
-    ) -> Option<Result<T, ShareError>> {
-        if self.replica.means_another(request) {
-            return Some(Err(ShareRefusal::OtherRequest.into()));
+        if self.replica.means_another(asked.request) {
+            return reply_now(Err(ShareRefusal::OtherRequest.into()));
         }
-        self.replica.recall(request).map(|outcomes| read(self, &outcomes))
+        let decide = |expiry: &mut Self| {
+            decide(expiry).map_err(|refusal| {
+                expiry.counters.refused += 1;
+                refusal.into()
+            })
+        };
+        self.answer_request(asked, decide, move |expiry, outcomes| read(expiry, &outcomes))
     }
 
     fn live(&self, id: ShareId) -> Result<Arc<Share>, ShareError> {
@@ -81,7 +60,7 @@ impl ShareExpiry {
         refusal: ShareRefusal,
     ) -> ShareReply<T> {
         self.counters.refused += 1;
-        answer(Err(refusal.into()))
+        reply_now(Err(refusal.into()))
     }
 }
 
@@ -89,23 +68,12 @@ impl Handler<CreateShare> for ShareExpiry {
     type Result = ShareReply<Arc<Share>>;
 
     fn handle(&mut self, asked: CreateShare, _: &mut Context<Self>) -> Self::Result {
-        let before = asked.request.and_then(|request| self.before(request, Self::created));
-        if let Some(before) = before {
-            return answer(before);
-        }
-        if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
-        }
-        let under_way = asked.request.and_then(|request| self.replica.under_way(request));
-        let events = match under_way.map_or_else(|| self.decide_creation(&asked), Ok) {
-            Ok(events) => events,
-            Err(refusal) => return self.refuse(refusal),
-        };
-        let asked = match asked.request {
-            Some(request) => RequestContext::by_request(asked.asked_by, request),
+        let request = match asked.request {
+            Some(request) => RequestContext::by_request(asked.asked_by.clone(), request),
             None => self.replica.unnamed_request(&asked.asked_by),
         };
-        self.commit_for(asked, events, Self::created)
+        let decide = |expiry: &mut Self| expiry.decide_creation(&asked);
+        self.answer_share_request(request, decide, Self::created)
     }
 }
 
@@ -123,7 +91,11 @@ impl Handler<RecallShare> for ShareExpiry {
     type Result = ShareReply<Option<Arc<Share>>>;
 
     fn handle(&mut self, asked: RecallShare, _: &mut Context<Self>) -> Self::Result {
-        answer(self.before(asked.request, Self::created).transpose())
+        if self.replica.means_another(asked.request) {
+            return reply_now(Err(ShareRefusal::OtherRequest.into()));
+        }
+        let before = self.replica.recall(asked.request);
+        reply_now(before.map(|outcomes| self.created(&outcomes)).transpose())
     }
 }
 
@@ -132,27 +104,16 @@ impl Handler<ChangeShare> for ShareExpiry {
 
     fn handle(&mut self, asked: ChangeShare, _: &mut Context<Self>) -> Self::Result {
         let ChangeShare { id, change, asked_by, request } = asked;
+        let decide = |expiry: &mut Self| {
+            let moment = expiry.moment();
+            let (policy, context) = expiry.at(moment);
+            policy.change(id, &change, context)
+        };
         let read = move |expiry: &Self, outcomes: &Outcomes<ShareTable>| match refusal(outcomes) {
             Some(refusal) => Err(refusal.into()),
             None => expiry.live(id),
         };
-        if let Some(before) = self.before(request, read) {
-            return answer(before);
-        }
-        if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
-        }
-        let asked = RequestContext::by_request(asked_by, request);
-        if let Some(events) = self.replica.under_way(request) {
-            return self.commit_for(asked, events, read);
-        }
-        let moment = self.moment();
-        let (policy, context) = self.at(moment);
-        match policy.change(id, &change, context) {
-            Err(refusal) => self.refuse(refusal),
-            Ok(events) if events.is_empty() => answer(self.live(id)),
-            Ok(events) => self.commit_for(asked, events, read),
-        }
+        self.answer_share_request(RequestContext::by_request(asked_by, request), decide, read)
     }
 }
 
@@ -162,7 +123,7 @@ impl Handler<RevokeShares> for ShareExpiry {
     fn handle(&mut self, asked: RevokeShares, _: &mut Context<Self>) -> Self::Result {
         let RevokeShares { ids, hard, asked_by, request } = asked;
         if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
+            return reply_now(Err(error.into()));
         }
         tracing::info!(shares = ids.len(), hard, asked_by, "revocation of shares requested");
         let count = ids.len() as u64;
@@ -183,9 +144,8 @@ impl ShareExpiry {
         asked: RequestContext,
         may_be_repeated: bool,
     ) -> ShareReply<u64> {
-        let now = self.now();
         let mut before = 0;
-        let mut commits: Vec<LocalBoxFuture<'static, CommitSettlement<ShareTable>>> = Vec::new();
+        let mut parts = Vec::new();
         for (part, ids) in ids.chunks(AT_ONCE).enumerate() {
             let asked = asked.part(part);
             if let Some(outcomes) = self.replica.recall(asked.request).filter(|_| may_be_repeated) {
@@ -193,21 +153,9 @@ impl ShareExpiry {
                 continue;
             }
             let event = ShareEvent::Ended { ids: ids.to_vec(), why, cut, by: asked.by.clone() };
-            commits.push(Box::pin(self.replica.commit(now, asked, vec![event])));
+            parts.push((asked, vec![event]));
         }
-        let answering = wrap_future::<_, Self>(join_all(commits)).map(
-            move |settlements, expiry, _: &mut Context<Self>| {
-                let settle = |settlement| expiry.settle_request(settlement);
-                // Every one is settled, also behind one that failed.
-                let settled: Vec<_> = settlements.into_iter().map(settle).collect();
-                let mut ended_now = before;
-                for outcomes in settled {
-                    ended_now += ended(&outcomes?);
-                }
-                Ok(ended_now)
-            },
-        );
-        Box::pin(answering)
+        self.commit_request(parts, move |_, outcomes, _| Ok(before + ended(&outcomes?)))
     }
 }
 
@@ -225,7 +173,7 @@ impl Handler<EndRemoved> for ShareExpiry {
     fn handle(&mut self, asked: EndRemoved, _: &mut Context<Self>) -> Self::Result {
         let EndRemoved { gone, asked_by } = asked;
         if let Err(error) = self.replica.leading() {
-            return answer(Err(error.into()));
+            return reply_now(Err(error.into()));
         }
         let moment = self.moment();
         let (_, at) = self.at(moment);
@@ -242,25 +190,15 @@ impl Handler<PauseReclaim> for ShareExpiry {
 
     fn handle(&mut self, asked: PauseReclaim, _: &mut Context<Self>) -> Self::Result {
         let PauseReclaim { paused, asked_by, request } = asked;
-        if let Some(outcomes) = self.replica.recall(request) {
-            return answer(Ok(was_news(&outcomes)));
-        }
-        if let Err(error) = self.replica.leading() {
-            return answer(Err(error));
-        }
-        tracing::info!(paused, asked_by, "reclaim paused or resumed");
         let asked = RequestContext::by_request(asked_by.clone(), request);
-        let event = match paused {
-            true => ShareEvent::Paused { by: asked_by },
-            false => ShareEvent::Resumed { by: asked_by },
+        let decide = |_: &mut Self| {
+            tracing::info!(paused, asked_by, "reclaim paused or resumed");
+            Ok(vec![match paused {
+                true => ShareEvent::Paused { by: asked_by },
+                false => ShareEvent::Resumed { by: asked_by },
+            }])
         };
-        let now = self.now();
-        let committing = self.replica.commit(now, asked, vec![event]);
-        let answering =
-            wrap_future::<_, Self>(committing).map(|settlement, expiry, _: &mut Context<Self>| {
-                expiry.settle_request(settlement).map(|outcomes| was_news(&outcomes))
-            });
-        Box::pin(answering)
+        self.answer_request(asked, decide, |_, outcomes| Ok(was_news(&outcomes)))
     }
 }
 
@@ -273,18 +211,9 @@ impl Handler<RecordDelivery> for ShareExpiry {
 
     fn handle(&mut self, delivered: RecordDelivery, _: &mut Context<Self>) -> Self::Result {
         let RecordDelivery { hook, up_to } = delivered;
-        if let Err(error) = self.replica.leading() {
-            return answer(Err(error));
-        }
         let asked = self.replica.unnamed_request(&hook);
-        let event = ShareEvent::Delivered { hook, up_to };
-        let now = self.now();
-        let committing = self.replica.commit(now, asked, vec![event]);
-        let answering =
-            wrap_future::<_, Self>(committing).map(|settlement, expiry, _: &mut Context<Self>| {
-                expiry.settle_request(settlement).map(drop)
-            });
-        Box::pin(answering)
+        let decide = |_: &mut Self| Ok(vec![ShareEvent::Delivered { hook, up_to }]);
+        self.answer_request(asked, decide, |_, _| Ok(()))
     }
 }
 
@@ -320,7 +249,7 @@ impl Handler<ReclaimNow> for ShareExpiry {
     fn handle(&mut self, _: ReclaimNow, ctx: &mut Context<Self>) -> Self::Result {
         let leading = self.replica.leading().map(|_| {
             self.upkeep_at = None;
-            self.turn(ctx);
+            self.run_turn(ctx);
         });
         MessageResult(leading)
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
+use actix::{Context, Handler};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_replication::{
@@ -30,22 +30,9 @@ impl ShareExpiry {
         self.wake_after(SHORTEST_SLEEP, ctx);
     }
 
-    /// Does the work that is due now.
-    pub(in crate::share_expiry) fn turn(&mut self, ctx: &mut Context<Self>) {
-        let moment = self.moment();
-        self.watch_clock(moment);
-        self.board.prune_cuts(self.clock.timer());
-        let now = moment.now;
-        self.wake_after(LONGEST_SLEEP, ctx);
-        if self.replica.epoch().is_none() {
-            self.publish_view();
-            return;
-        }
-        if let Some(left) = self.replica.pause_left() {
-            self.wake_after(left, ctx);
-            self.publish_view();
-            return;
-        }
+    /// Decides what is due.
+    fn decide(&mut self, ctx: &mut Context<Self>) {
+        let now = self.now();
         self.reclaim(now, ctx);
         self.note_time(now, ctx);
         self.notice(now, ctx);
@@ -58,7 +45,6 @@ impl ShareExpiry {
             self.upkeep(ctx);
         }
         self.wake_for_next(now, ctx);
-        self.publish_view();
     }
 
     /// Whether the upkeep is due.
@@ -112,26 +98,24 @@ impl ShareExpiry {
             ShareEvent::MoveSettled { number, .. } => Some(*number),
             _ => None,
         };
-        let now = self.now();
-        let committing = self.replica.commit(now, asked, vec![event]);
-        ctx.spawn(committing.into_actor(self).map(move |settlement, expiry, ctx| {
-            if expiry.settle_own(settlement, ctx).is_ok() {
+        self.commit_part(asked, vec![event], ctx, move |expiry, settled, ctx| {
+            if settled.is_ok() {
                 expiry.upkeep(ctx);
             } else if let Some(number) = settles {
                 // The watcher of the disk looks again.
                 expiry.ends.remove(&number);
             }
-        }));
+        });
     }
 
     /// This node is the leader from now on: overdue shares go first.
     fn become_leader(&mut self, ctx: &mut Context<Self>) {
-        self.show_table(true);
+        self.ends.clear();
         self.timer.start(ShareDueKey::from(Millis(i64::MIN)));
         self.start_notices();
         self.reclaiming = 0;
         self.upkeep_at = None;
-        self.turn(ctx);
+        self.run_turn(ctx);
     }
 
     /// Looks again for shares that will end soon. No notice is sent for shares that are already due.
@@ -216,13 +200,10 @@ impl Owner for ShareExpiry {
         self.follow_time(entry);
         self.follow(entry, ctx);
         self.notify_move_ends(entry);
-        self.publish_view();
     }
 
     fn on_installed(&mut self, _: &mut Context<Self>) {
         self.policy.eviction.clear();
-        self.show_table(false);
-        self.publish_view();
     }
 
     fn on_leader_started(&mut self, epoch: Epoch, ctx: &mut Context<Self>) {
@@ -233,11 +214,14 @@ impl Owner for ShareExpiry {
     fn on_leader_stopped(&mut self, _: &mut Context<Self>) {
         self.policy.eviction.clear();
         self.ends.clear();
-        self.publish_view();
     }
 
-    fn on_caught_up(&mut self, is_current: bool) {
-        self.show_table(is_current);
+    fn attach_readers(&mut self) {
+        self.show_table();
+    }
+
+    fn publish_view(&mut self) {
+        self.build_view();
     }
 
     fn changes_of(&mut self, entry: &[AppliedEvent<ShareTable>]) -> Vec<(Millis, ShareChange)> {
@@ -249,8 +233,14 @@ impl Owner for ShareExpiry {
         self.spend(entry, cost);
     }
 
+    fn begin_turn(&mut self, ctx: &mut Context<Self>) {
+        self.watch_clock(self.moment());
+        self.board.prune_cuts(self.clock.timer());
+        self.wake_after(LONGEST_SLEEP, ctx);
+    }
+
     fn take_turn(&mut self, ctx: &mut Context<Self>) {
-        self.turn(ctx);
+        self.decide(ctx);
     }
 }
 

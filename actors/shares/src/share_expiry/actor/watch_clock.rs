@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use actix::{ActorFutureExt, Context, Handler, WrapFuture};
+use actix::{Context, Handler};
 use reelyard_core::clock::Millis;
-use reelyard_replication::{AppliedEvent, CommitError, Owner, RequestContext};
+use reelyard_replication::{
+    AppliedEvent, CommitError, Owner, OwnerReply, RequestContext, reply_now,
+};
 use tokio::time::Instant;
 
-use super::requests::{ShareReply, answer};
 use crate::share_expiry::{
     ClockStep, ClockTrouble, ConfirmClock, ShareEvent, ShareExpiry, ShareMoment, ShareTable,
 };
@@ -48,7 +49,7 @@ impl ShareExpiry {
 
     /// Where another node decides, its time is followed.
     pub(in crate::share_expiry) fn follow_time(&mut self, applied: &[AppliedEvent<ShareTable>]) {
-        if self.replica.epoch().is_some() || !self.caught_up {
+        if self.replica.epoch().is_some() || !self.replica.is_caught_up() {
             return;
         }
         let was_set =
@@ -121,7 +122,7 @@ impl ShareExpiry {
 
     /// Keeps the time for the next process.
     fn keep_time(&mut self, now: Millis) {
-        if !self.caught_up {
+        if !self.replica.is_caught_up() {
             return;
         }
         let uptime = self.clock.uptime();
@@ -160,15 +161,15 @@ fn as_ms(span: Duration) -> i64 {
 }
 
 impl Handler<ConfirmClock> for ShareExpiry {
-    type Result = ShareReply<(), CommitError>;
+    type Result = OwnerReply<ShareExpiry, (), CommitError>;
 
     fn handle(&mut self, asked: ConfirmClock, _: &mut Context<Self>) -> Self::Result {
         let ConfirmClock { asked_by, request } = asked;
         if self.replica.recall(request).is_some() {
-            return answer(Ok(()));
+            return reply_now(Ok(()));
         }
         if let Err(error) = self.replica.leading() {
-            return answer(Err(error));
+            return reply_now(Err(error));
         }
         // At once: commits behind it use the time that is set.
         self.board.set_time(&self.clock);
@@ -178,18 +179,14 @@ impl Handler<ConfirmClock> for ShareExpiry {
         self.start_notices();
         self.upkeep_at = None;
         let asked = RequestContext::by_request(asked_by.clone(), request);
-        let committing =
-            self.replica.commit(to, asked, vec![ShareEvent::TimeSet { to, by: asked_by }]);
-        let answering =
-            committing.into_actor(self).map(|settlement, expiry, ctx: &mut Context<Self>| {
-                let settled = expiry.settle_request(settlement).map(drop);
-                if settled.is_err() {
-                    // The record has the time from before: refused links stay refused.
-                    expiry.board.start_time(expiry.replica.piece().time(), &expiry.clock);
-                }
-                expiry.turn(ctx);
-                settled
-            });
-        Box::pin(answering)
+        let events = vec![ShareEvent::TimeSet { to, by: asked_by }];
+        self.commit_request(vec![(asked, events)], |expiry, outcomes, ctx| {
+            if outcomes.is_err() {
+                // The record has the time from before: refused links stay refused.
+                expiry.board.start_time(expiry.replica.piece().time(), &expiry.clock);
+            }
+            expiry.run_turn(ctx);
+            outcomes.map(drop)
+        })
     }
 }

@@ -86,8 +86,7 @@ impl Remover {
         (policy, RemoverPieceContext { book: replica.piece(), in_flight: replica.in_flight(), now })
     }
 
-    /// Renews the view on the board.
-    fn publish_view(&self) {
+    fn build_view(&self) {
         let book = self.replica.piece();
         self.view_handle.publish(RemoverView {
             at: self.clock.now(),
@@ -112,6 +111,5 @@ impl Actor for Remover {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.join_journal(ctx);
-        self.publish_view();
     }
 }

@@ -39,11 +39,6 @@ impl Owner for Remover {
             self.applied(event, ctx);
         }
         self.soon(ctx);
-        self.publish_view();
-    }
-
-    fn on_installed(&mut self, _: &mut Context<Self>) {
-        self.publish_view();
     }
 
     fn on_leader_started(&mut self, _: Epoch, ctx: &mut Context<Self>) {
@@ -52,13 +47,15 @@ impl Owner for Remover {
         self.refreshing.clear();
         self.next_round = Some(now.after(self.policy.settings().interval));
         self.soon(ctx);
-        self.publish_view();
     }
 
     fn on_leader_stopped(&mut self, _: &mut Context<Self>) {
         self.next_round = None;
         self.last = None;
-        self.publish_view();
+    }
+
+    fn publish_view(&mut self) {
+        self.build_view();
     }
 
     fn changes_of(&mut self, entry: &[AppliedEvent<RemovalBook>]) -> Vec<(Millis, YardChange)> {

@@ -1,8 +1,7 @@
 //! Requests of other actors and of users.
 
-use actix::fut::{ready, wrap_future};
-use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
-use reelyard_replication::{CommitError, Outcomes, Owner, RequestContext};
+use actix::{Context, Handler, MessageResult};
+use reelyard_replication::{CommitError, Outcomes, Owner, OwnerReply, RequestContext};
 
 use crate::remover::{
     ChangeRemoverSettings, CopySays, ExplainCopies, PinFile, RemovalBook, RemovalEvent,
@@ -10,36 +9,25 @@ use crate::remover::{
 };
 
 impl Handler<PinFile> for Remover {
-    type Result = ResponseActFuture<Remover, Result<bool, CommitError>>;
+    type Result = OwnerReply<Remover, bool, CommitError>;
 
     fn handle(&mut self, pin: PinFile, _: &mut Context<Self>) -> Self::Result {
         let PinFile { name, pinned, asked_by, request } = pin;
-        if let Some(outcomes) = self.replica.recall(request) {
-            return Box::pin(ready(Ok(was_news(&outcomes))));
-        }
-        if let Err(error) = self.replica.leading() {
-            return Box::pin(ready(Err(error)));
-        }
-        // Programs pin files by the thousand; the history has each.
-        tracing::debug!(
-            file = name.to_string(),
-            pinned,
-            asked_by,
-            "a file is pinned or unpinned on request"
-        );
         let asked = RequestContext::by_request(asked_by.clone(), request);
-        let event = if pinned {
-            RemovalEvent::Pinned { name, asked_by }
-        } else {
-            RemovalEvent::Unpinned { name }
+        let decide = |_: &mut Self| {
+            // Programs pin files by the thousand; the history has each.
+            tracing::debug!(
+                file = name.to_string(),
+                pinned,
+                asked_by,
+                "a file is pinned or unpinned on request"
+            );
+            Ok(vec![match pinned {
+                true => RemovalEvent::Pinned { name, asked_by },
+                false => RemovalEvent::Unpinned { name },
+            }])
         };
-        let committing = self.replica.commit(self.clock.now(), asked, vec![event]);
-        let answering = wrap_future::<_, Self>(committing).map(
-            |settlement, remover: &mut Self, _: &mut Context<Self>| {
-                remover.settle_request(settlement).map(|outcomes| was_news(&outcomes))
-            },
-        );
-        Box::pin(answering)
+        self.answer_request(asked, decide, |_, outcomes| Ok(was_news(&outcomes)))
     }
 }
 
@@ -57,7 +45,7 @@ impl Handler<ChangeRemoverSettings> for Remover {
         let (policy, context) = self.at(now);
         policy.change_settings(settings, context.book.names());
         self.soon(ctx);
-        self.publish_view();
+        self.renew_view();
     }
 }
 
@@ -71,7 +59,7 @@ impl Handler<RemoveNow> for Remover {
     fn handle(&mut self, _: RemoveNow, ctx: &mut Context<Self>) -> Self::Result {
         let leading = self.replica.leading().map(|_| {
             self.next_round = Some(self.clock.now());
-            self.turn(ctx);
+            self.run_turn(ctx);
         });
         MessageResult(leading)
     }

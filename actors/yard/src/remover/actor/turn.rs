@@ -43,16 +43,9 @@ impl Remover {
         self.wake_after(GATHERING, ctx);
     }
 
-    /// Takes a turn now.
+    /// Decides what is due.
     pub(in crate::remover) fn turn(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
-        if self.replica.epoch().is_none() {
-            return;
-        }
-        if let Some(left) = self.replica.pause_left() {
-            self.wake_after(left, ctx);
-            return;
-        }
         self.refresh_hosts();
         let (policy, context) = self.at(now);
         let mut events = policy.cleared(context);
@@ -66,7 +59,6 @@ impl Remover {
             self.round(now, ctx);
         }
         self.wake_after(LONGEST_SLEEP, ctx);
-        self.publish_view();
     }
 
     /// Takes over from the TaskManager's view which destinations there are, what arrived lately, and
@@ -155,7 +147,7 @@ impl Remover {
                 remover.next_round = Some(remover.clock.now());
                 remover.soon(ctx);
             }
-            remover.publish_view();
+            remover.renew_view();
         }));
     }
 

@@ -22,7 +22,8 @@ use crate::task_manager::{
 
 impl TaskManager {
     /// Publishes a new read view.
-    pub(in crate::task_manager) fn publish_view(&mut self) {
+    pub(in crate::task_manager) fn build_view(&mut self) {
+        let began = self.clock.timer();
         let (now, epoch) = (self.clock.now(), self.replica.epoch());
         let (policy, context) = self.at(now);
         let (cluster, mut view) = (context.book.cluster(), policy.view(context, epoch));
@@ -32,9 +33,10 @@ impl TaskManager {
         view.counters.uncommitted = self.replica.uncommitted();
         view.manager = self.manager_identity.as_ref().and_then(ManagerIdentity::id);
         self.view_handle.publish(view);
-        if self.is_present {
+        if self.replica.is_caught_up() {
             self.view_handle.host_roster().publish(self.replica.piece().hosts(), self.incarnation);
         }
+        self.view_took = self.clock.timer() - began;
     }
 }
 

@@ -1,41 +1,41 @@
 //! Copies on request: the master is checked, the copy is decided and committed, and the caller is
 //! answered.
 
-use actix::fut::{ready, wrap_future};
-use actix::{ActorFutureExt, Context, Handler, ResponseActFuture};
+use actix::fut::wrap_future;
+use actix::{ActorFutureExt, Context, Handler};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
 use reelyard_protocol::worker::TaskId;
-use reelyard_replication::{Outcomes, Owner, RequestContext};
+use reelyard_replication::{Owner, OwnerReply, RequestContext, reply_now};
 
 use super::turn::LOOK_TIMEOUT;
 use crate::catalog::LookUpMasters;
 use crate::task_manager::{
-    Blamed, CopyFile, CopyRefused, RetryTask, TaskBook, TaskEvent, TaskManager, TaskState,
+    Blamed, CopyFile, CopyRefused, RetryTask, TaskEvent, TaskManager, TaskState,
 };
 
-type CopyReply = ResponseActFuture<TaskManager, Result<TaskId, CopyRefused>>;
+type CopyReply = OwnerReply<TaskManager, TaskId, CopyRefused>;
 
 impl Handler<CopyFile> for TaskManager {
     type Result = CopyReply;
 
-    fn handle(&mut self, copy: CopyFile, ctx: &mut Context<Self>) -> CopyReply {
-        if let Some(outcomes) = self.replica.recall(copy.request) {
-            return Box::pin(ready(self.recalled(&copy, outcomes)));
-        }
-        if let Err(error) = self.replica.leading() {
-            return Box::pin(ready(Err(error.into())));
+    fn handle(&mut self, copy: CopyFile, _: &mut Context<Self>) -> CopyReply {
+        let is_repeated = self.replica.recall(copy.request).is_some();
+        if is_repeated || self.replica.epoch().is_none() {
+            return self.copy_now(copy);
         }
         self.policy.set_removals(self.collaborators.removals.view());
         let (policy, context) = self.at(self.clock.now());
         let Some(file) = policy.wants_look(&copy.name, context) else {
-            return self.copy_now(copy, ctx);
+            return self.copy_now(copy);
         };
         let look_up = self.collaborators.look_up.recipient();
         let looking = look_up.send(LookUpMasters { files: vec![file] });
         let looking = wrap_future::<_, Self>(tokio::time::timeout(LOOK_TIMEOUT, looking));
-        Box::pin(looking.then(move |answer, manager, ctx: &mut Context<Self>| {
+        Box::pin(looking.then(move |answer, manager, _: &mut Context<Self>| {
             let seen = answer.ok().and_then(Result::ok).unwrap_or_default();
             manager.policy.learn(file, seen, manager.clock.now());
-            manager.copy_now(copy, ctx)
+            manager.copy_now(copy)
         }))
     }
 }
@@ -46,10 +46,10 @@ impl Handler<RetryTask> for TaskManager {
     fn handle(&mut self, retry: RetryTask, ctx: &mut Context<Self>) -> CopyReply {
         let RetryTask { id, asked_by, request } = retry;
         let task = match self.replica.piece().task(id) {
-            None => return Box::pin(ready(Err(CopyRefused::NoSuchTask(id)))),
+            None => return reply_now(Err(CopyRefused::NoSuchTask(id))),
             Some(task) if task.state.is_open() || task.state == TaskState::Done => {
                 let state = task.state;
-                return Box::pin(ready(Err(CopyRefused::NotEndedBadly { id, state })));
+                return reply_now(Err(CopyRefused::NotEndedBadly { id, state }));
             }
             Some(task) => task,
         };
@@ -60,47 +60,39 @@ impl Handler<RetryTask> for TaskManager {
 
 impl TaskManager {
     /// Decides, commits and answers. The master was checked before.
-    fn copy_now(&mut self, copy: CopyFile, _: &mut Context<Self>) -> CopyReply {
-        let now = self.clock.now();
-        let (policy, context) = self.at(now);
-        let task = match policy.by_hand(&copy, context) {
-            Ok(task) => task,
-            Err(refused) => return Box::pin(ready(Err(refused.into()))),
-        };
-        let id = task.id;
+    fn copy_now(&mut self, copy: CopyFile) -> CopyReply {
+        let asked = RequestContext::by_request(copy.asked_by.clone(), copy.request);
+        let (name, destination) = (copy.name.clone(), copy.destination);
+        self.answer_request(
+            asked,
+            |manager| manager.decide_copy(&copy),
+            move |manager, outcomes| {
+                for outcome in outcomes {
+                    outcome.map_err(CopyRefused::Meanwhile)?;
+                }
+                Ok(manager.newest_task(&name, destination))
+            },
+        )
+    }
+
+    fn decide_copy(&mut self, copy: &CopyFile) -> Result<Vec<TaskEvent>, CopyRefused> {
+        let (policy, context) = self.at(self.clock.now());
+        let task = policy.by_hand(copy, context)?;
+        let mut events = Vec::new();
         // The operator asks for it although it failed before.
         let failed = Blamed::File(copy.name.clone());
-        let failed = context.book.back_offs().contains_key(&failed).then_some(failed);
-        let forgot = |failed| TaskEvent::Forgot { tasks: Vec::new(), back_offs: vec![failed] };
-        let events = failed.map(forgot).into_iter().chain([TaskEvent::Created(task)]).collect();
-        let asked = RequestContext::by_request(copy.asked_by, copy.request);
-        let committing = self.replica.commit(now, asked, events);
-        Box::pin(wrap_future::<_, Self>(committing).map(
-            move |settlement, manager: &mut Self, _: &mut Context<Self>| {
-                answer(manager.settle_request(settlement)?, id)
-            },
-        ))
+        if context.book.back_offs().contains_key(&failed) {
+            events.push(TaskEvent::Forgot { tasks: Vec::new(), back_offs: vec![failed] });
+        }
+        events.push(TaskEvent::Created(task));
+        Ok(events)
     }
 
-    /// The answer to a request that was carried out before.
-    fn recalled(
-        &self,
-        copy: &CopyFile,
-        outcomes: Outcomes<TaskBook>,
-    ) -> Result<TaskId, CopyRefused> {
+    /// The last task that copies a file to a destination. Zero if it is forgotten.
+    fn newest_task(&self, name: &FileName, destination: HostAddr) -> TaskId {
         let book = self.replica.piece();
-        let is_it = |task: &&std::sync::Arc<crate::task_manager::Task>| {
-            task.name == copy.name && task.destination == copy.destination
-        };
-        let tasks = book.open().values().chain(book.ended().values()).filter(is_it);
-        let gone = TaskId(0);
-        answer(outcomes, tasks.map(|task| task.id).max().unwrap_or(gone))
+        let tasks = book.open().values().chain(book.ended().values());
+        let same = tasks.filter(|task| task.name == *name && task.destination == destination);
+        same.map(|task| task.id).max().unwrap_or(TaskId(0))
     }
-}
-
-fn answer(outcomes: Outcomes<TaskBook>, id: TaskId) -> Result<TaskId, CopyRefused> {
-    for outcome in outcomes {
-        outcome.map_err(CopyRefused::Meanwhile)?;
-    }
-    Ok(id)
 }

@@ -1,10 +1,9 @@
 //! What operators ask about hosts: their modes, which are added and removed at run time, and which
 //! a new configuration names.
 
-use actix::fut::{ready, wrap_future};
-use actix::{ActorFutureExt, Context, Handler, ResponseActFuture};
+use actix::{Context, Handler};
 use reelyard_core::host::HostAddr;
-use reelyard_replication::{Owner, RequestContext};
+use reelyard_replication::{Owner, OwnerReply, RequestContext};
 
 use crate::task_manager::policy::host_rules::host_answer;
 use crate::task_manager::{
@@ -12,7 +11,7 @@ use crate::task_manager::{
     TaskEvent, TaskManager,
 };
 
-type HostReply = ResponseActFuture<TaskManager, Result<(), HostRefused>>;
+type HostReply = OwnerReply<TaskManager, (), HostRefused>;
 
 impl Handler<SetHostMode> for TaskManager {
     type Result = HostReply;
@@ -61,23 +60,13 @@ impl TaskManager {
         host: HostAddr,
         decide: impl FnOnce(TaskDecisionContext<'_>) -> Result<Vec<TaskEvent>, HostRefused>,
     ) -> HostReply {
-        if let Some(outcomes) = self.replica.recall(asked.request) {
-            return Box::pin(ready(host_answer(outcomes, host)));
-        }
-        let leading = self.replica.leading().map_err(HostRefused::from);
-        let now = self.clock.now();
-        let (policy, context) = self.at(now);
-        let events = match leading.and_then(|_| decide(policy.decision_context(context))) {
-            Ok(events) => events,
-            Err(refused) => return Box::pin(ready(Err(refused))),
-        };
-        let committing = self.replica.commit(now, asked, events);
-        let answering = wrap_future::<_, Self>(committing).map(
-            move |settlement, manager: &mut Self, _: &mut Context<Self>| {
-                let outcomes = manager.settle_request(settlement)?;
-                host_answer(outcomes, host)
+        self.answer_request(
+            asked,
+            |manager| {
+                let (policy, context) = manager.at(manager.clock.now());
+                decide(policy.decision_context(context))
             },
-        );
-        Box::pin(answering)
+            move |_, outcomes| host_answer(outcomes, host),
+        )
     }
 }

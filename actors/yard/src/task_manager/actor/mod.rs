@@ -52,12 +52,12 @@ pub struct TaskManager {
     clock: Clock,
     collaborators: TaskCollaborators,
     view_handle: TaskViewHandle,
-    turn_took: Duration,
+    /// How long the last decisions and the last view took.
+    decisions_took: Duration,
+    view_took: Duration,
     manager_identity: Option<ManagerIdentity>,
     /// Which incarnation this is.
     incarnation: u64,
-    /// Whether the piece is the present one, not one of the past on its way there.
-    is_present: bool,
     /// The backoffs in the last published change.
     published_back_offs: Arc<BTreeMap<Blamed, BackOff>>,
 }
@@ -78,11 +78,11 @@ impl TaskManager {
             policy: TaskPolicy::new(settings, hosts),
             clock,
             collaborators,
-            turn_took: Duration::ZERO,
+            decisions_took: Duration::ZERO,
+            view_took: Duration::ZERO,
             manager_identity: None,
             published_back_offs: Arc::default(),
             incarnation: board.host_roster().new_incarnation(),
-            is_present: false,
             view_handle: board,
         }
     }
@@ -105,6 +105,5 @@ impl Actor for TaskManager {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.join_journal(ctx);
-        self.publish_view();
     }
 }

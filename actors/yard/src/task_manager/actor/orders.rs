@@ -43,9 +43,8 @@ impl Owner for TaskManager {
         }
         // A host that became free gets its next copy at once. Other changes can wait for more.
         if freed {
-            self.turn(ctx);
+            self.run_turn(ctx);
         } else {
-            self.publish_view();
             self.soon(ctx);
         }
     }
@@ -53,7 +52,6 @@ impl Owner for TaskManager {
     fn on_installed(&mut self, _: &mut Context<Self>) {
         self.policy.installed(self.replica.piece());
         self.published_back_offs = Arc::clone(self.replica.piece().back_offs());
-        self.publish_view();
     }
 
     fn on_leader_started(&mut self, epoch: Epoch, ctx: &mut Context<Self>) {
@@ -61,17 +59,15 @@ impl Owner for TaskManager {
         for host in self.policy.become_leader(self.clock.now()) {
             self.refresh(host, ctx);
         }
-        self.turn(ctx);
+        self.run_turn(ctx);
     }
 
     fn on_leader_stopped(&mut self, _: &mut Context<Self>) {
         self.policy.step_down();
-        self.publish_view();
     }
 
-    fn on_caught_up(&mut self, is_current: bool) {
-        self.is_present = is_current;
-        self.publish_view();
+    fn publish_view(&mut self) {
+        self.build_view();
     }
 
     fn changes_of(&mut self, entry: &[AppliedEvent<TaskBook>]) -> Vec<(Millis, YardChange)> {
@@ -79,7 +75,9 @@ impl Owner for TaskManager {
     }
 
     fn take_turn(&mut self, ctx: &mut Context<Self>) {
-        self.turn(ctx);
+        let began = self.clock.timer();
+        self.decide(ctx);
+        self.decisions_took = self.clock.timer() - began;
     }
 }
 

@@ -2,10 +2,11 @@
 
 use actix::fut::{ready, wrap_future};
 use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
-use futures::future::{LocalBoxFuture, join_all};
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{ReportsTaken, TaskId};
-use reelyard_replication::{CommitError, CommitSettlement, Owner, ReplicaHandle, RequestContext};
+use reelyard_replication::{
+    CommitError, Owner, OwnerReply, ReplicaHandle, RequestContext, reply_now,
+};
 
 use super::turn::LOOK_TIMEOUT;
 use crate::catalog::LookUpMasters;
@@ -20,7 +21,7 @@ use crate::task_manager::{
 /// Who changes tasks over cfm's wire: it does not say who calls.
 const OLD_WIRE: &str = "cfm-wire";
 
-type TaskReply<T, E> = ResponseActFuture<TaskManager, Result<T, E>>;
+type TaskReply<T, E> = OwnerReply<TaskManager, T, E>;
 
 impl Handler<ChangeTask> for TaskManager {
     type Result = TaskReply<(), ChangeRefused>;
@@ -68,24 +69,14 @@ impl TaskManager {
         to: Option<OldState>,
         decide: impl FnOnce(TaskDecisionContext<'_>) -> Result<Vec<TaskEvent>, ChangeRefused>,
     ) -> TaskReply<(), ChangeRefused> {
-        if let Some(outcomes) = self.replica.recall(asked.request) {
-            return Box::pin(ready(change_answer(outcomes, id, to)));
-        }
-        let leading = self.replica.leading().map_err(ChangeRefused::from);
-        let now = self.clock.now();
-        let (policy, context) = self.at(now);
-        let events = match leading.and_then(|_| decide(policy.decision_context(context))) {
-            Ok(events) => events,
-            Err(refused) => return Box::pin(ready(Err(refused))),
-        };
-        let committing = self.replica.commit(now, asked, events);
-        let answering = wrap_future::<_, Self>(committing).map(
-            move |settlement, manager: &mut Self, _: &mut Context<Self>| {
-                let outcomes = manager.settle_request(settlement)?;
-                change_answer(outcomes, id, to)
+        self.answer_request(
+            asked,
+            |manager| {
+                let (policy, context) = manager.at(manager.clock.now());
+                decide(policy.decision_context(context))
             },
-        );
-        Box::pin(answering)
+            move |_, outcomes| change_answer(outcomes, id, to),
+        )
     }
 }
 
@@ -95,33 +86,25 @@ impl Handler<TakeReports> for TaskManager {
     fn handle(&mut self, message: TakeReports, ctx: &mut Context<Self>) -> Self::Result {
         let TakeReports { host, reports } = message;
         if !self.policy.hosts().get(host).is_some_and(|known| known.role.is_destination()) {
-            return Box::pin(ready(Err(ReportsRefused::UnknownHost(host))));
+            return reply_now(Err(ReportsRefused::UnknownHost(host)));
         }
         let epoch = match self.replica.leading() {
             Ok(epoch) => epoch,
-            Err(error) => return Box::pin(ready(Err(error.into()))),
+            Err(error) => return reply_now(Err(error.into())),
         };
         let now = self.clock.now();
         let (policy, context) = self.at(now);
         let heard = policy.receive_reports(host, &reports, context);
         self.soon(ctx);
-        let mut commits: Vec<LocalBoxFuture<'static, CommitSettlement<TaskBook>>> = Vec::new();
+        let mut parts = Vec::new();
         for events in ReplicaHandle::<TaskBook>::parts(heard.events) {
-            let asked = self.replica.unnamed_request(&host.to_string());
-            commits.push(Box::pin(self.replica.commit(now, asked, events)));
+            parts.push((self.replica.unnamed_request(&host.to_string()), events));
         }
         let taken = ReportsTaken { epoch, cancelled: heard.cancelled };
-        let answering = wrap_future::<_, Self>(join_all(commits)).map(
-            move |settlements, manager: &mut Self, _: &mut Context<Self>| {
-                let settle = |settlement| manager.settle_request(settlement).map(drop);
-                // Every one is settled, also behind one that failed.
-                let settled: Vec<Result<(), CommitError>> =
-                    settlements.into_iter().map(settle).collect();
-                settled.into_iter().collect::<Result<(), CommitError>>()?;
-                Ok(taken)
-            },
-        );
-        Box::pin(answering)
+        self.commit_request(parts, |_, outcomes, _| {
+            outcomes?;
+            Ok(taken)
+        })
     }
 }
 
@@ -130,7 +113,7 @@ impl Handler<ResetHost> for TaskManager {
 
     fn handle(&mut self, reset: ResetHost, _: &mut Context<Self>) -> Self::Result {
         if let Err(error) = self.replica.leading() {
-            return Box::pin(ready(Err(error)));
+            return reply_now(Err(error));
         }
         let ResetHost { host, asked_by, request } = reset;
         let held = self.replica.piece().back_offs().keys();
@@ -140,28 +123,17 @@ impl Handler<ResetHost> for TaskManager {
         let reset = HostEvent::Reset { host, asked_by: asked_by.clone(), back_offs: count as u64 };
         if back_offs.is_empty() {
             self.publish_host_event(reset);
-            return Box::pin(ready(Ok(0)));
+            return reply_now(Ok(0));
         }
         let asked = RequestContext::by_request(asked_by, request);
-        let now = self.clock.now();
-        let mut commits: Vec<LocalBoxFuture<'static, CommitSettlement<TaskBook>>> = Vec::new();
         // A host of a large yard may have a pair with each other one: too many for one entry.
-        for (part, events) in
-            ReplicaHandle::<TaskBook>::parts(forgetting(back_offs)).into_iter().enumerate()
-        {
-            commits.push(Box::pin(self.replica.commit(now, asked.part(part), events)));
-        }
-        let answering = wrap_future::<_, Self>(join_all(commits)).map(
-            move |settlements, manager: &mut Self, _: &mut Context<Self>| {
-                let settle = |settlement| manager.settle_request(settlement).map(drop);
-                let settled: Vec<Result<(), CommitError>> =
-                    settlements.into_iter().map(settle).collect();
-                settled.into_iter().collect::<Result<(), CommitError>>()?;
-                manager.publish_host_event(reset);
-                Ok(count)
-            },
-        );
-        Box::pin(answering)
+        let parts = ReplicaHandle::<TaskBook>::parts(forgetting(back_offs)).into_iter().enumerate();
+        let parts = parts.map(|(number, events)| (asked.part(number), events)).collect();
+        self.commit_request(parts, move |manager, outcomes, _| {
+            outcomes?;
+            manager.publish_host_event(reset);
+            Ok(count)
+        })
     }
 }
 
@@ -169,7 +141,7 @@ impl Handler<PlanNow> for TaskManager {
     type Result = MessageResult<PlanNow>;
 
     fn handle(&mut self, _: PlanNow, ctx: &mut Context<Self>) -> Self::Result {
-        self.turn(ctx);
+        self.run_turn(ctx);
         MessageResult(self.replica.leading())
     }
 }
@@ -178,7 +150,7 @@ impl Handler<CheckTasksNow> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, _: CheckTasksNow, ctx: &mut Context<Self>) {
-        self.turn(ctx);
+        self.run_turn(ctx);
     }
 }
 

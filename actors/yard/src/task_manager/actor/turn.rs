@@ -29,37 +29,27 @@ impl TaskManager {
     /// Takes a turn soon, so that changes that come together are planned together. A turn goes through
     /// all hosts. With thousands of them, the next turn waits for as long as the last one took.
     pub(in crate::task_manager) fn soon(&mut self, ctx: &mut Context<Self>) {
-        self.wake_after(GATHERING.max(self.turn_took), ctx);
+        let took = self.decisions_took + self.view_took;
+        self.wake_after(took.clamp(GATHERING, LONGEST_PAUSE), ctx);
     }
 
-    /// Takes a turn now.
-    pub(in crate::task_manager) fn turn(&mut self, ctx: &mut Context<Self>) {
-        let began = self.clock.timer();
-        self.decide(ctx);
-        self.publish_view();
-        self.turn_took = (self.clock.timer() - began).min(LONGEST_PAUSE);
-    }
-
-    fn decide(&mut self, ctx: &mut Context<Self>) {
+    /// Decides what is due, and plans copies.
+    pub(in crate::task_manager) fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
-        if let Some(left) = self.replica.pause_left() {
-            self.wake_after(left, ctx);
-        } else if self.replica.epoch().is_some() {
-            self.policy.set_removals(self.collaborators.removals.view());
-            let (policy, context) = self.at(now);
-            let mut events = policy.due(context);
-            events.extend(self.naming());
-            self.warn_of_foreign_managers();
-            self.commit(events, ctx);
-            self.plan(now, ctx);
-            let (policy, context) = self.at(now);
-            for host in policy.claims_to_check(context) {
-                self.refresh(host, ctx);
-            }
-            let (policy, context) = self.at(now);
-            let sleep = policy.sleep(context);
-            self.wake_after(sleep, ctx);
+        self.policy.set_removals(self.collaborators.removals.view());
+        let (policy, context) = self.at(now);
+        let mut events = policy.due(context);
+        events.extend(self.naming());
+        self.warn_of_foreign_managers();
+        self.commit(events, ctx);
+        self.plan(now, ctx);
+        let (policy, context) = self.at(now);
+        for host in policy.claims_to_check(context) {
+            self.refresh(host, ctx);
         }
+        let (policy, context) = self.at(now);
+        let sleep = policy.sleep(context);
+        self.wake_after(sleep, ctx);
     }
 
     /// Gives the cluster its id, once.
@@ -116,7 +106,7 @@ impl TaskManager {
                 }
             };
             manager.policy.looked(files, seen, manager.clock.now());
-            manager.turn(ctx);
+            manager.run_turn(ctx);
         }));
     }
 
