@@ -23,7 +23,7 @@ use reelyard_yard::remover::{
 };
 use reelyard_yard::task_manager::plan::PlanningRound;
 use reelyard_yard::task_manager::{
-    Arrival, HostSetting, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy,
+    Arrival, HostSetting, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, done_copies,
 };
 
 use super::rules::Rules;
@@ -156,10 +156,15 @@ impl ManagersModel {
     pub fn propose(&mut self, now: Millis) -> RemovalProposal {
         let hosts = self.tasks.hosts().iter().filter(|(_, record)| record.role.is_destination());
         let yard: Vec<_> = hosts
-            .map(|(addr, record)| (*addr, reelyard_yard::remover::CopyHolderStatus::of(record)))
+            .map(|(addr, record)| {
+                (*addr, reelyard_yard::remover::CopyHolderStatus::of(record.mode, record.lost))
+            })
             .collect();
-        let arrivals =
-            RecentArrivals::of(self.tasks.history(), self.remover_policy.settings(), now);
+        let arrivals = RecentArrivals::of(
+            done_copies(self.tasks.history()),
+            self.remover_policy.settings(),
+            now,
+        );
         self.remover_policy.set_hosts(yard, arrivals);
         let point = RemoverPieceContext { book: &self.removals, in_flight: &self.no_removals, now };
         self.remover_policy.propose(point)

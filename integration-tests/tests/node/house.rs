@@ -2,6 +2,7 @@
 
 mod imports;
 mod module_tree;
+mod owners;
 mod tokens;
 mod words;
 

@@ -20,7 +20,7 @@ use reelyard_yard::remover::{
     Confirmation, CopyHolderStatus, Intent, Reason, RemovalBook, RemovalEvent, RemovalOutcome,
     RemovalProposal, RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
 };
-use reelyard_yard::task_manager::plan::WantsRoom;
+use reelyard_yard::room::WantsRoom;
 
 const FILES: u32 = 14;
 const HOSTS: u8 = 5;

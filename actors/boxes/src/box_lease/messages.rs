@@ -9,10 +9,10 @@ use reelyard_core::durations::{in_words, rounded};
 use reelyard_core::event::{Epoch, RequestId};
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName, Reason};
 use reelyard_replication::CommitError;
+use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
 
 use super::settings::BoxLeaseSettings;
-use crate::box_lease::policy::memory::queue::Priority;
 use crate::box_lease::state::event::BoxRefusal;
 use crate::box_lease::state::lease::Lease;
 use crate::box_lease::state::spec::PoolSpec;
@@ -301,3 +301,51 @@ pub struct ProcessDueBoxes;
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeBoxSettings(pub BoxLeaseSettings);
+
+/// How urgent a request is: from -100 to 100, the higher the more.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(into = "i64", try_from = "i64")]
+#[schema(value_type = i8, minimum = -100, maximum = 100)]
+pub struct Priority(i8);
+
+/// A number that is no priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a priority is a whole number from -100 to 100")]
+pub struct BadPriority;
+
+impl Priority {
+    /// The priority as a number.
+    pub fn get(self) -> i8 {
+        self.0
+    }
+}
+
+impl TryFrom<i64> for Priority {
+    type Error = BadPriority;
+
+    fn try_from(number: i64) -> Result<Self, BadPriority> {
+        match i8::try_from(number) {
+            Ok(number) if (-100..=100).contains(&number) => Ok(Priority(number)),
+            _ => Err(BadPriority),
+        }
+    }
+}
+
+impl From<Priority> for i64 {
+    fn from(priority: Priority) -> i64 {
+        i64::from(priority.0)
+    }
+}

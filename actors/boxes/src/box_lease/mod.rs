@@ -17,7 +17,7 @@ pub use policy::leading::TERMS_AT_ONCE;
 pub use policy::leases::PriorAcquire;
 pub use policy::memory::allocator::{HolderDemand, MeanHoldTime, PoolAllocator, SlotRests};
 pub use policy::memory::counters::PoolQueueCounts;
-pub use policy::memory::queue::{BadPriority, LeaseQueue, LeaseQueuePosition, Priority, WaiterId};
+pub use policy::memory::queue::{LeaseQueue, LeaseQueuePosition, WaiterId};
 pub use policy::memory::schedule::KeyedDeadlines;
 pub use policy::memory::terms::{HoldLimit, LeaseTerms};
 pub use settings::BoxLeaseSettings;

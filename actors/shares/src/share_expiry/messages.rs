@@ -11,7 +11,6 @@ use reelyard_replication::CommitError;
 use serde::{Deserialize, Serialize};
 
 use super::settings::ShareExpirySettings;
-use crate::share_expiry::policy::terms::{OnlyIf, ShareLifetime};
 use crate::share_expiry::state::event::ShareRefusal;
 use crate::share_expiry::state::moves::pending_move::{
     MoveEnd, MoveRefused, Moved, NewMove, ShareLocation,
@@ -19,6 +18,7 @@ use crate::share_expiry::state::moves::pending_move::{
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::share::{ClientKey, Share};
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::share_lifetime::{OnlyIf, ShareLifetime};
 use crate::share_expiry::state::values::value_types::{
     PasswordHash, ShareKind, ShareNote, ShareOwner,
 };

@@ -17,7 +17,7 @@ pub use policy::budget::Budget;
 pub use policy::clock_step::{ClockStep, ClockStepDetector};
 pub use policy::decide::{AT_ONCE, DownloadDecision, ShareDecisionContext, SharePolicy};
 pub use policy::evict::Eviction;
-pub use policy::terms::{OnlyIf, ShareLifetime, TermsPolicy};
+pub use policy::terms::TermsPolicy;
 pub use policy::time::ShareMoment;
 pub use policy::timer::{ExpiryTimerWheel, WINDOW};
 pub use settings::{AtLimit, BadEffort, Effort, ShareExpirySettings};
@@ -38,6 +38,7 @@ pub use state::shards::ShareLookup;
 pub use state::share::{ClientKey, DownloadLimit, Exhausted, Share};
 pub use state::share_table::{ShareTable, TombstoneKey};
 pub use state::values::id::{BadShareId, ShareId};
+pub use state::values::share_lifetime::{OnlyIf, ShareLifetime};
 pub use state::values::usage::MOST_USES;
 pub use state::values::value_types::{
     BadShareText, Deadline, LONGEST_NOTE, LONGEST_OWNER, PasswordHash, ShareEnding, ShareKind,

@@ -19,7 +19,7 @@ pub use policy::decision_context::{Inputs, RemovalsUnderWay, RemoverDecisionCont
 pub use policy::duplicates::FileCopies;
 pub use policy::holders::{CopyHolder, CopyHolderStatus, CopyHolders};
 pub use policy::memory::{RemoverPieceContext, RemoverPolicy};
-pub use policy::room::{RoomMade, RoomSought, RoomVerdict, RoomWanted};
+pub use policy::room::{RoomSought, RoomVerdict, RoomWanted};
 pub use policy::round::{Confirmation, Removal, RemovalProposal, RemoverWaits};
 pub use settings::{RemovalMode, RemoverSettings};
 pub use state::event::{Ending, Intent, RemovalEvent, RemovalOutcome, RemovalRefusal};

@@ -8,9 +8,8 @@ use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{Report, ReportsTaken, TaskId};
 use reelyard_replication::CommitError;
 
-use super::plan::{ByHandRefused, Explanation};
+use super::plan::{Explanation, Says, Skip};
 use super::settings::{HostSetting, TaskSettings};
-use crate::task_manager::policy::host_refused::HostRefused;
 use crate::task_manager::state::event::TaskRefusal;
 use crate::task_manager::state::task::TaskState;
 
@@ -216,3 +215,82 @@ pub struct CheckTasksNow;
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Epoch, CommitError>")]
 pub struct PlanNow;
+
+/// Why a host was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostRefused {
+    /// There is no such host (404).
+    #[error("{0} is not a host of this yard")]
+    NoSuchHost(HostAddr),
+    /// The host is in the configuration, which alone sets its role and removes it (409).
+    #[error("{0} is in the configuration: change it there and reload")]
+    Configured(HostAddr),
+    /// It could not be committed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+impl HostRefused {
+    /// A change that was decided but refused when it came to be applied.
+    pub fn at_apply(refusal: &TaskRefusal, host: HostAddr) -> Self {
+        match refusal {
+            TaskRefusal::Configured(host) => HostRefused::Configured(*host),
+            _ => HostRefused::NoSuchHost(host),
+        }
+    }
+}
+
+/// Why a requested copy is not planned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ByHandRefused {
+    /// The file may not be copied, wherever to.
+    #[error("{name}: {skip}")]
+    File {
+        /// The requested file.
+        name: FileName,
+        /// The rule that forbids the copy.
+        skip: Skip,
+    },
+    /// A task copies it already.
+    #[error("{name}: task {task} already copies it")]
+    UnderWay {
+        /// The requested file.
+        name: FileName,
+        /// The open task that copies it.
+        task: TaskId,
+    },
+    /// There are as many copies as there should be: one more would be removed again.
+    #[error(
+        "{name}: all wanted copies exist ({}); an extra copy would be removed again, unless the file is \
+         pinned", on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    )]
+    Enough {
+        /// The requested file.
+        name: FileName,
+        /// The hosts that hold a copy.
+        on: Vec<HostAddr>,
+    },
+    /// The destination cannot take it.
+    #[error("{host}: {says}")]
+    Destination {
+        /// The destination.
+        host: HostAddr,
+        /// Why it cannot take the copy.
+        says: Says,
+    },
+    /// It is no destination of this yard.
+    #[error("{0} is not a destination of this yard")]
+    NoDestination(HostAddr),
+    /// No source can serve it there.
+    #[error(
+        "no source can serve this destination: each one is down, in backoff, has a busy link, or has no \
+         data port"
+    )]
+    NoSource,
+    /// The source that was asked for cannot.
+    #[error(
+        "{0} cannot serve this destination: it is not a source, is down, is in backoff, has a busy link, \
+         or has no data port"
+    )]
+    Source(HostAddr),
+}

@@ -17,7 +17,6 @@ mod settings;
 mod state;
 mod views;
 
-pub use crate::task_manager::policy::host_refused::HostRefused;
 pub use crate::task_manager::state::copy_record::CopyRecord;
 pub use actor::{TaskCollaborators, TaskManager};
 pub use messages::*;

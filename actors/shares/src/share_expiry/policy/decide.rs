@@ -8,7 +8,6 @@ use reelyard_core::clock::Millis;
 use reelyard_replication::InFlight;
 
 use super::evict::Eviction;
-use super::terms::ShareLifetime;
 use crate::share_expiry::messages::{CreateShare, NewTerms, TakeDownload};
 use crate::share_expiry::settings::{AtLimit, ShareExpirySettings};
 use crate::share_expiry::state::event::{
@@ -18,6 +17,7 @@ use crate::share_expiry::state::order::ShareDueKey;
 use crate::share_expiry::state::share::{ClientKey, Share};
 use crate::share_expiry::state::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::share_lifetime::ShareLifetime;
 use crate::share_expiry::state::values::value_types::{ShareEnding, ShareOwner};
 
 /// How many shares one commit ends at most: their ids fit an entry of the journal.

@@ -9,7 +9,7 @@ use reelyard_core::event::RequestId;
 use reelyard_replication::{InFlight, Piece};
 
 use super::decide::{DownloadDecision, ShareDecisionContext, SharePolicy};
-use super::terms::{ShareLifetime, TermsPolicy};
+use super::terms::TermsPolicy;
 use crate::share_expiry::messages::{CreateShare, NewTerms, TakeDownload};
 use crate::share_expiry::samples::{path, root};
 use crate::share_expiry::settings::ShareExpirySettings;
@@ -18,6 +18,7 @@ use crate::share_expiry::state::share::ClientKey;
 use crate::share_expiry::state::share_table::ShareTable;
 use crate::share_expiry::state::values::bad_terms::BadTerms;
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::share_lifetime::ShareLifetime;
 use crate::share_expiry::state::values::value_types::{Deadline, ShareKind};
 
 const NOW: Millis = Millis(1_000_000_000);

@@ -9,7 +9,6 @@ use reelyard_core::event::RequestId;
 use reelyard_replication::{InFlight, Piece};
 
 use super::decide::{AT_ONCE, DownloadDecision, ShareDecisionContext, SharePolicy};
-use super::terms::{OnlyIf, ShareLifetime};
 use crate::share_expiry::messages::{CreateShare, NewTerms, TakeDownload};
 use crate::share_expiry::samples::{new_share, path, root};
 use crate::share_expiry::settings::{AtLimit, ShareExpirySettings};
@@ -17,6 +16,7 @@ use crate::share_expiry::state::event::*;
 use crate::share_expiry::state::share::{ClientKey, DownloadLimit, Share};
 use crate::share_expiry::state::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::share_lifetime::{OnlyIf, ShareLifetime};
 use crate::share_expiry::state::values::value_types::{
     Deadline, ShareEnding, ShareKind, ShareOwner,
 };

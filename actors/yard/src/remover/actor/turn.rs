@@ -18,6 +18,7 @@ use crate::remover::{
     Confirmation, CopyHolderStatus, RecentArrivals, RemovalEvent, RemovalMode, RemovalProposal,
     RemovalRound, Remover, RoomWanted,
 };
+use crate::task_manager::done_copies;
 
 /// How long changes are gathered before a turn.
 const GATHERING: Duration = Duration::from_millis(5);
@@ -66,9 +67,14 @@ impl Remover {
     pub(in crate::remover) fn refresh_hosts(&mut self) {
         let view = self.collaborators.tasks.view();
         let destinations = view.hosts.iter().filter(|host| host.role.is_destination());
-        let yard: Vec<(HostAddr, CopyHolderStatus)> =
-            destinations.map(|host| (host.host, CopyHolderStatus::of(&host.record))).collect();
-        let arrivals = RecentArrivals::of(&view.history, self.policy.settings(), self.clock.now());
+        let yard: Vec<(HostAddr, CopyHolderStatus)> = destinations
+            .map(|host| (host.host, CopyHolderStatus::of(host.record.mode, host.record.lost)))
+            .collect();
+        let arrivals = RecentArrivals::of(
+            done_copies(&view.history),
+            self.policy.settings(),
+            self.clock.now(),
+        );
         self.policy.set_hosts(yard, arrivals);
         let takers = view.hosts.iter().filter(|host| host.no_destination.is_none());
         let rooms = takers.filter_map(|host| Some((host.host, host.room?)));

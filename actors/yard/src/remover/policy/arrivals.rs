@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 
 use reelyard_core::clock::Millis;
-use reelyard_core::history::BoundedLog;
 
+use crate::done_copy::DoneCopy;
 use crate::remover::settings::RemoverSettings;
 use crate::remover::state::removal_book::CopyKey;
-use crate::task_manager::{CopyRecord, TaskState};
 
 /// Copies that arrived recently.
 #[derive(Clone, Debug, Default)]
@@ -21,16 +20,18 @@ pub struct RecentArrivals {
 }
 
 impl RecentArrivals {
-    /// The copies that arrived as lately as the settings say, from the TaskManager's history.
-    pub fn of(history: &BoundedLog<CopyRecord>, settings: &RemoverSettings, now: Millis) -> Self {
+    /// The copies that arrived as lately as the settings say. `done` begins with the latest.
+    pub fn of(
+        done: impl Iterator<Item = DoneCopy>,
+        settings: &RemoverSettings,
+        now: Millis,
+    ) -> Self {
         let fresh_since = now.before(settings.spare_copied_within);
         let hot_since = now.before(settings.spare_hot_within);
         let mut arrivals = RecentArrivals::default();
-        let lately = history.newest_first().map(|(_, copy)| copy);
         let oldest = fresh_since.min(hot_since);
-        let lately = lately.take_while(|copy| copy.at > oldest);
-        for copy in lately.filter(|copy| copy.state == TaskState::Done) {
-            let place = (copy.destination, copy.file);
+        for copy in done.take_while(|copy| copy.at > oldest) {
+            let place = (copy.host, copy.file);
             if copy.at > fresh_since {
                 arrivals.fresh.insert(place);
             }

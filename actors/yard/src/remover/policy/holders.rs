@@ -12,7 +12,6 @@ use roaring::RoaringBitmap;
 use super::repeated_files::RepeatedFiles;
 use crate::cfw_worker::{CircuitState, HostCallStatus, HostObserved, Inventory};
 use crate::heartbeat::{Health, HealthChanged};
-use crate::task_manager::HostRecord;
 
 /// How the copies of a host count, according to the TaskManager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,13 +29,13 @@ pub enum CopyHolderStatus {
 }
 
 impl CopyHolderStatus {
-    /// How the copies of a host on record count. A host that was presumed lost counts again once it has
+    /// How the copies of a host in this mode count. A host that was presumed lost counts again once it has
     /// answered.
-    pub fn of(record: &HostRecord) -> Self {
-        match record.mode {
+    pub fn of(mode: HostMode, is_lost: bool) -> Self {
+        match mode {
             HostMode::Maintenance => CopyHolderStatus::Apart,
             HostMode::Draining => CopyHolderStatus::Leaves,
-            HostMode::Active if record.lost => CopyHolderStatus::Apart,
+            HostMode::Active if is_lost => CopyHolderStatus::Apart,
             HostMode::Active => CopyHolderStatus::Serves,
         }
     }

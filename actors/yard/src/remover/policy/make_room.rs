@@ -13,11 +13,11 @@ use reelyard_core::names::{FileId, FileName};
 
 use super::decision_context::RemoverDecisionContext;
 use super::holders::{CopyHolder, CopyHolderStatus};
-use super::room::{RoomMade, RoomSought, RoomVerdict};
+use super::room::{RoomSought, RoomVerdict};
 use super::round::{Removal, RemovalProposal};
 use crate::remover::state::event::Intent;
 use crate::remover::state::reason::{Reason, Spared};
-use crate::task_manager::plan::WantsRoom;
+use crate::room::{RoomMade, WantsRoom};
 
 /// How many hosts are gone through for one file, those that lack least first.
 const MOST_HOSTS: usize = 8;

@@ -20,12 +20,12 @@ use crate::catalog::ranking::Ranking;
 use crate::catalog::sources::masters::Masters;
 use crate::cfw_worker::{AskFailure, HostCallStatus, HostObserved};
 use crate::heartbeat::HealthChanged;
+use crate::name_traits::NameTraits;
 use crate::remover::policy::counters::RemoverCounters;
 use crate::remover::settings::RemoverSettings;
 use crate::remover::state::event::{Ending, RemovalEvent, RemovalOutcome};
 use crate::remover::state::reason::Spared;
 use crate::remover::state::removal_book::{CopyKey, RemovalBook};
-use crate::task_manager::plan::NameTraits;
 
 /// How many sizes are kept. A dropped size is read again when it is needed.
 const MOST_SIZES: usize = 1 << 16;

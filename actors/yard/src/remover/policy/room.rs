@@ -12,7 +12,7 @@ use crate::remover::settings::RemoverSettings;
 use crate::remover::state::event::Ending;
 use crate::remover::state::reason::Reason;
 use crate::remover::state::removal_book::RemovalBook;
-use crate::task_manager::plan::WantsRoom;
+use crate::room::{RoomMade, WantsRoom};
 
 /// The files for which the planner has no room, as last reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,19 +29,6 @@ impl RoomWanted {
     pub fn is_for(&self, file: FileId) -> bool {
         self.files.iter().any(|wish| wish.file == file)
     }
-}
-
-/// Room that is being made, or was, for one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RoomMade {
-    /// For which file.
-    pub file: FileId,
-    /// Its size in bytes.
-    pub size: u64,
-    /// Until when the room is reserved for the file.
-    pub until: Millis,
-    /// Bytes that went for it already.
-    pub freed: u64,
 }
 
 /// A hot file that fits on no destination, and the decision on it.

@@ -13,11 +13,12 @@ use reelyard_core::names::{FileId, FileName};
 use serde::Serialize;
 
 use crate::remover::policy::relief::Relief;
-use crate::remover::policy::room::{RoomMade, RoomVerdict};
+use crate::remover::policy::room::RoomVerdict;
 use crate::remover::policy::round::RemoverWaits;
 use crate::remover::settings::RemovalMode;
 use crate::remover::state::reason::{Reason, Spared};
 use crate::remover::state::removal_book::{CopyKey, OpenRemoval, Pin, RemovalRecord};
+use crate::room::RoomMade;
 
 /// Where the Remover shows itself. Clones share the board, and it outlives a restart of the actor.
 #[derive(Clone, Default)]

@@ -8,6 +8,7 @@ use reelyard_protocol::worker::TaskId;
 
 use super::{Candidate, Occupied, Pairing, Planner, PlanningContext, Skip};
 use crate::heartbeat::Health;
+use crate::task_manager::messages::ByHandRefused;
 use crate::task_manager::plan::explaining::explanation::Says;
 use crate::task_manager::plan::hosts::pairing::{HeldPairs, UsableDestination, UsableSource};
 use crate::task_manager::state::event::NewTask;
@@ -25,61 +26,6 @@ pub struct ByHand<'a> {
     pub asked_by: &'a str,
     /// Whether the file is pinned: then the Remover does not remove a surplus copy.
     pub is_pinned: bool,
-}
-
-/// Why it is not done.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ByHandRefused {
-    /// The file may not be copied, wherever to.
-    #[error("{name}: {skip}")]
-    File {
-        /// The requested file.
-        name: FileName,
-        /// The rule that forbids the copy.
-        skip: Skip,
-    },
-    /// A task copies it already.
-    #[error("{name}: task {task} already copies it")]
-    UnderWay {
-        /// The requested file.
-        name: FileName,
-        /// The open task that copies it.
-        task: TaskId,
-    },
-    /// There are as many copies as there should be: one more would be removed again.
-    #[error(
-        "{name}: all wanted copies exist ({}); an extra copy would be removed again, unless the file is \
-         pinned", on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-    )]
-    Enough {
-        /// The requested file.
-        name: FileName,
-        /// The hosts that hold a copy.
-        on: Vec<HostAddr>,
-    },
-    /// The destination cannot take it.
-    #[error("{host}: {says}")]
-    Destination {
-        /// The destination.
-        host: HostAddr,
-        /// Why it cannot take the copy.
-        says: Says,
-    },
-    /// It is no destination of this yard.
-    #[error("{0} is not a destination of this yard")]
-    NoDestination(HostAddr),
-    /// No source can serve it there.
-    #[error(
-        "no source can serve this destination: each one is down, in backoff, has a busy link, or has no \
-         data port"
-    )]
-    NoSource,
-    /// The source that was asked for cannot.
-    #[error(
-        "{0} cannot serve this destination: it is not a source, is down, is in backoff, has a busy link, \
-         or has no data port"
-    )]
-    Source(HostAddr),
 }
 
 impl Planner {

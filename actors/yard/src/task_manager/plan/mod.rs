@@ -7,21 +7,18 @@ mod hosts;
 mod planning_context;
 mod rate_limiter;
 
-use crate::task_manager::plan::files::wants_room;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use by_hand::{ByHand, ByHandRefused};
+pub use by_hand::ByHand;
 pub use explaining::explanation::{
     DestinationSays, Explanation, HeldOn, LinkSays, MasterState, PlanVerdict, Says, SourceSays,
 };
 pub use explaining::skip::{PlannerWaits, Skip, Unusable};
 use files::candidates::{Candidate, Candidates, was_asked};
 use files::master_cache::{CachedMaster, MasterCache};
-pub use files::name_traits::NameTraits;
 pub use files::passed_over::PassedOver;
 use files::unschedulable::UnschedulableReason;
-pub use files::wants_room::WantsRoom;
 use hosts::occupied::Occupied;
 pub use hosts::pairing::{HostParticipation, Pairing, PlacementRequest};
 pub use planning_context::PlanningContext;
@@ -36,6 +33,7 @@ use crate::catalog::load_balancer::rising::RisingHits;
 use crate::catalog::ranking::Ranking;
 use crate::catalog::sources::masters::Masters;
 use crate::heartbeat::Health;
+use crate::room::WantsRoom;
 use crate::task_manager::policy::hosts::HostTable;
 use crate::task_manager::state::event::NewTask;
 use crate::task_manager::state::host_record::HostRecord;
@@ -61,6 +59,9 @@ const AMONG_THE_BEST: u64 = 1024;
 
 /// How many skipped files a round names, and beyond these the best one of each reason.
 const EXAMPLES: usize = 20;
+
+/// How many hot files without room a round names, hottest first.
+const MOST_WANTING_ROOM: usize = 16;
 
 /// The result of one round.
 #[derive(Clone, Debug, Default)]
@@ -432,7 +433,7 @@ impl PlanningRound {
     ) {
         let Candidate { file, grade, hits } = candidate;
         let wants = hits > 0 && pairing.lacks_room_for(wish);
-        if wants && self.wants_room.len() < wants_room::MOST_NAMED {
+        if wants && self.wants_room.len() < MOST_WANTING_ROOM {
             let PlacementRequest { size, old_hosts_carry, .. } = *wish;
             self.wants_room.push(WantsRoom { file, size, hits, grade, old_hosts_carry });
         }

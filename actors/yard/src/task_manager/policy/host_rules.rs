@@ -10,7 +10,7 @@ use reelyard_replication::Outcomes;
 
 use super::decision_context::TaskDecisionContext;
 use crate::heartbeat::Health;
-use crate::task_manager::policy::host_refused::HostRefused;
+use crate::task_manager::messages::HostRefused;
 use crate::task_manager::state::event::TaskEvent;
 use crate::task_manager::state::host_record::HostRecord;
 use crate::task_manager::state::task::{Task, TaskState};

@@ -13,7 +13,7 @@ use roaring::RoaringBitmap;
 
 use crate::cfw_worker::{CircuitState, HostCallStatus, HostObserved, Inventory};
 use crate::heartbeat::{Health, HealthChanged};
-use crate::remover::RoomMade;
+use crate::room::RoomMade;
 use crate::task_manager::settings::HostSetting;
 use crate::task_manager::state::task_book::TaskBook;
 

@@ -24,9 +24,10 @@ use crate::catalog::sources::masters::Masters;
 use crate::cfw_worker::{HostCallStatus, HostObserved};
 use crate::heartbeat::HealthChanged;
 use crate::remover::RemoverView;
+use crate::task_manager::messages::ByHandRefused;
 use crate::task_manager::messages::CopyFile;
 use crate::task_manager::plan::{
-    ByHand, ByHandRefused, Explanation, Planner, PlannerWaits, PlanningContext, PlanningRound,
+    ByHand, Explanation, Planner, PlannerWaits, PlanningContext, PlanningRound,
 };
 use crate::task_manager::policy::counters::TaskCounters;
 use crate::task_manager::policy::last_round::LastRound;

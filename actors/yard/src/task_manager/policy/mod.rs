@@ -5,7 +5,6 @@ pub(crate) mod counters;
 pub(in crate::task_manager) mod decision_context;
 pub(in crate::task_manager) mod due;
 pub(in crate::task_manager) mod foreign_managers;
-pub(crate) mod host_refused;
 pub(in crate::task_manager) mod host_rules;
 pub(in crate::task_manager) mod hosts;
 pub(in crate::task_manager) mod inventory;

@@ -18,9 +18,11 @@ use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 
 use super::host_roster::HostRosterViewHandle;
+use crate::done_copy::DoneCopy;
 use crate::heartbeat::Health;
+use crate::room::WantsRoom;
 use crate::task_manager::plan::{
-    HostParticipation, LinkSays, PassedOver, PlannerWaits, Skip, Unusable, WantsRoom,
+    HostParticipation, LinkSays, PassedOver, PlannerWaits, Skip, Unusable,
 };
 use crate::task_manager::policy::foreign_managers::ForeignManager;
 use crate::task_manager::policy::liveness::TaskProgress;
@@ -212,6 +214,17 @@ pub fn offered(task: &Arc<Task>, again: &BTreeSet<TaskId>) -> Arc<Task> {
     } else {
         Arc::clone(task)
     }
+}
+
+/// The copies that arrived, the latest first.
+pub fn done_copies(history: &BoundedLog<CopyRecord>) -> impl Iterator<Item = DoneCopy> {
+    let ended = history.newest_first().map(|(_, copy)| copy);
+    ended.filter(|copy| copy.state == TaskState::Done).map(|copy| DoneCopy {
+        host: copy.destination,
+        file: copy.file,
+        hits: copy.hits,
+        at: copy.at,
+    })
 }
 
 impl TaskManagerView {

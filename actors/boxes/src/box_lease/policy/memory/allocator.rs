@@ -259,7 +259,8 @@ mod tests {
     use reelyard_protocol::boxes::{HookOutput, PoolName};
 
     use super::*;
-    use crate::box_lease::policy::memory::queue::{LeaseQueuePosition, Priority};
+    use crate::box_lease::messages::Priority;
+    use crate::box_lease::policy::memory::queue::LeaseQueuePosition;
     use crate::box_lease::samples::{self, granted, p, release};
     use crate::box_lease::state::box_table::BoxTable;
     use crate::box_lease::state::event::BoxEvent;

@@ -9,55 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-/// How urgent a request is: from -100 to 100, the higher the more.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-)]
-#[serde(into = "i64", try_from = "i64")]
-#[schema(value_type = i8, minimum = -100, maximum = 100)]
-pub struct Priority(i8);
-
-/// A number that is no priority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a priority is a whole number from -100 to 100")]
-pub struct BadPriority;
-
-impl Priority {
-    /// The priority as a number.
-    pub fn get(self) -> i8 {
-        self.0
-    }
-}
-
-impl TryFrom<i64> for Priority {
-    type Error = BadPriority;
-
-    fn try_from(number: i64) -> Result<Self, BadPriority> {
-        match i8::try_from(number) {
-            Ok(number) if (-100..=100).contains(&number) => Ok(Priority(number)),
-            _ => Err(BadPriority),
-        }
-    }
-}
-
-impl From<Priority> for i64 {
-    fn from(priority: Priority) -> i64 {
-        i64::from(priority.0)
-    }
-}
+use crate::box_lease::messages::Priority;
 
 /// Names a waiter, of all pools, as long as this node leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,7 +26,10 @@ impl LeaseQueuePosition {
     /// The place of a request that arrived at `came`, where a step of priority is worth `step`.
     pub fn of(waiter: WaiterId, priority: Priority, came: Duration, step: Duration) -> Self {
         let micros = |time: Duration| i128::try_from(time.as_micros()).unwrap_or(i128::MAX / 256);
-        LeaseQueuePosition { rank: micros(came) - i128::from(priority.0) * micros(step), waiter }
+        LeaseQueuePosition {
+            rank: micros(came) - i128::from(priority.get()) * micros(step),
+            waiter,
+        }
     }
 
     /// The waiting request of this place.

@@ -13,11 +13,11 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::{ByFile, FileId};
 use roaring::RoaringBitmap;
 
-use super::name_traits::NameTraits;
 use super::unschedulable::{Rooms, UnschedulableFiles, UnschedulableReason};
 use crate::catalog::load_balancer::rising::RisingHits;
 use crate::catalog::ranking::{CopiesWanted, Ranking};
 use crate::catalog::sources::masters::Masters;
+use crate::name_traits::NameTraits;
 use crate::task_manager::plan::explaining::skip::Skip;
 use crate::task_manager::policy::hosts::HostTable;
 use crate::task_manager::settings::TaskSettings;

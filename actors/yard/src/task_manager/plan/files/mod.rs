@@ -2,8 +2,6 @@
 
 pub(in crate::task_manager::plan) mod candidates;
 pub(in crate::task_manager::plan) mod master_cache;
-pub(in crate::task_manager::plan) mod name_traits;
 pub(in crate::task_manager::plan) mod passed_over;
 pub(in crate::task_manager::plan) mod smallest;
 pub(in crate::task_manager::plan) mod unschedulable;
-pub(in crate::task_manager::plan) mod wants_room;

@@ -9,7 +9,7 @@ use reelyard_core::names::FileId;
 use super::links::{LinkLoads, Scale};
 use super::round_robin::DestinationRoundRobin;
 use crate::heartbeat::Health;
-use crate::remover::RoomMade;
+use crate::room::RoomMade;
 use crate::task_manager::plan::PlanningContext;
 use crate::task_manager::plan::explaining::explanation::LinkSays;
 use crate::task_manager::plan::explaining::skip::{Skip, Unusable};
