@@ -37,7 +37,7 @@ struct OpenRoot {
 
 impl OpenRoot {
     fn new(handle: OwnedFd, reopened: Option<Instant>) -> Arc<Self> {
-        Arc::new(OpenRoot { handle, reopened: reopened, has_shared: AtomicBool::new(false) })
+        Arc::new(OpenRoot { handle, reopened, has_shared: AtomicBool::new(false) })
     }
 }
 
