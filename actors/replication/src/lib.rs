@@ -14,6 +14,7 @@ mod piece;
 mod replica;
 mod replicated_log;
 mod shell;
+pub mod stored;
 mod turns;
 
 pub use batch::{ENTRY_BYTES, ENTRY_EVENTS};

@@ -211,7 +211,7 @@ fn check_rows<P: Piece + Default>(owner: &str, samples: &NamedSamples<P>, refuse
         installed.install(1, &kept).unwrap_or_else(|error| panic!("{set}: {error}"));
         if of_version == version {
             let (then, _) = applied::<P>(&samples[..count]);
-            assert!(rows(&then) == kept, "{set}: raise ROW_VERSION, and read the earlier version");
+            assert!(rows(&then) == kept, "{set}: raise the end of ROW_VERSIONS");
             assert!(rows(&installed) == kept, "{set}: the installed piece writes other rows");
         }
     }

@@ -290,6 +290,50 @@ fn state_and_policy_are_pure() -> Result<()> {
     Ok(())
 }
 
+/// The structs with named fields that a file declares as readable from bytes.
+fn readable_structs(text: &str) -> Vec<&str> {
+    let mut structs = Vec::new();
+    for part in text.split("#[derive(").skip(1) {
+        let Some((traits, behind)) = part.split_once(")]") else { continue };
+        let declaration =
+            behind.lines().find(|line| line.contains("struct ") || line.contains("enum "));
+        let declaration = declaration.filter(|line| line.contains("struct ") && line.contains('{'));
+        let name = declaration.and_then(defined_type);
+        structs.extend(name.filter(|_| traits.contains("Deserialize")));
+    }
+    structs
+}
+
+#[test]
+fn only_stored_forms_are_read_from_the_store() -> Result<()> {
+    // Parts of events and outcomes. `Totals` is JSON of the API; `StoredShareTotals` is stored.
+    let known = ["BackingOff", "ShareLocation", "SharedFileIdentity", "NewMove", "Moved", "Totals"];
+    let mut seen = Vec::new();
+    for (file, text) in rust_files()? {
+        let in_state = OWNERS.iter().any(|owner| file.starts_with(&format!("{owner}/state/")));
+        let is_format =
+            ["event.rs", "stored.rs", "snapshot.rs"].iter().any(|end| file.ends_with(end));
+        for name in readable_structs(&text).into_iter().filter(|_| in_state && !is_format) {
+            assert!(
+                known.contains(&name),
+                "{file}: {name} derives Deserialize, so a row or an event can hold it, and a new field \
+                 would change stored bytes: give it a stored form in state/stored.rs"
+            );
+            seen.push(name.to_owned());
+        }
+    }
+    anyhow::ensure!(seen.len() == known.len(), "known, but not found: {seen:?}");
+    Ok(())
+}
+
+#[test]
+fn a_readable_struct_is_distinguished_from_other_types() {
+    let text = "#[derive(Clone, Deserialize)]\npub struct One {\n}\n#[derive(\n    Clone,\n    \
+                Deserialize,\n)]\n#[serde(x)]\nstruct Two {\n}\n#[derive(Clone)]\nstruct Three {\n}\n\
+                #[derive(Deserialize)]\nstruct Four(u8);\n#[derive(Deserialize)]\nenum Five {\n}\n";
+    assert_eq!(readable_structs(text), ["One", "Two"]);
+}
+
 #[test]
 fn owners_read_clocks_and_draw_ids_by_their_shell() -> Result<()> {
     let refused =

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lease::LeaseEnd;
 use super::spec::{BadSpec, PoolSpec};
+use super::stored::spec_of_event;
 
 /// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,7 @@ pub enum BoxEvent {
         /// The name of the pool.
         pool: PoolName,
         /// The wanted specification.
+        #[serde(with = "spec_of_event")]
         spec: Box<PoolSpec>,
     },
     /// A pool is to go: nothing is granted any more, and it goes with its last box.
@@ -159,6 +161,7 @@ pub enum BoxEvent {
         /// The name of the pool.
         pool: PoolName,
         /// The wanted specification.
+        #[serde(with = "spec_of_event")]
         spec: Box<PoolSpec>,
     },
     /// The tokens of a pool go on beyond this one: its host served its boxes for it.

@@ -10,18 +10,17 @@ use std::time::Duration;
 use reelyard_core::boot::BootId;
 use reelyard_core::clock::Millis;
 use reelyard_protocol::boxes::LeaseId;
-use serde::{Deserialize, Serialize};
 
 use super::box_table::BoxTable;
 use super::event::BoxOutcome;
 
-/// The term that a live lease got. Stored with postcard in this form.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The term that a live lease got.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::box_lease) struct GivenTerms {
     /// How often the lease was renewed then.
-    renewals: u32,
+    pub(in crate::box_lease) renewals: u32,
     /// The uptime at which the term ends, by the boot of the leader that gave it.
-    ends: Vec<(BootId, Duration)>,
+    pub(in crate::box_lease) ends: Vec<(BootId, Duration)>,
 }
 
 impl GivenTerms {

@@ -8,7 +8,7 @@ use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName,
 use serde::{Deserialize, Serialize};
 
 /// The right of a holder to a box.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The id of the lease.
     pub id: LeaseId,
@@ -109,7 +109,7 @@ impl LeaseEnd {
 }
 
 /// The record of an ended lease.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedLease {
     /// The lease as it ended.
     pub lease: Lease,

@@ -13,3 +13,4 @@ pub(in crate::box_lease) mod pool;
 pub(in crate::box_lease) mod slots;
 pub(in crate::box_lease) mod snapshot;
 pub(in crate::box_lease) mod spec;
+pub(in crate::box_lease) mod stored;

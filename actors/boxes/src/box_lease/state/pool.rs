@@ -36,7 +36,7 @@ pub struct Pool {
 }
 
 /// One box of a pool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxRecord {
     /// The present state.
     pub state: BoxState,
@@ -53,7 +53,7 @@ pub struct BoxRecord {
 }
 
 /// The state of a box.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BoxState {
     /// The box can be granted.
     Free {
@@ -84,7 +84,7 @@ pub enum BoxState {
 }
 
 /// A box that is to be cleaned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draining {
     /// Names this cleaning, of all of the pool.
     pub cleaning: u64,
@@ -178,7 +178,7 @@ impl BoxCounts {
 }
 
 /// Totals of a pool since its creation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolTotals {
     /// Leases that were granted.
     pub granted: u64,

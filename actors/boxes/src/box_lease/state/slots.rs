@@ -8,28 +8,25 @@ use std::collections::VecDeque;
 use std::mem::take;
 
 use reelyard_protocol::boxes::SlotId;
-use serde::{Deserialize, Serialize};
 
 use super::spec::SlotRange;
 
 /// The ids of a pool that no box has.
 ///
 /// **Invariant:** an id is in use, fresh, or at rest, and in one of these once.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
     /// Which ids there are: first and end.
-    range: (u64, u64),
+    pub(in crate::box_lease) range: (u64, u64),
     /// Those that were never used, as first and end, the next one first.
-    fresh: VecDeque<(u64, u64)>,
+    pub(in crate::box_lease) fresh: VecDeque<(u64, u64)>,
     /// Those that rest, as first and end, the one whose rest began first at the front. No two adjacent
     /// ranges could be one.
-    #[serde(skip)]
-    resting: VecDeque<(u64, u64)>,
+    pub(in crate::box_lease) resting: VecDeque<(u64, u64)>,
     /// How many ids are in `resting`.
-    #[serde(skip)]
-    resting_count: u64,
+    pub(in crate::box_lease) resting_count: u64,
     /// How many were at rest before the first of them.
-    drawn: u64,
+    pub(in crate::box_lease) drawn: u64,
 }
 
 impl Slots {

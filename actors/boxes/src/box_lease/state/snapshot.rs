@@ -5,6 +5,7 @@ use std::sync::Arc;
 use reelyard_core::event::{Epoch, PieceId};
 use reelyard_core::history::BoundedLog;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId, PoolName};
+use reelyard_replication::stored::{RowVersions, encode_row, read_row};
 use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +13,16 @@ use super::box_table::{BoxTable, DroppedPool, GrantedRequest};
 use super::event::BoxLogEntry;
 use super::given_terms::GivenTerms;
 use super::lease::{EndedLease, Lease};
-use super::pool::{BoxRecord, BoxState, Pool, PoolTotals};
+use super::pool::{BoxRecord, BoxState, Pool};
 use super::slots::Slots;
 use super::spec::PoolSpec;
+use super::stored::{
+    StoredBox, StoredEndedLease, StoredGivenTerms, StoredLease, StoredPoolSpec, StoredPoolTotals,
+    StoredSlots,
+};
 
 /// The first byte of each row.
-const ROW_VERSION: u8 = 1;
+const ROW_VERSIONS: RowVersions = 1..=1;
 
 /// How many boxes, leases or lines one row holds: a row stays below 1 MiB even with long outputs.
 const A_ROW: usize = 256;
@@ -31,15 +36,15 @@ enum BoxSnapshotRow {
     /// A pool without its boxes. Its boxes and ids follow.
     Pool(Box<StoredPool>),
     /// Boxes of the last pool, in order.
-    Boxes(Vec<(BoxNumber, BoxRecord)>),
+    Boxes(Vec<(BoxNumber, StoredBox)>),
     /// Ids at rest of the last pool or remnant, as first and end, the longest first.
     Resting(Vec<(u64, u64)>),
     /// The record of a removed pool. Its resting ids follow.
-    Remnant { pool: PoolName, last_token: FenceToken, slots: Option<Slots> },
+    Remnant { pool: PoolName, last_token: FenceToken, slots: Option<StoredSlots> },
     /// Live leases, in the order of their tokens. They come behind all pools.
-    Leases(Vec<Lease>),
+    Leases(Vec<StoredLease>),
     /// Leases that ended, from this number on.
-    Ended { from: u64, ended: Vec<EndedLease> },
+    Ended { from: u64, ended: Vec<StoredEndedLease> },
     /// Log events of boxes, from this number on.
     BoxLog { from: u64, lines: Vec<BoxLogEntry> },
     /// The end of the snapshot.
@@ -50,19 +55,19 @@ enum BoxSnapshotRow {
     /// by which clock: `GivenTerms` does; stores still hold it.)
     Again(Vec<(LeaseId, u32)>),
     /// Leases that had their full terms once more.
-    GivenTerms(Vec<(LeaseId, GivenTerms)>),
+    GivenTerms(Vec<(LeaseId, StoredGivenTerms)>),
 }
 
 #[derive(Serialize, Deserialize)]
 struct StoredPool {
     name: PoolName,
-    spec: PoolSpec,
+    spec: StoredPoolSpec,
     goes: bool,
     last_token: FenceToken,
-    slots: Option<Slots>,
+    slots: Option<StoredSlots>,
     freed: u64,
     cleanings: u64,
-    totals: PoolTotals,
+    totals: StoredPoolTotals,
 }
 
 /// The piece at one log index.
@@ -89,31 +94,37 @@ impl FrozenBoxTable {
 
 impl FrozenPiece for FrozenBoxTable {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
-        let mut put = |content: &BoxSnapshotRow| row(&encode(content));
+        let mut put = |content: &BoxSnapshotRow| row(&encode_row(&ROW_VERSIONS, content));
         let BoxTable { pools, leases, remnants, ended, box_log, led, again, .. } = &self.0;
         put(&BoxSnapshotRow::Led(*led));
         for (name, pool) in pools {
             put(&BoxSnapshotRow::Pool(Box::new(StoredPool::of(name, pool))));
-            let mut boxes = pool.boxes.iter().map(|(number, record)| (*number, record.clone()));
+            let mut boxes =
+                pool.boxes.iter().map(|(number, record)| (*number, record.clone().into()));
             in_rows(&mut boxes, |boxes| put(&BoxSnapshotRow::Boxes(boxes)));
             put_resting(pool.slots.as_ref(), &mut put);
         }
         for (pool, DroppedPool { last_token, slots }) in remnants {
             let (pool, last_token) = (pool.clone(), *last_token);
-            put(&BoxSnapshotRow::Remnant { pool, last_token, slots: slots.clone() });
+            put(&BoxSnapshotRow::Remnant {
+                pool,
+                last_token,
+                slots: slots.clone().map(Into::into),
+            });
             put_resting(slots.as_ref(), &mut put);
         }
         let mut leases: Vec<&Lease> = leases.values().map(Arc::as_ref).collect();
         leases.sort_unstable_by_key(|lease| (&lease.pool, lease.token));
-        in_rows(&mut leases.into_iter().cloned(), |leases| put(&BoxSnapshotRow::Leases(leases)));
-        let mut again: Vec<(LeaseId, GivenTerms)> =
-            again.iter().map(|(id, given)| (*id, given.clone())).collect();
+        let mut leases = leases.into_iter().map(|lease| lease.clone().into());
+        in_rows(&mut leases, |leases| put(&BoxSnapshotRow::Leases(leases)));
+        let mut again: Vec<(LeaseId, StoredGivenTerms)> =
+            again.iter().map(|(id, given)| (*id, given.clone().into())).collect();
         again.sort_unstable_by_key(|(id, _)| *id);
         in_rows(&mut again.into_iter(), |again| put(&BoxSnapshotRow::GivenTerms(again)));
         // An empty list goes on from its number, too.
         let mut from = ended.first();
         put(&BoxSnapshotRow::Ended { from, ended: Vec::new() });
-        in_rows(&mut ended.oldest_first().map(|(_, ended)| ended.clone()), |ended| {
+        in_rows(&mut ended.oldest_first().map(|(_, ended)| ended.clone().into()), |ended| {
             let count = ended.len() as u64;
             put(&BoxSnapshotRow::Ended { from, ended });
             from += count;
@@ -146,30 +157,24 @@ fn in_rows<T>(items: &mut dyn Iterator<Item = T>, mut put: impl FnMut(Vec<T>)) {
     }
 }
 
-#[allow(clippy::expect_used)]
-fn encode(row: &BoxSnapshotRow) -> Vec<u8> {
-    // Postcard into a growing vector fails only for sequences of unknown length: rows hold none.
-    postcard::to_extend(row, vec![ROW_VERSION]).expect("rows encode")
-}
-
 impl StoredPool {
     fn of(name: &PoolName, pool: &Pool) -> Self {
         StoredPool {
             name: name.clone(),
-            spec: PoolSpec::clone(&pool.spec),
+            spec: PoolSpec::clone(&pool.spec).into(),
             goes: pool.goes,
             last_token: pool.last_token,
-            slots: pool.slots.clone(),
+            slots: pool.slots.clone().map(Into::into),
             freed: pool.freed,
             cleanings: pool.cleanings,
-            totals: pool.totals,
+            totals: pool.totals.into(),
         }
     }
 
     fn thaw(self) -> (PoolName, Pool) {
         let StoredPool { name, spec, goes, last_token, slots, freed, cleanings, totals } = self;
-        let pool = Pool::empty(Arc::new(spec), last_token, slots);
-        (name, Pool { goes, freed, cleanings, totals, ..pool })
+        let pool = Pool::empty(Arc::new(spec.into()), last_token, slots.map(Into::into));
+        (name, Pool { goes, freed, cleanings, totals: totals.into(), ..pool })
     }
 }
 
@@ -178,16 +183,7 @@ pub(in crate::box_lease) fn thaw_row(
     table: &mut BoxTable,
     row: &[u8],
 ) -> Result<(), UnreadableEvent> {
-    let piece = PieceId::Boxes;
-    let unreadable = |error: String| UnreadableEvent::Body { piece, error };
-    let row: BoxSnapshotRow = match row.split_first() {
-        Some((&ROW_VERSION, body)) => {
-            postcard::from_bytes(body).map_err(|error| unreadable(error.to_string()))?
-        }
-        Some((&version, _)) => return Err(UnreadableEvent::Version { piece, version }),
-        None => return Err(unreadable("an empty row".to_owned())),
-    };
-    match row {
+    match read_row(PieceId::Boxes, &ROW_VERSIONS, row)? {
         BoxSnapshotRow::Pool(stored) => {
             let (name, pool) = stored.thaw();
             table.thawing = Some(name.clone());
@@ -197,16 +193,16 @@ pub(in crate::box_lease) fn thaw_row(
         BoxSnapshotRow::Resting(resting) => table.thaw_resting(resting),
         BoxSnapshotRow::Remnant { pool, last_token, slots } => {
             table.thawing = Some(pool.clone());
-            table.remnants.insert(pool, DroppedPool { last_token, slots });
+            table.remnants.insert(pool, DroppedPool { last_token, slots: slots.map(Into::into) });
         }
         BoxSnapshotRow::Leases(leases) => {
-            leases.into_iter().for_each(|lease| table.thaw_lease(lease))
+            leases.into_iter().for_each(|lease| table.thaw_lease(lease.into()))
         }
         BoxSnapshotRow::Ended { from, ended } => {
             if table.ended.is_empty() {
                 table.ended = BoundedLog::starting_at(from);
             }
-            ended.into_iter().for_each(|ended| table.thaw_ended(ended));
+            ended.into_iter().for_each(|ended| table.thaw_ended(ended.into()));
         }
         BoxSnapshotRow::BoxLog { from, lines } => {
             if table.box_log.is_empty() {
@@ -220,16 +216,19 @@ pub(in crate::box_lease) fn thaw_row(
             let given = |(id, renewals)| (id, GivenTerms::by_unknown_boot(renewals));
             table.again.extend(again.into_iter().map(given));
         }
-        BoxSnapshotRow::GivenTerms(again) => table.again.extend(again),
+        BoxSnapshotRow::GivenTerms(again) => {
+            table.again.extend(again.into_iter().map(|(id, given)| (id, given.into())))
+        }
     }
     Ok(())
 }
 
 impl BoxTable {
-    fn thaw_boxes(&mut self, boxes: Vec<(BoxNumber, BoxRecord)>) {
+    fn thaw_boxes(&mut self, boxes: Vec<(BoxNumber, StoredBox)>) {
         let pool = self.thawing.as_ref().and_then(|name| self.pools.get_mut(name));
         let Some(pool) = pool else { return };
-        for (number, record) in boxes {
+        for (number, stored) in boxes {
+            let record = BoxRecord::from(stored);
             pool.add(number, BoxState::Unchecked, record.since);
             pool.put(number, record.state.clone(), record.since);
             pool.boxes.insert(number, record);

@@ -22,7 +22,7 @@ const MOST_LABELS: usize = 32;
 const LONGEST_LABEL: usize = 200;
 
 /// The specification of a pool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
     /// The number of the first box.
     pub first_id: BoxNumber,
@@ -60,7 +60,7 @@ pub struct PoolSpec {
 }
 
 /// A range of ids that boxes are drawn from, so that a late holder disturbs no other one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotRange {
     /// The first id of the range.
     pub first: SlotId,

@@ -7,13 +7,12 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use reelyard_core::elapsed_time::ElapsedTime;
 use reelyard_core::event::RequestId;
-use serde::{Deserialize, Serialize};
 
 /// How long one is remembered: no client repeats its request for longer.
 pub(in crate::share_expiry) const REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
 /// A download that was counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::share_expiry) struct CountedDownload {
     pub(in crate::share_expiry) at: Millis,
     pub(in crate::share_expiry) request: RequestId,

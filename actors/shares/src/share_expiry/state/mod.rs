@@ -15,5 +15,6 @@ pub(in crate::share_expiry) mod share_table;
 pub(in crate::share_expiry) mod snapshot;
 #[cfg(test)]
 pub(in crate::share_expiry) mod snapshot_tests;
+pub(in crate::share_expiry) mod stored;
 pub(crate) mod totals;
 pub(in crate::share_expiry) mod values;

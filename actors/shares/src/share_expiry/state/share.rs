@@ -58,18 +58,17 @@ pub struct DownloadLimit {
 }
 
 /// A client that has taken a download.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::share_expiry) struct DownloadClient {
     pub(in crate::share_expiry) client: ClientKey,
     pub(in crate::share_expiry) at: Millis,
     /// Whether it began with a part, and the whole was not begun since: then the whole is still its.
     /// A snapshot has it in a row of its own.
-    #[serde(skip)]
     pub(in crate::share_expiry) in_part: bool,
 }
 
 /// A share with no downloads left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted {
     /// When the last one was taken.
     pub at: Millis,

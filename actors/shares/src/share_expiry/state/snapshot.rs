@@ -7,29 +7,28 @@ use hashbrown::HashMap;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::PieceId;
 use reelyard_core::history::BoundedLog;
+use reelyard_replication::stored::{RowVersions, encode_row, read_row};
 use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
 use super::download_cache::CountedDownload;
 use super::moves::pending_move::PendingMove;
 use super::order::ShareDueKey;
-use super::paths::path::{RootName, SharePath};
 use super::paths::path_order::PathOrder;
 use super::shards::Shard;
-use super::share::{
-    ClientKey, ColdShareFields, DownloadClient, DownloadLimit, Exhausted, Share, ShareInit,
-};
+use super::share::{ClientKey, Share};
 use super::share_table::{NotificationRecord, ShareTable, TombstoneKey};
+use super::stored::{
+    StoredCountedDownload, StoredMove, StoredNotification, StoredShare, StoredShareTotals,
+    StoredTombstone,
+};
+use super::totals::Totals;
 use super::values::id::ShareId;
 use super::values::text::SharedText;
-use super::values::value_types::{
-    Deadline, PasswordHash, ShareKind, ShareNote, ShareOwner, Tombstone,
-};
-use crate::share_expiry::state::notification::ShareNotificationKind;
-use crate::share_expiry::state::totals::Totals;
+use super::values::value_types::Tombstone;
 
 /// The first byte of each row.
-const ROW_VERSION: u8 = 1;
+const ROW_VERSIONS: RowVersions = 1..=1;
 
 /// How many shares one row holds at most.
 const SHARES_A_ROW: usize = 256;
@@ -45,7 +44,7 @@ const TOMBSTONES_PER_ROW: usize = 1024;
 enum ShareSnapshotRow<'a> {
     /// The counters of the piece. This row comes first.
     Head {
-        totals: Totals,
+        totals: StoredShareTotals,
         paused: Option<String>,
         cursors: BTreeMap<String, u64>,
         /// How many shares follow.
@@ -56,58 +55,19 @@ enum ShareSnapshotRow<'a> {
     /// Shares, in the order of their paths.
     Shares(#[serde(borrow)] Vec<StoredShare<'a>>),
     /// Tombstones, the oldest first.
-    Tombstones(Vec<(ShareId, Tombstone)>),
+    Tombstones(Vec<(ShareId, StoredTombstone)>),
     /// Notifications, oldest first.
     Happenings(#[serde(borrow)] Vec<StoredNotification<'a>>),
     /// The end of the snapshot.
     End,
     /// The moves under way, before the end row.
-    Moves { next: u64, moves: Vec<PendingMove> },
+    Moves { next: u64, moves: Vec<StoredMove> },
     /// Downloads that were counted a moment ago, the oldest first; before the end row, too.
-    Recent(Vec<CountedDownload>),
+    Recent(Vec<StoredCountedDownload>),
     /// The latest confirmed time on record; before the end row, too.
     Time(Millis),
     /// Clients whose downloads began with a part, by share; before the shares.
     InPart(Vec<(ShareId, Vec<ClientKey>)>),
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredShare<'a> {
-    id: ShareId,
-    root: &'a str,
-    path: &'a str,
-    kind: ShareKind,
-    owner: Option<&'a str>,
-    created: Millis,
-    deadline: Deadline,
-    generation: u32,
-    noticed: bool,
-    #[serde(borrow)]
-    rare: Option<StoredColdFields<'a>>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredColdFields<'a> {
-    note: Option<&'a str>,
-    password: Option<&'a str>,
-    downloads: Option<StoredDownloads>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredDownloads {
-    most: std::num::NonZeroU32,
-    taken: u32,
-    takers: Vec<DownloadClient>,
-    exhausted: Option<Exhausted>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct StoredNotification<'a> {
-    at: Millis,
-    what: ShareNotificationKind,
-    by: Option<&'a str>,
-    #[serde(borrow)]
-    share: StoredShare<'a>,
 }
 
 /// How many counted downloads one row holds.
@@ -146,7 +106,7 @@ impl FrozenShareTable {
 
 impl FrozenPiece for FrozenShareTable {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
-        let mut put = |content: &ShareSnapshotRow<'_>| row(&encode(content));
+        let mut put = |content: &ShareSnapshotRow<'_>| row(&encode_row(&ROW_VERSIONS, content));
         let mut shares = Vec::new();
         let mut tombstones = HashMap::new();
         // The live table copies the changed part of a shard until this one has released it.
@@ -155,7 +115,7 @@ impl FrozenPiece for FrozenShareTable {
             tombstones.extend(shard.tombstones().copied());
         }
         put(&ShareSnapshotRow::Head {
-            totals: self.totals,
+            totals: self.totals.into(),
             paused: self.paused.clone(),
             cursors: self.cursors.clone(),
             shares: shares.len() as u64,
@@ -172,10 +132,10 @@ impl FrozenPiece for FrozenShareTable {
                 .put(StoredShare::of(share), share, &mut |row| put(&ShareSnapshotRow::Shares(row)));
         }
         filling.end(&mut |row| put(&ShareSnapshotRow::Shares(row)));
-        let tombstone_index: Vec<(ShareId, Tombstone)> = self
+        let tombstone_index: Vec<(ShareId, StoredTombstone)> = self
             .tombstone_index
             .oldest_first()
-            .filter_map(|(_, tombstone)| Some((tombstone.id, *tombstones.get(&tombstone.id)?)))
+            .filter_map(|(_, key)| Some((key.id, (*tombstones.get(&key.id)?).into())))
             .collect();
         for some in tombstone_index.chunks(TOMBSTONES_PER_ROW) {
             put(&ShareSnapshotRow::Tombstones(some.to_vec()));
@@ -187,10 +147,11 @@ impl FrozenPiece for FrozenShareTable {
                 .put(stored, &happened.share, &mut |row| put(&ShareSnapshotRow::Happenings(row)));
         }
         filling.end(&mut |row| put(&ShareSnapshotRow::Happenings(row)));
-        let moves = self.moves.iter().map(|moving| PendingMove::clone(moving)).collect();
+        let moves = self.moves.iter().map(|moving| PendingMove::clone(moving).into()).collect();
         put(&ShareSnapshotRow::Moves { next: self.next_move, moves });
         for some in self.recent.chunks(RECENT_A_ROW) {
-            put(&ShareSnapshotRow::Recent(some.to_vec()));
+            let recent = some.iter().copied().map(StoredCountedDownload::from);
+            put(&ShareSnapshotRow::Recent(recent.collect()));
         }
         if let Some(time) = self.time {
             put(&ShareSnapshotRow::Time(time));
@@ -256,99 +217,15 @@ impl Share {
     }
 }
 
-impl<'a> StoredShare<'a> {
-    fn of(share: &'a Share) -> Self {
-        StoredShare {
-            id: share.id(),
-            root: share.root().as_str(),
-            path: share.path().as_str(),
-            kind: share.kind(),
-            owner: share.owner().map(ShareOwner::as_str),
-            created: share.created(),
-            deadline: share.deadline(),
-            generation: share.generation(),
-            noticed: share.is_noticed(),
-            rare: share.rare.as_deref().map(|rare| StoredColdFields {
-                note: rare.note.as_ref().map(ShareNote::as_str),
-                password: rare.password.as_ref().map(PasswordHash::reveal),
-                downloads: rare.downloads.clone().map(StoredDownloads::of),
-            }),
-        }
-    }
-
-    /// The share; its root and owner are among the common texts.
-    fn thaw(self, root: SharedText, owner: Option<SharedText>) -> Result<Share, String> {
-        let said = |error: &dyn std::error::Error| error.to_string();
-        let rare = self.rare.map(StoredColdFields::thaw).transpose()?.unwrap_or_default();
-        Ok(Share::born(ShareInit {
-            id: self.id,
-            root: RootName(root),
-            path: SharePath::new(self.path).map_err(|error| said(&error))?,
-            kind: self.kind,
-            owner: owner.map(ShareOwner),
-            created: self.created,
-            deadline: self.deadline,
-            rare,
-            generation: self.generation,
-            noticed: self.noticed,
-        }))
-    }
-}
-
-impl StoredColdFields<'_> {
-    fn thaw(self) -> Result<ColdShareFields, String> {
-        let said = |error: super::values::value_types::BadShareText| error.to_string();
-        Ok(ColdShareFields {
-            note: self.note.map(ShareNote::new).transpose().map_err(said)?,
-            password: self.password.map(PasswordHash::new).transpose().map_err(said)?,
-            downloads: self.downloads.map(StoredDownloads::thaw),
-        })
-    }
-}
-
-impl StoredDownloads {
-    fn of(downloads: DownloadLimit) -> Self {
-        let DownloadLimit { most, taken, takers, exhausted } = downloads;
-        StoredDownloads { most, taken, takers, exhausted }
-    }
-
-    fn thaw(self) -> DownloadLimit {
-        let StoredDownloads { most, taken, takers, exhausted } = self;
-        DownloadLimit { most, taken, takers, exhausted }
-    }
-}
-
-impl<'a> StoredNotification<'a> {
-    fn of(happened: &'a NotificationRecord) -> Self {
-        let NotificationRecord { at, share, by, what } = happened;
-        let by = by.as_ref().map(SharedText::as_str);
-        StoredNotification { at: *at, what: *what, by, share: StoredShare::of(share) }
-    }
-}
-
-#[allow(clippy::expect_used)]
-fn encode(row: &ShareSnapshotRow<'_>) -> Vec<u8> {
-    // Postcard into a growing vector fails only for sequences of unknown length: rows hold none.
-    postcard::to_extend(row, vec![ROW_VERSION]).expect("rows encode")
-}
-
 /// Takes back one row that a frozen table wrote.
 pub(in crate::share_expiry) fn thaw_row(
     table: &mut ShareTable,
     row: &[u8],
 ) -> Result<(), UnreadableEvent> {
-    let piece = PieceId::Shares;
-    let unreadable = |error: String| UnreadableEvent::Body { piece, error };
-    let row: ShareSnapshotRow<'_> = match row.split_first() {
-        Some((&ROW_VERSION, body)) => {
-            postcard::from_bytes(body).map_err(|error| unreadable(error.to_string()))?
-        }
-        Some((&version, _)) => return Err(UnreadableEvent::Version { piece, version }),
-        None => return Err(unreadable("an empty row".to_owned())),
-    };
-    match row {
+    let unreadable = |error: String| UnreadableEvent::Body { piece: PieceId::Shares, error };
+    match read_row(PieceId::Shares, &ROW_VERSIONS, row)? {
         ShareSnapshotRow::Head { totals, paused, cursors, shares, happenings_from } => {
-            table.totals = totals;
+            table.totals = totals.into();
             table.paused = paused;
             table.cursors = cursors;
             table.chronicle = BoundedLog::starting_at(happenings_from);
@@ -367,6 +244,7 @@ pub(in crate::share_expiry) fn thaw_row(
         }
         ShareSnapshotRow::Tombstones(stored) => {
             for (id, tombstone) in stored {
+                let tombstone = Tombstone::from(tombstone);
                 if table.shards.put_tombstone(id, tombstone) {
                     table.tombstone_index.push(TombstoneKey { ended: tombstone.ended, id });
                 }
@@ -384,11 +262,11 @@ pub(in crate::share_expiry) fn thaw_row(
         ShareSnapshotRow::Moves { next, moves } => {
             table.next_move = next;
             for moving in moves {
-                table.moves.put(moving);
+                table.moves.put(moving.into());
             }
         }
         ShareSnapshotRow::Recent(recent) => {
-            recent.into_iter().for_each(|recent| table.recent.note(recent))
+            recent.into_iter().for_each(|recent| table.recent.note(recent.into()))
         }
         ShareSnapshotRow::Time(time) => table.time = Some(time),
         ShareSnapshotRow::End => table.thawed(),

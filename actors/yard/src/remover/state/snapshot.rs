@@ -8,6 +8,7 @@ use reelyard_core::event::PieceId;
 use reelyard_core::history::BoundedLog;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName, NamePin, NameTable};
+use reelyard_replication::stored::{RowVersions, encode_row, read_row};
 use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use super::event::{Ending, Intent};
 use super::removal_book::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 
 /// The first byte of each row.
-const ROW_VERSION: u8 = 1;
+const ROW_VERSIONS: RowVersions = 1..=1;
 
 /// One row. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Serialize, Deserialize)]
@@ -71,7 +72,7 @@ impl FrozenRemovalBook {
 
 impl FrozenPiece for FrozenRemovalBook {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
-        let mut put = |content: RemoverSnapshotRow| row(&encode(&content));
+        let mut put = |content: RemoverSnapshotRow| row(&encode_row(&ROW_VERSIONS, &content));
         for OpenRemoval { intent, at } in self.open.values() {
             put(RemoverSnapshotRow::Open { intent: intent.clone(), at: *at });
         }
@@ -112,25 +113,12 @@ impl RemovalRecord {
     }
 }
 
-#[allow(clippy::expect_used)]
-fn encode(row: &RemoverSnapshotRow) -> Vec<u8> {
-    // Postcard into a growing vector fails only for sequences of unknown length: rows hold none.
-    postcard::to_extend(row, vec![ROW_VERSION]).expect("rows encode")
-}
-
 /// Takes back one row that a frozen book wrote.
 pub(in crate::remover) fn thaw_row(
     book: &mut RemovalBook,
     row: &[u8],
 ) -> Result<(), UnreadableEvent> {
-    let piece = PieceId::Removals;
-    let row: RemoverSnapshotRow = match row.split_first() {
-        Some((&ROW_VERSION, body)) => postcard::from_bytes(body)
-            .map_err(|error| UnreadableEvent::Body { piece, error: error.to_string() })?,
-        Some((&version, _)) => return Err(UnreadableEvent::Version { piece, version }),
-        None => return Err(UnreadableEvent::Body { piece, error: "an empty row".to_owned() }),
-    };
-    match row {
+    match read_row(PieceId::Removals, &ROW_VERSIONS, row)? {
         RemoverSnapshotRow::Open { intent, at } => {
             let copy = (intent.host, book.file(&intent.name));
             book.put_open(copy, OpenRemoval { intent, at });

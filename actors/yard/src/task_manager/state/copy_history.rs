@@ -1,77 +1,12 @@
 //! What became of every copy that was planned, kept longer than the tasks themselves. Pure.
 
-use reelyard_core::clock::Millis;
 use reelyard_core::history::BoundedLog;
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, FileName};
-use reelyard_protocol::worker::{Blame, TaskId};
-use serde::{Deserialize, Serialize};
+use reelyard_protocol::worker::TaskId;
 
 use super::event::TaskEvent;
 use super::task_book::TaskBook;
 use crate::task_manager::state::copy_record::CopyRecord;
-use crate::task_manager::state::task::{Task, TaskState};
-
-/// A record as a snapshot holds it: with the name itself.
-#[derive(Serialize, Deserialize)]
-pub(in crate::task_manager) struct CopyRow {
-    task: TaskId,
-    name: FileName,
-    source: HostAddr,
-    destination: HostAddr,
-    grade: u32,
-    hits: u32,
-    size: u64,
-    state: TaskState,
-    reason: Option<String>,
-    blame: Option<Blame>,
-    asked_by: Option<String>,
-    planned: Millis,
-    at: Millis,
-}
-
-impl CopyRow {
-    pub(in crate::task_manager) fn of(record: &CopyRecord, name: FileName) -> Self {
-        let record = record.clone();
-        CopyRow {
-            task: record.task,
-            name,
-            source: record.source,
-            destination: record.destination,
-            grade: record.grade,
-            hits: record.hits,
-            size: record.size,
-            state: record.state,
-            reason: record.reason,
-            blame: record.blame,
-            asked_by: record.asked_by,
-            planned: record.planned,
-            at: record.at,
-        }
-    }
-
-    pub(in crate::task_manager) fn name(&self) -> &FileName {
-        &self.name
-    }
-
-    pub(in crate::task_manager) fn into_record(self, file: FileId) -> CopyRecord {
-        CopyRecord {
-            task: self.task,
-            file,
-            source: self.source,
-            destination: self.destination,
-            grade: self.grade,
-            hits: self.hits,
-            size: self.size,
-            state: self.state,
-            reason: self.reason,
-            blame: self.blame,
-            asked_by: self.asked_by,
-            planned: self.planned,
-            at: self.at,
-        }
-    }
-}
+use crate::task_manager::state::task::Task;
 
 impl TaskBook {
     /// What became of the copies, newest last.
@@ -110,12 +45,14 @@ impl TaskBook {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::clock::Millis;
     use reelyard_core::host::HostRole;
     use reelyard_replication::Piece;
 
     use super::*;
     use crate::task_manager::samples::{host, new_task};
     use crate::task_manager::state::event::{GivenUp, TaskEnding};
+    use crate::task_manager::state::task::TaskState;
 
     #[test]
     fn every_end_is_a_line_that_outlives_its_task() {

@@ -2,12 +2,12 @@
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{HostMode, HostRole};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The durable record of a host.
 ///
 /// **Invariant:** a host in maintenance is not silent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HostRecord {
     /// Whether it serves masters, takes copies, or both.
     pub role: HostRole,

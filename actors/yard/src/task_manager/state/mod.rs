@@ -9,5 +9,6 @@ pub(in crate::task_manager) mod event;
 pub(in crate::task_manager) mod host_changes;
 pub(in crate::task_manager) mod host_record;
 pub(in crate::task_manager) mod snapshot;
+pub(in crate::task_manager) mod stored;
 pub(crate) mod task;
 pub(in crate::task_manager) mod task_book;

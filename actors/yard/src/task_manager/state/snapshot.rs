@@ -11,18 +11,19 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::manager::ClusterId;
 use reelyard_core::names::{FileId, FileName, NamePin, NameTable};
 use reelyard_protocol::worker::TaskId;
+use reelyard_replication::stored::{RowVersions, encode_row, read_row};
 use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
 use super::backoff::Blamed;
-use super::copy_history::CopyRow;
 use super::host_record::HostRecord;
+use super::stored::{StoredBackOff, StoredCopyRecord, StoredHostRecord, StoredTask};
 use super::task_book::{Placement, TaskBook, TasksById};
 use crate::task_manager::state::copy_record::CopyRecord;
 use crate::task_manager::state::task::Task;
 
 /// The first byte of each row.
-const ROW_VERSION: u8 = 2;
+const ROW_VERSIONS: RowVersions = 2..=2;
 
 /// How many bytes of names one row holds, about.
 const NAMES_PER_ROW: usize = 64 * 1024;
@@ -30,10 +31,10 @@ const NAMES_PER_ROW: usize = 64 * 1024;
 /// One row. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Serialize, Deserialize)]
 enum TaskSnapshotRow {
-    Hosts(Vec<(HostAddr, HostRecord)>),
-    Open(Box<Task>),
-    Ended(Box<Task>),
-    BackOff(Blamed, BackOff),
+    Hosts(Vec<(HostAddr, StoredHostRecord)>),
+    Open(Box<StoredTask>),
+    Ended(Box<StoredTask>),
+    BackOff(Blamed, StoredBackOff),
     /// A part of the files of a host. Every row of a host says whether all of them are known.
     Placement {
         host: HostAddr,
@@ -50,7 +51,7 @@ enum TaskSnapshotRow {
     /// The number of the first line of the history that follows.
     HistoryFrom(u64),
     /// One line, oldest first.
-    History(Box<CopyRow>),
+    History(Box<StoredCopyRecord>),
 }
 
 /// The piece at one index: shared shards.
@@ -89,18 +90,18 @@ impl FrozenTaskBook {
 
 impl FrozenPiece for FrozenTaskBook {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
-        let mut put = |content: &TaskSnapshotRow| row(&encode(content));
+        let mut put = |content: &TaskSnapshotRow| row(&encode_row(&ROW_VERSIONS, content));
         put(&TaskSnapshotRow::Hosts(
-            self.hosts.iter().map(|(host, record)| (*host, *record)).collect(),
+            self.hosts.iter().map(|(host, record)| (*host, (*record).into())).collect(),
         ));
         for task in self.open.values() {
-            put(&TaskSnapshotRow::Open(Box::new(Task::clone(task))));
+            put(&TaskSnapshotRow::Open(Box::new(Task::clone(task).into())));
         }
         for task in self.ended.values() {
-            put(&TaskSnapshotRow::Ended(Box::new(Task::clone(task))));
+            put(&TaskSnapshotRow::Ended(Box::new(Task::clone(task).into())));
         }
         for (blamed, back_off) in self.back_offs.iter() {
-            put(&TaskSnapshotRow::BackOff(blamed.clone(), back_off.clone()));
+            put(&TaskSnapshotRow::BackOff(blamed.clone(), back_off.clone().into()));
         }
         for (host, placement) in &self.placements {
             self.write_placement(*host, placement, &mut put);
@@ -116,7 +117,8 @@ impl FrozenPiece for FrozenTaskBook {
         }
         put(&TaskSnapshotRow::HistoryFrom(self.history.first()));
         for (_, line) in self.history.oldest_first() {
-            put(&TaskSnapshotRow::History(Box::new(CopyRow::of(line, self.names.name(line.file)))));
+            let stored = StoredCopyRecord::of(line, self.names.name(line.file));
+            put(&TaskSnapshotRow::History(Box::new(stored)));
         }
     }
 }
@@ -146,30 +148,20 @@ impl FrozenTaskBook {
     }
 }
 
-#[allow(clippy::expect_used)]
-fn encode(row: &TaskSnapshotRow) -> Vec<u8> {
-    // Postcard into a growing vector fails only for sequences of unknown length: rows hold none.
-    postcard::to_extend(row, vec![ROW_VERSION]).expect("rows encode")
-}
-
 /// Takes back one row that a frozen book wrote.
 pub(in crate::task_manager) fn thaw_row(
     book: &mut TaskBook,
     row: &[u8],
 ) -> Result<(), UnreadableEvent> {
-    let piece = PieceId::Tasks;
-    let row: TaskSnapshotRow = match row.split_first() {
-        Some((&ROW_VERSION, body)) => postcard::from_bytes(body)
-            .map_err(|error| UnreadableEvent::Body { piece, error: error.to_string() })?,
-        Some((&version, _)) => return Err(UnreadableEvent::Version { piece, version }),
-        None => return Err(UnreadableEvent::Body { piece, error: "an empty row".to_owned() }),
-    };
-    match row {
-        TaskSnapshotRow::Hosts(hosts) => book.hosts = Arc::new(hosts.into_iter().collect()),
-        TaskSnapshotRow::Open(task) => book.put_open(*task),
-        TaskSnapshotRow::Ended(task) => book.put_ended(*task),
+    match read_row(PieceId::Tasks, &ROW_VERSIONS, row)? {
+        TaskSnapshotRow::Hosts(hosts) => {
+            let hosts = hosts.into_iter().map(|(host, record)| (host, record.into()));
+            book.hosts = Arc::new(hosts.collect());
+        }
+        TaskSnapshotRow::Open(task) => book.put_open((*task).into()),
+        TaskSnapshotRow::Ended(task) => book.put_ended((*task).into()),
         TaskSnapshotRow::BackOff(blamed, back_off) => {
-            Arc::make_mut(&mut book.back_offs).insert(blamed, back_off);
+            Arc::make_mut(&mut book.back_offs).insert(blamed, back_off.into());
         }
         TaskSnapshotRow::Placement { host, complete, confirmed, names } => {
             let ids = book.names.intern_all(names.iter().map(FileName::as_bytes));

@@ -32,7 +32,7 @@ impl TaskState {
 }
 
 /// One planned copy, from its planning to its end. Durable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Task {
     /// Its number: Unix nanoseconds at creation, made unique by counting up.
     pub id: TaskId,

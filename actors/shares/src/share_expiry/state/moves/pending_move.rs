@@ -75,7 +75,7 @@ pub struct NewMove {
 }
 
 /// A move that is on record and has not ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingMove {
     /// Its position among all moves, from 0.
     pub number: u64,

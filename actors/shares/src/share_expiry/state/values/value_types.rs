@@ -249,7 +249,7 @@ impl ShareEnding {
 }
 
 /// The record of an ended share, kept for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tombstone {
     /// When it ended, in milliseconds. For a share with all downloads taken: until when they could be
     /// resumed.

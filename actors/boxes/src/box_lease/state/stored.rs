@@ -1,0 +1,223 @@
+//! The stored forms of pools, boxes and leases. Pure.
+//!
+//! **Invariant:** a stored form never changes: snapshots of all earlier versions hold it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use reelyard_core::boot::BootId;
+use reelyard_core::clock::Millis;
+use reelyard_core::event::RequestId;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::boxes::{
+    BoxNumber, FenceToken, Holder, HookOutput, HooksName, LeaseId, PoolName, Reason, SlotId,
+};
+use reelyard_replication::stored_form;
+use serde::{Deserialize, Serialize};
+
+use super::given_terms::GivenTerms;
+use super::lease::{EndedLease, Lease, LeaseEnd};
+use super::pool::{BoxRecord, BoxState, Draining, PoolTotals};
+use super::slots::Slots;
+use super::spec::{PoolSpec, SlotRange};
+
+stored_form! {
+    /// A lease.
+    pub(in crate::box_lease) struct StoredLease of Lease {
+        id: LeaseId,
+        pool: PoolName,
+        number: BoxNumber,
+        slot: Option<SlotId>,
+        token: FenceToken,
+        holder: Holder,
+        granted: Millis,
+        ttl: Duration,
+        term: Duration,
+        expires_at: Option<Millis>,
+        renewals: u32,
+        request: Option<RequestId>,
+    }
+}
+
+stored_form! {
+    /// The record of an ended lease.
+    pub(in crate::box_lease) struct StoredEndedLease of EndedLease {
+        lease: StoredLease,
+        at: Millis,
+        how: LeaseEnd,
+        by: Option<String>,
+        reason: Option<Reason>,
+    }
+}
+
+stored_form! {
+    /// The terms that new leaders gave a lease again.
+    pub(in crate::box_lease) struct StoredGivenTerms of GivenTerms {
+        renewals: u32,
+        ends: Vec<(BootId, Duration)>,
+    }
+}
+
+stored_form! {
+    /// One box of a pool.
+    pub(in crate::box_lease) struct StoredBox of BoxRecord {
+        state: StoredBoxState,
+        since: Millis,
+        retiring: bool,
+        token: Option<FenceToken>,
+        slot: Option<SlotId>,
+        init_failures: u32,
+    }
+}
+
+/// The state of a box. Postcard numbers the variants in this order: new ones go to the end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum StoredBoxState {
+    Free { order: u64 },
+    Unchecked,
+    Preparing { lease: LeaseId },
+    Leased { lease: LeaseId },
+    Draining(StoredDraining),
+    Quarantined { said: HookOutput, by: Option<String> },
+}
+
+stored_form! {
+    /// A box that is to be cleaned.
+    struct StoredDraining of Draining {
+        cleaning: u64,
+        after: Option<LeaseEnd>,
+        holder: Option<Holder>,
+        failures: u32,
+        said: Option<HookOutput>,
+    }
+}
+
+impl From<BoxState> for StoredBoxState {
+    fn from(state: BoxState) -> Self {
+        match state {
+            BoxState::Free { order } => StoredBoxState::Free { order },
+            BoxState::Unchecked => StoredBoxState::Unchecked,
+            BoxState::Preparing { lease } => StoredBoxState::Preparing { lease },
+            BoxState::Leased { lease } => StoredBoxState::Leased { lease },
+            BoxState::Draining(draining) => StoredBoxState::Draining(draining.into()),
+            BoxState::Quarantined { said, by } => StoredBoxState::Quarantined { said, by },
+        }
+    }
+}
+
+impl From<StoredBoxState> for BoxState {
+    fn from(stored: StoredBoxState) -> Self {
+        match stored {
+            StoredBoxState::Free { order } => BoxState::Free { order },
+            StoredBoxState::Unchecked => BoxState::Unchecked,
+            StoredBoxState::Preparing { lease } => BoxState::Preparing { lease },
+            StoredBoxState::Leased { lease } => BoxState::Leased { lease },
+            StoredBoxState::Draining(draining) => BoxState::Draining(draining.into()),
+            StoredBoxState::Quarantined { said, by } => BoxState::Quarantined { said, by },
+        }
+    }
+}
+
+stored_form! {
+    /// Totals of a pool.
+    pub(in crate::box_lease) struct StoredPoolTotals of PoolTotals {
+        granted: u64,
+        renewed: u64,
+        ended: [u64; 5],
+        cleaned: u64,
+        clean_failures: u64,
+        init_failures: u64,
+        quarantined: u64,
+    }
+}
+
+stored_form! {
+    /// The specification of a pool, as events and snapshots hold it.
+    pub(in crate::box_lease) struct StoredPoolSpec of PoolSpec {
+        first_id: BoxNumber,
+        size: u32,
+        slots: StoredIdSource,
+        host: Option<HostAddr>,
+        hooks: Option<HooksName>,
+        labels: BTreeMap<String, String>,
+        ttl_default: Duration,
+        ttl_max: Duration,
+        max_hold: Option<Duration>,
+        grace: Duration,
+        queue_limit: u32,
+        quota: u32,
+        priority_ages: Duration,
+        clean_attempts: u32,
+        clean_again_after: Duration,
+        clean_again_at_most: Duration,
+    }
+}
+
+/// Where the ids that holders see are drawn from. In the bytes it is the option itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct StoredIdSource(Option<StoredSlotRange>);
+
+impl From<Option<SlotRange>> for StoredIdSource {
+    fn from(slots: Option<SlotRange>) -> Self {
+        StoredIdSource(slots.map(StoredSlotRange::from))
+    }
+}
+
+impl From<StoredIdSource> for Option<SlotRange> {
+    fn from(stored: StoredIdSource) -> Self {
+        stored.0.map(SlotRange::from)
+    }
+}
+
+stored_form! {
+    /// A range of ids that boxes are drawn from.
+    struct StoredSlotRange of SlotRange {
+        first: SlotId,
+        count: u32,
+        rest: Duration,
+    }
+}
+
+/// The specification in an event, for `serde(with)`.
+pub(in crate::box_lease) mod spec_of_event {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::StoredPoolSpec;
+    use crate::box_lease::state::spec::PoolSpec;
+
+    pub(in crate::box_lease) fn serialize<S: Serializer>(
+        spec: &PoolSpec,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        StoredPoolSpec::from(spec.clone()).serialize(to)
+    }
+
+    pub(in crate::box_lease) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Box<PoolSpec>, D::Error> {
+        let stored = StoredPoolSpec::deserialize(from)?;
+        Ok(Box::new(stored.into()))
+    }
+}
+
+/// The ids of a pool that no box has, without those at rest: these have rows of their own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::box_lease) struct StoredSlots {
+    range: (u64, u64),
+    fresh: VecDeque<(u64, u64)>,
+    drawn: u64,
+}
+
+impl From<Slots> for StoredSlots {
+    fn from(slots: Slots) -> Self {
+        let Slots { range, fresh, resting: _, resting_count: _, drawn } = slots;
+        StoredSlots { range, fresh, drawn }
+    }
+}
+
+impl From<StoredSlots> for Slots {
+    fn from(stored: StoredSlots) -> Self {
+        let StoredSlots { range, fresh, drawn } = stored;
+        Slots { range, fresh, drawn, ..Slots::default() }
+    }
+}
