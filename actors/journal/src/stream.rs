@@ -30,9 +30,13 @@ pub(crate) struct StreamPart {
 pub(crate) enum BadStream {
     #[error("the snapshot is cut short or its checksum does not match")]
     Damaged,
-    #[error("the snapshot's version {0} is not known to this version of reelyard")]
+    #[error(
+        "the snapshot's version {0} is not known to this version of reelyard: start the version that wrote it"
+    )]
     Version(u8),
-    #[error("the snapshot holds a piece {0} that is not known to this version of reelyard")]
+    #[error(
+        "the snapshot holds a piece {0} that is not known to this version of reelyard: start the version that wrote it"
+    )]
     Piece(u8),
 }
 

@@ -6,6 +6,8 @@ pub mod boxes;
 pub mod http_client;
 pub mod inventory;
 pub mod legacy;
+#[cfg(test)]
+mod sent_tests;
 pub mod signed_call;
 pub mod task_id_text;
 pub mod worker;

@@ -29,6 +29,10 @@
 //!   (`Reelyard-Blake3`) where it is known. All four carry a ticket (see the downloader) when the worker
 //!   has a token.
 //!
+//! **Versions:** JSON names its members, so bodies have no version number. A member is never renamed or
+//! removed. A new one is optional, left out while it has no value, and ignored by earlier programs. A test
+//! keeps the bodies of every version (`sent_bodies.txt`).
+//!
 //! Where node and workers share a token, every call of these is signed with it (see
 //! [`crate::signed_call`]), the data port's excepted, and the node's answers and that of `/info` carry
 //! a proof. Only a program that answers 401 with a challenge ever gets a signature, and the token

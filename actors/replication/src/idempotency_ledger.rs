@@ -10,8 +10,10 @@ use reelyard_core::event::RequestId;
 use serde::{Deserialize, Serialize};
 
 use crate::piece::{Piece, UnreadableEvent};
+use crate::stored::{RowVersions, encode_row, read_row};
 
-/// How long an answered request is remembered, by the time of its commit.
+/// How long an answered request is remembered, by the time of its commit. Every node must forget at the
+/// same entry, so another value needs another version of the journal's entries.
 pub const REMEMBERED_FOR: Duration = Duration::from_secs(15 * 60);
 
 /// Number of answers in one block.
@@ -46,15 +48,26 @@ struct LedgerPosition {
     place: usize,
 }
 
-/// An answer, as a snapshot holds it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// An answer.
+#[derive(Clone, Debug)]
 struct LedgerRow {
     at: Millis,
     request: RequestId,
     answers: EncodedOutcomes,
     /// When that was, as time has passed.
-    #[serde(skip)]
     passage: ElapsedTime,
+}
+
+/// The versions of ledger rows. A version also covers the outcomes and refusals in the row: their enums
+/// only grow at the end.
+const LEDGER_VERSIONS: RowVersions = 1..=1;
+
+/// An answer, as a snapshot holds it. Rows without a version have the same fields.
+#[derive(Serialize, Deserialize)]
+struct StoredAnswer {
+    at: Millis,
+    request: RequestId,
+    answers: EncodedOutcomes,
 }
 
 impl IdempotencyLedger {
@@ -117,21 +130,35 @@ impl IdempotencyLedger {
 
     /// Takes back one row that [`FrozenLedger::write`] wrote for piece `P`.
     pub fn thaw<P: Piece>(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
-        let unreadable = |error: postcard::Error| UnreadableEvent::Body {
-            piece: P::ID,
-            error: error.to_string(),
-        };
-        let LedgerRow { at, request, answers, .. } =
-            postcard::from_bytes(row).map_err(unreadable)?;
+        let stored = read_row(P::ID, &LEDGER_VERSIONS, row)?;
+        self.take_back::<P>(stored)
+    }
+
+    /// Takes back one row of an earlier program, which wrote rows without a version.
+    pub fn thaw_without_version<P: Piece>(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
+        let stored = postcard::from_bytes(row).map_err(unreadable::<P>)?;
+        self.take_back::<P>(stored)
+    }
+
+    fn take_back<P: Piece>(&mut self, stored: StoredAnswer) -> Result<(), UnreadableEvent> {
+        let StoredAnswer { at, request, answers } = stored;
         for answer in &answers {
             match answer {
-                Ok(bytes) => drop(postcard::from_bytes::<P::Outcome>(bytes).map_err(unreadable)?),
-                Err(bytes) => drop(postcard::from_bytes::<P::Refusal>(bytes).map_err(unreadable)?),
+                Ok(bytes) => {
+                    drop(postcard::from_bytes::<P::Outcome>(bytes).map_err(unreadable::<P>)?)
+                }
+                Err(bytes) => {
+                    drop(postcard::from_bytes::<P::Refusal>(bytes).map_err(unreadable::<P>)?)
+                }
             }
         }
         self.remember(request, at, answers);
         Ok(())
     }
+}
+
+fn unreadable<P: Piece>(error: postcard::Error) -> UnreadableEvent {
+    UnreadableEvent::Body { piece: P::ID, error: error.to_string() }
 }
 
 /// A ledger at one log index.
@@ -145,17 +172,16 @@ impl FrozenLedger {
     /// Writes the ledger as snapshot rows, oldest first.
     pub fn write(&self, row: &mut dyn FnMut(&[u8])) {
         for entry in self.blocks.iter().flat_map(|block| block.iter()).skip(self.forgotten) {
-            // Plain sequences and numbers always encode; a row that did not would only be
-            // forgotten.
-            if let Ok(bytes) = postcard::to_stdvec(entry) {
-                row(&bytes);
-            }
+            let LedgerRow { at, request, answers, passage: _ } = entry.clone();
+            row(&encode_row(&LEDGER_VERSIONS, &StoredAnswer { at, request, answers }));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use reelyard_core::event::PieceId;
+
     use super::*;
 
     fn answer(of: u64) -> EncodedOutcomes {
@@ -215,8 +241,10 @@ mod tests {
         for n in 3000..5000 {
             ledger.remember(id(n), at(n), answer(n));
         }
-        let mut rows: Vec<LedgerRow> = Vec::new();
-        frozen.write(&mut |row| rows.push(postcard::from_bytes(row).unwrap()));
+        let mut rows: Vec<StoredAnswer> = Vec::new();
+        frozen.write(&mut |row| {
+            rows.push(read_row(PieceId::Probe, &LEDGER_VERSIONS, row).unwrap());
+        });
         let remembered: Vec<_> = rows.iter().map(|row| row.request).collect();
         assert_eq!(remembered, (2100..3000).map(id).collect::<Vec<_>>());
         assert_eq!(rows[7].answers, answer(2107));

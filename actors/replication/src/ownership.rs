@@ -277,6 +277,7 @@ impl<P: Piece> Ownership<P> {
         };
         for row in rows {
             match row.split_first() {
+                Some((&UNVERSIONED_LEDGER_ROW, row)) => ledger.thaw_without_version::<P>(row)?,
                 Some((&LEDGER_ROW, row)) => ledger.thaw::<P>(row)?,
                 Some((&PIECE_ROW, row)) => piece.thaw(row)?,
                 other => {
@@ -289,8 +290,12 @@ impl<P: Piece> Ownership<P> {
     }
 }
 
-const LEDGER_ROW: u8 = 0;
+/// An answered request, as earlier programs wrote it. Only read.
+const UNVERSIONED_LEDGER_ROW: u8 = 0;
+/// A row of the piece, with the version of the piece's rows.
 const PIECE_ROW: u8 = 1;
+/// An answered request, with the version of the ledger's rows.
+const LEDGER_ROW: u8 = 2;
 
 /// Piece and ledger at one log index.
 struct FrozenOwnership {

@@ -103,6 +103,7 @@ fn task(id: i64, state: TaskState) -> Task {
         changed: NOW,
         claimed_done: false,
         reason: None,
+        is_unverified: false,
         blame: None,
         hash: None,
         asked_by: None,

@@ -17,8 +17,12 @@ use serde::{Deserialize, Serialize};
 use super::Types;
 use crate::transport::{NodeUnreachable, Transport};
 
-/// Version of the calls between nodes.
+/// Version of the calls between nodes. The bodies are openraft's types in postcard, so a new version of
+/// openraft, and any change of [`RaftRequest`] or [`RaftResponse`], needs another number. A test keeps the
+/// bytes.
 const VERSION: u8 = 1;
+/// Why a node cannot be used whose calls have another version.
+const ANOTHER_VERSION: &str = "it speaks another version of the calls between nodes: run the same version of reelyard on all nodes";
 /// How long a node that could not be reached is left alone.
 const REST: Duration = Duration::from_millis(100);
 
@@ -87,9 +91,9 @@ impl Peer {
         let unreachable = |why: &str| NodeUnreachable { node: self.target, why: why.to_owned() };
         match decode(&answer) {
             Some(RaftResponse::NotReady) => Err(unreachable("its journal is not ready")),
-            Some(RaftResponse::NotUnderstood) => Err(unreachable("it runs another version")),
+            Some(RaftResponse::NotUnderstood) => Err(unreachable(ANOTHER_VERSION)),
             Some(response) => Ok(response),
-            None => Err(unreachable("its answer cannot be read: it runs another version")),
+            None => Err(unreachable(ANOTHER_VERSION)),
         }
     }
 
@@ -151,5 +155,115 @@ impl RaftNetwork<Types> for Peer {
 
     fn backoff(&self) -> Backoff {
         Backoff::new(std::iter::repeat(REST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use openraft::error::Fatal;
+    use openraft::{
+        CommittedLeaderId, Entry, EntryPayload, LogId, Membership, SnapshotMeta, StoredMembership,
+        Vote,
+    };
+
+    use super::*;
+    use crate::raft::CommitBatch;
+
+    fn log_id(index: u64) -> LogId<u64> {
+        LogId::new(CommittedLeaderId::new(3, 1), index)
+    }
+
+    fn entries() -> Vec<Entry<Types>> {
+        let batch = EntryPayload::Normal(CommitBatch(vec![1, 0].into()));
+        let voters = [1, 2].map(|node| (node, BasicNode::new(format!("10.0.0.{node}:8082"))));
+        let members = Membership::new(vec![[1].into(), [1, 2].into()], BTreeMap::from(voters));
+        let payloads = [batch, EntryPayload::Blank, EntryPayload::Membership(members)];
+        let entry = |(index, payload)| Entry { log_id: log_id(index), payload };
+        (7..).zip(payloads).map(entry).collect()
+    }
+
+    /// One call or answer of each kind, with its kept bytes.
+    fn kept() -> Vec<(Vec<u8>, &'static str)> {
+        let vote = Vote::new_committed(3, 1);
+        let append = AppendEntriesRequest {
+            vote,
+            prev_log_id: Some(log_id(6)),
+            entries: entries(),
+            leader_commit: Some(log_id(5)),
+        };
+        let snapshot = InstallSnapshotRequest {
+            vote,
+            meta: SnapshotMeta {
+                last_log_id: Some(log_id(9)),
+                last_membership: StoredMembership::default(),
+                snapshot_id: "3-9".to_owned(),
+            },
+            offset: 512,
+            data: vec![1, 2, 3],
+            done: true,
+        };
+        let fatal = RaftError::Fatal(Fatal::Stopped);
+        let voted = VoteResponse { vote, vote_granted: true, last_log_id: Some(log_id(4)) };
+        let installed = InstallSnapshotResponse { vote };
+        vec![
+            (
+                encode(&RaftRequest::Append(append)),
+                "0100030101010301060303010701020100030108000301090202010102010202010d31302e302e302e313a38303832020d31302e302e302e323a3830383201030105",
+            ),
+            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "010103010100"),
+            (
+                encode(&RaftRequest::Snapshot(snapshot)),
+                "01020301010103010900000003332d3980040301020301",
+            ),
+            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Success))), "01000000"),
+            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Conflict))), "01000002"),
+            (encode(&RaftResponse::Vote(Ok(voted))), "0101000301010101030104"),
+            (encode(&RaftResponse::Vote(Err(fatal))), "0101010102"),
+            (encode(&RaftResponse::Snapshot(Ok(installed))), "010200030101"),
+            (encode(&RaftResponse::NotReady), "0103"),
+            (encode(&RaftResponse::NotUnderstood), "0104"),
+        ]
+    }
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn sent_bytes_between_nodes_stay() {
+        let changed: Vec<String> = kept()
+            .into_iter()
+            .map(|(bytes, kept)| (hex(&bytes), kept))
+            .filter(|(bytes, kept)| bytes != kept)
+            .map(|(bytes, kept)| format!("{kept} is now {bytes}"))
+            .collect();
+        assert!(changed.is_empty(), "raise VERSION:\n{}", changed.join("\n"));
+    }
+
+    #[test]
+    fn a_call_of_another_version_is_not_read() {
+        let mut bytes = encode(&RaftResponse::NotReady);
+        assert!(decode::<RaftResponse>(&bytes).is_some());
+        bytes[0] = VERSION + 1;
+        assert!(decode::<RaftResponse>(&bytes).is_none());
+    }
+
+    #[test]
+    fn stored_bytes_of_entries_stay() {
+        let bytes: Vec<String> = entries()
+            .iter()
+            .map(|entry| hex(&crate::raft::encode_entry(entry).unwrap_or_default()))
+            .collect();
+        assert_eq!(
+            bytes,
+            [
+                "03010701020100",
+                "03010800",
+                "0301090202010102010202010d31302e302e302e313a38303832020d31302e302e302e323a38303832"
+            ],
+            "stores hold entries of this form"
+        );
     }
 }

@@ -18,6 +18,9 @@ const HEAD: &str = "head";
 const FORMER: [&str; 4] = ["node", "vote", "purged", "snapshot"];
 
 /// The store's small values at the time of one flush.
+///
+/// Its version is its key: postcard has no field names, so a head with other fields gets another key, and
+/// [`StoreHead::read`] also reads this one, as it reads [`FORMER`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct StoreHead {
     /// Grows with every flush.
@@ -102,6 +105,35 @@ impl StoreHead {
 mod tests {
     use super::*;
     use crate::store::database::open_sled;
+    use crate::stream::StreamPart;
+
+    #[test]
+    fn stored_bytes_of_the_head_and_the_mark_stay() {
+        let parts = vec![StreamPart { piece: 3, start: 1, end: 300 }];
+        let head = StoreHead {
+            sequence: 500,
+            node: Some(1),
+            vote: Some(vec![3, 1]),
+            purged: Some(Purged { index: 20, log_id: vec![4] }),
+            snapshot: Some(SnapshotManifest {
+                number: 2,
+                index: 25,
+                meta: vec![5],
+                bytes: 300,
+                parts,
+            }),
+            log: Some(LogEnd { end: 31, link: 70_000 }),
+        };
+        let hex =
+            |bytes: Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let bytes = postcard::to_stdvec(&head).unwrap();
+        let mark = postcard::to_stdvec(&head.mark()).unwrap();
+        assert_eq!(
+            [hex(bytes), hex(mark)],
+            ["f403010101020301011401040102190105ac02010301ac02011ff0a204", "f4031f011901020301"],
+            "another form gets another key or file"
+        );
+    }
 
     #[test]
     fn the_values_of_an_earlier_version_are_read_and_replaced() {

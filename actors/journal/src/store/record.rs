@@ -28,7 +28,9 @@ pub(super) const LARGEST_VALUE: usize = 32 * 1024;
 pub(super) enum BadRecord {
     #[error("its checksum does not match")]
     Checksum,
-    #[error("its version {0} is not known to this version of reelyard")]
+    #[error(
+        "its version {0} is not known to this version of reelyard: start the version that wrote it"
+    )]
     Version(u8),
 }
 

@@ -122,5 +122,9 @@ pub fn task_samples() -> Vec<(&'static str, TaskEvent)> {
         ("host-silent-again", TaskEvent::HostSilent { host: host(23), since: after(600) }),
         ("created-last", TaskEvent::Created(planned(9))),
         ("began-without-task", TaskEvent::Began { id: TaskId(99) }),
+        (
+            "completed-unverified-last",
+            TaskEvent::CompletedUnverified { id: TaskId(9), size: 7, hash },
+        ),
     ]
 }

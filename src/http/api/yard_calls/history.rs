@@ -166,7 +166,7 @@ fn of_copy(line: &CopyRecord, names: &NameTable) -> HistoryLine {
             state: line.state,
             rank: Some(line.grade).filter(|grade| *grade > 0),
             hits: line.hits,
-            detail: line.reason.clone(),
+            detail: line.reason_in_words(),
             blame: line.blame,
         },
     }
@@ -213,6 +213,7 @@ mod tests {
             size: 7,
             state: TaskState::Done,
             reason: None,
+            is_unverified: false,
             blame: None,
             asked_by: None,
             planned: Millis(at - 1),

@@ -8,18 +8,20 @@ use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{BoxNumber, HooksName, IdRange, PoolName, SlotId};
 use serde::{Deserialize, Serialize};
 
-/// The most boxes of a pool.
+/// The most boxes of a pool. `apply` checks a specification by this and the next constants, so they are part
+/// of the version of the events: another value needs a new event, and `apply` keeps the old value for the
+/// old one.
 pub const LARGEST_POOL: u32 = 65_536;
 
 /// The most ids that boxes are drawn from.
 pub const MOST_SLOTS: u32 = 1_000_000;
 
-/// The most boxes that one request may have.
-pub const MOST_AT_ONCE: u32 = 256;
-
 /// The most labels of a pool, and the longest one in bytes.
 const MOST_LABELS: usize = 32;
 const LONGEST_LABEL: usize = 200;
+
+/// The most boxes that one request may have. Only decisions check it.
+pub const MOST_AT_ONCE: u32 = 256;
 
 /// The specification of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,6 +250,12 @@ mod tests {
         assert_eq!(spec.check(), Err(BadSpec::Labels));
         let again = PoolSpec::of(0, 8).clean_again();
         assert_eq!((again.after_failures(1), again.after_failures(3)), (ms(1000), ms(4000)));
+    }
+
+    #[test]
+    fn constants_of_apply_keep_their_values() {
+        let now = (LARGEST_POOL, MOST_SLOTS, MOST_LABELS, LONGEST_LABEL);
+        assert_eq!(now, (65_536, 1_000_000, 32, 200), "another value needs a new event");
     }
 
     #[test]

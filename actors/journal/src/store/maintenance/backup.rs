@@ -248,7 +248,9 @@ fn read_items(
     match start.split_last() {
         Some((&VERSION, MAGIC)) => {}
         Some((&version, MAGIC)) => {
-            return Err(bad(&format!("its version {version} is not known to this reelyard")));
+            return Err(bad(&format!(
+                "its version {version} is not known to this version of reelyard: restore it with the version that wrote it"
+            )));
         }
         _ => return Err(bad("it is not a backup of a store")),
     }

@@ -2,9 +2,10 @@
 
 use super::decide::{ShareDecisionContext, SharePolicy};
 
+use crate::share_expiry::state::constants::MOST_MOVES;
 use crate::share_expiry::state::event::ShareEvent;
 use crate::share_expiry::state::moves::pending_move::{
-    MOST_MOVES, MoveRefused, MoveStage, NewMove, ShareLocation,
+    MoveRefused, MoveStage, NewMove, ShareLocation,
 };
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::share::Share;

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use ShareOutcome::{AlreadySo, Applied};
 use reelyard_core::clock::Millis;
-use reelyard_core::event::{PieceId, RequestId};
+use reelyard_core::event::{EncodedEvent, PieceId, RequestId};
 use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
 
+use super::constants::MOST_TAKERS;
 use super::download_cache::CountedDownload;
 use super::event::{NewShare, ShareChanges, ShareEvent, ShareOutcome, ShareRefusal};
+use super::event_v1;
 use super::shards::ShareLookup;
 use super::share::{
     ClientKey, ColdShareFields, DownloadClient, DownloadLimit, Exhausted, Share, ShareInit,
@@ -21,9 +23,6 @@ use super::values::text::SharedText;
 use super::values::value_types::{ShareEnding, Tombstone};
 use crate::share_expiry::state::notification::ShareNotificationKind;
 
-/// How many clients of one share may resume a download without counting again: the last ones.
-const MOST_TAKERS: usize = 10_000;
-
 type ShareApplyResult = Result<ShareOutcome, ShareRefusal>;
 
 impl Piece for ShareTable {
@@ -33,6 +32,16 @@ impl Piece for ShareTable {
     type Event = ShareEvent;
     type Outcome = ShareOutcome;
     type Refusal = ShareRefusal;
+
+    fn decode(event: &EncodedEvent) -> Result<ShareEvent, UnreadableEvent> {
+        let piece = Self::ID;
+        let read = match event.version {
+            1 => event_v1::read(&event.body),
+            Self::EVENT_VERSION => postcard::from_bytes(&event.body),
+            version => return Err(UnreadableEvent::Version { piece, version }),
+        };
+        read.map_err(|error| UnreadableEvent::Body { piece, error: error.to_string() })
+    }
 
     fn may_use_reserve(event: &ShareEvent) -> bool {
         matches!(event, ShareEvent::Ended { why: ShareEnding::Revoked, .. })

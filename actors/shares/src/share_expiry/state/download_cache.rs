@@ -2,14 +2,12 @@
 //! download. Pure.
 
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::elapsed_time::ElapsedTime;
 use reelyard_core::event::RequestId;
 
-/// How long one is remembered: no client repeats its request for longer.
-pub(in crate::share_expiry) const REMEMBERED_FOR: Duration = Duration::from_secs(60);
+use super::constants::DOWNLOAD_REMEMBERED_FOR;
 
 /// A download that was counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +35,9 @@ impl DownloadIdempotencyCache {
     pub(in crate::share_expiry) fn note(&mut self, recent: CountedDownload) {
         let last = self.oldest_first.back().map(|(passage, _)| *passage);
         let now = last.map_or(ElapsedTime::from(recent.at), |last| last.advance_to(recent.at));
-        let is_old =
-            |(then, _): &&(ElapsedTime, CountedDownload)| now.since(*then) >= REMEMBERED_FOR;
+        let is_old = |(then, _): &&(ElapsedTime, CountedDownload)| {
+            now.since(*then) >= DOWNLOAD_REMEMBERED_FOR
+        };
         while let Some((_, first)) = self.oldest_first.front().filter(is_old) {
             self.left.remove(&first.request);
             self.oldest_first.pop_front();

@@ -3,8 +3,10 @@
 pub(in crate::share_expiry) mod apply;
 #[cfg(test)]
 pub(in crate::share_expiry) mod apply_tests;
+pub(in crate::share_expiry) mod constants;
 pub(in crate::share_expiry) mod download_cache;
 pub(in crate::share_expiry) mod event;
+pub(in crate::share_expiry) mod event_v1;
 pub(in crate::share_expiry) mod moves;
 pub(crate) mod notification;
 pub(in crate::share_expiry) mod order;

@@ -6,6 +6,8 @@
 //! that.
 
 mod rows;
+#[cfg(test)]
+mod stored_tests;
 
 use crate::downloader::disk::state_store_error::StateStoreError;
 use std::fs::File;

@@ -15,6 +15,12 @@ pub enum StateStoreError {
     /// Another process has it open.
     #[error("the state directory {0} is in use by another process; give each worker its own")]
     InUse(String),
+    /// Another version of the program wrote it.
+    #[error(
+        "the worker's state store has a value of version {0}, which this version of reelyard does not know: \
+         start the version of reelyard that wrote it"
+    )]
+    Version(u8),
     /// It cannot be read.
     #[error(
         "the worker's state store is damaged ({0}); stop the worker, remove its state directory and start \

@@ -19,9 +19,6 @@ use super::snapshot::{FrozenTaskBook, thaw_row};
 use super::task_book::TaskBook;
 use crate::task_manager::state::task::{Task, TaskState};
 
-/// The remark on a copy whose hash cannot be compared.
-const UNVERIFIED: &str = "not compared with its source, an old cfw, which tells no hash";
-
 impl Piece for TaskBook {
     const ID: PieceId = PieceId::Tasks;
     const EVENT_VERSION: u8 = 1;
@@ -36,7 +33,7 @@ impl Piece for TaskBook {
             TaskEvent::Created(task) => self.create(at, task),
             TaskEvent::Began { id } => self.begin(at, *id),
             TaskEvent::Claimed { id } => self.claim(at, *id),
-            TaskEvent::Completed { id, size, hash } => self.complete(at, *id, *size, *hash, None),
+            TaskEvent::Completed { id, size, hash } => self.complete(at, *id, *size, *hash, false),
             TaskEvent::Ended { id, ending, back_off } => {
                 self.end(at, *id, ending, back_off.as_ref())
             }
@@ -46,7 +43,7 @@ impl Piece for TaskBook {
             }
             TaskEvent::Forgot { tasks, back_offs } => self.forget(tasks, back_offs),
             TaskEvent::CompletedUnverified { id, size, hash } => {
-                self.complete(at, *id, Some(*size), Some(*hash), Some(UNVERIFIED))
+                self.complete(at, *id, Some(*size), Some(*hash), true)
             }
             TaskEvent::ClusterNamed { cluster } => {
                 let named = self.cluster.is_some();
@@ -149,7 +146,7 @@ impl TaskBook {
         id: TaskId,
         size: Option<u64>,
         hash: Option<ContentHash>,
-        remark: Option<&str>,
+        is_unverified: bool,
     ) -> TaskApplyResult {
         let task = self.allowed(id, |task| {
             task.state.is_open() || task.claimed_done || task.state == TaskState::Done
@@ -167,7 +164,8 @@ impl TaskBook {
             task.claimed_done = false;
             task.size = size.unwrap_or(task.size);
             task.hash = hash;
-            task.reason = remark.map(str::to_owned);
+            task.reason = None;
+            task.is_unverified = is_unverified;
             task.blame = None;
         });
         self.note_end(id);
@@ -355,7 +353,8 @@ mod tests {
         assert_eq!(book.apply(Millis(3), &done), Ok(AlreadySo));
         let task = book.task(TaskId(1)).unwrap();
         assert_eq!((task.state, task.size, task.hash), (TaskState::Done, 5, Some(hash)));
-        assert_eq!(task.reason.as_deref(), Some(UNVERIFIED));
+        assert!(task.is_unverified && task.reason.is_none());
+        assert!(task.reason_in_words().unwrap().contains("not compared"));
         assert!(book.placement(host(21)).is_some());
     }
 

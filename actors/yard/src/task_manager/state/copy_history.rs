@@ -28,6 +28,7 @@ impl TaskBook {
             size: *size,
             state: *state,
             reason: task.reason.clone(),
+            is_unverified: task.is_unverified,
             blame: task.blame,
             asked_by: task.asked_by.clone(),
             planned: task.created,

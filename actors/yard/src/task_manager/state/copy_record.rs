@@ -5,7 +5,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_protocol::worker::{Blame, TaskId};
 
-use crate::task_manager::state::task::TaskState;
+use crate::task_manager::state::task::{TaskState, in_words};
 
 /// One ended copy, as the history keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +26,10 @@ pub struct CopyRecord {
     pub size: u64,
     /// The final state.
     pub state: TaskState,
-    /// The reason of an end without success, or a remark on a success.
+    /// The reason of an end without success.
     pub reason: Option<String>,
+    /// Whether it succeeded, but its hash was not compared with that of its source.
+    pub is_unverified: bool,
     /// The part that was blamed; none unless it failed or timed out.
     pub blame: Option<Blame>,
     /// Who asked for it; none for the planner's own.
@@ -36,4 +38,11 @@ pub struct CopyRecord {
     pub planned: Millis,
     /// Wall clock of the leader when it ended.
     pub at: Millis,
+}
+
+impl CopyRecord {
+    /// The reason of its end, or a remark on its success, for people.
+    pub fn reason_in_words(&self) -> Option<String> {
+        in_words(self.is_unverified, &self.reason)
+    }
 }

@@ -295,6 +295,7 @@ impl NewTask {
             changed: at,
             claimed_done: false,
             reason: None,
+            is_unverified: false,
             blame: None,
             hash: None,
             asked_by: self.asked_by,

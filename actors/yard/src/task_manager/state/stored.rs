@@ -14,26 +14,131 @@ use super::copy_record::CopyRecord;
 use super::host_record::HostRecord;
 use super::task::{Task, TaskState};
 
-stored_form! {
-    /// A task, open or ended.
-    pub(in crate::task_manager) struct StoredTask of Task {
-        id: TaskId,
-        name: FileName,
-        dir: String,
-        source: HostAddr,
-        destination: HostAddr,
-        grade: u32,
-        hits: u32,
-        size: u64,
-        copy_speed: Option<BitsPerSecond>,
-        state: TaskState,
-        created: Millis,
-        changed: Millis,
-        claimed_done: bool,
-        reason: Option<String>,
-        blame: Option<Blame>,
-        hash: Option<ContentHash>,
-        asked_by: Option<String>,
+/// The stored reason of a copy that was not compared with its source. Earlier programs wrote a sentence.
+const UNVERIFIED: &str = "unverified";
+
+/// The stored reason: a copy in state `Done` has one only if it is unverified.
+fn stored_reason(is_unverified: bool, reason: Option<String>) -> Option<String> {
+    if is_unverified { Some(UNVERIFIED.to_owned()) } else { reason }
+}
+
+/// The reason, and whether the copy is unverified.
+fn read_reason(state: TaskState, stored: Option<String>) -> (Option<String>, bool) {
+    match state {
+        TaskState::Done => (None, stored.is_some()),
+        _ => (stored, false),
+    }
+}
+
+/// A task, open or ended.
+#[derive(Serialize, Deserialize)]
+pub(in crate::task_manager) struct StoredTask {
+    id: TaskId,
+    name: FileName,
+    dir: String,
+    source: HostAddr,
+    destination: HostAddr,
+    grade: u32,
+    hits: u32,
+    size: u64,
+    copy_speed: Option<BitsPerSecond>,
+    state: TaskState,
+    created: Millis,
+    changed: Millis,
+    claimed_done: bool,
+    reason: Option<String>,
+    blame: Option<Blame>,
+    hash: Option<ContentHash>,
+    asked_by: Option<String>,
+}
+
+impl From<Task> for StoredTask {
+    fn from(task: Task) -> Self {
+        let Task {
+            id,
+            name,
+            dir,
+            source,
+            destination,
+            grade,
+            hits,
+            size,
+            copy_speed,
+            state,
+            created,
+            changed,
+            claimed_done,
+            reason,
+            is_unverified,
+            blame,
+            hash,
+            asked_by,
+        } = task;
+        let reason = stored_reason(is_unverified, reason);
+        StoredTask {
+            id,
+            name,
+            dir,
+            source,
+            destination,
+            grade,
+            hits,
+            size,
+            copy_speed,
+            state,
+            created,
+            changed,
+            claimed_done,
+            reason,
+            blame,
+            hash,
+            asked_by,
+        }
+    }
+}
+
+impl From<StoredTask> for Task {
+    fn from(stored: StoredTask) -> Self {
+        let StoredTask {
+            id,
+            name,
+            dir,
+            source,
+            destination,
+            grade,
+            hits,
+            size,
+            copy_speed,
+            state,
+            created,
+            changed,
+            claimed_done,
+            reason,
+            blame,
+            hash,
+            asked_by,
+        } = stored;
+        let (reason, is_unverified) = read_reason(state, reason);
+        Task {
+            id,
+            name,
+            dir,
+            source,
+            destination,
+            grade,
+            hits,
+            size,
+            copy_speed,
+            state,
+            created,
+            changed,
+            claimed_done,
+            reason,
+            is_unverified,
+            blame,
+            hash,
+            asked_by,
+        }
     }
 }
 
@@ -88,11 +193,13 @@ impl StoredCopyRecord {
             size,
             state,
             reason,
+            is_unverified,
             blame,
             asked_by,
             planned,
             at,
         } = record.clone();
+        let reason = stored_reason(is_unverified, reason);
         StoredCopyRecord {
             task,
             name,
@@ -115,6 +222,7 @@ impl StoredCopyRecord {
     }
 
     pub(in crate::task_manager) fn into_record(self, file: FileId) -> CopyRecord {
+        let (reason, is_unverified) = read_reason(self.state, self.reason);
         CopyRecord {
             task: self.task,
             file,
@@ -124,7 +232,8 @@ impl StoredCopyRecord {
             hits: self.hits,
             size: self.size,
             state: self.state,
-            reason: self.reason,
+            reason,
+            is_unverified,
             blame: self.blame,
             asked_by: self.asked_by,
             planned: self.planned,

@@ -60,17 +60,36 @@ pub struct Task {
     pub changed: Millis,
     /// Whether an old cfw reported `done`, and its inventory must still confirm it.
     pub claimed_done: bool,
-    /// The reason of an end without success, or a remark on a success.
+    /// The reason of an end without success.
     pub reason: Option<String>,
+    /// Whether it succeeded, but its hash was not compared with that of its source.
+    pub is_unverified: bool,
     /// The part that was blamed; none unless it failed or timed out.
     pub blame: Option<Blame>,
-    /// The hash of the copy: equal to its source's, unless `reason` says otherwise.
+    /// The hash of the copy: equal to its source's, unless `is_unverified`.
     pub hash: Option<ContentHash>,
     /// The operator or program that asked; none for the planner's own tasks.
     pub asked_by: Option<String>,
 }
 
+/// The reason of a verified or failed copy, or the remark on one that was not compared, for people.
+pub(in crate::task_manager) fn in_words(
+    is_unverified: bool,
+    reason: &Option<String>,
+) -> Option<String> {
+    if is_unverified {
+        let remark = "the hash was not compared: the source is an old cfw, which sends no hash";
+        return Some(remark.to_owned());
+    }
+    reason.clone()
+}
+
 impl Task {
+    /// The reason of its end, or a remark on its success, for people.
+    pub fn reason_in_words(&self) -> Option<String> {
+        in_words(self.is_unverified, &self.reason)
+    }
+
     /// Whether it failed or timed out. A cancelled task has not failed.
     pub fn has_failed(&self) -> bool {
         matches!(self.state, TaskState::Failed | TaskState::Timeout)

@@ -79,6 +79,7 @@ mod tests {
             changed: Millis(1_795_240_648_713),
             claimed_done: false,
             reason: None,
+            is_unverified: false,
             blame: None,
             hash: None,
             asked_by: None,

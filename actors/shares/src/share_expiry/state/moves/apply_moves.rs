@@ -5,9 +5,8 @@ use std::sync::Arc;
 use reelyard_core::clock::Millis;
 use reelyard_replication::ENTRY_EVENTS;
 
-use super::pending_move::{
-    MOST_MOVES, MoveEnd, MoveRefused, MoveStage, NewMove, PendingMove, ShareLocation,
-};
+use super::pending_move::{MoveEnd, MoveRefused, MoveStage, NewMove, PendingMove, ShareLocation};
+use crate::share_expiry::state::constants::MOST_MOVES;
 use crate::share_expiry::state::event::{ShareOutcome, ShareRefusal};
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::share::Share;

@@ -9,9 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
 
-/// How many moves may be under way at a time: readers look through all of them.
-pub(in crate::share_expiry) const MOST_MOVES: usize = 32;
-
 /// Where something is, or is to be: a root, and a path below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ShareLocation {

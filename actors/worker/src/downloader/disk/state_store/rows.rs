@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::downloader::disk::group_sync::GroupSync;
 use crate::downloader::disk::state_store_error::StateStoreError;
 
-/// Version of the encoding of every value.
+/// Version of the encoding of every value. A value with other fields raises it; [`decode`] then reads both.
 const VERSION: u8 = 1;
 
 /// How long another process may take to release the store.
@@ -109,7 +109,8 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StateStoreE
     }
     match value.split_first() {
         Some((&VERSION, value)) => postcard::from_bytes(value).map_err(unreadable),
-        _ => Err(damaged("a value is of a newer version")),
+        Some((&version, _)) => Err(StateStoreError::Version(version)),
+        None => Err(damaged("a value is too short")),
     }
 }
 
@@ -127,6 +128,14 @@ mod tests {
     use reelyard_core::event::Epoch;
 
     use super::*;
+
+    #[test]
+    fn a_value_of_another_version_is_refused_with_an_advice() {
+        let mut bytes = vec![9, 4];
+        bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+        let error = decode::<Epoch>(&bytes).unwrap_err().to_string();
+        assert!(error.contains("version 9,") && error.contains("start the version"), "{error}");
+    }
 
     #[test]
     fn a_flipped_bit_is_reported() {

@@ -1,0 +1,27 @@
+//! The constants that `apply` uses.
+//!
+//! **Invariant:** they are part of the version of the events: every node and every replay of the log uses
+//! the same values. Another value needs a new event that carries it, and `apply` keeps the old value for
+//! the old event.
+
+use std::time::Duration;
+
+/// How many clients of one share may resume a download without counting again: the last ones.
+pub(in crate::share_expiry) const MOST_TAKERS: usize = 10_000;
+
+/// How long a counted download is remembered: no client repeats its request for longer.
+pub(in crate::share_expiry) const DOWNLOAD_REMEMBERED_FOR: Duration = Duration::from_secs(60);
+
+/// How many moves may be under way at a time: readers look through all of them.
+pub(in crate::share_expiry) const MOST_MOVES: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_of_apply_keep_their_values() {
+        let now = (MOST_TAKERS, DOWNLOAD_REMEMBERED_FOR.as_secs(), MOST_MOVES);
+        assert_eq!(now, (10_000, 60, 32), "another value needs a new event");
+    }
+}
