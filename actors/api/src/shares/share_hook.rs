@@ -68,7 +68,7 @@ impl From<&WebhookView> for HookShown {
             name: name.to_string(),
             url,
             is_active,
-            delivered_up_to: delivered_up_to,
+            delivered_up_to,
             backlog,
             oldest,
             failing: trouble.map(HookFailing::from),

@@ -127,7 +127,7 @@ impl DataPort {
         let listener = TcpListener::bind(addr)?;
         let addr = listener.local_addr()?;
         let shared = Arc::new(DataPortShared {
-            routes: routes,
+            routes,
             hashes: Arc::new(hashes),
             token: token.into(),
             clock,

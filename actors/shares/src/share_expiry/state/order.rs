@@ -57,7 +57,9 @@ impl InternedTexts {
                 *known.get_mut() += 1;
                 known.key().clone()
             }
-            EntryRef::Vacant(place) => place.insert_entry_with_key(SharedText::new(text), 1).key().clone(),
+            EntryRef::Vacant(place) => {
+                place.insert_entry_with_key(SharedText::new(text), 1).key().clone()
+            }
         }
     }
 

@@ -22,7 +22,7 @@ pub struct TransferRateLimiter {
 impl TransferRateLimiter {
     /// A pacer for a transfer that begins now.
     pub fn new(live_rate: LiveRate) -> Self {
-        TransferRateLimiter { live_rate: live_rate, paid_until: Duration::ZERO }
+        TransferRateLimiter { live_rate, paid_until: Duration::ZERO }
     }
 
     /// Whether it is slower than `rate` at present.
