@@ -253,6 +253,50 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
     Ok(())
 }
 
+/// Generators of clients fail at other forms: `openapi-python-client` leaves types out, and clients of
+/// `openapi-generator` refuse answers.
+#[test]
+fn schemas_have_the_forms_that_generators_of_clients_understand() -> Result<()> {
+    let document: Value = serde_json::from_str(reelyard::http::api::document())?;
+    let schemas = document["components"]["schemas"].as_object().context("schemas")?;
+    for (name, schema) in schemas {
+        let mut inner = vec![schema];
+        while let Some(part) = inner.pop() {
+            assert!(part.get("allOf").is_none(), "{name}: members are not in one object: {part}");
+            let alternatives = part["oneOf"].as_array().into_iter().flatten();
+            let others: Vec<&Value> = alternatives.filter(|one| one["$ref"].is_null()).collect();
+            assert!(
+                others.len() <= 1 && others.iter().all(|one| one.get("properties").is_none()),
+                "{name}: an alternative has no name: {part}"
+            );
+            let members = part["properties"].as_object().into_iter().flat_map(|all| all.values());
+            for member in members.flat_map(|member| [member, &member["items"]]) {
+                assert!(member.get("properties").is_none(), "{name}: a member without a name");
+                inner.push(member);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn calls_have_one_group_and_an_operation_id_of_their_own() -> Result<()> {
+    let document: Value = serde_json::from_str(reelyard::http::api::document())?;
+    let tags = document["tags"].as_array().context("tags")?.iter().map(|tag| &tag["name"]);
+    let tags: Vec<&Value> = tags.collect();
+    let mut ids = BTreeSet::new();
+    for item in document["paths"].as_object().context("paths")?.values() {
+        for call in item.as_object().context("calls")?.values() {
+            let of_call = call["tags"].as_array().context("tags of a call")?;
+            assert!(of_call.len() == 1 && tags.contains(&&of_call[0]), "{of_call:?}");
+            let id = call["operationId"].as_str().context("operationId")?;
+            assert!(ids.insert(id), "two calls are named {id}");
+        }
+    }
+    assert!(ids.len() > 50, "{ids:?}");
+    Ok(())
+}
+
 /// Declared kinds are in the table, in the error types of handlers, and in the code that answers them.
 #[test]
 fn every_kind_of_problem_is_documented_and_answered() -> Result<()> {

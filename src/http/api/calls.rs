@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, HttpResponse, Responder, Route, guard, web};
 use reelyard_api::{ProblemKind, ProblemSet};
-use utoipa::__dev::SchemaReferences;
+use utoipa::__dev::{SchemaReferences, Tags};
 use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::{RefOr, Schema};
 
@@ -153,7 +153,7 @@ impl ApiCall {
     /// The call that `P` documents and `handler` answers.
     fn of<P, F, Args>(handler: F) -> Self
     where
-        P: utoipa::Path + SchemaReferences,
+        P: utoipa::Path + SchemaReferences + for<'t> Tags<'t>,
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + Answer + 'static,
@@ -170,7 +170,8 @@ impl ApiCall {
             Some(HttpMethod::Patch) => Method::PATCH,
             _ => Method::GET,
         };
-        let operation = P::operation();
+        let mut operation = P::operation();
+        operation.tags = Some(P::tags().into_iter().map(str::to_owned).collect());
         let mut refusals = BTreeSet::from(OF_EVERY_CALL);
         refusals.extend(<F::Output as Answer>::Problems::kinds());
         if operation.request_body.is_some() {

@@ -1,5 +1,7 @@
 //! `/api/v1/openapi.json`: the API for programs, made from the same table as the routes.
 
+mod shapes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
@@ -23,6 +25,21 @@ value. Later releases of this version can add members, but they remove none. HEA
 does, unless the call can wait for long. Lists come in pages: `next` of one page is the `cursor` of \
 the next. Unknown parameters are refused. Every failure is answered with a problem document (RFC 9457); \
 its `type` never changes.";
+
+/// The groups of calls, in the order of the document.
+const TAGS: [(&str, &str); 11] = [
+    ("tasks", "Copies: planned, running and ended"),
+    ("hosts", "Hosts of the yard"),
+    ("files", "Files, their copies and pins"),
+    ("plan", "The last planning round"),
+    ("removals", "Removals of copies"),
+    ("history", "Ended copies and removals"),
+    ("shares", "Links with deadlines, and the files behind them"),
+    ("boxes", "Pools, boxes and leases"),
+    ("events", "Changes as they happen"),
+    ("node", "State and configuration of the node"),
+    ("workers", "Calls of workers, which sign them"),
+];
 
 /// The name of the security scheme in the document.
 const TOKEN: &str = "token";
@@ -76,10 +93,13 @@ fn document() -> Value {
             "description": "The token of the nodes and workers of the yard, if one is configured",
         }
     });
+    let tags = TAGS.iter().map(|(name, about)| json!({ "name": name, "description": about }));
+    document["tags"] = tags.collect();
     // Without a configured token every call is open.
     document["security"] = json!([{}, { TOKEN: [] }]);
     null_only_where_it_means_something(&mut document);
     name_items(&mut document["components"]["schemas"]);
+    shapes::make_plain(&mut document["components"]["schemas"]);
     document
 }
 
@@ -226,6 +246,21 @@ mod tests {
             }
             assert_eq!(properties["request_id"]["type"], "string");
         }
+    }
+
+    #[test]
+    fn two_types_do_not_share_the_name_of_a_schema() {
+        let mut schemas = Vec::new();
+        calls::all().iter().for_each(|call| (call.schemas)(&mut schemas));
+        let mut by_name: BTreeMap<String, Value> = BTreeMap::new();
+        let mut shared = BTreeSet::new();
+        for (name, schema) in schemas {
+            let schema = serde_json::to_value(schema).unwrap();
+            if by_name.insert(name.clone(), schema.clone()).is_some_and(|other| other != schema) {
+                shared.insert(name);
+            }
+        }
+        assert!(shared.is_empty(), "give each type a name by #[schema(as = ...)]: {shared:?}");
     }
 
     #[test]

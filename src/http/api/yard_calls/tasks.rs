@@ -82,7 +82,7 @@ pub async fn list(
     tag = "tasks",
     operation_id = "showTask",
     summary = "Shows one copy",
-    params(("id" = i64, Path, description = "Number of the task")),
+    params(("id" = String, Path, description = "Number of the task, as in its `id`")),
     responses((status = 200, description = "The copy", body = TaskView))
 )]
 pub async fn one(
@@ -105,7 +105,7 @@ pub async fn one(
     tag = "tasks",
     operation_id = "cancelTask",
     summary = "Cancels a copy, or removes an ended one from the list",
-    params(("id" = i64, Path, description = "Number of the task")),
+    params(("id" = String, Path, description = "Number of the task, as in its `id`")),
     responses((status = 204, description = "The copy is cancelled, or removed from the list"))
 )]
 pub async fn cancel(
@@ -152,7 +152,7 @@ pub async fn copy(
     tag = "tasks",
     operation_id = "retryTask",
     summary = "Retries a failed or cancelled copy now",
-    params(("id" = i64, Path, description = "Number of the task")),
+    params(("id" = String, Path, description = "Number of the task, as in its `id`")),
     responses((status = 201, description = "The copy has started", body = CopyBegun))
 )]
 pub async fn retry(

@@ -67,6 +67,7 @@ pub struct Intent {
 /// The end of a removal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = RemovalEnding)]
 pub enum Ending {
     /// The host removed it.
     Removed,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Why a copy is removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = RemovalReason)]
 pub enum Reason {
     /// There are more copies than there should be.
     Duplicate {
