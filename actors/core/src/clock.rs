@@ -97,7 +97,17 @@ pub struct Clock(ClockSource);
 #[derive(Clone)]
 enum ClockSource {
     System(Arc<SystemClock>),
+    Machine(Arc<SystemClock>, Arc<dyn MachineClocks>),
     Manual(Arc<ManualTime>),
+}
+
+/// The clocks of a simulated machine.
+pub trait MachineClocks: Send + Sync {
+    /// Both clocks of the machine now.
+    fn reading(&self) -> ClockReading;
+
+    /// The present boot of the machine. The monotonic clock of a reading counts from it.
+    fn boot(&self) -> BootId;
 }
 
 /// The time of a manual clock, in milliseconds.
@@ -150,6 +160,11 @@ impl Clock {
         Clock(ClockSource::System(Arc::default()))
     }
 
+    /// The clock of a process on this machine, with small backward steps held back.
+    pub fn of_machine(machine: Arc<dyn MachineClocks>) -> Self {
+        Clock(ClockSource::Machine(Arc::default(), machine))
+    }
+
     /// A clock that stays at `start` until [`Clock::advance`] moves it.
     pub fn manual(start: Millis) -> Self {
         let (wall, monotonic) = (AtomicI64::new(start.0), AtomicI64::new(0));
@@ -163,6 +178,10 @@ impl Clock {
             ClockSource::System(held) => {
                 held.show(Millis::from(SystemTime::now()), held.began.elapsed())
             }
+            ClockSource::Machine(held, machine) => {
+                let ClockReading { wall, monotonic } = machine.reading();
+                held.show(wall, monotonic)
+            }
             ClockSource::Manual(hands) => Millis(hands.wall.load(Ordering::SeqCst)),
         }
     }
@@ -174,6 +193,7 @@ impl Clock {
                 wall: Millis::from(SystemTime::now()),
                 monotonic: held.began.elapsed(),
             },
+            ClockSource::Machine(_, machine) => machine.reading(),
             ClockSource::Manual(hands) => ClockReading {
                 wall: self.now(),
                 monotonic: Duration::from_millis(
@@ -193,7 +213,7 @@ impl Clock {
                 // Neither is ever negative.
                 Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
             }
-            ClockSource::Manual(_) => self.reading().monotonic,
+            ClockSource::Machine(..) | ClockSource::Manual(_) => self.reading().monotonic,
         }
     }
 
@@ -203,7 +223,7 @@ impl Clock {
         Instant::now()
     }
 
-    /// The CPU time of the calling thread, without its waits. With a manual clock all work costs nothing.
+    /// The CPU time of the calling thread, without its waits. With another clock all work costs nothing.
     pub fn cost(&self) -> Duration {
         match &self.0 {
             ClockSource::System(_) => {
@@ -212,7 +232,7 @@ impl Clock {
                 // Neither is ever negative.
                 Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
             }
-            ClockSource::Manual(_) => Duration::ZERO,
+            ClockSource::Machine(..) | ClockSource::Manual(_) => Duration::ZERO,
         }
     }
 
@@ -227,6 +247,7 @@ impl Clock {
                     BootId::from(fastrand::u128(..))
                 })
             }),
+            ClockSource::Machine(_, machine) => machine.boot(),
             ClockSource::Manual(hands) => BootId::from(u128::from(hands.boot.load(Ordering::SeqCst))),
         }
     }
@@ -264,7 +285,11 @@ impl Clock {
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let face = if matches!(self.0, ClockSource::System(_)) { "system" } else { "manual" };
+        let face = match self.0 {
+            ClockSource::System(_) => "system",
+            ClockSource::Machine(..) => "simulated",
+            ClockSource::Manual(_) => "manual",
+        };
         write!(f, "Clock({face}, {})", self.now())
     }
 }

@@ -1,22 +1,24 @@
 //! The shared state of a simulation: the queue, random numbers, the network, the trace, the judge.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
+use tokio::sync::Notify;
 
 use super::judge::Judge;
+use super::machine::WALL;
 use super::messages::{SimulatedCall, SimulatedEnvelope, SimulatedMessage, SimulatedResponse};
 use super::network::{MessageFate, SimulatedNetwork};
 use super::parties::{Party, PartyTimer};
 use super::queue::{SimulationEvent, SimulationQueue};
 use super::trace::Trace;
 
-/// The wall clock at the beginning of a simulation: Unix milliseconds.
-const WALL: i64 = 1_780_000_000_000;
-
 /// Everything outside the parties; each party changes it during its own events.
 pub struct Context {
+    /// Rings when an actor has a request.
+    pub bell: Arc<Notify>,
     /// The future events, by time.
     pub queue: SimulationQueue,
     /// The source of all random decisions.
@@ -48,6 +50,7 @@ impl Context {
     /// The context at the start of a simulation.
     pub fn new(seed: u64, nodes: usize, judge: Judge) -> Self {
         Context {
+            bell: Arc::default(),
             queue: SimulationQueue::default(),
             rng: fastrand::Rng::with_seed(seed),
             network: SimulatedNetwork::default(),

@@ -5,15 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
-use reelyard_core::event::{Commit, RequestId};
+use reelyard_core::event::{Commit, PieceId, RequestId};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::{Report, TaskId};
-use reelyard_replication::{AppliedEntry, AppliedEvent, CommitAnswer, Ownership};
-use reelyard_yard::task_manager::plan::PlanningRound;
-use reelyard_yard::task_manager::{
-    NewTask, TaskBook, TaskEvent, TaskOutcome, TaskPolicy, TaskSettings,
-};
+use reelyard_replication::CommitAnswer;
+use reelyard_yard::task_manager::{NewTask, TaskBook, TaskEvent, TaskOutcome, TaskSettings};
 
 use super::hashes::{hash, hash_answers};
 use super::invariants::{
@@ -21,6 +18,7 @@ use super::invariants::{
     right_bytes, room, same_pieces, signs, sources, wires,
 };
 use super::parties::Party;
+use super::pieces;
 use super::scene::Scene;
 
 /// The violation of an invariant.
@@ -41,8 +39,8 @@ pub struct Committed {
     pub payload: u64,
     /// A hash of the answers to its commits.
     pub answers: u64,
-    /// A hash of the piece after the entry; `None` when no hash was computed.
-    pub piece: Option<u64>,
+    /// Hashes of the pieces after the entry, where they were computed.
+    pub pieces: BTreeMap<PieceId, u64>,
 }
 
 /// The record of the judge: the committed events, applied in a simpler way than in the piece.
@@ -58,6 +56,8 @@ pub struct JudgeRecord {
     pub open: BTreeMap<TaskId, NewTask>,
     /// Which hosts hold a file, as last confirmed.
     pub holders: BTreeMap<FileName, BTreeSet<HostAddr>>,
+    /// Copies that arrived on a host by the record: the size, the leader's clock, and the index of the entry.
+    pub landed: BTreeMap<(HostAddr, FileName), (u64, Millis, u64)>,
     /// The last confirmation of every copy, in virtual milliseconds.
     pub confirmed: BTreeMap<(HostAddr, FileName), u64>,
 }
@@ -152,7 +152,7 @@ impl Judge {
 
     /// Records that a leader's own entry was applied.
     pub fn passed(&mut self, index: u64, term: u64) {
-        self.enter(index, Committed { term, payload: 0, answers: 0, piece: None });
+        self.enter(index, Committed { term, payload: 0, answers: 0, pieces: BTreeMap::new() });
     }
 
     /// Records an entry. Returns whether any node applied it for the first time.
@@ -162,7 +162,6 @@ impl Judge {
         match self.record.history.get_mut(position) {
             Some(before) => {
                 let verdict = same_pieces::check(index, before, &entry);
-                before.piece = before.piece.or(entry.piece);
                 self.check(verdict);
                 false
             }
@@ -183,36 +182,38 @@ impl Judge {
         index: u64,
         (term, payload): (u64, &[u8]),
         commits: &[Arc<Commit>],
-        applied: &AppliedEntry<TaskBook>,
-        book: &TaskBook,
+        answers: &[CommitAnswer],
     ) -> bool {
         let entry = Committed {
             term,
             payload: hash(payload),
-            answers: hash_answers(&applied.answers),
-            piece: index.is_multiple_of(32).then(|| same_pieces::digest(book)),
+            answers: hash_answers(answers),
+            pieces: BTreeMap::new(),
         };
-        self.check(deposed::check(index, term, commits, applied));
+        self.check(deposed::check(index, term, commits, answers));
         if !self.enter(index, entry) {
             return false;
         }
-        let mut events = applied.events.iter();
-        for (commit, answer) in commits.iter().zip(&applied.answers) {
+        for (commit, answer) in commits.iter().zip(answers) {
             self.enter_commit(index, term, commit, answer);
-            let CommitAnswer::Applied(answers) = answer else {
+            if *answer == CommitAnswer::Deposed {
                 self.deposed += 1;
-                continue;
-            };
-            if self.is_repeated(commit, answer) {
-                continue;
-            }
-            for event in events.by_ref().take(answers.len()) {
-                if matches!(event.result, Ok(TaskOutcome::Applied)) {
-                    self.happened(index, commit, event);
-                }
+            } else if !self.is_repeated(commit, answer) {
+                self.first_effect(index, commit, answer);
             }
         }
         true
+    }
+
+    /// Records the first effect of a commit.
+    fn first_effect(&mut self, index: u64, commit: &Commit, answer: &CommitAnswer) {
+        if commit.piece == PieceId::Tasks {
+            for (event, result) in pieces::events_of::<TaskBook>(commit, answer) {
+                if matches!(result, Ok(TaskOutcome::Applied)) {
+                    self.task_event(index, commit, &event);
+                }
+            }
+        }
     }
 
     fn enter_commit(&mut self, index: u64, term: u64, commit: &Commit, answer: &CommitAnswer) {
@@ -239,10 +240,10 @@ impl Judge {
         }
     }
 
-    /// Records the first effect of an event.
-    fn happened(&mut self, index: u64, commit: &Commit, applied: &AppliedEvent<TaskBook>) {
+    /// Records the first effect of an event of a task.
+    fn task_event(&mut self, index: u64, commit: &Commit, event: &TaskEvent) {
         let record = &self.record;
-        match &applied.event {
+        match event {
             TaskEvent::Created(task) => {
                 for verdict in [
                     one_task::check(record, task),
@@ -257,9 +258,11 @@ impl Judge {
             }
             TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 if let Some(task) = self.record.open.remove(id) {
+                    let copy = (task.destination, task.name.clone());
+                    self.record.landed.insert(copy, (task.size, commit.at, index));
                     self.confirm(task.destination, &task.name);
                 } else {
-                    self.late_completion(*id, index);
+                    self.late_completion(*id);
                 }
             }
             TaskEvent::Ended { id, ending, back_off } => {
@@ -268,16 +271,19 @@ impl Judge {
                 if let Some(task) = open.filter(|task| self.is_ours(task.destination)) {
                     let signs = self.signs.get(id).map_or(&[][..], Vec::as_slice);
                     let timeout = self.settings.timeout;
-                    let verdict = signs::check(task, ending, leader, applied.at, signs, timeout);
+                    let verdict = signs::check(task, ending, leader, commit.at, signs, timeout);
                     self.check(verdict);
                 }
                 if let Some(back_off) = back_off {
                     let cap = self.settings.back_off.cap;
-                    self.check(back_off::check(back_off, applied.at, cap));
+                    self.check(back_off::check(back_off, commit.at, cap));
                 }
                 self.record.open.remove(id);
             }
-            TaskEvent::Placed { host, name } => self.confirm(*host, name),
+            TaskEvent::Placed { host, name } => {
+                self.record.landed.insert((*host, name.clone()), (0, commit.at, index));
+                self.confirm(*host, name);
+            }
             TaskEvent::InventoryDiffered { host, added, removed, .. } => {
                 for name in added {
                     self.confirm(*host, name);
@@ -293,7 +299,7 @@ impl Judge {
     }
 
     /// Records that an abandoned task is done after all. Its destination is known from its creation.
-    fn late_completion(&mut self, id: TaskId, _index: u64) {
+    fn late_completion(&mut self, id: TaskId) {
         if let Some((host, name)) = self.exceptions.given_up.get(&id).cloned() {
             self.confirm(host, &name);
         }
@@ -304,19 +310,23 @@ impl Judge {
         self.record.confirmed.insert((host, name.clone()), self.now);
     }
 
-    /// Records that a node built a piece from a snapshot at `index`.
-    pub fn installed(&mut self, node: usize, index: u64, book: &TaskBook) {
+    /// Records the digest of a node's piece at `index`, or why its rows do not read.
+    pub fn piece_at(
+        &mut self,
+        node: usize,
+        index: u64,
+        piece: PieceId,
+        digest: Result<u64, String>,
+    ) {
         let position = usize::try_from(index).ok().and_then(|index| index.checked_sub(1));
         let Some(before) = position.and_then(|at| self.record.history.get_mut(at)) else { return };
-        let digest = same_pieces::digest(book);
-        let same = before.piece.is_none_or(|piece| piece == digest);
-        before.piece = Some(digest);
-        if !same {
-            self.fail(
-                same_pieces::NAME,
-                format!("node{node}'s piece from the snapshot at {index} is another"),
-            );
-        }
+        let wrong = match digest {
+            Ok(digest) if *before.pieces.entry(piece).or_insert(digest) == digest => return,
+            Ok(_) => "is another one than on another node".to_owned(),
+            Err(error) => format!("does not read: {error}"),
+        };
+        let what = format!("node{node}'s piece {piece:?} at {index} {wrong}");
+        self.fail(same_pieces::NAME, what);
     }
 
     /// Records the acknowledgement of a commit.
@@ -328,10 +338,16 @@ impl Judge {
         }
     }
 
-    /// Checks a leader's decision on due events against its knowledge.
-    pub fn due(&mut self, events: &[TaskEvent], knows: &holdings::LeaderKnowledge) {
+    /// Checks a leader's decisions against its knowledge of the hosts.
+    pub fn decided(&mut self, events: &[TaskEvent], knows: &holdings::LeaderKnowledge) {
         for event in events {
-            let verdict = self.truth(knows).check_removed(event);
+            let verdict = match event {
+                TaskEvent::Created(task) => {
+                    self.exceptions.planned(task);
+                    self.truth(knows).check_planned(task)
+                }
+                event => self.truth(knows).check_removed(event),
+            };
             self.check(verdict);
         }
     }
@@ -342,21 +358,10 @@ impl Judge {
         holdings::GroundTruth { disks, confirmed, programs, clocks_agree, knows }
     }
 
-    /// Checks a leader's plan against its knowledge.
-    pub fn planned(
-        &mut self,
-        round: &PlanningRound,
-        (policy, own): (&TaskPolicy, &Ownership<TaskBook>),
-        knows: &holdings::LeaderKnowledge,
-    ) {
-        if !round.tasks.is_empty() {
-            self.check(room::check(round, policy, own));
-            for task in &round.tasks {
-                let verdict = self.truth(knows).check_planned(task);
-                self.check(verdict);
-                self.exceptions.planned(task);
-            }
-        }
+    /// Checks a leader's plan against its knowledge of the disks.
+    pub fn planned(&mut self, tasks: &[NewTask], knows: &room::RoomKnowledge<'_>) {
+        let percent = self.settings.storage_limit_percent;
+        self.check(room::check(&self.record, tasks, knows, percent));
     }
 
     /// Records a sign of life of a task, at the clock of the leader.

@@ -8,15 +8,18 @@ mod host_old;
 mod host_ours;
 pub mod invariants;
 mod judge;
+mod machine;
 mod messages;
 mod network;
 mod node;
 mod node_watch;
 mod operator;
 mod parties;
+mod pieces;
 mod proposer;
 mod queue;
 mod replica;
+mod runtime;
 mod scene;
 mod trace;
 mod world;
@@ -64,8 +67,11 @@ pub struct Figures {
 pub fn run(seed: u64) -> SeedResult {
     // Code that uses the generator of the thread gets the same numbers in each run.
     fastrand::seed(seed);
-    let mut world = SimulationWorld::new(seed);
-    world.run();
+    let world = runtime::on_virtual_time(async move {
+        let mut world = SimulationWorld::new(seed);
+        world.run().await;
+        world
+    });
     let seconds = world.context.now() / 1000;
     let judge = world.context.judge;
     SeedResult {

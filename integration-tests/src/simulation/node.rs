@@ -1,70 +1,48 @@
-//! A node: a replica of the log, the pure state of its actors, and a model of the actors around them.
-//!
-//! The decisions are the code under test: [`TaskPolicy`], [`Ownership`], `TaskDecisionContext`. This module
-//! models the mailboxes and timers of an actor.
+//! A node: a replica of the log, and the process with the real actors. This module models the journal and the
+//! observers around the owners.
 
+mod agents;
 mod calls;
 mod journal;
+mod outbox;
+mod process;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use reelyard_core::clock::{Millis, SystemClock};
-use reelyard_core::event::{Epoch, RequestId};
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::event::{Commit, Epoch, PieceId, RequestId};
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, FileName, NameTable};
-use reelyard_protocol::legacy::cfm::OldState;
-use reelyard_protocol::worker::TaskId;
-use reelyard_replication::{CommitBackoff, Ownership};
-use reelyard_yard::task_manager::{
-    TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, TasksById, offered,
-};
+use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_yard::catalog::load_balancer::rising::RisingHits;
+use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
+use reelyard_yard::catalog::sources::masters::Masters;
+use reelyard_yard::catalog::{MasterLook, MastersChanged, RankingChanged, RisingChanged};
+use reelyard_yard::task_manager::{NewTask, TaskBook, TaskEvent};
 
 use super::context::Context;
 use super::invariants::holdings::LeaderKnowledge;
-use super::messages::{SimulatedCall, SimulatedMessage, SimulatedResponse};
+use super::invariants::room::RoomKnowledge;
+use super::machine::SimulatedMachine;
+use super::messages::SimulatedMessage;
 use super::node_watch::HostWatch;
 use super::operator::OperatorAction;
 use super::parties::{Party, PartyTimer};
+use super::pieces;
 use super::proposer::SimulatedProposer;
 use super::queue::SimulationEvent;
 use super::replica::Replica;
 use super::scene::{Scene, SceneInputs};
 use crate::trace;
-use calls::{PendingReports, Poll};
+pub use outbox::ListReply;
+use outbox::{CommitReply, LookReply, NodeRequest};
+use process::NodeProcess;
 
 /// The timeout of a commit, in milliseconds.
 const COMMIT_TIMEOUT: u64 = 5000;
-/// The time in which changes are collected before a turn, in milliseconds.
-const GATHERING: u64 = 5;
 /// The number of entries between two snapshots.
 const SNAPSHOT_EVERY: usize = 40;
-
-/// The party that waits for a commit.
-#[derive(Clone, Debug)]
-pub enum CommitWaiter {
-    /// The TaskManager, for its own decision.
-    Itself,
-    /// A call with reports of a worker, which may need several commits.
-    Reports(u64),
-    /// A change over cfm's wire.
-    Change {
-        /// The caller and the number of its call.
-        caller: (Party, u64),
-        /// The id of the task to change.
-        id: TaskId,
-        /// The requested state; `None` for a body without a status.
-        to: Option<OldState>,
-    },
-    /// The operator, who repeats the request under the same id until an answer arrives.
-    Operator {
-        /// The task to cancel.
-        id: TaskId,
-        /// The id that makes a repetition safe.
-        request: RequestId,
-    },
-}
 
 /// A node of the control plane.
 pub struct SimulatedNode {
@@ -74,63 +52,57 @@ pub struct SimulatedNode {
     pub up: bool,
     /// The number of starts. Timers of earlier lives have no effect.
     pub life: u32,
-    /// The error of its clock, in milliseconds.
-    pub clock_off: i64,
+    /// The clocks of its machine.
+    pub machine: Arc<SimulatedMachine>,
     /// Its replica of the log.
     pub replica: Replica,
-    /// The TaskManager's piece, and its commits in progress.
-    pub own: Ownership<TaskBook>,
-    /// The in-memory state of the TaskManager.
-    pub policy: TaskPolicy,
-    /// The pause of its own decisions after a commit without an outcome.
-    pub pause: CommitBackoff,
-    pub(super) names: NameTable,
-    held: SystemClock,
-    scene: Arc<Scene>,
+    pub(super) process: Option<NodeProcess>,
+    pub(super) scene: Arc<Scene>,
+    seats: journal::OwnerSeats,
     applied: u64,
+    /// The index of the snapshot from which the owners were last rebuilt.
+    rebuilt_from: u64,
     /// The time from which it applies its log, in virtual milliseconds.
     follows: u64,
-    proposer: SimulatedProposer<CommitWaiter>,
+    /// The end of the log when the process started.
+    log_at_start: u64,
+    proposer: SimulatedProposer<CommitReply>,
+    /// The planned tasks of commits without an outcome.
+    decided: BTreeMap<RequestId, Vec<NewTask>>,
     noticing: bool,
-    wake: Option<u64>,
     pub(super) watches: BTreeMap<HostAddr, HostWatch>,
     pub(super) calls: BTreeMap<u64, (HostAddr, super::node_watch::PendingHostCall)>,
-    polls: Vec<Poll>,
-    poll_numbers: u64,
-    takings: BTreeMap<u64, PendingReports>,
-    taking_numbers: u64,
-    shown: (Option<Epoch>, Arc<TasksById>),
+    /// The disk of each host, as the TaskManager last received it, with the time of the request.
+    pub(super) reported_disks: BTreeMap<HostAddr, (DiskFigures, Millis)>,
+    looks: BTreeMap<u64, LookReply>,
+    look_numbers: u64,
     catalog_seen: [u64; 3],
 }
 
 impl SimulatedNode {
     /// A node that was never started.
-    pub fn new(id: usize, scene: &Arc<Scene>) -> Self {
-        let names = NameTable::new();
+    pub fn new(id: usize, scene: &Arc<Scene>, machine: Arc<SimulatedMachine>) -> Self {
         SimulatedNode {
             id,
             up: false,
             life: 0,
-            clock_off: 0,
+            machine,
             replica: Replica::new(id, scene.nodes),
-            own: Ownership::new(TaskBook::new(names.clone())),
-            policy: TaskPolicy::new(scene.settings.clone(), &scene.host_settings()),
-            pause: CommitBackoff::default(),
-            names,
-            held: SystemClock::default(),
+            process: None,
             scene: Arc::clone(scene),
+            seats: journal::OwnerSeats::default(),
             applied: 0,
+            rebuilt_from: 0,
             follows: 0,
+            log_at_start: 0,
             proposer: SimulatedProposer::default(),
+            decided: BTreeMap::new(),
             noticing: false,
-            wake: None,
             watches: BTreeMap::new(),
             calls: BTreeMap::new(),
-            polls: Vec::new(),
-            poll_numbers: 0,
-            takings: BTreeMap::new(),
-            taking_numbers: 0,
-            shown: Default::default(),
+            reported_disks: BTreeMap::new(),
+            looks: BTreeMap::new(),
+            look_numbers: 0,
             catalog_seen: [0; 3],
         }
     }
@@ -140,24 +112,27 @@ impl SimulatedNode {
         Party::Node(self.id)
     }
 
-    /// The wall clock of this node, with its error.
-    pub fn clock(&self, context: &Context) -> Millis {
-        self.held
-            .show(Millis(context.wall().0 + self.clock_off), Duration::from_millis(context.now()))
+    /// The present time by the clock of the process.
+    pub fn clock(&self) -> Millis {
+        self.process.as_ref().map_or(Millis(0), |process| process.clock.now())
+    }
+
+    /// The epoch in which its TaskManager decides.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.process.as_ref()?.tasks_view.view().epoch
     }
 
     /// Starts the process from its durable state.
     pub fn start(&mut self, context: &mut Context) {
         let mut replica = std::mem::replace(&mut self.replica, Replica::new(self.id, 1));
         replica.restart(context.now(), &mut context.rng);
-        let (life, clock_off) = (self.life + 1, self.clock_off);
-        *self = SimulatedNode {
-            life,
-            clock_off,
-            replica,
-            up: true,
-            ..SimulatedNode::new(self.id, &self.scene)
-        };
+        let clock = Clock::of_machine(self.machine.clone());
+        let process = NodeProcess::start(&self.scene, clock, &context.bell, context.rng.fork());
+        let life = self.life + 1;
+        let new = SimulatedNode::new(self.id, &self.scene, Arc::clone(&self.machine));
+        let log_at_start = replica.last();
+        *self =
+            SimulatedNode { life, replica, up: true, process: Some(process), log_at_start, ..new };
         context.network.set_gone(self.party(), false);
         trace!(context, "{} starts, log ends at {}", self.party(), self.replica.last());
         self.install(context);
@@ -167,7 +142,7 @@ impl SimulatedNode {
         let hosts: Vec<HostAddr> = self.scene.hosts.iter().map(|host| host.addr).collect();
         for host in hosts {
             let draw = context.rng.u64(0..500);
-            self.watches.insert(host, HostWatch::new(self.clock(context)));
+            self.watches.insert(host, HostWatch::new(self.clock()));
             context.after(draw, self.party(), life, PartyTimer::Watch(host));
         }
     }
@@ -176,48 +151,88 @@ impl SimulatedNode {
     pub fn crash(&mut self, context: &mut Context) {
         self.up = false;
         self.life += 1;
+        self.process = None;
         context.network.set_gone(self.party(), true);
         trace!(context, "{} is killed", self.party());
     }
 
-    /// Simulates a panic of the TaskManager. It restarts, and the journal rebuilds its piece.
+    /// Ends the TaskManager as a panic does. It restarts, and the journal rebuilds its piece.
     pub fn owner_panics(&mut self, context: &mut Context, yard: &SceneInputs) {
         trace!(context, "{}: the TaskManager panics", self.party());
-        self.proposer.session += 1;
-        let names = self.names.clone();
-        self.own = Ownership::new(TaskBook::new(names));
-        self.policy = TaskPolicy::new(self.scene.settings.clone(), &self.scene.host_settings());
-        self.wake = None;
-        self.takings.clear();
-        let applied = self.applied;
-        self.install(context);
-        while self.applied < applied {
-            self.apply_next(context);
-        }
+        let Some(process) = &mut self.process else { return };
+        process.restart_task_manager();
+        // What the observers know is sent to the new incarnation.
+        self.reported_disks.clear();
         self.catalog_seen = [0; 3];
-        self.see_catalog(context, yard);
-        self.health_again(context);
+        self.see_catalog(yard);
+        self.health_again();
         for host in self.watches.keys().copied().collect::<Vec<_>>() {
-            self.report_again(context, host);
+            self.report_again(host);
         }
-        self.proposer.leading = None;
-        self.notice(context);
-        self.show(context);
     }
 
-    /// Replaces the piece by the content of the snapshot.
-    fn install(&mut self, context: &mut Context) {
-        let (index, rows) = match self.replica.snapshot() {
-            Some(snapshot) => (snapshot.index, snapshot.rows.to_vec()),
-            None => (0, Vec::new()),
-        };
-        if let Err(error) = self.own.install(index, &rows) {
-            context.judge.fail("snapshot", format!("a snapshot does not read: {error}"));
+    /// Carries out the requests of the actors. Returns whether there was anything to do.
+    pub fn serve(&mut self, context: &mut Context) -> bool {
+        let Some(process) = &mut self.process else { return false };
+        if let Some(panic) = process.panicked() {
+            context.judge.fail("panic", format!("an actor of node{} panicked: {panic}", self.id));
+            return false;
         }
-        self.applied = index;
-        self.policy.installed(self.own.piece());
-        self.follows = context.now();
-        context.judge.installed(self.id, index, self.own.piece());
+        let requests = process.outbox.take();
+        // An owner decides on an entry before the journal gets its answer.
+        let mut busy = self.advance(context) || !requests.is_empty();
+        for request in requests {
+            self.carry_out(context, request);
+        }
+        busy |= self.advance(context);
+        busy
+    }
+
+    fn carry_out(&mut self, context: &mut Context, request: NodeRequest) {
+        match request {
+            NodeRequest::Register(piece, owner) => self.register(context, piece, owner),
+            NodeRequest::Commit(commit, reply) => self.take_commit(context, &commit, reply),
+            NodeRequest::CaughtUp(piece, reply) => self.catches_up(piece, reply),
+            NodeRequest::LookUp(files, reply) => self.look_up(context, &files, reply),
+            NodeRequest::Refresh(host, reply) => self.refresh(context, host, reply),
+            NodeRequest::Arrived(host, file) => self.arrived(host, file),
+            NodeRequest::Answer { caller, answer } => {
+                context.answer(self.party(), caller.0, caller.1, answer);
+            }
+            NodeRequest::Again(after, action) => {
+                context.queue.push(after, SimulationEvent::Done(action));
+            }
+        }
+    }
+
+    /// Checks the decisions of a commit by what its leader knows.
+    fn check_decision(&mut self, context: &mut Context, commit: &Commit) {
+        if commit.piece != PieceId::Tasks {
+            return;
+        }
+        let events = pieces::decided::<TaskBook>(commit);
+        let knows = LeaderKnowledge { lists: self.reported_lists(), follows: self.follows };
+        context.judge.decided(&events, &knows);
+        let tasks: Vec<NewTask> = events
+            .into_iter()
+            .filter_map(|event| match event {
+                TaskEvent::Created(task) => Some(task),
+                _ => None,
+            })
+            .collect();
+        if tasks.is_empty() {
+            return;
+        }
+        // A leader that has not applied all entries yet is deposed already.
+        if self.applied == context.judge.record.history.len() as u64 {
+            let knows = RoomKnowledge {
+                disks: &self.reported_disks,
+                decided: self.decided.values().flatten().collect(),
+                rebuilt_from: self.rebuilt_from,
+            };
+            context.judge.planned(&tasks, &knows);
+        }
+        self.decided.insert(commit.request, tasks);
     }
 
     /// Handles a timer.
@@ -241,34 +256,14 @@ impl SimulatedNode {
                 self.proposer.is_over(proposal, &mut back);
                 self.settle_all(context, back);
             }
-            PartyTimer::Turn { at } if self.wake == Some(at) => {
-                self.wake = None;
-                self.turn(context);
-            }
             PartyTimer::Watch(host) => self.watch(context, host),
             PartyTimer::CallIsOver(id) => self.answered(context, id, None),
             PartyTimer::Catalog => {
-                self.see_catalog(context, yard);
+                self.see_catalog(yard);
                 let after = context.rng.u64(500..3000);
                 context.after(after, self.party(), self.life, PartyTimer::Catalog);
             }
-            PartyTimer::LookedUp { asked, seen } => {
-                let id = |name: &FileName| self.names.intern(name);
-                let asked: Vec<FileId> = asked.iter().map(id).collect();
-                let seen = seen.unwrap_or_default();
-                let seen: Vec<_> = seen.into_iter().map(|(name, look)| (id(&name), look)).collect();
-                let now = self.clock(context);
-                self.policy.looked(asked, seen, now);
-                self.turn(context);
-            }
-            PartyTimer::PollIsOver(number) => {
-                if let Some(position) = self.polls.iter().position(|poll| poll.number == number) {
-                    let poll = self.polls.remove(position);
-                    let answer =
-                        self.orders(context, poll.host).unwrap_or(SimulatedResponse::status(503));
-                    context.answer(self.party(), poll.caller.0, poll.caller.1, answer);
-                }
-            }
+            PartyTimer::LookedUp { number, seen } => self.looked_up(number, seen),
             _ => {}
         }
     }
@@ -278,134 +273,49 @@ impl SimulatedNode {
         match letter {
             SimulatedMessage::Raft(rpc) => self.raft(context, from, rpc),
             SimulatedMessage::Answer { id, answer } => self.answered(context, id, Some(answer)),
-            SimulatedMessage::Call { id, call } => match call {
-                SimulatedCall::Orders { host, known, wait } => {
-                    self.poll(context, (from, id), host, known, wait);
-                }
-                SimulatedCall::Reports { host, body } => {
-                    self.take_reports(context, (from, id), host, &body)
-                }
-                SimulatedCall::Tasks => {
-                    let book = self.own.piece();
-                    let tasks = book.open().values().chain(book.ended().values());
-                    let now = self.clock(context);
-                    let piece_context =
-                        TaskPieceContext { book, in_flight: self.own.in_flight(), now };
-                    let again = match self.own.epoch() {
-                        Some(_) => self.policy.offered_again(piece_context),
-                        None => Default::default(),
-                    };
-                    let tasks: Vec<_> = tasks.map(|task| offered(task, &again)).collect();
-                    let tasks = tasks.iter().map(AsRef::as_ref);
-                    let body = reelyard_yard::task_manager::cfm_list::write_tasks(tasks, now);
-                    context.answer(self.party(), from, id, SimulatedResponse::ok(body));
-                }
-                SimulatedCall::Patch { id: task, body } => {
-                    self.change(context, (from, id), &task, &body)
-                }
-                _ => context.answer(self.party(), from, id, SimulatedResponse::status(404)),
-            },
+            SimulatedMessage::Call { id, call } => self.call(context, (from, id), call),
         }
     }
 
-    /// The policy and the context of a decision.
-    pub fn at(&mut self, now: Millis) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
-        let SimulatedNode { policy, own, .. } = self;
-        (policy, TaskPieceContext { book: own.piece(), in_flight: own.in_flight(), now })
-    }
-
-    pub(super) fn soon(&mut self, context: &mut Context) {
-        self.wake_after(context, GATHERING);
-    }
-
-    fn wake_after(&mut self, context: &mut Context, millis: u64) {
-        let at = context.now() + millis;
-        if self.wake.is_some_and(|planned| planned <= at) {
-            return;
-        }
-        self.wake = Some(at);
-        context.after(millis, self.party(), self.life, PartyTimer::Turn { at });
-    }
-
-    fn turn(&mut self, context: &mut Context) {
-        let now = self.clock(context);
-        if let Some(left) = self.pause.left(now) {
-            self.wake_after(context, u64::try_from(left.as_millis()).unwrap_or(1000).max(1));
-        } else if self.own.epoch().is_some() {
-            let (policy, piece_context) = self.at(now);
-            let due = policy.due(piece_context);
-            let knows = LeaderKnowledge { lists: self.reported_lists(), follows: self.follows };
-            context.judge.due(&due, &knows);
-            self.commit(context, due, || CommitWaiter::Itself);
-            let (policy, piece_context) = self.at(now);
-            let round = policy.round(piece_context);
-            context.judge.planned(&round, (&self.policy, &self.own), &knows);
-            let created = round.tasks.into_iter().map(TaskEvent::Created).collect();
-            self.commit(context, created, || CommitWaiter::Itself);
-            self.look_up(context, round.to_look_up);
-            let (policy, piece_context) = self.at(now);
-            for host in policy.claims_to_check(piece_context) {
-                self.refresh(context, host);
-            }
-            let (policy, piece_context) = self.at(now);
-            let sleep = policy.sleep(piece_context).max(Duration::from_millis(20));
-            self.wake_after(context, u64::try_from(sleep.as_millis()).unwrap_or(1000));
-        }
-        self.show(context);
-    }
-
-    /// Publishes changes to the workers that wait for them.
-    pub(super) fn show(&mut self, context: &mut Context) {
-        let (epoch, open) = (self.own.epoch(), self.own.piece().open());
-        if self.shown.0 == epoch && Arc::ptr_eq(&self.shown.1, open) {
-            return;
-        }
-        self.shown = (epoch, Arc::clone(open));
-        if !self.polls.is_empty() {
-            let board = self.board(context);
-            for poll in std::mem::take(&mut self.polls) {
-                self.hold_or_answer(context, &board, poll);
-            }
-        }
-    }
-
-    fn see_catalog(&mut self, context: &mut Context, yard: &SceneInputs) {
-        use reelyard_yard::catalog::load_balancer::rising::RisingHits;
-        use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
-        use reelyard_yard::catalog::sources::masters::Masters;
+    /// The Catalog sends its changed inputs.
+    fn see_catalog(&mut self, yard: &SceneInputs) {
+        let Some(process) = &self.process else { return };
+        let manager = &process.task_manager.addr;
         let [ranking, hot, masters] = yard.changes.map(|changes| changes + 1);
-        let id = |name: &FileName| self.names.intern(name);
+        let id = |name: &FileName| process.names.intern(name);
         let seen = std::mem::replace(&mut self.catalog_seen, [ranking, hot, masters]);
         if seen[0] != ranking {
             let ranked = |name| RankedFile { file: id(name), size: None, listed_on: Vec::new() };
-            self.policy.set_ranking(Arc::new(Ranking::from_files(yard.ranking.iter().map(ranked))));
+            let ranking = Arc::new(Ranking::from_files(yard.ranking.iter().map(ranked)));
+            manager.do_send(RankingChanged(ranking));
         }
         if seen[1] != hot {
             let hot = yard.hot.iter().map(|(name, hits)| (id(name), *hits));
-            self.policy.set_rising(&RisingHits::new(hot, &self.names));
+            manager.do_send(RisingChanged(Arc::new(RisingHits::new(hot, &process.names))));
         }
         if seen[2] != masters {
             let files = yard.masters.keys().map(|name| id(name).0).collect();
-            self.policy.set_masters(Arc::new(Masters { files, ..Masters::default() }));
-        }
-        if seen != self.catalog_seen {
-            self.soon(context);
+            manager.do_send(MastersChanged(Arc::new(Masters { files, ..Masters::default() })));
         }
     }
 
-    fn look_up(&mut self, context: &mut Context, files: Vec<FileId>) {
-        if self.policy.begin_looking(&files) {
-            let names = files.into_iter().map(|file| self.names.name(file)).collect();
-            let party = self.party();
-            context.queue.push(
-                context.rng.u64(1..50),
-                SimulationEvent::Done(OperatorAction::LookUp {
-                    node: party,
-                    life: self.life,
-                    names,
-                }),
-            );
-        }
+    fn look_up(&mut self, context: &mut Context, files: &[FileId], reply: LookReply) {
+        let Some(process) = &self.process else { return };
+        let names = files.iter().map(|file| process.names.name(*file)).collect();
+        self.look_numbers += 1;
+        let number = self.look_numbers;
+        self.looks.insert(number, reply);
+        let (node, life) = (self.party(), self.life);
+        let look = OperatorAction::LookUp { node, life, number, names };
+        context.queue.push(context.rng.u64(1..50), SimulationEvent::Done(look));
+    }
+
+    fn looked_up(&mut self, number: u64, seen: Option<Vec<(FileName, MasterLook)>>) {
+        let Some(process) = &self.process else { return };
+        let (Some(reply), Some(seen)) = (self.looks.remove(&number), seen) else { return };
+        let id = |(name, look): (FileName, MasterLook)| (process.names.intern(&name), look);
+        // An owner that ended waits no more.
+        let _ = reply.send(seen.into_iter().map(id).collect());
     }
 
     /// The index up to which every piece has applied the log.

@@ -12,15 +12,15 @@ use reelyard_protocol::inventory::listing::{ListForm, ListReader};
 use reelyard_protocol::inventory::new_names::NewNameLimiter;
 use reelyard_protocol::legacy::cfw::{DiskFigures, parse_df};
 use reelyard_protocol::worker::WorkerInfo;
-use reelyard_yard::cfw_worker::HostObserved;
 use reelyard_yard::cfw_worker::holdings::{Extent, HeldFiles, InventoryAnswer};
 use reelyard_yard::cfw_worker::schedule::PollSchedule;
+use reelyard_yard::cfw_worker::{AskFailure, HostObserved};
 use reelyard_yard::heartbeat::HealthChanged;
 use reelyard_yard::heartbeat::health::{HostHealth, Rhythm, Thresholds};
 
 use super::context::Context;
 use super::messages::{SimulatedCall, SimulatedResponse};
-use super::node::SimulatedNode;
+use super::node::{ListReply, SimulatedNode};
 use super::parties::PartyTimer;
 
 /// The interval of probes.
@@ -54,8 +54,8 @@ struct PendingObservation {
     lists: bool,
     disks: bool,
     listed: bool,
-    /// Whether a Refresh waits for it.
-    refresh: bool,
+    /// The Refreshes that wait for it.
+    refresh: Vec<ListReply>,
 }
 
 /// The knowledge of a node about one host.
@@ -74,8 +74,8 @@ pub struct HostWatch {
     list_schedule: PollSchedule,
     disk_schedule: PollSchedule,
     look: Option<PendingObservation>,
-    /// A request for another observation after this one, and whether a Refresh waits for it.
-    look_again: Option<bool>,
+    /// A request for another observation after this one, with the Refreshes that wait for it.
+    look_again: Option<Vec<ListReply>>,
     disk_asked: bool,
 }
 
@@ -115,9 +115,8 @@ impl HostWatch {
 impl SimulatedNode {
     /// Probes and observes a host if that is due.
     pub(super) fn watch(&mut self, context: &mut Context, host: HostAddr) {
-        let now = self.clock(context);
-        let is_destination =
-            self.policy.hosts().get(host).is_some_and(|host| host.role.is_destination());
+        let now = self.clock();
+        let is_destination = self.is_destination(host);
         let Some(watch) = self.watches.get_mut(&host) else { return };
         if !watch.probing && RHYTHM.is_due(watch.next_probe, now) {
             watch.probing = true;
@@ -133,7 +132,7 @@ impl SimulatedNode {
         let Some(watch) = self.watches.get_mut(&host) else { return };
         if watch.answers == Some(true) && watch.look.is_none() {
             if watch.list_schedule.is_due(now) {
-                self.look(context, host, false);
+                self.look(context, host, Vec::new());
             } else if watch.disk_schedule.is_due(now)
                 && !watch.disk_asked
                 && is_destination
@@ -166,8 +165,13 @@ impl SimulatedNode {
         self.calls.insert(id, (host, asking));
     }
 
-    fn look(&mut self, context: &mut Context, host: HostAddr, refresh: bool) {
-        let now = self.clock(context);
+    fn is_destination(&self, host: HostAddr) -> bool {
+        let mut hosts = self.scene.hosts.iter();
+        hosts.any(|plan| plan.addr == host && plan.role.is_destination())
+    }
+
+    fn look(&mut self, context: &mut Context, host: HostAddr, refresh: Vec<ListReply>) {
+        let now = self.clock();
         let Some(watch) = self.watches.get_mut(&host) else { return };
         watch.look = Some(PendingObservation {
             asked: now,
@@ -182,31 +186,35 @@ impl SimulatedNode {
     }
 
     /// Observes a host now, or again after the observation in progress.
-    fn look_soon(&mut self, context: &mut Context, host: HostAddr, refresh: bool) {
+    fn look_soon(&mut self, context: &mut Context, host: HostAddr, refresh: Vec<ListReply>) {
         let Some(watch) = self.watches.get_mut(&host) else { return };
         if watch.look.is_some() {
-            watch.look_again = Some(refresh || watch.look_again == Some(true));
+            watch.look_again.get_or_insert_default().extend(refresh);
         } else {
             self.look(context, host, refresh);
         }
     }
 
-    /// Observes a host for the TaskManager.
-    pub(super) fn refresh(&mut self, context: &mut Context, host: HostAddr) {
-        if !self.policy.begin_refresh(host) {
-            return;
-        }
+    /// Observes a host for an owner.
+    pub(super) fn refresh(&mut self, context: &mut Context, host: HostAddr, reply: ListReply) {
         if self.watches.get(&host).is_some_and(|watch| watch.answers == Some(true)) {
-            self.look_soon(context, host, true);
+            self.look_soon(context, host, vec![reply]);
         } else {
-            self.refreshed(context, host, false);
+            self.refreshed(host, vec![reply], false);
         }
     }
 
-    fn refreshed(&mut self, context: &mut Context, host: HostAddr, seen: bool) {
-        let now = self.clock(context);
-        self.policy.refreshed(host, seen, now);
-        self.soon(context);
+    /// Answers the Refreshes that waited for an observation.
+    fn refreshed(&self, host: HostAddr, refreshes: Vec<ListReply>, seen: bool) {
+        let Some(watch) = self.watches.get(&host) else { return };
+        for refresh in refreshes {
+            let answer = match seen {
+                true => Ok(watch.holdings.inventory().cloned().unwrap_or_default()),
+                false => Err(AskFailure::TimedOut(Duration::from_millis(CALL_TIMEOUT))),
+            };
+            // An owner that ended waits no more.
+            let _ = refresh.send(answer);
+        }
     }
 
     /// Handles the answer to a call, or its timeout.
@@ -230,7 +238,7 @@ impl SimulatedNode {
     }
 
     fn probed(&mut self, context: &mut Context, host: HostAddr, answered: bool) {
-        let now = self.clock(context);
+        let now = self.clock();
         let Some(watch) = self.watches.get_mut(&host) else { return };
         watch.probing = false;
         let is_new_or_back = answered && watch.answers != Some(true);
@@ -239,13 +247,12 @@ impl SimulatedNode {
             if answered { Ok(Duration::from_millis(3)) } else { Err("no answer".to_owned()) };
         let change = watch.health.observe(Thresholds::default(), now, outcome);
         if is_new_or_back {
-            self.look_soon(context, host, false);
+            self.look_soon(context, host, Vec::new());
         }
         if let Some((from, to)) = change {
             crate::trace!(context, "{}: {host} is {to:?}", self.party());
             let changed = HealthChanged { host, from, to, at: now };
-            self.policy.health_changed(&changed);
-            self.soon(context);
+            self.report_health(changed);
         }
     }
 
@@ -270,7 +277,7 @@ impl SimulatedNode {
             return self.looked(context, host, false);
         };
         watch.kind = kind;
-        if !self.policy.hosts().get(host).is_some_and(|host| host.role.is_destination()) {
+        if !self.is_destination(host) {
             return self.looked(context, host, true);
         }
         let list =
@@ -293,7 +300,9 @@ impl SimulatedNode {
         (asked, truly): (Millis, u64),
         answer: Option<SimulatedResponse>,
     ) {
-        let names = self.names.clone();
+        let Some(names) = self.process.as_ref().map(|process| process.names.clone()) else {
+            return;
+        };
         let Some(watch) = self.watches.get_mut(&host) else { return };
         let form = match watch.kind {
             HostKind::Cfw => ListForm::Names,
@@ -327,7 +336,7 @@ impl SimulatedNode {
         answer: Option<SimulatedResponse>,
         of_look: bool,
     ) {
-        let now = self.clock(context);
+        let now = self.clock();
         let draw = context.rng.f64();
         let Some(watch) = self.watches.get_mut(&host) else { return };
         let disk = answer.and_then(|answer| parse_df(&answer.body).ok());
@@ -350,7 +359,7 @@ impl SimulatedNode {
             }
             self.look_may_be_over(context, host);
         } else if disk.is_some() && watch.look.is_none() {
-            self.report_again(context, host);
+            self.report_again(host);
         }
     }
 
@@ -366,38 +375,41 @@ impl SimulatedNode {
 
     /// Ends an observation.
     fn looked(&mut self, context: &mut Context, host: HostAddr, brought: bool) {
-        let now = self.clock(context);
+        let now = self.clock();
         let draw = context.rng.f64();
         let Some(watch) = self.watches.get_mut(&host) else { return };
         let Some(look) = watch.look.take() else { return };
         watch.holdings.not_answered();
         if brought {
             watch.list_schedule.answered(look.asked, LIST_EVERY, draw);
-            self.report_again(context, host);
+            self.report_again(host);
         } else {
             watch.list_schedule.failed(now);
         }
-        if look.refresh {
-            self.refreshed(context, host, brought);
-        }
+        self.refreshed(host, look.refresh, brought);
         let Some(watch) = self.watches.get_mut(&host) else { return };
         if let Some(refresh) = watch.look_again.take() {
             if watch.answers == Some(true) {
                 self.look(context, host, refresh);
-            } else if refresh {
-                self.refreshed(context, host, false);
+            } else {
+                self.refreshed(host, refresh, false);
             }
         }
     }
 
-    /// Sends the knowledge of a host to the TaskManager.
-    pub(super) fn report_again(&mut self, context: &mut Context, host: HostAddr) {
-        let now = self.clock(context);
+    /// Sends the knowledge of a host to the owners.
+    pub(super) fn report_again(&mut self, host: HostAddr) {
+        let now = self.clock();
         let Some(watch) = self.watches.get_mut(&host) else { return };
         let Some(seen) = watch.observed(host, now) else { return };
         watch.reported = watch.listed;
-        self.policy.observe(&seen, self.own.piece());
-        self.soon(context);
+        match seen.disk {
+            Some(disk) => self.reported_disks.insert(host, disk),
+            None => self.reported_disks.remove(&host),
+        };
+        if let Some(process) = &self.process {
+            process.task_manager.addr.do_send(seen);
+        }
     }
 
     /// The request time of the list that the TaskManager received last, for each host.
@@ -407,22 +419,28 @@ impl SimulatedNode {
     }
 
     /// Handles a message of the TaskManager that a copy arrived on a host.
-    pub(super) fn arrived(&mut self, context: &mut Context, host: HostAddr, file: FileId) {
+    pub(super) fn arrived(&mut self, host: HostAddr, file: FileId) {
         let changed = self.watches.get_mut(&host).is_some_and(|watch| watch.holdings.arrived(file));
         if changed {
-            self.report_again(context, host);
+            self.report_again(host);
+        }
+    }
+
+    fn report_health(&self, changed: HealthChanged) {
+        if let Some(process) = &self.process {
+            process.task_manager.addr.do_send(changed);
         }
     }
 
     /// Sends the health of every host to a TaskManager that has restarted.
-    pub(super) fn health_again(&mut self, context: &Context) {
-        let now = self.clock(context);
+    pub(super) fn health_again(&self) {
+        let now = self.clock();
         for (&host, watch) in &self.watches {
             if let Some(at) = watch.health.changed() {
                 let from = reelyard_yard::heartbeat::Health::Unknown;
                 let to = watch.health.health();
                 let at = at.min(now);
-                self.policy.health_changed(&HealthChanged { host, from, to, at });
+                self.report_health(HealthChanged { host, from, to, at });
             }
         }
     }

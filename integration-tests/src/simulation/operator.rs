@@ -37,6 +37,8 @@ pub enum OperatorAction {
         node: Party,
         /// The life of the node at the request.
         life: u32,
+        /// The node's number for the request.
+        number: u64,
         /// The names of the masters.
         names: Vec<FileName>,
     },

@@ -44,24 +44,17 @@ pub enum PartyTimer {
         /// The node's number for the proposal.
         proposal: u64,
     },
-    /// The TaskManager's turn.
-    Turn {
-        /// The time of the turn. A timer that was set again since has no effect.
-        at: u64,
-    },
     /// The due probes and observations of a host.
     Watch(HostAddr),
     /// The node's Catalog reads its inputs.
     Catalog,
     /// The Catalog has searched for these masters.
     LookedUp {
-        /// The requested names.
-        asked: Vec<FileName>,
+        /// The node's number for the request.
+        number: u64,
         /// The results; `None` after a timeout.
         seen: Option<Vec<(FileName, MasterLook)>>,
     },
-    /// The timeout of a long poll.
-    PollIsOver(u64),
     /// A worker asks for orders again, or an old cfw polls.
     Ask,
     /// A worker delivers its reports.

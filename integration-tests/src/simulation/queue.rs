@@ -45,15 +45,20 @@ impl SimulationQueue {
         self.coming.insert((self.now + after, self.arrived), happening);
     }
 
-    /// Moves the time to the next event, unless that is later than `until`.
-    pub fn next(&mut self, until: u64) -> Option<SimulationEvent> {
-        let (&(at, _), _) = self.coming.first_key_value()?;
-        if at > until {
-            self.now = until;
-            return None;
-        }
-        self.now = at;
+    /// The time of the next event.
+    pub fn next_at(&self) -> Option<u64> {
+        self.coming.first_key_value().map(|(&(at, _), _)| at)
+    }
+
+    /// Takes the next event that is due by `now`.
+    pub fn next(&mut self) -> Option<SimulationEvent> {
+        self.next_at().filter(|at| *at <= self.now)?;
         self.coming.pop_first().map(|(_, happening)| happening)
+    }
+
+    /// Moves the time forward.
+    pub fn advance_to(&mut self, now: u64) {
+        self.now = self.now.max(now);
     }
 
     /// Removes all remaining actions of the operator.

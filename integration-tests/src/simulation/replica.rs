@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::pieces::PieceRows;
+
 /// The interval of a leader's heartbeats, in milliseconds.
 pub const HEARTBEAT: u64 = 1000;
 /// The time without a leader after which a follower becomes a candidate, in milliseconds.
@@ -30,8 +32,8 @@ pub struct Snapshot {
     pub index: u64,
     /// The term of that entry.
     pub term: u64,
-    /// The snapshot rows of the piece.
-    pub rows: Arc<Vec<Vec<u8>>>,
+    /// The snapshot rows of all pieces.
+    pub rows: PieceRows,
 }
 
 /// The messages between replicas.
@@ -200,9 +202,9 @@ impl Replica {
     }
 
     /// Stores a snapshot of everything up to `index`.
-    pub fn keep_snapshot(&mut self, index: u64, rows: Vec<Vec<u8>>) {
+    pub fn keep_snapshot(&mut self, index: u64, rows: PieceRows) {
         let Some(term) = self.term_of(index) else { return };
-        self.snapshot = Some(Snapshot { index, term, rows: Arc::new(rows) });
+        self.snapshot = Some(Snapshot { index, term, rows });
         let position = usize::try_from(index - self.base.0).unwrap_or(0);
         let surplus = position.saturating_sub(KEPT_BEHIND);
         if surplus > 0 {

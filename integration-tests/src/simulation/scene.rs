@@ -8,6 +8,8 @@ use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::names::FileName;
 use reelyard_yard::task_manager::{HostSetting, PlacementPolicy, TaskSettings};
 
+use super::machine::ClockError;
+
 /// The prefix of names that the planner ignores.
 pub const IGNORED: &[u8] = b"AD";
 
@@ -65,6 +67,8 @@ pub struct SceneInputs {
 pub struct Scene {
     /// The number of nodes.
     pub nodes: usize,
+    /// The errors of the nodes' clocks.
+    pub clocks: Vec<ClockError>,
     /// The hosts, sources and destinations.
     pub hosts: Vec<HostPlan>,
     /// The inputs at the start.
@@ -100,8 +104,11 @@ impl Scene {
         yard.ranking = names.clone();
         rng.shuffle(&mut yard.ranking);
         yard.ranking.truncate(files - files / 5);
+        let nodes = [1, 1, 1, 3, 3, 3, 5][rng.usize(0..7)];
+        let clocks = draw_clocks(rng, nodes);
         Scene {
-            nodes: [1, 1, 1, 3, 3, 3, 5][rng.usize(0..7)],
+            nodes,
+            clocks,
             hosts: draw_hosts(rng, &names, &yard),
             yard,
             settings: draw_settings(rng),
@@ -114,6 +121,13 @@ impl Scene {
     pub fn host_settings(&self) -> Vec<HostSetting> {
         self.hosts.iter().map(|host| HostSetting { addr: host.addr, role: host.role }).collect()
     }
+}
+
+/// The clocks of the nodes: equal in half of the seeds, else with skew and drift.
+fn draw_clocks(rng: &mut fastrand::Rng, nodes: usize) -> Vec<ClockError> {
+    let (skew, drift) = [(0, 0), (0, 0), (200, 100), (3000, 500)][rng.usize(0..4)];
+    let mut draw = || ClockError { skew: rng.i64(-skew..=skew), drift: rng.i64(-drift..=drift) };
+    (0..nodes).map(|_| draw()).collect()
 }
 
 /// A file name. Some are advertisements, some are not valid in the old protocol.

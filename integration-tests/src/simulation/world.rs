@@ -3,20 +3,23 @@
 use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
-use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_yard::catalog::MasterLook;
+
+use tokio::time::Instant;
 
 use super::context::Context;
 use super::disk::SimulatedCopy;
 use super::host::{SimulatedHost, SimulatedProgram};
-use super::invariants::{acknowledged, liveness, same_pieces};
+use super::invariants::{acknowledged, liveness};
 use super::judge::Judge;
+use super::machine::SimulatedMachine;
 use super::messages::SimulatedEnvelope;
 use super::node::SimulatedNode;
 use super::operator::{self, OperatorAction};
 use super::parties::{Party, PartyTimer};
 use super::queue::SimulationEvent;
+use super::runtime::{instant_at, millis_since, settle, wait_until};
 use super::scene::{MASTERS, Scene, SceneInputs};
 use crate::trace;
 
@@ -37,6 +40,7 @@ pub struct SimulationWorld {
     pub nodes: Vec<SimulatedNode>,
     /// The hosts, by index.
     pub hosts: Vec<SimulatedHost>,
+    began: Instant,
 }
 
 impl SimulationWorld {
@@ -52,7 +56,11 @@ impl SimulationWorld {
         let plans = scene.hosts.iter().enumerate();
         let hosts: Vec<SimulatedHost> =
             plans.map(|(id, plan)| SimulatedHost::new(id, plan, scene.nodes, &yard)).collect();
-        let nodes = (0..scene.nodes).map(|id| SimulatedNode::new(id, &scene)).collect();
+        let began = Instant::now();
+        context.judge.clocks_jumped = scene.clocks.iter().any(|error| error.skew != 0);
+        let machine = |(id, error): (usize, &_)| Arc::new(SimulatedMachine::new(id, began, *error));
+        let machines = scene.clocks.iter().enumerate().map(machine).enumerate();
+        let nodes = machines.map(|(id, machine)| SimulatedNode::new(id, &scene, machine)).collect();
         for host in &hosts {
             let program =
                 if matches!(host.program, SimulatedProgram::Ours(_)) { "ours" } else { "cfw" };
@@ -64,7 +72,7 @@ impl SimulationWorld {
         for (at, deed) in deeds {
             context.queue.push(at, SimulationEvent::Done(deed));
         }
-        let mut world = SimulationWorld { context, scene, yard, nodes, hosts };
+        let mut world = SimulationWorld { context, scene, yard, nodes, hosts, began };
         for node in &mut world.nodes {
             node.start(&mut world.context);
         }
@@ -75,9 +83,9 @@ impl SimulationWorld {
     }
 
     /// Runs the faults, then waits until all work ends.
-    pub fn run(&mut self) {
+    pub async fn run(&mut self) {
         let end = self.scene.trouble;
-        while self.is_right() && self.step(end) {}
+        while self.is_right() && self.step(end).await {}
         if !self.is_right() {
             return;
         }
@@ -85,9 +93,9 @@ impl SimulationWorld {
         let limit = self.context.now() + PATIENCE;
         while self.is_right() && self.context.now() < limit {
             let until = self.context.now() + LOOK_EVERY;
-            while self.is_right() && self.step(until) {}
+            while self.is_right() && self.step(until).await {}
             if self.is_right() && liveness::missing(self).is_empty() {
-                return self.compare_pieces();
+                return self.compare_pieces().await;
             }
         }
         if self.is_right() {
@@ -101,11 +109,17 @@ impl SimulationWorld {
     }
 
     /// Handles the next event. Returns false when no event is left until `until`.
-    pub fn step(&mut self, until: u64) -> bool {
-        let Some(happening) = self.context.queue.next(until) else { return false };
-        let now = self.context.queue.now();
-        self.context.trace.mix(now);
-        self.context.judge.now = now;
+    pub async fn step(&mut self, until: u64) -> bool {
+        loop {
+            self.serve().await;
+            let next = self.context.queue.next_at().map_or(until, |next| next.min(until));
+            if wait_until(instant_at(self.began, next), &self.context.bell).await {
+                break;
+            }
+        }
+        self.keep_time();
+        let Some(happening) = self.context.queue.next() else { return false };
+        self.context.trace.mix(self.context.now());
         let SimulationWorld { context, yard, nodes, hosts, .. } = self;
         match happening {
             SimulationEvent::Arrives(SimulatedEnvelope { from, to, letter }) => {
@@ -127,6 +141,28 @@ impl SimulationWorld {
         }
         self.check_acknowledged();
         true
+    }
+
+    /// Lets all actors run, and carries out their requests, until nothing is left to do.
+    async fn serve(&mut self) {
+        loop {
+            settle().await;
+            self.keep_time();
+            let mut busy = false;
+            for node in &mut self.nodes {
+                busy |= node.serve(&mut self.context);
+            }
+            self.check_acknowledged();
+            if !busy || !self.is_right() {
+                return;
+            }
+        }
+    }
+
+    fn keep_time(&mut self) {
+        let now = millis_since(self.began);
+        self.context.queue.advance_to(now);
+        self.context.judge.now = now;
     }
 
     fn check_acknowledged(&mut self) {
@@ -167,12 +203,14 @@ impl SimulationWorld {
             }
             OperatorAction::Slow(a, b, most) => context.network.slow(a, b, most),
             OperatorAction::Jump(Party::Node(id), by) => {
-                nodes[id].clock_off += by;
+                nodes[id].machine.step_by(by);
                 context.judge.clocks_jumped = true;
             }
             OperatorAction::Jump(Party::Host(id), by) => hosts[id].clock_off += by,
             OperatorAction::Cancel { task, request } => self.cancel(task, request),
-            OperatorAction::LookUp { node, life, names } => self.look_up(node, life, names),
+            OperatorAction::LookUp { node, life, number, names } => {
+                self.look_up((node, life, number), &names);
+            }
             OperatorAction::Heat(name, hits) => {
                 yard.hot.insert(name, hits);
                 yard.changes[1] += 1;
@@ -225,7 +263,7 @@ impl SimulationWorld {
         task: Option<reelyard_protocol::worker::TaskId>,
         request: reelyard_core::event::RequestId,
     ) {
-        let leading = |node: &&mut SimulatedNode| node.up && node.own.epoch().is_some();
+        let leading = |node: &&mut SimulatedNode| node.up && node.epoch().is_some();
         match self.nodes.iter_mut().find(leading) {
             Some(node) => node.cancel(&mut self.context, task, request),
             None => self
@@ -236,7 +274,7 @@ impl SimulationWorld {
     }
 
     /// Searches for masters on behalf of a node; the search may fail.
-    fn look_up(&mut self, node: Party, life: u32, names: Vec<FileName>) {
+    fn look_up(&mut self, (node, life, number): (Party, u32, u64), names: &[FileName]) {
         let in_vain = self.context.chance(3);
         let look = |name: &FileName| match self.yard.masters.get(name) {
             Some(master) => MasterLook::Found {
@@ -248,8 +286,8 @@ impl SimulationWorld {
         };
         let seen = names.iter().map(|name| (name.clone(), look(name))).collect();
         let seen = (!in_vain).then_some(seen);
-        let after = if in_vain { 5000 } else { 1 };
-        self.context.after(after, node, life, PartyTimer::LookedUp { asked: names, seen });
+        let after = if in_vain { 6000 } else { 1 };
+        self.context.after(after, node, life, PartyTimer::LookedUp { number, seen });
     }
 
     /// Removes all faults of links, clocks and disks, and restarts all parties.
@@ -261,7 +299,7 @@ impl SimulationWorld {
         let all: u64 = self.yard.masters.values().map(|master| master.size).sum();
         for node in &mut self.nodes {
             node.crash(&mut self.context);
-            node.clock_off = 0;
+            node.machine.set_right();
             node.start(&mut self.context);
         }
         for host in &mut self.hosts {
@@ -277,17 +315,10 @@ impl SimulationWorld {
     }
 
     /// Checks that all nodes hold the same state after all work has ended.
-    fn compare_pieces(&mut self) {
-        let digests: Vec<u64> =
-            self.nodes.iter().map(|node| same_pieces::digest(node.own.piece())).collect();
-        if digests.windows(2).any(|pair| pair[0] != pair[1]) {
-            let what = "the pieces differ when everything is at rest".to_owned();
-            self.context.judge.fail(same_pieces::NAME, what);
+    async fn compare_pieces(&mut self) {
+        for node in &mut self.nodes {
+            node.compare_now();
         }
-    }
-
-    /// The host at an address.
-    pub fn host(&self, addr: HostAddr) -> Option<&SimulatedHost> {
-        self.hosts.iter().find(|host| host.addr == addr)
+        self.serve().await;
     }
 }

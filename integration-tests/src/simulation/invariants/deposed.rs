@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use reelyard_core::event::Commit;
-use reelyard_replication::{AppliedEntry, CommitAnswer};
-use reelyard_yard::task_manager::TaskBook;
+use reelyard_replication::CommitAnswer;
 
 use super::InvariantCheck;
 
@@ -17,11 +16,10 @@ pub fn check(
     index: u64,
     term: u64,
     commits: &[Arc<Commit>],
-    applied: &AppliedEntry<TaskBook>,
+    answers: &[CommitAnswer],
 ) -> InvariantCheck {
-    for (commit, answer) in commits.iter().zip(&applied.answers) {
-        let effect = applied.events.iter().any(|event| event.request == commit.request);
-        if commit.epoch.0 != term && (effect || *answer != CommitAnswer::Deposed) {
+    for (commit, answer) in commits.iter().zip(answers) {
+        if commit.epoch.0 != term && *answer != CommitAnswer::Deposed {
             let epoch = commit.epoch;
             let what = format!("a commit of epoch {epoch} took effect in entry {index} of {term}");
             return (NAME, Err(what));

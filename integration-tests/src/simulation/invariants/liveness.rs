@@ -24,7 +24,7 @@ pub fn missing(world: &SimulationWorld) -> Vec<String> {
             missing.push(format!("{} has applied {} of {end}", node.party(), node.applied()));
         }
     }
-    if !world.nodes.iter().any(|node| node.own.epoch().is_some()) {
+    if !world.nodes.iter().any(|node| node.epoch().is_some()) {
         missing.push("no node leads".to_owned());
     }
     let unreadable =

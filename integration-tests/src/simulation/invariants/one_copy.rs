@@ -5,7 +5,7 @@
 //!
 //! - *late*: the task had been abandoned (no sign of life, host down) or withdrawn. The host had not received
 //!   that yet, or could not (an old cfw never does).
-//! - *untold*: the file was on a host that no node had been able to ask, because the wait for a host without
+//! - *unasked*: the file was on a host that no node had been able to ask, because the wait for a host without
 //!   a list is limited. Or the host got the file late, or its files were changed by hand.
 
 use reelyard_yard::task_manager::NewTask;

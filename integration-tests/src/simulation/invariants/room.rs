@@ -3,46 +3,51 @@
 
 use std::collections::BTreeMap;
 
+use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
-use reelyard_replication::Ownership;
-use reelyard_yard::task_manager::plan::PlanningRound;
-use reelyard_yard::task_manager::{TaskBook, TaskEvent, TaskPolicy};
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_yard::task_manager::NewTask;
 
 use super::InvariantCheck;
+use crate::simulation::judge::JudgeRecord;
 
 /// The name of the invariant in a violation.
 pub const NAME: &str = "room";
 
-/// Checks a planned round before any of it is committed.
+/// The knowledge of a leader that has applied all entries.
+pub struct RoomKnowledge<'a> {
+    /// The disk of each host, with the time of the request by the leader's clock.
+    pub disks: &'a BTreeMap<HostAddr, (DiskFigures, Millis)>,
+    /// Its planned tasks whose commits have no outcome yet.
+    pub decided: Vec<&'a NewTask>,
+    /// The index of its snapshot. It does not know when earlier copies arrived.
+    pub rebuilt_from: u64,
+}
+
+/// Checks planned tasks before any of them is committed. A disk may be used up to `percent`.
 pub fn check(
-    round: &PlanningRound,
-    policy: &TaskPolicy,
-    own: &Ownership<TaskBook>,
+    record: &JudgeRecord,
+    tasks: &[NewTask],
+    knows: &RoomKnowledge<'_>,
+    percent: u32,
 ) -> InvariantCheck {
     let mut coming: BTreeMap<HostAddr, u64> = BTreeMap::new();
-    for task in own.piece().open().values() {
+    let is_new = |task: &&&NewTask| !record.open.contains_key(&task.id);
+    for task in record.open.values().chain(knows.decided.iter().filter(is_new).copied()) {
         *coming.entry(task.destination).or_default() += task.size;
     }
-    for event in own.in_flight().events() {
-        if let TaskEvent::Created(task) = event
-            && own.piece().task(task.id).is_none()
-        {
-            *coming.entry(task.destination).or_default() += task.size;
-        }
-    }
-    let percent = u128::from(policy.settings().storage_limit_percent);
-    for task in &round.tasks {
+    for task in tasks {
         let coming = coming.entry(task.destination).or_default();
         *coming += task.size;
-        let Some(host) = policy.hosts().get(task.destination) else {
-            return (NAME, Err(format!("{} goes to an unknown host", task.id)));
-        };
-        let Some((disk, at)) = host.disk else {
+        let Some((disk, at)) = knows.disks.get(&task.destination) else {
             return (NAME, Err(format!("{} goes to a disk that is not known", task.id)));
         };
-        let landed = host.landed.values().filter(|copy| copy.at >= at).map(|copy| copy.size);
-        let full = u128::from(disk.used + *coming) + landed.map(u128::from).sum::<u128>();
-        if full * 100 > u128::from(disk.used + disk.avail) * percent {
+        let landed = record.landed.iter().filter(|((host, _), (_, arrived, index))| {
+            *host == task.destination && *arrived >= *at && *index > knows.rebuilt_from
+        });
+        let landed: u64 = landed.map(|(_, (size, ..))| size).sum();
+        let full = u128::from(disk.used + *coming + landed);
+        if full * 100 > u128::from(disk.used + disk.avail) * u128::from(percent) {
             let what = format!("{} does not fit {}: {full} bytes there", task.id, task.destination);
             return (NAME, Err(what));
         }

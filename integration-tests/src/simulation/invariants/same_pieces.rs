@@ -14,13 +14,10 @@ pub const NAME: &str = "same pieces";
 
 /// Checks the same entry on two nodes.
 pub fn check(index: u64, before: &Committed, now: &Committed) -> InvariantCheck {
-    let pieces = before.piece.zip(now.piece).is_none_or(|(before, now)| before == now);
     let verdict = if (before.term, before.payload) != (now.term, now.payload) {
         Err(format!("entry {index} is another one on another node"))
     } else if before.answers != now.answers {
         Err(format!("entry {index} has other outcomes on another node"))
-    } else if !pieces {
-        Err(format!("the piece after entry {index} is another one on another node"))
     } else {
         Ok(())
     };

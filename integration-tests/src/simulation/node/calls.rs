@@ -1,42 +1,79 @@
-//! The answers of a node: the long polls and reports of Reelyard workers, the changes of old cfws, and the
-//! operator.
+//! The HTTP calls to a node: the long polls and reports of Reelyard workers, the changes of old cfws, and the
+//! requests of the operator. Each is a task of its own, as in the HTTP server.
 
 use std::collections::HashSet;
+use std::future::Future;
+use std::time::Duration;
 
 use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
-use reelyard_protocol::worker::{ReportsTaken, TaskId};
-use reelyard_replication::{ReplicaHandle, RequestContext};
-use reelyard_yard::task_manager::{ChangeRefused, TaskBook, TaskManagerView};
+use reelyard_protocol::legacy::cfm::{parse_change, parse_task_id};
+use reelyard_protocol::worker::{Report, Reports, Said, TaskId};
+use reelyard_yard::task_manager::{
+    CancelTask, ChangeRefused, ChangeTask, TakeReports, TaskViewHandle, cfm_list,
+};
+use tokio::time::{Instant, timeout_at};
 
-use super::{CommitWaiter, SimulatedNode};
+use super::SimulatedNode;
+use super::outbox::NodeRequest;
 use crate::simulation::context::Context;
-use crate::simulation::messages::SimulatedResponse;
-use crate::simulation::parties::{Party, PartyTimer};
+use crate::simulation::messages::{SimulatedCall, SimulatedResponse};
+use crate::simulation::operator::OperatorAction;
+use crate::simulation::parties::Party;
 use crate::trace;
 
-/// A delayed long poll.
-pub(super) struct Poll {
-    pub(super) number: u64,
-    pub(super) caller: (Party, u64),
-    pub(super) host: HostAddr,
-    pub(super) known: HashSet<TaskId>,
-}
-
-/// Reports whose commits are in progress.
-pub(super) struct PendingReports {
-    pub(super) caller: (Party, u64),
-    pub(super) commits: usize,
-    pub(super) failed: bool,
-    pub(super) taken: ReportsTaken,
-}
+/// The delay before the operator repeats a request, in milliseconds.
+const ASK_AGAIN_AFTER: u64 = 3000;
 
 impl SimulatedNode {
-    pub(super) fn knows_host(&self, host: HostAddr) -> bool {
-        self.policy.hosts().get(host).is_some()
+    pub(super) fn call(
+        &mut self,
+        context: &mut Context,
+        caller: (Party, u64),
+        call: SimulatedCall,
+    ) {
+        match call {
+            SimulatedCall::Orders { host, known, wait } => {
+                self.poll(context, caller, host, known, wait);
+            }
+            SimulatedCall::Reports { host, body } => {
+                self.take_reports(context, caller, host, &body);
+            }
+            SimulatedCall::Tasks => {
+                let Some(process) = &self.process else { return };
+                let tasks = process.tasks_view.view().tasks_for_cfws();
+                let tasks = tasks.iter().map(AsRef::as_ref);
+                let body = cfm_list::write_tasks(tasks, process.clock.now());
+                context.answer(self.party(), caller.0, caller.1, SimulatedResponse::ok(body));
+            }
+            SimulatedCall::Patch { id, body } => self.change(context, caller, &id, &body),
+            _ => {
+                let nothing = SimulatedResponse::status(404);
+                context.answer(self.party(), caller.0, caller.1, nothing);
+            }
+        }
     }
 
-    pub(super) fn poll(
+    fn knows_host(&self, host: HostAddr) -> bool {
+        let known = |view: TaskViewHandle| view.view().host(host).is_some();
+        self.process.as_ref().is_some_and(|process| known(process.tasks_view.clone()))
+    }
+
+    /// Answers a call once a future has the answer.
+    fn answer_later(
+        &mut self,
+        caller: (Party, u64),
+        answer: impl Future<Output = SimulatedResponse> + 'static,
+    ) {
+        let Some(process) = &mut self.process else { return };
+        let outbox = process.outbox.clone();
+        process.spawn(async move {
+            let answer = answer.await;
+            outbox.push(NodeRequest::Answer { caller, answer });
+        });
+    }
+
+    fn poll(
         &mut self,
         context: &mut Context,
         caller: (Party, u64),
@@ -45,166 +82,117 @@ impl SimulatedNode {
         wait: u64,
     ) {
         if !self.knows_host(host) {
-            return context.answer(
-                self.party(),
-                caller.0,
-                caller.1,
-                SimulatedResponse::status(403),
-            );
+            let unknown = SimulatedResponse::status(403);
+            return context.answer(self.party(), caller.0, caller.1, unknown);
         }
-        self.poll_numbers += 1;
-        let number = self.poll_numbers;
+        let Some(process) = &self.process else { return };
+        let view = process.tasks_view.clone();
         let known = known.into_iter().collect();
-        if wait == 0 {
-            let answer = self.orders(context, host).unwrap_or(SimulatedResponse::status(503));
-            return context.answer(self.party(), caller.0, caller.1, answer);
-        }
-        let board = self.board(context);
-        self.hold_or_answer(context, &board, Poll { number, caller, host, known });
-        if self.polls.last().is_some_and(|poll| poll.number == number) {
-            context.after(wait, self.party(), self.life, PartyTimer::PollIsOver(number));
-        }
+        self.answer_later(caller, orders(view, host, known, Duration::from_millis(wait)));
     }
 
-    /// The published state of the TaskManager.
-    pub(super) fn board(&mut self, context: &Context) -> TaskManagerView {
-        let now = self.clock(context);
-        let epoch = self.own.epoch();
-        let (policy, piece_context) = self.at(now);
-        policy.view(piece_context, epoch)
-    }
-
-    pub(super) fn hold_or_answer(
-        &mut self,
-        context: &mut Context,
-        board: &TaskManagerView,
-        poll: Poll,
-    ) {
-        let answer = match board.orders_for(poll.host) {
-            Some(orders) if !orders.is_news_for(&poll.known, None) => return self.polls.push(poll),
-            Some(orders) => SimulatedResponse::ok(serde_json::to_vec(&orders).unwrap_or_default()),
-            None => SimulatedResponse::status(503),
-        };
-        context.answer(self.party(), poll.caller.0, poll.caller.1, answer);
-    }
-
-    pub(super) fn orders(
-        &mut self,
-        context: &Context,
-        host: HostAddr,
-    ) -> Option<SimulatedResponse> {
-        let orders = self.board(context).orders_for(host)?;
-        Some(SimulatedResponse::ok(serde_json::to_vec(&orders).unwrap_or_default()))
-    }
-
-    pub(super) fn take_reports(
+    fn take_reports(
         &mut self,
         context: &mut Context,
         caller: (Party, u64),
         host: HostAddr,
         body: &[u8],
     ) {
-        let Ok(reports) = serde_json::from_slice::<reelyard_protocol::worker::Reports>(body) else {
+        let Ok(reports) = serde_json::from_slice::<Reports>(body) else {
             context.judge.fail("wire", "reports do not read".to_owned());
             return;
         };
-        let Some(epoch) = self.own.epoch().filter(|_| self.knows_host(host)) else {
-            return context.answer(
-                self.party(),
-                caller.0,
-                caller.1,
-                SimulatedResponse::status(503),
-            );
-        };
-        let now = self.clock(context);
-        let (policy, piece_context) = self.at(now);
-        let heard = policy.receive_reports(host, &reports.reports, piece_context);
-        for &(task, _) in &heard.signs {
-            context.judge.sign_of_life(self.id, task, now);
+        if !self.knows_host(host) {
+            let unknown = SimulatedResponse::status(403);
+            return context.answer(self.party(), caller.0, caller.1, unknown);
         }
-        self.soon(context);
-        self.taking_numbers += 1;
-        let number = self.taking_numbers;
-        let taken = ReportsTaken { epoch, cancelled: heard.cancelled };
-        let commits = ReplicaHandle::<TaskBook>::parts(heard.events.clone()).len();
-        self.takings.insert(number, PendingReports { caller, commits, failed: false, taken });
-        if commits == 0 {
-            self.reports_settled(context, number, true);
-        }
-        self.commit(context, heard.events, || CommitWaiter::Reports(number));
+        self.note_signs(context, host, &reports.reports);
+        let Some(process) = &self.process else { return };
+        let take = TakeReports { host, reports: reports.reports };
+        let taking = process.task_manager.addr.send(take);
+        self.answer_later(caller, async move {
+            match taking.await {
+                Ok(Ok(taken)) => {
+                    SimulatedResponse::ok(serde_json::to_vec(&taken).unwrap_or_default())
+                }
+                _ => SimulatedResponse::status(503),
+            }
+        });
     }
 
-    pub(super) fn reports_settled(&mut self, context: &mut Context, number: u64, committed: bool) {
-        let Some(taking) = self.takings.get_mut(&number) else { return };
-        taking.commits = taking.commits.saturating_sub(1);
-        taking.failed |= !committed;
-        if taking.commits > 0 {
+    /// Records the signs of life that a leader gets.
+    fn note_signs(&self, context: &mut Context, host: HostAddr, reports: &[Report]) {
+        let Some(process) = &self.process else { return };
+        let view = process.tasks_view.view();
+        if view.epoch.is_none() {
             return;
         }
-        let Some(taking) = self.takings.remove(&number) else { return };
-        let answer = match taking.failed {
-            true => SimulatedResponse::status(503),
-            false => SimulatedResponse::ok(serde_json::to_vec(&taking.taken).unwrap_or_default()),
-        };
-        context.answer(self.party(), taking.caller.0, taking.caller.1, answer);
+        let alive = reports
+            .iter()
+            .filter(|report| matches!(report.said, Said::Working | Said::Progress { .. }));
+        for report in alive {
+            let open = view.open.get(&report.task);
+            if open.is_some_and(|task| task.destination == host && task.name == report.name) {
+                context.judge.sign_of_life(self.id, report.task, process.clock.now());
+            }
+        }
     }
 
-    pub(super) fn change(
-        &mut self,
-        context: &mut Context,
-        caller: (Party, u64),
-        id: &str,
-        body: &[u8],
-    ) {
-        use reelyard_protocol::legacy::cfm::{parse_change, parse_task_id};
+    fn change(&mut self, context: &mut Context, caller: (Party, u64), id: &str, body: &[u8]) {
         let (Some(id), Ok(to)) = (parse_task_id(id), parse_change(body)) else {
             context.judge.fail("wire", format!("a change of task {id} does not read"));
             return;
         };
-        let now = self.clock(context);
-        if self.own.epoch().is_none() {
-            return context.answer(
-                self.party(),
-                caller.0,
-                caller.1,
-                SimulatedResponse::status(503),
-            );
-        }
-        let (policy, piece_context) = self.at(now);
-        match policy.decision_context(piece_context).change(id, to) {
-            Ok(events) => {
-                self.commit(context, events, || CommitWaiter::Change { caller, id, to });
-            }
-            Err(refused) => {
-                context.answer(self.party(), caller.0, caller.1, refused_answer(&refused));
-            }
-        }
+        let Some(process) = &self.process else { return };
+        let change = ChangeTask { id, to, request: context.request() };
+        let changing = process.task_manager.addr.send(change);
+        self.answer_later(caller, async move {
+            SimulatedResponse::status(match changing.await {
+                Ok(Ok(())) => 200,
+                Ok(Err(ChangeRefused::NoSuchTask(_))) => 404,
+                Ok(Err(ChangeRefused::Transition { .. })) => 409,
+                Ok(Err(ChangeRefused::Commit(_))) | Err(_) => 503,
+            })
+        });
     }
 
-    /// Cancels a task for the operator, over this node; the best open one if `task` is `None`.
+    /// Cancels a task for the operator, over this node; the best open one if `task` is `None`. The operator
+    /// repeats the request under the same id until an answer arrives.
     pub fn cancel(&mut self, context: &mut Context, task: Option<TaskId>, request: RequestId) {
-        let now = self.clock(context);
-        let Some(id) = task.or_else(|| self.own.piece().open().keys().next().copied()) else {
-            return;
-        };
-        if self.own.recall(request).is_some() {
-            return;
-        }
+        let Some(process) = &mut self.process else { return };
+        let view = process.tasks_view.view();
+        let Some(id) = task.or_else(|| view.open.keys().next().copied()) else { return };
         trace!(context, "the operator cancels {id}");
-        let (policy, piece_context) = self.at(now);
-        if let Ok(events) = policy.decision_context(piece_context).cancel(id, "the operator") {
-            let asked = RequestContext::by_request("the operator", request);
-            let waiter = CommitWaiter::Operator { id, request };
-            self.commit_one(context, now, asked, events, waiter);
-            self.propose(context);
-        }
+        let cancel = CancelTask { id, asked_by: "the operator".to_owned(), request };
+        let cancelling = process.task_manager.addr.send(cancel);
+        let outbox = process.outbox.clone();
+        process.spawn(async move {
+            if matches!(cancelling.await, Err(_) | Ok(Err(ChangeRefused::Commit(_)))) {
+                let again = OperatorAction::Cancel { task: Some(id), request };
+                outbox.push(NodeRequest::Again(ASK_AGAIN_AFTER, again));
+            }
+        });
     }
 }
 
-pub(super) fn refused_answer(refused: &ChangeRefused) -> SimulatedResponse {
-    SimulatedResponse::status(match refused {
-        ChangeRefused::NoSuchTask(_) => 404,
-        ChangeRefused::Transition { .. } => 409,
-        ChangeRefused::Commit(_) => 503,
-    })
+/// The orders for a host, once they differ from the known ones or the wait is over.
+async fn orders(
+    view: TaskViewHandle,
+    host: HostAddr,
+    known: HashSet<TaskId>,
+    wait: Duration,
+) -> SimulatedResponse {
+    let until = Instant::now() + wait;
+    let mut changes = view.changes();
+    loop {
+        changes.mark_unchanged();
+        let Some(orders) = view.view().orders_for(host) else {
+            return SimulatedResponse::status(503);
+        };
+        let is_over =
+            orders.is_news_for(&known, None) || timeout_at(until, changes.changed()).await.is_err();
+        if is_over {
+            return SimulatedResponse::ok(serde_json::to_vec(&orders).unwrap_or_default());
+        }
+    }
 }

@@ -1,25 +1,141 @@
-//! The model of a node's journal. It applies the log, informs the owner of leadership, proposes commits, and
-//! settles their results.
+//! The model of a node's journal. It applies the log through the owners, informs them of leadership, proposes
+//! their commits, and settles the results.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reelyard_core::clock::Millis;
-use reelyard_core::event::Epoch;
+use actix::Recipient;
+use reelyard_core::event::{Commit, Epoch, PieceId};
 use reelyard_replication::{
-    CommitAnswer, CommitBackoff, CommitError, ReplicaHandle, RequestContext, batch, decode_answers,
+    Apply, CommitAnswer, CommitError, FrozenPiece, Install, InstallStage, JournalCommand,
+    Leadership, batch,
 };
-use reelyard_yard::task_manager::{TaskBook, TaskEvent, change_answer};
+use tokio::sync::oneshot;
 
-use super::calls::refused_answer;
-use super::{COMMIT_TIMEOUT, CommitWaiter, SNAPSHOT_EVERY, SimulatedNode};
+use super::outbox::CommitReply;
+use super::{COMMIT_TIMEOUT, SNAPSHOT_EVERY, SimulatedNode};
 use crate::simulation::context::Context;
-use crate::simulation::messages::{SimulatedMessage, SimulatedResponse};
-use crate::simulation::operator::OperatorAction;
+use crate::simulation::messages::SimulatedMessage;
 use crate::simulation::parties::{Party, PartyTimer};
+use crate::simulation::pieces::{self, PIECES, PieceRows};
 use crate::simulation::proposer::FinishedCommit;
-use crate::simulation::queue::SimulationEvent;
 use crate::simulation::replica::{Outgoing, Rpc};
 use crate::trace;
+
+/// A piece that its owner freezes.
+type PendingFreeze = oneshot::Receiver<Box<dyn FrozenPiece>>;
+
+/// Answers of several owners to the same command.
+struct OwnerAnswers<T> {
+    waiting: BTreeMap<PieceId, oneshot::Receiver<T>>,
+    came: BTreeMap<PieceId, T>,
+}
+
+impl<T> OwnerAnswers<T> {
+    fn new() -> Self {
+        OwnerAnswers { waiting: BTreeMap::new(), came: BTreeMap::new() }
+    }
+
+    /// Whether all owners have answered. An owner that ended is asked again once it is back.
+    fn is_complete(&mut self) -> bool {
+        let mut came = Vec::new();
+        for (piece, answer) in &mut self.waiting {
+            if let Ok(answer) = answer.try_recv() {
+                came.push((*piece, answer));
+            }
+        }
+        for (piece, answer) in came {
+            self.waiting.remove(&piece);
+            self.came.insert(piece, answer);
+        }
+        self.waiting.is_empty()
+    }
+}
+
+/// An entry that the owners are applying.
+struct EntryApplication {
+    index: u64,
+    term: u64,
+    payload: Arc<[u8]>,
+    commits: Vec<Arc<Commit>>,
+    answers: OwnerAnswers<Vec<CommitAnswer>>,
+}
+
+/// The command that the owners are carrying out.
+#[derive(Default)]
+enum JournalWork {
+    #[default]
+    Nothing,
+    Applying(EntryApplication),
+    Freezing(u64, OwnerAnswers<Box<dyn FrozenPiece>>),
+}
+
+impl JournalWork {
+    /// Whether no owner has still to answer.
+    fn is_complete(&mut self) -> bool {
+        match self {
+            JournalWork::Nothing => true,
+            JournalWork::Applying(entry) => entry.answers.is_complete(),
+            JournalWork::Freezing(_, frozen) => frozen.is_complete(),
+        }
+    }
+}
+
+/// The owners of a node's pieces, and the commands to them.
+#[derive(Default)]
+pub(super) struct OwnerSeats {
+    owners: BTreeMap<PieceId, Recipient<JournalCommand>>,
+    work: JournalWork,
+    /// Owners that do not lead yet, and the end of the log at which they do.
+    kept_from_leading: BTreeMap<PieceId, u64>,
+    /// Owners that wait until they have applied the log up to this index.
+    catching_up: Vec<(u64, PieceId, oneshot::Sender<bool>)>,
+    /// Frozen pieces to compare with those of other nodes, by index.
+    compared: Vec<(u64, PieceId, PendingFreeze)>,
+}
+
+impl OwnerSeats {
+    fn send(&self, piece: PieceId, command: JournalCommand) {
+        if let Some(owner) = self.owners.get(&piece) {
+            owner.do_send(command);
+        }
+    }
+
+    fn freeze(&self, piece: PieceId) -> PendingFreeze {
+        let (reply, frozen) = oneshot::channel();
+        self.send(piece, JournalCommand::Freeze { reply });
+        frozen
+    }
+
+    /// Has an owner apply its commits of an entry.
+    fn apply(
+        &self,
+        piece: PieceId,
+        (index, term): (u64, u64),
+        commits: &[Arc<Commit>],
+    ) -> oneshot::Receiver<Vec<CommitAnswer>> {
+        let (reply, answers) = oneshot::channel();
+        let its = commits.iter().filter(|commit| commit.piece == piece).cloned().collect();
+        let apply = Apply { index, term: Epoch(term), commits: its, reply };
+        self.send(piece, JournalCommand::Apply(apply));
+        answers
+    }
+
+    fn install(&self, piece: PieceId, index: u64, rows: Vec<Vec<u8>>) {
+        for stage in [InstallStage::Begin, InstallStage::Rows(rows), InstallStage::End] {
+            // A row that does not read shows as another piece.
+            let (reply, _) = oneshot::channel();
+            self.send(piece, JournalCommand::Install(Install { index, stage, reply }));
+        }
+    }
+
+    fn compare(&mut self, index: u64) {
+        for piece in PIECES {
+            let frozen = self.freeze(piece);
+            self.compared.push((index, piece, frozen));
+        }
+    }
+}
 
 impl SimulatedNode {
     pub(super) fn raft(&mut self, context: &mut Context, from: Party, rpc: Rpc) {
@@ -29,7 +145,6 @@ impl SimulatedNode {
         if installed {
             trace!(context, "{} takes a snapshot of another", self.party());
             self.install(context);
-            self.show(context);
         }
         self.advance(context);
     }
@@ -40,10 +155,101 @@ impl SimulatedNode {
         }
     }
 
-    /// Applies all committed entries.
-    pub(super) fn advance(&mut self, context: &mut Context) {
-        while self.applied < self.replica.commit() {
-            self.apply_next(context);
+    fn snapshot_rows(&self) -> (u64, PieceRows) {
+        match self.replica.snapshot() {
+            Some(snapshot) => (snapshot.index, PieceRows::clone(&snapshot.rows)),
+            None => (0, PieceRows::default()),
+        }
+    }
+
+    /// Replaces all pieces by the content of the snapshot.
+    pub(super) fn install(&mut self, context: &mut Context) {
+        let (index, rows) = self.snapshot_rows();
+        self.seats.work = JournalWork::Nothing;
+        for piece in self.seats.owners.keys() {
+            self.seats.install(*piece, index, rows.of(*piece));
+        }
+        self.applied = index;
+        self.rebuilt_from = index;
+        self.follows = context.now();
+        if index > 0 && !self.seats.owners.is_empty() {
+            self.seats.compare(index);
+        }
+    }
+
+    /// Seats an owner. Its piece is rebuilt from the snapshot and the log.
+    pub(super) fn register(
+        &mut self,
+        context: &mut Context,
+        piece: PieceId,
+        owner: Recipient<JournalCommand>,
+    ) {
+        self.seats.owners.insert(piece, owner);
+        let (snapshot, rows) = self.snapshot_rows();
+        self.seats.install(piece, snapshot, rows.of(piece));
+        for index in snapshot + 1..=self.applied {
+            let Some(entry) = self.replica.entry(index) else { continue };
+            let commits = read_commits(context, index, &entry.payload);
+            if commits.iter().any(|commit| commit.piece == piece) {
+                self.seats.apply(piece, (index, entry.term), &commits);
+            }
+        }
+        self.follows = context.now();
+        self.rebuilt_from = snapshot;
+        let mut work = std::mem::take(&mut self.seats.work);
+        match &mut work {
+            JournalWork::Nothing => {}
+            JournalWork::Applying(entry) => {
+                entry.answers.came.remove(&piece);
+                if entry.commits.iter().any(|commit| commit.piece == piece) {
+                    let again = self.seats.apply(piece, (entry.index, entry.term), &entry.commits);
+                    entry.answers.waiting.insert(piece, again);
+                }
+            }
+            JournalWork::Freezing(_, frozen) => {
+                frozen.came.remove(&piece);
+                frozen.waiting.insert(piece, self.seats.freeze(piece));
+            }
+        }
+        self.seats.work = work;
+        if self.proposer.leading.is_some() {
+            // What the incarnation before decided is not written any more.
+            self.proposer.session += 1;
+            self.decided.clear();
+            self.seats.kept_from_leading.insert(piece, self.replica.last());
+        }
+    }
+
+    /// Notes an owner that waits for the log up to its present end.
+    pub(super) fn catches_up(&mut self, piece: PieceId, reply: oneshot::Sender<bool>) {
+        self.seats.catching_up.push((self.log_at_start, piece, reply));
+    }
+
+    /// Applies all committed entries, as far as the owners have answered. Returns whether anything happened.
+    pub(super) fn advance(&mut self, context: &mut Context) -> bool {
+        let mut busy = self.compare_pieces(context);
+        loop {
+            if !self.seats.work.is_complete() {
+                return busy;
+            }
+            match std::mem::take(&mut self.seats.work) {
+                JournalWork::Nothing if self.applied < self.replica.commit() => {
+                    if self.seats.owners.len() < PIECES.len() {
+                        return busy;
+                    }
+                    self.begin_next(context);
+                }
+                JournalWork::Nothing => break,
+                JournalWork::Applying(entry) => self.finish_entry(context, entry),
+                JournalWork::Freezing(index, frozen) => {
+                    let rows = frozen
+                        .came
+                        .into_iter()
+                        .map(|(piece, frozen)| (piece, pieces::rows_of(frozen)));
+                    self.replica.keep_snapshot(index, rows.collect());
+                }
+            }
+            busy = true;
         }
         // An entry that another leader's entry replaced gets no answer.
         let lost = self.proposer.under_way.as_ref().and_then(|entry| entry.written);
@@ -55,65 +261,124 @@ impl SimulatedNode {
             self.settle_all(context, back);
             self.propose(context);
         }
-        if self.replica.kept() >= SNAPSHOT_EVERY {
-            let mut rows = Vec::new();
-            self.own.freeze().write(&mut |row| rows.push(row.to_vec()));
-            self.replica.keep_snapshot(self.applied, rows);
+        let is_new = self.replica.snapshot().is_none_or(|last| last.index < self.applied);
+        let is_seated = self.seats.owners.len() == PIECES.len();
+        if self.replica.kept() >= SNAPSHOT_EVERY && is_new && is_seated {
+            let mut frozen = OwnerAnswers::new();
+            for piece in PIECES {
+                frozen.waiting.insert(piece, self.seats.freeze(piece));
+            }
+            self.seats.work = JournalWork::Freezing(self.applied, frozen);
+            return true;
         }
+        self.let_owners_on();
         self.notice(context);
+        busy
     }
 
-    pub(super) fn apply_next(&mut self, context: &mut Context) {
+    /// Lets the owners lead that have applied the whole log, and answers those that wait for it.
+    fn let_owners_on(&mut self) {
+        let (applied, leading) = (self.applied, self.proposer.leading);
+        let ready: Vec<PieceId> = self
+            .seats
+            .kept_from_leading
+            .iter()
+            .filter(|(_, end)| **end <= applied)
+            .map(|(piece, _)| *piece)
+            .collect();
+        for piece in ready {
+            self.seats.kept_from_leading.remove(&piece);
+            if let Some(epoch) = leading {
+                self.seats.send(piece, JournalCommand::LeaderStarted { epoch });
+            }
+        }
+        let waiting = std::mem::take(&mut self.seats.catching_up);
+        for (end, piece, reply) in waiting {
+            if end <= applied && self.seats.owners.contains_key(&piece) {
+                // An owner that ended waits no more.
+                let _ = reply.send(true);
+            } else {
+                self.seats.catching_up.push((end, piece, reply));
+            }
+        }
+    }
+
+    fn compare_pieces(&mut self, context: &mut Context) -> bool {
+        let mut busy = false;
+        for (index, piece, mut frozen) in std::mem::take(&mut self.seats.compared) {
+            match frozen.try_recv() {
+                Ok(frozen) => {
+                    let rows = pieces::rows_of(frozen);
+                    let digest = pieces::digest(piece, index, &rows);
+                    context.judge.piece_at(self.id, index, piece, digest);
+                    busy = true;
+                }
+                Err(oneshot::error::TryRecvError::Empty) => {
+                    self.seats.compared.push((index, piece, frozen));
+                }
+                Err(oneshot::error::TryRecvError::Closed) => {}
+            }
+        }
+        busy
+    }
+
+    /// Has all pieces compared once more, at the end of a run.
+    pub fn compare_now(&mut self) {
+        self.seats.compare(self.applied);
+    }
+
+    fn begin_next(&mut self, context: &mut Context) {
         let index = self.applied + 1;
         let Some(entry) = self.replica.entry(index).cloned() else {
             context.judge.fail("log", format!("node{} lacks entry {index}", self.id));
             self.applied = index;
             return;
         };
-        self.applied = index;
         if entry.payload.is_empty() {
+            self.applied = index;
             context.judge.passed(index, entry.term);
             return;
         }
-        let commits = match batch::read(&entry.payload) {
-            Ok(commits) => commits.into_iter().map(Arc::new).collect::<Vec<_>>(),
-            Err(error) => return context.judge.fail("log", format!("entry {index}: {error}")),
-        };
-        let applied = match self.own.apply(index, Epoch(entry.term), &commits) {
-            Ok(applied) => applied,
-            Err(error) => return context.judge.fail("log", format!("entry {index}: {error}")),
-        };
-        let first = context.judge.applied(
-            index,
-            (entry.term, &entry.payload),
-            &commits,
-            &applied,
-            self.own.piece(),
-        );
-        if first {
-            for event in &applied.events {
-                trace!(context, "{index}: {} -> {:?}", short(&event.event), event.result);
+        let commits = read_commits(context, index, &entry.payload);
+        let mut answers = OwnerAnswers::new();
+        for piece in PIECES {
+            if commits.iter().any(|commit| commit.piece == piece) {
+                let asked = self.seats.apply(piece, (index, entry.term), &commits);
+                answers.waiting.insert(piece, asked);
             }
         }
-        let leads = self.own.epoch().is_some();
-        let mut freed = false;
-        for event in &applied.events {
-            let followed = self.policy.on_applied(event, self.own.piece(), leads);
-            freed |= followed.freed;
-            if let Some(arrival) = followed.arrived.filter(|_| leads) {
-                self.arrived(context, arrival.host, arrival.file);
+        self.seats.work = JournalWork::Applying(EntryApplication {
+            index,
+            term: entry.term,
+            payload: entry.payload,
+            commits,
+            answers,
+        });
+    }
+
+    fn finish_entry(&mut self, context: &mut Context, entry: EntryApplication) {
+        let EntryApplication { index, term, payload, commits, answers } = entry;
+        self.applied = index;
+        let mut came: BTreeMap<PieceId, _> =
+            answers.came.into_iter().map(|(piece, answers)| (piece, answers.into_iter())).collect();
+        let answers: Vec<CommitAnswer> = commits
+            .iter()
+            .filter_map(|commit| came.get_mut(&commit.piece).and_then(Iterator::next))
+            .collect();
+        if context.judge.applied(index, (term, &payload), &commits, &answers) {
+            for (commit, answer) in commits.iter().zip(&answers) {
+                for line in pieces::describe(commit, answer) {
+                    trace!(context, "{index}: {line}");
+                }
             }
+        }
+        if index.is_multiple_of(32) {
+            self.seats.compare(index);
         }
         let mine = self.proposer.under_way.as_ref().and_then(|under_way| under_way.written);
         let mut back = Vec::new();
-        if mine == Some((index, entry.term)) {
-            self.proposer.applied(applied.answers, &mut back);
-        }
-        if freed {
-            self.turn(context);
-        } else {
-            self.show(context);
-            self.soon(context);
+        if mine == Some((index, term)) {
+            self.proposer.applied(answers, &mut back);
         }
         self.settle_all(context, back);
         self.propose(context);
@@ -143,82 +408,63 @@ impl SimulatedNode {
 
     pub(super) fn take_notice(&mut self, context: &mut Context) {
         let leading = self.leads_by_now(context.now());
-        if leading == self.proposer.leading {
+        if leading == self.proposer.leading || self.seats.owners.len() < PIECES.len() {
             return;
         }
+        let led = self.proposer.leading.is_some();
         self.proposer.session += 1;
         self.proposer.leading = leading;
+        self.decided.clear();
+        self.seats.kept_from_leading.clear();
+        if led {
+            trace!(context, "{} no longer leads", self.party());
+            self.command_all(|| JournalCommand::LeaderStopped);
+        }
         let mut back = Vec::new();
         self.proposer.give_up(&mut back);
-        if self.own.epoch().is_some() {
-            trace!(context, "{} no longer leads", self.party());
-            self.own.step_down();
-            self.policy.step_down();
-        }
         self.settle_all(context, back);
         if let Some(epoch) = leading {
             trace!(context, "{} leads in epoch {epoch}", self.party());
             context.leader = self.id;
             context.judge.leads(self.id, epoch.0);
-            self.own.lead(epoch);
-            let now = self.clock(context);
-            self.pause = CommitBackoff::default();
-            for host in self.policy.become_leader(now) {
-                self.refresh(context, host);
-            }
-            self.turn(context);
+            self.command_all(|| JournalCommand::LeaderStarted { epoch });
         }
-        self.show(context);
+        if let Some(process) = &self.process {
+            process.leadership.send_replace(match leading {
+                Some(epoch) => Leadership::Leading { epoch },
+                None => Leadership::Nobody,
+            });
+        }
         self.propose(context);
+    }
+
+    fn command_all(&self, command: impl Fn() -> JournalCommand) {
+        for piece in PIECES {
+            self.seats.send(piece, command());
+        }
     }
 
     // Commits: proposals and their results.
 
-    /// Commits events, split into entries. Returns the number of commits.
-    pub(super) fn commit(
+    /// Takes a commit of an owner, or refuses it.
+    pub(super) fn take_commit(
         &mut self,
         context: &mut Context,
-        events: Vec<TaskEvent>,
-        mut waiter: impl FnMut() -> CommitWaiter,
-    ) -> usize {
-        let now = self.clock(context);
-        let mut commits = 0;
-        for events in ReplicaHandle::<TaskBook>::parts(events) {
-            let asked = RequestContext {
-                by: "simulation".to_owned(),
-                request: context.request(),
-                remember: false,
-            };
-            self.commit_one(context, now, asked, events, waiter());
-            commits += 1;
-        }
-        self.propose(context);
-        commits
-    }
-
-    pub(super) fn commit_one(
-        &mut self,
-        context: &mut Context,
-        now: Millis,
-        asked: RequestContext,
-        events: Vec<TaskEvent>,
-        waiter: CommitWaiter,
+        commit: &Commit,
+        reply: CommitReply,
     ) {
-        let request = asked.request;
-        let handed = match self.own.begin_commit(now, asked, events) {
-            None => Err((waiter, CommitError::NotLeader { leader: None })),
-            Some(commit) => self.proposer.hand_in(&commit, waiter),
-        };
-        match handed {
+        match self.proposer.hand_in(commit, reply) {
             Ok(proposal) => {
                 let timer = PartyTimer::CommitIsOver { proposal };
                 context.after(COMMIT_TIMEOUT, self.party(), self.life, timer);
+                self.check_decision(context, commit);
             }
-            Err((waiter, error)) => {
-                let back = FinishedCommit { request, waiter: Some(waiter), result: Err(error) };
-                self.settle_all(context, vec![back]);
+            Err((reply, error)) => {
+                // An owner that ended waits no more.
+                let _ = reply.send(Err(error));
             }
         }
+        self.propose(context);
     }
 
     /// Fills the next entry and hands it to Raft.
@@ -258,64 +504,33 @@ impl SimulatedNode {
     pub(super) fn settle_all(
         &mut self,
         context: &mut Context,
-        back: Vec<FinishedCommit<CommitWaiter>>,
+        back: Vec<FinishedCommit<CommitReply>>,
     ) {
         for FinishedCommit { request, waiter, result } in back {
+            if !matches!(result, Err(CommitError::Unknown { .. })) {
+                self.decided.remove(&request);
+            }
             // A party that has the answer "outcome unknown" waits no more.
-            let Some(waiter) = waiter else { continue };
-            let settled = result.and_then(|answer| match answer {
-                CommitAnswer::Applied(answers) => Ok(decode_answers::<TaskBook>(&answers)),
-                CommitAnswer::Deposed => Err(CommitError::Deposed),
-            });
-            self.own.settle(request, &settled);
-            match &settled {
-                Ok(outcomes) => {
-                    self.pause.committed();
-                    context.judge.acknowledged(request, outcomes.len());
-                }
-                Err(error) => {
-                    let now = self.clock(context);
-                    let pause = self.pause.uncommitted(error, now).pause;
-                    self.wake_after(context, u64::try_from(pause.as_millis()).unwrap_or(1000));
-                }
+            let Some(reply) = waiter else { continue };
+            if let Ok(CommitAnswer::Applied(answers)) = &result {
+                context.judge.acknowledged(request, answers.len());
             }
-            match waiter {
-                CommitWaiter::Itself => {}
-                CommitWaiter::Reports(number) => {
-                    self.reports_settled(context, number, settled.is_ok())
-                }
-                CommitWaiter::Change { caller, id, to } => {
-                    let answer = match settled.map(|outcomes| change_answer(outcomes, id, to)) {
-                        Ok(Ok(())) => SimulatedResponse::ok([]),
-                        Ok(Err(refused)) => refused_answer(&refused),
-                        Err(_) => SimulatedResponse::status(503),
-                    };
-                    context.answer(self.party(), caller.0, caller.1, answer);
-                }
-                CommitWaiter::Operator { id, request } => {
-                    if settled.is_err() {
-                        let again = OperatorAction::Cancel { task: Some(id), request };
-                        context.queue.push(3000, SimulationEvent::Done(again));
-                    }
-                }
-            }
+            // An owner that ended waits no more.
+            let _ = reply.send(result);
         }
     }
 }
 
-/// A short description of an event.
-fn short(event: &TaskEvent) -> String {
-    match event {
-        TaskEvent::Created(task) => {
-            let (id, name) = (task.id, &task.name);
-            format!("created {id} {name:?} {} -> {}", task.source, task.destination)
+/// The commits of an entry; a leader's first one is empty.
+fn read_commits(context: &mut Context, index: u64, payload: &[u8]) -> Vec<Arc<Commit>> {
+    if payload.is_empty() {
+        return Vec::new();
+    }
+    match batch::read(payload) {
+        Ok(commits) => commits.into_iter().map(Arc::new).collect(),
+        Err(error) => {
+            context.judge.fail("log", format!("entry {index}: {error}"));
+            Vec::new()
         }
-        TaskEvent::InventoryDiffered { host, added, removed, complete } => {
-            format!("{host} differs +{added:?} -{removed:?} complete {complete}")
-        }
-        TaskEvent::Ended { id, ending, .. } => {
-            format!("ended {id}: {:?} {}", ending.how, ending.reason)
-        }
-        other => format!("{other:?}"),
     }
 }

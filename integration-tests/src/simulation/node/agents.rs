@@ -1,0 +1,121 @@
+//! The actors behind the routes of the owners: each passes its messages to the world.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use actix::{Actor, Context, Handler, ResponseFuture};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use reelyard_core::event::{Commit, PieceId};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
+use reelyard_replication::{
+    CommitAnswer, CommitError, JournalCommand, Leadership, OnFullDisk, ReplicatedLog,
+};
+use reelyard_yard::catalog::{LookUpMasters, MasterLook};
+use reelyard_yard::cfw_worker::{AskFailure, CopyArrived, Inventory, Refresh};
+use tokio::sync::{oneshot, watch};
+
+use super::outbox::{NodeRequest, ProcessOutbox};
+
+/// The journal of a process, as its owners use it.
+pub struct SimulatedLog {
+    outbox: ProcessOutbox,
+    leadership: watch::Receiver<Leadership>,
+}
+
+impl SimulatedLog {
+    /// A log that passes requests to `outbox`.
+    pub fn new(outbox: ProcessOutbox, leadership: watch::Receiver<Leadership>) -> Self {
+        SimulatedLog { outbox, leadership }
+    }
+}
+
+impl ReplicatedLog for SimulatedLog {
+    fn register(&self, piece: PieceId, owner: actix::Recipient<JournalCommand>) {
+        self.outbox.push(NodeRequest::Register(piece, owner));
+    }
+
+    fn commit(
+        &self,
+        commit: Commit,
+        _: OnFullDisk,
+    ) -> BoxFuture<'static, Result<CommitAnswer, CommitError>> {
+        let request = commit.request;
+        let (reply, answer) = oneshot::channel();
+        self.outbox.push(NodeRequest::Commit(commit, reply));
+        answer.map(move |answer| answer.unwrap_or(Err(CommitError::Unknown { request }))).boxed()
+    }
+
+    fn caught_up(&self, piece: PieceId) -> BoxFuture<'static, bool> {
+        let (reply, answer) = oneshot::channel();
+        self.outbox.push(NodeRequest::CaughtUp(piece, reply));
+        answer.map(|answer| answer.unwrap_or(false)).boxed()
+    }
+
+    fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.leadership.clone()
+    }
+
+    fn disk_full(&self) -> Option<String> {
+        None
+    }
+
+    fn note_stuck(&self, _: PieceId, _: &CommitError) {}
+}
+
+/// The Catalog, as far as owners ask it.
+pub struct SimulatedCatalog(pub ProcessOutbox);
+
+impl Actor for SimulatedCatalog {
+    type Context = Context<Self>;
+}
+
+impl Handler<LookUpMasters> for SimulatedCatalog {
+    type Result = ResponseFuture<Vec<(FileId, MasterLook)>>;
+
+    fn handle(&mut self, look: LookUpMasters, _: &mut Context<Self>) -> Self::Result {
+        let (reply, answer) = oneshot::channel();
+        self.0.push(NodeRequest::LookUp(look.files, reply));
+        Box::pin(answer.map(Result::unwrap_or_default))
+    }
+}
+
+/// The CfwWorker of one host, as far as owners ask it.
+pub struct SimulatedHostAgent {
+    /// The host.
+    pub host: HostAddr,
+    /// Where its requests go.
+    pub outbox: ProcessOutbox,
+}
+
+impl Actor for SimulatedHostAgent {
+    type Context = Context<Self>;
+}
+
+impl Handler<Refresh> for SimulatedHostAgent {
+    type Result = ResponseFuture<Result<Arc<Inventory>, AskFailure>>;
+
+    fn handle(&mut self, _: Refresh, _: &mut Context<Self>) -> Self::Result {
+        let (reply, answer) = oneshot::channel();
+        self.outbox.push(NodeRequest::Refresh(self.host, reply));
+        Box::pin(or_not_asked(answer))
+    }
+}
+
+impl Handler<CopyArrived> for SimulatedHostAgent {
+    type Result = ();
+
+    fn handle(&mut self, arrived: CopyArrived, _: &mut Context<Self>) {
+        self.outbox.push(NodeRequest::Arrived(self.host, arrived.file));
+    }
+}
+
+/// The answer of the world; without one the host was not asked.
+fn or_not_asked<T>(
+    answer: oneshot::Receiver<Result<T, AskFailure>>,
+) -> impl Future<Output = Result<T, AskFailure>> {
+    answer.map(|answer| {
+        answer.unwrap_or_else(|_| Err(AskFailure::NotAsked("no call was made".to_owned())))
+    })
+}

@@ -1,0 +1,74 @@
+//! The requests of the actors of one process to the world around them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use actix::Recipient;
+use reelyard_core::event::{Commit, PieceId};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
+use reelyard_replication::{CommitAnswer, CommitError, JournalCommand};
+use reelyard_yard::catalog::MasterLook;
+use reelyard_yard::cfw_worker::{AskFailure, Inventory};
+use tokio::sync::{Notify, oneshot};
+
+use crate::simulation::messages::SimulatedResponse;
+use crate::simulation::operator::OperatorAction;
+use crate::simulation::parties::Party;
+
+/// The receiver of the result of a commit.
+pub type CommitReply = oneshot::Sender<Result<CommitAnswer, CommitError>>;
+/// The receiver of the list of a host.
+pub type ListReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure>>;
+/// The receiver of the masters that the Catalog found.
+pub type LookReply = oneshot::Sender<Vec<(FileId, MasterLook)>>;
+
+/// A request of an actor.
+pub enum NodeRequest {
+    /// The owner of a piece joins the journal.
+    Register(PieceId, Recipient<JournalCommand>),
+    /// An owner commits.
+    Commit(Commit, CommitReply),
+    /// An owner waits until it has applied the log that existed at the start.
+    CaughtUp(PieceId, oneshot::Sender<bool>),
+    /// Masters are looked up.
+    LookUp(Vec<FileId>, LookReply),
+    /// A host is read.
+    Refresh(HostAddr, ListReply),
+    /// A copy arrived on a host.
+    Arrived(HostAddr, FileId),
+    /// An HTTP request is answered.
+    Answer {
+        /// The caller and the number of its call.
+        caller: (Party, u64),
+        /// The answer.
+        answer: SimulatedResponse,
+    },
+    /// The operator acts again, after this number of milliseconds.
+    Again(u64, OperatorAction),
+}
+
+/// The queue of these requests, and a bell that rings for each.
+#[derive(Clone, Default)]
+pub struct ProcessOutbox {
+    requests: Arc<Mutex<VecDeque<NodeRequest>>>,
+    bell: Arc<Notify>,
+}
+
+impl ProcessOutbox {
+    /// An empty queue.
+    pub fn new(bell: &Arc<Notify>) -> Self {
+        ProcessOutbox { requests: Arc::default(), bell: Arc::clone(bell) }
+    }
+
+    /// Adds a request.
+    pub fn push(&self, request: NodeRequest) {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push_back(request);
+        self.bell.notify_one();
+    }
+
+    /// Takes all requests, in order.
+    pub fn take(&self) -> VecDeque<NodeRequest> {
+        std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

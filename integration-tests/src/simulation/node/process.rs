@@ -1,0 +1,161 @@
+//! The process of a node: its actors, as in production. To kill it is to drop it.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+
+use actix::{Actor, Addr, Context, Handler, Message};
+use reelyard_core::clock::Clock;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::NameTable;
+use reelyard_core::secret_id::IdSource;
+use reelyard_core::supervision::Route;
+use reelyard_replication::{Leadership, LogHandle, Owner};
+use reelyard_yard::cfw_worker::{CopyArrived, HostRoutes, Refresh};
+use reelyard_yard::remover::RemoverViewHandle;
+use reelyard_yard::task_manager::{TaskCollaborators, TaskManager, TaskViewHandle};
+use tokio::sync::{Notify, watch};
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::agents::{SimulatedCatalog, SimulatedHostAgent, SimulatedLog};
+use super::outbox::ProcessOutbox;
+use crate::simulation::runtime::CountedTask;
+use crate::simulation::scene::Scene;
+
+/// An owner: its present address, and the task to end for a panic.
+pub struct RunningOwner<A: Actor> {
+    /// The address of the present incarnation.
+    pub addr: Addr<A>,
+    task: AbortHandle,
+}
+
+/// All that runs in the process of a node.
+pub struct NodeProcess {
+    tasks: JoinSet<()>,
+    /// The requests of its actors.
+    pub outbox: ProcessOutbox,
+    /// Shows its owners who leads.
+    pub leadership: watch::Sender<Leadership>,
+    /// The clock of the process.
+    pub clock: Clock,
+    /// The file names of the process.
+    pub names: NameTable,
+    /// The TaskManager.
+    pub task_manager: RunningOwner<TaskManager>,
+    /// The read view of the TaskManager.
+    pub tasks_view: TaskViewHandle,
+    collaborators: TaskCollaborators,
+    log: LogHandle,
+    scene: Arc<Scene>,
+    rng: fastrand::Rng,
+}
+
+impl NodeProcess {
+    /// Starts all actors. They draw their ids from `rng`.
+    pub fn start(
+        scene: &Arc<Scene>,
+        clock: Clock,
+        bell: &Arc<Notify>,
+        mut rng: fastrand::Rng,
+    ) -> Self {
+        let mut tasks = JoinSet::new();
+        let outbox = ProcessOutbox::new(bell);
+        let leadership = watch::Sender::new(Leadership::Nobody);
+        let log = LogHandle::from(SimulatedLog::new(outbox.clone(), leadership.subscribe()));
+        let catalog = start_actor(&mut tasks, SimulatedCatalog(outbox.clone())).addr;
+        let hosts: HashMap<HostAddr, Addr<SimulatedHostAgent>> = scene
+            .hosts
+            .iter()
+            .map(|host| {
+                let agent = SimulatedHostAgent { host: host.addr, outbox: outbox.clone() };
+                (host.addr, start_actor(&mut tasks, agent).addr)
+            })
+            .collect();
+        let hosts = Arc::new(hosts);
+        let collaborators = TaskCollaborators {
+            look_up: Route::fixed(catalog.recipient()),
+            refresh: routes::<Refresh>(&hosts),
+            arrived: routes::<CopyArrived>(&hosts),
+            removals: RemoverViewHandle::default(),
+        };
+        let (names, tasks_view) = (NameTable::new(), TaskViewHandle::default());
+        let task_manager = TaskManager::new(
+            scene.settings.clone(),
+            &scene.host_settings(),
+            names.clone(),
+            clock.clone(),
+            log.clone(),
+            collaborators.clone(),
+            tasks_view.clone(),
+        );
+        let task_manager = task_manager.with_id_source(IdSource::seeded(rng.u64(..)));
+        let task_manager = start_actor(&mut tasks, task_manager);
+        let scene = Arc::clone(scene);
+        NodeProcess {
+            tasks,
+            outbox,
+            leadership,
+            clock,
+            names,
+            task_manager,
+            tasks_view,
+            collaborators,
+            log,
+            scene,
+            rng,
+        }
+    }
+
+    /// Ends the TaskManager in the middle of its work, and starts the next incarnation.
+    pub fn restart_task_manager(&mut self) {
+        self.task_manager.task.abort();
+        let task_manager = TaskManager::new(
+            self.scene.settings.clone(),
+            &self.scene.host_settings(),
+            self.names.clone(),
+            self.clock.clone(),
+            self.log.clone(),
+            self.collaborators.clone(),
+            self.tasks_view.clone(),
+        );
+        let task_manager = task_manager.with_id_source(IdSource::seeded(self.rng.u64(..)));
+        self.task_manager = start_actor(&mut self.tasks, task_manager);
+    }
+
+    /// Runs a future until it or the process ends.
+    pub fn spawn(&mut self, future: impl Future<Output = ()> + 'static) {
+        self.tasks.spawn_local(CountedTask::new(future));
+    }
+
+    /// The text of a panic since the last call.
+    pub fn panicked(&mut self) -> Option<String> {
+        while let Some(ended) = self.tasks.try_join_next() {
+            match ended {
+                Ok(()) => {}
+                Err(error) if error.is_cancelled() => {}
+                Err(error) => return Some(error.to_string()),
+            }
+        }
+        None
+    }
+}
+
+fn start_actor<A: Actor<Context = Context<A>>>(
+    tasks: &mut JoinSet<()>,
+    actor: A,
+) -> RunningOwner<A> {
+    let running = Context::new().into_future(actor);
+    let addr = running.address();
+    let task = tasks.spawn_local(CountedTask::new(running));
+    RunningOwner { addr, task }
+}
+
+fn routes<M>(hosts: &Arc<HashMap<HostAddr, Addr<SimulatedHostAgent>>>) -> HostRoutes<M>
+where
+    M: Message + Send + 'static,
+    M::Result: Send,
+    SimulatedHostAgent: Handler<M>,
+{
+    let hosts = Arc::clone(hosts);
+    HostRoutes::new(move |host| hosts.get(&host).map(|agent| agent.clone().recipient()))
+}
