@@ -3,20 +3,19 @@
 use std::io::IsTerminal;
 use std::sync::OnceLock;
 
+use reelyard_core::settings;
+use reelyard_core::settings::{Read, SettingValue, quoted, text, wrong};
 use toml::Value;
 use tracing_subscriber::EnvFilter;
 
-use crate::config::declare::settings;
-use crate::config::values::value::{Read, SettingValue, quoted, text, wrong};
-
 settings! {
     /// The log, written to stderr.
-    pub struct LogSettings {
+    pub struct LogSettings [node] {
         /// Lowest level that is logged: error, warn, info, debug or trace. A level per module also
         /// works: "info,reelyard_yard::catalog=debug".
         level: LogFilter = Default "info,openraft=warn,actix_server=warn",
         /// Form of the log, one line per event: "text" for people, "json" for programs.
-        format: LogFormat = Default "text",
+        format: LogFormat = Default "text" [restart],
     }
 }
 

@@ -119,7 +119,7 @@ impl RunningNode {
             share_links: share_links.view(),
             stopping: stopping.subscribe(),
         };
-        let hosts = config.hosts.sources.len() + config.hosts.destinations.len();
+        let hosts = config.yard.hosts.sources.len() + config.yard.hosts.destinations.len();
         let server = http::serve(listener, &config.http, hosts, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         tracing::info!(%listen, node_id = config.node_id, "node started");
@@ -161,9 +161,12 @@ async fn settle(journal: &Journal, actors: &Wiring, config: &NodeConfig) {
         // publishes it a moment later.
         let _ = actors.task_manager.ask(CheckTasksNow).await;
         if leads {
-            actors.hosts.has(config.yard().into_iter().map(|(host, _)| host)).await;
+            actors
+                .hosts
+                .has(config.yard.hosts.with_roles().into_iter().map(|(host, _)| host))
+                .await;
         }
     };
     // On a timeout the rest follows later.
-    let _ = timeout(config.journal.election_max * 5, settled).await;
+    let _ = timeout(config.journal.election.election_max * 5, settled).await;
 }

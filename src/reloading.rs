@@ -1,6 +1,8 @@
 //! Reloads the configuration of a running role. Some settings change at once, and settings that
 //! need a restart are named. An invalid configuration is refused as a whole.
 
+use reelyard_core::settings::TakesEffect;
+
 use crate::config::{
     self, ConfigFaults, Difference, EffectiveSetting, Layers, RoleConfig, differences,
 };
@@ -32,36 +34,19 @@ impl<R: RoleConfig> LoadedConfig<R> {
     }
 }
 
-/// The settings of a role that change at once: keys, and groups with a trailing dot. All others
-/// need a restart.
-#[derive(Clone, Copy, Debug)]
-pub struct HotReloadKeys(pub &'static [&'static str]);
-
-impl HotReloadKeys {
-    /// Whether this setting changes at once.
-    pub fn has(self, key: &str) -> bool {
-        self.0.iter().any(|entry| is_of(key, entry))
-    }
-
-    /// Updates the shown settings `running` after `new` was read. Settings that need a restart keep
-    /// their values.
-    pub fn keep_the_rest(
-        self,
-        running: &mut Vec<EffectiveSetting>,
-        mut new: Vec<EffectiveSetting>,
-    ) {
-        for setting in new.iter_mut().filter(|setting| !self.has(&setting.key)) {
-            if let Some(old) = running.iter().find(|old| old.key == setting.key) {
-                *setting = old.clone();
-            }
+/// Updates the shown settings `running` after `new` was read. Settings that need a restart keep their
+/// values.
+pub fn keep_the_rest(running: &mut Vec<EffectiveSetting>, mut new: Vec<EffectiveSetting>) {
+    for setting in new.iter_mut().filter(|setting| needs_restart(setting)) {
+        if let Some(old) = running.iter().find(|old| old.key == setting.key) {
+            *setting = old.clone();
         }
-        *running = new;
     }
+    *running = new;
 }
 
-/// Whether a setting is `entry`, or belongs to the group `entry` with a trailing dot.
-fn is_of(key: &str, entry: &str) -> bool {
-    key == entry || entry.ends_with('.') && key.starts_with(entry)
+fn needs_restart(setting: &EffectiveSetting) -> bool {
+    setting.applies.effect == TakesEffect::Restart
 }
 
 /// The changes of a reload.
@@ -78,7 +63,6 @@ impl Reloaded {
     pub fn between<R: RoleConfig>(
         (before, running): (&R, &[EffectiveSetting]),
         (after, effective): (&R, &[EffectiveSetting]),
-        at_once: HotReloadKeys,
     ) -> Self {
         let mut all = differences(running, effective);
         let (token, _) = before.token();
@@ -92,8 +76,15 @@ impl Reloaded {
                 all.push(Difference::of_secret(key));
             }
         }
-        let (applied, needs_restart) = all.into_iter().partition(|one| at_once.has(&one.key));
-        Reloaded { applied, needs_restart }
+        let mut reloaded = Reloaded::default();
+        for difference in all {
+            let setting = effective.iter().find(|setting| setting.key == difference.key);
+            match setting.map(|setting| setting.applies.effect) {
+                Some(TakesEffect::Restart) => reloaded.needs_restart.push(difference),
+                Some(TakesEffect::AtOnce) | None => reloaded.applied.push(difference),
+            }
+        }
+        reloaded
     }
 
     /// Logs one line per changed setting.
@@ -139,17 +130,23 @@ where
     Ok(configured)
 }
 
-/// Checks that each setting of a role is in exactly one of the two lists.
+/// The keys that need a restart, as the guide lists them: a table all of whose settings do is one entry.
 #[cfg(test)]
-pub(crate) fn assert_each_is_decided(
-    settings: &[EffectiveSetting],
-    at_once: HotReloadKeys,
-    with_restart: &[&'static str],
-    file: &str,
-) {
-    for EffectiveSetting { key, .. } in settings {
-        let entries = with_restart.iter().chain(at_once.0);
-        let of: Vec<_> = entries.filter(|entry| is_of(key, entry)).collect();
-        assert_eq!(of.len(), 1, "{key} is of {of:?}: decide in {file}");
+pub(crate) fn keys_with_restart<R: RoleConfig>() -> Vec<String> {
+    let mut keys = Vec::new();
+    for section in reelyard_core::settings::sections::<R>() {
+        let restart = |setting: &&reelyard_core::settings::DescribedSetting| {
+            setting.applies.effect == TakesEffect::Restart
+        };
+        let of_section: Vec<_> = section.settings.iter().filter(restart).collect();
+        if !section.name.is_empty()
+            && of_section.len() == section.settings.len()
+            && !of_section.is_empty()
+        {
+            keys.push(format!("`{}.*`", section.name));
+        } else {
+            keys.extend(of_section.iter().map(|setting| format!("`{}`", setting.key)));
+        }
     }
+    keys
 }

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use reelyard_api::{ReloadView, SettingChange};
 use reelyard_core::bounded_read::{self, InputSource};
+use reelyard_core::settings::{Scope, TakesEffect};
 use serde::Serialize;
 
 use super::client::{NodeArgs, NodeClient};
@@ -114,6 +115,8 @@ struct ShownSetting {
     /// The value as TOML; null if it is not set.
     value: Option<String>,
     origin: String,
+    takes_effect: TakesEffect,
+    scope: Scope,
 }
 
 fn show<R: RoleConfig>(
@@ -127,6 +130,8 @@ fn show<R: RoleConfig>(
             key: one.key,
             value: one.value,
             origin: one.origin.to_string(),
+            takes_effect: one.applies.effect,
+            scope: one.applies.scope,
         });
         return Ok(output::json(&shown.collect::<Vec<_>>(), out)?);
     }

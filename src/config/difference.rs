@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::config::reading::reader::EffectiveSetting;
+use reelyard_core::settings::EffectiveSetting;
 
 /// A setting with a changed value.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use reelyard_core::settings::{DescribedSetting, Presence, Section, TakesEffect, sections};
+
 use super::RoleConfig;
-use super::declare::{DescribedSetting, Presence, Section, sections};
 
 /// A file with every setting of a role at its default. It equals an empty file, except for the
 /// examples of required settings.
@@ -50,6 +51,9 @@ fn write_setting(file: &mut String, setting: &DescribedSetting) {
     }
     if setting.presence == Presence::Required {
         let _ = writeln!(file, "# Required. The value here is an example.");
+    }
+    if setting.applies.effect == TakesEffect::Restart {
+        let _ = writeln!(file, "# A change takes effect after a restart.");
     }
     let name = setting.key.rsplit('.').next().unwrap_or(&setting.key);
     // TOML does not allow an empty inline table to be extended by a table further below.

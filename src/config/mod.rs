@@ -4,52 +4,42 @@
 //! overrides it, and `--set task.timeout=30m` overrides both. Unknown keys are refused in all
 //! three. All faults are reported together, each with file, line and key.
 //!
-//! A setting is declared once, with the macro `settings!`. The macro generates the field, its
-//! documentation, the commented file of `reelyard config default`, and the known keys.
+//! A setting is declared once, in the crate of its actor, with the macro `reelyard_core::settings!`. The
+//! macro generates the field, its documentation, its default, the commented file of `reelyard config
+//! default`, the known keys and the rules of a reload. Here are the settings of a role that no actor has.
 
-pub(crate) mod declare;
 mod difference;
 mod example;
 pub(crate) mod groups;
 pub mod import;
+mod known_keys;
 mod node;
 mod node_order;
 pub mod reading;
 pub(crate) mod values;
 mod worker;
 
-use crate::config::reading::layers;
-pub use declare::{DescribedSetting, Presence};
 pub use difference::{Difference, Values, differences};
 pub use example::example;
-pub use groups::box_hooks::BoxHooks;
-pub use groups::hooks::{HookConfig, Hooks};
-pub use groups::links::InterfaceName;
-pub use groups::share::{PublicUrl, RootDirs, ShareConfig};
-pub use groups::tls::{CertificateFile, ShareTlsConfig};
-pub use node::{
-    BandwidthConfig, CallConfig, CatalogConfig, EventLogConfig, HeartbeatConfig, HostConfig,
-    HttpConfig, IgnoreConfig, JournalConfig, NodeConfig, PlacementConfig, StorageConfig,
-    TaskConfig,
-};
+pub use groups::share::ShareConfig;
+pub use node::{HttpConfig, NodeConfig};
 pub use reading::exposed::exposed;
-pub use reading::fault::{ConfigFault, ConfigFaults, SettingOrigin};
 pub use reading::layers::Layers;
-pub use reading::reader::EffectiveSetting;
+pub use reelyard_core::settings::{ConfigFault, ConfigFaults, EffectiveSetting, SettingOrigin};
 pub use values::address::NodeAddr;
-pub use values::pattern::Pattern;
-pub use values::units::{Fraction, NamePrefix, Percent, size_argument};
-pub use values::zone::Zone;
-pub use worker::{
-    BoxHostConfig, DiskConfig, ExternalDownloaderConfig, NetworkConfig, WorkerConfig,
-};
+pub use worker::WorkerConfig;
 
+use bytesize::ByteSize;
+use reelyard_core::settings::{SettingValue, SettingsGroup, SettingsReader};
 use reelyard_core::token::SharedToken;
 
-use declare::SettingsGroup;
-use reading::reader::SettingsReader;
-
 pub use crate::logging::{LogFilter, LogFormat, LogSettings};
+
+/// Parses a size with its unit, for a command-line argument.
+pub fn size_argument(text: &str) -> Result<ByteSize, String> {
+    let read = ByteSize::from_toml(&toml::Value::String(text.to_owned()));
+    read.map_err(|wrongs| wrongs.into_iter().map(|wrong| wrong.what).collect())
+}
 
 /// The configuration of a role, as `reelyard config` uses it.
 pub trait RoleConfig: SettingsGroup {
@@ -85,13 +75,8 @@ pub fn load_worker(layers: &Layers) -> Result<WorkerConfig, ConfigFaults> {
 
 /// Loads the settings of a role, each with its origin.
 pub fn load<R: RoleConfig>(layers: &Layers) -> Result<(R, Vec<EffectiveSetting>), ConfigFaults> {
-    let mut reader = SettingsReader::new(layers.gather(&declare::KnownKeys::of::<R>())?);
+    let mut reader = SettingsReader::new(layers.gather(&known_keys::KnownKeys::of::<R>())?);
     let mut config = R::read(&mut reader, "");
     config.settle(&mut reader);
     Ok((config, reader.finish()?))
-}
-
-/// The default settings of a role; required settings have their examples.
-fn defaults<R: SettingsGroup>() -> R {
-    R::read(&mut SettingsReader::new(layers::Gathered::default()), "")
 }

@@ -1,66 +1,52 @@
 //! The settings of a worker.
 
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use reelyard_core::host::{BitsPerSecond, HostAddr};
+use reelyard_core::host::HostAddr;
+use reelyard_core::settings;
+use reelyard_core::settings::SettingsReader;
 use reelyard_core::token::SharedToken;
-use reelyard_worker::downloader::disk::room::Capacity;
+use reelyard_worker::box_host::BoxHostConfig;
+use reelyard_worker::downloader::settings::{
+    DiskConfig, DownloaderConfig, ExternalDownloaderConfig,
+};
+use reelyard_worker::traffic::settings::NetworkConfig;
 
-use super::declare::settings;
 use super::{LogSettings, RoleConfig};
-use crate::config::groups::box_hooks::BoxHooks;
-use crate::config::groups::links::InterfaceName;
-use crate::config::reading::reader::SettingsReader;
 use crate::config::values::address::NodeAddr;
-use crate::config::values::pattern::Pattern;
 use crate::config::values::source_dirs::check_source_dirs;
 use crate::config::values::token_file::settle_token;
-use crate::config::values::units::Percent;
 
 settings! {
     /// A Reelyard worker: one per storage host. With `source_dirs` it serves masters. With
     /// `base_dir` it fetches and serves copies. It can do both.
-    pub struct WorkerConfig {
+    pub struct WorkerConfig [node] {
         /// Address and identity of the worker. The node must know it by exactly this address.
-        listen: HostAddr = Required "10.0.0.21:8888",
+        listen: HostAddr = Required "10.0.0.21:8888" [restart],
         /// Address where masters and copies are served. Without the setting, the port after
         /// `listen`.
-        data_listen: Option<SocketAddr> = Optional "10.0.0.21:8889",
+        data_listen: Option<SocketAddr> = Optional "10.0.0.21:8889" [restart],
         /// Address of the node (or old cfm) that plans the copies. Required with `base_dir`.
-        node: Option<NodeAddr> = Optional "10.0.0.1:8080",
+        node: Option<NodeAddr> = Optional "10.0.0.1:8080" [restart],
         /// Directory of the copies. It must exist, so that the worker never fills the disk below an
         /// unmounted one.
-        base_dir: Option<PathBuf> = Optional "/data",
-        /// Size of the disk for copies. "filesystem" is the whole file system of base_dir. A size
-        /// such as "200GiB" is a part of a file system that others use too. The worker fills
-        /// base_dir up to that size and reports a disk of that size.
-        capacity: Capacity = Default "filesystem",
-        /// An interrupted copy keeps its bytes for this long, to continue from there. Afterwards
-        /// its space is freed.
-        resume_within: Duration = Default "1d",
-        /// An unknown file in base_dir's temp.downloaded is removed at this age. cfw leaves such
-        /// files.
-        stale_after: Duration = Default "1h",
+        base_dir: Option<PathBuf> = Optional "/data" [restart],
         /// Absolute paths of the directories with the masters, as in the node's configuration.
-        source_dirs: Vec<PathBuf> = Default "[]",
+        source_dirs: Vec<PathBuf> = Default "[]" [restart],
         /// Directory of the worker's state: reports that the node has not taken yet, and hashes of
         /// masters. Each worker needs its own. The worker creates it if it is missing.
-        state_dir: PathBuf = Default "reelyard-worker-data",
+        state_dir: PathBuf = Default "reelyard-worker-data" [restart],
         /// Secret that the worker shares with the node.
         token: Option<SharedToken> = Optional "a-long-random-text",
         /// File that holds the token. Use it instead of `token`. Spaces and line ends around the
         /// token are ignored.
         token_file: Option<PathBuf> = Optional "/etc/reelyard/token",
-        /// Number of copies that are fetched at the same time.
-        copies_at_once: NonZeroU32 = Default "4",
-        /// Interval between two requests for tasks if the node is an old cfm. A Reelyard node sends
-        /// tasks at once. A node that does not answer is asked again after 100 ms, then after twice
-        /// the time, up to 5 s.
-        poll_interval: Duration = Default "5s",
+    }
+    parts {
+        /// The copies that it fetches.
+        downloader: DownloaderConfig,
     }
     groups {
         /// The disk of the copies.
@@ -76,91 +62,11 @@ settings! {
     }
 }
 
-settings! {
-    /// The disk of the copies.
-    pub struct DiskConfig {
-        /// Highest fill level of the disk, in percent of the space for ordinary users.
-        limit_percent: Percent = Default "90",
-    }
-}
-
-settings! {
-    /// The network link that serves the files. The worker reports its load to the node, which
-    /// can keep copies away from busy hosts (`[placement]` in the node's configuration).
-    pub struct NetworkConfig {
-        /// Network interface. Without the setting, the interface that has the address of
-        /// data_listen. A worker on the loopback interface then reports no load.
-        interface: Option<InterfaceName> = Optional "eth0",
-        /// Speed of the link in each direction. Without the setting, the speed that the kernel
-        /// reports. In containers and virtual machines the kernel usually does not know it.
-        link_speed: Option<BitsPerSecond> = Optional "10Gbit/s",
-        /// Path of sysfs, where the kernel reports on interfaces. In a container, set the path
-        /// where the host's /sys is mounted.
-        sysfs: PathBuf = Default "/sys",
-    }
-}
-
-settings! {
-    /// The program that fetches from old cfws, which have no data port. It is called like cfw's
-    /// downloader_bin: `PROGRAM SRC_IP TMP_PATH SRC_FILE_PATH BPS`. The worker ends it, with
-    /// all its child processes, when it takes too long or its copy is cancelled. The worker
-    /// checks the size of the file and hashes it, but has no hash of the source to compare.
-    pub struct ExternalDownloaderConfig {
-        /// Absolute path of the program. Without it nothing is fetched from old cfws.
-        program: Option<PathBuf> = Optional "/opt/cfw/SampleNetIODownloader",
-        /// Regular expression that the last 64 KiB of stderr must match after success. The exit
-        /// code must also be 0.
-        success_pattern: Pattern = Default "Successfully",
-        /// Time limit for a copy. A large file gets more: at least twice the time that it needs at
-        /// its rate.
-        timeout: Duration = Default "1h",
-        /// Time between SIGTERM and SIGKILL when the worker ends the program.
-        stop_grace: Duration = Default "5s",
-    }
-}
-
-/// More programs at a time for boxes than this would leave no threads to the rest of a worker.
-const MOST_HOOKS_AT_ONCE: u32 = 256;
-
-settings! {
-    /// Boxes that this worker hosts for pools of the node: the programs that prepare and clean a
-    /// box, and the checks of a clean box. All of it is set here; nothing of it comes from a node.
-    pub struct BoxHostConfig {
-        /// Number of hooks that run at the same time, at most 256. A pool without a running hook may
-        /// start one beyond this number, so that a pool with hanging hooks delays no other pool.
-        hooks_at_once: NonZeroU32 = Default "16",
-        /// Hooks by name. A pool names its hooks in `hooks`; the default is the pool's own name. A
-        /// worker with hooks needs a token, unless it listens on the loopback interface only. Each
-        /// table [box.hooks.NAME] may have
-        ///   file             file with these settings; settings in the table take precedence
-        ///   init, cleanup    program with its arguments, started without a shell. Without a program
-        ///                    there is nothing to do. {box}, {number}, {pool}, {token} and {holder}
-        ///                    are replaced. A holder chooses its own name, so write
-        ///                    --holder={holder}, or put {holder} behind --
-        ///   init_timeout, cleanup_timeout   time limits: 1m by default, 10m at most
-        ///   stop_grace       time between SIGTERM and SIGKILL for the program and its child
-        ///                    processes: 5s
-        ///   env              environment, in addition to PATH and LANG: { NAME = "value" }
-        ///   done             exit codes that mean success: 0 by default
-        ///   cleanup_again_on exit codes after which a cleanup runs again at once, up to 3 times
-        ///   first_uid        user id of box 0; each further box has the next one. A clean box has no
-        ///                    process of its user. This check needs root
-        ///   boxes            number of ids, from 0 on: 1000 with first_uid, else no limit. The worker
-        ///                    refuses ids beyond it
-        ///   no_directory     paths that must not exist in a clean box; {box} and {pool} are replaced
-        ///   no_cgroup        control groups that must not exist in a clean box, even if empty
-        ///   kill_left        whether the worker kills remaining processes of a box that is cleaned:
-        ///                    false
-        ///   system_users     whether kill_left may be used with users below 1000: false
-        hooks: BoxHooks = Default "{}",
-    }
-}
-
 impl WorkerConfig {
     /// The default configuration of a worker at `listen`. The worker has no work until `base_dir`
     /// or `source_dirs` is set.
     pub fn at(listen: HostAddr) -> Self {
-        WorkerConfig { listen, ..super::defaults() }
+        WorkerConfig { listen, ..WorkerConfig::default() }
     }
 
     /// Address of the data port.
@@ -196,11 +102,7 @@ impl RoleConfig for WorkerConfig {
 
     fn settle(&mut self, reader: &mut SettingsReader) {
         self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
-        self.r#box.hooks.settle(reader);
-        if self.r#box.hooks_at_once.get() > MOST_HOOKS_AT_ONCE {
-            let what = format!("expected at most {MOST_HOOKS_AT_ONCE}: each hook needs a thread");
-            reader.fault("box.hooks_at_once", what);
-        }
+        self.r#box.settle(reader);
         if self.base_dir.is_none() && self.source_dirs.is_empty() && self.r#box.hooks.are_none() {
             let what =
                 "base_dir, source_dirs or box.hooks is required: the worker would have no work";

@@ -106,7 +106,7 @@ impl NodeHttpState {
             let why = line.silence.as_ref()?;
             Some(format!("the host of pool {pool} does not prepare or clean its boxes: {why}"))
         });
-        let off = self.live.now().config.task.mode == PlanningMode::Off;
+        let off = self.live.now().config.yard.task.mode == PlanningMode::Off;
         let off = off.then(|| {
             "Planning is off: no new copies are planned. Set task.mode = \"on\" and reload."
                 .to_owned()

@@ -55,7 +55,7 @@ impl BoxServices {
             let (live, clock, journal) = (live.clone(), clock.clone(), journal.clone());
             let (board, changes) = (board.clone(), changes.clone());
             Supervised::start(Supervision::of("box_lease"), move || {
-                let settings = settings::boxes(&live.now().config);
+                let settings = live.now().config.r#box.memory.clone();
                 let (clock, journal) = (clock.clone(), journal.clone());
                 BoxLease::new(settings, clock, journal, hosts.clone(), board.clone())
                     .with_change_feed(changes.publisher())
@@ -69,9 +69,9 @@ impl BoxServices {
 
     /// Applies a new configuration.
     pub(super) fn apply_config(&self, before: &NodeConfig, after: &NodeConfig) {
-        let (old, new) = (settings::boxes(before), settings::boxes(after));
+        let (old, new) = (&before.r#box.memory, &after.r#box.memory);
         if old != new {
-            self.actor.addr().do_send(ChangeBoxSettings(new));
+            self.actor.addr().do_send(ChangeBoxSettings(new.clone()));
         }
         let (old, new) = (settings::box_link(before), settings::box_link(after));
         if old != new

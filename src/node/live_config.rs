@@ -55,8 +55,9 @@ impl LiveConfig {
 impl ActiveConfig {
     fn of(config: NodeConfig) -> Result<Self, reqwest::Error> {
         let calls = http_client(&settings::calls(&config))?;
-        let webhooks =
-            webhook_client(config.share.webhooks.0.values().any(|hook| hook.url.is_https()))?;
+        let webhooks = webhook_client(
+            config.share.webhooks.webhooks.0.values().any(|hook| hook.url.is_https()),
+        )?;
         let ignore_prefixes = settings::tasks(&config).ignore_prefixes;
         Ok(ActiveConfig { config, calls, webhooks, ignore_prefixes })
     }

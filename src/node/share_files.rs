@@ -9,7 +9,6 @@ use reelyard_shares::share_files::{
 };
 
 use super::live_config::LiveConfig;
-use super::settings;
 
 /// Starts the actor for these roots.
 pub(super) fn start(
@@ -30,7 +29,7 @@ pub(super) fn start(
     };
     let (live, clock, shown, dirs) = (live.clone(), clock.clone(), board.clone(), dirs.clone());
     let actor = Supervised::start(Supervision::of("share_files"), move || {
-        let settings = settings::share_files(&live.now().config);
+        let settings = live.now().config.share.files.clone();
         let (dirs, others) = (dirs.clone(), others.clone());
         ShareFiles::new(settings, dirs, others, clock.clone(), shown.clone())
     });

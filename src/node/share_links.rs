@@ -62,7 +62,7 @@ pub(super) fn open_roots(config: &NodeConfig) -> Roots {
 }
 
 fn named(config: &NodeConfig) -> Vec<(RootName, PathBuf)> {
-    let named = &config.share.roots.0;
+    let named = &config.share.rules.roots.0;
     named.iter().map(|(name, dir)| (name.clone(), dir.clone())).collect()
 }
 
@@ -109,14 +109,14 @@ impl ShareLinks {
         &self,
         config: &NodeConfig,
     ) -> Result<Option<TcpListener>, NodeError> {
-        let listen = config.share.listen;
+        let listen = config.share.links.listen;
         let running = self.running.lock().await;
         if running.stopped {
             return Err(NodeError::Stopping);
         }
         let is_there =
             running.serving.as_ref().is_some_and(|serving| serving.settings.listen == listen);
-        if config.share.roots.0.is_empty() || is_there {
+        if config.share.rules.roots.0.is_empty() || is_there {
             return Ok(None);
         }
         let listener = TcpListener::bind(listen);
@@ -150,7 +150,7 @@ impl ShareLinks {
         }
         while running.retiring.try_join_next().is_some() {}
         let before = running.serving.as_ref();
-        if config.share.roots.0.is_empty() {
+        if config.share.rules.roots.0.is_empty() {
             if let Some(before) = running.serving.take() {
                 self.show(None);
                 running.retiring.spawn(before.server.retire());
@@ -173,7 +173,8 @@ impl ShareLinks {
             None => ShareServer::start_on(kept, settings.clone(), self.collaborators.clone()),
         };
         let server = server.map_err(failed)?;
-        let (tls, roots) = (config.share.tls.certificate().is_some(), config.share.roots.0.len());
+        let (tls, roots) =
+            (config.share.links.tls.certificate().is_some(), config.share.rules.roots.0.len());
         tracing::info!(listen = %server.addr(), roots, tls, "serving public links");
         self.show(Some(&server));
         let before = running.serving.replace(ActiveShareServer { server, listener, settings });
@@ -191,7 +192,7 @@ impl ShareLinks {
     /// Stops the servers. Running answers may finish within `share.drain_timeout`, or until
     /// `hurry`.
     pub(super) async fn stop(&self, hurry: impl Future<Output = ()>) {
-        let drain = self.view.live.now().config.share.drain_timeout;
+        let drain = self.view.live.now().config.share.links.drain_timeout;
         let ends = async {
             tokio::select! {
                 () = tokio::time::sleep(drain) => {}
@@ -227,12 +228,12 @@ impl ShareLinksView {
     pub fn public_url(&self) -> String {
         let in_force = self.live.now();
         let share = &in_force.config.share;
-        match &share.public_url {
+        match &share.links.public_url {
             Some(url) => url.as_str().to_owned(),
             None => {
-                let scheme = if share.tls.certificate().is_some() { "https" } else { "http" };
+                let scheme = if share.links.tls.certificate().is_some() { "https" } else { "http" };
                 let addr = self.addr.load().as_deref().copied();
-                format!("{scheme}://{}", addr.unwrap_or(share.listen))
+                format!("{scheme}://{}", addr.unwrap_or(share.links.listen))
             }
         }
     }
@@ -257,7 +258,7 @@ impl ShareLinksView {
 /// The certificate for a new connection: a reload may change it.
 fn certificate(live: &LiveConfig) -> Arc<dyn Fn() -> Option<Certificate> + Send + Sync> {
     let live = live.clone();
-    Arc::new(move || live.now().config.share.tls.certificate().cloned())
+    Arc::new(move || live.now().config.share.links.tls.certificate().cloned())
 }
 
 /// Why links cannot be served. Without a leader, a revoked share may still look valid. Before the

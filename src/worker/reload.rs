@@ -6,26 +6,10 @@ use tokio::sync::Mutex;
 use super::{Worker, WorkerSettings};
 use crate::config::{EffectiveSetting, Layers, WorkerConfig};
 use crate::logging;
-use crate::reloading::{HotReloadKeys, ReloadRefused, Reloaded, read_again};
+use crate::reloading::{ReloadRefused, Reloaded, keep_the_rest, read_again};
 
 /// The configuration of a worker with its sources.
 pub type LoadedWorkerConfig = crate::reloading::LoadedConfig<WorkerConfig>;
-
-/// Settings that change at once.
-const AT_ONCE: HotReloadKeys = HotReloadKeys(&[
-    "capacity",
-    "resume_within",
-    "stale_after",
-    "token",
-    "token_file",
-    "copies_at_once",
-    "poll_interval",
-    "storage.",
-    "network.",
-    "external_downloader.",
-    "box.",
-    "log.level",
-]);
 
 /// Reloads the configuration of a worker.
 pub struct WorkerReloader {
@@ -48,10 +32,10 @@ impl WorkerReloader {
         let settings = WorkerSettings::of(&config)?;
         let (before, shown) = &mut *running;
         let reloaded =
-            Reloaded::between((before, shown.as_slice()), (&config, effective.as_slice()), AT_ONCE);
+            Reloaded::between((before, shown.as_slice()), (&config, effective.as_slice()));
         worker.change_settings(&settings);
         logging::change_level(&config.log.level);
-        AT_ONCE.keep_the_rest(shown, effective);
+        keep_the_rest(shown, effective);
         *before = config;
         Ok(reloaded)
     }
@@ -69,28 +53,12 @@ impl WorkerReloader {
 mod tests {
     use super::*;
     use crate::guide::{GuideLanguage, chapter};
-    use crate::reloading::assert_each_is_decided;
-
-    /// Settings that need a restart. Every setting must be in one of the two lists.
-    const WITH_RESTART: [&str; 7] =
-        ["listen", "data_listen", "node", "base_dir", "source_dirs", "state_dir", "log.format"];
+    use crate::reloading::keys_with_restart;
 
     #[test]
     fn the_guide_names_the_settings_that_need_a_restart() {
-        let keys = WITH_RESTART.map(|key| match key.strip_suffix('.') {
-            Some(section) => format!("`{section}.*`"),
-            None => format!("`{key}`"),
-        });
+        let keys = keys_with_restart::<WorkerConfig>();
         let chapter = chapter("configuration").unwrap().text(GuideLanguage::English);
         assert!(chapter.contains(&format!("| Worker | {} |", keys.join(", "))), "{keys:?}");
-    }
-
-    #[test]
-    fn every_setting_changes_at_once_or_takes_a_restart() {
-        let set = ["listen=10.0.0.1:8888", "source_dirs=/masters"];
-        let set = set.iter().map(|text| (*text).to_owned()).collect();
-        let configured = LoadedWorkerConfig::read(Layers { set, ..Layers::default() }).unwrap();
-        let settings = configured.effective;
-        assert_each_is_decided(&settings, AT_ONCE, &WITH_RESTART, "worker/reload.rs");
     }
 }

@@ -1,4 +1,4 @@
-//! Settings of a worker with their defaults. Values from an operator are checked when the
+//! Derives the settings of a worker from its configuration. Values from an operator are checked when the
 //! configuration is read.
 
 use std::net::{IpAddr, SocketAddr};
@@ -9,13 +9,13 @@ use anyhow::Context;
 use reelyard_core::host::HostAddr;
 use reelyard_core::token::SharedToken;
 use reelyard_file_server::data_port::DataPortLimits;
-use reelyard_worker::box_host::{BoxHostSettings, HookSets};
+use reelyard_worker::box_host::BoxHostSettings;
 use reelyard_worker::downloader::disk::room::Capacity;
 use reelyard_worker::downloader::fetching::fetch::ResumePolicy;
 use reelyard_worker::downloader::fetching::partials::KeepFor;
 use reelyard_worker::downloader::fetching::source_link::SourceTimeouts;
 use reelyard_worker::downloader::managers::node_link::NodeUrl;
-use reelyard_worker::processes::family::LEFTOVER_GRACE;
+use reelyard_worker::downloader::settings::ExternalDownloaderConfig;
 use reelyard_worker::traffic::gauge::LinkSettings;
 use regex::bytes::Regex;
 
@@ -64,9 +64,6 @@ pub struct WorkerSettings {
     pub boxes: BoxHostSettings,
 }
 
-/// Default number of concurrent hooks of boxes.
-const HOOKS_AT_ONCE: usize = 16;
-
 /// The program that fetches from old cfws.
 #[derive(Clone, Debug)]
 pub struct ExternalSettings {
@@ -81,12 +78,19 @@ pub struct ExternalSettings {
 }
 
 impl ExternalSettings {
-    /// Defaults for `program`, whose stderr matches `success`.
-    pub fn new(program: PathBuf, success: Regex) -> Self {
-        let timeout = Duration::from_secs(60 * 60);
-        ExternalSettings { program, success, timeout, grace: LEFTOVER_GRACE }
+    /// The settings of an operator; none without a program.
+    pub fn of(config: &ExternalDownloaderConfig) -> Option<Self> {
+        Some(ExternalSettings {
+            program: config.program.clone()?,
+            success: config.success_pattern.regex().clone(),
+            timeout: config.timeout,
+            grace: config.stop_grace,
+        })
     }
 }
+
+/// Longest wait of a poll at a node.
+const LONG_POLL: Duration = Duration::from_secs(25);
 
 impl WorkerSettings {
     /// Derives the settings from the configuration.
@@ -95,69 +99,49 @@ impl WorkerSettings {
     ///
     /// The address of the node is not a valid URL.
     pub fn of(config: &WorkerConfig) -> anyhow::Result<Self> {
-        let external = &config.external_downloader;
-        let with_program = |program: &PathBuf| ExternalSettings {
-            program: program.clone(),
-            success: external.success_pattern.regex().clone(),
-            timeout: external.timeout,
-            grace: external.stop_grace,
-        };
         let node = |node: &NodeAddr| node.to_string().parse().context("the setting node");
-        let (listen, data_listen) = (config.listen, config.data_addr());
-        let defaults = WorkerSettings::new(listen, data_listen, config.state_dir.clone());
-        Ok(WorkerSettings {
-            nodes: config.node.iter().map(node).collect::<Result<_, _>>()?,
-            base_dir: config.base_dir.clone(),
-            source_dirs: config.source_dirs.clone(),
-            token: config.token.clone(),
-            storage_limit_percent: config.storage.limit_percent.get(),
-            copies_at_once: config.copies_at_once.get() as usize,
-            poll_interval: config.poll_interval,
-            capacity: config.capacity,
-            keep_for: KeepFor { partial: config.resume_within, unknown: config.stale_after },
-            link: LinkSettings {
-                interface: config.network.interface.as_ref().map(|name| name.as_str().to_owned()),
-                speed: config.network.link_speed,
-                sysfs: config.network.sysfs.clone(),
-                ..defaults.link
-            },
-            external: external.program.as_ref().map(with_program),
-            boxes: BoxHostSettings {
-                hooks: config.r#box.hooks.sets().clone(),
-                at_once: config.r#box.hooks_at_once.get() as usize,
-            },
-            ..defaults
-        })
+        let nodes = config.node.iter().map(node).collect::<Result<_, _>>()?;
+        Ok(WorkerSettings { nodes, ..WorkerSettings::without_node(config) })
     }
 
     /// Defaults for a worker at `listen` that serves files at `data_listen` and keeps its state in
     /// `state_dir`. It still needs a `base_dir` or `source_dirs`.
     pub fn new(listen: HostAddr, data_listen: SocketAddr, state_dir: PathBuf) -> Self {
+        let data_listen = Some(data_listen);
+        WorkerSettings::without_node(&WorkerConfig {
+            data_listen,
+            state_dir,
+            ..WorkerConfig::at(listen)
+        })
+    }
+
+    fn without_node(config: &WorkerConfig) -> Self {
+        let data_listen = config.data_addr();
         WorkerSettings {
-            listen,
+            listen: config.listen,
             data_listen,
             nodes: Vec::new(),
-            base_dir: None,
-            source_dirs: Vec::new(),
-            state_dir,
-            token: None,
-            storage_limit_percent: 90,
-            copies_at_once: 4,
-            poll_interval: Duration::from_secs(5),
-            long_poll: Duration::from_secs(25),
+            base_dir: config.base_dir.clone(),
+            source_dirs: config.source_dirs.clone(),
+            state_dir: config.state_dir.clone(),
+            token: config.token.clone(),
+            storage_limit_percent: config.storage.limit_percent.get(),
+            copies_at_once: config.downloader.copies_at_once.get() as usize,
+            poll_interval: config.downloader.poll_interval,
+            long_poll: LONG_POLL,
             source_timeouts: SourceTimeouts::default(),
             data_port: DataPortLimits::default(),
-            capacity: Capacity::default(),
+            capacity: config.downloader.capacity,
             resume: ResumePolicy::default(),
-            keep_for: KeepFor::default(),
+            keep_for: KeepFor::of(&config.downloader),
             link: LinkSettings {
-                interface: None,
-                speed: None,
-                address: others_find(listen, data_listen),
-                sysfs: PathBuf::from("/sys"),
+                interface: config.network.interface.as_ref().map(|name| name.as_str().to_owned()),
+                speed: config.network.link_speed,
+                address: others_find(config.listen, data_listen),
+                sysfs: config.network.sysfs.clone(),
             },
-            external: None,
-            boxes: BoxHostSettings { hooks: HookSets::default(), at_once: HOOKS_AT_ONCE },
+            external: ExternalSettings::of(&config.external_downloader),
+            boxes: BoxHostSettings::of(&config.r#box),
         }
     }
 }

@@ -62,13 +62,10 @@ pub struct BoxLinkSettings {
     pub longest_call: Duration,
 }
 
-impl Default for BoxLinkSettings {
-    fn default() -> Self {
-        BoxLinkSettings {
-            token: None,
-            connect_timeout: Duration::from_secs(2),
-            longest_call: LONGEST_CALL,
-        }
+impl BoxLinkSettings {
+    /// Calls with this token and this time limit for a connection.
+    pub fn new(token: Option<SharedToken>, connect_timeout: Duration) -> Self {
+        BoxLinkSettings { token, connect_timeout, longest_call: LONGEST_CALL }
     }
 }
 
@@ -374,7 +371,8 @@ mod tests {
         use rustix::process::{Resource, getrlimit, setrlimit};
         let badge = ManagerIdentity::of_node(1);
         badge.set_cluster(ClusterId(1));
-        let link = BoxLink::start(BoxLinkSettings::default(), badge).unwrap();
+        let link =
+            BoxLink::start(BoxLinkSettings::new(None, Duration::from_secs(2)), badge).unwrap();
         let hosts = link.hosts();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let host = HostAddr::from(listener.local_addr().unwrap());

@@ -20,6 +20,7 @@ pub mod open_files;
 pub mod private_dir;
 pub mod rate_text;
 pub mod secret_id;
+pub mod settings;
 pub mod shown_text;
 pub mod supervision;
 pub mod token;

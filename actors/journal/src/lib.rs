@@ -21,7 +21,7 @@ use futures::future::BoxFuture;
 use reelyard_replication::{
     CommitAnswer, CommitError, JournalCommand, Leadership, OnFullDisk, ReplicatedLog,
 };
-pub use settings::{JournalOptions, OpenError};
+pub use settings::{JournalConfig, JournalOptions, OpenError};
 pub use status::JournalStatus;
 pub use store::StoreObserver;
 pub use store::maintenance::backup::{BackupError, BackupSummary, back_up, restore};

@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytesize::ByteSize;
+use reelyard_core::settings;
+use reelyard_replication::ElectionConfig;
+
 use super::store::{StoreError, StoreObserver};
 
 /// How a node's journal is kept.
@@ -42,22 +46,50 @@ pub struct JournalOptions {
     pub observer: Option<Arc<dyn StoreObserver>>,
 }
 
+settings! {
+    /// The replicated log. Every durable change is written here before it is answered.
+    pub struct JournalConfig [restart] {
+        /// A commit that takes longer is answered as "outcome unknown".
+        commit_timeout: Duration = Default "5s",
+        /// Size of the log that triggers a snapshot. In quiet times a snapshot is taken earlier.
+        snapshot_log_bytes: ByteSize = Default "64MiB" [node],
+        /// Space of the disk under `data_dir` that is kept free. Below a quarter of it the node
+        /// refuses changes; it uses the rest to finish running work.
+        reserve: ByteSize = Default "64MiB" [node],
+    }
+    parts {
+        /// Elections.
+        election: ElectionConfig,
+    }
+}
+
+/// Time without a write after which a snapshot is taken early, and entries that stay before one.
+const SNAPSHOT_WHEN_QUIET: Duration = Duration::from_secs(5);
+const KEEP_ENTRIES: u64 = 100;
+
 impl JournalOptions {
-    /// The settings of a node that runs alone, in `dir`.
-    pub fn alone(dir: impl Into<PathBuf>, node: u64) -> Self {
+    /// The journal of a node that runs alone, in `dir`, with the settings of an operator.
+    pub fn of(config: &JournalConfig, dir: impl Into<PathBuf>, node: u64) -> Self {
+        let JournalConfig { commit_timeout, snapshot_log_bytes, reserve, election } =
+            config.clone();
         JournalOptions {
             dir: dir.into(),
             node,
             founders: BTreeMap::from([(node, String::new())]),
-            commit_timeout: Duration::from_secs(5),
-            heartbeat: Duration::from_millis(150),
-            election: (Duration::from_millis(500), Duration::from_millis(1000)),
-            snapshot_log_bytes: 64 << 20,
-            snapshot_when_quiet: Duration::from_secs(5),
-            keep_entries: 100,
-            reserve: 8 << 20,
+            commit_timeout,
+            heartbeat: election.heartbeat,
+            election: (election.election_min, election.election_max),
+            snapshot_log_bytes: snapshot_log_bytes.as_u64(),
+            snapshot_when_quiet: SNAPSHOT_WHEN_QUIET,
+            keep_entries: KEEP_ENTRIES,
+            reserve: reserve.as_u64(),
             observer: None,
         }
+    }
+
+    /// The same with all defaults.
+    pub fn alone(dir: impl Into<PathBuf>, node: u64) -> Self {
+        JournalOptions::of(&JournalConfig::default(), dir, node)
     }
 }
 

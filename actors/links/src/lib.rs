@@ -12,13 +12,15 @@ mod operator_warnings;
 mod serving;
 mod settings;
 pub mod tls;
+mod tls_settings;
 
 use crate::connections::lingering_close;
 use crate::serving::pages;
 pub use access::passwords::{BadPassword, LONGEST_PASSWORD, hash_password, is_password};
 pub use access::roots::{NotOpened, OpenedShare, Roots};
 pub use counters::ShareServerCounters;
-pub use settings::ShareServerSettings;
+pub use settings::{LinksConfig, PublicUrl, ShareServerSettings};
+pub use tls_settings::{CertificateFile, ShareTlsConfig};
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;

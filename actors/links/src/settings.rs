@@ -1,10 +1,99 @@
 //! Settings of the public links.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// Settings of the public links. `Default` suits most yards.
+use reelyard_core::settings::toml::Value;
+use reelyard_core::settings::{Read, SettingValue, text, wrong};
+use reelyard_core::token::SharedToken;
+use reelyard_core::{open_files, settings};
+
+use crate::tls_settings::ShareTlsConfig;
+
+settings! {
+    /// The server of links.
+    pub struct LinksConfig {
+        /// Address of the links. The API and the console are not reachable there.
+        listen: SocketAddr = Default "127.0.0.1:8081" [node],
+        /// URL by which visitors reach `share.listen`; links begin with it. The default is
+        /// `share.listen` itself, with TLS if share.tls is set. The URL may have a path, as in
+        /// `https://example.net/files`. Then the proxy must remove that path from the requests.
+        public_url: Option<PublicUrl> = Optional "https://share.example.net" [node],
+        /// Addresses of the proxies in front of `share.listen`. The node believes the client
+        /// address that they report.
+        trusted_proxies: Vec<IpAddr> = Default "[]" [node],
+        /// Whether a running download is cut at the deadline. Otherwise it finishes.
+        cut_at_deadline: bool = Default "false",
+        /// Running downloads may continue for this long when the node stops. No new one starts. A
+        /// second signal ends them at once.
+        drain_timeout: Duration = Default "30s" [node],
+        /// Largest number of connections.
+        connections: NonZeroU32 = Default "1024" [node],
+        /// Largest number of connections from one address.
+        connections_per_address: NonZeroU32 = Default "128" [node],
+        /// Largest number of archives that are created at the same time. Each needs one thread and
+        /// some memory.
+        archives: NonZeroU32 = Default "32" [node],
+        /// Largest number of archives for one address at the same time.
+        archives_per_address: NonZeroU32 = Default "4" [node],
+        /// Time limit for a request, and for the wait between two requests.
+        request_timeout: Duration = Default "20s" [node],
+        /// A connection whose client takes no byte of an answer for this long is closed.
+        send_timeout: Duration = Default "60s" [node],
+        /// Number of unknown links that one address may request at once. After that the address
+        /// must wait, also for links that exist; otherwise an answer would confirm a guess.
+        unknown_link_burst: NonZeroU32 = Default "30",
+        /// One more guess is allowed after this time.
+        unknown_link_interval: Duration = Default "2s",
+        /// Number of passwords that one address may try at once on one link.
+        password_burst: NonZeroU32 = Default "10",
+        /// One more try is allowed after this time.
+        password_interval: Duration = Default "6s",
+    }
+    groups {
+        /// TLS.
+        tls: ShareTlsConfig,
+    }
+}
+
+/// Base URL of links: `http://` or `https://`, without a trailing `/`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrl(String);
+
+impl PublicUrl {
+    /// URL as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl SettingValue for PublicUrl {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let told = text(value, "a URL such as \"https://share.example.net\"")?;
+        let url = told.trim_end_matches('/');
+        let read = reqwest::Url::parse(url);
+        let fits = read.is_ok_and(|url| {
+            matches!(url.scheme(), "http" | "https")
+                && url.host().is_some()
+                && url.query().is_none()
+                && url.fragment().is_none()
+        });
+        if fits {
+            Ok(PublicUrl(url.to_owned()))
+        } else {
+            wrong(format!(
+                "\"{told}\" is not a base URL for links: expected one such as \"https://share.example.net\""
+            ))
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.0.clone()))
+    }
+}
+
+/// Settings of the public links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareServerSettings {
     /// Address of the listener. Only public links are reachable there.
@@ -64,28 +153,53 @@ impl ShareServerSettings {
     }
 }
 
+/// Slowest accepted pace of a client, in bytes per second.
+const LEAST_PACE: u64 = 256;
+
+/// Threads that send bytes, and password checks at the same time.
+const THREADS: usize = 8;
+const PASSWORD_CHECKS: usize = 2;
+
+/// Percentage of the file descriptors of the process for connections of visitors. The process itself needs
+/// some of the others.
+const CONNECTIONS_PERCENT: u64 = 35;
+
+impl ShareServerSettings {
+    /// The settings of an operator. The token gives the key that signs cookies.
+    pub fn of(config: &LinksConfig, token: Option<&SharedToken>) -> Self {
+        let count = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
+        ShareServerSettings {
+            listen: config.listen,
+            public_url: config.public_url.as_ref().map(|url| url.as_str().to_owned()),
+            trusted_proxies: config.trusted_proxies.clone(),
+            connections: open_files::at_most(count(config.connections), CONNECTIONS_PERCENT),
+            connections_per_address: count(config.connections_per_address),
+            request_timeout: config.request_timeout,
+            send_timeout: config.send_timeout,
+            least_pace: LEAST_PACE,
+            threads: THREADS,
+            cut_at_deadline: config.cut_at_deadline,
+            guesses: config.unknown_link_burst,
+            guess_every: config.unknown_link_interval,
+            password_tries: config.password_burst,
+            password_every: config.password_interval,
+            password_checks: PASSWORD_CHECKS,
+            archives: count(config.archives),
+            archives_per_address: count(config.archives_per_address),
+            cookie_key: token.map(cookie_key),
+        }
+    }
+}
+
+/// Key that signs cookies of links. It is the same on every node with the same token, and does not
+/// help to guess the token.
+fn cookie_key(token: &SharedToken) -> [u8; 32] {
+    blake3::derive_key("reelyard 2026 cookies of share links", token.reveal().as_bytes())
+}
+
 impl Default for ShareServerSettings {
     fn default() -> Self {
-        ShareServerSettings {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)),
-            public_url: None,
-            trusted_proxies: Vec::new(),
-            connections: 1024,
-            connections_per_address: 128,
-            request_timeout: Duration::from_secs(20),
-            send_timeout: Duration::from_secs(60),
-            least_pace: 256,
-            threads: 8,
-            cut_at_deadline: false,
-            guesses: NonZeroU32::MIN.saturating_add(29),
-            guess_every: Duration::from_secs(2),
-            password_tries: NonZeroU32::MIN.saturating_add(9),
-            password_every: Duration::from_secs(6),
-            password_checks: 2,
-            archives: 32,
-            archives_per_address: 4,
-            cookie_key: None,
-        }
+        ShareServerSettings::of(&LinksConfig::default(), None)
     }
 }
 
@@ -106,5 +220,16 @@ mod tests {
             assert_eq!(path(Some(without)), "", "{without}");
         }
         assert_eq!(path(Some("https://share.example.net/dl/here/")), "/dl/here");
+    }
+
+    #[test]
+    fn links_begin_with_a_url() {
+        assert_eq!(
+            PublicUrl::from_text("https://a.example/x/").unwrap().as_str(),
+            "https://a.example/x"
+        );
+        for bad in ["a.example", "ftp://a.example", "https://a.example/?q", "https://"] {
+            assert!(PublicUrl::from_text(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod batch;
 mod commit_backoff;
+mod election;
 mod idempotency_ledger;
 mod in_flight;
 mod leadership;
@@ -19,6 +20,7 @@ mod turns;
 
 pub use batch::{ENTRY_BYTES, ENTRY_EVENTS};
 pub use commit_backoff::{CommitBackoff, CommitPause};
+pub use election::ElectionConfig;
 pub use idempotency_ledger::{FrozenLedger, IdempotencyLedger, REMEMBERED_FOR};
 pub use in_flight::InFlight;
 pub use leadership::{EPOCH_LEAP, Leadership};

@@ -12,4 +12,5 @@ pub mod name_traits;
 pub mod node_exporter;
 pub mod remover;
 pub mod room;
+pub mod settings;
 pub mod task_manager;

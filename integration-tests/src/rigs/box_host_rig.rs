@@ -16,7 +16,7 @@ use rustix::process::Pid;
 use tempfile::TempDir;
 
 use crate::fakes::external_program::{is_alive, pid_in};
-use crate::probes::waiting::eventually;
+use crate::probes::waiting::{PATIENCE, eventually};
 use crate::rigs::box_yard::pool;
 use crate::rigs::worker_rig::free_address;
 use crate::rigs::yard::RoleProcess;
@@ -148,7 +148,7 @@ pub fn link_of(cluster: u128) -> Result<BoxLink> {
     let token = Some(SharedToken::new(TOKEN)?);
     let badge = ManagerIdentity::of_node(1);
     badge.set_cluster(ClusterId(cluster));
-    Ok(BoxLink::start(BoxLinkSettings { token, ..BoxLinkSettings::default() }, badge)?)
+    Ok(BoxLink::start(BoxLinkSettings::new(token, PATIENCE), badge)?)
 }
 
 fn configuration(place: &TempDir, host: HostAddr, boxes: &str) -> String {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use reelyard_boxes::box_lease::{BoxLinkSettings, LONGEST_CALL};
 use reelyard_core::event::Epoch;
 use reelyard_integration_tests::fakes::external_program::is_alive;
-use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually, eventually_some};
 use reelyard_integration_tests::rigs::box_host_rig::{HostRig, evidence, silence};
 use reelyard_protocol::boxes::{HookAnswer, HookKind, HookOutput, HooksName, RunHook};
 use reelyard_worker::box_host::{
@@ -264,7 +264,7 @@ async fn a_refusal_has_a_reason() -> Result<()> {
     let answer = http.post(&url).bearer_auth("opensesame-0123456789").body("{").send().await?;
     assert_eq!(answer.status(), 400);
     assert!(answer.text().await?.starts_with("the body is not valid: "));
-    rig.link.change_settings(BoxLinkSettings::default())?;
+    rig.link.change_settings(BoxLinkSettings::new(None, PATIENCE))?;
     assert!(silence(rig.run(init()).await).contains("expects another token"));
     Ok(())
 }

@@ -14,9 +14,10 @@ use reelyard_core::traffic::{Rates, Traffic};
 use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually_some};
 use reelyard_yard::cfw_worker::{
-    Agent, CfwWorker, CfwWorkerSettings, CfwWorkerView, CfwWorkerViewHandle,
-    ChangeCfwWorkerSettings, HostObserved, LookDue, ProbeHeartbeat, SubscribeToHost, http_client,
+    CfwWorker, CfwWorkerSettings, CfwWorkerView, CfwWorkerViewHandle, ChangeCfwWorkerSettings,
+    HostObserved, LookDue, ProbeHeartbeat, SubscribeToHost, http_client,
 };
+use reelyard_yard::settings::hosts::{Agent, Agents};
 
 /// Answers every request with the current text, and counts requests.
 #[derive(Clone)]
@@ -137,7 +138,7 @@ fn with_agent(host: HostAddr, agent: &TextServer) -> CfwWorkerSettings {
     let url = format!("http://{}/metrics?collect[]=netdev", agent.addr).parse().unwrap();
     let agent = Agent { url, device: None, link_speed: None };
     let call_timeout = PATIENCE;
-    CfwWorkerSettings { agents: [(host, agent)].into(), call_timeout, ..Default::default() }
+    CfwWorkerSettings { agents: Agents([(host, agent)].into()), call_timeout, ..Default::default() }
 }
 
 #[actix::test]

@@ -128,7 +128,7 @@ async fn asked_by_a_node(host: SocketAddr) {
     let _ = worker.send(delete).await.unwrap();
     let badge = ManagerIdentity::of_node(1);
     badge.set_cluster(ClusterId(1));
-    let settings = BoxLinkSettings { token: Some(token()), ..Default::default() };
+    let settings = BoxLinkSettings::new(Some(token()), PATIENCE);
     let link = BoxLink::start(settings, badge);
     let pool = PoolName::new("judges").unwrap();
     let epoch = Epoch(1);

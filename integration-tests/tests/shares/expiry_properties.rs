@@ -154,8 +154,11 @@ struct ShareWorld {
 
 impl ShareWorld {
     fn new() -> Self {
-        let terms =
-            TermsPolicy { min_ttl: Duration::ZERO, allow_never: true, ..TermsPolicy::default() };
+        let terms = TermsPolicy {
+            min_ttl: Duration::ZERO,
+            allow_never: true,
+            ..ShareExpirySettings::default().terms
+        };
         let settings = ShareExpirySettings {
             roots: [root()].into(),
             terms,

@@ -91,8 +91,8 @@ async fn opened(hub: &MemoryHub, node: u64, dir: &Path, storage: &Path) -> Share
         end: Route::fixed(expiry.clone().recipient()),
         leadership: journal.leadership(),
     };
-    let (removed_after, sweep_every) = (Duration::from_secs(3600), Duration::from_secs(3600));
-    let settings = ShareFilesSettings { removed_after, sweep_every };
+    let (removed_after, sweep_interval) = (Duration::from_secs(3600), Duration::from_secs(3600));
+    let settings = ShareFilesSettings { removed_after, sweep_interval };
     let dirs = Roots::open([(root(), storage.to_owned())]).shared_dirs();
     let files =
         ShareFiles::new(settings, dirs, others, clock, ShareFilesViewHandle::default()).start();

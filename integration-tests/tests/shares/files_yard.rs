@@ -100,7 +100,7 @@ pub async fn opened_on(
     };
     let settings = ShareFilesSettings {
         removed_after: Duration::from_millis(50),
-        sweep_every: Duration::from_secs(3600),
+        sweep_interval: Duration::from_secs(3600),
     };
     let (clock, board) = (Clock::manual(START), yard.board.clone());
     yard.files = Some(ShareFiles::new(settings, dirs, others, clock, board).start());

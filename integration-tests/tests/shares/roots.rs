@@ -22,8 +22,8 @@ impl ShareFilesYard {
 
     /// Lets the removal time of missing paths pass.
     async fn set_removed_after(&self, removed_after: Duration) {
-        let sweep_every = Duration::from_secs(3600);
-        let settings = ShareFilesSettings { removed_after, sweep_every };
+        let sweep_interval = Duration::from_secs(3600);
+        let settings = ShareFilesSettings { removed_after, sweep_interval };
         self.files.as_ref().unwrap().send(ChangeShareFilesSettings(settings)).await.unwrap();
     }
 }

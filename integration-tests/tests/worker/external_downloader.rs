@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use reelyard::worker::{ExternalSettings, Worker, WorkerSettings};
 use reelyard_core::host::BitsPerSecond;
+use reelyard_core::settings::SettingValue;
 use reelyard_integration_tests::fakes::external_program::{COPIES, is_alive, pid_in, script};
 use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::fakes::worker_fake_cfm::{FakeCfm, Planned};
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, ContentHash, Said, TaskOrder};
-use regex::bytes::Regex;
+use reelyard_worker::downloader::settings::{ExternalDownloaderConfig, Pattern};
 
 /// Starts two processes that ignore SIGTERM, one of them in its own session, and hangs.
 const HANGS: &str = r#"
@@ -42,11 +43,13 @@ impl ExternalDownloaderYard {
 
     fn program(&self, body: &str) -> ExternalSettings {
         let program = script(self.destination.place.path(), body);
-        let success = Regex::new("Success(fully)?").unwrap();
-        ExternalSettings {
-            grace: Duration::from_millis(100),
-            ..ExternalSettings::new(program, success)
-        }
+        let config = ExternalDownloaderConfig {
+            program: Some(program),
+            success_pattern: Pattern::from_text("Success(fully)?").unwrap(),
+            stop_grace: Duration::from_millis(100),
+            ..ExternalDownloaderConfig::default()
+        };
+        ExternalSettings::of(&config).unwrap()
     }
 
     fn settings(&self, external: Option<ExternalSettings>) -> WorkerSettings {

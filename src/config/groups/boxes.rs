@@ -1,16 +1,13 @@
 //! Settings of boxes: configured pools, and what is remembered.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
-use std::time::Duration;
 
 use reelyard_api::WantedPool;
-use reelyard_boxes::box_lease::PoolSpec;
+use reelyard_boxes::box_lease::{BoxLeaseSettings, PoolSpec};
+use reelyard_core::settings;
+use reelyard_core::settings::{Read, SettingValue, Wrong, quoted, wrong};
 use reelyard_protocol::boxes::PoolName;
 use toml::Value;
-
-use crate::config::declare::settings;
-use crate::config::values::value::{Read, SettingValue, Wrong, quoted, wrong};
 
 settings! {
     /// Numbered boxes. Each box has one holder at a time.
@@ -38,16 +35,10 @@ settings! {
         /// overwrites changes that were made by the API. A pool that you remove here stays until you
         /// run: reelyard box pools remove.
         pools: PoolTable = Default "{}",
-        /// The node remembers for this long how a lease ended. Late holders and repeated requests
-        /// get the right answer in this time.
-        keep_ended: Duration = Default "7d",
-        /// Largest number of ended leases that the node remembers.
-        keep_ended_most: NonZeroU64 = Default "100000",
-        /// The node remembers for this long which hooks ran for a box, their output, and who
-        /// quarantined it.
-        log_retention: Duration = Default "30d",
-        /// Largest number of lines of that memory.
-        log_retention_count: NonZeroU64 = Default "20000",
+    }
+    parts {
+        /// The memory of leases and boxes.
+        memory: BoxLeaseSettings,
     }
 }
 

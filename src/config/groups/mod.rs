@@ -1,9 +1,4 @@
-//! Groups of settings with tables of their own.
+//! Tables of a role that join the settings of several actors.
 
-pub(crate) mod box_hooks;
 pub(crate) mod boxes;
-pub(crate) mod hooks;
-pub(crate) mod links;
 pub(crate) mod share;
-pub(crate) mod tls;
-pub(crate) mod watch;

@@ -14,7 +14,7 @@ use toml::Value;
 use super::draft::ImportDraft;
 use super::yaml::YamlEntry;
 use super::{ImportNote, ImportNoteKind, hosts, runs};
-use crate::config::values::units::{NamePrefix, Percent};
+use reelyard_core::settings::{NamePrefix, Percent};
 
 /// Converts `entries` into `draft`.
 pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {

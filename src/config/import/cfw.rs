@@ -9,8 +9,8 @@ use super::draft::ImportDraft;
 use super::yaml::YamlEntry;
 use super::{ImportNote, ImportNoteKind};
 use crate::config::values::address::NodeAddr;
-use crate::config::values::pattern::Pattern;
-use crate::config::values::units::Percent;
+use reelyard_core::settings::Percent;
+use reelyard_worker::downloader::settings::Pattern;
 
 /// Converts `entries` into `draft`.
 pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {

@@ -9,8 +9,8 @@ use tracing::Level;
 
 use super::yaml::YamlEntry;
 use super::{ImportNote, ImportNoteKind};
-use crate::config::values::value::SettingValue;
 use crate::logging::LogFilter;
+use reelyard_core::settings::SettingValue;
 
 /// The converted settings so far, with notes.
 #[derive(Debug, Default)]

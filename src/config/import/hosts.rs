@@ -8,7 +8,7 @@ use toml::Value;
 use super::ImportNoteKind;
 use super::draft::ImportDraft;
 use super::yaml::YamlEntry;
-use crate::config::values::value::SettingValue;
+use reelyard_core::settings::SettingValue;
 
 /// Sets `ours` to the hosts of `entry`, without duplicates. Entries that cfm ignored are left out.
 pub fn keep(entry: &YamlEntry, ours: &'static str, draft: &mut ImportDraft) {

@@ -11,9 +11,9 @@ mod yaml;
 
 use std::fmt;
 
-use super::declare::{SettingsGroup, sections};
 use super::{NodeConfig, WorkerConfig};
 use draft::ImportDraft;
+use reelyard_core::settings::{SettingsGroup, sections};
 pub use yaml::NotYaml;
 
 /// The old program of a configuration.

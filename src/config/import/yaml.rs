@@ -80,7 +80,7 @@ fn walk(prefix: &str, node: &MarkedYaml<'_>, entries: &mut Vec<YamlEntry>) {
     let YamlData::Mapping(mapping) = &node.data else { return };
     for (name, value) in mapping {
         let name_text = scalar(&name.data).unwrap_or_default().to_lowercase();
-        let key = super::super::declare::join(prefix, &name_text);
+        let key = reelyard_core::settings::join(prefix, &name_text);
         if matches!(value.data, YamlData::Mapping(_)) {
             walk(&key, value, entries);
             continue;

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use reelyard_core::settings::{EffectiveSetting, SettingOrigin};
 use toml::Value;
-
-use super::fault::SettingOrigin;
-use super::reader::EffectiveSetting;
 
 /// Settings that name a file with a secret.
 const NAMES_OF_FILES: [&str; 2] = ["token_file", "share.tls.key"];

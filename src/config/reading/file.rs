@@ -4,14 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reelyard_core::bounded_read::{self, InputSource};
+use reelyard_core::settings::{
+    ConfigFault, ConfigFaults, Gathered, RawSetting, RawValue, SettingOrigin, join,
+};
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
 
-use super::fault::{ConfigFault, ConfigFaults, SettingOrigin};
-use super::layers::{Gathered, RawSetting, RawValue};
 use super::renamed;
-use crate::config::declare::{KnownKeys, join};
+use crate::config::known_keys::KnownKeys;
 
 /// Largest number of unknown keys that are reported one by one.
 const MOST_UNKNOWN: usize = 100;

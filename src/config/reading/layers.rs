@@ -1,14 +1,13 @@
 //! The three layers of settings. Later layers override earlier ones.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use reelyard_core::settings::{ConfigFaults, Gathered, RawSetting, RawValue, SettingOrigin};
 use toml::Value;
 
-use super::fault::{ConfigFault, ConfigFaults, SettingOrigin};
 use super::{file, renamed};
-use crate::config::declare::KnownKeys;
+use crate::config::known_keys::KnownKeys;
 use crate::config::values::table_entry;
 
 /// Prefix of the environment variables that are settings.
@@ -26,37 +25,6 @@ pub struct Layers {
     pub environment: Vec<(OsString, OsString)>,
     /// The `--set` arguments, `key=value`; the last one of a key counts.
     pub set: Vec<String>,
-}
-
-/// An unparsed value.
-#[derive(Clone, Debug)]
-pub enum RawValue {
-    /// From the file: already TOML.
-    Toml(Value),
-    /// From a variable or an argument: plain text.
-    Text(String),
-}
-
-/// A setting that a layer sets.
-#[derive(Clone, Debug)]
-pub struct RawSetting {
-    /// Value as written.
-    pub raw: RawValue,
-    /// Layer and position of the value.
-    pub origin: SettingOrigin,
-    /// The line of each entry, for a list in the file.
-    pub entry_lines: Vec<usize>,
-    /// The old name, if the setting was set by it.
-    pub old_key: Option<String>,
-}
-
-/// The combined layers, with faults that were found before values are parsed.
-#[derive(Debug, Default)]
-pub struct Gathered {
-    /// The settings that are set, by key.
-    pub given: BTreeMap<String, RawSetting>,
-    /// Unknown keys and malformed arguments.
-    pub faults: Vec<ConfigFault>,
 }
 
 impl Layers {
@@ -89,7 +57,7 @@ impl Layers {
             let key = name.to_lowercase().replace("__", ".");
             let origin = SettingOrigin::Environment { variable: variable.clone().into_owned() };
             match value.to_str() {
-                Some(text) => gathered.add(keys, key, RawValue::Text(text.to_owned()), origin),
+                Some(text) => add(gathered, keys, key, RawValue::Text(text.to_owned()), origin),
                 None => gathered.refuse(key, origin, "the value is not UTF-8"),
             }
         }
@@ -105,65 +73,65 @@ impl Layers {
             };
             let origin = SettingOrigin::Argument { key: key.clone() };
             match value {
-                Some(value) => gathered.add(keys, key, RawValue::Text(value.to_owned()), origin),
+                Some(value) => add(gathered, keys, key, RawValue::Text(value.to_owned()), origin),
                 None => gathered.refuse(key, origin, "expected key=value such as log.level=debug"),
             }
         }
     }
 }
 
-impl Gathered {
-    /// Adds a setting, which overrides earlier layers.
-    fn add(&mut self, keys: &KnownKeys, key: String, raw: RawValue, origin: SettingOrigin) {
-        let new_key = renamed::new_key(&key);
-        let old_key = new_key.is_some().then(|| key.clone());
-        let key = new_key.unwrap_or(key);
-        if let (Some((table, unset, entry)), RawValue::Text(text)) = (keys.table_of(&key), &raw) {
-            return self.add_entry((table, unset), entry, text, origin, old_key);
-        }
-        match keys.refuse(&key) {
-            Some(why) => self.refuse(key, origin, &why),
-            None => {
-                self.given
-                    .insert(key, RawSetting { raw, origin, entry_lines: Vec::new(), old_key });
-            }
+/// Adds a setting, which overrides earlier layers.
+fn add(
+    gathered: &mut Gathered,
+    keys: &KnownKeys,
+    key: String,
+    raw: RawValue,
+    origin: SettingOrigin,
+) {
+    let new_key = renamed::new_key(&key);
+    let old_key = new_key.is_some().then(|| key.clone());
+    let key = new_key.unwrap_or(key);
+    if let (Some((table, unset, entry)), RawValue::Text(text)) = (keys.table_of(&key), &raw) {
+        return add_entry(gathered, (table, unset), entry, text, origin, old_key);
+    }
+    match keys.refuse(&key) {
+        Some(why) => gathered.refuse(key, origin, &why),
+        None => {
+            gathered
+                .given
+                .insert(key, RawSetting { raw, origin, entry_lines: Vec::new(), old_key });
         }
     }
+}
 
-    /// Sets one entry of a table, over the table of earlier layers or its default.
-    fn add_entry(
-        &mut self,
-        (key, unset): (&str, &str),
-        entry: &str,
-        text: &str,
-        origin: SettingOrigin,
-        old_key: Option<String>,
-    ) {
-        let so_far = match self.given.get(key).map(|given| &given.raw) {
-            Some(RawValue::Toml(value)) => Some(value.clone()),
-            Some(RawValue::Text(text)) => text.parse().ok(),
-            None => unset.parse().ok(),
-        };
-        let Some(Value::Table(mut table)) = so_far else {
-            return self.refuse(
-                key.to_owned(),
-                origin,
-                "an earlier layer sets it to a value that is not a table",
-            );
-        };
-        if !table_entry::set(&mut table, entry, text) {
-            let what = format!("{key}.{entry} cannot be set: a part of this path is not a table");
-            return self.refuse(key.to_owned(), origin, &what);
-        }
-        let raw = RawValue::Toml(Value::Table(table));
-        let given = RawSetting { raw, origin, entry_lines: Vec::new(), old_key };
-        self.given.insert(key.to_owned(), given);
+/// Sets one entry of a table, over the table of earlier layers or its default.
+fn add_entry(
+    gathered: &mut Gathered,
+    (key, unset): (&str, &str),
+    entry: &str,
+    text: &str,
+    origin: SettingOrigin,
+    old_key: Option<String>,
+) {
+    let so_far = match gathered.given.get(key).map(|given| &given.raw) {
+        Some(RawValue::Toml(value)) => Some(value.clone()),
+        Some(RawValue::Text(text)) => text.parse().ok(),
+        None => unset.parse().ok(),
+    };
+    let Some(Value::Table(mut table)) = so_far else {
+        return gathered.refuse(
+            key.to_owned(),
+            origin,
+            "an earlier layer sets it to a value that is not a table",
+        );
+    };
+    if !table_entry::set(&mut table, entry, text) {
+        let what = format!("{key}.{entry} cannot be set: a part of this path is not a table");
+        return gathered.refuse(key.to_owned(), origin, &what);
     }
-
-    /// Records a fault of the setting `key`.
-    pub fn refuse(&mut self, key: String, origin: SettingOrigin, what: &str) {
-        self.faults.push(ConfigFault { origin, key: Some(key), what: what.to_owned() });
-    }
+    let raw = RawValue::Toml(Value::Table(table));
+    let given = RawSetting { raw, origin, entry_lines: Vec::new(), old_key };
+    gathered.given.insert(key.to_owned(), given);
 }
 
 #[cfg(test)]
@@ -212,9 +180,9 @@ mod tests {
             &["heartbeat.jitter=0.4"],
         );
         let (config, effective) = load::<NodeConfig>(&layers).unwrap();
-        assert_eq!(config.heartbeat.interval.as_secs(), 1);
-        assert_eq!(config.heartbeat.timeout.as_secs(), 3);
-        assert_eq!(config.heartbeat.jitter.get(), 0.4);
+        assert_eq!(config.yard.heartbeat.interval.as_secs(), 1);
+        assert_eq!(config.yard.heartbeat.timeout.as_secs(), 3);
+        assert_eq!(config.yard.heartbeat.jitter.get(), 0.4);
         let origin = |key: &str| {
             let one = effective.iter().find(|effective| effective.key == key).unwrap();
             one.origin.to_string()
@@ -229,7 +197,7 @@ mod tests {
     fn without_any_layer_a_node_has_its_defaults() {
         let config = load_node(&Layers::default()).unwrap();
         assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
-        assert_eq!(config.storage.limit_percent.get(), 90);
+        assert_eq!(config.yard.storage.limit_percent.get(), 90);
     }
 
     #[test]
@@ -237,10 +205,10 @@ mod tests {
         for text in ["127.0.0.1:9001, 127.0.0.1:9002", "[\"127.0.0.1:9001\", \"127.0.0.1:9002\"]"] {
             let config =
                 load_node(&layers(None, &[], &[&format!("hosts.sources={text}")])).unwrap();
-            assert_eq!(config.hosts.sources.len(), 2, "{text}");
+            assert_eq!(config.yard.hosts.sources.len(), 2, "{text}");
         }
         let config = load_node(&layers(None, &[("REELYARD_HOSTS__SOURCES", "")], &[])).unwrap();
-        assert!(config.hosts.sources.is_empty());
+        assert!(config.yard.hosts.sources.is_empty());
     }
 
     #[test]
@@ -250,7 +218,7 @@ mod tests {
             "\"10.0.0.1:1\" = \"08:00,10M 23:00,off\"\n",
         );
         let config = load_node(&layers(Some(file), &[], &[])).unwrap();
-        assert_eq!(config.bandwidth.sources.by_host.len(), 1);
+        assert_eq!(config.yard.bandwidth.sources.by_host.len(), 1);
         let unknown_host = r#"bandwidth.destinations={ "10.0.0.1:1" = "1M" }"#;
         let result = faults(&layers(Some(file), &[], &[unknown_host]));
         let what = "--set bandwidth.destinations: 10.0.0.1:1 is not in hosts.destinations";

@@ -1,9 +1,7 @@
 //! Files, environment and arguments, and what can be wrong with them.
 
 pub(crate) mod exposed;
-pub(crate) mod fault;
 pub(crate) mod file;
 pub(crate) mod inputs;
 pub(crate) mod layers;
-pub(crate) mod reader;
 pub mod renamed;

@@ -1,6 +1,6 @@
 //! Old names of settings. They still work, with a warning that names the new one.
 
-use super::reader::EffectiveSetting;
+use reelyard_core::settings::EffectiveSetting;
 
 /// Old and new key of every renamed setting.
 const RENAMED: [(&str, &str); 15] = [

@@ -1,12 +1,10 @@
-//! Addresses of listeners, hosts and nodes.
+//! The address of a node.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use reelyard_core::host::HostAddr;
+use reelyard_core::settings::{Read, SettingValue, quoted, text, wrong};
 use toml::Value;
-
-use super::value::{Read, SettingValue, quoted, text, wrong};
 
 /// Address of a node or an old cfm, as a worker uses it: `host:port`, where host is an IP or a
 /// name.
@@ -54,52 +52,6 @@ fn is_node_addr(text: &str) -> bool {
     named && port.parse::<u16>().is_ok_and(|port| port != 0)
 }
 
-impl SettingValue for SocketAddr {
-    fn from_toml(value: &Value) -> Read<Self> {
-        let not_addr = |_| {
-            let wanted = "expected ip:port such as 127.0.0.1:8080";
-            wrong(format!("{wanted}, not {}", quoted(value)))
-        };
-        text(value, "ip:port")?.parse().or_else(not_addr)
-    }
-
-    fn to_toml(&self) -> Option<Value> {
-        Some(Value::String(self.to_string()))
-    }
-}
-
-impl SettingValue for HostAddr {
-    /// An address that other hosts can connect to.
-    fn from_toml(value: &Value) -> Read<Self> {
-        let host: HostAddr = match text(value, "ip:port")?.parse() {
-            Ok(host) => host,
-            Err(error) => return wrong(format!("{error}")),
-        };
-        let ip = host.ip();
-        if ip.is_unspecified() || ip.is_multicast() {
-            let what = "is not the address of one host: expected the address that other hosts use";
-            return wrong(format!("{host} {what}"));
-        }
-        Ok(host)
-    }
-
-    fn to_toml(&self) -> Option<Value> {
-        Some(Value::String(self.to_string()))
-    }
-}
-
-impl SettingValue for IpAddr {
-    fn from_toml(value: &Value) -> Read<Self> {
-        let not_ip =
-            |_| wrong(format!("expected an IP such as 125.159.40.3, not {}", quoted(value)));
-        text(value, "an IP")?.parse().or_else(not_ip)
-    }
-
-    fn to_toml(&self) -> Option<Value> {
-        Some(Value::String(self.to_string()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,14 +65,6 @@ mod tests {
             ["10.0.0.1", "cfm", "cfm:0", "cfm:x", ":80", "a b:80", "10.0.0.300:80", "http://x:80"]
         {
             assert!(NodeAddr::from_text(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn the_identity_of_a_host_is_one_that_others_can_reach() {
-        assert!(HostAddr::from_text("10.0.0.1:8888").is_ok());
-        for bad in ["0.0.0.0:8888", "[::]:8888", "224.0.0.1:8888", "10.0.0.1:0"] {
-            assert!(HostAddr::from_text(bad).is_err(), "{bad}");
         }
     }
 }

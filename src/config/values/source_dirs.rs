@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::config::reading::reader::SettingsReader;
+use reelyard_core::settings::SettingsReader;
 
 /// Source directories have the same paths on every host. A missing one, for example before it is
 /// mounted, is not a fault: it is checked again.

@@ -5,7 +5,7 @@ use std::path::Path;
 use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::token::SharedToken;
 
-use crate::config::reading::reader::SettingsReader;
+use reelyard_core::settings::SettingsReader;
 
 /// The token, from the one of the two settings that is set.
 pub fn settle_token(

@@ -45,7 +45,7 @@ pub async fn node(
         sheet.gauge("ready", "1 if the node is ready, as /readyz says", ready)?;
         actors::write(sheet, &state.actors.statuses())?;
         tasks::write(sheet, &state.actors.task_board.view())?;
-        let off = u64::from(state.live.now().config.task.mode == PlanningMode::Off);
+        let off = u64::from(state.live.now().config.yard.task.mode == PlanningMode::Off);
         sheet.gauge("planning_off", "1 if task.mode is off: no new copies are planned", off)?;
         removals::write(sheet, &state.actors.remover_board.view())?;
         let links = state.share_links.counters();

@@ -1,29 +1,22 @@
 //! How the BoxLeaseActor is set up.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// The limits of the history.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BoxLeaseSettings {
-    /// How long an ended lease is remembered, so that a late caller learns how it ended, and a repeated
-    /// request its result.
-    pub keep_ended_for: Duration,
-    /// How many ended leases are remembered at most.
-    pub keep_ended: u64,
-    /// How long the hook runs and outputs of boxes are remembered.
-    pub keep_box_log_for: Duration,
-    /// How many lines of that are remembered at most.
-    pub keep_box_log: u64,
-}
+use reelyard_core::settings;
 
-impl Default for BoxLeaseSettings {
-    fn default() -> Self {
-        let day = Duration::from_secs(24 * 60 * 60);
-        BoxLeaseSettings {
-            keep_ended_for: 7 * day,
-            keep_ended: 100_000,
-            keep_box_log_for: 30 * day,
-            keep_box_log: 20_000,
-        }
+settings! {
+    /// The memory of leases and boxes.
+    pub struct BoxLeaseSettings {
+        /// The node remembers for this long how a lease ended. Late holders and repeated requests
+        /// get the right answer in this time.
+        keep_ended: Duration = Default "7d",
+        /// Largest number of ended leases that the node remembers.
+        keep_ended_most: NonZeroU64 = Default "100000",
+        /// The node remembers for this long which hooks ran for a box, their output, and who
+        /// quarantined it.
+        log_retention: Duration = Default "30d",
+        /// Largest number of lines of that memory.
+        log_retention_count: NonZeroU64 = Default "20000",
     }
 }

@@ -20,7 +20,7 @@ pub use policy::evict::Eviction;
 pub use policy::terms::TermsPolicy;
 pub use policy::time::ShareMoment;
 pub use policy::timer::{ExpiryTimerWheel, WINDOW};
-pub use settings::{AtLimit, BadEffort, Effort, ShareExpirySettings};
+pub use settings::{AtLimit, BadEffort, Effort, RootDirs, ShareExpirySettings, ShareRulesConfig};
 pub use state::event::{
     NewDeadline, NewOwner, NewShare, ShareChanges, ShareEvent, ShareLimits, ShareOutcome,
     ShareRefusal,

@@ -1,9 +1,14 @@
 //! The operator's settings for shares.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use reelyard_core::settings::toml::Value;
+use reelyard_core::settings::{Read, SettingValue, Wrong, quoted, wrong};
+use reelyard_core::{setting_words, settings};
 use serde::{Deserialize, Serialize};
 
 use crate::share_expiry::policy::terms::TermsPolicy;
@@ -33,6 +38,14 @@ impl fmt::Display for AtLimit {
             AtLimit::LeastUsed => "least-used",
         })
     }
+}
+
+setting_words! {
+    AtLimit:
+    "refuse" => Refuse,
+    "nearest-deadline" => NearestDeadline,
+    "least-recently-used" => LeastRecentlyUsed,
+    "least-used" => LeastUsed,
 }
 
 /// How much of a core the reclaim of due shares may take: from 1 to 10.
@@ -71,6 +84,108 @@ impl From<Effort> for u8 {
     }
 }
 
+impl SettingValue for Effort {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let number = value.as_integer().and_then(|number| u8::try_from(number).ok());
+        let effort = number.and_then(|number| Effort::try_from(number).ok());
+        effort.map_or_else(
+            || wrong(format!("expected a number from 1 to 10, not {}", quoted(value))),
+            Ok,
+        )
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::Integer(self.get().into()))
+    }
+}
+
+settings! {
+    /// Shares: how long links last, how many there may be, and what is remembered of them.
+    pub struct ShareRulesConfig {
+        /// Directories that may be shared, by name. Example: { movies = "/data/movies" }; a share
+        /// then names its file as "movies/new/a.mpg". Without a root nothing is shared, and
+        /// `share.listen` stays closed. If you remove a root, its shares end. A directory that is
+        /// missing now, for example before it is mounted, is opened when it appears.
+        roots: RootDirs = Default "{}",
+        /// Lifetime of a share that sets none. A change does not move existing deadlines.
+        default_ttl: Duration = Default "7d",
+        /// Shortest lifetime of a share.
+        min_ttl: Duration = Default "1s",
+        /// Longest lifetime of a share. Without the setting there is no limit.
+        max_ttl: Option<Duration> = Optional "30d",
+        /// Whether a share may have no deadline.
+        allow_never: bool = Default "false",
+        /// A notice is sent this long before the deadline of a share. Without the setting none is
+        /// sent. A share with a shorter lifetime sends none.
+        notice_before: Option<Duration> = Optional "24h",
+        /// A counted download may resume for this long without counting again. The node remembers
+        /// the last 10,000 addresses of each link.
+        resume_within: Duration = Default "24h",
+        /// A wall clock that jumped forward by more than an hour must hold for this long to be
+        /// confirmed. Until then links are refused by the new time, but none is reclaimed. If the
+        /// clock is corrected, they work again.
+        clock_confirm_after: Duration = Default "15m",
+        /// Largest number of shares. Without the setting there is no limit. A share without
+        /// downloads left counts until it can no longer be resumed. The same applies to
+        /// max_per_owner.
+        max_shares: Option<NonZeroU64> = Optional "1000000",
+        /// Action at `max_shares`. "refuse" refuses new shares. "nearest-deadline",
+        /// "least-recently-used" and "least-used" end the share of that kind. Use is known since
+        /// the start of the node. With "least-used" fewer than five uses count as five, so that a
+        /// new link is not the first to go.
+        at_limit: AtLimit = Default "refuse",
+        /// Largest number of shares of one owner. Without the setting there is no limit.
+        max_per_owner: Option<NonZeroU64> = Optional "1000",
+        /// Share of a processor for the reclaim of ended shares, from 1 to 10. Links are refused at
+        /// their deadlines with any value.
+        reclaim_effort: Effort = Default "5",
+        /// An ended link says that it has ended for this long. Afterwards it is unknown.
+        keep_ended: Duration = Default "7d",
+        /// Largest number of ended links that the node remembers.
+        keep_ended_most: NonZeroU64 = Default "100000",
+        /// Events for a webhook that does not answer are kept for this long. Older events are
+        /// dropped.
+        webhook_retention: Duration = Default "7d",
+        /// Largest number of such events. The oldest is dropped first.
+        webhook_retention_count: NonZeroU64 = Default "1000000",
+    }
+}
+
+/// The share roots, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RootDirs(pub BTreeMap<RootName, PathBuf>);
+
+impl SettingValue for RootDirs {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let Value::Table(table) = value else {
+            let shown = quoted(value);
+            return wrong(format!(
+                "expected a table such as {{ movies = \"/data/movies\" }}, not {shown}"
+            ));
+        };
+        let (mut roots, mut wrongs) = (BTreeMap::new(), Vec::new());
+        for (name, dir) in table {
+            let named = RootName::new(name).or_else(|bad| wrong(bad.to_string()));
+            let read = named.and_then(|name| Ok((name, PathBuf::from_toml(dir)?)));
+            let about = |wrong: Wrong| Wrong { what: format!("{name}: {}", wrong.what), ..wrong };
+            match read {
+                Ok((name, dir)) => {
+                    roots.insert(name, dir);
+                }
+                Err(bad) => wrongs.extend(bad.into_iter().map(about)),
+            }
+        }
+        if wrongs.is_empty() { Ok(RootDirs(roots)) } else { Err(wrongs) }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        let entry = |(name, dir): (&RootName, &PathBuf)| {
+            (name.as_str().to_owned(), Value::String(dir.display().to_string()))
+        };
+        Some(Value::Table(self.0.iter().map(entry).collect()))
+    }
+}
+
 /// Everything that can be set of shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareExpirySettings {
@@ -106,31 +221,74 @@ pub struct ShareExpirySettings {
     pub hooks: BTreeSet<String>,
 }
 
+/// How many notifications are kept although every hook got them.
+const KEEP_HAPPENINGS: u64 = 10_000;
+
+impl ShareExpirySettings {
+    /// The settings of an operator, with the names of the webhooks.
+    pub fn of(rules: &ShareRulesConfig, hooks: BTreeSet<String>) -> Self {
+        ShareExpirySettings {
+            roots: rules.roots.0.keys().cloned().collect(),
+            terms: TermsPolicy {
+                default_ttl: Some(rules.default_ttl),
+                min_ttl: rules.min_ttl,
+                max_ttl: rules.max_ttl,
+                allow_never: rules.allow_never,
+            },
+            notice_before: rules.notice_before,
+            resume_within: rules.resume_within,
+            clock_hold: rules.clock_confirm_after,
+            max_shares: rules.max_shares.map_or(0, NonZeroU64::get),
+            at_limit: rules.at_limit,
+            max_per_owner: rules.max_per_owner.map_or(0, NonZeroU64::get),
+            effort: rules.reclaim_effort,
+            keep_tombstones_for: rules.keep_ended,
+            keep_tombstones: rules.keep_ended_most.get(),
+            keep_happenings_for: rules.webhook_retention,
+            keep_happenings_most: rules.webhook_retention_count.get(),
+            keep_happenings: KEEP_HAPPENINGS,
+            hooks,
+        }
+    }
+}
+
 impl Default for ShareExpirySettings {
     fn default() -> Self {
-        ShareExpirySettings {
-            roots: BTreeSet::new(),
-            terms: TermsPolicy::default(),
-            notice_before: None,
-            resume_within: Duration::from_secs(24 * 60 * 60),
-            clock_hold: Duration::from_secs(15 * 60),
-            max_shares: 0,
-            at_limit: AtLimit::Refuse,
-            max_per_owner: 0,
-            effort: Effort(5),
-            keep_tombstones_for: Duration::from_secs(7 * 24 * 60 * 60),
-            keep_tombstones: 100_000,
-            keep_happenings_for: Duration::from_secs(7 * 24 * 60 * 60),
-            keep_happenings_most: 1_000_000,
-            keep_happenings: 10_000,
-            hooks: BTreeSet::new(),
-        }
+        ShareExpirySettings::of(&ShareRulesConfig::default(), BTreeSet::new())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn shown<T: SettingValue>(text: &str) -> Result<String, String> {
+        let read = T::from_text(text);
+        let read = read.map(|value| value.to_toml().map(|value| value.to_string()).unwrap());
+        read.map_err(|wrongs| wrongs.into_iter().map(|wrong| wrong.what).collect())
+    }
+
+    #[test]
+    fn roots_are_named_paths() {
+        let roots = "{ movies = \"/data/movies\" }";
+        assert_eq!(shown::<RootDirs>(roots).as_deref(), Ok(roots));
+        for (bad, why) in [
+            ("{ Movies = \"/data\" }", "Movies: the name of a root has"),
+            ("{ movies = 7 }", "movies: "),
+            ("\"/data\"", "expected a table"),
+        ] {
+            let told = shown::<RootDirs>(bad).unwrap_err();
+            assert!(told.contains(why), "{bad}: {told}");
+        }
+    }
+
+    #[test]
+    fn words_and_numbers() {
+        assert_eq!(shown::<AtLimit>("least-used").as_deref(), Ok("\"least-used\""));
+        assert!(shown::<AtLimit>("lru").is_err());
+        assert_eq!(shown::<Effort>("10").as_deref(), Ok("10"));
+        assert!(shown::<Effort>("0").is_err() && shown::<Effort>("11").is_err());
+    }
 
     #[test]
     fn an_effort_is_from_one_to_ten() {

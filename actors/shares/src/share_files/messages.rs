@@ -8,6 +8,7 @@ use actix::Message;
 use arc_swap::ArcSwap;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
+use reelyard_core::settings;
 
 use crate::share_expiry::{MoveRefused, Moved, PendingMove, RootName, ShareError, ShareLocation};
 
@@ -70,13 +71,16 @@ pub struct SweepNow;
 #[rtype(result = "()")]
 pub struct ChangeShareFilesSettings(pub ShareFilesSettings);
 
-/// The operator's settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShareFilesSettings {
-    /// How long something has to be missing before its shares end.
-    pub removed_after: Duration,
-    /// How often the files of all shares are checked.
-    pub sweep_every: Duration,
+settings! {
+    /// The detection of missing shared files.
+    pub struct ShareFilesSettings {
+        /// A share ends when its file has been missing for this long. A file that is replaced keeps
+        /// its links.
+        removed_after: Duration = Default "30s",
+        /// Interval of the slow check that the files of all shares exist. A missing file is also
+        /// noticed when its link is used.
+        sweep_interval: Duration = Default "6h",
+    }
 }
 
 /// The read view of the actor. Clones share the same view.

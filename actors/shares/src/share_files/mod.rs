@@ -218,7 +218,7 @@ impl ShareFiles {
         self.sweeping = self.leads() && self.others.shares.is_up();
         if !self.sweeping {
             // It is looked again soon whether this node decides by now.
-            return self.plan_sweep(self.settings.sweep_every.min(RETRY * 10), ctx);
+            return self.plan_sweep(self.settings.sweep_interval.min(RETRY * 10), ctx);
         }
         let (dirs, shares) = (self.dirs.clone(), self.others.shares.clone());
         let (now, shared) = (self.clock.now(), self.shared.clone());
@@ -238,7 +238,7 @@ impl ShareFiles {
                 None => {
                     files.sweeping = false;
                     files.shared = std::mem::take(&mut files.met);
-                    files.plan_sweep(files.settings.sweep_every, ctx);
+                    files.plan_sweep(files.settings.sweep_interval, ctx);
                 }
             }
         }));
@@ -316,7 +316,7 @@ impl Handler<ChangeShareFilesSettings> for ShareFiles {
         self.settings = settings;
         self.plan_look(ctx);
         if !self.sweeping {
-            self.plan_sweep(self.settings.sweep_every, ctx);
+            self.plan_sweep(self.settings.sweep_interval, ctx);
         }
     }
 }

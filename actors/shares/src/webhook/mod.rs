@@ -4,6 +4,7 @@ mod call;
 mod delivery;
 #[cfg(test)]
 mod delivery_tests;
+mod hook_table;
 mod messages;
 mod settings;
 mod signature;
@@ -19,6 +20,7 @@ use tokio::sync::watch;
 
 pub use call::webhook_client;
 pub use delivery::{DeliveryFailure, DeliveryLogEvent, DeliveryStep, FETCHED, WebhookDelivery};
+pub use hook_table::{HookConfig, Hooks, WebhookConfig};
 pub use messages::ChangeWebhookSettings;
 pub use settings::{BadWebhookName, BadWebhookUrl, WebhookName, WebhookSettings, WebhookUrl};
 pub use signature::{BadWebhookSecret, SIGNATURE_HEADER, WebhookSecret};

@@ -7,6 +7,7 @@ mod checks;
 mod claims;
 mod fair_queue;
 mod hook_execution;
+mod hook_table;
 mod hooks;
 mod hosted;
 mod job_queue;
@@ -14,6 +15,7 @@ mod messages;
 mod program;
 #[cfg(test)]
 mod samples;
+mod settings;
 mod shared;
 mod template;
 mod views;
@@ -31,11 +33,13 @@ pub use checks::{
     BoxLeftovers, BoxNotServed, CleanBoxChecks, LeftProcess, LeftoverTargets, Uid, named,
 };
 pub use claims::BoxClaimConflict;
+pub use hook_table::BoxHooks;
 pub use hooks::{
     CLEANUPS_AGAIN, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, NoHooks,
 };
 pub use hosted::HostedBoxes;
 pub use program::end_left_hooks;
+pub use settings::BoxHostConfig;
 pub use shared::BoxHostSettings;
 pub use template::{BadTemplate, Template, TemplateBlank, TemplateValues};
 pub use views::{BoxHostView, HookCounts};

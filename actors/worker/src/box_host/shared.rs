@@ -9,6 +9,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::claims::BoxClaims;
 use super::hooks::HookSets;
+use super::settings::BoxHostConfig;
 use super::views::BoxHostView;
 use crate::downloader::managers::epoch_guard::EpochGuard;
 
@@ -19,6 +20,16 @@ pub struct BoxHostSettings {
     pub hooks: HookSets,
     /// How many hooks are run at a time.
     pub at_once: usize,
+}
+
+impl BoxHostSettings {
+    /// The settings of an operator.
+    pub fn of(config: &BoxHostConfig) -> Self {
+        BoxHostSettings {
+            hooks: config.hooks.sets().clone(),
+            at_once: config.hooks_at_once.get() as usize,
+        }
+    }
 }
 
 /// The state that outlives an incarnation of the actor.

@@ -13,6 +13,7 @@ pub mod fetching;
 pub mod legacy;
 pub mod managers;
 mod messages;
+pub mod settings;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,3 +2,4 @@
 
 pub mod gauge;
 pub mod link;
+pub mod settings;

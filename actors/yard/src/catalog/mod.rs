@@ -27,10 +27,11 @@ use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
 pub use self::messages::*;
-pub use self::settings::{CatalogSettings, EventLogSettings, WatchMode};
+pub use self::settings::{CatalogSettings, EventLogSettings};
 use self::single_flight::{InputReader, SingleFlightReader};
 use self::view::{CatalogView, NoticedBy};
 use self::watch::ChangeNotifier;
+pub use crate::settings::ranking::WatchMode;
 use files::ranking_inputs::{RankingInputs, RankingLook};
 use load_balancer::event_log::{EventLog, EventLogLook};
 pub use load_balancer::watched_servers::{AddressPattern, WatchedServers};

@@ -27,12 +27,6 @@ pub struct CopiesWanted {
     pub most: u32,
 }
 
-impl Default for CopiesWanted {
-    fn default() -> Self {
-        CopiesWanted { by_grade_info: false, most: 3 }
-    }
-}
-
 impl CopiesWanted {
     /// Whether more than one copy of some file may be wanted.
     pub fn are_several(self) -> bool {

@@ -9,16 +9,8 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use crate::catalog::load_balancer::watched_servers::WatchedServers;
-
-/// How changes of the inputs are noticed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WatchMode {
-    /// The kernel reports changes where it can. Elsewhere the inputs are only polled.
-    #[default]
-    Auto,
-    /// The inputs are only polled.
-    Poll,
-}
+use crate::settings::YardConfig;
+use crate::settings::ranking::{EventLogConfig, WatchMode};
 
 /// The inputs of a Catalog and the intervals of its checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,21 +49,31 @@ impl CatalogSettings {
     }
 }
 
-impl Default for CatalogSettings {
-    /// No inputs, and the usual intervals.
-    fn default() -> Self {
+/// How often the source directories are listed even if they look unchanged.
+const RELIST_INTERVAL: Duration = Duration::from_secs(600);
+
+impl CatalogSettings {
+    /// The settings of an operator. The configuration refuses source directories that are not UTF-8.
+    pub fn of(config: &YardConfig, source_dirs: &[PathBuf]) -> Self {
+        let catalog = &config.catalog;
         CatalogSettings {
-            grade_info_file: None,
-            hitcount_history_file: None,
-            source_dirs: Vec::new(),
-            watch: WatchMode::default(),
-            poll_interval: Duration::from_secs(2),
-            settle: Duration::from_secs(1),
-            settle_limit: Duration::from_secs(30),
-            relist_interval: Duration::from_secs(600),
-            destination_ips: BTreeSet::new(),
-            event_log: None,
+            grade_info_file: catalog.grade_info_file.clone(),
+            hitcount_history_file: catalog.hitcount_history_file.clone(),
+            source_dirs: source_dirs.iter().map(|dir| Arc::from(dir.to_string_lossy())).collect(),
+            watch: catalog.watch,
+            poll_interval: catalog.poll_interval,
+            settle: catalog.settle,
+            settle_limit: catalog.settle_limit,
+            relist_interval: RELIST_INTERVAL,
+            destination_ips: config.hosts.destinations.iter().map(|host| host.ip()).collect(),
+            event_log: EventLogSettings::of(&config.event_log),
         }
+    }
+}
+
+impl Default for CatalogSettings {
+    fn default() -> Self {
+        CatalogSettings::of(&YardConfig::default(), &[])
     }
 }
 
@@ -91,13 +93,26 @@ pub struct EventLogSettings {
 }
 
 impl EventLogSettings {
-    /// The log in `dir` with cfm's defaults: every selection, ten minutes, three hits; days of UTC.
+    /// The settings of an operator; none without a log.
+    pub fn of(config: &EventLogConfig) -> Option<Self> {
+        Some(EventLogSettings {
+            dir: config.dir.clone()?,
+            watch_address: config.watch_address.clone(),
+            window: config.window,
+            hit_base: config.hit_base.get(),
+            time_zone: config.time_zone.zone().clone(),
+        })
+    }
+
+    /// The log in `dir` with the defaults, but days of UTC: tests must not depend on the zone of their
+    /// machine.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
+        let config = EventLogConfig::default();
         EventLogSettings {
             dir: dir.into(),
             watch_address: None,
-            window: Duration::from_secs(600),
-            hit_base: 3,
+            window: config.window,
+            hit_base: config.hit_base.get(),
             time_zone: TimeZone::UTC,
         }
     }

@@ -8,10 +8,10 @@ use reelyard_core::traffic::meter::Meter;
 use reelyard_core::traffic::{Traffic, TrafficBytes};
 use reqwest::Method;
 
-use super::agent::{Agent, AgentUrl};
 use super::ask_failure::AskFailure;
 use super::client::{HostClient, expect_ok, garbled, read_up_to};
 use crate::node_exporter::{self, Device};
+use crate::settings::hosts::{Agent, AgentUrl};
 
 /// The longest page that is read. One of a host with hundreds of containers has about a megabyte.
 const LONGEST_PAGE: u64 = 8 << 20;
@@ -23,7 +23,7 @@ impl HostClient {
     /// Asks an agent for the interfaces of its machine.
     pub async fn devices(&self, url: &AgentUrl) -> Result<BTreeMap<String, Device>, AskFailure> {
         let timeout = self.settings.call_timeout;
-        let request = self.http.request(Method::GET, url.0.clone());
+        let request = self.http.request(Method::GET, url.url().clone());
         let answer = self.send(request, timeout).await?;
         expect_ok(&answer)?;
         let page = read_up_to(LONGEST_PAGE, answer, timeout).await?;

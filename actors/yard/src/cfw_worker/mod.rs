@@ -5,7 +5,6 @@
 //! answer its probes gets only probes, and so does one whose calls keep failing (`circuit_breaker`). A
 //! host in maintenance is not called at all.
 
-mod agent;
 mod agent_meter;
 mod ask_failure;
 mod call_status;
@@ -34,7 +33,6 @@ use tokio::sync::Semaphore;
 use tracing::warn;
 
 pub use crate::cfw_worker::circuit_state::{CallTrouble, CircuitState, HostCallKind};
-pub use agent::{Agent, AgentUrl, Agents, BadAgentUrl};
 pub use ask_failure::{AskFailure, TokenTrouble};
 pub use circuit_breaker::CircuitBreakerSettings;
 pub use client::http_client;

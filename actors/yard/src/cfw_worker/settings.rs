@@ -6,8 +6,9 @@ use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::inventory::limits::ListLimits;
 
-use super::agent::Agents;
 use super::circuit_breaker::CircuitBreakerSettings;
+use crate::settings::YardConfig;
+use crate::settings::hosts::Agents;
 
 /// How CfwWorkers call their hosts.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,44 +45,45 @@ pub struct CfwWorkerSettings {
     pub breaker: CircuitBreakerSettings,
 }
 
-/// Figures of a link are dropped when they are this many intervals old: the load is unknown then.
-const TRAFFIC_KEPT_FOR_INTERVALS: u32 = 4;
-
 impl CfwWorkerSettings {
-    /// The age at which the figures of a link become unknown.
-    pub fn traffic_fresh_for(&self) -> Duration {
-        self.traffic_interval * TRAFFIC_KEPT_FOR_INTERVALS
-    }
-
     /// How much one list may hold.
     pub fn list_limits(&self) -> ListLimits {
         ListLimits::of(self.max_files)
     }
 }
 
-impl Default for CfwWorkerSettings {
-    fn default() -> Self {
+/// Calls to one host at the same time, and calls that may wait beyond those.
+const OPEN_CALLS: usize = 4;
+const WAITING_CALLS: usize = 64;
+
+impl CfwWorkerSettings {
+    /// The settings of an operator.
+    pub fn of(config: &YardConfig, token: Option<SharedToken>) -> Self {
+        let calls = &config.calls;
         CfwWorkerSettings {
-            connect_timeout: Duration::from_secs(2),
-            call_timeout: Duration::from_secs(5),
-            list_timeout: Duration::from_secs(30),
-            inventory_interval: Duration::from_secs(60),
-            changes_interval: Duration::from_secs(10),
-            full_inventory_interval: Duration::from_secs(1800),
-            disk_interval: Duration::from_secs(30),
-            traffic_interval: Duration::from_secs(10),
-            agents: Agents::default(),
-            token: None,
-            max_files: 200_000,
-            open_calls: 4,
-            waiting_calls: 64,
+            connect_timeout: calls.connect_timeout,
+            call_timeout: calls.timeout,
+            list_timeout: calls.list_timeout,
+            inventory_interval: calls.inventory_interval,
+            changes_interval: calls.changes_interval,
+            full_inventory_interval: calls.full_inventory_interval,
+            disk_interval: calls.disk_interval,
+            traffic_interval: calls.traffic_interval,
+            agents: config.hosts.node_exporters.clone(),
+            token,
+            max_files: config.hosts.max_files.get(),
+            open_calls: OPEN_CALLS,
+            waiting_calls: WAITING_CALLS,
             breaker: CircuitBreakerSettings {
-                open_after: 3,
-                cool_down: ExponentialBackoff {
-                    base: Duration::from_secs(10),
-                    cap: Duration::from_secs(300),
-                },
+                open_after: calls.breaker_after.get(),
+                cool_down: ExponentialBackoff { base: calls.breaker_base, cap: calls.breaker_cap },
             },
         }
+    }
+}
+
+impl Default for CfwWorkerSettings {
+    fn default() -> Self {
+        CfwWorkerSettings::of(&YardConfig::default(), None)
     }
 }

@@ -9,6 +9,7 @@ use tracing::{info, warn};
 use super::client::WorkerStatus;
 use super::traffic_watch::{TrafficSource, TrafficWatch};
 use super::{AskFailure, CfwWorker, CfwWorkerSettings, HostCallKind};
+use crate::settings::calls::traffic_fresh_for;
 
 /// How many intervals after a look a worker of ours is asked again, if no other look comes before.
 const LEFT_TO_LOOKS: f64 = 1.5;
@@ -16,7 +17,7 @@ const LEFT_TO_LOOKS: f64 = 1.5;
 impl CfwWorker {
     /// The load of the link, unless it was reported too long ago.
     pub(super) fn known_traffic(&self, now: Millis) -> Option<&(Traffic, Millis)> {
-        let kept = self.settings.traffic_fresh_for();
+        let kept = traffic_fresh_for(self.settings.traffic_interval);
         self.traffic.known.as_ref().filter(|(_, at)| now.since(*at) <= kept)
     }
 

@@ -4,11 +4,11 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::traffic::Traffic;
 
-use super::agent::Agent;
 use super::agent_meter::AgentMeter;
 use super::ask_failure::AskFailure;
 use super::schedule::PollSchedule;
 use super::settings::CfwWorkerSettings;
+use crate::settings::hosts::Agent;
 
 /// The known load of a host's link, and its sources.
 pub(super) struct TrafficWatch {
@@ -36,7 +36,7 @@ impl TrafficWatch {
             known: None,
             schedule: PollSchedule::new(settings.traffic_interval),
             asked: None,
-            agent: settings.agents.get(&host).cloned(),
+            agent: settings.agents.0.get(&host).cloned(),
             meter: AgentMeter::new(settings.traffic_interval),
             agent_failure: None,
             agent_answers: 0,

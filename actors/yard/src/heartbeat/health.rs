@@ -6,6 +6,8 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use serde::{Deserialize, Serialize};
 
+use crate::settings::heartbeat::HeartbeatConfig;
+
 /// How many probes in a row it takes to change a host's health. Each is at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thresholds {
@@ -17,9 +19,20 @@ pub struct Thresholds {
     pub up_after: u32,
 }
 
+impl Thresholds {
+    /// The settings of an operator.
+    pub fn of(config: &HeartbeatConfig) -> Self {
+        Thresholds {
+            suspect_after: config.suspect_after.get(),
+            down_after: config.down_after.get(),
+            up_after: config.up_after.get(),
+        }
+    }
+}
+
 impl Default for Thresholds {
     fn default() -> Self {
-        Thresholds { suspect_after: 1, down_after: 3, up_after: 1 }
+        Thresholds::of(&HeartbeatConfig::default())
     }
 }
 

@@ -18,7 +18,7 @@ use tracing::{info, warn};
 
 pub use health::Health;
 pub use messages::*;
-pub use settings::HeartbeatSettings;
+pub use settings::{HeartbeatSettings, MOST_PROBES};
 
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::health::{Rhythm, Thresholds};
+use crate::settings::heartbeat::HeartbeatConfig;
 
 /// How the HeartbeatSupervisor works.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,13 +19,23 @@ pub struct HeartbeatSettings {
     pub probes_at_once: usize,
 }
 
+/// Largest number of concurrent probes of a process.
+pub const MOST_PROBES: usize = 1024;
+
+impl HeartbeatSettings {
+    /// The settings of an operator, with as many probes as this process may have open.
+    pub fn of(config: &HeartbeatConfig, probes_at_once: usize) -> Self {
+        HeartbeatSettings {
+            rhythm: Rhythm { interval: config.interval, jitter: config.jitter.get() },
+            timeout: config.timeout,
+            thresholds: Thresholds::of(config),
+            probes_at_once,
+        }
+    }
+}
+
 impl Default for HeartbeatSettings {
     fn default() -> Self {
-        HeartbeatSettings {
-            rhythm: Rhythm { interval: Duration::from_secs(5), jitter: 0.1 },
-            timeout: Duration::from_secs(2),
-            thresholds: Thresholds::default(),
-            probes_at_once: 1024,
-        }
+        HeartbeatSettings::of(&HeartbeatConfig::default(), MOST_PROBES)
     }
 }

@@ -6,7 +6,7 @@ mod policy;
 #[cfg(test)]
 mod samples;
 mod settings;
-mod state;
+pub(crate) mod state;
 mod views;
 
 pub use crate::remover::policy::relief::Relief;

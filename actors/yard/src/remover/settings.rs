@@ -1,35 +1,13 @@
 //! What an operator can set of removals.
 
-use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use reelyard_replication::ElectionConfig;
 
 use crate::catalog::ranking::CopiesWanted;
 use crate::remover::state::reason::KeptBy;
-
-/// Whether copies are removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RemovalMode {
-    /// Copies are removed.
-    #[default]
-    On,
-    /// Everything is decided and reported, but no copy is removed.
-    DryRun,
-    /// Nothing is decided.
-    Off,
-}
-
-impl fmt::Display for RemovalMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            RemovalMode::On => "on",
-            RemovalMode::DryRun => "dry-run",
-            RemovalMode::Off => "off",
-        })
-    }
-}
+use crate::settings::YardConfig;
+pub use crate::settings::remover::RemovalMode;
 
 /// Everything that can be set of the Remover.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,26 +49,47 @@ pub struct RemoverSettings {
     pub keep_history: u64,
 }
 
+/// How long room that was made is kept for its file.
+const KEEP_ROOM_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// Most copies that one round removes from one host, and most files with surplus copies in it.
+const MOST_PER_HOST: usize = 64;
+const MOST_DUPLICATES: usize = 1024;
+
+/// How long a call of a deposed leader may still be on its way to an old cfw.
+const OLD_CALLS_LAST: Duration = Duration::from_secs(5);
+
+/// How long a copy is in doubt after a call that came to no clear end.
+const DOUBT: Duration = Duration::from_secs(10 * 60);
+
+impl RemoverSettings {
+    /// The settings of an operator.
+    pub fn of(config: &YardConfig, elections: &ElectionConfig) -> Self {
+        let remover = &config.remover;
+        RemoverSettings {
+            mode: remover.mode,
+            interval: remover.interval,
+            keep: remover.keep,
+            ignore_prefixes: config.ignored_prefixes(),
+            storage_limit_percent: config.storage.limit_percent.get(),
+            low_water_percent: config.storage.low_water(),
+            copies: config.copies_wanted(),
+            spare_copied_within: config.storage.spare_copied_within,
+            make_room_hits: config.make_room_hits(),
+            make_room_percent: if remover.make_room { remover.make_room_percent.get() } else { 0 },
+            spare_hot_within: remover.spare_hot_within,
+            keep_room_for: KEEP_ROOM_FOR,
+            most_per_host: MOST_PER_HOST,
+            most_duplicates: MOST_DUPLICATES,
+            old_host_quiet: elections.election_max + OLD_CALLS_LAST,
+            doubt: DOUBT,
+            keep_history: config.history.keep.get(),
+        }
+    }
+}
+
 impl Default for RemoverSettings {
     fn default() -> Self {
-        RemoverSettings {
-            mode: RemovalMode::On,
-            interval: Duration::from_secs(10),
-            keep: KeptBy::Room,
-            ignore_prefixes: Vec::new(),
-            storage_limit_percent: 90,
-            low_water_percent: 85,
-            copies: CopiesWanted::default(),
-            spare_copied_within: Duration::from_secs(10 * 60),
-            make_room_hits: 6,
-            make_room_percent: 10,
-            spare_hot_within: Duration::from_secs(24 * 60 * 60),
-            keep_room_for: Duration::from_secs(60 * 60),
-            most_per_host: 64,
-            most_duplicates: 1024,
-            old_host_quiet: Duration::from_secs(6),
-            doubt: Duration::from_secs(10 * 60),
-            keep_history: 10_000,
-        }
+        RemoverSettings::of(&YardConfig::default(), &ElectionConfig::default())
     }
 }

@@ -4,9 +4,15 @@ use std::time::Duration;
 
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::host::{HostAddr, HostRole};
+use reelyard_core::settings::Percent;
 
 use crate::bandwidth::Bandwidth;
 use crate::catalog::ranking::CopiesWanted;
+use crate::settings::YardConfig;
+use crate::settings::calls::{CallConfig, traffic_fresh_for};
+pub use crate::settings::copies::PlanningMode;
+use crate::settings::placement::PlacementConfig;
+pub use crate::settings::placement::{PlacementPolicy, Weights};
 
 /// One host as configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,44 +21,6 @@ pub struct HostSetting {
     pub addr: HostAddr,
     /// Whether it is a source, a destination or both.
     pub role: HostRole,
-}
-
-/// How copies are distributed over the destinations that can take them. In both modes an idle
-/// destination comes before a busy one, and no destination gets a file that does not fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PlacementPolicy {
-    /// To the one with the most room.
-    #[default]
-    Room,
-    /// In turns, as cfm does it.
-    Ring,
-}
-
-/// Whether new copies are planned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PlanningMode {
-    /// Copies are planned and carried out.
-    #[default]
-    On,
-    /// No copies are planned. Copies under way continue, and an operator can still request a copy.
-    Off,
-}
-
-/// The weights of room and link load in the choice of the destination (with [`PlacementPolicy::Room`]).
-/// At least one is not 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weights {
-    /// Its room, as a share of that of the roomiest destination.
-    pub room: u32,
-    /// What of its link is free, as a share of its speed.
-    pub traffic: u32,
-}
-
-impl Default for Weights {
-    /// Only room counts.
-    fn default() -> Self {
-        Weights { room: 1, traffic: 0 }
-    }
 }
 
 /// How links are planned with.
@@ -68,14 +36,20 @@ pub struct LinkRules {
     pub fresh_for: Duration,
 }
 
+impl LinkRules {
+    fn of(placement: &PlacementConfig, calls: &CallConfig) -> Self {
+        LinkRules {
+            weights: placement.weights,
+            source_mark_percent: placement.source_traffic_mark_percent.map(Percent::get),
+            destination_mark_percent: placement.destination_traffic_mark_percent.map(Percent::get),
+            fresh_for: traffic_fresh_for(calls.traffic_interval),
+        }
+    }
+}
+
 impl Default for LinkRules {
     fn default() -> Self {
-        LinkRules {
-            weights: Weights::default(),
-            source_mark_percent: None,
-            destination_mark_percent: None,
-            fresh_for: Duration::from_secs(40),
-        }
+        LinkRules::of(&PlacementConfig::default(), &CallConfig::default())
     }
 }
 
@@ -130,32 +104,52 @@ pub struct TaskSettings {
     pub ask_again_after: Duration,
 }
 
+/// Most ended tasks in the list.
+const KEEP_ENDED_COUNT: usize = 1000;
+
+/// How long planning waits at first for the inventory of a destination.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
+
+/// How long the result of a master's check is valid, and when a failed one is repeated.
+const LOOK_FRESH_FOR: Duration = Duration::from_secs(5 * 60);
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+impl TaskSettings {
+    /// The settings of an operator.
+    pub fn of(config: &YardConfig) -> Self {
+        let task = &config.task;
+        TaskSettings {
+            mode: task.mode,
+            copies_per_source: task.copies_per_source.get() as usize,
+            placement: task.placement,
+            links: LinkRules::of(&config.placement, &config.calls),
+            timeout: task.timeout,
+            pickup_timeout: task.pickup_timeout,
+            bandwidth: Bandwidth {
+                copy: task.copy_speed.clone().unwrap_or_default(),
+                sources: config.bandwidth.sources.clone(),
+                destinations: config.bandwidth.destinations.clone(),
+                zone: config.bandwidth.time_zone.zone().clone(),
+            },
+            back_off: ExponentialBackoff { base: task.back_off_base, cap: task.back_off_cap },
+            keep_ended: task.keep_ended,
+            keep_ended_count: KEEP_ENDED_COUNT,
+            keep_history: config.history.keep.get(),
+            ignore_prefixes: config.ignored_prefixes(),
+            ungraded_hot: config.catalog.ungraded_hot,
+            storage_limit_percent: config.storage.limit_percent.get(),
+            presumed_lost_after: config.hosts.presumed_lost_after,
+            fill_percent: config.storage.low_water(),
+            copies: config.copies_wanted(),
+            first_look: FIRST_LOOK,
+            look_fresh_for: LOOK_FRESH_FOR,
+            ask_again_after: ASK_AGAIN_AFTER,
+        }
+    }
+}
+
 impl Default for TaskSettings {
     fn default() -> Self {
-        TaskSettings {
-            mode: PlanningMode::On,
-            copies_per_source: 1,
-            placement: PlacementPolicy::Room,
-            links: LinkRules::default(),
-            timeout: Duration::from_secs(60 * 60),
-            pickup_timeout: Duration::from_secs(2 * 60),
-            bandwidth: Bandwidth::default(),
-            back_off: ExponentialBackoff {
-                base: Duration::from_secs(10),
-                cap: Duration::from_secs(30 * 60),
-            },
-            keep_ended: Duration::from_secs(60 * 60),
-            keep_ended_count: 1000,
-            keep_history: 10_000,
-            ignore_prefixes: Vec::new(),
-            ungraded_hot: false,
-            storage_limit_percent: 90,
-            fill_percent: 85,
-            copies: CopiesWanted::default(),
-            presumed_lost_after: Duration::from_secs(3 * 24 * 60 * 60),
-            first_look: Duration::from_secs(5),
-            look_fresh_for: Duration::from_secs(5 * 60),
-            ask_again_after: Duration::from_secs(5),
-        }
+        TaskSettings::of(&YardConfig::default())
     }
 }

@@ -1,5 +1,6 @@
 //! The terms of leases, and calls after their end.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -253,10 +254,9 @@ async fn the_record_of_ended_leases_is_bounded() {
         ended.push(one(yard.acquire(named(&format!("n{}", ended.len()), 0)).await));
         yard.release(&ended[ended.len() - 1]).await.unwrap();
     }
-    let keep = |keep_ended| {
-        ChangeBoxSettings(BoxLeaseSettings { keep_ended, ..BoxLeaseSettings::default() })
-    };
-    yard.send(keep(1)).await;
+    let keep_ended_most = NonZeroU64::MIN;
+    let settings = BoxLeaseSettings { keep_ended_most, ..BoxLeaseSettings::default() };
+    yard.send(ChangeBoxSettings(settings)).await;
     yard.look().await;
     eventually("two are forgotten", || yard.verify(&ended[1]) == Err(BoxRefusal::UnknownLease))
         .await;
@@ -264,7 +264,7 @@ async fn the_record_of_ended_leases_is_bounded() {
     // After its record is forgotten, a request counts as new.
     let again = one(yard.acquire(named("n0", 0)).await);
     assert_eq!(again.token, FenceToken(4));
-    yard.advance(BoxLeaseSettings::default().keep_ended_for).await;
+    yard.advance(BoxLeaseSettings::default().keep_ended).await;
     eventually("all are", || yard.verify(&ended[2]) == Err(BoxRefusal::UnknownLease)).await;
     yard.close().await;
 }

@@ -40,7 +40,7 @@ impl PlanningSnapshot {
         } else if !self.has_master(file) {
             Some(Skip::NoMaster)
         } else if ranking.and_then(|ranking| ranking.rank(file)).is_none()
-            && !self.in_force.config.catalog.ungraded_hot
+            && !self.in_force.config.yard.catalog.ungraded_hot
         {
             Some(Skip::Ungraded)
         } else {

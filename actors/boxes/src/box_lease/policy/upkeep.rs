@@ -104,12 +104,12 @@ impl BoxMemory {
         let now = context.now.wall;
         let settings = &self.settings;
         let ended = context.table.ended();
-        let ended_before = forgotten(ended, settings.keep_ended, |ended| {
-            now.since(ended.at) >= settings.keep_ended_for
+        let ended_before = forgotten(ended, settings.keep_ended_most.get(), |ended| {
+            now.since(ended.at) >= settings.keep_ended
         });
         let log = context.table.box_log();
-        let log_before = forgotten(log, settings.keep_box_log, |entry| {
-            now.since(entry.at) >= settings.keep_box_log_for
+        let log_before = forgotten(log, settings.log_retention_count.get(), |entry| {
+            now.since(entry.at) >= settings.log_retention
         });
         if ended.first() == ended_before && log.first() == log_before {
             return None;

@@ -29,7 +29,11 @@ const UNCONFIRMED: ShareRefusal =
     ShareRefusal::ClockUnconfirmed { ahead: AHEAD, confirmed_in: HOLD };
 
 fn policy() -> SharePolicy {
-    let terms = TermsPolicy { max_ttl: Some(MOST), allow_never: true, ..TermsPolicy::default() };
+    let terms = TermsPolicy {
+        max_ttl: Some(MOST),
+        allow_never: true,
+        ..ShareExpirySettings::default().terms
+    };
     let default_ttl = Some(Duration::from_secs(20_000));
     let terms = TermsPolicy { default_ttl, ..terms };
     SharePolicy::new(ShareExpirySettings {

@@ -21,17 +21,6 @@ pub struct TermsPolicy {
     pub allow_never: bool,
 }
 
-impl Default for TermsPolicy {
-    fn default() -> Self {
-        TermsPolicy {
-            default_ttl: Some(Duration::from_secs(7 * 24 * 60 * 60)),
-            min_ttl: Duration::from_secs(1),
-            max_ttl: None,
-            allow_never: false,
-        }
-    }
-}
-
 impl TermsPolicy {
     /// The deadline of a share that gets its terms at `now`.
     pub fn deadline(&self, term: ShareLifetime, now: Millis) -> Result<Deadline, BadTerms> {

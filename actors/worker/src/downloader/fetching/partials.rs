@@ -15,6 +15,7 @@ use crate::downloader::disk::base_dir::BaseDir;
 use crate::downloader::disk::partial::Partial;
 use crate::downloader::disk::state_store::StateStore;
 use crate::downloader::disk::state_store_error::StateStoreError;
+use crate::downloader::settings::DownloaderConfig;
 
 /// How long leftovers of copies are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +26,16 @@ pub struct KeepFor {
     pub unknown: Duration,
 }
 
+impl KeepFor {
+    /// The settings of an operator.
+    pub fn of(config: &DownloaderConfig) -> Self {
+        KeepFor { partial: config.resume_within, unknown: config.stale_after }
+    }
+}
+
 impl Default for KeepFor {
     fn default() -> Self {
-        KeepFor {
-            partial: Duration::from_secs(24 * 60 * 60),
-            unknown: Duration::from_secs(60 * 60),
-        }
+        KeepFor::of(&DownloaderConfig::default())
     }
 }
 

@@ -8,4 +8,4 @@ pub(in crate::catalog) mod log_days;
 pub(in crate::catalog) mod log_reader;
 pub mod rising;
 pub mod unknown_hits;
-pub(in crate::catalog) mod watched_servers;
+pub(crate) mod watched_servers;

@@ -2,6 +2,6 @@
 
 pub(in crate::remover) mod apply;
 pub(in crate::remover) mod event;
-pub(in crate::remover) mod reason;
+pub(crate) mod reason;
 pub(in crate::remover) mod removal_book;
 pub(in crate::remover) mod snapshot;

@@ -7,15 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_core::bounded_read::{self, InputSource};
+use reelyard_core::settings::toml::{self, Table, Value};
+use reelyard_core::settings::{Read, SettingValue, SettingsReader, Wrong, quoted, text, wrong};
 use reelyard_protocol::boxes::HooksName;
-use reelyard_worker::box_host::{
-    CleanBoxChecks, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, Template,
-    TemplateBlank, Uid,
-};
-use toml::{Table, Value};
 
-use crate::config::reading::reader::SettingsReader;
-use crate::config::values::value::{Read, SettingValue, Wrong, quoted, text, wrong};
+use super::checks::{CleanBoxChecks, Uid};
+use super::hooks::{HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT};
+use super::template::{Template, TemplateBlank};
 
 /// Hooks by name, from the setting box.hooks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -117,7 +115,7 @@ impl BoxHooks {
     }
 
     /// Reads the named files, merges them with the tables, and parses the result.
-    pub(in crate::config) fn settle(&mut self, reader: &mut SettingsReader) {
+    pub fn settle(&mut self, reader: &mut SettingsReader) {
         let mut sets = BTreeMap::new();
         for (name, written) in &self.written {
             let Value::Table(written) = written else { continue };
@@ -322,18 +320,37 @@ fn environment(table: &Table) -> Read<BTreeMap<String, String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::config::{ConfigFaults, Layers, WorkerConfig, load_worker};
+    use reelyard_core::settings::{Gathered, RawSetting, RawValue, SettingOrigin, SettingsGroup};
 
-    fn load(hooks: &str) -> Result<WorkerConfig, String> {
-        let set = vec!["listen=127.0.0.1:8888".to_owned(), format!("box.hooks={hooks}")];
-        load_worker(&Layers { set, ..Layers::default() }).map_err(|ConfigFaults(faults)| {
-            faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        })
+    use super::*;
+    use crate::box_host::settings::BoxHostConfig;
+
+    fn load_set(set: &[(&str, &str)]) -> Result<BoxHostConfig, String> {
+        let mut gathered = Gathered::default();
+        for (key, text) in set {
+            let setting = RawSetting {
+                raw: RawValue::Text((*text).to_owned()),
+                origin: SettingOrigin::Argument { key: (*key).to_owned() },
+                entry_lines: Vec::new(),
+                old_key: None,
+            };
+            gathered.given.insert((*key).to_owned(), setting);
+        }
+        let mut reader = SettingsReader::new(gathered);
+        let mut config = BoxHostConfig::read(&mut reader, "box");
+        config.settle(&mut reader);
+        match reader.finish() {
+            Ok(_) => Ok(config),
+            Err(faults) => Err(faults.to_string()),
+        }
     }
 
-    fn find(config: &WorkerConfig, name: &str) -> Arc<HookSet> {
-        Arc::clone(&config.r#box.hooks.sets().0[&HooksName::new(name).unwrap()])
+    fn load(hooks: &str) -> Result<BoxHostConfig, String> {
+        load_set(&[("box.hooks", hooks)])
+    }
+
+    fn find(config: &BoxHostConfig, name: &str) -> Arc<HookSet> {
+        Arc::clone(&config.hooks.sets().0[&HooksName::new(name).unwrap()])
     }
 
     #[test]
@@ -352,16 +369,12 @@ mod tests {
         assert_eq!(hooks.cleanup.as_ref().unwrap().timeout, Duration::from_secs(2));
         assert_eq!((&hooks.done[..], &hooks.cleanup_again_on[..]), (&[0, 3][..], &[2][..]));
         assert_eq!(hooks.environment["A"], "b");
-        let shown = config.r#box.hooks.to_toml().unwrap().to_string();
+        let shown = config.hooks.to_toml().unwrap().to_string();
         assert!(shown.contains("A = \"***\"") && !shown.contains("\"b\""), "{shown}");
         assert!(hooks.checks.kill_left && hooks.checks.first_uid == Uid::new(60_000));
         assert_eq!(hooks.checks.boxes, Some(USUAL_BOXES));
-        assert!(load("{}").unwrap_err().contains("box.hooks is required"));
-        let hooks = "box.hooks={ a = { first_uid = 1 } }";
-        let set = ["listen=127.0.0.1:8888", hooks, "box.hooks_at_once=257"];
-        let set = set.map(str::to_owned).to_vec();
-        let written = load_worker(&Layers { set, ..Layers::default() }).unwrap_err();
-        assert!(written.to_string().contains("at most 256"), "{written}");
+        let many = load_set(&[("box.hooks_at_once", "257")]).unwrap_err();
+        assert!(many.contains("at most 256"), "{many}");
     }
 
     #[test]
@@ -420,7 +433,7 @@ mod tests {
         // A changed file is a changed configuration, although the setting is the same.
         std::fs::write(&file, "kill_left = true\n").unwrap();
         let after = load(&with_file).unwrap();
-        assert_ne!(before.r#box.hooks, after.r#box.hooks);
+        assert_ne!(before.hooks, after.hooks);
         std::fs::write(&file, "kill_left = \n").unwrap();
         assert!(load(&with_file).unwrap_err().contains("is not TOML"));
         std::fs::write(&file, "file = \"/x\"\n").unwrap();

@@ -2,17 +2,16 @@
 
 use std::path::PathBuf;
 
-use reelyard_links::tls::{BadCertificate, Certificate};
-use toml::Value;
+use reelyard_core::settings;
+use reelyard_core::settings::toml::Value;
+use reelyard_core::settings::{Read, SettingValue, SettingsReader};
 
-use crate::config::declare::settings;
-use crate::config::reading::reader::SettingsReader;
-use crate::config::values::value::{Read, SettingValue};
+use crate::tls::{BadCertificate, Certificate};
 
 settings! {
     /// TLS for the links of shares. A reload reads both files again; new connections get the
     /// new certificate. Without them links are served without encryption.
-    pub struct ShareTlsConfig {
+    pub struct ShareTlsConfig [node] {
         /// Certificate in PEM, followed by its chain of intermediate certificates.
         certificate: Option<CertificateFile> = Optional "/etc/reelyard/share.crt",
         /// Private key of the certificate in PEM, without a password.
@@ -45,7 +44,7 @@ impl ShareTlsConfig {
     }
 
     /// Reads and parses both files.
-    pub(in crate::config) fn settle(&mut self, reader: &mut SettingsReader) {
+    pub fn settle(&mut self, reader: &mut SettingsReader) {
         const KEYS: [&str; 2] = ["share.tls.certificate", "share.tls.key"];
         let (file, key) = match (&mut self.certificate, &self.key) {
             (Some(file), Some(key)) => (file, key),

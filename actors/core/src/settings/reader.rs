@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::hash::Hash;
 
+use super::declaration::{Applicability, Declaration, Presence};
 use super::fault::{ConfigFault, ConfigFaults, SettingOrigin};
-use super::layers::{Gathered, RawSetting, RawValue};
-use crate::config::declare::Presence;
-use crate::config::values::value::SettingValue;
+use super::raw::{Gathered, RawSetting, RawValue};
+use super::value::SettingValue;
 
 /// A setting with its effective value and origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct EffectiveSetting {
     pub origin: SettingOrigin,
     /// The old name, if the setting was set by it.
     pub old_key: Option<String>,
+    /// When and where the value applies.
+    pub applies: Applicability,
 }
 
 /// Returns settings by key. A faulty setting reads as its default, so that all faults are found.
@@ -39,8 +41,9 @@ impl SettingsReader {
         SettingsReader { given: gathered.given, effective: Vec::new(), faults: gathered.faults }
     }
 
-    /// Reads the setting `key`. `text` is its default or example, depending on `presence`.
-    pub fn take<T: SettingValue>(&mut self, key: String, presence: Presence, text: &str) -> T {
+    /// Reads the setting `key`.
+    pub fn take<T: SettingValue>(&mut self, key: String, declaration: Declaration) -> T {
+        let Declaration { presence, text, applies } = declaration;
         let (value, origin) = match self.given.get(&key) {
             Some(given) => {
                 let read = match &given.raw {
@@ -63,16 +66,23 @@ impl SettingsReader {
                 (unset(&key, presence, text), SettingOrigin::Default)
             }
         };
-        self.note(key, &value, origin);
+        self.note(key, &value, origin, applies);
         value
     }
 
-    fn note<T: SettingValue>(&mut self, key: String, value: &T, origin: SettingOrigin) {
+    fn note<T: SettingValue>(
+        &mut self,
+        key: String,
+        value: &T,
+        origin: SettingOrigin,
+        applies: Applicability,
+    ) {
         let hide =
             |value: toml::Value| if T::SECRET { "\"***\"".into() } else { value.to_string() };
         let value = value.to_toml().map(hide);
         let old_key = self.given.get(&key).and_then(|given| given.old_key.clone());
-        self.effective.push(EffectiveSetting { key, value, is_secret: T::SECRET, origin, old_key });
+        let is_secret = T::SECRET;
+        self.effective.push(EffectiveSetting { key, value, is_secret, origin, old_key, applies });
     }
 
     /// Records a fault of the setting `key`.

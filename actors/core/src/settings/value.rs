@@ -49,6 +49,14 @@ pub trait SettingValue: Sized {
     fn to_toml(&self) -> Option<Value>;
 }
 
+/// The fault of a value that is none of these words.
+pub fn not_a_word<T>(value: &Value, words: &[&str]) -> Read<T> {
+    let quoted_words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    let (last, first) =
+        quoted_words.split_last().map_or(("", &[][..]), |(last, first)| (last, first));
+    wrong(format!("expected {} or {last}, not {}", first.join(", "), quoted(value)))
+}
+
 /// A value for a fault: as TOML, shortened if long.
 pub fn quoted(value: &Value) -> String {
     let text = value.to_string();

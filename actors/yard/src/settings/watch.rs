@@ -1,9 +1,9 @@
-//! Settings for changes of inputs, and for the servers whose rows of the event log count.
+//! The servers whose rows of the event log count, as a setting.
 
-use reelyard_yard::catalog::{AddressPattern, WatchMode, WatchedServers};
-use toml::Value;
+use reelyard_core::settings::toml::Value;
+use reelyard_core::settings::{Read, SettingValue, quoted, wrong};
 
-use crate::config::values::value::{Read, SettingValue, quoted, wrong};
+use crate::catalog::load_balancer::watched_servers::{AddressPattern, WatchedServers};
 
 /// The format of the servers of the centre.
 const SERVERS: &str = "expected an IP, a list of them, or { pattern = '125\\.159\\.40\\.(3|4)' }";
@@ -45,24 +45,6 @@ impl SettingValue for WatchedServers {
                 Value::Table([("pattern".to_owned(), pattern)].into_iter().collect())
             }
         })
-    }
-}
-
-impl SettingValue for WatchMode {
-    fn from_toml(value: &Value) -> Read<Self> {
-        match value.as_str() {
-            Some("auto") => Ok(WatchMode::Auto),
-            Some("poll") => Ok(WatchMode::Poll),
-            _ => wrong(format!("expected \"auto\" or \"poll\", not {}", quoted(value))),
-        }
-    }
-
-    fn to_toml(&self) -> Option<Value> {
-        let word = match self {
-            WatchMode::Auto => "auto",
-            WatchMode::Poll => "poll",
-        };
-        Some(Value::String(word.to_owned()))
     }
 }
 

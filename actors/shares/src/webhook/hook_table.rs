@@ -5,12 +5,26 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reelyard_core::bounded_read::{self, InputSource};
-use reelyard_shares::share_expiry::ShareNotificationKind;
-use reelyard_shares::webhook::{WebhookName, WebhookSecret, WebhookUrl};
-use toml::{Table, Value};
+use reelyard_core::settings;
+use reelyard_core::settings::toml::{Table, Value};
+use reelyard_core::settings::{Read, SettingValue, SettingsReader, Wrong, quoted, text, wrong};
 
-use crate::config::reading::reader::SettingsReader;
-use crate::config::values::value::{Read, SettingValue, Wrong, quoted, text, wrong};
+use super::settings::{WebhookName, WebhookSettings, WebhookUrl};
+use super::signature::WebhookSecret;
+use crate::share_expiry::ShareNotificationKind;
+
+settings! {
+    /// The webhooks of the events of shares.
+    pub struct WebhookConfig {
+        /// Webhooks by name. They are called when a share will soon end and when it has ended.
+        /// Example: { billing = { url = "http://10.0.0.5:9000/shares", secret_file =
+        /// "/etc/reelyard/billing" } }. Requests are signed with `secret` or the secret in
+        /// `secret_file`. Optional: `kinds` (default: all), a list of "notice", "expired",
+        /// "exhausted", "revoked", "removed", "root_gone" and "evicted"; `timeout` for an answer
+        /// (default: "10s"). A new webhook gets the events from then on.
+        webhooks: Hooks = Default "{}",
+    }
+}
 
 /// The configured webhooks, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +44,20 @@ pub struct HookConfig {
     pub kinds: Option<Vec<ShareNotificationKind>>,
     /// Time limit for an answer of the receiver.
     pub timeout: Option<Duration>,
+}
+
+impl HookConfig {
+    /// The settings of its actor; none while its secret cannot be read.
+    pub fn settings(&self, age_limit: Duration) -> Option<WebhookSettings> {
+        Some(WebhookSettings {
+            url: self.url.clone(),
+            secret: self.secret.clone()?,
+            kinds: self.kinds.clone().unwrap_or_else(|| ShareNotificationKind::all().collect()),
+            timeout: self.timeout.unwrap_or(WebhookSettings::TIMEOUT),
+            cool_down: WebhookSettings::COOL_DOWN,
+            age_limit,
+        })
+    }
 }
 
 /// The allowed keys of a webhook.
@@ -131,7 +159,7 @@ fn shown(hook: &HookConfig) -> Value {
 
 impl Hooks {
     /// Reads the secrets from files.
-    pub(in crate::config) fn settle(&mut self, reader: &mut SettingsReader) {
+    pub fn settle(&mut self, reader: &mut SettingsReader) {
         for (name, hook) in &mut self.0 {
             let Some(file) = &hook.secret_file else { continue };
             let shown = file.display();
@@ -153,7 +181,6 @@ impl Hooks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Layers, NodeConfig, load};
 
     const SECRET: &str = "opensesame-0123456789";
 
@@ -197,25 +224,5 @@ mod tests {
             assert!(error.contains(why), "{bad}: {error}");
             assert!(!error.contains(SECRET), "{error}");
         }
-    }
-
-    #[test]
-    fn a_secret_can_be_in_a_file() {
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("secret");
-        let load = || {
-            let table = format!("url = \"http://a/x\", secret_file = \"{}\"", file.display());
-            let set = vec![format!("share.webhooks={{ b = {{ {table} }} }}")];
-            load::<NodeConfig>(&Layers { set, ..Layers::default() })
-        };
-        let error = load().unwrap_err().to_string();
-        assert!(
-            error.contains("share.webhooks: b: secret_file: ") && error.contains("cannot be read")
-        );
-        std::fs::write(&file, format!("{SECRET}\n")).unwrap();
-        let (config, effective) = load().unwrap();
-        let hook = config.share.webhooks.0.values().next().unwrap();
-        assert_eq!(hook.secret, WebhookSecret::new(SECRET).ok());
-        assert!(!format!("{effective:?}").contains(SECRET));
     }
 }

@@ -1,9 +1,8 @@
 //! Time zones of the load balancer's log names, and of timetables.
 
 use jiff::tz::TimeZone;
-use toml::Value;
-
-use super::value::{Read, SettingValue, text, wrong};
+use reelyard_core::settings::toml::Value;
+use reelyard_core::settings::{Read, SettingValue, text, wrong};
 
 /// A time zone, by IANA name or the zone of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,65 @@
+//! Network interfaces and speeds of links as settings.
+
+use toml::Value;
+
+use super::value::{Read, SettingValue, quoted, text, wrong};
+use crate::host::BitsPerSecond;
+
+/// Longest name of a network interface on Linux.
+const LONGEST_NAME: usize = 15;
+
+/// The name of a network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceName(String);
+
+impl InterfaceName {
+    /// Name as in /sys/class/net.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl SettingValue for InterfaceName {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let name = text(value, "the name of a network interface such as \"eth0\"")?;
+        // The name becomes part of a path.
+        let fits = !name.is_empty() && name.len() <= LONGEST_NAME && name != "." && name != "..";
+        let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'/';
+        if fits && name.bytes().all(is_plain) {
+            return Ok(InterfaceName(name.to_owned()));
+        }
+        wrong(format!(
+            "expected the name of a network interface such as \"eth0\", not {}",
+            quoted(value)
+        ))
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.0.clone()))
+    }
+}
+
+impl SettingValue for BitsPerSecond {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let rate = text(value, "a rate such as \"10Gbit/s\"")?;
+        rate.trim().parse().or_else(|bad| wrong(format!("{bad}")))
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_is_no_path() {
+        assert_eq!(InterfaceName::from_text("bond0.7").unwrap().as_str(), "bond0.7");
+        for bad in ["", "..", "../eth0", "a b", "sixteen-letters!"] {
+            let read = InterfaceName::from_toml(&Value::String(bad.to_owned()));
+            assert!(read.is_err(), "{bad}");
+        }
+    }
+}

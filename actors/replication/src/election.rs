@@ -1,0 +1,18 @@
+//! Times of elections, which owners use as well: they bound how long a former leader may still act.
+
+use std::time::Duration;
+
+use reelyard_core::settings;
+
+settings! {
+    /// Elections of a leader.
+    pub struct ElectionConfig [restart] {
+        /// Interval between two heartbeats of the leader.
+        heartbeat: Duration = Default "150ms",
+        /// Shortest time without a heartbeat before an election.
+        election_min: Duration = Default "500ms",
+        /// Longest time without a heartbeat before an election. Each node uses a random time
+        /// between election_min and election_max.
+        election_max: Duration = Default "1s",
+    }
+}
