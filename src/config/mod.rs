@@ -16,6 +16,7 @@ mod known_keys;
 mod node;
 mod node_order;
 pub mod reading;
+mod role;
 pub(crate) mod values;
 mod worker;
 
@@ -26,12 +27,12 @@ pub use node::{HttpConfig, NodeConfig};
 pub use reading::exposed::exposed;
 pub use reading::layers::Layers;
 pub use reelyard_core::settings::{ConfigFault, ConfigFaults, EffectiveSetting, SettingOrigin};
+pub use role::RoleConfig;
 pub use values::address::NodeAddr;
 pub use worker::WorkerConfig;
 
 use bytesize::ByteSize;
-use reelyard_core::settings::{SettingValue, SettingsGroup, SettingsReader};
-use reelyard_core::token::SharedToken;
+use reelyard_core::settings::{SettingValue, SettingsReader};
 
 pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 
@@ -39,28 +40,6 @@ pub use crate::logging::{LogFilter, LogFormat, LogSettings};
 pub fn size_argument(text: &str) -> Result<ByteSize, String> {
     let read = ByteSize::from_toml(&toml::Value::String(text.to_owned()));
     read.map_err(|wrongs| wrongs.into_iter().map(|wrong| wrong.what).collect())
-}
-
-/// The configuration of a role, as `reelyard config` uses it.
-pub trait RoleConfig: SettingsGroup {
-    /// Name of the role on the command line.
-    const NAME: &'static str;
-
-    /// The shared token, and the key of the setting that it comes from.
-    fn token(&self) -> (Option<&SharedToken>, &'static str);
-
-    /// Settings that differ in `after` although they look equal, because a secret in them differs.
-    fn differs_unseen(&self, _after: &Self) -> Vec<&'static str> {
-        Vec::new()
-    }
-
-    /// Warnings about configured files and directories that do not exist now. This is not a fault.
-    fn not_there(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Completes settings that depend on others, and records faults of combinations.
-    fn settle(&mut self, reader: &mut SettingsReader);
 }
 
 /// Loads the settings of a node.
