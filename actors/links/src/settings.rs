@@ -70,8 +70,8 @@ impl PublicUrl {
 
 impl SettingValue for PublicUrl {
     fn from_toml(value: &Value) -> Read<Self> {
-        let told = text(value, "a URL such as \"https://share.example.net\"")?;
-        let url = told.trim_end_matches('/');
+        let given = text(value, "a URL such as \"https://share.example.net\"")?;
+        let url = given.trim_end_matches('/');
         let read = reqwest::Url::parse(url);
         let fits = read.is_ok_and(|url| {
             matches!(url.scheme(), "http" | "https")
@@ -83,7 +83,7 @@ impl SettingValue for PublicUrl {
             Ok(PublicUrl(url.to_owned()))
         } else {
             wrong(format!(
-                "\"{told}\" is not a base URL for links: expected one such as \"https://share.example.net\""
+                "\"{given}\" is not a base URL for links: expected one such as \"https://share.example.net\""
             ))
         }
     }

@@ -36,7 +36,7 @@ use super::replica::Replica;
 use super::scene::{Scene, SceneInputs};
 use crate::trace;
 pub use outbox::ListReply;
-use outbox::{CommitReply, LookReply, NodeRequest};
+use outbox::{LookReply, NodeRequest, PendingReply};
 use process::NodeProcess;
 
 /// The timeout of a commit, in milliseconds.
@@ -58,7 +58,7 @@ pub struct SimulatedNode {
     pub replica: Replica,
     pub(super) process: Option<NodeProcess>,
     pub(super) scene: Arc<Scene>,
-    seats: journal::OwnerSeats,
+    hosted: journal::HostedOwners,
     applied: u64,
     /// The index of the snapshot from which the owners were last rebuilt.
     rebuilt_from: u64,
@@ -66,7 +66,7 @@ pub struct SimulatedNode {
     follows: u64,
     /// The end of the log when the process started.
     log_at_start: u64,
-    proposer: SimulatedProposer<CommitReply>,
+    proposer: SimulatedProposer<PendingReply>,
     /// The planned tasks of commits without an outcome.
     decided: BTreeMap<RequestId, Vec<NewTask>>,
     noticing: bool,
@@ -90,7 +90,7 @@ impl SimulatedNode {
             replica: Replica::new(id, scene.nodes),
             process: None,
             scene: Arc::clone(scene),
-            seats: journal::OwnerSeats::default(),
+            hosted: journal::HostedOwners::default(),
             applied: 0,
             rebuilt_from: 0,
             follows: 0,

@@ -58,13 +58,13 @@ impl ShareConfig {
     /// a fault: each is opened as soon as it exists.
     pub(in crate::config) fn not_there(&self) -> Vec<String> {
         let missing = self.rules.roots.0.iter().filter(|(_, dir)| !dir.is_dir());
-        let told = missing.map(|(name, dir)| {
+        let warnings = missing.map(|(name, dir)| {
             let (name, shown) = (name.as_str(), dir.display());
             format!(
                 "share.roots: {name}: {shown} does not exist now; it is opened as soon as it exists"
             )
         });
-        told.collect()
+        warnings.collect()
     }
 }
 
@@ -85,9 +85,10 @@ mod tests {
             let set = vec![format!("share.webhooks={{ b = {{ {table} }} }}")];
             load::<NodeConfig>(&Layers { set, ..Layers::default() })
         };
-        let told = load().unwrap_err().to_string();
+        let refused = load().unwrap_err().to_string();
         assert!(
-            told.contains("share.webhooks: b: secret_file: ") && told.contains("cannot be read")
+            refused.contains("share.webhooks: b: secret_file: ")
+                && refused.contains("cannot be read")
         );
         std::fs::write(&file, format!("{SECRET}\n")).unwrap();
         let (config, effective) = load().unwrap();

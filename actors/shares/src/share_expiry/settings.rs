@@ -277,8 +277,8 @@ mod tests {
             ("{ movies = 7 }", "movies: "),
             ("\"/data\"", "expected a table"),
         ] {
-            let told = shown::<RootDirs>(bad).unwrap_err();
-            assert!(told.contains(why), "{bad}: {told}");
+            let refused = shown::<RootDirs>(bad).unwrap_err();
+            assert!(refused.contains(why), "{bad}: {refused}");
         }
     }
 

@@ -112,13 +112,13 @@ mod tests {
         assert_eq!(limits.by_host.len(), 2);
         assert_eq!(HostLimits::from_text(&shown::<HostLimits>(text).unwrap()), Ok(limits));
         let bad = r#"{ default = "fast", "das1" = "1M", "10.0.0.1:8888" = "08:00,5" }"#;
-        let told: Vec<String> =
+        let faults: Vec<String> =
             HostLimits::from_text(bad).unwrap_err().into_iter().map(|wrong| wrong.what).collect();
         for (host, why) in
             [("default", "not a rate"), ("das1", "ip:port"), ("10.0.0.1:8888", "unit")]
         {
-            let of_host = told.iter().find(|what| what.starts_with(&format!("\"{host}\": ")));
-            assert!(of_host.is_some_and(|what| what.contains(why)), "{host}: {told:?}");
+            let of_host = faults.iter().find(|what| what.starts_with(&format!("\"{host}\": ")));
+            assert!(of_host.is_some_and(|what| what.contains(why)), "{host}: {faults:?}");
         }
         assert!(HostLimits::from_text("80Mbit/s").unwrap_err()[0].what.contains("a table"));
     }

@@ -97,9 +97,9 @@ impl SettingValue for Agents {
             ));
         };
         let (mut agents, mut wrongs) = (Agents::default(), Vec::new());
-        for (host, told) in table {
+        for (host, setting) in table {
             let read = HostAddr::from_toml(&Value::String(host.clone()))
-                .and_then(|host| Ok(agents.0.insert(host, agent(told)?)));
+                .and_then(|host| Ok(agents.0.insert(host, agent(setting)?)));
             let about =
                 |wrong: Wrong| Wrong { what: format!("\"{host}\": {}", wrong.what), ..wrong };
             wrongs.extend(read.err().into_iter().flatten().map(about));
@@ -133,12 +133,12 @@ fn agent(value: &Value) -> Read<Agent> {
     if let Some(other) = table.keys().find(|key| !KNOWN.contains(&key.as_str())) {
         return wrong(format!("unknown key {other}: expected {}", KNOWN.join(", ")));
     }
-    let Some(told) = table.get("url") else {
+    let Some(given_url) = table.get("url") else {
         return wrong(format!("url is missing: {BadAgentUrl}"));
     };
     let device: Option<InterfaceName> = optional(table, "device")?;
     let device = device.map(|name| name.as_str().to_owned());
-    Ok(Agent { url: url(told)?, device, link_speed: optional(table, "link_speed")? })
+    Ok(Agent { url: url(given_url)?, device, link_speed: optional(table, "link_speed")? })
 }
 
 fn optional<T: SettingValue>(table: &Table, key: &str) -> Read<Option<T>> {
@@ -174,8 +174,8 @@ mod tests {
             ("{ \"10.0.0.21:1\" = { url = \"http://a/m\", device = \"a/b\" } }", "interface"),
             ("\"http://a/m\"", "a table"),
         ] {
-            let told = Agents::from_text(bad).unwrap_err().remove(0).what;
-            assert!(told.contains(why), "{bad}: {told}");
+            let refused = Agents::from_text(bad).unwrap_err().remove(0).what;
+            assert!(refused.contains(why), "{bad}: {refused}");
         }
     }
 

@@ -12,7 +12,7 @@ use reelyard_replication::{
 };
 use tokio::sync::oneshot;
 
-use super::outbox::CommitReply;
+use super::outbox::PendingReply;
 use super::{COMMIT_TIMEOUT, SNAPSHOT_EVERY, SimulatedNode};
 use crate::simulation::context::Context;
 use crate::simulation::messages::SimulatedMessage;
@@ -83,7 +83,7 @@ impl JournalWork {
 
 /// The owners of a node's pieces, and the commands to them.
 #[derive(Default)]
-pub(super) struct OwnerSeats {
+pub(super) struct HostedOwners {
     owners: BTreeMap<PieceId, Recipient<JournalCommand>>,
     work: JournalWork,
     /// Owners that do not lead yet, and the end of the log at which they do.
@@ -94,7 +94,7 @@ pub(super) struct OwnerSeats {
     compared: Vec<(u64, PieceId, PendingFreeze)>,
 }
 
-impl OwnerSeats {
+impl HostedOwners {
     fn send(&self, piece: PieceId, command: JournalCommand) {
         if let Some(owner) = self.owners.get(&piece) {
             owner.do_send(command);
@@ -165,15 +165,15 @@ impl SimulatedNode {
     /// Replaces all pieces by the content of the snapshot.
     pub(super) fn install(&mut self, context: &mut Context) {
         let (index, rows) = self.snapshot_rows();
-        self.seats.work = JournalWork::Nothing;
-        for piece in self.seats.owners.keys() {
-            self.seats.install(*piece, index, rows.of(*piece));
+        self.hosted.work = JournalWork::Nothing;
+        for piece in self.hosted.owners.keys() {
+            self.hosted.install(*piece, index, rows.of(*piece));
         }
         self.applied = index;
         self.rebuilt_from = index;
         self.follows = context.now();
-        if index > 0 && !self.seats.owners.is_empty() {
-            self.seats.compare(index);
+        if index > 0 && !self.hosted.owners.is_empty() {
+            self.hosted.compare(index);
         }
     }
 
@@ -184,57 +184,57 @@ impl SimulatedNode {
         piece: PieceId,
         owner: Recipient<JournalCommand>,
     ) {
-        self.seats.owners.insert(piece, owner);
+        self.hosted.owners.insert(piece, owner);
         let (snapshot, rows) = self.snapshot_rows();
-        self.seats.install(piece, snapshot, rows.of(piece));
+        self.hosted.install(piece, snapshot, rows.of(piece));
         for index in snapshot + 1..=self.applied {
             let Some(entry) = self.replica.entry(index) else { continue };
             let commits = read_commits(context, index, &entry.payload);
             if commits.iter().any(|commit| commit.piece == piece) {
-                self.seats.apply(piece, (index, entry.term), &commits);
+                self.hosted.apply(piece, (index, entry.term), &commits);
             }
         }
         self.follows = context.now();
         self.rebuilt_from = snapshot;
-        let mut work = std::mem::take(&mut self.seats.work);
+        let mut work = std::mem::take(&mut self.hosted.work);
         match &mut work {
             JournalWork::Nothing => {}
             JournalWork::Applying(entry) => {
                 entry.answers.came.remove(&piece);
                 if entry.commits.iter().any(|commit| commit.piece == piece) {
-                    let again = self.seats.apply(piece, (entry.index, entry.term), &entry.commits);
+                    let again = self.hosted.apply(piece, (entry.index, entry.term), &entry.commits);
                     entry.answers.waiting.insert(piece, again);
                 }
             }
             JournalWork::Freezing(_, frozen) => {
                 frozen.came.remove(&piece);
-                frozen.waiting.insert(piece, self.seats.freeze(piece));
+                frozen.waiting.insert(piece, self.hosted.freeze(piece));
             }
         }
-        self.seats.work = work;
+        self.hosted.work = work;
         if self.proposer.leading.is_some() {
             // What the incarnation before decided is not written any more.
             self.proposer.session += 1;
             self.decided.clear();
-            self.seats.kept_from_leading.insert(piece, self.replica.last());
+            self.hosted.kept_from_leading.insert(piece, self.replica.last());
         }
     }
 
     /// Notes an owner that waits for the log up to its present end.
     pub(super) fn catches_up(&mut self, piece: PieceId, reply: oneshot::Sender<bool>) {
-        self.seats.catching_up.push((self.log_at_start, piece, reply));
+        self.hosted.catching_up.push((self.log_at_start, piece, reply));
     }
 
     /// Applies all committed entries, as far as the owners have answered. Returns whether anything happened.
     pub(super) fn advance(&mut self, context: &mut Context) -> bool {
         let mut busy = self.compare_pieces(context);
         loop {
-            if !self.seats.work.is_complete() {
+            if !self.hosted.work.is_complete() {
                 return busy;
             }
-            match std::mem::take(&mut self.seats.work) {
+            match std::mem::take(&mut self.hosted.work) {
                 JournalWork::Nothing if self.applied < self.replica.commit() => {
-                    if self.seats.owners.len() < PIECES.len() {
+                    if self.hosted.owners.len() < PIECES.len() {
                         return busy;
                     }
                     self.begin_next(context);
@@ -262,13 +262,13 @@ impl SimulatedNode {
             self.propose(context);
         }
         let is_new = self.replica.snapshot().is_none_or(|last| last.index < self.applied);
-        let is_seated = self.seats.owners.len() == PIECES.len();
-        if self.replica.kept() >= SNAPSHOT_EVERY && is_new && is_seated {
+        let is_hosted = self.hosted.owners.len() == PIECES.len();
+        if self.replica.kept() >= SNAPSHOT_EVERY && is_new && is_hosted {
             let mut frozen = OwnerAnswers::new();
             for piece in PIECES {
-                frozen.waiting.insert(piece, self.seats.freeze(piece));
+                frozen.waiting.insert(piece, self.hosted.freeze(piece));
             }
-            self.seats.work = JournalWork::Freezing(self.applied, frozen);
+            self.hosted.work = JournalWork::Freezing(self.applied, frozen);
             return true;
         }
         self.let_owners_on();
@@ -280,32 +280,32 @@ impl SimulatedNode {
     fn let_owners_on(&mut self) {
         let (applied, leading) = (self.applied, self.proposer.leading);
         let ready: Vec<PieceId> = self
-            .seats
+            .hosted
             .kept_from_leading
             .iter()
             .filter(|(_, end)| **end <= applied)
             .map(|(piece, _)| *piece)
             .collect();
         for piece in ready {
-            self.seats.kept_from_leading.remove(&piece);
+            self.hosted.kept_from_leading.remove(&piece);
             if let Some(epoch) = leading {
-                self.seats.send(piece, JournalCommand::LeaderStarted { epoch });
+                self.hosted.send(piece, JournalCommand::LeaderStarted { epoch });
             }
         }
-        let waiting = std::mem::take(&mut self.seats.catching_up);
+        let waiting = std::mem::take(&mut self.hosted.catching_up);
         for (end, piece, reply) in waiting {
-            if end <= applied && self.seats.owners.contains_key(&piece) {
+            if end <= applied && self.hosted.owners.contains_key(&piece) {
                 // An owner that ended waits no more.
                 let _ = reply.send(true);
             } else {
-                self.seats.catching_up.push((end, piece, reply));
+                self.hosted.catching_up.push((end, piece, reply));
             }
         }
     }
 
     fn compare_pieces(&mut self, context: &mut Context) -> bool {
         let mut busy = false;
-        for (index, piece, mut frozen) in std::mem::take(&mut self.seats.compared) {
+        for (index, piece, mut frozen) in std::mem::take(&mut self.hosted.compared) {
             match frozen.try_recv() {
                 Ok(frozen) => {
                     let rows = pieces::rows_of(frozen);
@@ -314,7 +314,7 @@ impl SimulatedNode {
                     busy = true;
                 }
                 Err(oneshot::error::TryRecvError::Empty) => {
-                    self.seats.compared.push((index, piece, frozen));
+                    self.hosted.compared.push((index, piece, frozen));
                 }
                 Err(oneshot::error::TryRecvError::Closed) => {}
             }
@@ -324,7 +324,7 @@ impl SimulatedNode {
 
     /// Has all pieces compared once more, at the end of a run.
     pub fn compare_now(&mut self) {
-        self.seats.compare(self.applied);
+        self.hosted.compare(self.applied);
     }
 
     fn begin_next(&mut self, context: &mut Context) {
@@ -343,11 +343,11 @@ impl SimulatedNode {
         let mut answers = OwnerAnswers::new();
         for piece in PIECES {
             if commits.iter().any(|commit| commit.piece == piece) {
-                let asked = self.seats.apply(piece, (index, entry.term), &commits);
+                let asked = self.hosted.apply(piece, (index, entry.term), &commits);
                 answers.waiting.insert(piece, asked);
             }
         }
-        self.seats.work = JournalWork::Applying(EntryApplication {
+        self.hosted.work = JournalWork::Applying(EntryApplication {
             index,
             term: entry.term,
             payload: entry.payload,
@@ -373,7 +373,7 @@ impl SimulatedNode {
             }
         }
         if index.is_multiple_of(32) {
-            self.seats.compare(index);
+            self.hosted.compare(index);
         }
         let mine = self.proposer.under_way.as_ref().and_then(|under_way| under_way.written);
         let mut back = Vec::new();
@@ -408,14 +408,14 @@ impl SimulatedNode {
 
     pub(super) fn take_notice(&mut self, context: &mut Context) {
         let leading = self.leads_by_now(context.now());
-        if leading == self.proposer.leading || self.seats.owners.len() < PIECES.len() {
+        if leading == self.proposer.leading || self.hosted.owners.len() < PIECES.len() {
             return;
         }
         let led = self.proposer.leading.is_some();
         self.proposer.session += 1;
         self.proposer.leading = leading;
         self.decided.clear();
-        self.seats.kept_from_leading.clear();
+        self.hosted.kept_from_leading.clear();
         if led {
             trace!(context, "{} no longer leads", self.party());
             self.command_all(|| JournalCommand::LeaderStopped);
@@ -440,7 +440,7 @@ impl SimulatedNode {
 
     fn command_all(&self, command: impl Fn() -> JournalCommand) {
         for piece in PIECES {
-            self.seats.send(piece, command());
+            self.hosted.send(piece, command());
         }
     }
 
@@ -451,7 +451,7 @@ impl SimulatedNode {
         &mut self,
         context: &mut Context,
         commit: &Commit,
-        reply: CommitReply,
+        reply: PendingReply,
     ) {
         match self.proposer.hand_in(commit, reply) {
             Ok(proposal) => {
@@ -504,7 +504,7 @@ impl SimulatedNode {
     pub(super) fn settle_all(
         &mut self,
         context: &mut Context,
-        back: Vec<FinishedCommit<CommitReply>>,
+        back: Vec<FinishedCommit<PendingReply>>,
     ) {
         for FinishedCommit { request, waiter, result } in back {
             if !matches!(result, Err(CommitError::Unknown { .. })) {

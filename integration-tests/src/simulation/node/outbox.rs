@@ -17,7 +17,7 @@ use crate::simulation::operator::OperatorAction;
 use crate::simulation::parties::Party;
 
 /// The receiver of the result of a commit.
-pub type CommitReply = oneshot::Sender<Result<CommitAnswer, CommitError>>;
+pub type PendingReply = oneshot::Sender<Result<CommitAnswer, CommitError>>;
 /// The receiver of the list of a host.
 pub type ListReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure>>;
 /// The receiver of the masters that the Catalog found.
@@ -28,7 +28,7 @@ pub enum NodeRequest {
     /// The owner of a piece joins the journal.
     Register(PieceId, Recipient<JournalCommand>),
     /// An owner commits.
-    Commit(Commit, CommitReply),
+    Commit(Commit, PendingReply),
     /// An owner waits until it has applied the log that existed at the start.
     CaughtUp(PieceId, oneshot::Sender<bool>),
     /// Masters are looked up.
