@@ -240,6 +240,16 @@ impl Judge {
         }
     }
 
+    /// Records a copy that is done. Its master may have another size than when the copy was planned.
+    fn completed(&mut self, index: u64, commit: &Commit, id: TaskId, size: Option<u64>) {
+        let Some(task) = self.record.open.remove(&id) else {
+            return self.late_completion(id);
+        };
+        let copy = (task.destination, task.name.clone());
+        self.record.landed.insert(copy, (size.unwrap_or(task.size), commit.at, index));
+        self.confirm(task.destination, &task.name);
+    }
+
     /// Records the first effect of an event of a task.
     fn task_event(&mut self, index: u64, commit: &Commit, event: &TaskEvent) {
         let record = &self.record;
@@ -256,14 +266,9 @@ impl Judge {
                 }
                 self.record.open.insert(task.id, task.clone());
             }
-            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
-                if let Some(task) = self.record.open.remove(id) {
-                    let copy = (task.destination, task.name.clone());
-                    self.record.landed.insert(copy, (task.size, commit.at, index));
-                    self.confirm(task.destination, &task.name);
-                } else {
-                    self.late_completion(*id);
-                }
+            TaskEvent::Completed { id, size, .. } => self.completed(index, commit, *id, *size),
+            TaskEvent::CompletedUnverified { id, size, .. } => {
+                self.completed(index, commit, *id, Some(*size));
             }
             TaskEvent::Ended { id, ending, back_off } => {
                 let leader = self.leaders.get(&commit.epoch.0).copied();
