@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
-use reelyard_core::event::{Commit, PieceId, RequestId};
+use reelyard_core::event::{Commit, Epoch, PieceId, RequestId};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::{Report, TaskId};
@@ -341,6 +341,11 @@ impl Judge {
             Ok(at) => self.acknowledged.push(at),
             Err(what) => self.fail(acknowledged::NAME, what),
         }
+    }
+
+    /// Whether a later leader was elected: decisions of this epoch have no effect any more.
+    pub fn is_deposed(&self, epoch: Epoch) -> bool {
+        self.leaders.keys().next_back().is_some_and(|latest| *latest > epoch.0)
     }
 
     /// Checks a leader's decisions against its knowledge of the hosts.

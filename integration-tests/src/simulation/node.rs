@@ -205,9 +205,10 @@ impl SimulatedNode {
         }
     }
 
-    /// Checks the decisions of a commit by what its leader knows.
+    /// Checks the decisions of a commit by what its leader knows. A deposed leader may act on old lists:
+    /// the invariant `deposed` holds that its decisions change nothing.
     fn check_decision(&mut self, context: &mut Context, commit: &Commit) {
-        if commit.piece != PieceId::Tasks {
+        if commit.piece != PieceId::Tasks || context.judge.is_deposed(commit.epoch) {
             return;
         }
         let events = pieces::decided::<TaskBook>(commit);
