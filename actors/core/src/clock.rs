@@ -223,16 +223,16 @@ impl Clock {
         Instant::now()
     }
 
-    /// The CPU time of the calling thread, without its waits. With another clock all work costs nothing.
+    /// The CPU time of the calling thread, without its waits. On a simulated machine all work costs nothing.
     pub fn cost(&self) -> Duration {
         match &self.0 {
-            ClockSource::System(_) => {
+            ClockSource::System(_) | ClockSource::Manual(_) => {
                 let rustix::time::Timespec { tv_sec, tv_nsec } =
                     rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
                 // Neither is ever negative.
                 Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
             }
-            ClockSource::Machine(..) | ClockSource::Manual(_) => Duration::ZERO,
+            ClockSource::Machine(..) => Duration::ZERO,
         }
     }
 
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_follow_the_paused_time_of_their_runtime_and_work_costs_nothing() {
+    fn timers_follow_the_paused_time_of_their_runtime() {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         runtime.enable_time().start_paused(true);
         let clock = Clock::manual(Millis(5));
@@ -359,8 +359,26 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(3600)).await;
             assert_eq!(clock.timer() - began, Duration::from_secs(3600));
         });
-        assert_eq!((clock.now(), clock.cost()), (Millis(5), Duration::ZERO));
+        assert_eq!(clock.now(), Millis(5));
+    }
+
+    struct FixedMachine;
+
+    impl MachineClocks for FixedMachine {
+        fn reading(&self) -> ClockReading {
+            ClockReading { wall: Millis(5), monotonic: Duration::ZERO }
+        }
+
+        fn boot(&self) -> BootId {
+            Clock::manual(Millis(5)).boot()
+        }
+    }
+
+    #[test]
+    fn work_costs_time_but_not_on_a_simulated_machine() {
+        assert_eq!(Clock::of_machine(Arc::new(FixedMachine)).cost(), Duration::ZERO);
         assert!(Clock::system().cost() > Duration::ZERO);
+        assert!(Clock::manual(Millis(5)).cost() > Duration::ZERO);
     }
 
     #[test]
