@@ -370,10 +370,6 @@ impl Judge {
 
     /// Checks a leader's plan against its knowledge of the disks.
     pub fn planned(&mut self, tasks: &[NewTask], knows: &room::RoomKnowledge<'_>) {
-        // Times of arrivals cannot be compared with the time of a disk's report once a clock was set.
-        if self.clocks_jumped {
-            return;
-        }
         let percent = self.settings.storage_limit_percent;
         self.check(room::check(&self.record, tasks, knows, percent));
     }

@@ -74,6 +74,8 @@ pub struct SimulatedNode {
     pub(super) calls: BTreeMap<u64, (HostAddr, super::node_watch::PendingHostCall)>,
     /// The disk of each host, as the TaskManager last received it, with the time of the request.
     pub(super) reported_disks: BTreeMap<HostAddr, (DiskFigures, Millis)>,
+    /// The latest request time of all disks that the TaskManager received of each host.
+    pub(super) latest_reports: BTreeMap<HostAddr, Millis>,
     looks: BTreeMap<u64, LookReply>,
     look_numbers: u64,
     catalog_seen: [u64; 3],
@@ -101,6 +103,7 @@ impl SimulatedNode {
             watches: BTreeMap::new(),
             calls: BTreeMap::new(),
             reported_disks: BTreeMap::new(),
+            latest_reports: BTreeMap::new(),
             looks: BTreeMap::new(),
             look_numbers: 0,
             catalog_seen: [0; 3],
@@ -163,6 +166,7 @@ impl SimulatedNode {
         process.restart_task_manager();
         // What the observers know is sent to the new incarnation.
         self.reported_disks.clear();
+        self.latest_reports.clear();
         self.catalog_seen = [0; 3];
         self.see_catalog(yard);
         self.health_again();
@@ -228,6 +232,7 @@ impl SimulatedNode {
         if self.applied == context.judge.record.history.len() as u64 {
             let knows = RoomKnowledge {
                 disks: &self.reported_disks,
+                latest_reports: &self.latest_reports,
                 decided: self.decided.values().flatten().collect(),
                 rebuilt_from: self.rebuilt_from,
             };

@@ -403,6 +403,10 @@ impl SimulatedNode {
         let Some(watch) = self.watches.get_mut(&host) else { return };
         let Some(seen) = watch.observed(host, now) else { return };
         watch.reported = watch.listed;
+        if let Some((_, at)) = seen.disk {
+            let latest = self.latest_reports.entry(host).or_insert(at);
+            *latest = at.max(*latest);
+        }
         match seen.disk {
             Some(disk) => self.reported_disks.insert(host, disk),
             None => self.reported_disks.remove(&host),

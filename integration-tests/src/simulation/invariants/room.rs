@@ -18,6 +18,9 @@ pub const NAME: &str = "room";
 pub struct RoomKnowledge<'a> {
     /// The disk of each host, with the time of the request by the leader's clock.
     pub disks: &'a BTreeMap<HostAddr, (DiskFigures, Millis)>,
+    /// The latest request time of all reports of each disk. Earlier copies are in the figures, also after the
+    /// leader's clock was set back.
+    pub latest_reports: &'a BTreeMap<HostAddr, Millis>,
     /// Its planned tasks whose commits have no outcome yet.
     pub decided: Vec<&'a NewTask>,
     /// The index of its snapshot. It does not know when earlier copies arrived.
@@ -39,7 +42,8 @@ pub fn check(
     for task in tasks {
         let coming = coming.entry(task.destination).or_default();
         *coming += task.size;
-        let Some((disk, at)) = knows.disks.get(&task.destination) else {
+        let known = knows.disks.get(&task.destination);
+        let Some(((disk, _), at)) = known.zip(knows.latest_reports.get(&task.destination)) else {
             return (NAME, Err(format!("{} goes to a disk that is not known", task.id)));
         };
         let landed = record.landed.iter().filter(|((host, _), (_, arrived, index))| {

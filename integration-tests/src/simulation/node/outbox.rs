@@ -67,8 +67,14 @@ impl ProcessOutbox {
         self.bell.notify_one();
     }
 
-    /// Takes all requests, in order.
+    /// Takes all requests, in order. Answers come last, in the order of their callers: a `watch` wakes the
+    /// tasks that wait for it in a random order.
     pub fn take(&self) -> VecDeque<NodeRequest> {
-        std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.make_contiguous().sort_by_key(|request| match request {
+            NodeRequest::Answer { caller, .. } => Some(*caller),
+            _ => None,
+        });
+        std::mem::take(&mut *requests)
     }
 }
