@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, web};
 
-use super::node::NodeHttpState;
+use super::node_state::NodeHttpState;
 
 /// `GET /healthz`: 200 while the process answers.
 pub async fn healthz() -> HttpResponse {

@@ -10,5 +10,6 @@ mod guide;
 mod health;
 mod metrics;
 pub mod node;
+pub mod node_state;
 mod problem;
 pub mod worker;

@@ -11,7 +11,7 @@ use reelyard_yard::remover::RemoverView;
 use reelyard_yard::task_manager::TaskManagerView;
 use roaring::RoaringBitmap;
 
-use super::Wiring;
+use super::actors::Wiring;
 
 /// Interval of the sweep. By then the view of an actor must contain everything it has received.
 const INTERVAL: Duration = Duration::from_secs(60);

@@ -10,9 +10,10 @@ use reelyard_shares::{share_expiry, share_files};
 use reelyard_yard::{catalog, cfw_worker, heartbeat, remover, task_manager};
 use tokio::sync::Mutex;
 
+use super::actors::Wiring;
 use super::live_config::{ActiveConfig, LiveConfig};
+use super::settings;
 use super::share_links::ShareLinks;
-use super::{Wiring, settings};
 use crate::config::{Difference, EffectiveSetting, Layers, NodeConfig};
 use crate::logging;
 use crate::reloading::{ReloadRefused, Reloaded, keep_the_rest, read_again};

@@ -18,7 +18,10 @@ use reelyard_shares::share_expiry::{RootName, ShareViewHandle};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use super::{LiveConfig, NodeError, Wiring, settings};
+use super::actors::Wiring;
+use super::live_config::LiveConfig;
+use super::node_error::NodeError;
+use super::settings;
 use crate::config::NodeConfig;
 
 /// The public links, served while any root is configured. A reload can change all their settings.

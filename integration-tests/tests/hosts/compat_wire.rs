@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use actix_web::{App, HttpServer, middleware, web};
-use reelyard::http::compat::pages::{FileRow, FileTable};
-use reelyard::http::compat::{CompatState, change_turns, not_found, paths, routes};
+use reelyard::http::compat::{
+    CompatState, FileRow, FileTable, change_turns, not_found, paths, routes,
+};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::BitsPerSecond;
 use reelyard_core::names::FileName;

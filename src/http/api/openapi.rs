@@ -6,15 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use actix_web::http::Method;
-use actix_web::{HttpResponse, web};
 use reelyard_api::{Problem, ProblemKind};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::path::HttpMethod;
 use utoipa::openapi::{Components, InfoBuilder, OpenApiBuilder, Paths};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::calls::{self, ApiCall};
-use super::{API, NoQuery};
+use super::api_call::{API, ApiCall};
+use super::calls;
 use crate::http::problem::PROBLEM_JSON;
 
 const ABOUT: &str = "\
@@ -44,25 +43,12 @@ const TAGS: [(&str, &str); 11] = [
 /// The name of the security scheme in the document.
 const TOKEN: &str = "token";
 
-static TEXT: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", document()));
+/// The document as JSON text.
+pub static TEXT: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", document()));
 
 /// The document as JSON text, for the API and the command `reelyard openapi`.
 pub fn text() -> &'static str {
     &TEXT
-}
-
-/// `GET /openapi.json`.
-#[utoipa::path(
-    get,
-    path = "/openapi.json",
-    tag = "node",
-    operation_id = "describeApi",
-    summary = "Returns this document",
-    description = "`reelyard openapi` prints the same document.",
-    responses((status = 200, description = "The document", body = Object))
-)]
-pub async fn show(_: web::Query<NoQuery>) -> HttpResponse {
-    HttpResponse::Ok().content_type("application/json").body(text())
 }
 
 /// Builds the document from the table of calls.

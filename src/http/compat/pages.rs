@@ -1,6 +1,5 @@
 //! The three dashboards of cfm, from snapshots: none of them waits for a planning round.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use actix_web::{HttpResponse, web};
@@ -10,43 +9,15 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reelyard_core::clock::Millis;
-use reelyard_core::names::FileName;
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::cfm_list::shown_state;
 
-use super::CompatState;
+use super::state::{CompatState, FileRow, FileTable};
 
 /// Number of table rows per chunk, so that a page with a million files is never in memory as a
 /// whole.
 const ROWS_AT_A_TIME: usize = 256;
-
-/// A snapshot of the ranked files for `/dashboard/filemetas`. It does not change while it is read.
-pub trait FileTable: Send + Sync {
-    /// Time when the ranking was last built; none before the first time.
-    fn ranked(&self) -> Option<Millis>;
-    /// Time when the rising hits were last counted; none before the first time.
-    fn risen(&self) -> Option<Millis>;
-    /// Rows `from..from + most`, fewer at the end. Sorted by rising hits, then by grade.
-    fn rows(&self, from: usize, most: usize) -> Vec<FileRow>;
-}
-
-/// One row of the file table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileRow {
-    /// Name of the file, any bytes.
-    pub name: FileName,
-    /// Rank, 1 is best; 0 without a rank.
-    pub grade: u32,
-    /// Size in bytes; none if unknown.
-    pub size: Option<u64>,
-    /// Rising hits in the window.
-    pub hits: u32,
-    /// Hosts with a copy.
-    pub servers: Vec<IpAddr>,
-    /// Path of the master; none if it was not looked up.
-    pub master: Option<String>,
-}
 
 /// `GET /dashboard`.
 pub(super) async fn tasks(state: web::Data<CompatState>) -> HttpResponse {

@@ -17,10 +17,13 @@ use reelyard_yard::task_manager::cfm_list::write_tasks;
 use reelyard_yard::task_manager::{CancelTask, ChangeRefused, ChangeTask, Task};
 use tracing::debug;
 
-use super::{CompatState, LONGEST_BODY};
+use super::state::CompatState;
 
 /// cfm's content type, also for empty bodies.
 const JSON: &str = "application/json;charset=UTF-8";
+
+/// Largest body of a `PATCH` in bytes. A cfw sends 20.
+const LONGEST_BODY: usize = 64 << 10;
 
 /// Time limit for a change: longer than a commit, shorter than the 10 s that old cfws wait.
 const LONGEST_CHANGE: Duration = Duration::from_secs(8);

@@ -11,7 +11,7 @@ use actix_web::middleware::Next;
 use actix_web::web::Bytes;
 use futures::Stream;
 
-use super::connection::HttpConnection;
+use super::connection_limiter::HttpConnection;
 
 /// Follows each request from its head to the end of its answer. Must be the outermost middleware of
 /// a server.

@@ -6,27 +6,14 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::connection::HttpConnection;
+use futures::task::AtomicWaker;
+
+use super::connection_activity::{ConnectionActivity, ConnectionPhase, HttpLimits};
 use super::spares::Spares;
-
-/// Limits of connections.
-#[derive(Clone, Copy, Debug)]
-pub struct HttpLimits {
-    /// Largest number of connections.
-    pub connections: usize,
-    /// Largest number of connections from one address.
-    pub per_address: usize,
-    /// Time limit for the body of a request.
-    pub request_time: Duration,
-    /// Time limit for a client that reads an answer slower than `least_pace`.
-    pub stall: Duration,
-    /// Slowest accepted pace of a client in bytes per second, averaged over `stall`.
-    pub least_pace: u64,
-}
 
 /// The slots of one server. Clones share them.
 #[derive(Clone)]
@@ -51,6 +38,21 @@ struct Taken {
     connection: HttpConnection,
     /// Start of the time without progress; none while the connection is served.
     spare: Option<Instant>,
+}
+
+/// A connection. Clones refer to the same connection.
+#[derive(Clone)]
+pub struct HttpConnection(Arc<HttpConnectionState>);
+
+/// Shared by the reader and the writer of the connection, and by the limiter.
+struct HttpConnectionState {
+    places: HttpConnectionLimiter,
+    number: u64,
+    peer: IpAddr,
+    activity: Mutex<ConnectionActivity>,
+    /// Wakes the reader and writer when the connection must end.
+    waker: AtomicWaker,
+    is_over: AtomicBool,
 }
 
 /// A slot; free again when it is dropped.
@@ -171,6 +173,97 @@ impl HttpConnectionTable {
     }
 }
 
+impl HttpConnection {
+    pub(super) fn new(
+        places: HttpConnectionLimiter,
+        number: u64,
+        peer: IpAddr,
+        now: Instant,
+    ) -> Self {
+        HttpConnection(Arc::new(HttpConnectionState {
+            places,
+            number,
+            peer,
+            activity: Mutex::new(ConnectionActivity::new(now)),
+            waker: AtomicWaker::new(),
+            is_over: AtomicBool::new(false),
+        }))
+    }
+
+    pub(super) fn places(&self) -> &HttpConnectionLimiter {
+        &self.0.places
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.0.number
+    }
+
+    pub(super) fn peer(&self) -> IpAddr {
+        self.0.peer
+    }
+
+    /// The client sends the body of a request.
+    pub fn sends(&self) {
+        self.change(|activity| activity.set_phase(ConnectionPhase::Sends, Instant::now()));
+    }
+
+    /// The request is complete.
+    pub fn is_answered(&self) {
+        self.change(|activity| activity.set_phase(ConnectionPhase::IsAnswered, Instant::now()));
+    }
+
+    /// The answer was handed over completely. A client that still sends the body keeps that state.
+    pub fn was_answered(&self) {
+        self.change(|activity| {
+            if activity.phase == ConnectionPhase::IsAnswered {
+                activity.set_phase(ConnectionPhase::Waits, Instant::now());
+            }
+        });
+    }
+
+    /// The client took `bytes` of an answer at `now`. `all` is true if nothing more is ready to be
+    /// sent.
+    pub(super) fn took(&self, bytes: usize, all: bool, now: Instant) {
+        self.change(|activity| activity.took(bytes, all, now));
+    }
+
+    /// The client takes no bytes now.
+    pub(super) fn is_stuck(&self, now: Instant) {
+        self.change(|activity| activity.is_stuck(now));
+    }
+
+    pub(super) fn is_overdue(&self, limits: &HttpLimits, now: Instant) -> bool {
+        self.lock_activity().is_overdue(limits, now)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.0.is_over.load(Ordering::Acquire)
+    }
+
+    pub(super) fn wakes(&self, waker: &std::task::Waker) {
+        self.0.waker.register(waker);
+    }
+
+    pub(super) fn end(&self) {
+        self.0.is_over.store(true, Ordering::Release);
+        self.0.waker.wake();
+    }
+
+    /// Changes the activity and informs the limiter. The limiter never locks an activity while it
+    /// holds its own lock.
+    fn change(&self, change: impl FnOnce(&mut ConnectionActivity)) {
+        let mut activity = self.lock_activity();
+        change(&mut activity);
+        if let Some(spare) = activity.news() {
+            self.0.places.is_spare(self.0.number, spare);
+        }
+    }
+
+    fn lock_activity(&self) -> MutexGuard<'_, ConnectionActivity> {
+        self.0.activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl HttpConnectionSlot {
     /// The connection that holds the slot.
     pub fn connection(&self) -> &HttpConnection {
@@ -186,6 +279,8 @@ impl Drop for HttpConnectionSlot {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn places() -> HttpConnectionLimiter {

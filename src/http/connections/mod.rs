@@ -6,7 +6,7 @@
 //! long as its client reads.
 
 mod activity_tracking;
-mod connection;
+mod connection_activity;
 mod connection_limiter;
 mod guarded_stream;
 mod spares;
@@ -27,7 +27,8 @@ use rustix::net::SendFlags;
 use rustix::net::sockopt::set_tcp_user_timeout;
 
 pub use activity_tracking::track_activity;
-pub use connection_limiter::{HttpConnectionLimiter, HttpLimits};
+pub use connection_activity::HttpLimits;
+pub use connection_limiter::HttpConnectionLimiter;
 use guarded_stream::GuardedStream;
 
 /// Interval of the check for overdue connections.

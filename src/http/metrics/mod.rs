@@ -30,7 +30,7 @@ use reelyard_yard::task_manager::PlanningMode;
 
 use self::metrics_writer::MetricsWriter;
 use self::requests::RequestCounts;
-use super::node::NodeHttpState;
+use super::node_state::NodeHttpState;
 pub use worker::WorkerFigures;
 
 /// `GET /metrics` of a node.

@@ -10,7 +10,7 @@ use reelyard_core::manager::{ClusterId, MANAGER_HEADER, ManagerId};
 use reelyard_core::names::{BadFileName, FileName};
 use reelyard_protocol::inventory::{InventoryLine, ListedFile, write_inventory};
 use reelyard_protocol::legacy::cfw::{Deleted, write_df};
-use reelyard_protocol::signed_call::{Addressee, CHALLENGE_HEADER, PROOF_HEADER};
+use reelyard_protocol::signed_call::{Addressee, PROOF_HEADER};
 use reelyard_protocol::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerAction,
     WorkerAdopted, WorkerInfo,
@@ -18,18 +18,13 @@ use reelyard_protocol::worker::{
 use reelyard_worker::downloader::disk::base_dir::{BaseDir, BaseDirEntry};
 use reelyard_worker::downloader::disk::inventory::{BaseDirChange, BaseDirListing};
 use reelyard_worker::downloader::managers::epoch_guard::{MOST_AHEAD, NotObeyed};
-use serde::Serialize;
 
+use super::answer_parts::{JSON, TEXT, json, json_line, unauthorized};
 use super::router::{WorkerHttpCall, route};
-use super::{WorkerHttp, boxes, readiness};
+use super::state::WorkerHttp;
+use super::{boxes, readiness};
 use crate::http::auth::{self, Authority, NoAuthority};
 use crate::http::health;
-
-/// cfw's content type of text.
-pub(super) const TEXT: &str = "text/plain;charset=UTF-8";
-
-/// cfw's content type of JSON, also for the empty answers to `DELETE`.
-pub(super) const JSON: &str = "application/json;charset=UTF-8";
 
 /// Answers any request to the worker.
 pub async fn answer(
@@ -93,16 +88,6 @@ fn authority(
     let to = Addressee::Worker(http.info.host);
     let token = http.token.now();
     auth::bearer_or_signature(request, Option::as_ref(&token), &http.gate, to)
-}
-
-/// `401` with the challenge for the next signed call.
-pub(super) fn unauthorized(http: &WorkerHttp, none: NoAuthority) -> HttpResponse {
-    let mut answer = HttpResponse::Unauthorized();
-    answer.insert_header(("WWW-Authenticate", "Bearer")).content_type(TEXT);
-    if let Some(challenge) = http.gate.challenge() {
-        answer.insert_header((CHALLENGE_HEADER, challenge.to_string()));
-    }
-    answer.body(format!("{none}\n"))
 }
 
 /// Records the caller of lists and deletions. Probes and disk figures are not recorded, because
@@ -334,17 +319,6 @@ fn line_of(change: &BaseDirChange) -> InventoryLine<'_> {
         BaseDirChange::Held(file) => InventoryLine::Held(listed(file)),
         BaseDirChange::Gone(name) => InventoryLine::Gone(name),
     }
-}
-
-pub(super) fn json_line(answer: &mut HttpResponseBuilder, value: &impl Serialize) -> HttpResponse {
-    match json(value) {
-        Ok(body) => answer.body(body),
-        Err(_) => HttpResponse::InternalServerError().content_type(JSON).finish(),
-    }
-}
-
-fn json(value: &impl Serialize) -> serde_json::Result<String> {
-    Ok(serde_json::to_string(value)? + "\n")
 }
 
 fn moved(request: &HttpRequest, path: &str) -> HttpResponseBuilder {

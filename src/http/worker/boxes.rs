@@ -8,8 +8,8 @@ use reelyard_protocol::signed_call::SignedCallRefused;
 use reelyard_worker::downloader::managers::epoch_guard::Jumps;
 use serde::de::DeserializeOwned;
 
-use super::WorkerHttp;
-use super::answers::{JSON, TEXT, json_line, unauthorized};
+use super::answer_parts::{JSON, TEXT, json_line, unauthorized};
+use super::state::WorkerHttp;
 use crate::http::auth::{Authority, NoAuthority};
 
 /// Largest body of a call in bytes: far more than all boxes of a pool need.

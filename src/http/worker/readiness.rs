@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_web::{HttpResponse, web};
 use reelyard_worker::downloader::managers::node_link::NodeLinkView;
 
-use super::WorkerHttp;
+use super::state::WorkerHttp;
 use crate::http::health::readiness;
 
 /// `GET /readyz`: 200, or 503 with one line per missing condition.

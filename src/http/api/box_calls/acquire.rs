@@ -16,12 +16,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::box_refusals::EndedLeaseProblems;
-use crate::http::api::NoQuery;
-use crate::http::api::event_stream::{
+use crate::http::api::call_parts::Body;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::event_stream::{
     EVENT_STREAM, EventSource, KEEP_ALIVE, STILL_HERE, event, streamed,
 };
-use crate::http::api::objects::Body;
-use crate::http::node::NodeHttpState;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 type AcquireRefusal = Refusal<(

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::pools::board;
-use crate::http::api::NoQuery;
-use crate::http::api::objects::Body;
-use crate::http::api::paging::PageQuery;
+use crate::http::api::call_parts::Body;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::PageQuery;
 use crate::http::api::share_calls::shares::API;
-use crate::http::node::NodeHttpState;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Filter of the list of boxes.

@@ -14,12 +14,12 @@ use utoipa::IntoParams;
 
 use super::box_refusals::{EndedLeaseProblems, LeaseProblems};
 use super::pools::board;
-use crate::http::api::NoQuery;
-use crate::http::api::leader_only::{LeaderProblems, require_leader};
-use crate::http::api::objects::Body;
-use crate::http::api::paging::PageQuery;
+use crate::http::api::call_parts::Body;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::PageQuery;
+use crate::http::api::call_parts::{LeaderProblems, require_leader};
 use crate::http::api::share_calls::shares::API;
-use crate::http::node::NodeHttpState;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{AskProblems, CommitProblems, ProblemResponse, Refusal};
 
 /// Filter of the leases.

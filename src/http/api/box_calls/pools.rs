@@ -9,11 +9,11 @@ use reelyard_protocol::boxes::PoolName;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::http::api::NoQuery;
-use crate::http::api::objects::Body;
-use crate::http::api::paging::{PageQuery, page};
+use crate::http::api::call_parts::Body;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::{PageQuery, page};
 use crate::http::api::share_calls::shares::API;
-use crate::http::node::NodeHttpState;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// `GET /pools`.

@@ -10,10 +10,10 @@ use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{MoveRefused, Moved, ShareLocation};
 use reelyard_shares::share_files::{MoveError, MoveFile};
 
-use crate::http::api::NoQuery;
-use crate::http::api::leader_only::{LeaderProblems, require_leader};
-use crate::http::api::objects::Body;
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::Body;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::{LeaderProblems, require_leader};
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Value of Retry-After when too many moves are in progress.

@@ -11,9 +11,9 @@ use reelyard_shares::share_expiry::{
 
 use super::share_password::{hashed, is_the_same};
 use super::shares::{API, share_time, shown};
-use crate::http::api::NoQuery;
-use crate::http::api::objects::Body;
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::Body;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Largest number of looks at the path while concurrent moves change it.

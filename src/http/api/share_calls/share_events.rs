@@ -18,10 +18,10 @@ use tokio::time::{Instant, sleep, sleep_until};
 use utoipa::IntoParams;
 
 use super::shares::knows_its_shares;
-use crate::http::api::event_stream::{
+use crate::http::api::call_parts::event_stream::{
     EventSource, GATHERING, KEEP_ALIVE, LAST_EVENT_ID, STILL_HERE, event, streamed,
 };
-use crate::http::node::NodeHttpState;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
 
 /// Largest number of events per fetch and per write.

@@ -17,10 +17,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::share_password::{hashed, is_the_same};
-use crate::http::api::NoQuery;
-use crate::http::api::objects::Body;
-use crate::http::api::paging::PageQuery;
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::Body;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::PageQuery;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Recorded as the requester of these changes.

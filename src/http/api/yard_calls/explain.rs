@@ -6,8 +6,8 @@ use reelyard_core::names::FileName;
 use reelyard_yard::remover::ExplainCopies;
 use reelyard_yard::task_manager::ExplainFile;
 
-use crate::http::api::NoQuery;
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{AskProblems, ProblemResponse, Refusal};
 
 /// `GET /files/{name}/explain`. Unknown names are explained like any other name.

@@ -15,8 +15,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::planning_snapshot::PlanningSnapshot;
-use crate::http::api::paging::PageQuery;
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::PageQuery;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::Refusal;
 
 /// Largest number of files that are examined for one page. If few files match, a page is short and

@@ -12,8 +12,8 @@ use reelyard_yard::task_manager::CopyRecord;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::http::api::paging::PageQuery;
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::PageQuery;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
 
 /// The requester that is shown for tasks of the planner.

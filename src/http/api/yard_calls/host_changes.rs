@@ -9,9 +9,9 @@ use reelyard_yard::task_manager::{
 };
 
 use super::holdings::HostHoldings;
-use crate::http::api::NoQuery;
-use crate::http::api::objects::Body;
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::Body;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Recorded as the requester of these changes.

@@ -15,9 +15,9 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::holdings::HostHoldings;
-use crate::http::api::NoQuery;
-use crate::http::api::paging::{PageQuery, page};
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::{PageQuery, page};
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{AskProblems, CommitProblems, ProblemResponse, Refusal};
 
 /// Filter of the hosts.

@@ -8,9 +8,9 @@ use reelyard_yard::remover::PinFile;
 use serde::Deserialize;
 
 use super::explain::file_in_path;
-use crate::http::api::NoQuery;
-use crate::http::api::paging::{PageQuery, page};
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::{PageQuery, page};
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Options of a pin.

@@ -9,8 +9,8 @@ use reelyard_yard::task_manager::plan::{PlannerWaits, Skip};
 use reelyard_yard::task_manager::{Blamed, Task};
 
 use super::planning_snapshot::PlanningSnapshot;
-use crate::http::api::NoQuery;
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::node_state::NodeHttpState;
 
 /// `GET /plan`.
 #[utoipa::path(

@@ -9,7 +9,7 @@ use reelyard_yard::task_manager::TaskManagerView;
 use reelyard_yard::task_manager::plan::Skip;
 use roaring::{MultiOps, RoaringBitmap};
 
-use crate::http::node::NodeHttpState;
+use crate::http::node_state::NodeHttpState;
 use crate::node::ActiveConfig;
 
 /// The views of the Catalog and the TaskManager at one moment.

@@ -4,8 +4,8 @@ use actix_web::{HttpResponse, web};
 use reelyard_api::{RemovalView, RemovalsView, RoomSoughtView};
 use reelyard_yard::remover::{Decided, FileSeeksRoom, OpenRemoval, RemovalMode, RemoveNow};
 
-use crate::http::api::NoQuery;
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, Refusal};
 
 /// `GET /removals`.

@@ -13,10 +13,10 @@ use reelyard_yard::task_manager::{CancelTask, CopyFile, RetryTask, Task, TaskMan
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::http::api::NoQuery;
-use crate::http::api::objects::Body;
-use crate::http::api::paging::{PageQuery, page};
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::Body;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::{PageQuery, page};
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Filter of the tasks.

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
 use utoipa::IntoParams;
 
-use crate::http::api::NoQuery;
-use crate::http::api::objects::Body;
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::Body;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Longest wait of a poll.

@@ -13,8 +13,8 @@ use reelyard_yard::catalog::files::rows::BadRow;
 use reelyard_yard::catalog::view::{self, CatalogView, SourceDirView};
 use serde_json::Value;
 
-use super::NoQuery;
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::NoQuery;
+use crate::http::node_state::NodeHttpState;
 
 /// `GET /status`.
 #[utoipa::path(

@@ -2,33 +2,33 @@
 //! informs the other actors.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use reelyard_core::host::HostAddr;
 use reelyard_yard::cfw_worker;
 use reelyard_yard::heartbeat::{self, UnwatchHost};
-use reelyard_yard::task_manager::{HostRecord, HostRoster, TaskViewHandle};
+use reelyard_yard::task_manager::{HostRecord, HostRoster};
+use tokio::sync::watch;
 
-use super::Wiring;
 use super::host_actors::{HostActor, HostActorMap};
+use super::wiring::Wiring;
 
-/// Keeps the actors of `wiring` in step with the recorded hosts on `board`, while the actors exist.
-pub fn follow_membership(
-    wiring: Weak<Wiring>,
-    board: &TaskViewHandle,
-) -> impl Future<Output = ()> + use<> {
-    let mut rolls = board.host_roster().watch();
-    async move {
-        let mut incarnation = None;
-        rolls.mark_changed();
-        while rolls.changed().await.is_ok() {
-            let roll = rolls.borrow_and_update().clone();
-            let (Some(roll), Some(wiring)) = (roll, wiring.upgrade()) else { continue };
-            let is_joined = incarnation.replace(roll.incarnation) == Some(roll.incarnation);
-            wiring.apply_membership(&roll, is_joined);
-        }
+/// Starts the task that keeps the actors of `wiring` in step with the recorded hosts. It ends when
+/// `wiring` is stopped or dropped.
+pub fn start_following(wiring: &Arc<Wiring>) {
+    let follows = follow(Arc::downgrade(wiring), wiring.task_board.host_roster().watch());
+    wiring.set_following(actix_rt::spawn(follows));
+}
+
+async fn follow(wiring: Weak<Wiring>, mut rolls: watch::Receiver<Option<HostRoster>>) {
+    let mut incarnation = None;
+    rolls.mark_changed();
+    while rolls.changed().await.is_ok() {
+        let roll = rolls.borrow_and_update().clone();
+        let (Some(roll), Some(wiring)) = (roll, wiring.upgrade()) else { continue };
+        let is_joined = incarnation.replace(roll.incarnation) == Some(roll.incarnation);
+        wiring.apply_membership(&roll, is_joined);
     }
 }
 

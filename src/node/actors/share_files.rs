@@ -8,7 +8,7 @@ use reelyard_shares::share_files::{
     ShareFiles, ShareFilesCollaborators, ShareFilesViewHandle, SharedDirs,
 };
 
-use super::live_config::LiveConfig;
+use crate::node::live_config::LiveConfig;
 
 /// Starts the actor for these roots.
 pub(super) fn start(

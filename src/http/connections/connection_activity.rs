@@ -1,14 +1,21 @@
-//! State of one HTTP connection, shared by its reader and writer: activity, pace, and whether it
-//! must end.
+//! Activity and pace of one HTTP connection. Pure.
 
-use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures::task::AtomicWaker;
-
-use super::connection_limiter::{HttpConnectionLimiter, HttpLimits};
+/// Limits of connections.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpLimits {
+    /// Largest number of connections.
+    pub connections: usize,
+    /// Largest number of connections from one address.
+    pub per_address: usize,
+    /// Time limit for the body of a request.
+    pub request_time: Duration,
+    /// Time limit for a client that reads an answer slower than `least_pace`.
+    pub stall: Duration,
+    /// Slowest accepted pace of a client in bytes per second, averaged over `stall`.
+    pub least_pace: u64,
+}
 
 /// A client that read a byte of its answer within this time makes progress.
 const STEADY: Duration = Duration::from_secs(5);
@@ -16,24 +23,10 @@ const STEADY: Duration = Duration::from_secs(5);
 /// Changes smaller than this do not change the order in which connections are closed.
 const SAME_TIME: Duration = Duration::from_secs(1);
 
-/// A connection. Clones refer to the same connection.
-#[derive(Clone)]
-pub struct HttpConnection(Arc<HttpConnectionState>);
-
-struct HttpConnectionState {
-    places: HttpConnectionLimiter,
-    number: u64,
-    peer: IpAddr,
-    activity: Mutex<ConnectionActivity>,
-    /// Wakes the reader and writer when the connection must end.
-    waker: AtomicWaker,
-    is_over: AtomicBool,
-}
-
-/// Activity of a connection. Pure.
+/// Activity of a connection.
 #[derive(Clone, Copy, Debug)]
-struct ConnectionActivity {
-    phase: ConnectionPhase,
+pub(super) struct ConnectionActivity {
+    pub(super) phase: ConnectionPhase,
     since: Instant,
     /// Bytes of answers that the client took.
     taken: u64,
@@ -53,7 +46,7 @@ struct Stuck {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ConnectionPhase {
+pub(super) enum ConnectionPhase {
     /// Waits for a request, or for the rest of its head.
     Waits,
     /// The client sends the body of a request.
@@ -63,7 +56,7 @@ enum ConnectionPhase {
 }
 
 impl ConnectionActivity {
-    fn new(now: Instant) -> Self {
+    pub(super) fn new(now: Instant) -> Self {
         ConnectionActivity {
             phase: ConnectionPhase::Waits,
             since: now,
@@ -73,11 +66,11 @@ impl ConnectionActivity {
         }
     }
 
-    fn set_phase(&mut self, phase: ConnectionPhase, now: Instant) {
+    pub(super) fn set_phase(&mut self, phase: ConnectionPhase, now: Instant) {
         (self.phase, self.since) = (phase, now);
     }
 
-    fn took(&mut self, bytes: usize, all: bool, now: Instant) {
+    pub(super) fn took(&mut self, bytes: usize, all: bool, now: Instant) {
         self.taken = self.taken.saturating_add(bytes as u64);
         if all {
             self.stuck = None;
@@ -86,13 +79,13 @@ impl ConnectionActivity {
         }
     }
 
-    fn is_stuck(&mut self, now: Instant) {
+    pub(super) fn is_stuck(&mut self, now: Instant) {
         let before = self.taken;
         self.stuck.get_or_insert(Stuck { since: now, before, last: now });
     }
 
     /// Start of the time without progress; none while the connection is served.
-    fn spare_from(&self) -> Option<Instant> {
+    pub(super) fn spare_from(&self) -> Option<Instant> {
         match (self.stuck, self.phase) {
             (Some(stuck), _) => Some(stuck.last + STEADY),
             (None, ConnectionPhase::IsAnswered) => None,
@@ -101,7 +94,7 @@ impl ConnectionActivity {
     }
 
     /// The new value of `spare_from`, if the limiter must know it.
-    fn news(&mut self) -> Option<Option<Instant>> {
+    pub(super) fn news(&mut self) -> Option<Option<Instant>> {
         let spare = self.spare_from();
         let is_same = match (self.shown, spare) {
             (Some(before), Some(now)) => now >= before && now - before < SAME_TIME,
@@ -115,7 +108,7 @@ impl ConnectionActivity {
     }
 
     /// Whether a limit of time or pace is exceeded.
-    fn is_overdue(&mut self, limits: &HttpLimits, now: Instant) -> bool {
+    pub(super) fn is_overdue(&mut self, limits: &HttpLimits, now: Instant) -> bool {
         if self.phase == ConnectionPhase::Sends
             && now.saturating_duration_since(self.since) >= limits.request_time
         {
@@ -129,97 +122,6 @@ impl ConnectionActivity {
         let taken = self.taken - stuck.before;
         (stuck.since, stuck.before) = (now, self.taken);
         taken < limits.least_pace.saturating_mul(elapsed.as_secs().max(1))
-    }
-}
-
-impl HttpConnection {
-    pub(super) fn new(
-        places: HttpConnectionLimiter,
-        number: u64,
-        peer: IpAddr,
-        now: Instant,
-    ) -> Self {
-        HttpConnection(Arc::new(HttpConnectionState {
-            places,
-            number,
-            peer,
-            activity: Mutex::new(ConnectionActivity::new(now)),
-            waker: AtomicWaker::new(),
-            is_over: AtomicBool::new(false),
-        }))
-    }
-
-    pub(super) fn places(&self) -> &HttpConnectionLimiter {
-        &self.0.places
-    }
-
-    pub(super) fn number(&self) -> u64 {
-        self.0.number
-    }
-
-    pub(super) fn peer(&self) -> IpAddr {
-        self.0.peer
-    }
-
-    /// The client sends the body of a request.
-    pub fn sends(&self) {
-        self.change(|activity| activity.set_phase(ConnectionPhase::Sends, Instant::now()));
-    }
-
-    /// The request is complete.
-    pub fn is_answered(&self) {
-        self.change(|activity| activity.set_phase(ConnectionPhase::IsAnswered, Instant::now()));
-    }
-
-    /// The answer was handed over completely. A client that still sends the body keeps that state.
-    pub fn was_answered(&self) {
-        self.change(|activity| {
-            if activity.phase == ConnectionPhase::IsAnswered {
-                activity.set_phase(ConnectionPhase::Waits, Instant::now());
-            }
-        });
-    }
-
-    /// The client took `bytes` of an answer at `now`. `all` is true if nothing more is ready to be
-    /// sent.
-    pub(super) fn took(&self, bytes: usize, all: bool, now: Instant) {
-        self.change(|activity| activity.took(bytes, all, now));
-    }
-
-    /// The client takes no bytes now.
-    pub(super) fn is_stuck(&self, now: Instant) {
-        self.change(|activity| activity.is_stuck(now));
-    }
-
-    pub(super) fn is_overdue(&self, limits: &HttpLimits, now: Instant) -> bool {
-        self.lock_activity().is_overdue(limits, now)
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.0.is_over.load(Ordering::Acquire)
-    }
-
-    pub(super) fn wakes(&self, waker: &std::task::Waker) {
-        self.0.waker.register(waker);
-    }
-
-    pub(super) fn end(&self) {
-        self.0.is_over.store(true, Ordering::Release);
-        self.0.waker.wake();
-    }
-
-    /// Changes the activity and informs the limiter. The limiter never locks an activity while it
-    /// holds its own lock.
-    fn change(&self, change: impl FnOnce(&mut ConnectionActivity)) {
-        let mut activity = self.lock_activity();
-        change(&mut activity);
-        if let Some(spare) = activity.news() {
-            self.0.places.is_spare(self.0.number, spare);
-        }
-    }
-
-    fn lock_activity(&self) -> MutexGuard<'_, ConnectionActivity> {
-        self.0.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

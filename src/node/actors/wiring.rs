@@ -45,9 +45,10 @@ use tokio::task::JoinHandle;
 
 use super::boxes::BoxServices;
 use super::host_actors::{HostActor, HostActors};
-use super::live_config::LiveConfig;
 use super::webhook_actors::WebhookActors;
-use super::{leadership, settings, share_files};
+use super::{leadership, share_files};
+use crate::node::live_config::LiveConfig;
+use crate::node::settings;
 
 /// The actors of a node.
 pub struct Wiring {
@@ -203,9 +204,6 @@ impl Wiring {
         // Set once, here: an actor that restarts after this joins itself.
         let _ = others.0.set(Arc::downgrade(&wiring));
         wiring.join_catalog();
-        let following =
-            super::host_membership::follow_membership(Arc::downgrade(&wiring), &wiring.task_board);
-        *wiring.following() = Some(actix_rt::spawn(following));
         Ok(wiring)
     }
 
@@ -300,6 +298,11 @@ impl Wiring {
         for to in [self.task_manager.addr().recipient(), self.remover.addr().recipient()] {
             host.worker.addr().do_send(cfw_worker::SubscribeToCallStatus { to });
         }
+    }
+
+    /// Registers the task that follows the recorded hosts, so that `stop` ends it.
+    pub(super) fn set_following(&self, task: JoinHandle<()>) {
+        *self.following() = Some(task);
     }
 
     fn following(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {

@@ -1,20 +1,5 @@
-//! The role of a node: builds the actors, wires them, stops them in order.
+//! A running node: builds the actors, and stops them in order.
 
-mod boxes;
-mod configured_pools;
-mod host_actors;
-mod host_membership;
-mod leadership;
-mod live_config;
-mod name_sweep;
-mod reload;
-mod settings;
-mod share_files;
-mod share_links;
-mod webhook_actors;
-mod wiring;
-
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use actix_web::dev::ServerHandle;
@@ -22,7 +7,7 @@ use reelyard_core::clock::Clock;
 use reelyard_core::event::PieceId;
 use reelyard_core::names::NameTable;
 use reelyard_core::private_dir;
-use reelyard_journal::{Journal, NoPeers, OpenError};
+use reelyard_journal::{Journal, NoPeers};
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::Leadership;
 use reelyard_yard::task_manager::CheckTasksNow;
@@ -30,40 +15,15 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::actors::{Wiring, host_membership};
+use super::live_config::LiveConfig;
+use super::node_error::NodeError;
+use super::reload::{LoadedNodeConfig, NodeReloader};
+use super::share_links::{self, ShareLinks};
+use super::{name_sweep, settings};
 use crate::config::NodeConfig;
 use crate::http::node as http;
-use crate::http::node::NodeHttpState;
-pub use boxes::BoxServices;
-pub use host_actors::{HostActor, HostActors};
-pub use live_config::{ActiveConfig, LiveConfig};
-pub use reload::{LoadedNodeConfig, NodeReloader};
-pub use settings::{
-    journal_dir, remover as remover_settings, simulation_rules, tasks as task_settings,
-};
-use share_links::ShareLinks;
-pub use share_links::ShareLinksView;
-pub use webhook_actors::WebhookActors;
-pub use wiring::Wiring;
-
-/// Why a node does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum NodeError {
-    /// The data directory cannot be created.
-    #[error("cannot make data_dir {0}")]
-    DataDir(String, #[source] std::io::Error),
-    /// The journal cannot be opened.
-    #[error(transparent)]
-    Journal(#[from] OpenError),
-    /// The HTTP client for calls to hosts cannot be created.
-    #[error("cannot create the HTTP client for calls to hosts")]
-    Client(#[from] reqwest::Error),
-    /// The address cannot be bound.
-    #[error("cannot listen on {0}")]
-    Listen(SocketAddr, #[source] std::io::Error),
-    /// The node is stopping.
-    #[error("the node is stopping: reload it after its restart")]
-    Stopping,
-}
+use crate::http::node_state::NodeHttpState;
 
 /// A running node.
 pub struct RunningNode {
@@ -98,6 +58,7 @@ impl RunningNode {
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
         let actors = Wiring::start(&live, &journal, &names, &clock, &roots.shared_dirs())?;
+        host_membership::start_following(&actors);
         settle(&journal, &actors, &config).await;
         let sweeping = tokio::spawn(name_sweep::sweep(names.clone(), Arc::clone(&actors)));
         let stopping = watch::Sender::new(false);

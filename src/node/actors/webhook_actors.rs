@@ -14,8 +14,8 @@ use reelyard_shares::webhook::{
 };
 use reqwest::Client;
 
-use super::live_config::ActiveConfig;
-use super::settings;
+use crate::node::live_config::ActiveConfig;
+use crate::node::settings;
 
 /// The current webhooks.
 pub struct WebhookActors {
@@ -41,7 +41,7 @@ impl WebhookActors {
     }
 
     /// Starts, changes and stops actors to match the configuration.
-    pub(super) fn apply_config(&self, in_force: &ActiveConfig) {
+    pub(in crate::node) fn apply_config(&self, in_force: &ActiveConfig) {
         let wanted = settings::hooks(&in_force.config);
         let mut hooks = self.hooks();
         hooks.retain(|name, hook| {

@@ -11,24 +11,24 @@ use futures::stream::{iter, unfold};
 use serde::Serialize;
 
 /// The content type of server-sent events.
-pub(super) const EVENT_STREAM: &str = "text/event-stream";
+pub const EVENT_STREAM: &str = "text/event-stream";
 
 /// The header in which a client that was cut off sends the id of its last event.
-pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+pub const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Interval of keep-alive comments. They keep proxies from closing the connection, and reveal
 /// clients that are gone.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// A comment that is sent when there are no events.
-pub(super) const STILL_HERE: &str = ": still here\n\n";
+pub const STILL_HERE: &str = ": still here\n\n";
 
 /// After something was sent, events are collected for this long. With many changes this limits the
 /// number of wakeups.
-pub(super) const GATHERING: Duration = Duration::from_millis(20);
+pub const GATHERING: Duration = Duration::from_millis(20);
 
 /// The events of one client.
-pub(super) trait EventSource: 'static {
+pub trait EventSource: 'static {
     /// The next events or comments; none at the end of the stream. Called only after the client has
     /// taken the previous ones.
     async fn next(&mut self) -> Option<Bytes>;
@@ -36,7 +36,7 @@ pub(super) trait EventSource: 'static {
 
 /// Answers a request with an event stream. The comment `hello` is sent at once, so that proxies
 /// forward the head of the answer.
-pub(super) fn streamed(hello: impl Into<Bytes>, source: impl EventSource) -> HttpResponse {
+pub fn streamed(hello: impl Into<Bytes>, source: impl EventSource) -> HttpResponse {
     let first = iter([Ok::<Bytes, std::convert::Infallible>(hello.into())]);
     let rest = unfold(source, |mut source| async {
         let sent = source.next().await?;
@@ -51,7 +51,7 @@ pub(super) fn streamed(hello: impl Into<Bytes>, source: impl EventSource) -> Htt
 }
 
 /// One event. Its data is a single line, because JSON escapes line feeds.
-pub(super) fn event(id: Option<impl Display>, kind: &str, data: &impl Serialize) -> String {
+pub fn event(id: Option<impl Display>, kind: &str, data: &impl Serialize) -> String {
     // Plain data always serializes.
     let Ok(data) = serde_json::to_string(data) else { return String::new() };
     let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));

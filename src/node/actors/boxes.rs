@@ -16,9 +16,9 @@ use reelyard_replication::Owner;
 use tokio::task::JoinHandle;
 
 use super::configured_pools::ConfiguredPools;
-use super::live_config::LiveConfig;
-use super::settings;
 use crate::config::NodeConfig;
+use crate::node::live_config::LiveConfig;
+use crate::node::settings;
 
 /// The BoxLeaseActor of a node with its parts.
 pub struct BoxServices {
@@ -68,7 +68,7 @@ impl BoxServices {
     }
 
     /// Applies a new configuration.
-    pub(super) fn apply_config(&self, before: &NodeConfig, after: &NodeConfig) {
+    pub(in crate::node) fn apply_config(&self, before: &NodeConfig, after: &NodeConfig) {
         let (old, new) = (&before.r#box.memory, &after.r#box.memory);
         if old != new {
             self.actor.addr().do_send(ChangeBoxSettings(new.clone()));

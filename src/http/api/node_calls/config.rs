@@ -6,7 +6,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::config::{Difference, Values};
-use crate::http::node::NodeHttpState;
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
 use crate::reloading::{ReloadRefused, Reloaded};
 

@@ -12,8 +12,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use utoipa::IntoParams;
 
-use super::event_stream::{EventSource, GATHERING, KEEP_ALIVE, LAST_EVENT_ID, event, streamed};
-use crate::http::node::NodeHttpState;
+use crate::http::api::call_parts::event_stream::{
+    EventSource, GATHERING, KEEP_ALIVE, LAST_EVENT_ID, event, streamed,
+};
+use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
 
 /// Largest number of changes in one write.

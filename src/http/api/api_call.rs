@@ -1,0 +1,117 @@
+//! One call of the API: its route and its documentation.
+
+use std::any::type_name;
+use std::collections::BTreeSet;
+
+use actix_web::http::Method;
+use actix_web::{FromRequest, Handler, HttpResponse, Responder, Route, guard, web};
+use reelyard_api::{ProblemKind, ProblemSet};
+use utoipa::__dev::{SchemaReferences, Tags};
+use utoipa::openapi::path::{HttpMethod, Operation};
+use utoipa::openapi::{RefOr, Schema};
+
+use crate::http::problem::{OF_EVERY_BODY, OF_EVERY_CALL, Refusal};
+
+/// The path prefix of the API.
+pub const API: &str = "/api/v1";
+
+/// The answer of a handler. Its type names the problems that the call can answer.
+pub trait Answer {
+    type Problems: ProblemSet;
+}
+
+impl<T, S: ProblemSet> Answer for Result<T, Refusal<S>> {
+    type Problems = S;
+}
+
+impl<T> Answer for web::Json<T> {
+    type Problems = ();
+}
+
+impl Answer for HttpResponse {
+    type Problems = ();
+}
+
+/// A call of the API: its route and its documentation.
+pub struct ApiCall {
+    /// Path below `/api/v1`, with `{parameters}`.
+    pub path: String,
+    /// GET calls also answer HEAD, unless `held` is set.
+    pub method: Method,
+    /// Documentation of the call in the OpenAPI document.
+    pub operation: Operation,
+    /// The problems that the call can answer.
+    pub refusals: BTreeSet<ProblemKind>,
+    /// Adds the schemas that `operation` refers to.
+    pub schemas: fn(&mut Vec<(String, RefOr<Schema>)>),
+    /// Whether the answer may be held for long. Such a call does not support HEAD.
+    held: bool,
+    handled: Box<dyn FnOnce(Route) -> Route>,
+}
+
+impl ApiCall {
+    /// The call that `P` documents and `handler` answers.
+    pub fn of<P, F, Args>(handler: F) -> Self
+    where
+        P: utoipa::Path + SchemaReferences + for<'t> Tags<'t>,
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + Answer + 'static,
+    {
+        debug_assert_eq!(
+            type_name::<P>().replace("__path_", ""),
+            type_name::<F>(),
+            "a handler has the documentation of another one"
+        );
+        let method = match P::methods().first() {
+            Some(HttpMethod::Post) => Method::POST,
+            Some(HttpMethod::Put) => Method::PUT,
+            Some(HttpMethod::Delete) => Method::DELETE,
+            Some(HttpMethod::Patch) => Method::PATCH,
+            _ => Method::GET,
+        };
+        let mut operation = P::operation();
+        operation.tags = Some(P::tags().into_iter().map(str::to_owned).collect());
+        let mut refusals = BTreeSet::from(OF_EVERY_CALL);
+        refusals.extend(<F::Output as Answer>::Problems::kinds());
+        if operation.request_body.is_some() {
+            refusals.extend(OF_EVERY_BODY);
+        }
+        ApiCall {
+            path: P::path(),
+            method,
+            operation,
+            refusals,
+            schemas: <P as SchemaReferences>::schemas,
+            held: false,
+            handled: Box::new(move |route| route.to(handler)),
+        }
+    }
+
+    /// For a call whose answer may be held for long.
+    pub fn held(mut self) -> Self {
+        self.held = true;
+        self
+    }
+
+    /// The value of the header `Allow`. A call with GET also supports HEAD; the server omits the
+    /// body.
+    pub fn allow(&self) -> String {
+        if self.is_read() { "GET, HEAD".to_owned() } else { self.method.to_string() }
+    }
+
+    /// The route of the call for actix.
+    pub fn route(self) -> Route {
+        let route = if self.is_read() { read() } else { web::method(self.method.clone()) };
+        (self.handled)(route)
+    }
+
+    fn is_read(&self) -> bool {
+        self.method == Method::GET && !self.held
+    }
+}
+
+/// A route for GET and HEAD.
+pub fn read() -> Route {
+    web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
+}

@@ -1,0 +1,12 @@
+//! Parts that calls share: their queries, bodies and streams, and the check that this node leads.
+
+pub mod event_stream;
+mod leader_only;
+mod no_query;
+mod objects;
+mod paging;
+
+pub use leader_only::{LeaderProblems, require_leader};
+pub use no_query::NoQuery;
+pub use objects::Body;
+pub use paging::{PageQuery, page};

@@ -1,0 +1,6 @@
+//! Calls about the node itself: its state, configuration, events, and the document of the API.
+
+pub mod config;
+pub mod document;
+pub mod events;
+pub mod status;

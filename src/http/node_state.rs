@@ -1,0 +1,166 @@
+//! State of the HTTP handlers of a node, and what it says about the node: warnings and readiness.
+
+use std::sync::Arc;
+
+use reelyard_boxes::box_lease::BoxPhase;
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::names::NameTable;
+use reelyard_core::open_files;
+use reelyard_journal::Journal;
+use reelyard_protocol::signed_call::SignedCallVerifier;
+use reelyard_replication::Leadership;
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::plan::Unusable;
+use reelyard_yard::task_manager::{PlanningMode, TaskSettings};
+use tokio::sync::watch;
+
+use crate::node::{LiveConfig, NodeReloader, ShareLinksView, Wiring};
+
+/// State of the HTTP handlers of a node: views, and addresses of actors. No handler touches the
+/// state of an actor.
+pub struct NodeHttpState {
+    /// Start time of the node.
+    pub started: Millis,
+    /// Clock of the node; simulated in tests.
+    pub clock: Clock,
+    /// Names of the file ids in views.
+    pub names: NameTable,
+    /// Number of this node in its cluster.
+    pub node_id: u64,
+    /// The running configuration.
+    pub live: LiveConfig,
+    /// Verifies the signed calls of workers.
+    pub gate: SignedCallVerifier,
+    /// Reloads the configuration on request.
+    pub reloader: Arc<NodeReloader>,
+    /// For readiness and the current leader.
+    pub journal: Journal,
+    /// Views and mailboxes of the actors.
+    pub actors: Arc<Wiring>,
+    /// View of the public links of shares.
+    pub share_links: Arc<ShareLinksView>,
+    /// True when the node stops: waiting calls are then answered at once.
+    pub stopping: watch::Receiver<bool>,
+}
+
+impl NodeHttpState {
+    /// Conditions that need attention although the node is ready, as text lines.
+    pub fn warnings(&self) -> Vec<String> {
+        let view = self.actors.task_board.view();
+        let message = view.foreign_managers.iter().map(|manager| {
+            let host = manager.host.map(|host| format!("{host}: ")).unwrap_or_default();
+            let how_sure = if manager.sure { "manages" } else { "may manage" };
+            let (what, last) = (&manager.what, manager.last);
+            format!("another manager {how_sure} this yard too: {host}{what}; last seen at {last}")
+        });
+        let refused = self.actors.boxes.configured.refused();
+        let not_so = refused.iter().map(|(pool, why)| {
+            format!("cannot apply the configuration of pool {pool}, retrying: {why}")
+        });
+        let boxes = self.actors.boxes.board.view();
+        let silent = boxes.lines.iter().filter_map(|(pool, line)| {
+            let why = line.silence.as_ref()?;
+            Some(format!("the host of pool {pool} does not prepare or clean its boxes: {why}"))
+        });
+        let off = self.live.now().config.yard.task.mode == PlanningMode::Off;
+        let off = off.then(|| {
+            "Planning is off: no new copies are planned. Set task.mode = \"on\" and reload."
+                .to_owned()
+        });
+        let of_boxes = not_so.chain(silent).chain(self.hindered_pools());
+        let of_copies = self.unlisted_hosts().into_iter().chain(off).chain(self.no_destination());
+        let of_inputs = self.actors.catalog_view.load().warnings.clone();
+        let clock = self.actors.share_board.view().trouble.map(|trouble| trouble.to_string());
+        let hosts = self.actors.hosts.present();
+        let tokens = hosts.iter().filter_map(|(host, actor)| {
+            Some(format!("{host} cannot be used: {}", actor.view.load().token_trouble?))
+        });
+        let own = tokens.chain(clock).chain(open_files::shortage_warning());
+        message.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
+    }
+
+    /// Pools that cannot grant any box, with the reason.
+    fn hindered_pools(&self) -> Vec<String> {
+        let hindered = self.actors.boxes.board.pools().into_iter().filter_map(|pool| {
+            let can = [BoxPhase::Free, BoxPhase::Leased, BoxPhase::Preparing];
+            let can_go_on = can.iter().any(|phase| pool.counts.of(*phase) > 0);
+            let why = pool.hindrance.filter(|_| !can_go_on)?;
+            Some(format!("pool {} cannot grant any box: {why}", pool.name))
+        });
+        hindered.collect()
+    }
+
+    /// Destinations that answer, but whose files were not listed since this node started, with the
+    /// consequences.
+    pub fn unlisted_hosts(&self) -> Vec<String> {
+        let view = self.actors.task_board.view();
+        let unlisted = view.hosts.iter().filter(|planned| {
+            let unknown = [Unusable::InventoryUnknown, Unusable::KindUnknown];
+            planned.no_destination.is_some_and(|why| unknown.contains(&why))
+        });
+        // No warning during the first inventory of a host.
+        let is_patient = self.clock.now().since(self.started) < TaskSettings::default().first_look;
+        let words = unlisted.filter_map(|planned| {
+            let host = planned.host;
+            let called = self.actors.hosts.get(host)?.view.load_full();
+            if is_patient && called.failed_looks == 0 {
+                return None;
+            }
+            let why = called
+                .last_failure
+                .as_ref()
+                .map(|last| format!(" ({}: {})", last.asked, last.failure));
+            let risk = match planned.files {
+                Some(_) => "Its recorded files still count",
+                None => "A file that exists only there may be copied again",
+            };
+            Some(format!(
+                "{host} answers, but its files were not listed since this node started{}. Nothing \
+                 is copied to it. {risk}.",
+                why.unwrap_or_default()
+            ))
+        });
+        words.collect()
+    }
+
+    /// Warns that no destination answers. None if one does, before the first probes, and in a yard
+    /// without hosts.
+    fn no_destination(&self) -> Option<String> {
+        let (hosts, beats) = (self.actors.hosts.present(), self.actors.heartbeat_view.load());
+        let health = |host| beats.of(host).map(|one| one.health);
+        let destinations = hosts.iter().filter(|(_, host)| host.role.is_destination());
+        let (mut down, mut in_maintenance) = (0, 0);
+        for (addr, host) in destinations {
+            match health(*addr) {
+                _ if host.in_maintenance() => in_maintenance += 1,
+                Some(Health::Suspect | Health::Down) => down += 1,
+                Some(Health::Up | Health::Unknown) | None => return None,
+            }
+        }
+        let what = match (down, in_maintenance) {
+            _ if hosts.is_empty() => return None,
+            (0, 0) => "None is configured: set hosts.destinations.".to_owned(),
+            (down, 0) => format!("{down} do not answer: see reelyard hosts."),
+            (down, resting) => format!("{down} do not answer, {resting} are in maintenance."),
+        };
+        Some(format!("No destination is up, so no copies are possible. {what}"))
+    }
+
+    /// Conditions that make the node not ready, as text lines; empty if it is ready.
+    pub fn not_ready(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        missing.extend(self.journal.disk_full());
+        missing.extend(self.journal.stuck());
+        match *self.journal.leadership().borrow() {
+            Leadership::Leading { .. } | Leadership::Following { .. } => {}
+            Leadership::Nobody => missing.push("no node leads the yard".to_owned()),
+            Leadership::Stopped => missing.push("the journal has stopped".to_owned()),
+        }
+        let catalog = self.actors.catalog_view.load();
+        missing.extend(catalog.problems.iter().cloned());
+        if !catalog.ready && catalog.problems.is_empty() {
+            missing.push("the inputs have not been read yet".to_owned());
+        }
+        missing
+    }
+}

@@ -1,0 +1,20 @@
+//! The role of a node: builds the actors, wires them, stops them in order.
+
+mod actors;
+mod live_config;
+mod name_sweep;
+mod node_error;
+mod reload;
+mod running_node;
+mod settings;
+mod share_links;
+
+pub use actors::{BoxServices, HostActor, HostActors, WebhookActors, Wiring};
+pub use live_config::{ActiveConfig, LiveConfig};
+pub use node_error::NodeError;
+pub use reload::{LoadedNodeConfig, NodeReloader};
+pub use running_node::RunningNode;
+pub use settings::{
+    journal_dir, remover as remover_settings, simulation_rules, tasks as task_settings,
+};
+pub use share_links::ShareLinksView;
