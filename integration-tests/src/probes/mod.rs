@@ -1,4 +1,4 @@
-//! What tests observe and check: conditions, answers, pages, and texts.
+//! Observations and checks for tests: conditions, answers, pages, and texts.
 
 pub mod api_document;
 pub mod browser;
@@ -9,4 +9,5 @@ pub mod exposition;
 pub mod journal_power;
 pub mod journal_probe;
 pub mod prose;
+pub mod python_text;
 pub mod waiting;

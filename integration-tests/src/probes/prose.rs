@@ -113,7 +113,7 @@ fn without_item_mark(line: &str) -> Option<&str> {
 }
 
 /// A line without code, link addresses and emphasis.
-fn plain(line: &str) -> String {
+pub fn plain(line: &str) -> String {
     let mut text = String::new();
     for (at, part) in line.split('`').enumerate() {
         text.push_str(if at % 2 == 0 { part } else { "code" });

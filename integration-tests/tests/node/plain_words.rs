@@ -1,10 +1,12 @@
-//! Texts for operators outside the guide are in plain English too: help, settings, metrics and the API.
+//! Texts outside the guide are in plain English, too: help, settings, the API, and the Python client.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use clap::Command;
 use reelyard::config::{NodeConfig, WorkerConfig, example};
 use reelyard_integration_tests::probes::prose::{self, Paragraph};
+use reelyard_integration_tests::probes::python_text::python_text;
 
 /// Fails with the faults of `texts`, each with the name of its text.
 fn assert_plain(texts: Vec<(String, Vec<Paragraph>)>) {
@@ -15,7 +17,7 @@ fn assert_plain(texts: Vec<(String, Vec<Paragraph>)>) {
         }
     }
     assert!(faults.is_empty(), "{faults}");
-    assert!(texts.len() > 10, "only {} texts were found", texts.len());
+    assert!(texts.len() > 5, "only {} texts were found", texts.len());
 }
 
 /// Adds the help of `command` and of all its subcommands.
@@ -71,5 +73,32 @@ fn the_api_document_is_plain() {
             }
         }
     }
+    assert_plain(texts);
+}
+
+#[test]
+fn the_python_client_is_plain() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/clients/python");
+    let mut texts = Vec::new();
+    for folder in ["", "src/reelyard_boxes", "tests"] {
+        for entry in std::fs::read_dir(package.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.display().to_string();
+            let Some(end) = path.extension() else { continue };
+            if end == "md" {
+                let text = std::fs::read_to_string(&path).unwrap();
+                texts.push((name, prose::of_markdown(&text)));
+            } else if end == "py" {
+                let mut parts = python_text(&std::fs::read_to_string(&path).unwrap());
+                // Errors and log messages are within the code.
+                for (line, text) in parts.code {
+                    parts.paragraphs.push(Paragraph { line, text, is_row: true });
+                }
+                texts.push((name, parts.paragraphs));
+            }
+        }
+    }
+    let sentences = texts.iter().flat_map(|(_, paragraphs)| paragraphs).filter(|one| !one.is_row);
+    assert!(sentences.count() > 150);
     assert_plain(texts);
 }

@@ -1,11 +1,13 @@
 //! Identifiers use standard words: archaic words and private metaphors are refused.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use proc_macro2::{TokenStream, TokenTree};
 
-use super::rust_files;
+use super::{files_below, rust_files};
+use reelyard_integration_tests::probes::python_text::python_text;
 
 /// Words that no part of an identifier may be.
 const REFUSED: [&str; 28] = [
@@ -49,7 +51,7 @@ const NO_SUBJECT: [&str; 6] = ["what", "who", "whom", "those", "of", "where"];
 const SHORT_NAME: usize = 3;
 
 /// The words of an identifier in lower case: `GraveRow2` has `grave` and `row2`.
-fn words(identifier: &str) -> Vec<String> {
+pub(super) fn words(identifier: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_small = false;
     for letter in identifier.chars() {
@@ -113,6 +115,18 @@ fn identifiers_use_standard_words() -> Result<()> {
         }
     }
     anyhow::ensure!(seen > 50_000, "only {seen} identifiers were found");
+    let is_python = |path: &Path| path.extension().is_some_and(|end| end == "py");
+    let python = files_below(&["src/clients"], is_python)?;
+    anyhow::ensure!(python.len() > 5, "only {} files were found", python.len());
+    for (file, text) in python {
+        for (line, code) in python_text(&text).code {
+            for word in code.split(|c: char| !c.is_alphanumeric() && c != '_') {
+                if let Some(fault) = fault(word) {
+                    faults.push(format!("{file}:{line}: {word} {fault}"));
+                }
+            }
+        }
+    }
     assert!(faults.is_empty(), "use standard words instead:\n{}", faults.join("\n"));
     Ok(())
 }

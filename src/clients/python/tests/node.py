@@ -1,4 +1,4 @@
-"""A node for the tests: REELYARD_URL says where. Pools are created and removed."""
+"""A node for the tests, at the address in REELYARD_URL. The tests create pools and remove them."""
 
 import http.client
 import json
@@ -13,12 +13,12 @@ import uuid
 
 URL = os.environ["REELYARD_URL"]
 
-#: How long something may take that is to happen at once.
+#: The longest wait for an event that should come soon, in seconds.
 PATIENCE = 60.0
 
 
 def call(method, path, body=None):
-    """A call of the node's API, past the client."""
+    """Calls the API of the node without the client."""
     connection = http.client.HTTPConnection(urllib.parse.urlsplit(URL).netloc, timeout=PATIENCE)
     headers = {"Content-Type": "application/json"}
     connection.request(method, "/api/v1" + path, None if body is None else json.dumps(body), headers)
@@ -30,21 +30,23 @@ def call(method, path, body=None):
 
 
 def run(command, **more):
-    """Runs a command to its end, which must be a good one."""
+    """Runs a command, which must succeed."""
     subprocess.run(command, check=True, timeout=PATIENCE, **more)
 
 
-def until(what, holds):
+def until(condition, holds):
     """Waits for a condition."""
     end = time.monotonic() + PATIENCE
     while not holds():
-        assert time.monotonic() < end, "not so in time: " + what
+        assert time.monotonic() < end, "not in time: " + condition
         time.sleep(0.01)
 
 
 class Stub:
-    """A node that answers as it is told: each call is handed to ``answer``, which returns a status and a
-    body, or None for nobody to be answered."""
+    """A stand-in for a node. ``answer`` gets each call and returns a status and a body.
+
+    With None the call stays open without an answer.
+    """
 
     def __init__(self, answer):
         self.calls, self._hung = [], []
@@ -73,7 +75,7 @@ class Stub:
             connection.close()
 
     def close(self):
-        # Closed alone it would go on to accept.
+        # A close without this shutdown does not end ``accept``.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for connection in self._hung:
@@ -81,13 +83,13 @@ class Stub:
 
 
 def lease(left):
-    """A lease, as it is granted and renewed."""
-    told = dict(lease_id="x", box=7, token=1, expires_at="", left=left)
-    return dict(told, leases=[told])
+    """Returns the answer to a grant and to a renewal."""
+    granted = dict(lease_id="x", box=7, token=1, expires_at="", left=left)
+    return dict(granted, leases=[granted])
 
 
 class Pool:
-    """A pool of its own for each test."""
+    """Creates a separate pool for each test."""
 
     size = 1
 
@@ -99,8 +101,8 @@ class Pool:
     def leases(self):
         return call("GET", "/pools/%s/leases" % self.pool)["items"]
 
-    def shown(self):
+    def pool_state(self):
         return call("GET", "/pools/" + self.pool)
 
     def waiting(self):
-        return self.shown()["waiting"]
+        return self.pool_state()["waiting"]

@@ -1,4 +1,4 @@
-"""What the client for asyncio promises, tried on a real node."""
+"""Tests of the asyncio client with a real node."""
 
 import asyncio
 import gc
@@ -11,11 +11,11 @@ from reelyard_boxes import _wire
 from reelyard_boxes.aio import Boxes, LeaseLost, NoBoxInTime, Refused, Unreachable
 
 
-async def until(what, holds):
+async def until(condition, holds):
     """Waits for a condition."""
     end = time.monotonic() + PATIENCE
     while not holds():
-        assert time.monotonic() < end, "not so in time: " + what
+        assert time.monotonic() < end, "not in time: " + condition
         await asyncio.sleep(0.01)
 
 
@@ -26,7 +26,7 @@ class BoxesCase(Pool, unittest.IsolatedAsyncioTestCase):
 
 
 class Holding(BoxesCase):
-    async def test_a_block_has_a_box_and_gives_it_back(self):
+    async def test_a_block_has_a_box_and_releases_it(self):
         async with self.boxes.hold(self.pool) as held:
             self.assertEqual(held.box, 40)
             self.assertEqual([lease["token"] for lease in self.leases()], [held.token])
@@ -36,9 +36,9 @@ class Holding(BoxesCase):
         self.assertEqual(self.leases(), [])
         self.assertFalse(await self.boxes.verify(held.lease_id, held.token))
         await held.release()
-        self.assertEqual(self.shown()["totals"]["released"], 1)
+        self.assertEqual(self.pool_state()["totals"]["released"], 1)
 
-    async def test_an_exception_gives_it_back_and_goes_on(self):
+    async def test_an_exception_releases_the_box_and_continues(self):
         with self.assertRaises(ZeroDivisionError):
             async with self.boxes.hold(self.pool):
                 1 / 0
@@ -47,17 +47,17 @@ class Holding(BoxesCase):
     async def test_a_coroutine_function_runs_with_a_box(self):
         @self.boxes.held(self.pool, ttl=30)
         async def job(number, held=None):
-            """It is done."""
+            """Does the job."""
             self.assertEqual(len(self.leases()), 1)
             return number + held.box
 
         self.assertEqual(await job(2), 42)
-        self.assertEqual(job.__doc__, "It is done.")
+        self.assertEqual(job.__doc__, "Does the job.")
         self.assertEqual(self.leases(), [])
         with self.assertRaises(TypeError):
             self.boxes.held(self.pool)(lambda held: None)
 
-    async def test_it_is_renewed_for_longer_than_it_lasts(self):
+    async def test_renewals_keep_a_box_longer_than_its_term(self):
         async with self.boxes.hold(self.pool, ttl=2) as held:
             await until("it is renewed", lambda: self.leases()[0]["renewals"] >= 2)
             held.check()
@@ -72,12 +72,12 @@ class Holding(BoxesCase):
                     held.check()
         self.assertIn("maintenance", str(raised.exception))
 
-    async def test_what_nobody_has_in_hand_any_more_is_given_back(self):
+    async def test_a_dropped_object_releases_its_box(self):
         held = await self.boxes.acquire(self.pool)
         self.assertEqual(len(self.leases()), 1)
         del held
         gc.collect()
-        await until("it is given back", lambda: self.leases() == [])
+        await until("the box is released", lambda: self.leases() == [])
 
 
 class Waiting(BoxesCase):
@@ -99,10 +99,10 @@ class Waiting(BoxesCase):
         await asyncio.gather(*(job() for _ in range(64)))
         self.assertLess(time.monotonic() - began, PATIENCE)
         self.assertEqual(self.leases(), [])
-        totals = self.shown()["totals"]
+        totals = self.pool_state()["totals"]
         self.assertEqual((totals["granted"], totals["released"]), (64, 64))
 
-    async def test_who_is_cancelled_leaves_the_queue(self):
+    async def test_a_cancelled_task_leaves_the_queue(self):
         held = await self.boxes.acquire(self.pool, count=4)
         waiters = [asyncio.ensure_future(self.boxes.acquire(self.pool, wait=600)) for _ in range(2)]
         await until("both wait", lambda: self.waiting() == 2)
@@ -114,7 +114,7 @@ class Waiting(BoxesCase):
         await (await waiters[1]).release()
         self.assertEqual(self.leases(), [])
 
-    async def test_what_is_granted_to_a_task_that_is_cancelled_is_given_back(self):
+    async def test_a_grant_to_a_cancelled_task_is_released(self):
         class Cancelled(Boxes):
             async def _post(self, path, *args):
                 answer = await super()._post(path, *args)
@@ -130,9 +130,9 @@ class Waiting(BoxesCase):
         with self.assertRaises(asyncio.CancelledError):
             await Cancelled(URL).acquire(self.pool)
         self.assertEqual(self.leases(), [])
-        self.assertEqual(self.shown()["totals"]["released"], 1)
+        self.assertEqual(self.pool_state()["totals"]["released"], 1)
 
-    async def test_a_task_that_is_cancelled_in_its_block_gives_the_box_back(self):
+    async def test_a_task_cancelled_in_its_block_releases_the_box(self):
         entered = asyncio.Event()
 
         async def job():
@@ -143,21 +143,21 @@ class Waiting(BoxesCase):
         task = asyncio.ensure_future(job())
         await entered.wait()
         task.cancel()
-        # Once more, as it gives its box back.
+        # A second cancellation comes during the release.
         await asyncio.sleep(0)
         task.cancel()
         with self.assertRaises(asyncio.CancelledError):
             await task
-        await until("it is given back", lambda: self.leases() == [])
-        self.assertEqual(self.shown()["totals"]["released"], 1)
+        await until("the box is released", lambda: self.leases() == [])
+        self.assertEqual(self.pool_state()["totals"]["released"], 1)
 
-    async def test_nothing_is_waited_for_unless_one_says_so(self):
+    async def test_an_acquisition_waits_only_if_asked_to(self):
         async with self.boxes.hold(self.pool, count=4):
             for wait in (0, 0.2):
                 with self.assertRaises(NoBoxInTime):
                     await self.boxes.acquire(self.pool, wait=wait)
 
-    async def test_a_program_that_ends_gives_its_boxes_back(self):
+    async def test_a_program_releases_its_boxes_at_its_end(self):
         def program():
             async def main():
                 async def job():
@@ -179,16 +179,16 @@ class Failing(unittest.IsolatedAsyncioTestCase):
         self.addCleanup(stub.close)
         return stub, Boxes(stub.url, token="")
 
-    async def test_nobody_there(self):
+    async def test_no_node_answers(self):
         with self.assertRaises(Unreachable):
             await Boxes("http://127.0.0.1:9").acquire("p")
 
-    async def test_a_refusal_says_why(self):
+    async def test_a_refusal_has_its_reason(self):
         with self.assertRaises(Refused) as raised:
             await Boxes(URL).acquire("there-is-none", wait=60)
         self.assertEqual((raised.exception.status, raised.exception.kind), (404, "no-pool"))
 
-    async def test_an_answer_that_may_hide_a_grant_is_asked_for_again(self):
+    async def test_a_request_with_an_uncertain_answer_is_repeated(self):
         def answer(path, body):
             if len(stub.calls) == 1:
                 return 504, {"type": "urn:reelyard:problem:outcome-unknown"}
@@ -199,7 +199,7 @@ class Failing(unittest.IsolatedAsyncioTestCase):
         names = [body["request_id"] for path, body in stub.calls if path == "/pools/p/leases"]
         self.assertEqual(names, names[:1] * 2)
 
-    async def test_a_node_that_hangs_holds_up_nothing_else(self):
+    async def test_a_release_ends_although_the_node_hangs(self):
         stub, boxes = self.stub(
             lambda path, body: (200, lease("10m")) if path.startswith("/pools/") else None
         )
@@ -211,7 +211,7 @@ class Failing(unittest.IsolatedAsyncioTestCase):
         self.assertLess(time.monotonic() - began, _wire.ANSWER_TIMEOUT / 2)
         self.assertGreater(len(stub.calls), 2)
 
-    async def test_a_lease_that_nobody_renews_is_lost_by_its_own_clock(self):
+    async def test_a_lease_without_renewals_is_lost_by_the_monotonic_clock(self):
         _, boxes = self.stub(
             lambda path, body: None if path.endswith("/renew") else (200, lease("1s"))
         )
@@ -223,7 +223,7 @@ class Failing(unittest.IsolatedAsyncioTestCase):
 
     async def test_another_program_is_no_node(self):
         _, boxes = self.stub(lambda path, body: (200, ["something else"]))
-        with unittest.mock.patch.object(_wire, "ANSWER_LOST", 0.0):
+        with unittest.mock.patch.object(_wire, "LOST_ANSWER_RETRY", 0.0):
             with self.assertRaises(Unreachable):
                 await boxes.acquire("p")
 

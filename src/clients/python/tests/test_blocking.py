@@ -1,4 +1,4 @@
-"""What the client promises, tried on a real node."""
+"""Tests of the blocking client with a real node."""
 
 import gc
 import os
@@ -24,7 +24,7 @@ class BoxesCase(Pool, unittest.TestCase):
 
 
 class Holding(BoxesCase):
-    def test_a_block_has_a_box_and_gives_it_back(self):
+    def test_a_block_has_a_box_and_releases_it(self):
         with self.boxes.hold(self.pool) as held:
             self.assertEqual(held.box, 40)
             self.assertEqual([lease["token"] for lease in self.leases()], [held.token])
@@ -34,13 +34,13 @@ class Holding(BoxesCase):
         self.assertEqual(self.leases(), [])
         self.assertFalse(self.boxes.verify(held.lease_id, held.token))
 
-    def test_an_exception_gives_it_back_and_goes_on(self):
+    def test_an_exception_releases_the_box_and_continues(self):
         with self.assertRaises(ZeroDivisionError):
             with self.boxes.hold(self.pool):
                 1 / 0
         self.assertEqual(self.leases(), [])
 
-    def test_tokens_grow_and_a_holding_can_be_entered_again(self):
+    def test_tokens_grow_and_a_context_manager_can_be_reused(self):
         holding, tokens = self.boxes.hold(self.pool), []
         for _ in range(3):
             with holding as held:
@@ -50,15 +50,15 @@ class Holding(BoxesCase):
     def test_a_function_runs_with_a_box(self):
         @self.boxes.held(self.pool, ttl=30)
         def job(number, held=None):
-            """It is done."""
+            """Does the job."""
             self.assertEqual(len(self.leases()), 1)
             return number + held.box
 
         self.assertEqual(job(2), 42)
-        self.assertEqual(job.__doc__, "It is done.")
+        self.assertEqual(job.__doc__, "Does the job.")
         self.assertEqual(self.leases(), [])
 
-    def test_what_would_leave_before_it_has_run_is_refused(self):
+    def test_coroutines_and_generators_are_refused(self):
         async def coroutine():
             pass
 
@@ -72,14 +72,14 @@ class Holding(BoxesCase):
             with self.assertRaises(TypeError):
                 self.boxes.held(self.pool)(job)
 
-    def test_giving_back_twice_is_giving_back_once(self):
+    def test_a_second_release_does_nothing(self):
         held = self.boxes.acquire(self.pool)
         held.release()
         with self.boxes.hold(self.pool) as other:
             held.release()
             self.assertTrue(self.boxes.verify(other.lease_id, other.token))
 
-    def test_it_is_renewed_for_longer_than_it_lasts(self):
+    def test_renewals_keep_a_box_longer_than_its_term(self):
         with self.boxes.hold(self.pool, ttl=6) as held:
             until("it is renewed three times", lambda: self.leases()[0]["renewals"] >= 3)
             held.check()
@@ -98,10 +98,10 @@ class Forking(BoxesCase):
                 else:
                     os.waitpid(child, 0)
                     held.check()
-                    assert Boxes(%r).verify(held.lease_id, held.token), "the child gave it back"
+                    assert Boxes(%r).verify(held.lease_id, held.token), "the child released the box"
         """ % (URL, self.pool, end_of_child, URL)
         run([sys.executable, "-c", textwrap.dedent(script)], stderr=subprocess.DEVNULL)
-        self.assertEqual(self.leases(), [], "the parent gives it back")
+        self.assertEqual(self.leases(), [], "the parent did not release the box")
 
     def test_a_forked_child_that_ends_leaves_the_box_to_its_parent(self):
         self.parent_keeps_its_box("sys.exit()")
@@ -109,12 +109,12 @@ class Forking(BoxesCase):
     def test_a_forked_child_that_fails_leaves_the_box_to_its_parent(self):
         self.parent_keeps_its_box("raise ZeroDivisionError")
 
-    def test_a_forked_child_that_lets_go_leaves_the_box_to_its_parent(self):
+    def test_a_release_in_a_forked_child_leaves_the_box_to_its_parent(self):
         self.parent_keeps_its_box("held.release(); del held; sys.exit()")
 
 
 class Interrupted(Boxes):
-    """Interrupted once, just as an answer is there."""
+    """The first answer is followed by an interruption."""
 
     is_over = False
 
@@ -127,7 +127,7 @@ class Interrupted(Boxes):
 
 
 class InterruptedRelease(Boxes):
-    """Interrupted once, as a box is to be given back."""
+    """The first release is interrupted."""
 
     is_over = False
 
@@ -138,15 +138,15 @@ class InterruptedRelease(Boxes):
         return super()._post(path, *args, **more)
 
 
-class GivingBack(BoxesCase):
-    def test_what_interrupts_the_giving_back_keeps_nothing(self):
+class Releasing(BoxesCase):
+    def test_an_interrupted_release_is_finished(self):
         with self.assertRaises(KeyboardInterrupt):
             with InterruptedRelease(URL).hold(self.pool):
                 pass
-        until("it is given back", lambda: self.leases() == [])
-        self.assertEqual(self.shown()["totals"]["released"], 1)
+        until("the box is released", lambda: self.leases() == [])
+        self.assertEqual(self.pool_state()["totals"]["released"], 1)
 
-    def test_it_is_given_back_although_the_program_ends_by_the_interruption(self):
+    def test_an_interrupted_release_is_finished_before_the_program_ends(self):
         script = """
             import reelyard_boxes
             class Interrupted(reelyard_boxes.Boxes):
@@ -166,20 +166,20 @@ class GivingBack(BoxesCase):
 
 
 class Waiting(BoxesCase):
-    def test_what_is_granted_as_one_is_interrupted_is_given_back(self):
+    def test_a_grant_to_an_interrupted_call_is_released(self):
         with self.assertRaises(KeyboardInterrupt):
             Interrupted(URL).acquire(self.pool)
         self.assertEqual(self.leases(), [])
-        self.assertEqual(self.shown()["totals"]["released"], 1)
+        self.assertEqual(self.pool_state()["totals"]["released"], 1)
 
-    def test_nothing_is_waited_for_unless_one_says_so(self):
+    def test_an_acquisition_waits_only_if_asked_to(self):
         with self.boxes.hold(self.pool):
             with self.assertRaises(NoBoxInTime):
                 self.boxes.acquire(self.pool)
             with self.assertRaises(NoBoxInTime):
                 self.boxes.acquire(self.pool, wait=0.2)
 
-    def test_the_first_to_come_is_the_first_served(self):
+    def test_waiters_are_served_in_the_order_of_their_arrival(self):
         held, order, threads = self.boxes.acquire(self.pool), [], []
 
         def job(number):
@@ -195,7 +195,7 @@ class Waiting(BoxesCase):
             thread.join()
         self.assertEqual(order, list(range(5)))
 
-    def test_who_is_interrupted_leaves_the_queue(self):
+    def test_an_interrupted_program_leaves_the_queue(self):
         script = "from reelyard_boxes import Boxes; Boxes(%r).acquire(%r, wait=600)" % (URL, self.pool)
         for how in (signal.SIGINT, signal.SIGKILL):
             with self.boxes.hold(self.pool):
@@ -210,7 +210,7 @@ class Waiting(BoxesCase):
 class WaitingLong(BoxesCase):
     size = 2
 
-    def test_what_was_waited_for_long_is_renewed_before_what_was_had_at_once(self):
+    def test_a_lease_after_a_long_wait_is_renewed_first(self):
         ttl, got = 18.0, []
         other = self.boxes.acquire(self.pool)
         both = dict(ttl=ttl, wait=600, count=1)
@@ -232,20 +232,20 @@ class WaitingLong(BoxesCase):
             return renewals["fresh"] > 0
 
         until("the fresh one is renewed", is_renewed)
-        # Once, and then as any other.
+        # One renewal comes at once, and the others as usual.
         self.assertIn(renewals["old"], range(1, 5))
         fresh.release()
         got[0].release()
 
-    def test_it_is_renewed_after_a_third_and_at_once_if_it_was_told_late(self):
-        told = dict(lease_id="x", box=1, token=1, expires_at="", left="30s")
-        fresh = reelyard_boxes.Lease(told, 100.0, 103.0)
+    def test_a_renewal_is_due_after_a_third_or_at_once_after_a_long_wait(self):
+        granted = dict(lease_id="x", box=1, token=1, expires_at="", left="30s")
+        fresh = reelyard_boxes.Lease(granted, 100.0, 103.0)
         self.assertAlmostEqual(fresh.due, 110.0)
         self.assertAlmostEqual(fresh.until, 130.0)
-        late = reelyard_boxes.Lease(told, 100.0, 103.1)
+        late = reelyard_boxes.Lease(granted, 100.0, 103.1)
         self.assertLessEqual(late.due, time.monotonic())
         self.assertAlmostEqual(late.until, 133.1)
-        late.last(told, 200.0)
+        late.start_term(granted, 200.0)
         self.assertAlmostEqual(late.due, 210.0)
 
 
@@ -260,7 +260,7 @@ class Several(BoxesCase):
             self.assertEqual(len(self.leases()), 2)
         self.assertEqual(self.leases(), [])
 
-    def test_a_request_is_granted_once(self):
+    def test_a_repeated_request_is_granted_once(self):
         first = self.boxes.acquire(self.pool, request_id="job 7 " + self.pool)
         again = self.boxes.acquire(self.pool, request_id="job 7 " + self.pool, wait=5)
         self.assertEqual((first.lease_id, first.token), (again.lease_id, again.token))
@@ -280,19 +280,19 @@ class Losing(BoxesCase):
                     held.check()
         self.assertIn("maintenance", str(raised.exception))
 
-    def test_what_nobody_has_in_hand_any_more_is_given_back(self):
+    def test_a_dropped_object_releases_its_box(self):
         held = self.boxes.acquire(self.pool)
         self.assertEqual(len(self.leases()), 1)
-        # As when a signal strikes before the block is entered.
+        # An exception from a signal handler has the same effect before the block begins.
         del held
         gc.collect()
-        until("it is given back", lambda: self.leases() == [])
-        self.assertEqual(self.shown()["totals"]["released"], 1)
+        until("the box is released", lambda: self.leases() == [])
+        self.assertEqual(self.pool_state()["totals"]["released"], 1)
 
-    def test_a_lease_that_nobody_renews_is_lost_by_its_own_clock(self):
+    def test_a_lease_without_renewals_is_lost_by_the_monotonic_clock(self):
         held = self.boxes.acquire(self.pool, ttl=0.5)
-        # From here on nobody answers.
-        held._keeper.boxes = Boxes("http://127.0.0.1:9", token="")
+        # From here on no node answers.
+        held._renewer.boxes = Boxes("http://127.0.0.1:9", token="")
         self.assertTrue(held.lost.wait(PATIENCE))
         self.assertGreaterEqual(time.monotonic(), held.leases[0].until)
         with self.assertRaises(LeaseLost):
@@ -300,14 +300,14 @@ class Losing(BoxesCase):
 
 
 class Stubbed(unittest.TestCase):
-    """What a real node does too seldom."""
+    """Cases that are rare with a real node."""
 
     def stub(self, answer):
         stub = Stub(answer)
         self.addCleanup(stub.close)
         return stub, Boxes(stub.url, token="")
 
-    def test_a_connection_that_hangs_does_not_cost_the_lease(self):
+    def test_a_connection_that_hangs_does_not_lose_the_lease(self):
         renewals = []
 
         def answer(path, body):
@@ -322,7 +322,7 @@ class Stubbed(unittest.TestCase):
             until("it is renewed", lambda: held.lost.is_set() or held.leases[0].until > before)
             held.check()
 
-    def test_an_answer_that_may_hide_a_grant_is_asked_for_again_though_nothing_is_waited_for(self):
+    def test_a_request_with_an_uncertain_answer_is_repeated_also_without_wait(self):
         for status, kind in ((504, "outcome-unknown"), (503, "leader-changed"), (502, "none")):
             def answer(path, body):
                 if len(stub.calls) == 1:
@@ -334,7 +334,7 @@ class Stubbed(unittest.TestCase):
             names = [body["request_id"] for path, body in stub.calls if path == "/pools/p/leases"]
             self.assertEqual(names, names[:1] * 2)
 
-    def test_an_answer_may_take_as_long_as_the_longest_init_and_a_dead_node_is_noticed(self):
+    def test_an_answer_may_take_long_and_a_dead_node_is_noticed(self):
         connections, seen = [], []
 
         def answer(path, body):
@@ -356,29 +356,28 @@ class Stubbed(unittest.TestCase):
         self.assertEqual((path, is_kept_alive), ("/pools/p/leases", 1))
         self.assertGreater(timeout, 100 + 600)
 
-    def test_what_was_surely_not_done_is_told_at_once(self):
+    def test_a_definite_refusal_is_raised_at_once(self):
         stub, boxes = self.stub(lambda path, body: (503, {"type": "urn:reelyard:problem:busy"}))
         with self.assertRaises(Refused) as raised:
             boxes.acquire("p")
         self.assertEqual((raised.exception.kind, len(stub.calls)), ("busy", 1))
 
-
-    def test_giving_back_does_not_take_longer_than_it_may(self):
+    def test_a_release_ends_in_time(self):
         stub, boxes = self.stub(lambda path, body: (200, lease("10m")) if path.startswith("/pools") else None)
         with unittest.mock.patch.object(_wire, "RELEASE_FOR", 2.0):
             with self.assertLogs("reelyard_boxes", "WARNING"):
                 began = time.monotonic()
                 boxes.acquire("p").release()
-        # One try alone would take as long as an answer may.
+        # A single attempt could take the whole timeout of an answer.
         self.assertLess(time.monotonic() - began, _wire.ANSWER_TIMEOUT / 2)
         self.assertGreater(len(stub.calls), 2)
 
-    def test_giving_back_does_not_wait_for_a_renewal_that_hangs(self):
+    def test_a_release_does_not_wait_for_a_renewal_that_hangs(self):
         stub, boxes = self.stub(lambda path, body: None if path.endswith("/renew") else (200, lease("90s")))
         held = boxes.acquire("p")
-        # A second thread need not wait until a renewal is due.
+        # The renewal of the second thread is due at once.
         held.leases[0]._is_old = True
-        renewing = threading.Thread(target=held._keeper.run, daemon=True)
+        renewing = threading.Thread(target=held._renewer.run, daemon=True)
         renewing.start()
         until("it is renewed", lambda: any(path.endswith("/renew") for path, _ in stub.calls))
         held._thread, began = renewing, time.monotonic()
@@ -387,7 +386,7 @@ class Stubbed(unittest.TestCase):
         self.assertEqual(stub.calls[-1][0], "/leases/x/release")
         held.check()
 
-    def test_a_connection_that_cannot_be_made_ready_loses_the_lease_in_the_end(self):
+    def test_a_lease_is_lost_if_no_connection_can_be_made(self):
         _, boxes = self.stub(lambda path, body: (200, lease("1s")))
         held = boxes.acquire("p")
 
@@ -398,7 +397,7 @@ class Stubbed(unittest.TestCase):
         self.assertTrue(held.lost.wait(PATIENCE))
         self.assertGreaterEqual(time.monotonic(), held.leases[0].until)
 
-    def test_whatever_ends_the_renewing_thread_loses_the_lease(self):
+    def test_a_lease_is_lost_if_its_thread_ends(self):
         _, boxes = self.stub(lambda path, body: (200, lease("1s")))
         held = boxes.acquire("p")
 
@@ -412,7 +411,7 @@ class Stubbed(unittest.TestCase):
 
 
 class Refusing(BoxesCase):
-    def test_a_refusal_says_why(self):
+    def test_a_refusal_has_its_reason(self):
         with self.assertRaises(Refused) as raised:
             self.boxes.acquire(self.pool + "-none", wait=60)
         self.assertEqual((raised.exception.status, raised.exception.kind), (404, "no-pool"))
@@ -420,16 +419,16 @@ class Refusing(BoxesCase):
             self.boxes.acquire(self.pool, count=5)
         self.assertLess(raised.exception.status, 500)
 
-    def test_nobody_there(self):
+    def test_no_node_answers(self):
         with self.assertRaises(Unreachable):
             Boxes("http://127.0.0.1:9").acquire(self.pool)
         with self.assertRaises(ValueError):
             Boxes("localhost:8080")
 
-    def test_durations_as_they_are_told(self):
-        told = {"1m 30s": 90.0, "500ms": 0.5, "2h 1s 5ms": 7201.005, "1day": 86400.0, "2years": 63115200.0}
-        for text, seconds in told.items():
-            self.assertAlmostEqual(_wire.of_span(text), seconds, msg=text)
+    def test_durations_of_the_api_are_read(self):
+        durations = {"1m 30s": 90.0, "500ms": 0.5, "2h 1s 5ms": 7201.005, "1day": 86400.0, "2years": 63115200.0}
+        for text, seconds in durations.items():
+            self.assertAlmostEqual(_wire.parse_duration(text), seconds, msg=text)
 
 
 if __name__ == "__main__":

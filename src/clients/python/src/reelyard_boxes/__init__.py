@@ -1,16 +1,16 @@
-"""Numbered boxes of a Reelyard node, for programs in which two jobs must never share one.
+"""Takes numbered boxes of a Reelyard node, for programs in which two jobs must never share a box.
 
     from reelyard_boxes import Boxes
 
-    boxes = Boxes()                       # REELYARD_URL and REELYARD_TOKEN say where
+    boxes = Boxes()                       # the node and its token come from REELYARD_URL and REELYARD_TOKEN
     with boxes.hold("judge", ttl=30, wait=300) as held:
         judge(box=held.box, token=held.token)
 
-While the block runs a thread renews the lease. However the block is left, the box is given back. If the
-lease is lost meanwhile, because it was revoked or the node could not be reached for as long as it lasts,
-``held.lost`` is set, ``held.check()`` raises, and so does the end of the block.
+A thread renews the lease while the block runs. The box is released at the end of the block, also after an
+exception. A lease is lost if an operator revokes it, or if no node answers until it expires. Then ``held.lost``
+is set, and ``held.check()`` and the end of the block raise ``LeaseLost``.
 
-``reelyard_boxes.aio`` has the same for asyncio. Both need the standard library only.
+``reelyard_boxes.aio`` offers the same for asyncio. Both need only the standard library.
 """
 
 from ._blocking import Boxes, Held

@@ -1,4 +1,4 @@
-"""The client for threads. See the package."""
+"""The client for programs with threads."""
 
 import atexit
 import functools
@@ -16,13 +16,13 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar
 
 from . import _wire
 from ._errors import ENDED, BoxError, CallFailed, Refused
-from ._wire import Asking, Duration, Lease, Node, Told, lease_path, one_try, pauses
+from ._wire import AcquireRequest, Duration, Json, Lease, Node, lease_path, pauses, try_timeout
 
 _Answer = TypeVar("_Answer")
 
 
 class Boxes:
-    """A node's boxes. Threads and forked children may share it: it keeps no connection."""
+    """The boxes of a node. Threads and forked children may share it, because it keeps no connection."""
 
     def __init__(
         self,
@@ -32,9 +32,9 @@ class Boxes:
         context: Optional[ssl.SSLContext] = None,
     ) -> None:
         """
-        url     where the node is; by default $REELYARD_URL, or http://127.0.0.1:8080
-        token   what the node lets one in by; by default $REELYARD_TOKEN
-        holder  how this program is called where nothing else is said; by default host and process
+        url     the address of the node; by default $REELYARD_URL, or http://127.0.0.1:8080
+        token   the token of the API; by default $REELYARD_TOKEN
+        holder  the name of this program as a holder of boxes; by default host name and process id
         context an ssl.SSLContext for https
         """
         self._node = Node(url, token, holder, context)
@@ -50,7 +50,7 @@ class Boxes:
         request_id: Optional[str] = None,
         take_over: bool = False,
     ) -> "Holding":
-        """Boxes to be held: a context manager that takes them as it is entered. See ``acquire``."""
+        """Returns a context manager that holds boxes during its block. ``acquire`` describes the arguments."""
         return Holding(
             self,
             pool,
@@ -66,15 +66,18 @@ class Boxes:
     def held(
         self, pool: str, argument: str = "held", **terms: Any
     ) -> Callable[[Callable[..., _Answer]], Callable[..., _Answer]]:
-        """A decorator: the function runs with boxes, which it is given by this name. See ``acquire`` for
-        the terms."""
+        """Returns a decorator that holds boxes while the function runs.
+
+        The function gets them as the keyword argument with the name ``argument``. ``acquire`` describes
+        ``terms``.
+        """
 
         def decorate(function: Callable[..., _Answer]) -> Callable[..., _Answer]:
             kinds = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
             if any(is_of_kind(function) for is_of_kind in kinds):
-                # Called, it only makes something that runs later.
-                why = "%s: a coroutine or generator would leave before it has run"
-                raise TypeError(why % getattr(function, "__name__", function))
+                # A call of such a function only creates an object, and the code runs later.
+                name = getattr(function, "__name__", function)
+                raise TypeError("%s: a coroutine or generator would run after the release of its box" % name)
 
             @functools.wraps(function)
             def with_boxes(*args: Any, **kwargs: Any) -> _Answer:
@@ -97,58 +100,61 @@ class Boxes:
         request_id: Optional[str] = None,
         take_over: bool = False,
     ) -> "Held":
-        """Takes boxes, all of them or none, and keeps them until they are released.
+        """Takes boxes and renews their leases until they are released.
 
-        ttl         how long they last without a renewal, in seconds; by default as the pool says
-        wait        for how long to wait for them, in seconds; 0 tries once
-        priority    the higher the more urgent
-        count       how many
-        request_id  names one attempt, as in "job-17/2": asked for again under the same name by the same
-                    holder, the same boxes are answered; once their leases have ended the name is
-                    refused
-        take_over   goes on with the boxes of another holder that asked under the same name, and must
-                    have ended; without it that is refused
+        pool        the name of the pool
+        ttl         the term of the lease without a renewal, in seconds; by default the one of the pool
+        wait        the longest wait for a box, in seconds; with 0 there is one attempt
+        holder      the name of the holder; by default the one of ``Boxes``
+        priority    a request with a higher number comes first
+        count       the number of boxes; the caller gets all of them or none
+        request_id  the idempotency key of one attempt, such as "job-17/2". The same holder gets the
+                    same boxes again under the same key. The node refuses the key after their leases
+                    have ended.
+        take_over   continues the lease of another holder with the same key, which must have ended.
+                    Without it the node refuses the request.
 
-        Answers ``Held``. Raises ``NoBoxInTime``, ``Refused`` or ``Unreachable``. An answer that is lost is
-        asked for again: nothing is taken twice. Ctrl-C, or whatever else a signal raises, leaves the queue.
+        Returns ``Held``. Raises ``NoBoxInTime``, ``Refused`` or ``Unreachable``. The client repeats a
+        request with a lost answer, and the node grants it only once. An exception from a
+        signal handler, such as Ctrl-C, ends the wait and leaves the queue.
         """
         terms = (ttl, wait, holder, priority, count)
-        asking = Asking(self._node, pool, *terms, request_id, take_over)
+        request = AcquireRequest(self._node, pool, *terms, request_id, take_over)
         try:
-            return self._acquire(asking)
+            return self._acquire(request)
         except BoxError:
             raise
         except BaseException:
-            # Whatever a signal raised: it may have come between the answer and its being known here.
-            self._withdraw(asking)
+            # The exception may have come just after the answer.
+            self._withdraw(request)
             raise
 
-    def _acquire(self, asking: Asking) -> "Held":
-        pausing = pauses()
+    def _acquire(self, request: AcquireRequest) -> "Held":
+        retry_pauses = pauses()
         while True:
-            asked = time.monotonic()
-            wanted, timeout = asking.now(asked)
+            sent_at = time.monotonic()
+            body, timeout = request.body_at(sent_at)
             try:
-                answer = self._post(asking.path, wanted, timeout)
-                return Held(self, asking.pool, answer["leases"], asked)
+                answer = self._post(request.path, body, timeout)
+                return Held(self, request.pool, answer["leases"], sent_at)
             except CallFailed as error:
-                pause = asking.pause_after(error, next(pausing))
+                pause = request.pause_after(error, next(retry_pauses))
             time.sleep(pause)
 
-    def _withdraw(self, asking: Asking) -> None:
-        """Gives back what an interrupted request was granted: asks once more under the same name."""
+    def _withdraw(self, request: AcquireRequest) -> None:
+        """Releases boxes that an interrupted request may have got. It repeats the request to learn them."""
         until = time.monotonic() + _wire.WITHDRAW_FOR
         try:
-            answer = self._post(asking.path, asking.at_once(), _wire.WITHDRAW_FOR)
-            for told in answer["leases"]:
+            answer = self._post(request.path, request.body_without_wait(), _wire.WITHDRAW_FOR)
+            for lease in answer["leases"]:
                 left = max(_wire.SHORTEST_TRY, until - time.monotonic())
-                self._post(lease_path(told["lease_id"], "release"), {"token": told["token"]}, left)
+                self._post(lease_path(lease["lease_id"], "release"), {"token": lease["token"]}, left)
         except Exception as error:
-            # Its term ends what was granted, if anything was.
-            _wire.log.debug("cannot cancel the request to pool %s: %s", asking.pool, error)
+            # A granted lease then expires.
+            _wire.log.debug("cannot cancel the request to pool %s: %s", request.pool, error)
 
     def verify(self, lease_id: str, token: int) -> bool:
-        """Whether a lease is live and has this token: for a program that guards the use of a box."""
+        """Returns whether a lease is live and has this fencing token. For services that guard a resource."""
         try:
             self._post(lease_path(lease_id, "verify"), {"token": token})
             return True
@@ -157,26 +163,26 @@ class Boxes:
                 return False
             raise
 
-    def _post(self, path: str, body: Told, timeout: Optional[float] = None) -> Told:
-        """One call. The connection is closed however this ends, which a waiting node notices."""
+    def _post(self, path: str, body: Json, timeout: Optional[float] = None) -> Json:
+        """Sends one call. The connection is always closed at the end, and a waiting node notices that."""
         timeout = _wire.ANSWER_TIMEOUT if timeout is None else timeout
         until = time.monotonic() + timeout
         connection: Optional[http.client.HTTPConnection] = None
-        was_asked = False
+        was_sent = False
         try:
-            # This fails, too, where the system's certificates cannot be read.
+            # Unreadable certificates of the system raise an OSError here, too.
             connection = self._connect(min(_wire.CONNECT_TIMEOUT, timeout))
             connection.connect()
             sock: socket.socket = connection.sock
             _wire.keep_alive(sock)
             sock.settimeout(max(0.01, until - time.monotonic()))
-            was_asked = True
+            was_sent = True
             headers = self._node.headers()
             connection.request("POST", self._node.base + path, json.dumps(body), headers)
             response = connection.getresponse()
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
-            raise self._node.unreachable(error, was_asked) from error
+            raise self._node.unreachable(error, was_sent) from error
         finally:
             if connection is not None:
                 connection.close()
@@ -191,28 +197,27 @@ class Boxes:
 
 
 class Held:
-    """Boxes in one's hands, renewed by a thread until they are released or lost.
+    """Boxes that this program holds. A thread renews their leases until they are released or lost.
 
-    box, token, lease_id   of the first box
-    leases                 all of them, if several were asked for
-    lost                   a threading.Event: set once a lease has ended against one's will
+    box, token, lease_id   the id, the fencing token and the lease of the first box
+    leases                 the leases of all boxes
+    lost                   a threading.Event that is set if a lease ended before its release
 
-    They are the process's that took them: in a forked child nothing renews them, and whatever happens
-    there gives nothing back.
+    The boxes belong to the process that took them. A forked child neither renews nor releases them.
     """
 
-    def __init__(self, boxes: Boxes, pool: str, told: List[Told], asked: float) -> None:
-        self._keeper = keeper = _Keeper(boxes, pool, told, asked)
-        self.pool, self.leases, self.lost = pool, keeper.leases, keeper.lost
-        # The thread knows the keeper only: whatever loses sight of this object, as an exception does that
-        # a signal raises before a block is entered, has its boxes given back.
-        weakref.finalize(self, keeper.abandon)
-        self._thread = threading.Thread(target=keeper.run, name="reelyard-boxes", daemon=True)
+    def __init__(self, boxes: Boxes, pool: str, granted: List[Json], sent_at: float) -> None:
+        self._renewer = renewer = _Renewer(boxes, pool, granted, sent_at)
+        self.pool, self.leases, self.lost = pool, renewer.leases, renewer.lost
+        # The thread refers only to the renewer. So a program that drops this object releases its boxes. An
+        # exception from a signal handler can drop it before the block begins.
+        weakref.finalize(self, renewer.abandon)
+        self._thread = threading.Thread(target=renewer.run, name="reelyard-boxes", daemon=True)
         try:
             self._thread.start()
         except BaseException:
-            keeper.abandon()
-            keeper.release()
+            renewer.abandon()
+            renewer.release()
             raise
 
     @property
@@ -227,7 +232,7 @@ class Held:
 
     @property
     def lease_id(self) -> str:
-        """The lease of the first box."""
+        """The id of the lease of the first box."""
         return self.leases[0].lease_id
 
     def __enter__(self) -> "Held":
@@ -240,47 +245,49 @@ class Held:
         trace: Optional[TracebackType],
     ) -> None:
         self.release()
-        # A forked child knows nothing of later renewals.
-        if kind is None and self._keeper.is_own():
+        # A forked child does not see later renewals, so its check would be wrong.
+        if kind is None and self._renewer.is_own():
             self.check()
 
     def __repr__(self) -> str:
         return "<%s of pool %s>" % (self.leases, self.pool)
 
     def check(self) -> None:
-        """Raises ``LeaseLost`` if the boxes may have another holder by now."""
-        keeper = self._keeper
-        _wire.check(self.pool, self.leases, keeper.over.is_set(), self.lost.is_set(), keeper.why)
+        """Raises ``LeaseLost`` if the boxes may have another holder."""
+        renewer = self._renewer
+        _wire.check(self.pool, self.leases, renewer.over.is_set(), self.lost.is_set(), renewer.why)
 
     def release(self) -> None:
-        """Gives the boxes back. Once is enough; what ended already is left as it is. Interrupted, it goes on
-        in the thread. In a forked child it does nothing: the boxes are its parent's."""
-        # Before any lock, which another thread of the parent may have held as it forked.
-        if self._keeper.is_own():
-            # From here on the thread gives them back, whatever is raised here.
-            self._keeper.abandon()
-            # The thread may be in the midst of a renewal that hangs: it is not waited for.
-            self._keeper.release()
+        """Releases the boxes. A second call and an ended lease do no harm.
+
+        After an interruption the thread finishes the release. In a forked child this does nothing.
+        """
+        # This comes before the lock: in a forked child a lock may stay locked forever.
+        if self._renewer.is_own():
+            # From here on the thread releases the boxes if an exception ends this call.
+            self._renewer.abandon()
+            # This does not wait for the thread: its renewal may hang.
+            self._renewer.release()
 
 
-class _Keeper:
-    """What keeps leases: it renews them, and knows when they are lost."""
+class _Renewer:
+    """Renews leases and notices their loss."""
 
-    def __init__(self, boxes: Boxes, pool: str, told: List[Told], asked: float) -> None:
+    def __init__(self, boxes: Boxes, pool: str, granted: List[Json], sent_at: float) -> None:
         now = time.monotonic()
         self.boxes, self.pool = boxes, pool
-        self.leases = [Lease(one, asked, now) for one in told]
+        self.leases = [Lease(one, sent_at, now) for one in granted]
         self.lost, self.over = threading.Event(), threading.Event()
         self.why: object = None
         self._releasing, self._is_released = threading.Lock(), False
         self._process = os.getpid()
 
     def is_own(self) -> bool:
-        """Whether this is the process that took the boxes, and no child that it forked."""
+        """Returns whether this process took the boxes. A forked child did not."""
         return os.getpid() == self._process
 
     def abandon(self) -> None:
-        """Nobody has the boxes in hand any more: the thread gives them back."""
+        """Lets the thread release the boxes."""
         if self.is_own():
             self.over.set()
 
@@ -289,15 +296,15 @@ class _Keeper:
         try:
             self._renew()
         except Exception as error:
-            # Whatever it is: nobody renews them any more, which their holder is to know.
+            # The renewal ends here, so the holder must learn that the leases are lost.
             self._lose(error)
-            _wire.log.exception("boxes of pool %s are not renewed any more", self.pool)
+            _wire.log.exception("the boxes of pool %s are lost: the renewal failed", self.pool)
         if self.over.is_set():
             self.release()
         _running.discard(self)
 
     def release(self) -> None:
-        """Gives them back once, each until that is done or the time for all is over."""
+        """Releases the boxes once, with retries for at most ``RELEASE_FOR`` seconds."""
         with self._releasing:
             if not self._is_released:
                 self._release()
@@ -311,23 +318,25 @@ class _Keeper:
             left = [(lease, why) for lease, why in tried if why is not None]
             now = time.monotonic()
             again = [
-                why for lease, why in left if why and why.is_passing and now + pause < lease.until
+                why for lease, why in left if why and why.is_retryable and now + pause < lease.until
             ]
             if not again or now + pause >= until:
                 break
             time.sleep(pause)
         for lease, why in left:
-            _wire.log.warning("box %s of pool %s is not given back, its term ends it: %s", lease.box, self.pool, why)
+            text = "cannot release box %s of pool %s, so its lease will expire: %s"
+            _wire.log.warning(text, lease.box, self.pool, why)
 
     def _try_release(self, lease: Lease, until: float) -> Optional[CallFailed]:
-        """Why it is not given back; None if it is, or has ended by itself."""
+        """Tries to release a lease. Returns the error, or None if the lease has ended."""
         try:
-            path, most = lease_path(lease.lease_id, "release"), one_try(until - time.monotonic())
-            self.boxes._post(path, {"token": lease.token}, most)
+            path = lease_path(lease.lease_id, "release")
+            timeout = try_timeout(until - time.monotonic())
+            self.boxes._post(path, {"token": lease.token}, timeout)
         except Refused as refused:
             if refused.kind not in ENDED:
                 return refused
-            # One whose first answer was lost is told as released, which it is.
+            # An earlier attempt with a lost answer may have released it.
             if refused.kind != "lease-released":
                 self._lose(refused)
         except CallFailed as error:
@@ -339,7 +348,7 @@ class _Keeper:
         self.lost.set()
 
     def _renew(self) -> None:
-        """Renews each lease after a third of its term, and gives up when its term is over."""
+        """Renews each lease after a third of its term. A lease that expires is lost."""
         while not self.lost.is_set():
             due = min(lease.due for lease in self.leases)
             if self.over.wait(max(0.0, due - time.monotonic())):
@@ -350,22 +359,23 @@ class _Keeper:
 
     def _renew_one(self, lease: Lease) -> None:
         for pause in pauses():
-            asked = time.monotonic()
-            # An answer that comes after its end is of no use.
-            timeout = max(0.01, min(one_try(lease.until - asked), lease.until - asked))
+            sent_at = time.monotonic()
+            left = lease.until - sent_at
+            # An answer after the end of the lease is useless.
+            timeout = max(0.01, min(try_timeout(left), left))
             try:
                 path = lease_path(lease.lease_id, "renew")
-                # By when it was asked for: the node counts from later on.
-                lease.last(self.boxes._post(path, {"token": lease.token}, timeout), asked)
+                # The term counts from the request, because the node counts from later on.
+                lease.start_term(self.boxes._post(path, {"token": lease.token}, timeout), sent_at)
                 return
             except Refused as refused:
                 if refused.kind in ENDED:
-                    # What was given back meanwhile is not lost.
+                    # A lease that the program released is not lost.
                     if not self.over.is_set():
                         self._lose(refused)
                     return
-                if not refused.is_passing:
-                    # One that is held for as long as it may be lasts until its end all the same.
+                if not refused.is_retryable:
+                    # For example at the longest holding time: the lease still lasts until its end.
                     self._last_until(lease, refused)
                     return
             except CallFailed as error:
@@ -375,7 +385,7 @@ class _Keeper:
             if self.over.wait(max(0.0, min(pause, lease.until - time.monotonic()))):
                 return
             if time.monotonic() >= lease.until:
-                self._lose("it was not renewed in time")
+                self._lose("the lease expired because no renewal succeeded")
                 return
 
     def _last_until(self, lease: Lease, why: CallFailed) -> None:
@@ -384,7 +394,7 @@ class _Keeper:
 
 
 class Holding:
-    """Boxes that are taken as a block is entered. It may be entered again, one time after another."""
+    """Takes boxes at the start of a block and releases them at its end. It may be entered again later."""
 
     def __init__(self, boxes: Boxes, pool: str, **terms: Any) -> None:
         self._boxes = boxes
@@ -407,16 +417,18 @@ class Holding:
             held.__exit__(kind, error, trace)
 
 
-#: Those whose thread runs.
-_running: "weakref.WeakSet[_Keeper]" = weakref.WeakSet()
+#: The renewers with a running thread.
+_running: "weakref.WeakSet[_Renewer]" = weakref.WeakSet()
 
 
-def _give_back_at_exit() -> None:
-    """Gives back what an interruption left to threads, which end with the program. What is still held is
-    abandoned before: finalizers that are registered later run earlier."""
-    for keeper in list(_running):
-        if keeper.is_own() and keeper.over.is_set():
-            keeper.release()
+def _release_at_exit() -> None:
+    """Finishes releases that an interruption left to threads, which end with the program.
+
+    Boxes that are still held are abandoned before, because finalizers run in reverse order.
+    """
+    for renewer in list(_running):
+        if renewer.is_own() and renewer.over.is_set():
+            renewer.release()
 
 
-atexit.register(_give_back_at_exit)
+atexit.register(_release_at_exit)

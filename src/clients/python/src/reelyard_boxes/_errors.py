@@ -1,17 +1,18 @@
-"""What is raised."""
+"""The exceptions of the package."""
 
+import warnings
 from typing import Any, Mapping, Optional
 
-#: Statuses and problems after which the same call may be made again.
-_PASSING_STATUS = {429, 502, 503, 504, 507}
-_PASSING = {"changed-meanwhile", "not-ready"}
+#: Statuses and problems after which a client may repeat the call.
+_RETRYABLE_STATUS = {429, 502, 503, 504, 507}
+_RETRYABLE = {"changed-meanwhile", "not-ready"}
 
-#: Those after which it may have been done all the same. A proxy that has lost the node answers with these
-#: statuses, too.
-_UNSURE_STATUS = {502, 504}
-_UNSURE = {"leader-changed", "stopped"}
+#: Statuses and problems after which the node may have done the work. A proxy that lost the node answers with
+#: these statuses, too.
+_UNCERTAIN_STATUS = {502, 504}
+_UNCERTAIN = {"leader-changed", "stopped"}
 
-#: What a node answers to the holder of a lease that has ended, or never was one.
+#: The problems of a lease that has ended or never existed.
 ENDED = {
     "unknown-lease",
     "wrong-token",
@@ -23,23 +24,29 @@ ENDED = {
 
 
 class BoxError(Exception):
-    """Any reason for having no box."""
+    """The base class of all errors of this package."""
 
 
 class CallFailed(BoxError):
     """A call to the node failed."""
 
-    #: Seconds after which the node wants to be asked again, if it said so.
+    #: The pause in seconds that the node asked for before the next attempt.
     retry_after: Optional[float] = None
 
     @property
-    def is_passing(self) -> bool:
-        """Whether the same may be asked again."""
+    def is_retryable(self) -> bool:
+        """True if a client may repeat the same call."""
         return True
 
     @property
+    def is_passing(self) -> bool:
+        """The old name of ``is_retryable``."""
+        warnings.warn("use is_retryable instead of is_passing", DeprecationWarning, stacklevel=2)
+        return self.is_retryable
+
+    @property
     def may_have_been_done(self) -> bool:
-        """Whether the node may have done what it was asked for all the same."""
+        """True if the node may have done the work although the call failed."""
         raise NotImplementedError
 
 
@@ -56,24 +63,27 @@ class Unreachable(CallFailed):
 
 
 class Refused(CallFailed):
-    """The node refused. ``kind`` is the last part of the problem's type, and does not change."""
+    """The node refused the call.
+
+    ``kind`` is the last part of the problem's type. Later versions keep these words.
+    """
 
     def __init__(
         self, status: int, problem: Mapping[str, Any], retry_after: Optional[float] = None
     ) -> None:
         self.status = status
         self.kind = str(problem.get("type", "")).rsplit(":", 1)[-1]
-        self.detail = str(problem.get("detail") or problem.get("title") or "no reason was given")
+        self.detail = str(problem.get("detail") or problem.get("title") or "the answer gives no reason")
         self.retry_after = retry_after
         super().__init__(self.detail)
 
     @property
-    def is_passing(self) -> bool:
-        return self.status in _PASSING_STATUS or self.kind in _PASSING
+    def is_retryable(self) -> bool:
+        return self.status in _RETRYABLE_STATUS or self.kind in _RETRYABLE
 
     @property
     def may_have_been_done(self) -> bool:
-        return self.status in _UNSURE_STATUS or self.kind in _UNSURE
+        return self.status in _UNCERTAIN_STATUS or self.kind in _UNCERTAIN
 
 
 class NoBoxInTime(BoxError):
@@ -81,4 +91,4 @@ class NoBoxInTime(BoxError):
 
 
 class LeaseLost(BoxError):
-    """The lease has ended while it was held: the box may have another holder."""
+    """The lease ended while the program used the box. The box may have another holder."""

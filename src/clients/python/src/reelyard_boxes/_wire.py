@@ -1,4 +1,4 @@
-"""What both clients share: where the node is, what is asked and answered, and when to ask again."""
+"""Code of both clients: the address of the node, requests, answers and retries."""
 
 import datetime
 import json
@@ -15,42 +15,46 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from ._errors import CallFailed, LeaseLost, NoBoxInTime, Refused, Unreachable
 
 Duration = Union[float, datetime.timedelta]
-Told = Dict[str, Any]
+#: The body of a request or of an answer.
+Json = Dict[str, Any]
 
 log = logging.getLogger("reelyard_boxes")
 
-#: How long a connection may take to be made, in seconds.
+#: The longest time to connect, in seconds.
 CONNECT_TIMEOUT = 5.0
 
-#: How long an answer may take beyond what it may wait for, in seconds.
+#: The longest time for an answer, in seconds, beyond the time that the node may wait for a box.
 ANSWER_TIMEOUT = 30.0
 
-#: How long a box may take to be made ready once it is there, in seconds: the longest that a pool's ``init``
-#: may take, and as long again until it is its turn on the host.
-PREPARING = 2 * 600.0
+#: The longest time to prepare a free box, in seconds. The ``init`` hook of a pool may run 10 minutes, and may
+#: wait as long for its turn on the host.
+PREPARE_TIMEOUT = 2 * 600.0
 
-#: When nothing comes on a connection for so long it is asked whether the other end still lives, how often
-#: that is repeated, and after how many in vain it is given up. An answer to a request for boxes may take very
-#: long; a node of which the machine or the network has gone is noticed by this all the same, within about
-#: half a minute. One that lives and hangs is noticed only as the answer's time is over.
-QUIET, PROBE, PROBES = 15, 5, 3
+#: TCP keepalive: the seconds before the first probe, the seconds between probes, and the number of failed
+#: probes that ends a connection. The answer to a request for boxes may take very long. With keepalive the
+#: client still notices within half a minute that the machine or the network of the node has failed. Only the
+#: timeout of the answer ends a call to a node that runs and does not answer.
+KEEPALIVE_IDLE = 15
+KEEPALIVE_INTERVAL = 5
+KEEPALIVE_PROBES = 3
 
-#: How long what was sent may be without a sign that it arrived, in milliseconds.
-UNHEARD = 30000
+#: The longest time for sent bytes without an acknowledgement, in milliseconds.
+UNACKNOWLEDGED = 30000
 
-#: How long the first repetition waits, and the longest, in seconds.
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
+#: The first and the longest pause before a retry, in seconds.
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 2.0
 
-#: For how long an answer that was lost is asked for again, though nothing more is waited for.
-ANSWER_LOST = 5.0
+#: The client repeats a request with a lost answer for this time, in seconds, also if ``wait`` is over.
+LOST_ANSWER_RETRY = 5.0
 
-#: For how long it is tried to take an interrupted request back, in seconds.
+#: The longest time to cancel an interrupted request, in seconds.
 WITHDRAW_FOR = 3.0
 
-#: For how long it is tried to give a box back. After that its term ends the lease.
+#: The longest time to release boxes, in seconds. After that the lease expires.
 RELEASE_FOR = 10.0
 
-#: A try takes no less than this of the time there is for all, in seconds.
+#: The shortest timeout of one attempt, in seconds.
 SHORTEST_TRY = 1.0
 
 _DAY = 86400.0
@@ -73,19 +77,19 @@ _UNITS = {
 
 
 def seconds(duration: Duration) -> float:
-    """A duration, as a number of seconds or a timedelta, in seconds."""
+    """Converts a duration into seconds."""
     if isinstance(duration, datetime.timedelta):
         return duration.total_seconds()
     return float(duration)
 
 
-def span(duration: float) -> str:
-    """Seconds, as the API takes them."""
+def duration_text(duration: float) -> str:
+    """Converts seconds into the text of a duration in the API."""
     return "%dms" % max(0, round(duration * 1000))
 
 
-def of_span(text: str) -> float:
-    """A duration as the API sends it (``1m 30s``), in seconds."""
+def parse_duration(text: str) -> float:
+    """Converts a duration of the API, such as ``1m 30s``, into seconds."""
     total = 0.0
     for part in text.split():
         digits = part.rstrip("abcdefghijklmnopqrstuvwxyz")
@@ -102,27 +106,29 @@ def lease_path(lease_id: str, verb: str) -> str:
 
 
 def keep_alive(sock: socket.socket) -> None:
-    """Has the system look whether the other end still lives."""
+    """Turns on TCP keepalive, so that a dead node is noticed."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (
-        ("TCP_KEEPIDLE", QUIET),
-        ("TCP_KEEPINTVL", PROBE),
-        ("TCP_KEEPCNT", PROBES),
-        ("TCP_USER_TIMEOUT", UNHEARD),
+        ("TCP_KEEPIDLE", KEEPALIVE_IDLE),
+        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL),
+        ("TCP_KEEPCNT", KEEPALIVE_PROBES),
+        ("TCP_USER_TIMEOUT", UNACKNOWLEDGED),
     ):
-        # Not every system has all of them.
+        # Some systems lack some of these options.
         if hasattr(socket, name):
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-def one_try(left: float) -> float:
-    """How long one try may take where so much is left for all: one connection that hangs is not to cost
-    everything."""
+def try_timeout(left: float) -> float:
+    """Returns the timeout of one attempt if ``left`` seconds remain for all attempts.
+
+    One attempt gets a third, so that a connection without an answer leaves time for the next one.
+    """
     return min(max(left / 3, SHORTEST_TRY), ANSWER_TIMEOUT)
 
 
 def pauses() -> Iterator[float]:
-    """How long to wait before each repetition: twice as long each time, and never quite the same."""
+    """Yields the pause before each retry: doubled each time, with jitter."""
     pause = FIRST_PAUSE
     while True:
         yield pause * random.uniform(0.5, 1.0)
@@ -130,7 +136,7 @@ def pauses() -> Iterator[float]:
 
 
 class Node:
-    """Where a node is and how one is let in, and what its answers mean."""
+    """The address and the token of a node, and the reader of its answers."""
 
     def __init__(
         self,
@@ -142,7 +148,7 @@ class Node:
         url = url or os.environ.get("REELYARD_URL") or "http://127.0.0.1:8080"
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("%r: http://host:port is wanted" % url)
+            raise ValueError("the address %r is invalid: give http://host:port or https://host:port" % url)
         self.host: str = parts.hostname
         self.netloc = parts.netloc
         self.is_https = parts.scheme == "https"
@@ -164,11 +170,11 @@ class Node:
     def holder(self, holder: Optional[str]) -> str:
         return holder or self._holder or "%s/%d" % (socket.gethostname(), os.getpid())
 
-    def unreachable(self, error: BaseException, was_asked: bool) -> Unreachable:
-        return Unreachable("%s: %s" % (self.netloc, error or type(error).__name__), was_asked)
+    def unreachable(self, error: BaseException, was_sent: bool) -> Unreachable:
+        return Unreachable("no node answers at %s: %s" % (self.netloc, error or type(error).__name__), was_sent)
 
-    def read(self, status: int, retry_after: Optional[str], text: bytes) -> Told:
-        """What a node answered. Raises ``Refused``, or ``Unreachable`` if it is no node that answers."""
+    def read(self, status: int, retry_after: Optional[str], text: bytes) -> Json:
+        """Reads an answer. Raises ``Refused``, or ``Unreachable`` if the answer is not from a node."""
         try:
             answer = json.loads(text)
         except ValueError:
@@ -178,13 +184,13 @@ class Node:
             problem = answer if isinstance(answer, dict) else {}
             raise Refused(status, problem, float(after) if after.isdigit() else None)
         if status >= 300 or not isinstance(answer, dict) or "lease_id" not in answer:
-            # A proxy may answer something else.
-            raise Unreachable("%s: it is no node that answers" % self.netloc, True)
+            # Perhaps a proxy answered.
+            raise Unreachable("the program at %s is not a Reelyard node" % self.netloc, True)
         return answer
 
 
-class Asking:
-    """One request for boxes: what is asked, and when it is asked again."""
+class AcquireRequest:
+    """One request for boxes: its body and its retries."""
 
     def __init__(
         self,
@@ -201,80 +207,80 @@ class Asking:
         self.pool = pool
         self.path = pool_path(pool)
         self._until = time.monotonic() + seconds(wait)
-        self._lost: Optional[float] = None
-        self._wanted: Told = {
+        self._answer_lost_at: Optional[float] = None
+        self._body: Json = {
             "holder": node.holder(holder),
             "priority": priority,
             "count": count,
             "request_id": str(uuid.uuid4()) if request_id is None else request_id,
         }
         if take_over:
-            # A node of an older version does not know it.
-            self._wanted["take_over"] = True
+            # Older nodes refuse this member.
+            self._body["take_over"] = True
         if ttl is not None:
-            self._wanted["ttl"] = span(seconds(ttl))
+            self._body["ttl"] = duration_text(seconds(ttl))
 
-    def now(self, asked: float) -> Tuple[Told, float]:
-        """What is asked at a time, and how long the answer may take."""
-        left = max(0.0, self._until - asked)
-        return dict(self._wanted, wait=span(left)), left + PREPARING + ANSWER_TIMEOUT
+    def body_at(self, now: float) -> Tuple[Json, float]:
+        """Returns the body of the request, and the timeout of the answer in seconds."""
+        left = max(0.0, self._until - now)
+        return dict(self._body, wait=duration_text(left)), left + PREPARE_TIMEOUT + ANSWER_TIMEOUT
 
-    def at_once(self) -> Told:
-        """The same without a wait: finds what was granted under the same name."""
-        return dict(self._wanted, wait="0ms")
+    def body_without_wait(self) -> Json:
+        """Returns a body that finds boxes granted under the same ``request_id``."""
+        return dict(self._body, wait="0ms")
 
     def pause_after(self, error: CallFailed, pause: float) -> float:
-        """How long to wait before it is asked again. Raises what ends it."""
+        """Returns the pause before the next attempt. Raises an error if there is none."""
         if isinstance(error, Refused) and error.kind == "no-box-in-time":
             raise NoBoxInTime(str(error)) from error
-        if not error.is_passing:
+        if not error.is_retryable:
             raise error
         now = time.monotonic()
         if error.may_have_been_done:
-            # A box may have been granted that nobody knows of.
-            self._lost = self._lost or now
-            self._until = max(self._until, self._lost + ANSWER_LOST)
+            # The lost answer may have granted a box.
+            self._answer_lost_at = self._answer_lost_at or now
+            self._until = max(self._until, self._answer_lost_at + LOST_ANSWER_RETRY)
         if now + pause >= self._until:
             raise error
         return max(pause, min(error.retry_after or 0, self._until - now))
 
 
 class Lease:
-    """One box, and until when it is ours by this machine's own clock."""
+    """One box, and the end of its lease on the monotonic clock of this machine."""
 
-    def __init__(self, told: Mapping[str, Any], asked: float, now: float) -> None:
-        self.lease_id: str = told["lease_id"]
-        self.box: int = told["box"]
-        self.token: int = told["token"]
-        # What took long was waited for: the term began at some time meanwhile, and nobody here knows when.
-        # By its arrival is the best there is, until the answer to a renewal tells more, which is asked for
-        # at once. All else is counted from when it was asked for: the node does from later on.
-        is_old = now - asked > of_span(told["left"]) / 10
-        self.last(told, now if is_old else asked)
+    def __init__(self, granted: Mapping[str, Any], sent_at: float, now: float) -> None:
+        self.lease_id: str = granted["lease_id"]
+        self.box: int = granted["box"]
+        self.token: int = granted["token"]
+        # The term began at some time between request and answer. After a short wait it counts from the request,
+        # because the node counts from later on. After a long wait only the time of the answer is a useful
+        # start. Then a renewal is due at once: its short exchange gives a better one.
+        is_old = now - sent_at > parse_duration(granted["left"]) / 10
+        self.start_term(granted, now if is_old else sent_at)
         self._is_old = is_old
 
-    def last(self, told: Mapping[str, Any], since: float) -> None:
-        """It lasts for as long as was told, counted from ``since`` by a clock that nobody sets."""
-        self.expires_at: str = told["expires_at"]
-        self._lasts = of_span(told["left"])
-        self.until = since + self._lasts
+    def start_term(self, granted: Mapping[str, Any], since: float) -> None:
+        """Counts the granted term from ``since``, a time of the monotonic clock."""
+        self.expires_at: str = granted["expires_at"]
+        self._term = parse_duration(granted["left"])
+        self.until = since + self._term
         self._is_old = False
 
     @property
     def due(self) -> float:
-        """When it is to be renewed: after a third of its term."""
+        """The time of the next renewal: after a third of the term."""
         if self._is_old:
             return time.monotonic()
-        return self.until - self._lasts * 2 / 3
+        return self.until - self._term * 2 / 3
 
     def __repr__(self) -> str:
         return "<box %s, token %s>" % (self.box, self.token)
 
 
 def check(pool: str, leases: List[Lease], is_over: bool, is_lost: bool, why: object) -> None:
-    """Raises ``LeaseLost`` if the boxes may have another holder by now."""
+    """Raises ``LeaseLost`` if the boxes may have another holder."""
     if is_lost:
         raise LeaseLost("the boxes of pool %s are lost: %s" % (pool, why))
-    # This program may have slept longer than the lease lasts.
+    # This program may have slept until after the end of the lease.
     if not is_over and time.monotonic() >= min(one.until for one in leases):
         raise LeaseLost("the boxes of pool %s were not renewed in time" % pool)

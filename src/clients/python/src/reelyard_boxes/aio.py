@@ -6,8 +6,8 @@
     async with boxes.hold("judge", ttl=30, wait=300) as held:
         await judge(box=held.box, token=held.token)
 
-No thread waits: any number of tasks may wait and hold on one event loop. A task that is cancelled while it
-waits leaves the queue; one that is cancelled in the block gives its box back.
+The client uses no threads: any number of tasks can wait and hold boxes on one event loop. A task that is
+cancelled during its wait leaves the queue. A task that is cancelled in its block releases its box.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from ._errors import (
     Refused,
     Unreachable,
 )
-from ._wire import Asking, Duration, Lease, Node, Told, lease_path, one_try, pauses
+from ._wire import AcquireRequest, Duration, Json, Lease, Node, lease_path, pauses, try_timeout
 
 __all__ = [
     "Boxes",
@@ -46,14 +46,14 @@ __all__ = [
     "LeaseLost",
 ]
 
-#: More than any answer of a node to these calls, in bytes.
+#: A limit for answers, in bytes. It is more than any answer of a node to these calls.
 _LONGEST_ANSWER = 64 << 20
 
 _Job = TypeVar("_Job", bound=Callable[..., Awaitable[Any]])
 
 
 class Boxes:
-    """A node's boxes. Tasks and event loops may share it: it keeps no connection."""
+    """The boxes of a node. Tasks and event loops may share it, because it keeps no connection."""
 
     def __init__(
         self,
@@ -63,9 +63,9 @@ class Boxes:
         context: Optional[ssl.SSLContext] = None,
     ) -> None:
         """
-        url     where the node is; by default $REELYARD_URL, or http://127.0.0.1:8080
-        token   what the node lets one in by; by default $REELYARD_TOKEN
-        holder  how this program is called where nothing else is said; by default host and process
+        url     the address of the node; by default $REELYARD_URL, or http://127.0.0.1:8080
+        token   the token of the API; by default $REELYARD_TOKEN
+        holder  the name of this program as a holder of boxes; by default host name and process id
         context an ssl.SSLContext for https
         """
         self._node = Node(url, token, holder, context)
@@ -81,8 +81,10 @@ class Boxes:
         request_id: Optional[str] = None,
         take_over: bool = False,
     ) -> "Holding":
-        """Boxes to be held: an asynchronous context manager that takes them as it is entered. See
-        ``acquire``."""
+        """Returns an asynchronous context manager that holds boxes during its block.
+
+        ``acquire`` describes the arguments.
+        """
         return Holding(
             self,
             pool,
@@ -96,13 +98,16 @@ class Boxes:
         )
 
     def held(self, pool: str, argument: str = "held", **terms: Any) -> Callable[[_Job], _Job]:
-        """A decorator: the coroutine function runs with boxes, which it is given by this name. See
-        ``acquire`` for the terms."""
+        """Returns a decorator that holds boxes while the coroutine function runs.
+
+        The function gets them as the keyword argument with the name ``argument``. ``acquire`` describes
+        ``terms``.
+        """
 
         def decorate(function: _Job) -> _Job:
             if not inspect.iscoroutinefunction(function):
                 name = getattr(function, "__name__", function)
-                raise TypeError("%s: only a coroutine function can be held for here" % name)
+                raise TypeError("%s: not a coroutine function; use the Boxes of reelyard_boxes" % name)
 
             @functools.wraps(function)
             async def with_boxes(*args: Any, **kwargs: Any) -> Any:
@@ -125,60 +130,62 @@ class Boxes:
         request_id: Optional[str] = None,
         take_over: bool = False,
     ) -> "Held":
-        """Takes boxes, all of them or none, and keeps them until they are released.
+        """Takes boxes and renews their leases until they are released.
 
-        ttl         how long they last without a renewal, in seconds; by default as the pool says
-        wait        for how long to wait for them, in seconds; 0 tries once
-        priority    the higher the more urgent
-        count       how many
-        request_id  names one attempt, as in "job-17/2": asked for again under the same name by the same
-                    holder, the same boxes are answered; once their leases have ended the name is
-                    refused
-        take_over   goes on with the boxes of another holder that asked under the same name, and must
-                    have ended; without it that is refused
+        pool        the name of the pool
+        ttl         the term of the lease without a renewal, in seconds; by default the one of the pool
+        wait        the longest wait for a box, in seconds; with 0 there is one attempt
+        holder      the name of the holder; by default the one of ``Boxes``
+        priority    a request with a higher number comes first
+        count       the number of boxes; the caller gets all of them or none
+        request_id  the idempotency key of one attempt, such as "job-17/2". The same holder gets the
+                    same boxes again under the same key. The node refuses the key after their leases
+                    have ended.
+        take_over   continues the lease of another holder with the same key, which must have ended.
+                    Without it the node refuses the request.
 
-        Answers ``Held``. Raises ``NoBoxInTime``, ``Refused`` or ``Unreachable``. An answer that is lost is
-        asked for again: nothing is taken twice. A task that is cancelled leaves the queue, and what it was
-        granted at that moment is given back.
+        Returns ``Held``. Raises ``NoBoxInTime``, ``Refused`` or ``Unreachable``. The client repeats a
+        request with a lost answer, and the node grants it only once. A cancelled task leaves the queue
+        and releases a box that was granted at that moment.
         """
         terms = (ttl, wait, holder, priority, count)
-        asking = Asking(self._node, pool, *terms, request_id, take_over)
+        request = AcquireRequest(self._node, pool, *terms, request_id, take_over)
         try:
-            return await self._acquire(asking)
+            return await self._acquire(request)
         except BoxError:
             raise
         except BaseException:
-            # It may have come between the answer and its being known here.
-            await _finish(self._withdraw(asking))
+            # The exception may have come just after the answer.
+            await _finish(self._withdraw(request))
             raise
 
-    async def _acquire(self, asking: Asking) -> "Held":
-        pausing = pauses()
+    async def _acquire(self, request: AcquireRequest) -> "Held":
+        retry_pauses = pauses()
         while True:
-            asked = time.monotonic()
-            wanted, timeout = asking.now(asked)
+            sent_at = time.monotonic()
+            body, timeout = request.body_at(sent_at)
             try:
-                answer = await self._post(asking.path, wanted, timeout)
-                return Held(self, asking.pool, answer["leases"], asked)
+                answer = await self._post(request.path, body, timeout)
+                return Held(self, request.pool, answer["leases"], sent_at)
             except CallFailed as error:
-                pause = asking.pause_after(error, next(pausing))
+                pause = request.pause_after(error, next(retry_pauses))
             await asyncio.sleep(pause)
 
-    async def _withdraw(self, asking: Asking) -> None:
-        """Gives back what an interrupted request was granted: asks once more under the same name."""
+    async def _withdraw(self, request: AcquireRequest) -> None:
+        """Releases boxes that an interrupted request may have got. It repeats the request to learn them."""
         until = time.monotonic() + _wire.WITHDRAW_FOR
         try:
-            answer = await self._post(asking.path, asking.at_once(), _wire.WITHDRAW_FOR)
-            for told in answer["leases"]:
+            answer = await self._post(request.path, request.body_without_wait(), _wire.WITHDRAW_FOR)
+            for lease in answer["leases"]:
                 left = max(_wire.SHORTEST_TRY, until - time.monotonic())
-                body = {"token": told["token"]}
-                await self._post(lease_path(told["lease_id"], "release"), body, left)
+                body = {"token": lease["token"]}
+                await self._post(lease_path(lease["lease_id"], "release"), body, left)
         except Exception as error:
-            # Its term ends what was granted, if anything was.
-            _wire.log.debug("cannot cancel the request to pool %s: %s", asking.pool, error)
+            # A granted lease then expires.
+            _wire.log.debug("cannot cancel the request to pool %s: %s", request.pool, error)
 
     async def verify(self, lease_id: str, token: int) -> bool:
-        """Whether a lease is live and has this token: for the guard of what a box is for."""
+        """Returns whether a lease is live and has this fencing token. For services that guard a resource."""
         try:
             await self._post(lease_path(lease_id, "verify"), {"token": token})
             return True
@@ -187,19 +194,19 @@ class Boxes:
                 return False
             raise
 
-    async def _post(self, path: str, body: Told, timeout: Optional[float] = None) -> Told:
-        """One call. The connection is closed however this ends, which a waiting node notices."""
+    async def _post(self, path: str, body: Json, timeout: Optional[float] = None) -> Json:
+        """Sends one call. The connection is always closed at the end, and a waiting node notices that."""
         timeout = _wire.ANSWER_TIMEOUT if timeout is None else timeout
         exchange = _Exchange(self._node, path, body, min(_wire.CONNECT_TIMEOUT, timeout))
         try:
             status, retry_after, text = await _in_time(exchange.run(), timeout)
         except (OSError, asyncio.TimeoutError, http.client.HTTPException) as error:
-            raise self._node.unreachable(error, exchange.was_asked) from error
+            raise self._node.unreachable(error, exchange.was_sent) from error
         return self._node.read(status, retry_after, text)
 
 
 async def _in_time(work: Awaitable[Any], timeout: float) -> Any:
-    """Like ``asyncio.wait_for``, which may lose a cancellation in Python before 3.12."""
+    """Waits for ``work``. ``asyncio.wait_for`` can lose a cancellation in Python before 3.12."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task}, timeout=timeout)
@@ -209,16 +216,16 @@ async def _in_time(work: Awaitable[Any], timeout: float) -> Any:
     finally:
         if not task.done():
             task.cancel()
-        # What comes of it now is of no use.
+        # A late result is useless, and a late error must not be logged.
         task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
 
-#: Tasks that go on although the one that began them is cancelled. The loop knows them only weakly.
+#: Tasks that continue after a cancellation of their creator. The loop keeps only weak references to tasks.
 _finishing: "Set[asyncio.Future[Any]]" = set()
 
 
 async def _finish(work: Awaitable[Any]) -> Any:
-    """Runs to the end, also if the task that waits for it is cancelled."""
+    """Runs ``work`` to its end, also if the waiting task is cancelled."""
     task = asyncio.ensure_future(work)
     _finishing.add(task)
     task.add_done_callback(_finishing.discard)
@@ -226,26 +233,27 @@ async def _finish(work: Awaitable[Any]) -> Any:
 
 
 class _Exchange:
-    """One request and its answer, on a connection of its own."""
+    """One request and its answer, on a separate connection."""
 
-    def __init__(self, node: Node, path: str, body: Told, connecting: float) -> None:
-        self.was_asked = False
-        self._node, self._path, self._body, self._connecting = node, path, body, connecting
+    def __init__(self, node: Node, path: str, body: Json, connect_timeout: float) -> None:
+        self.was_sent = False
+        self._node, self._path, self._body = node, path, body
+        self._connect_timeout = connect_timeout
 
     async def run(self) -> Tuple[int, Optional[str], bytes]:
         context = self._node.context() if self._node.is_https else None
         connecting = asyncio.open_connection(self._node.host, self._node.port, ssl=context)
-        reader, writer = await _in_time(connecting, self._connecting)
+        reader, writer = await _in_time(connecting, self._connect_timeout)
         try:
             _wire.keep_alive(writer.get_extra_info("socket"))
-            self.was_asked = True
+            self.was_sent = True
             writer.write(self._request())
             await writer.drain()
             answer = await _read_all(reader)
         finally:
-            # At once, without waiting for what is still to be sent.
+            # This discards unsent bytes and does not wait.
             writer.transport.abort()
-        response = http.client.HTTPResponse(cast(Any, _Answered(answer)), method="POST")
+        response = http.client.HTTPResponse(cast(Any, _AnswerSocket(answer)), method="POST")
         response.begin()
         return response.status, response.getheader("Retry-After"), response.read()
 
@@ -270,11 +278,11 @@ async def _read_all(reader: asyncio.StreamReader) -> bytes:
         if not more:
             return bytes(answer)
         if len(answer) > _LONGEST_ANSWER:
-            raise http.client.HTTPException("the answer is too long")
+            raise http.client.HTTPException("the answer is longer than %d bytes" % _LONGEST_ANSWER)
 
 
-class _Answered:
-    """An answer, as http.client reads it."""
+class _AnswerSocket:
+    """Gives the bytes of an answer to ``http.client``, which reads from a socket."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer
@@ -284,19 +292,19 @@ class _Answered:
 
 
 class Held:
-    """Boxes in one's hands, renewed by a task until they are released or lost.
+    """Boxes that this program holds. A task renews their leases until they are released or lost.
 
-    box, token, lease_id   of the first box
-    leases                 all of them, if several were asked for
-    lost                   an asyncio.Event: set once a lease has ended against one's will
+    box, token, lease_id   the id, the fencing token and the lease of the first box
+    leases                 the leases of all boxes
+    lost                   an asyncio.Event that is set if a lease ended before its release
     """
 
-    def __init__(self, boxes: Boxes, pool: str, told: List[Told], asked: float) -> None:
-        self._keeper = keeper = _Keeper(boxes, pool, told, asked)
-        self.pool, self.leases, self.lost = pool, keeper.leases, keeper.lost
-        # The task knows the keeper only: what loses sight of this object has its boxes given back.
-        weakref.finalize(self, keeper.abandon)
-        keeper.start()
+    def __init__(self, boxes: Boxes, pool: str, granted: List[Json], sent_at: float) -> None:
+        self._renewer = renewer = _Renewer(boxes, pool, granted, sent_at)
+        self.pool, self.leases, self.lost = pool, renewer.leases, renewer.lost
+        # The task refers only to the renewer. So a program that drops this object releases its boxes.
+        weakref.finalize(self, renewer.abandon)
+        renewer.start()
 
     @property
     def box(self) -> int:
@@ -310,7 +318,7 @@ class Held:
 
     @property
     def lease_id(self) -> str:
-        """The lease of the first box."""
+        """The id of the lease of the first box."""
         return self.leases[0].lease_id
 
     async def __aenter__(self) -> "Held":
@@ -330,24 +338,26 @@ class Held:
         return "<%s of pool %s>" % (self.leases, self.pool)
 
     def check(self) -> None:
-        """Raises ``LeaseLost`` if the boxes may have another holder by now."""
-        keeper = self._keeper
-        _wire.check(self.pool, self.leases, keeper.over.is_set(), self.lost.is_set(), keeper.why)
+        """Raises ``LeaseLost`` if the boxes may have another holder."""
+        renewer = self._renewer
+        _wire.check(self.pool, self.leases, renewer.over.is_set(), self.lost.is_set(), renewer.why)
 
     async def release(self) -> None:
-        """Gives the boxes back. Once is enough; what ended already is left as it is. If the task is
-        cancelled meanwhile, they are given back all the same."""
-        if self._keeper.is_own():
-            await self._keeper.release()
+        """Releases the boxes, also if the task is cancelled meanwhile.
+
+        A second call and an ended lease do no harm.
+        """
+        if self._renewer.is_own():
+            await self._renewer.release()
 
 
-class _Keeper:
-    """What keeps leases: it renews them, and knows when they are lost."""
+class _Renewer:
+    """Renews leases and notices their loss."""
 
-    def __init__(self, boxes: Boxes, pool: str, told: List[Told], asked: float) -> None:
+    def __init__(self, boxes: Boxes, pool: str, granted: List[Json], sent_at: float) -> None:
         now = time.monotonic()
         self.boxes, self.pool = boxes, pool
-        self.leases = [Lease(one, asked, now) for one in told]
+        self.leases = [Lease(one, sent_at, now) for one in granted]
         self.lost, self.over = asyncio.Event(), asyncio.Event()
         self.why: object = None
         self._loop = asyncio.get_running_loop()
@@ -360,11 +370,11 @@ class _Keeper:
         task.add_done_callback(_finishing.discard)
 
     def is_own(self) -> bool:
-        """Whether this is the process that took the boxes, and no child that it forked."""
+        """Returns whether this process took the boxes. A forked child did not."""
         return os.getpid() == self._process
 
     def abandon(self) -> None:
-        """Nobody has the boxes in hand any more: the task gives them back. Any thread may call this."""
+        """Lets the task release the boxes. Any thread may call this."""
         if self.is_own() and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.over.set)
 
@@ -372,19 +382,19 @@ class _Keeper:
         try:
             await self._renew()
         except asyncio.CancelledError:
-            # As the loop ends.
+            # The event loop ends.
             if not self.over.is_set():
                 self._lose("its event loop ended")
             raise
         except Exception as error:
-            # Whatever it is: nobody renews them any more, which their holder is to know.
+            # The renewal ends here, so the holder must learn that the leases are lost.
             self._lose(error)
-            _wire.log.exception("boxes of pool %s are not renewed any more", self.pool)
+            _wire.log.exception("the boxes of pool %s are lost: the renewal failed", self.pool)
         if self.over.is_set():
             await self.release()
 
     async def release(self) -> None:
-        """Gives them back once, each until that is done or the time for all is over."""
+        """Releases the boxes once, with retries for at most ``RELEASE_FOR`` seconds."""
         if self._releasing is None:
             self.over.set()
             self._releasing = asyncio.ensure_future(self._release())
@@ -400,24 +410,25 @@ class _Keeper:
             left = [(lease, why) for lease, why in tried if why is not None]
             now = time.monotonic()
             again = [
-                why for lease, why in left if why and why.is_passing and now + pause < lease.until
+                why for lease, why in left if why and why.is_retryable and now + pause < lease.until
             ]
             if not again or now + pause >= until:
                 break
             await asyncio.sleep(pause)
         for lease, why in left:
-            text = "box %s of pool %s is not given back, its term ends it: %s"
+            text = "cannot release box %s of pool %s, so its lease will expire: %s"
             _wire.log.warning(text, lease.box, self.pool, why)
 
     async def _try_release(self, lease: Lease, until: float) -> Optional[CallFailed]:
-        """Why it is not given back; None if it is, or has ended by itself."""
+        """Tries to release a lease. Returns the error, or None if the lease has ended."""
         try:
-            path, most = lease_path(lease.lease_id, "release"), one_try(until - time.monotonic())
-            await self.boxes._post(path, {"token": lease.token}, most)
+            path = lease_path(lease.lease_id, "release")
+            timeout = try_timeout(until - time.monotonic())
+            await self.boxes._post(path, {"token": lease.token}, timeout)
         except Refused as refused:
             if refused.kind not in ENDED:
                 return refused
-            # One whose first answer was lost is told as released, which it is.
+            # An earlier attempt with a lost answer may have released it.
             if refused.kind != "lease-released":
                 self._lose(refused)
         except CallFailed as error:
@@ -437,7 +448,7 @@ class _Keeper:
         return self.over.is_set()
 
     async def _renew(self) -> None:
-        """Renews each lease after a third of its term, and gives up when its term is over."""
+        """Renews each lease after a third of its term. A lease that expires is lost."""
         while not self.lost.is_set():
             due = min(lease.due for lease in self.leases)
             if await self._is_over_within(due - time.monotonic()):
@@ -448,22 +459,23 @@ class _Keeper:
 
     async def _renew_one(self, lease: Lease) -> None:
         for pause in pauses():
-            asked = time.monotonic()
-            # An answer that comes after its end is of no use.
-            timeout = max(0.01, min(one_try(lease.until - asked), lease.until - asked))
+            sent_at = time.monotonic()
+            left = lease.until - sent_at
+            # An answer after the end of the lease is useless.
+            timeout = max(0.01, min(try_timeout(left), left))
             try:
                 path = lease_path(lease.lease_id, "renew")
-                # By when it was asked for: the node counts from later on.
-                lease.last(await self.boxes._post(path, {"token": lease.token}, timeout), asked)
+                # The term counts from the request, because the node counts from later on.
+                lease.start_term(await self.boxes._post(path, {"token": lease.token}, timeout), sent_at)
                 return
             except Refused as refused:
                 if refused.kind in ENDED:
-                    # What was given back meanwhile is not lost.
+                    # A lease that the program released is not lost.
                     if not self.over.is_set():
                         self._lose(refused)
                     return
-                if not refused.is_passing:
-                    # One that is held for as long as it may be lasts until its end all the same.
+                if not refused.is_retryable:
+                    # For example at the longest holding time: the lease still lasts until its end.
                     await self._last_until(lease, refused)
                     return
             except CallFailed as error:
@@ -473,7 +485,7 @@ class _Keeper:
             if await self._is_over_within(min(pause, lease.until - time.monotonic())):
                 return
             if time.monotonic() >= lease.until:
-                self._lose("it was not renewed in time")
+                self._lose("the lease expired because no renewal succeeded")
                 return
 
     async def _last_until(self, lease: Lease, why: CallFailed) -> None:
@@ -482,7 +494,7 @@ class _Keeper:
 
 
 class Holding:
-    """Boxes that are taken as a block is entered. It may be entered again, one time after another."""
+    """Takes boxes at the start of a block and releases them at its end. It may be entered again later."""
 
     def __init__(self, boxes: Boxes, pool: str, **terms: Any) -> None:
         self._boxes = boxes
