@@ -97,7 +97,7 @@ impl From<CallFailed> for BoxClientError {
     }
 }
 
-/// A request for boxes.
+/// The pool, the holder and the terms of the wanted boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxRequest {
     /// Name of the holder.

@@ -1,4 +1,4 @@
-//! What the configuration of each role can do.
+//! The trait of a role's configuration.
 
 use reelyard_core::settings::{SettingsGroup, SettingsReader};
 use reelyard_core::token::SharedToken;

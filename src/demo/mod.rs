@@ -39,7 +39,7 @@ use progress::ProgressBars;
 use replay::Recording;
 use yard::{DemoDirectories, DemoPlan, DemoYard, WATCHED};
 
-/// Options of the demo.
+/// Size and duration of the demo's yard.
 #[derive(Clone, Debug)]
 pub struct DemoOptions {
     /// End when every file is placed; the exit code says whether all copies are right.
@@ -304,7 +304,7 @@ impl LoggedDemand {
     }
 }
 
-/// The phase of the demo.
+/// The part of the demo that runs now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DemoPhase {
     /// The catalogue is placed by grade.

@@ -12,11 +12,11 @@ pub use search::{FoundLine, search};
 /// A language of chapters. Every chapter exists in English.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum GuideLanguage {
-    /// English.
+    /// All chapters exist in this language.
     #[default]
     #[value(name = "en")]
     English,
-    /// Korean.
+    /// Only the chapters that an operator needs first.
     #[value(name = "ko")]
     Korean,
 }

@@ -25,7 +25,7 @@ use crate::config::NodeConfig;
 use crate::http::node as http;
 use crate::http::node_state::NodeHttpState;
 
-/// A running node.
+/// All actors of a started node, and the handles that stop them.
 pub struct RunningNode {
     journal: Journal,
     actors: Arc<Wiring>,

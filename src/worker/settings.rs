@@ -21,7 +21,7 @@ use regex::bytes::Regex;
 
 use crate::config::{NodeAddr, WorkerConfig};
 
-/// Settings of a worker.
+/// The checked configuration of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerSettings {
     /// Address of the API for nodes, and identity in the yard.

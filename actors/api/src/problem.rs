@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What every `type` begins with.
+/// The beginning of every `type`.
 const URN: &str = "urn:reelyard:problem:";
 
 /// A problem as in RFC 9457 (`application/problem+json`).

@@ -56,7 +56,7 @@ pub struct InputView {
     pub first_bad_rows: Vec<BadRowView>,
 }
 
-/// State of an input.
+/// Result of the last reading of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InputState {

@@ -2,12 +2,12 @@
 //!
 //! A [`BackOff`] is a breaker with three states. It is **open** until its end: the caller sends nothing
 //! to that target. From then on it is on **probation** ("half-open"): it gets one trial at a time. A
-//! failure opens it again for longer; a success halves the failures that are remembered, and when none is
-//! left it is **closed**, that is, it is gone. After a long open time it needs several successes in a row
-//! before it is trusted fully again.
+//! failure opens it again for longer. A success halves the number of remembered failures. At zero it is
+//! **closed**: the backoff is gone. After a long open time it needs several successes in a row before it is
+//! trusted fully again.
 //!
-//! Two kinds of targets have one: targets blamed for failed copies (the TaskManager's, durable), and
-//! hosts whose calls keep failing although they answer their probes (each CfwWorker's).
+//! Two kinds of targets have one. Targets blamed for failed copies belong to the TaskManager and are durable.
+//! Hosts whose calls keep failing, although they answer their probes, belong to each CfwWorker.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Which boot of its machine a process runs in. How long a machine has been up says something only
-//! within one boot.
+//! The boot of the machine in which a process runs. The uptime of a machine has a meaning only within one
+//! boot.
 
 use std::fmt;
 use std::io;

@@ -2,8 +2,8 @@
 //!
 //! A publisher never waits and does not know the listeners. A listener has no buffer of its own: it reads
 //! from the ring at its own pace. A listener that falls behind gets a notice that it has missed
-//! something. So the memory is bounded for any number of listeners, and a listener that comes back can go
-//! on where it was, for as long as the ring reaches.
+//! something. So the memory is bounded for any number of listeners. A listener that comes back can continue
+//! at its old position while the ring still has it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -229,8 +229,8 @@ impl<C> FeedInner<C> {
     }
 }
 
-/// Publishes the changes of one owner, of type `N`, in a feed of which the owner does not know the public
-/// form. Cheap to clone.
+/// Publishes the changes of one owner, of type `N`, in a feed. The owner does not know the public form of the
+/// changes. Cheap to clone.
 pub struct FeedPublisher<N>(Arc<dyn PublishChange<N>>);
 
 impl<N> Clone for FeedPublisher<N> {

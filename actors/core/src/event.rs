@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Millis;
 use crate::secret_id::IdSource;
 
-/// Which piece of the durable state an event belongs to.
-/// The numbers are on disk and on the wire between nodes: one is never given a second meaning.
+/// The piece of the durable state that an event belongs to. The numbers are on disk and on the wire between
+/// nodes: a number never gets a second meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 #[serde(into = "u8", try_from = "u8")]
@@ -100,8 +100,8 @@ impl RequestId {
         RequestId(u128::from_le_bytes(first))
     }
 
-    /// The id of a request with the client's `name` and the content `what`: its lower half is of the
-    /// name, its upper half of the rest. The same name with another request is found out.
+    /// The id of a request with the client's `name` and the content `what`. Its lower half comes from the
+    /// name, and its upper half from the content. So the same name with another request is found out.
     pub fn of(name: &str, what: &[u8]) -> Self {
         let half = |bytes: &[u8]| {
             let mut first = [0; 8];

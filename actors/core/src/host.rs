@@ -55,8 +55,8 @@ impl fmt::Display for HostAddr {
     }
 }
 
-// A host is text in every format, also the compact ones: its bytes on disk do not depend on how
-// the standard library lays out an address.
+// A host is text in every format, also the compact ones. So its bytes on disk do not depend on the layout
+// of an address in the standard library.
 impl Serialize for HostAddr {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

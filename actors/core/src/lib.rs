@@ -1,4 +1,4 @@
-//! What every part of Reelyard builds on: clocks, names, addresses, ids, supervision, the feed of changes.
+//! The common base of all parts of Reelyard: clocks, names, addresses, ids, supervision, the feed of changes.
 //!
 //! **Invariant:** there is no actor here, and nothing knows the network or a store.
 

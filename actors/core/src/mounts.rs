@@ -1,4 +1,4 @@
-//! Which file systems report changes, and which do not.
+//! Whether the file system of a path reports changes.
 
 use rustix::fs::StatFs;
 

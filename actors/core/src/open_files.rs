@@ -1,7 +1,7 @@
-//! File descriptors of this process: how many there may be, and when there were none.
+//! File descriptors of this process: their limit, and the last time when there were none.
 //!
-//! A process without free descriptors says nothing about the host that it wanted to call: this function
-//! detects such a failure, so that no host is blamed for it.
+//! A failure for lack of free descriptors says nothing about the called host. This module detects such a
+//! failure, so that no host is blamed for it.
 
 use std::error::Error;
 use std::io;

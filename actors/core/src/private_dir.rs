@@ -22,10 +22,9 @@ pub fn create(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(DIRECTORY).create(dir)
 }
 
-/// Removes the rights of group and others from the entries of `dir`, and from `dir` itself if every entry
-/// is ours: its name begins with one of `ours`. Otherwise the operator may have chosen a directory that
-/// others need, such as `/var/lib`. Logs entries that had wider rights, and entries that cannot be
-/// changed.
+/// Removes the rights of group and others from the entries of `dir`. Also from `dir` itself if every entry is
+/// ours, that is, its name begins with one of `ours`. Otherwise the operator may have chosen a directory that
+/// others need, such as `/var/lib`. Logs entries that had wider rights, and entries that cannot be changed.
 pub fn narrow(dir: &Path, ours: &[&str]) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     let mut is_ours = true;

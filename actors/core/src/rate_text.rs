@@ -41,9 +41,9 @@ const UNITS: [(&str, u64); 9] = [
 impl FromStr for BitsPerSecond {
     type Err = BadRate;
 
-    /// Reads a rate with a unit: of bits, `bit/s` with k, M or G; or of bytes, `B/s` with Ki, Mi, Gi
-    /// or Ti, which may be shortened to what rclone has: `512k`, `10M`, `1.5Mi`. A plain number is
-    /// refused: in rclone it counts KiB/s, for cfm bit/s.
+    /// Reads a rate with a unit of bits (`bit/s` with k, M or G) or of bytes (`B/s` with Ki, Mi, Gi or Ti).
+    /// The unit may be shortened as in rclone: `512k`, `10M`, `1.5Mi`. A plain number is refused, because
+    /// it means KiB/s in rclone and bit/s in cfm.
     fn from_str(text: &str) -> Result<Self, BadRate> {
         let no_rate = || BadRate::NoRate(text.to_owned());
         let number_ends = text.find(|c: char| !c.is_ascii_digit() && c != '.');

@@ -217,8 +217,8 @@ impl Journal {
         status
     }
 
-    /// Stops: takes no more commits, brings those under way to their end, ends the raft node and
-    /// closes the store, so that it can be opened again. Idempotent.
+    /// Stops the journal: takes no more commits, finishes those under way, ends the raft node and closes the
+    /// store. The store can then be opened again. Idempotent.
     pub async fn stop(&self) {
         let Some(OpenJournal { store, mut closed, mut proposing }) = self.open_parts().take()
         else {

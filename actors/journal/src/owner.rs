@@ -57,7 +57,7 @@ impl CommittedEntry {
 pub(crate) type ReadEntry =
     fn(index: u64, stored: &[u8]) -> Result<Option<CommittedEntry>, OwnersError>;
 
-/// An owner. Whatever it is asked, no answer means that it died.
+/// An owner. A missing answer to any message means that it died.
 #[derive(Clone)]
 pub(crate) struct PieceOwner {
     pub(crate) piece: PieceId,

@@ -1,7 +1,7 @@
 //! The owners of the pieces: brings each of them up to date, and sends it the committed entries.
 //!
-//! **Invariant:** an owner sees every entry of its piece once and in order: it is first rebuilt
-//! from the snapshot and the log with application paused, and joins only then.
+//! **Invariant:** an owner sees every entry of its piece once and in order. It is first rebuilt from the
+//! snapshot and the log with application paused, and joins only then.
 //!
 //! **Invariant:** no entry is passed over because an owner is missing: application waits for it.
 
@@ -77,8 +77,8 @@ struct AppliedPosition {
 }
 
 impl PieceOwners {
-    /// The owners of `pieces`, none of which is there yet. A snapshot of other pieces is refused:
-    /// the next one would be without them.
+    /// The owners of `pieces`; none has joined yet. A snapshot of other pieces is refused, because the next
+    /// one would be without them.
     pub(crate) fn new(
         pieces: &[PieceId],
         store: Arc<JournalStore>,

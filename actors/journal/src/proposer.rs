@@ -274,8 +274,8 @@ impl EntryBatcher {
         let bytes = batch::join(entry.iter().map(|proposal| proposal.encoded.as_slice()));
         let node = self.node.clone();
         let mut writing = pin!(node.write(bytes));
-        // The first poll hands the entry to openraft. The session is held while it does: one that
-        // begins after that finds the entry in the log, and one that began before gets none of it.
+        // The first poll hands the entry to openraft. The session is held meanwhile. A session that begins
+        // after that finds the entry in the log, and an earlier one gets none of it.
         let handed_in = poll_fn(|context| {
             let now = self.session.borrow();
             Poll::Ready((*now == session).then(|| writing.as_mut().poll(context)))

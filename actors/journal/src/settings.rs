@@ -1,4 +1,4 @@
-//! What a journal is opened with, and why it may not open.
+//! The parameters of a journal, and the reasons why it cannot open.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub struct JournalOptions {
     /// Bytes of the disk that are kept in reserve for when it is full. Nothing more is taken when
     /// less than a quarter of that is free.
     pub reserve: u64,
-    /// Receives notice of what becomes durable.
+    /// Receives notice of all durable writes.
     pub observer: Option<Arc<dyn StoreObserver>>,
 }
 
@@ -58,7 +58,7 @@ settings! {
         reserve: ByteSize = Default "64MiB" [node],
     }
     parts {
-        /// Elections.
+        /// Times of elections and heartbeats.
         election: ElectionConfig,
     }
 }
@@ -108,7 +108,7 @@ pub enum OpenError {
     AnotherNode {
         /// The store's directory.
         dir: PathBuf,
-        /// Whose store it is.
+        /// Id of the node that owns the store.
         found: u64,
         /// Id of the node that tried to open it.
         asked: u64,
@@ -120,7 +120,7 @@ pub enum OpenError {
     Damaged {
         /// The store's directory.
         dir: PathBuf,
-        /// What was found.
+        /// The damage, in words.
         why: String,
     },
     /// The store is whole, but older than what was known to be durable.
@@ -132,7 +132,7 @@ pub enum OpenError {
         dir: PathBuf,
         /// How many log entries are missing.
         missing: u64,
-        /// What is missing, in words.
+        /// The missing part, in words.
         what: String,
     },
     /// The file that says how far the store is durable cannot be read.
@@ -149,7 +149,7 @@ pub enum OpenError {
     Full {
         /// The store's directory.
         dir: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         why: String,
     },
     /// The file system refused.
@@ -166,7 +166,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// What `error` means for opening the store in `dir`.
+    /// Converts an error of the store in `dir` into the reason why it cannot open.
     pub(super) fn of_store(dir: &Path, error: StoreError) -> Self {
         let dir = dir.to_owned();
         match error {

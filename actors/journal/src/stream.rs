@@ -1,8 +1,8 @@
 //! A snapshot as one stream of bytes, which is stored in chunks and sent to a node that is behind.
 //!
-//! A version byte; the rows of each piece, piece by piece: the piece's number, the row's length as
-//! a little-endian `u32`, the row; a zero byte; the CRC-32C of everything before, little-endian. It
-//! is written and checked in parts, so that memory never holds all of it.
+//! The stream begins with a version byte. The rows of each piece follow: the piece's number, the row's
+//! length as a little-endian `u32`, and the row. The end is a zero byte and the CRC-32C of everything
+//! before, little-endian. The stream is written and checked in parts, so that memory never holds all of it.
 
 use std::ops::Range;
 

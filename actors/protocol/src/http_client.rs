@@ -1,7 +1,7 @@
 //! HTTP clients of Reelyard, by the certificates that they trust.
 //!
-//! Each has its own TLS settings, so that nothing depends on a setting of the whole process, and a client
-//! for the yard needs no certificates at all.
+//! Each has its own TLS settings, so that nothing depends on a setting of the whole process. A client for the
+//! yard needs no certificates at all.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! What programs say to each other. The reader and the writer of a format stand side by side.
+//! The messages between programs. The reader and the writer of a format stand side by side.
 //!
-//! **Invariant:** nothing here decides. `legacy` holds what exists only for old cfm and cfw.
+//! **Invariant:** nothing here decides. `legacy` holds the formats of old cfm and cfw only.
 
 pub mod boxes;
 pub mod http_client;

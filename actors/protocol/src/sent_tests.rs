@@ -1,7 +1,7 @@
-//! The kept bodies of the calls between node and worker: each is read, and written again as it was.
+//! The kept bodies of the calls between node and worker. Each is read, and written again as it was.
 //!
 //! A line stays: programs of that version are still in use. A new member is optional and is left out while
-//! it has no value, so that both sides of a call can be of different versions.
+//! it has no value. So both sides of a call can be of different versions.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

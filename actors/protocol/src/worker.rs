@@ -1,23 +1,23 @@
 //! The interface between a node and its Reelyard workers. Old cfws do not use it.
 //!
-//! - `GET  /api/v1/workers/{host}/tasks?known=1,2&wait=25s` (node): a long poll. Answers
-//!   [`TaskOrders`] at once while the host has a ready task that is not in `known`, or while a
-//!   task in `known` is no longer the host's to do; otherwise when that comes true or `wait` ends.
-//!   `wait=0s` is answered at once: so a worker learns which program answers. With `&rates=` and the
-//!   number of the last answer it is also answered when a rate has changed since.
+//! - `GET  /api/v1/workers/{host}/tasks?known=1,2&wait=25s` (node): a long poll. Answers [`TaskOrders`] at
+//!   once while the host has a ready task outside `known`, or a task in `known` is no longer the host's to
+//!   do. Otherwise it answers when that comes true or `wait` ends. `wait=0s` is answered at once: so a
+//!   worker learns which program answers. With `&rates=` and the number of the last answer, a changed rate
+//!   is also a reason to answer.
 //! - `POST /api/v1/workers/{host}/reports` (node): [`Reports`], answered by [`ReportsTaken`].
 //! - `GET  /info` (worker): [`WorkerInfo`], with the present load of its link.
 //! - `POST /boxes/run`, `POST /boxes/look` (worker): see [`super::boxes`].
 //! - `GET  /inventory` (worker): one line per file, `size modified-ms percent-encoded-name`,
 //!   then a last line `end <count>`; a list without it is incomplete and is refused. The header
 //!   `Reelyard-Inventory` carries a cursor ([`InventoryCursor`]) where the worker notices changes.
-//! - `GET  /inventory?since=<cursor>` (worker): what changed since. An answer with the header
-//!   `Reelyard-Inventory-Since` (the same cursor) has a line `+ size modified-ms name` for a file
-//!   that exists (it may have been replaced), and `- name` for a name without a file. Each name comes
-//!   once, in no order; then `end <count>`. An answer without that header is a full list: the worker
-//!   was restarted, no longer has changes so old, or its version has no cursors.
-//! - `DELETE /files/{name}` (worker): cfw's call; with the header `Reelyard-Epoch` it is refused
-//!   with 412 when the worker knows a higher epoch, obeys another cluster, or the epoch is too high.
+//! - `GET  /inventory?since=<cursor>` (worker): the changes since then. An answer with the header
+//!   `Reelyard-Inventory-Since` (the same cursor) has lines of two kinds, and then `end <count>`. `+ size
+//!   modified-ms name` is a file that exists; it may have been replaced. `- name` is a name without a file.
+//!   Each name comes once, in no order. An answer without that header is a full list: the worker was
+//!   restarted, no longer has changes so old, or its version has no cursors.
+//! - `DELETE /files/{name}` (worker): cfw's call. With the header `Reelyard-Epoch` the worker refuses it
+//!   with 412 if it knows a higher epoch, obeys another cluster, or the epoch is too high.
 //! - `POST /adopt` (worker): the worker obeys the calling node (both headers) from now on in that
 //!   epoch, regardless of earlier epochs: [`WorkerAdopted`]. For an operator, by `reelyard hosts adopt`.
 //! - A node identifies itself in its calls of `/inventory` and `DELETE`: the header `Reelyard-Manager`
@@ -34,9 +34,9 @@
 //! keeps the bodies of every version (`sent_bodies.txt`).
 //!
 //! Where node and workers share a token, every call of these is signed with it (see
-//! [`crate::signed_call`]), the data port's excepted, and the node's answers and that of `/info` carry
-//! a proof. Only a program that answers 401 with a challenge ever gets a signature, and the token
-//! is never sent.
+//! [`crate::signed_call`]), except those of the data port. The node's answers and the answer of `/info`
+//! carry a proof. Only a program that answers 401 with a challenge ever gets a signature, and the token is
+//! never sent.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -52,8 +52,8 @@ use serde::{Deserialize, Serialize};
 /// Header of a call that deletes: the epoch of the leader that decided it.
 pub const EPOCH_HEADER: &str = "Reelyard-Epoch";
 
-/// Header of an answer with a file's bytes: the BLAKE3 hash of the whole file that the `ETag`
-/// names, in hex, if the source knows it already. A client that gets it need not ask for the hash.
+/// Header of an answer with a file's bytes: the BLAKE3 hash of the whole file of the `ETag`, in hex. It is
+/// missing if the source does not know the hash yet. A client that gets it need not ask for the hash.
 pub const CONTENT_HASH_HEADER: &str = "Reelyard-Blake3";
 
 /// Header of an inventory: the cursor from which to ask for changes next.
@@ -195,7 +195,7 @@ pub struct TaskOrders {
     /// parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<u32>,
-    /// Whose orders these are. Missing from a node that does not know yet.
+    /// The cluster that gives these orders. Missing from a node that does not know its id yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub manager: Option<ManagerId>,

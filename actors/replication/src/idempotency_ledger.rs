@@ -48,7 +48,7 @@ struct LedgerPosition {
     place: usize,
 }
 
-/// An answer.
+/// The answer to one request, with its time.
 #[derive(Clone, Debug)]
 struct LedgerRow {
     at: Millis,

@@ -39,7 +39,7 @@ pub enum JournalCommand {
 pub struct Install {
     /// The log index at which it was frozen; 0 for an empty piece.
     pub index: u64,
-    /// Which part of the piece this message holds.
+    /// The part of the piece in this message.
     pub stage: InstallStage,
     /// Says that it was taken, or why not.
     pub reply: oneshot::Sender<Result<(), UnreadableEvent>>,
@@ -49,7 +49,7 @@ pub struct Install {
 pub enum InstallStage {
     /// An empty piece. Parts of an earlier, unfinished installation are dropped.
     Begin,
-    /// Some of what [`FrozenPiece::write`] wrote, in its order.
+    /// Some of the rows that [`FrozenPiece::write`] wrote, in its order.
     Rows(Vec<Vec<u8>>),
     /// That was all: it takes the place of the present one.
     End,
@@ -97,7 +97,7 @@ pub enum CommitError {
     /// The journal's disk is full: nothing was changed.
     #[error("nothing was changed: {why}")]
     DiskFull {
-        /// Which disk, and what to do.
+        /// The full disk, and the next step for the operator.
         why: String,
     },
     /// It may or may not have happened. Repeating it under the same request id is safe.

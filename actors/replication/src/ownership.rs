@@ -82,9 +82,9 @@ impl RequestContext {
         RequestContext { by: by.into(), request, remember: true }
     }
 
-    /// The name under which the `part`th part of a split event list is committed. The first part
-    /// goes under the request's own id, the others under ids that follow from it, so that
-    /// repeating the whole request repeats each part under the same id.
+    /// The context of the `part`th part of a split event list. The first part has the request's own id. The
+    /// others have ids that follow from it, so a repetition of the whole request repeats each part under
+    /// the same id.
     pub fn part(&self, part: usize) -> Self {
         let request = match part {
             0 => self.request,
@@ -157,8 +157,8 @@ impl<P: Piece> Ownership<P> {
         Some(commit)
     }
 
-    /// Takes a commit that came back out of flight, unless its outcome is unknown: then it stays
-    /// until it is applied after all or leadership ends.
+    /// Ends the in-flight state of a commit that came back. With an unknown outcome the commit stays in
+    /// flight until it is applied after all or leadership ends.
     pub fn settle<T>(&mut self, request: RequestId, result: &Result<T, CommitError>) {
         if !matches!(result, Err(CommitError::Unknown { .. })) {
             self.in_flight.end_one(request);

@@ -43,8 +43,8 @@ pub trait Piece: Sized + 'static {
         false
     }
 
-    /// A view of the piece as it is now, to be written elsewhere while the piece goes on: shared
-    /// shards, copied on write, so that freezing is quick however large the piece.
+    /// A frozen view of the present piece, to be written elsewhere while the piece goes on. It shares
+    /// shards that are copied on write, so that freezing is quick for a piece of any size.
     fn freeze(&self) -> Box<dyn FrozenPiece>;
 
     /// Makes the piece again from the rows that a frozen one wrote, in the same order.

@@ -111,10 +111,10 @@ impl<P: Piece> ReplicaHandle<P> {
         batch::fits_alone(batch::event_bytes(to_bytes(event).len()))
     }
 
-    /// Starts a commit. Its events are in flight at once, and enter the log in the order of these
-    /// calls, in whichever order the futures are polled. Await the future off the mailbox
-    /// (`ctx.spawn`) and pass its settlement to [`ReplicaHandle::settle`]. Never use `ctx.wait`:
-    /// the entry is applied through the same mailbox, and would wait for itself.
+    /// Starts a commit. Its events are in flight at once, and enter the log in the order of these calls.
+    /// The order in which the futures are polled does not matter. Await the future off the mailbox
+    /// (`ctx.spawn`) and pass its settlement to [`ReplicaHandle::settle`]. Never use `ctx.wait`: the entry
+    /// is applied through the same mailbox, and would wait for itself.
     pub fn commit(
         &mut self,
         at: Millis,
@@ -143,8 +143,8 @@ impl<P: Piece> ReplicaHandle<P> {
         }
     }
 
-    /// Takes a commit that came back out of flight, unless its outcome is unknown: then it stays
-    /// until it is applied after all or leadership ends.
+    /// Ends the in-flight state of a commit that came back. With an unknown outcome the commit stays in
+    /// flight until it is applied after all or leadership ends.
     pub fn settle(&mut self, settlement: CommitSettlement<P>) -> Result<Outcomes<P>, CommitError> {
         self.own.settle(settlement.request, &settlement.result);
         if let (true, Err(error @ CommitError::TooLarge { .. })) =
@@ -157,8 +157,8 @@ impl<P: Piece> ReplicaHandle<P> {
 
     /// Executes a command of the journal.
     ///
-    /// A panic inside `apply`, or a stored event that this program cannot read, ends the process:
-    /// going on would let this node's state drift from the log.
+    /// A panic inside `apply` ends the process. So does a stored event that this program cannot read.
+    /// Otherwise this node's state would drift from the log.
     pub fn handle_command(&mut self, order: JournalCommand) -> StateChange<P> {
         match order {
             JournalCommand::Apply(apply) => StateChange::Applied(self.apply(apply)),

@@ -19,7 +19,7 @@ pub enum OnFullDisk {
     UseReserve,
 }
 
-/// What an owner needs of the replicated log.
+/// The part of the replicated log that an owner needs.
 pub trait ReplicatedLog: Send + Sync {
     /// Makes `owner` apply the events of `piece`. A second call replaces the former owner.
     fn register(&self, piece: PieceId, owner: Recipient<JournalCommand>);

@@ -1,5 +1,5 @@
-//! The shell of every owner of a piece: the same handling of the journal's commands, of requests, of
-//! commits, of turns, of the read view and of the change feed. An owner adds its rules.
+//! The shell of every owner of a piece. It handles the journal's commands, requests, commits, turns, the
+//! read view and the change feed in one way. An owner adds its rules.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::turns::{TurnChange, TurnTimer};
 /// The shortest wait for the end of a pause.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// What every owner keeps besides its rules. It dereferences to the handle on the piece.
+/// The state that every owner keeps besides its rules. It dereferences to the handle on the piece.
 pub struct Replicated<P: Piece, C> {
     replica: ReplicaHandle<P>,
     log: LogHandle,
@@ -164,7 +164,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// The name under which it commits its own decisions.
     const NAME: &'static str;
 
-    /// What it commits, in the plural: for the log.
+    /// A noun in the plural for the things that it commits, for the log.
     const SUBJECT: &'static str;
 
     /// How old the published view may become. Zero: it is renewed with each entry and each turn.

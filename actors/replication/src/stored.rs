@@ -13,8 +13,8 @@ use crate::piece::UnreadableEvent;
 
 /// Defines the stored form of a struct: the same fields in the same order, with both conversions.
 ///
-/// A new field of the struct does not compile here until someone decides how older bytes are read: a second
-/// stored form gets the field, and `From` of the first one gives it the value of that time.
+/// A new field of the struct does not compile here until someone decides how older bytes are read. Then a
+/// second stored form gets the field, and `From` of the first one sets its value for older stores.
 #[macro_export]
 macro_rules! stored_form {
     (

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 #[derive(Default)]
 pub struct TurnTimer(Option<(Instant, SpawnHandle)>);
 
-/// What a wish for a turn does to the planned one.
+/// The effect of a wish for a turn on the planned turn.
 pub(crate) enum TurnChange {
     /// The planned turn is early enough.
     Keep,

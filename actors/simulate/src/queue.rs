@@ -13,9 +13,9 @@ pub enum ScheduledEvent {
     Day(u32),
     /// An hour ends.
     Hour,
-    /// A copy arrives.
+    /// A copy is complete on its destination.
     CopyArrives(TaskId),
-    /// A copy fails.
+    /// A copy ends with an error.
     CopyFails(TaskId),
     /// A long copy reports progress.
     SignOfLife(TaskId),

@@ -119,7 +119,7 @@ pub enum HostEvent {
     Mode {
         /// Address of the host.
         host: HostAddr,
-        /// The new mode.
+        /// The mode of the host from now on.
         mode: HostMode,
         /// Operator who set the mode.
         asked_by: String,

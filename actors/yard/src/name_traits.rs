@@ -1,4 +1,4 @@
-//! What matters of a name itself: whether it is ignored, whether old hosts can carry it.
+//! Properties of a name itself: whether it is ignored, whether old hosts can carry it.
 
 use std::sync::Arc;
 

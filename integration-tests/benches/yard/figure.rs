@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The target of a figure.
+/// The least or the largest value that passes the bench.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FigureTarget {
     /// At most this value, in the figure's unit.

@@ -45,7 +45,7 @@ impl Books {
     }
 }
 
-/// The events of a probe.
+/// Changes of the accounts of the probe.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ProbeEvent {
     /// The first half of transfer `id`.

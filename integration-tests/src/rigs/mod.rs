@@ -1,4 +1,4 @@
-//! What tests start: actors, processes, disks, and whole yards.
+//! Everything that tests start: actors, processes, disks, and whole yards.
 
 pub mod binary;
 pub mod box_host_rig;

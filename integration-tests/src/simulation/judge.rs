@@ -21,7 +21,7 @@ use super::parties::Party;
 use super::pieces;
 use super::scene::Scene;
 
-/// The violation of an invariant.
+/// A state or an event that breaks a promise of Reelyard.
 #[derive(Clone, Debug)]
 pub struct InvariantViolation {
     /// The name of the invariant, as in the test output.
@@ -54,7 +54,7 @@ pub struct JudgeRecord {
     pub answers: BTreeMap<RequestId, CommitAnswer>,
     /// The open tasks, by id.
     pub open: BTreeMap<TaskId, NewTask>,
-    /// Which hosts hold a file, as last confirmed.
+    /// The hosts that hold each file, as last confirmed.
     pub holders: BTreeMap<FileName, BTreeSet<HostAddr>>,
     /// Copies that arrived on a host by the record: the size, the leader's clock, and the index of the entry.
     pub landed: BTreeMap<(HostAddr, FileName), (u64, Millis, u64)>,

@@ -164,7 +164,7 @@ impl SimulatedNode {
         trace!(context, "{}: the TaskManager panics", self.party());
         let Some(process) = &mut self.process else { return };
         process.restart_task_manager();
-        // What the observers know is sent to the new incarnation.
+        // The observers send their state to the new incarnation.
         self.reported_disks.clear();
         self.latest_reports.clear();
         self.catalog_seen = [0; 3];

@@ -6,7 +6,7 @@ use super::messages::SimulatedEnvelope;
 use super::operator::OperatorAction;
 use super::parties::{Party, PartyTimer};
 
-/// An event of the simulation.
+/// A due action, with the machine that it concerns.
 #[derive(Clone, Debug)]
 pub enum SimulationEvent {
     /// A message arrives.

@@ -30,7 +30,7 @@ const UNTIL_GO: &str = "while [ ! -e \"DIR/go\" ]; do sleep 0.01; done";
 
 #[actix::test]
 async fn a_hook_is_called_with_its_arguments_and_a_clean_environment() -> Result<()> {
-    let script = r#"printf "%s\n" "$@" > DIR/told; env > DIR/env; pwd >> DIR/told"#;
+    let script = r#"printf "%s\n" "$@" > DIR/arguments; env > DIR/env; pwd >> DIR/arguments"#;
     let rig = HostRig::start(&format!(
         "[box.hooks.p]\ncleanup = [\"/bin/sh\", \"-c\", '{script}', \"sh\", \"{{box}}\", \"-{{number}}-\", \
          \"{{pool}}\", \"{{token}}\", \"{{holder}}\"]\nenv = {{ COLOUR = \"red $HOME\" }}\n"
@@ -38,7 +38,7 @@ async fn a_hook_is_called_with_its_arguments_and_a_clean_environment() -> Result
     .await?;
     let hook = RunHook { box_id: 703, ..rig.hook("p", HookKind::Cleanup, 3, 41) };
     assert_eq!(rig.run(hook).await, DONE);
-    assert_eq!(rig.text("told"), "703\n-3-\np\n41\njudge-7\n/\n");
+    assert_eq!(rig.text("arguments"), "703\n-3-\np\n41\njudge-7\n/\n");
     let environment = rig.text("env");
     assert!(environment.contains("COLOUR=red $HOME\n"), "{environment}");
     let own = |line: &&str| {

@@ -1,5 +1,5 @@
-//! A node's CfwWorker and a real worker: changes in the base directory are reported without a complete list,
-//! whichever program makes them.
+//! A node's CfwWorker and a real worker: changes in the base directory are reported without a complete list.
+//! Any program may make the changes.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The stored bytes of the four owners, kept in `stored_bytes.txt`: a program that writes other bytes, or
+//! The stored bytes of the four owners, kept in `stored_bytes.txt`. A program that writes other bytes, or
 //! cannot read the kept ones, would lose the stores of running nodes.
 //!
 //! Each line is `<owner> <kind> <name> <hex>`. The kind is one of these:
@@ -6,7 +6,8 @@
 //! - `row` and a number: a row of a snapshot in this row version, after as many samples as its name says;
 //! - `entry` and a number: an entry of the journal in this version. Its owner is `journal`.
 //!
-//! A line is never removed. A new version adds lines, so that the test also reads what earlier versions wrote.
+//! A line is never removed. A new version adds lines, so that the test also reads the bytes of earlier
+//! versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -20,7 +20,7 @@ use reelyard_journal::{Journal, NoPeers};
 const ROUNDS: usize = 24;
 /// A slow machine needs more rounds for the same coverage.
 const MOST_ROUNDS: usize = 10 * ROUNDS;
-/// The process is killed at a random time up to this long after its start: while it opens the store,
+/// The longest time from the start of the process to its kill. The kill can come while it opens the store,
 /// rebuilds, writes, or takes a snapshot.
 const LONGEST_ROUND: Duration = Duration::from_millis(350);
 

@@ -1,5 +1,5 @@
-//! A yard for tests of the TaskManager over messages: a real journal in a directory, a manual clock, and
-//! probes in place of the Catalog and the CfwWorkers.
+//! A yard for tests of the TaskManager over messages. It has a real journal in a directory, a manual clock,
+//! and probes in place of the Catalog and the CfwWorkers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -93,7 +93,7 @@ struct ProbeWorker {
     subscribers: ObservationSubscribers,
 }
 
-/// The subscribers of observations.
+/// Recipients that the TaskManager subscribed at the stand-in for the CfwWorkers.
 pub type ObservationSubscribers = Arc<Mutex<Vec<Recipient<HostObserved>>>>;
 
 impl Actor for ProbeWorker {

@@ -1,5 +1,5 @@
-//! Moves and removals of shared paths over messages: on a real disk with a real journal, also with a stop of
-//! the node between any two steps.
+//! Moves and removals of shared paths over messages, on a real disk with a real journal. The node may stop
+//! between any two steps.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Webhooks of a real node: events of shares are sent signed, in order and at least once, also over failures
+//! Webhooks of a real node. Events of shares are sent signed, in order and at least once, also over failures
 //! of the receiver and the node.
 
 use std::net::Ipv4Addr;

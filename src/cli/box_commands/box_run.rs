@@ -106,7 +106,7 @@ pub struct BoxRunArgs {
     command: Vec<OsString>,
 }
 
-/// Arguments of what becomes the command.
+/// Arguments of the process that becomes the command.
 #[derive(Debug, Args)]
 pub struct BecomeArgs {
     /// Process id of the runner that starts it

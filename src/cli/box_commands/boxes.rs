@@ -81,7 +81,7 @@ enum BoxCommand {
     /// Run a command that holds a box while it runs.
     #[command(after_help = box_run::AFTER_HELP)]
     Run(BoxRunArgs),
-    /// What `run` starts: it becomes the command
+    /// Become the command of a lease. Only `reelyard box run` starts this.
     #[command(hide = true)]
     Become(BecomeArgs),
 }

@@ -1,4 +1,4 @@
-//! What commands share: arguments, output and failures.
+//! Code that commands share: arguments, output and failures.
 
 pub(in crate::cli) mod enum_word;
 pub(in crate::cli) mod failure;

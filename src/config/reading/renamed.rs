@@ -54,8 +54,8 @@ const MOVED_MODULES: [(&str, &str); 21] = [
     ("reelyard::simulate", "reelyard_simulate"),
 ];
 
-/// A warning for each setting that was set by its old name, and for a log filter that names a module by
-/// its old path: such a filter selects nothing.
+/// Warnings about settings with an old name, and about log filters that name a module by its old path. Such a
+/// filter selects nothing.
 pub fn warnings(settings: &[EffectiveSetting]) -> Vec<String> {
     let mut warnings = Vec::new();
     for setting in settings {

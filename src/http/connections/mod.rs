@@ -37,7 +37,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Shortest interval between two log lines about ended or refused connections.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
-/// Settings of a server.
+/// Threads and time limits of an HTTP server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
     /// Threads that serve requests. None: one per processor.

@@ -54,7 +54,7 @@ use crate::node::settings;
 pub struct Wiring {
     /// Reads the inputs: ranking, masters and event log.
     pub catalog: Supervised<Catalog>,
-    /// View of the Catalog.
+    /// Read view of the ranking and the inputs.
     pub catalog_view: Arc<ArcSwap<CatalogView>>,
     /// Plans copies and tracks them.
     pub task_manager: Supervised<TaskManager>,

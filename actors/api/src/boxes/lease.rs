@@ -162,7 +162,7 @@ pub struct WantedLeaseRevocation {
 /// State of a lease after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseEnded {
-    /// Id of the lease.
+    /// Id of the lease that ended.
     pub lease_id: LeaseId,
     /// State after the end.
     pub state: LeaseState,
@@ -171,7 +171,7 @@ pub struct LeaseEnded {
 /// A valid lease, for the service that guards the resource behind the box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseVerified {
-    /// Id of the lease.
+    /// Id of the valid lease.
     pub lease_id: LeaseId,
     /// Pool of the box.
     pub pool: PoolName,
@@ -200,7 +200,7 @@ impl From<&Lease> for LeaseVerified {
     }
 }
 
-/// State of a lease.
+/// State of a lease, from its grant to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LeaseState {
@@ -235,7 +235,7 @@ impl From<LeaseEnd> for LeaseState {
 /// A lease, for operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseShown {
-    /// Id of the lease.
+    /// Id of the lease in the API.
     pub lease_id: LeaseId,
     /// Pool of the box.
     pub pool: PoolName,

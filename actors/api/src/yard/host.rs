@@ -45,8 +45,8 @@ pub struct HostView {
     /// Error of the last failed call. Missing after a good call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Problem with the shared token, because of which the host or the node refuses calls. Missing if there
-    /// is none.
+    /// Problem with the shared token: the host or the node refuses calls because of it. Missing if there is
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_trouble: Option<String>,
     /// Number of files on it. Missing while it is unknown, and for a pure source.
@@ -65,10 +65,10 @@ pub struct HostView {
     pub serving: u32,
     /// Copies under way to it.
     pub fetching: u32,
-    /// Present limit of what it sends in all copies together, in bits per second. Missing for no limit.
+    /// Present limit for all copies from it together, in bits per second. Missing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sends_below: Option<BitsPerSecond>,
-    /// Present limit of what it receives in all copies together, in bits per second. Missing for no limit.
+    /// Present limit for all copies to it together, in bits per second. Missing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receives_below: Option<BitsPerSecond>,
     /// Load of its link. Missing while it is not known.

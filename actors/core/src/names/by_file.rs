@@ -5,8 +5,8 @@ use super::FileId;
 /// How many files a page has.
 const FILES: u32 = 4096;
 
-/// A value for each file, found as quickly as in a list by number. Numbers are never given twice,
-/// so a list would grow for as long as names come and go; of this only the pages in use take room.
+/// A value for each file, found as quickly as in a list by number. Numbers are never reused, so a list would
+/// grow as long as names come and go. Here only the pages in use take memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByFile<T> {
     /// None where every value is `absent`.

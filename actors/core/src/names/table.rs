@@ -15,8 +15,8 @@ use roaring::RoaringBitmap;
 use super::segments::NameSegments;
 use super::{BadFileName, FileId, FileName};
 
-/// From this id on only the journal's own names get one: more were never met than a process can
-/// number, and lists that bring new ones are refused.
+/// From this id on only the journal's own names get one. The process has met more names than it can number,
+/// and lists that bring new ones are refused.
 const LAST_ORDINARY: u32 = u32::MAX - (1 << 24);
 
 /// The id of every name that came after the last one. The id has no name.
@@ -223,11 +223,11 @@ impl NameTable {
         kept.push(Arc::downgrade(files));
     }
 
-    /// Forgets the names without references at the last sweep, outside `live`, and not interned or found
-    /// in between. Names outside `live` may be removed at the next sweep. Between two sweeps every id
-    /// that is in use must have come into one of the views of which `live` is made; a caller that takes
-    /// longer holds a [`NamePin`]. None while such a pin is older than the last sweep: nothing is
-    /// forgotten then.
+    /// Forgets names that had no reference at the last sweep, are outside `live`, and were neither interned
+    /// nor found in between. Names outside `live` may be removed at the next sweep. Between two sweeps
+    /// every id in use must have come into one of the views that make up `live`. A caller that takes longer
+    /// holds a [`NamePin`]. While a pin is older than the last sweep, nothing is forgotten, and the result
+    /// is none.
     pub fn sweep(&self, live: &RoaringBitmap) -> Option<Swept> {
         let mut interned = self.write();
         let mut pins = lock(&self.pins);

@@ -1,8 +1,8 @@
 //! Ids that are secrets: 128 random bits, 22 characters as text.
 //!
-//! Each kind of id is a type of its own, declared by the macro `secret_id!`. `Display` and serde write the whole
-//! id, base64url without padding in text and 16 bytes in postcard; `Debug`, which logs use, writes the
-//! first characters only.
+//! Each kind of id is a type of its own, declared by the macro `secret_id!`. `Display` and serde write the
+//! whole id: base64url without padding in text, and 16 bytes in postcard. `Debug`, which logs use, writes
+//! only the first characters.
 
 mod id_source;
 

@@ -1,4 +1,4 @@
-//! What a declaration says of one setting.
+//! The declaration of one setting.
 
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub enum TakesEffect {
     Restart,
 }
 
-/// Whom a setting is about.
+/// Whether all nodes share the value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
@@ -38,7 +38,7 @@ pub enum Scope {
 pub struct Applicability {
     /// When a changed value takes effect.
     pub effect: TakesEffect,
-    /// Whom the setting is about.
+    /// The cluster, or each node.
     pub scope: Scope,
 }
 
@@ -65,7 +65,7 @@ impl Applicability {
 /// A setting as it is declared.
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {
-    /// What applies if the setting is not set.
+    /// The value if the setting is not set.
     pub presence: Presence,
     /// Default or example, as in a `--set` argument.
     pub text: &'static str,

@@ -12,7 +12,7 @@ pub struct DescribedSetting {
     pub key: String,
     /// Documentation, line by line.
     pub doc: Vec<&'static str>,
-    /// What applies if the setting is not set.
+    /// The value if the setting is not set.
     pub presence: Presence,
     /// Default or example, as TOML.
     pub value: String,

@@ -1,11 +1,13 @@
-//! Settings: each is declared once, in the crate of its actor, with the macro [`settings!`](crate::settings!).
+//! Settings: each is declared once, in the crate of its actor, with the macro
+//! [`settings!`](crate::settings!).
 //!
-//! A declaration says the meaning, the type with its unit, the default, when a change takes effect, and
-//! whether the setting is of the cluster or of one node. From it come the field, its documentation, the
-//! parser, the default, the commented file of `reelyard config default`, and the rules of a reload.
+//! A declaration has the meaning, the type with its unit, the default, and the time when a change takes
+//! effect. It also says whether the setting is of the cluster or of one node. The field, its documentation,
+//! the parser and the default come from it. So do the commented file of `reelyard config default` and the
+//! rules of a reload.
 //!
-//! **Invariant:** nothing here reads a file, a variable or an argument. The binary does that, and hands in
-//! what it found as [`Gathered`].
+//! **Invariant:** nothing here reads a file, a variable or an argument. The binary does that, and hands
+//! over the values as [`Gathered`].
 
 mod addresses;
 mod declaration;

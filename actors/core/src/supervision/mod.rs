@@ -178,8 +178,8 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         Route(Arc::new(move || supervised.addr().recipient()))
     }
 
-    /// Asks the present incarnation, from outside: at most as many requests are with it at a time
-    /// as its mailbox takes, and one more is refused at once.
+    /// Sends a request to the present incarnation from outside. The number of open requests is limited to the
+    /// capacity of the mailbox. One more is refused at once.
     pub fn ask<M>(
         &self,
         message: M,

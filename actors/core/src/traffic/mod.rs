@@ -50,7 +50,7 @@ pub struct Traffic {
 }
 
 impl Default for Rates {
-    /// No traffic.
+    /// No traffic in either direction.
     fn default() -> Self {
         Rates { sends: BitsPerSecond(0), receives: BitsPerSecond(0) }
     }

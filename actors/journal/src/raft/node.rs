@@ -131,8 +131,8 @@ impl RaftNode {
     /// Writes one entry: answers once it is applied here.
     pub(crate) async fn write(&self, entry: Vec<u8>) -> Result<Vec<CommitAnswer>, NotWritten> {
         let raft = self.raft.get().ok_or(NotWritten)?;
-        // openraft answers "not the leader" both when it took nothing in and when it later dropped
-        // the entry from this node's log, while another node may still bring it through.
+        // openraft answers "not the leader" in two cases. It took nothing in, or it later dropped the entry
+        // from this node's log, while another node may still bring it through.
         match raft.client_write(CommitBatch(entry.into())).await {
             Ok(written) => Ok(written.data),
             Err(error) => {
@@ -218,8 +218,8 @@ impl RaftNode {
         });
     }
 
-    /// Brings an owner to the present. If this node leads, it may decide once everything is
-    /// applied that a former incarnation of it decided, and none of that can come any more.
+    /// Brings an owner to the present. If this node leads, the owner may decide only after the decisions of
+    /// its former incarnation are applied and no more of them can come.
     pub(crate) async fn join_owner(
         &self,
         owners: &PieceOwners,

@@ -1,5 +1,5 @@
-//! The bytes of a snapshot as openraft moves them: read out of the store on the node that sends
-//! it, put into a file on the node that receives it. Neither ever holds all of them.
+//! The bytes of a snapshot as openraft moves them. The sending node reads them out of its store, and the
+//! receiving node writes them to a file. Neither ever holds all of them.
 
 use std::fs::File;
 use std::io::{self, SeekFrom};

@@ -15,7 +15,7 @@ use crate::owners::PieceOwners;
 
 type Metrics = RaftMetrics<u64, BasicNode>;
 
-/// Which part of the log that makes a snapshot due is enough for one when nothing is written.
+/// When nothing is written, a snapshot is due after this fraction (1/8) of the usual log size.
 const QUIET_PART: u64 = 8;
 
 /// How often a single leader checks its own state if nothing has changed. No other node can depose it,

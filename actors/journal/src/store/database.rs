@@ -43,8 +43,8 @@ pub(super) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
     }
 }
 
-/// Removes what sled had not finished writing when it was killed or had no room: it would take it
-/// for whole, and call the store damaged. The finished one that it was to replace is still there.
+/// Removes a file that sled had not finished when it was killed or had no room. Otherwise sled would take the
+/// file for a complete one and call the store damaged. The earlier, complete file is still there.
 fn remove_half_written(path: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,

@@ -19,8 +19,8 @@ const FORMER: [&str; 4] = ["node", "vote", "purged", "snapshot"];
 
 /// The store's small values at the time of one flush.
 ///
-/// Its version is its key: postcard has no field names, so a head with other fields gets another key, and
-/// [`StoreHead::read`] also reads this one, as it reads [`FORMER`].
+/// Its version is its key, because postcard has no field names. A head with other fields gets another key.
+/// Then [`StoreHead::read`] also reads this one, as it reads [`FORMER`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct StoreHead {
     /// Grows with every flush.

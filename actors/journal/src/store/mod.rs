@@ -1,7 +1,7 @@
 //! The journal's store: sled, used in the one way that is durable.
 //!
-//! **Invariant:** a write is answered only after `flush` *and* `sync_data` on the log file: sled's
-//! flush alone leaves the data in the page cache on Linux.
+//! **Invariant:** a write is answered only after `flush` *and* `sync_data` on the log file. On Linux sled's
+//! flush alone leaves the data in the page cache.
 //!
 //! **Invariant:** every write that must be durable runs on the store's own thread, in the order of
 //! the calls. Many writes share one flush and its head.
@@ -100,8 +100,7 @@ impl From<sled::Error> for StoreError {
     }
 }
 
-/// Gets notice of what becomes durable, on the store's own thread. For tests that simulate a power
-/// failure.
+/// Gets notice of all durable writes, on the store's own thread. For tests that simulate a power failure.
 pub trait StoreObserver: Debug + Send + Sync {
     /// Everything written to sled so far is durable. No waiting caller was answered yet.
     fn store_synced(&self);

@@ -1,9 +1,9 @@
 //! The interface for running hooks: the requests of the BoxLeaseActor to the worker that hosts a pool. A
 //! worker's own configuration defines the hooks; nothing of them comes from a node.
 //!
-//! Every call carries the epoch of its decision: a worker refuses calls of a deposed leader. A call may
-//! be repeated, after a change of leader or without an answer: a worker that runs it already joins the
-//! two, and one that has done it does it again. For one box only one thing is asked at a time.
+//! Every call carries the epoch of its decision: a worker refuses calls of a deposed leader. A call may be
+//! repeated, after a change of leader or without an answer. A worker that runs it already joins the two. A
+//! worker that has done it does it again. A box has only one open request at a time.
 
 use actix::Message;
 use reelyard_core::event::Epoch;
@@ -75,7 +75,7 @@ pub struct RunHook {
     pub token: Option<FenceToken>,
     /// The present or last holder: `{holder}`.
     pub holder: Option<Holder>,
-    /// Which attempt it is, counted from one.
+    /// The number of the attempt, counted from one.
     pub attempt: u32,
 }
 
@@ -116,8 +116,8 @@ pub struct InspectBoxes {
 pub struct BoxInspection {
     /// The boxes that were looked at.
     pub boxes: Vec<InspectedBox>,
-    /// The worker served these boxes for tokens up to this one, of which the node cannot know: its
-    /// store was lost, or another cluster had them.
+    /// The highest token for which the worker served these boxes, if the node does not know it. Then the
+    /// node's store was lost, or another cluster had the boxes.
     pub highest: Option<FenceToken>,
 }
 

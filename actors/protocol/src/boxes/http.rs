@@ -68,7 +68,7 @@ pub struct HookRunRequest {
     /// Present or last holder of the box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Holder>,
-    /// Which attempt it is, counted from one.
+    /// The number of the attempt, counted from one.
     #[serde(default = "first")]
     pub attempt: u32,
 }
@@ -142,7 +142,7 @@ pub enum BoxInspectionResponse {
     Seen {
         /// The boxes that were looked at.
         boxes: Vec<BoxFinding>,
-        /// The boxes were served for tokens up to this one, of which the node does not know.
+        /// The highest token for which the boxes were served, if the node does not know it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         highest_token: Option<FenceToken>,
     },

@@ -27,8 +27,8 @@ pub struct BadBoxText {
     pub wanted: String,
 }
 
-/// Letters, digits, `.`, `_` and `-`, the first one a letter or a digit: the name is part of API paths
-/// and of arguments of hooks.
+/// Whether the text has only letters, digits, `.`, `_` and `-`, and begins with a letter or a digit. Names
+/// are parts of API paths and arguments of hooks.
 fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     text.len() <= LONGEST_NAME
@@ -103,7 +103,7 @@ macro_rules! checked_text {
 }
 
 checked_text!(
-    /// The name of a pool.
+    /// The name of a pool of boxes, as in API paths.
     PoolName,
     "the name of a pool",
     NAME,

@@ -390,7 +390,7 @@ mod tests {
         assert!(read(ListForm::Inventory, b"- a\nend 1\n", 4096).is_err());
     }
 
-    /// What stops a reader that is fed `text` over and over, and how many names it took.
+    /// Feeds `text` to a reader until it stops. Returns the fault and the number of names that it took.
     fn endless(form: ListForm, text: &[u8], limits: ListLimits) -> (BadList, usize) {
         let names = NameTable::new();
         let mut reader = reader(form, &names, limits);

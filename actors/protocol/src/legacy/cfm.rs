@@ -66,8 +66,8 @@ pub struct CfmTask {
     pub dst_addr: String,
 }
 
-/// Whether a name goes through this JSON, through cfw's list of one name a line, and, with `.` and
-/// the task's number behind it, into one directory entry of cfw's temporary directory.
+/// Whether the old programs can carry a name. It must fit into this JSON and into cfw's list of one name a
+/// line. With `.` and the task's number it must be one directory entry of cfw's temporary directory.
 pub fn carries(name: &FileName) -> bool {
     name.as_bytes().len() <= LONGEST_NAME_CARRIED
         && name.as_utf8().is_some_and(|text| !text.chars().any(char::is_control))

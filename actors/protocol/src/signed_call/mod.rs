@@ -11,22 +11,22 @@
 //!    in [`CHALLENGE_HEADER`], drawn from the system's randomness.
 //! 2. The caller repeats the call with [`SIGNATURE_HEADER`]: `<challenge>.<nonce>.<BLAKE3 of the
 //!    body>.<signature>`, and keeps the challenge for its next calls to that address.
-//! 3. The receiver computes the keyed BLAKE3 hash over the [`CallText`] itself, compares in constant
-//!    time, and refuses a nonce that came before with the same challenge. Where the answer gives
-//!    orders, it carries [`PROOF_HEADER`]: the receiver knows the token as well.
+//! 3. The receiver computes the keyed BLAKE3 hash over the [`CallText`] itself and compares in constant
+//!    time. It refuses a nonce that came before with the same challenge. Where the answer gives orders, it
+//!    carries [`PROOF_HEADER`]: the receiver knows the token as well.
 //!
-//! A challenge instead of the time of day, because then no clock matters: a host whose clock is an hour
-//! off still works, and a recorded call is useless after a restart. The price is one more exchange for
-//! the first call, and for one call whenever the challenge changes.
+//! A challenge replaces the time of day, so that no clock matters. A host whose clock is an hour off still
+//! works, and a recorded call is useless after a restart. The price is one more exchange for the first
+//! call, and for one call whenever the challenge changes.
 //!
 //! The signed text names the addressee. A worker uses its own address, never the `Host` header. So every
 //! other address refuses a call that was made to one address, also when the program there handed out
 //! another worker's challenge. A node has several names (addresses, DNS, proxies) and cannot know them
-//! all: for it the addressee is "a node". A program at a wrong node address could pass a call on to the
-//! true node while it is being made, unchanged, and nothing else; any cable in between could do the same.
+//! all: for it the addressee is "a node". A program at a wrong node address could therefore pass a call on
+//! to the true node, unchanged and at once. Any device in between could do the same.
 //!
-//! Neither the secrecy of the content nor proof that lists and reports come from the true host is given:
-//! that takes TLS.
+//! This neither keeps the content secret nor proves that lists and reports come from the true host. That
+//! takes TLS.
 
 mod caller;
 mod verifier;

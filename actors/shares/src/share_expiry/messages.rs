@@ -205,7 +205,7 @@ pub struct EndRemoved {
     pub asked_by: String,
 }
 
-/// Pauses or resumes the reclaim of due shares. Links are refused at their deadlines all the same.
+/// Pauses or resumes the reclaim of due shares. Links are still refused at their deadlines.
 /// Answers whether that was news.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<bool, CommitError>")]

@@ -38,8 +38,8 @@ pub enum MoveError {
     /// The move or its outcome could not be put on record.
     #[error(transparent)]
     Share(#[from] ShareError),
-    /// The outcome is not known yet. The actor looks at the disk until it is known: a repeated request
-    /// gets the answer then, and a request without a name is listed among the moves until then.
+    /// The outcome is not known yet. The actor looks at the disk until it is known. A repeated request gets
+    /// the answer then. Until then a request without a name is listed among the moves.
     #[error(
         "the outcome of the move is not known yet: {why}; see it in the list of moves (GET \
          /api/v1/files/moves, reelyard share moves), or repeat the request with the same \

@@ -155,9 +155,8 @@ impl SharedDirs {
         held.reopened.is_some_and(|at| at.elapsed() < since || !has_shared)
     }
 
-    /// Why files below a root may be missing because the whole root cannot be reached; none if it is as
-    /// it was. One that is empty is taken for one of which something was unmounted only where there
-    /// `was_something` in it.
+    /// The reason why a whole root cannot be reached, so that files below it may seem to be missing. None
+    /// if the root is as before. An empty root counts as unmounted only if there `was_something` in it.
     pub fn unreachable(&self, root: &RootName, was_something: bool) -> Option<String> {
         let reached = match self.reached(root) {
             Ok(reached) => reached,

@@ -12,7 +12,7 @@ use crate::share_expiry::RootName;
 /// How often their paths are checked.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Which roots cannot be reached, and why.
+/// The reason for each root that cannot be reached.
 type UnreachableRoots = BTreeMap<RootName, String>;
 
 /// Opens roots that have appeared, and reports the roots that still cannot be reached. There are shares

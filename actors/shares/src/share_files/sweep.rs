@@ -27,7 +27,7 @@ pub(super) struct SweepResult {
     pub(super) roots: BTreeSet<RootName>,
     /// Where the next go begins; none after the last one.
     pub(super) next: Option<ShareId>,
-    /// Which roots cannot be reached: of these nothing is missing.
+    /// The reason for each root that cannot be reached. No file of such a root counts as missing.
     pub(super) unreachable: BTreeMap<RootName, String>,
 }
 

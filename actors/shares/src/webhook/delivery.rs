@@ -1,7 +1,7 @@
 //! The next notification of a hook, and the state of its delivery. Pure.
 //!
-//! **Invariant:** notifications are sent in the order of their numbers, one at a time; the cursor that is
-//! put on record is never ahead of what was delivered, skipped or dropped.
+//! **Invariant:** notifications are sent in the order of their numbers, one at a time. The recorded cursor
+//! is never ahead of the notifications that were delivered, skipped or dropped.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub struct DeliveryFailure {
     pub retry_after: Option<Duration>,
 }
 
-/// An event for the log.
+/// A step of the delivery that goes into the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryLogEvent {
     /// The receiver takes nothing any more.
@@ -189,7 +189,7 @@ impl WebhookDelivery {
         position.asking = false;
         let Some(ShareNotifications { happenings, next }) = looked_at else { return };
         let first = happenings.first().map_or(next, |first| first.number);
-        // Which of them were to be delivered is no longer known.
+        // It is no longer known which of them were to be delivered.
         self.counters.dropped += first.saturating_sub(from);
         let wanted = happenings.iter().filter(|one| self.settings.kinds.contains(&one.what));
         position.ahead.extend(wanted.map(|one| one.number));

@@ -38,7 +38,7 @@ use crate::share_expiry::{
 /// The longest sleep: missed wake-ups are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// The shortest sleep.
+/// The shortest pause between two steps of the delivery.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
 
 /// The shortest time between two log lines about dropped notifications.

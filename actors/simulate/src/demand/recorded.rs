@@ -32,8 +32,8 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads the logs. Every selection is a request, whichever server it chose: the simulated yard
-    /// decides which host serves it.
+    /// Reads the logs. Every selection is a request. The server that it chose does not matter: the
+    /// simulated yard decides which host serves it.
     pub fn read(options: &RecordedOptions, names: &NameTable) -> Result<Self> {
         let mut requests = Vec::new();
         for log in &options.event_logs {

@@ -177,7 +177,7 @@ pub struct Planning {
     pub rounds: u64,
     /// Number of masters that were looked up.
     pub looks: u64,
-    /// What rounds waited for at their ends.
+    /// The number of rounds by the reason for which they waited at their ends.
     pub waiting: BTreeMap<&'static str, u64>,
     /// Why files got no copy in the last round.
     pub skipped: BTreeMap<Skip, u64>,

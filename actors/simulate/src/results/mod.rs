@@ -1,4 +1,4 @@
-//! What a simulation reports.
+//! The results of a simulation.
 
 pub(crate) mod measures;
 pub mod plots;

@@ -132,7 +132,7 @@ pub struct RoundFigures {
     pub planning: u64,
     /// Number of masters that were looked up.
     pub looks: u64,
-    /// What planning rounds waited for at their ends.
+    /// The number of rounds by the reason for which they waited at their ends.
     pub waited_for: BTreeMap<&'static str, u64>,
     /// Why files got no copy in the last round.
     pub skipped_in_the_last: BTreeMap<Skip, u64>,

@@ -15,7 +15,7 @@ pub struct CleanBoxChecks {
     pub first_uid: Option<Uid>,
     /// Paths that a clean box does not have.
     pub no_directory: Vec<Template>,
-    /// Control groups of which a clean box has none. An empty one counts, too: its holder's limits and
+    /// Control groups that a clean box does not have. An empty one counts, too: its holder's limits and
     /// sub-groups are in it, and the next holder would begin with them.
     pub no_cgroup: Vec<Template>,
     /// Whether leftover processes of a box are killed at its cleanup.

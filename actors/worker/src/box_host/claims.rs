@@ -1,4 +1,4 @@
-//! Which pool of which cluster has which boxes of a worker, and up to which tokens it served them.
+//! The claims of pools on the boxes of a worker, and the highest token for which it served each box.
 //! Durable: two pools that had the same boxes would destroy each other's work.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

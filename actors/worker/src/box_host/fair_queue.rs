@@ -1,4 +1,4 @@
-//! Which box has its turn: pools in a circle, in each the box that came first. Pure.
+//! The order of boxes for hooks: round robin over pools, and first come, first served within a pool. Pure.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -25,8 +25,8 @@ impl FairBoxQueue {
         boxes.push_back(key);
     }
 
-    /// The next box that has its turn, while fewer than `at_once` have it. A pool of which none has
-    /// it gets its turn even then: however slow the others are, they do not delay it.
+    /// The next box for a hook, while fewer than `at_once` run. A pool without a running hook gets its turn
+    /// even then. So slow pools do not delay it.
     pub fn next(&mut self, at_once: usize) -> Option<HostedBoxKey> {
         let is_room = self.running() < at_once;
         let has_turn = |pool: &PoolName| is_room || !self.running.contains_key(pool);

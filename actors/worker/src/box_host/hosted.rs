@@ -112,8 +112,8 @@ impl HostedBoxes {
         adopted.map_err(|error| error.to_string())?.map_err(|error| no_state(&error))?
     }
 
-    /// A leader has called for these boxes: its epoch is not over in its cluster, which need not be the
-    /// one that the worker obeys, and they are its pool's.
+    /// Checks the epoch of a leader's call for these boxes, and that they belong to its pool. The cluster
+    /// of the pool need not be the one that the worker obeys.
     async fn authorize(
         &self,
         place: &HookTarget,

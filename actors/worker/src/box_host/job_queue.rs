@@ -125,8 +125,8 @@ impl<W> BoxJobQueue<W> {
         Ok(asked)
     }
 
-    /// Whether a later request came since: tokens of a pool only grow, and a box is made ready for a
-    /// lease before it is cleaned after it.
+    /// Whether a later request came since. Tokens of a pool only grow, and a box is made ready for a lease
+    /// before it is cleaned after it.
     fn is_late(&mut self, hook: &RunHook) -> bool {
         let (cluster, epoch) = (hook.place.cluster, hook.place.epoch);
         let before = self.epochs.entry(cluster).or_default();

@@ -28,7 +28,7 @@ const SAID_KEPT: usize = 2 << 10;
 /// The `PATH` of a program, if the worker itself has none.
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A running program is polled at intervals of a tenth of its run time so far, within these limits: a
+/// A running program is polled at intervals of a tenth of its run time so far, within these limits. So a
 /// quick program costs no wait, and a slow one little work.
 const SHORTEST_TICK: Duration = Duration::from_millis(1);
 const LONGEST_TICK: Duration = Duration::from_millis(25);
@@ -56,7 +56,7 @@ pub enum HookRunEnding {
     Broken(io::Error),
 }
 
-/// The result of a run.
+/// The end of a program, and its output.
 #[derive(Debug)]
 pub struct HookRunResult {
     /// Why the run ended.

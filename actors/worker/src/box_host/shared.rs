@@ -36,7 +36,7 @@ impl BoxHostSettings {
 pub(super) struct BoxHostShared {
     pub settings: LiveSetting<BoxHostSettings>,
     pub epochs: EpochGuard,
-    /// Which pools have which boxes here.
+    /// The pools that own boxes of this worker.
     pub owners: BoxClaims,
     /// The directory of the paths that identify boxes. No file ever exists there.
     pub marks: PathBuf,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, PoolName, RunHook};
 
-/// The blanks of a template.
+/// A value of the call that replaces a name in braces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplateBlank {
     /// `{box}`: the id of a box for its holder.

@@ -62,7 +62,7 @@ pub struct TransfersEnded {
 #[rtype(result = "()")]
 pub struct StopTransfers;
 
-/// What the link to the node needs to know about the copies. Sent at each change.
+/// The state of the copies that the link to the node needs. Sent at each change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkWork {
     /// Tasks waiting, under way, or ended without the node knowing.

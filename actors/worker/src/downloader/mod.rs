@@ -1,11 +1,10 @@
-//! The worker's side of a copy: takes orders, fetches masters from other workers' data ports,
-//! verifies them, puts them into place, and reports. Also what other workers fetch from: the data
-//! port.
+//! The worker's side of a copy: takes orders, fetches masters from other workers' data ports, verifies them,
+//! renames them to their final names, and reports. Also the data port, from which other workers fetch.
 //!
-//! The actor owns which copies are under way. Each run of copies has a thread of its own, and the
-//! link to the node tasks of its own: the mailbox waits for neither disk nor network. After a panic
-//! the next incarnation begins with the reports in the store; the node's next answer names the
-//! copies to begin again.
+//! The actor owns the list of running copies. Each run of copies has a thread of its own, and the link to
+//! the node tasks of its own. So the mailbox waits for neither disk nor network. After a panic the next
+//! incarnation begins with the reports in the store. The node's next answer names the copies to begin
+//! again.
 
 pub mod copying;
 pub mod disk;
@@ -70,7 +69,7 @@ pub struct DownloaderHandle {
     shared: Arc<DownloaderShared>,
 }
 
-/// What outlives an incarnation of the actor.
+/// The state that outlives an incarnation of the actor.
 struct DownloaderShared {
     copies: Arc<CopyContext>,
     publisher: Arc<Publisher>,
@@ -167,11 +166,11 @@ impl DownloaderShared {
 pub struct Downloader {
     transfers: Transfers,
     shared: Arc<DownloaderShared>,
-    /// What ends each copy under way.
+    /// Handles that end each copy under way.
     cancels: HashMap<TaskId, CopyCancellation>,
     /// Handles that set the rate of each copy under way.
     live_rates: HashMap<TaskId, LiveRate>,
-    /// Who waits for the last copy to end.
+    /// Callers that wait for the last copy to end.
     stopping: Vec<oneshot::Sender<()>>,
     /// Whether it publishes within a moment.
     is_to_publish: bool,

@@ -1,4 +1,4 @@
-//! What an operator can set of copies on a worker.
+//! Settings of copies on a worker.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;

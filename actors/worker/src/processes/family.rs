@@ -1,9 +1,9 @@
 //! All processes of one run of a program, and their end.
 //!
-//! They are known by their process group, and by a variable in their environment, which also those
-//! have that left the group, and by which those are found that outlived a worker that was killed:
-//! no number of a process has to be kept anywhere, and none is ever taken for another's. Only what
-//! left the group and changed its environment, too, is not found here.
+//! They are known by their process group, and by a variable in their environment. The variable also finds
+//! processes that left the group or outlived a killed worker. So no process id has to be kept anywhere, and
+//! none is ever taken for another's. Only a process that left the group and also changed its environment is
+//! not found here.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -32,7 +32,7 @@ const LOADING: Duration = Duration::from_secs(2);
 /// has for itself.
 pub type MarkName = &'static str;
 
-/// The processes of one run, or of all runs of which the paths are in one directory.
+/// The processes of one run, or of all runs with paths in one directory.
 pub struct ProcessFamily<'a> {
     leader: Option<Pid>,
     name: MarkName,
@@ -78,9 +78,9 @@ impl<'a> ProcessFamily<'a> {
         let began = Instant::now();
         let mut reported = HashSet::new();
         if let Some(leader) = self.leader {
-            // It fails only for a group without a living process. Processes that join it later, and
-            // those that left it, are found one by one. A leader that stayed in its parent's group, such
-            // as one at a terminal, need not show its mark: it is a child that was not waited for yet.
+            // It fails only for a group without a living process. Processes that join it later, and those
+            // that left it, are found one by one. A leader that stayed in its parent's group, such as one
+            // at a terminal, need not show its mark. It is a child that was not waited for yet.
             if kill_process_group(leader, signal).is_err() && !has_ended(leader) {
                 let _ = kill_process(leader, signal);
             }
@@ -93,8 +93,8 @@ impl<'a> ProcessFamily<'a> {
             }
             for pid in members {
                 if reported.insert(pid) {
-                    // It fails for one that has just ended, and for one that is not ours to end:
-                    // that one is still there when the time is over.
+                    // It fails for a process that has just ended, and for one that is not ours to end. The
+                    // latter is still there when the time is over.
                     send_signal(pid, signal, |pid| self.has(pid) == Some(true));
                 }
             }

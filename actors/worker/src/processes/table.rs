@@ -102,8 +102,8 @@ impl Variable {
     }
 }
 
-/// Sends a signal to a process of which `is_meant` holds. Its number may have become another
-/// process': that one is not meant any more, and gets nothing. Answers whether it was sent.
+/// Sends a signal to a process if `is_meant` holds. The number may belong to another process meanwhile:
+/// that one gets nothing. Answers whether the signal was sent.
 pub fn send_signal(pid: Pid, signal: Signal, is_meant: impl FnOnce(Pid) -> bool) -> bool {
     match pidfd_open(pid, PidfdFlags::empty()) {
         // From here on the descriptor names that process, even if its number is used again.

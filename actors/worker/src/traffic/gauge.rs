@@ -24,7 +24,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// A measurement older than this is dropped.
 const FRESH_FOR: Duration = Duration::from_secs(10);
 
-/// Which link is measured.
+/// The measured network link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkSettings {
     /// The interface. None for the one that has `address`.

@@ -182,7 +182,7 @@ mod tests {
         let unknown = NetworkInterface::with_address("198.51.100.231".parse().unwrap(), sysfs);
         assert!(matches!(unknown, Err(NoLink::NoAddress(_))));
         assert_eq!(["eth0", "eth0:1", "lo:2"].map(interface_of), ["eth0", "eth0", LOOPBACK]);
-        // Whatever this machine has: each is found, and can be read.
+        // Each interface of this machine is found, and can be read.
         let all = if_addrs::get_if_addrs().unwrap().into_iter();
         for interface in all.filter(|interface| interface.name != LOOPBACK) {
             let link = NetworkInterface::with_address(interface.ip(), sysfs).unwrap().unwrap();

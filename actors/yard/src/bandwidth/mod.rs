@@ -19,7 +19,7 @@ use reelyard_core::host::{BitsPerSecond, HostAddr};
 /// Everything that can be set of bandwidth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bandwidth {
-    /// What each copy keeps below.
+    /// The limit of each single copy.
     pub copy: Timetable,
     /// The most that a source sends in all copies together.
     pub sources: HostLimits,
@@ -76,7 +76,7 @@ pub struct BandwidthInForce<'a> {
 }
 
 impl BandwidthInForce<'_> {
-    /// What each copy keeps below.
+    /// The limit of each single copy.
     pub fn copy(&self) -> Option<BitsPerSecond> {
         self.bandwidth.copy.rate_at(self.minute)
     }

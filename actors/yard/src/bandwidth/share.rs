@@ -46,7 +46,7 @@ struct RemainingLimit {
 }
 
 impl RemainingLimit {
-    /// What each sharer may have.
+    /// The rate for each sharer.
     fn share(self) -> u64 {
         self.bits.checked_div(self.sharers).unwrap_or(u64::MAX)
     }
@@ -83,7 +83,7 @@ pub fn split(
     let mut rates: Vec<Option<BitsPerSecond>> = flows.iter().map(|flow| flow.most).collect();
     let mut rising: Vec<usize> = (0..flows.len()).filter(|&index| !flows[index].is_fixed).collect();
     while let Some(level) = rising.iter().filter_map(|&index| reaches(&flows[index], &left)).min() {
-        // Who stops here is decided before anything is taken: all of them at the same level.
+        // The sharers that stop here are decided before anything is taken: all of them at the same level.
         let (stops, rises): (Vec<usize>, Vec<usize>) =
             rising.iter().partition(|&&index| reaches(&flows[index], &left) == Some(level));
         for index in stops {
@@ -207,7 +207,7 @@ mod tests {
                 let through = flows.iter().filter(|flow| flow.is_fixed && flow.ends().contains(&end));
                 through.filter_map(|flow| flow.most).map(|most| most.0).sum()
             };
-            // What rounding may lose at a host: less than a bit for each copy.
+            // Rounding may lose less than a bit for each copy of a host.
             let slack = flows.len() as u64;
             for (end, limit) in &limits {
                 let allowed = (*limit).max(fixed_on(*end)) + slack * LEAST.0;

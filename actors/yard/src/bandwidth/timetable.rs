@@ -8,12 +8,12 @@ use reelyard_core::host::BitsPerSecond;
 /// Minutes of a day.
 const DAY: u16 = 24 * 60;
 
-/// Minutes since Monday 00:00, as clocks on the wall show them.
+/// Minutes since Monday 00:00 in local time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MinuteOfWeek(u16);
 
 impl MinuteOfWeek {
-    /// What clocks in `zone` show at `at`.
+    /// The minute in `zone` at `at`.
     pub fn of(at: Millis, zone: &TimeZone) -> Self {
         // Beyond the years that a calendar knows, any minute is as good as another.
         let at = Timestamp::from_millisecond(at.0).unwrap_or_default();
@@ -36,9 +36,8 @@ pub struct TimetableEntry {
     pub rate: Option<BitsPerSecond>,
 }
 
-/// What rate is in force when. The time is that of clocks on the wall: an entry within an hour that
-/// is skipped in spring holds from its end on, and an hour that comes twice in autumn is gone
-/// through twice.
+/// Rates by the time of the week, in local time. An entry within an hour that is skipped in spring holds
+/// from the end of that hour on. An hour that comes twice in autumn is gone through twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timetable {
     /// As they were given; one that holds always is an empty list.

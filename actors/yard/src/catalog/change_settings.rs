@@ -15,7 +15,7 @@ use crate::catalog::files::ranking_inputs::RankingInputs;
 use crate::catalog::load_balancer::event_log::EventLog;
 use crate::catalog::sources::source_dirs::SourceDirs;
 
-/// Which inputs other settings touch.
+/// The inputs that a change of settings affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Touched {
     ranking: bool,

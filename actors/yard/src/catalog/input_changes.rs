@@ -1,4 +1,4 @@
-//! What the change feed says of new inputs. Pure.
+//! Changes of inputs for the change feed. Pure.
 
 use super::ranking::Ranking;
 use crate::catalog::load_balancer::rising::RisingHits;

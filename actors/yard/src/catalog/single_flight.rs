@@ -96,7 +96,7 @@ impl<B> SingleFlightReader<B> {
         self.notified
     }
 
-    /// Which bench it is: what ends a look of an earlier one counts for nothing.
+    /// The number of the worker thread. The result of a look of an earlier one is ignored.
     pub fn generation(&self) -> u64 {
         self.life
     }

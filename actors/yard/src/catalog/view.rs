@@ -128,7 +128,7 @@ pub struct EventLogFileView {
 pub struct EventLogView {
     /// The days whose files are followed, oldest first.
     pub files: Vec<EventLogFileView>,
-    /// Hits in the window.
+    /// Hits of all files within the watch window.
     pub hits_in_window: usize,
     /// Files that are hot.
     pub hot: usize,
@@ -190,7 +190,7 @@ pub struct CatalogView {
     pub ready: bool,
     /// Problems of the inputs, one sentence each. The last good state of each input stays in use.
     pub problems: Vec<String>,
-    /// What else needs attention, though all inputs that are needed can be used.
+    /// Other problems, although all required inputs can be used.
     pub warnings: Vec<String>,
     /// When the last check of any input ended.
     pub looked_at: Option<Millis>,

@@ -49,8 +49,8 @@ impl CfwWorker {
     /// Reports a changed state of the circuit breaker, and starts a trial call where one is due.
     pub(super) fn follow_breaker(&mut self) {
         let now = self.clock.now();
-        // While a trial is under way its outcome is awaited, however long it takes: a list may take
-        // longer than the cool-down was, and its failure is to make the next one longer.
+        // The outcome of a trial under way is awaited for any time. A list may take longer than the
+        // cool-down was, and its failure is to make the next one longer.
         if !self.is_asked() {
             self.breaker.forget(now);
         }

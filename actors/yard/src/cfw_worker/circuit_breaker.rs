@@ -104,8 +104,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// Closes it when there was nothing for so long that what happened says nothing any more: a
-    /// call of the kind that opened it may simply not be wanted again.
+    /// Closes it after a long time without calls. A call of the kind that opened it may simply not be
+    /// wanted again.
     pub fn forget(&mut self, now: Millis) {
         let base = self.settings.cool_down.base;
         if self.trouble.as_ref().is_some_and(|trouble| trouble.back_off.is_stale(base, now)) {
@@ -120,7 +120,7 @@ impl CircuitBreaker {
     }
 }
 
-/// What spreads the trials of hosts that got into trouble together.
+/// A seed for the jitter, so that the trials of hosts that failed together are spread.
 pub(super) fn seed(host: HostAddr) -> u64 {
     let hash = blake3::hash(host.to_string().as_bytes());
     let mut first = [0; 8];

@@ -3,11 +3,11 @@
 use reelyard_core::backoff::BackOff;
 use serde::{Deserialize, Serialize};
 
-/// A kind of call.
+/// A request to a host with its own circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HostCallKind {
-    /// What program answers: `GET /info`.
+    /// The program and its version: `GET /info`.
     Info,
     /// The files it holds: `GET /files` or `GET /inventory`.
     List,

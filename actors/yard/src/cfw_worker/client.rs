@@ -31,8 +31,8 @@ use super::settings::CfwWorkerSettings;
 /// The longest answer that is read of calls that answer no list, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
-/// An unused connection is dropped after this long: before an old cfw does, which closes after
-/// 5 s, so that no call is sent into a connection that is just being closed.
+/// An unused connection is dropped after this time. An old cfw closes it after 5 s. So no call is sent into a
+/// connection that is just being closed.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
 /// The HTTP client for all hosts of a process: it keeps their connections.
@@ -47,7 +47,7 @@ pub fn http_client(settings: &CfwWorkerSettings) -> Result<Client, reqwest::Erro
         .build()
 }
 
-/// What program answers at an address.
+/// The program that answers at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HostProgram {
     pub kind: HostKind,
@@ -317,7 +317,7 @@ impl HostClient {
         self.http.request(method, format!("http://{}{path}", self.host))
     }
 
-    /// Who calls; for our workers only.
+    /// Adds the id of this node; for our workers only.
     fn with_badge(&self, request: RequestBuilder) -> RequestBuilder {
         match self.manager_identity.as_ref().and_then(ManagerIdentity::id) {
             Some(id) => request.header(MANAGER_HEADER, id.to_string()),

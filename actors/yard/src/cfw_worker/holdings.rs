@@ -26,7 +26,7 @@ pub struct InventoryAnswer {
 pub enum Extent {
     /// All files that the host holds.
     Whole,
-    /// What changed since the cursor that was asked with.
+    /// The changes since the cursor of the request.
     Changes,
 }
 
@@ -38,7 +38,7 @@ pub enum Extent {
 pub struct HeldFiles {
     /// None until the host was listed for the first time.
     inventory: Option<Arc<Inventory>>,
-    /// What changed since the list that is under way was asked for. None when none is.
+    /// The changes since the request for the list that is under way. None when no list is.
     since_asked: Option<Vec<HoldingChange>>,
     /// The cursor for the next request of changes; none if everything is requested next.
     cursor: Option<InventoryCursor>,

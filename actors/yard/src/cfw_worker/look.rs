@@ -26,7 +26,7 @@ struct HostLookResult {
     copies: Option<CopiesLookResult>,
 }
 
-/// What a destination reported of its copies.
+/// The answer of a destination about its copies.
 struct CopiesLookResult {
     answered: Result<InventoryAnswer, AskFailure>,
     /// None when it was not asked for, behind a list that failed.

@@ -87,7 +87,7 @@ pub struct Inventory {
 pub struct HostObserved {
     /// The host that was read.
     pub host: HostAddr,
-    /// What program answers there.
+    /// The program at the host.
     pub kind: HostKind,
     /// Its files. None for a host that was not asked (a pure source).
     pub inventory: Option<Arc<Inventory>>,
@@ -160,7 +160,7 @@ pub struct CfwWorkerView {
     pub host: HostAddr,
     /// Whether it is a source, a destination or both.
     pub role: HostRole,
-    /// What program answers there.
+    /// The program at the host.
     pub kind: HostKind,
     /// That program's version, if it reports one.
     pub version: Option<String>,

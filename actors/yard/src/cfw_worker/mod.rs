@@ -89,7 +89,7 @@ pub struct CfwWorker {
     disk: Option<(DiskFigures, Millis)>,
     look_schedule: PollSchedule,
     disk_schedule: PollSchedule,
-    /// Who waits for the look that is under way. None when none is.
+    /// Callers that wait for the look that is under way. None when no look is.
     looking_for: Option<Vec<RefreshReply>>,
     /// Callers that wait for another read after the present one, because that one may have started before the
     /// change that they want to see. None when no other read is wanted.
@@ -104,7 +104,7 @@ pub struct CfwWorker {
     subscribers: Vec<Recipient<HostObserved>>,
     /// Why the worker and this node do not take each other's calls, as of the last look.
     token_trouble: Option<TokenTrouble>,
-    /// What `note` logged last: the same again is not logged.
+    /// The last failure that `note` logged. It does not log the same failure twice in a row.
     last_failure: Option<FailureView>,
     looks: u64,
     failed_looks: u64,

@@ -7,7 +7,7 @@ use actix::{Message, Recipient};
 use reelyard_core::host::HostAddr;
 use reelyard_core::supervision::Route;
 
-/// A way to the CfwWorker of whichever hosts there are, for one kind of message. Cheap to clone.
+/// The recipients of one kind of message: the CfwWorkers of all present hosts. Cheap to clone.
 pub struct HostRoutes<M>(Arc<dyn Fn(HostAddr) -> Option<Recipient<M>> + Send + Sync>)
 where
     M: Message + Send + 'static,

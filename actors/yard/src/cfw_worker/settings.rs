@@ -19,7 +19,7 @@ pub struct CfwWorkerSettings {
     pub call_timeout: Duration,
     /// How long a list of files may take as a whole. Old cfws cut theirs after 5 s themselves.
     pub list_timeout: Duration,
-    /// How often a destination is asked for everything it holds if it cannot report changes: an old cfw,
+    /// The interval between complete lists of a destination that cannot report changes. That is an old cfw,
     /// or a worker whose file system reports none.
     pub inventory_interval: Duration,
     /// How often one that can is asked for what changed.

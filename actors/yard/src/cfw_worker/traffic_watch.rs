@@ -15,7 +15,7 @@ pub(super) struct TrafficWatch {
     /// The load as last reported, and when it was requested.
     pub(super) known: Option<(Traffic, Millis)>,
     pub(super) schedule: PollSchedule,
-    /// Who is being asked now.
+    /// The source of the request that is under way.
     pub(super) asked: Option<TrafficSource>,
     /// The node_exporter, where it is read instead of the host's worker.
     pub(super) agent: Option<Agent>,

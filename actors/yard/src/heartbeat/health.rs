@@ -48,7 +48,7 @@ pub struct Beat {
 /// Probes kept for the sparkline.
 pub const BEATS_KEPT: usize = 60;
 
-/// What is known of one host's health.
+/// The health of one host, with the probes that led to it.
 ///
 /// **Invariant:** at most one of `answers_in_a_row` and `misses_in_a_row` is not zero.
 #[derive(Clone, Debug, Default)]
@@ -174,7 +174,7 @@ fn whole_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What is known of a host's health.
+/// The health of a host by its last probes.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
@@ -187,7 +187,7 @@ pub enum Health {
     Up,
     /// It missed at least one probe: it gets no new tasks, and its running tasks continue.
     Suspect,
-    /// It missed so many probes in a row that its open tasks are given up.
+    /// It missed enough probes in a row: its open tasks are given up.
     Down,
 }
 

@@ -32,7 +32,7 @@ pub struct HealthChanged {
 pub struct WatchHost {
     /// The host to watch.
     pub host: HostAddr,
-    /// Who asks it: its CfwWorker.
+    /// The CfwWorker that sends the probes.
     pub probe: Recipient<ProbeHeartbeat>,
     /// Whether it is in maintenance: then it is not asked until that ends.
     pub in_maintenance: bool,

@@ -169,8 +169,8 @@ impl HeartbeatSupervisor {
         self.hosts.len() <= FEW_HOSTS
     }
 
-    /// Publishes now, or with many hosts in a moment: a view of all hosts for every answer of one
-    /// would take longer than the answers are apart.
+    /// Publishes now. With many hosts it publishes in a moment: a view of all hosts for every answer would
+    /// take longer than the time between answers.
     fn publish_soon(&mut self, ctx: &mut Context<Self>) {
         if self.are_few() {
             self.publish();

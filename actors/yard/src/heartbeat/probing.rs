@@ -1,4 +1,4 @@
-//! Which hosts are probed when: each by its own schedule, a bounded number at once.
+//! The schedule of probes: each host by its own, a bounded number at once.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ impl HeartbeatSupervisor {
         }
     }
 
-    /// Sleeps until the next probe is due. Who waits for a place is probed when another's probe ends.
+    /// Sleeps until the next probe is due. A host without a free slot is probed when another probe ends.
     pub(super) fn sleep(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
         let next = self.hosts.values().filter(|host| !host.is_being_probed && !host.in_maintenance);

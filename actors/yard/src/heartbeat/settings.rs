@@ -1,4 +1,4 @@
-//! What an operator can set for the HeartbeatSupervisor.
+//! Settings of the HeartbeatSupervisor.
 
 use std::time::Duration;
 

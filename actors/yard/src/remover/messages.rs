@@ -18,7 +18,7 @@ pub struct PinFile {
     pub name: FileName,
     /// Pinned, or no longer.
     pub pinned: bool,
-    /// Who asked, for the journal and the log.
+    /// The requester, for the journal and the log.
     pub asked_by: String,
     /// Names the request.
     pub request: RequestId,

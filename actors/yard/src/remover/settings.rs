@@ -1,4 +1,4 @@
-//! What an operator can set of removals.
+//! Settings of removals.
 
 use std::time::Duration;
 

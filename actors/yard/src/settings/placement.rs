@@ -41,7 +41,7 @@ setting_words!(PlacementPolicy: "room" => Room, "ring" => Ring);
 pub struct Weights {
     /// Its room, as a share of that of the roomiest destination.
     pub room: u32,
-    /// What of its link is free, as a share of its speed.
+    /// The weight of its free link, as a share of the speed of the link.
     pub traffic: u32,
 }
 

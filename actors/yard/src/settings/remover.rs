@@ -19,7 +19,7 @@ settings! {
         mode: RemovalMode = Default "on",
         /// Interval between two looks at all copies.
         interval: Duration = Default "10s",
-        /// Which surplus copy is kept. "room" keeps the one on the host with the most free room.
+        /// The surplus copy that is kept. "room" keeps the one on the host with the most free room.
         /// "cfm" keeps the one whose host address comes first as text.
         keep: KeptBy = Default "room",
         /// Whether the node makes room for a file that becomes hot and fits on no destination. It

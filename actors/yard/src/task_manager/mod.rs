@@ -1,11 +1,9 @@
 //! The TaskManager plans copies and follows them to their end. It owns the tasks, the backoffs and
 //! the placements (the files on each host, as last confirmed).
 //!
-//! Pure modules: the piece (`state`, `apply`, `host_record`, `snapshot`), the planner ([`plan`]),
-//! the decisions (`change`, `reports`, `due`, `host_rules`, `inventory`), and the memory (`policy`,
-//! `build_view`). Modules of the actor: this file, `orders` (commands of the journal), `requests`
-//! and `host_requests` (requests of others), `observations` (reports of others), `turn` (all due
-//! work, and one planning round).
+//! Pure modules are the piece (`state`), the planner ([`plan`]), and the decisions and the memory
+//! (`policy`). `actor` has the mailbox: commands of the journal, requests, reports of other actors, and the
+//! turn, which does all due work.
 
 mod actor;
 mod messages;

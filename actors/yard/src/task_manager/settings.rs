@@ -1,4 +1,4 @@
-//! What an operator can set of planning and of the life of tasks.
+//! Settings of planning and of the life of tasks.
 
 use std::time::Duration;
 
@@ -92,11 +92,10 @@ pub struct TaskSettings {
     pub fill_percent: u32,
     /// How many copies of a file there should be.
     pub copies: CopiesWanted,
-    /// How long planning waits at first for a destination that answers but whose inventory was
-    /// never read, in this run or an earlier one: any file might be there. The wait saves a second
-    /// copy of what such a host holds and only it knows. A host that is slower than this costs
-    /// such copies: the Remover takes all but one off again once the host was listed. Nothing is
-    /// copied to that host before.
+    /// The longest first wait of planning for a destination that answers but whose list was never read, in
+    /// this run or an earlier one. Any file might be there. The wait saves a second copy of files that only
+    /// such a host holds. A slower host costs such copies: the Remover removes all but one after the host
+    /// was listed. Nothing is copied to that host before.
     pub first_look: Duration,
     /// How long the result of a master's check (its directory and size) is valid for planning.
     pub look_fresh_for: Duration,

@@ -19,7 +19,7 @@ use super::used_percent;
 pub enum DownloaderBehavior {
     /// Copies the file at `file_path`, which must be on this machine.
     Copies,
-    /// Writes nothing; the loop reports `done` all the same.
+    /// Writes nothing, but the loop still reports `done`.
     Fails,
     /// Never ends.
     Hangs,

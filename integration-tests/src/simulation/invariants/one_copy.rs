@@ -3,10 +3,10 @@
 //!
 //! A second copy is still possible. [`Exceptions`](super::Exceptions) counts these cases:
 //!
-//! - *late*: the task had been abandoned (no sign of life, host down) or withdrawn. The host had not received
-//!   that yet, or could not (an old cfw never does).
-//! - *unasked*: the file was on a host that no node had been able to ask, because the wait for a host without
-//!   a list is limited. Or the host got the file late, or its files were changed by hand.
+//! - *late*: the task was abandoned (no sign of life, host down) or withdrawn. The host had not received that
+//!   yet, or could not: an old cfw never does.
+//! - *unasked*: no node had been able to ask the host of the file, because the wait for a host without a
+//!   list is limited. Or the host got the file late, or its files were changed by hand.
 
 use reelyard_yard::task_manager::NewTask;
 

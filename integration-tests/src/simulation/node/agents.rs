@@ -83,7 +83,7 @@ impl Handler<LookUpMasters> for SimulatedCatalog {
 
 /// The CfwWorker of one host, as far as owners ask it.
 pub struct SimulatedHostAgent {
-    /// The host.
+    /// Address of the simulated machine.
     pub host: HostAddr,
     /// Where its requests go.
     pub outbox: ProcessOutbox,

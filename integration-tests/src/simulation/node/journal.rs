@@ -213,7 +213,7 @@ impl SimulatedNode {
         }
         self.hosted.work = work;
         if self.proposer.leading.is_some() {
-            // What the incarnation before decided is not written any more.
+            // Decisions of the former incarnation are not written any more.
             self.proposer.session += 1;
             self.decided.clear();
             self.hosted.kept_from_leading.insert(piece, self.replica.last());

@@ -41,7 +41,7 @@ pub enum NodeRequest {
     Answer {
         /// The caller and the number of its call.
         caller: (Party, u64),
-        /// The answer.
+        /// The response to send.
         answer: SimulatedResponse,
     },
     /// The operator acts again, after this number of milliseconds.

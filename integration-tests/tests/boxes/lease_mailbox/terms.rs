@@ -186,7 +186,7 @@ async fn a_clock_that_is_set_between_restarts_neither_ends_a_lease_nor_keeps_it(
             yard = BoxYard::open(dir.path(), &clock).await;
             yard.look().await;
         }
-        // It had its full term at 25 s, of which 35 s are left.
+        // It had its full term at 25 s, and 35 s are left.
         yard.advance(seconds(35) - MS).await;
         assert_eq!(yard.verify(&lease), Ok(()), "{step}");
         yard.advance(MS).await;

@@ -1,4 +1,4 @@
-//! Which file uses which: no two files use each other, and no files form a circle.
+//! Imports between files: no two files use each other, and no files form a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -104,7 +104,7 @@ fn reached_from(imports: &Imports, file: &Path) -> BTreeSet<PathBuf> {
     reached
 }
 
-/// The largest sets of files of which each reaches each other.
+/// The largest sets of files in which each file reaches each other one.
 fn circles(imports: &Imports) -> Vec<BTreeSet<PathBuf>> {
     let reached: BTreeMap<&PathBuf, BTreeSet<PathBuf>> =
         imports.keys().map(|file| (file, reached_from(imports, file))).collect();

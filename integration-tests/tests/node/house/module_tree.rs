@@ -35,7 +35,7 @@ pub(super) struct ModuleTree {
     pub(super) macros: BTreeMap<String, usize>,
 }
 
-/// What a path leads to.
+/// The definition that a path leads to.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Target {
     Module(usize),
@@ -184,7 +184,7 @@ impl ModuleTree {
         end + 1
     }
 
-    /// What `path` leads to from the module `from`. Nothing if it leaves the crate.
+    /// The definition of `path` as seen from the module `from`. Nothing if the path leaves the crate.
     pub(super) fn resolve(&self, from: usize, path: &[String]) -> Option<Target> {
         self.resolve_path(from, path, &mut Vec::new())
     }
@@ -216,7 +216,7 @@ impl ModuleTree {
         Some(Target::Module(module))
     }
 
-    /// What `name` means in `module`. A name before `::` is a child module first.
+    /// The meaning of `name` in `module`. A name before `::` is a child module first.
     fn lookup(
         &self,
         module: usize,

@@ -1,4 +1,4 @@
-//! Which rooms of an owner others use: its messages and its views.
+//! The rooms of an owner that others use: its messages and its views.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn room_of(file: &Path) -> Option<(&'static str, String)> {
     Some((owner, room.to_str()?.trim_end_matches(".rs").to_owned()))
 }
 
-/// What a file of the room `room` of `owner` must not use: `other_room` of `other`.
+/// Whether a file of the room `room` of `owner` must not use `other_room` of `other`.
 fn is_refused(owner: &str, room: &str, other: &str, other_room: &str) -> bool {
     match owner == other {
         true => room == "messages" && ["policy", "actor"].contains(&other_room),

@@ -162,8 +162,8 @@ pub fn kind_of(host: &CaseHost) -> HostKind {
 }
 
 impl PlannerCase {
-    /// Removes states that no yard can have from the drawn case: two different hosts with one address, a task
-    /// from a host to itself, and a source with too many tasks.
+    /// Removes impossible states from the drawn case: hosts with the same address, a task from a host to
+    /// itself, and a source with too many tasks.
     fn make_consistent(&mut self) {
         if self.both {
             let (source, destination) = (&self.sources[0], &mut self.destinations[0]);

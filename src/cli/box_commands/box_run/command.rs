@@ -17,7 +17,7 @@ use super::guard::Guard;
 use super::{BecomeArgs, BoxRunArgs, CANNOT_RUN, FAILED, NOT_FOUND, print_message};
 use crate::box_client::HeldBoxes;
 
-/// The running command.
+/// The process of the command and all its descendants.
 pub struct RunningCommand {
     pid: Pid,
     /// Whether it leads its own process group. On a terminal it shares the group of the guard,

@@ -1,5 +1,5 @@
-//! Schemas in the form that generators of clients understand: an object has all its members in one place,
-//! and each alternative of a choice has a name.
+//! Schemas in the form that generators of clients understand. An object has all its members in one place, and
+//! each alternative of a choice has a name.
 //!
 //! The library writes a flattened member as `allOf`, and a variant without a name. Generators fail at a
 //! choice in `allOf`, invent names for variants, and give one name to two of them.
@@ -16,7 +16,7 @@ const SCHEMAS: &str = "#/components/schemas/";
 enum SchemaShape {
     /// An object, with all its members.
     Object(Map<String, Value>),
-    /// One of several shapes, at least one of which is an object.
+    /// One of several shapes. At least one of them is an object.
     Choice(Vec<SchemaShape>),
     /// Anything else.
     Other(Value),

@@ -28,7 +28,7 @@ pub(super) fn changes_of(
 /// The published changes of one entry.
 struct BoxChangeBatch {
     changes: Vec<(Millis, BoxChange)>,
-    /// Pools of which a box may have gone, and when.
+    /// Pools that may have lost a box, with the time.
     emptied: BTreeMap<PoolName, Millis>,
 }
 

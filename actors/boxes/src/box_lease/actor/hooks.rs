@@ -38,7 +38,7 @@ fn gone(error: actix::MailboxError) -> HookAnswer {
     HookAnswer::Silent { why: error.to_string() }
 }
 
-/// Has the host look at the id that a box drew, before the box is made ready: no free box had this id, so
+/// Lets the host inspect the id that a box drew, before the box is made ready. No free box had this id, so
 /// nothing has checked it. Returns the change of the box if the id is not clean, or if its state is
 /// unknown.
 async fn inspect_drawn_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer> {
@@ -100,8 +100,8 @@ impl BoxLease {
         if boxes.is_empty() || memory.hook_calls.looks_at(&name) {
             return;
         }
-        // A free box that draws ids has none: there is nothing of it that could be dirty. Whether the
-        // ids are the pool's own is asked all the same.
+        // A free box that draws ids has none, so nothing of it could be dirty. The call still asks whether
+        // the ids belong to the pool.
         let boxes = if context.draws_ids(&name) { Vec::new() } else { boxes };
         drop(context);
         let run = memory.hook_calls.next();

@@ -146,8 +146,8 @@ fn a_failed_grant_of_an_earlier_epoch_changes_nothing() {
         let earlier = ask(&actor);
         until("its box is made ready", || host.asked() == 1).await;
 
-        // In an epoch that the journal does not know no commit succeeds: the failure comes back without
-        // an outcome, once the next epoch has begun and the box is made ready once more.
+        // In an epoch that the journal does not know no commit succeeds. The failure comes back without an
+        // outcome once the next epoch has begun and the box is made ready once more.
         let act = move |actor: &mut BoxLease, ctx: &mut Context<BoxLease>| {
             leads_again(actor, Epoch(epoch.0 + 1000), ctx);
             let leases: Vec<LeaseId> =

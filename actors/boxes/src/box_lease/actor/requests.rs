@@ -266,7 +266,7 @@ impl Handler<AdoptPool> for BoxLease {
     }
 }
 
-/// Which pools lost boxes, in words.
+/// Names the pools that lost boxes, in words.
 fn lost_by(losers: &[PoolName]) -> String {
     match losers {
         [] => "no pool lost boxes".to_owned(),

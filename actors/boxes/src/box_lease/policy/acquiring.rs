@@ -1,4 +1,4 @@
-//! What becomes of a request for boxes when it arrives, waits and leaves.
+//! Requests for boxes: their arrival, their wait and their end.
 
 use std::time::Duration;
 
@@ -27,11 +27,11 @@ pub(in crate::box_lease) enum AcquireDecision {
     Repeat(Vec<LeaseId>),
     /// It waits until the boxes of its request are ready.
     Await(Vec<LeaseId>),
-    /// A new request.
+    /// A request that no pending or remembered grant answers.
     New(RequestedTerms),
 }
 
-/// What a request in the queue is to do after the free boxes were granted.
+/// The next step of a request in the queue after the free boxes were granted.
 pub(in crate::box_lease) enum WaitDecision {
     /// It was granted, or has ended.
     Over,
@@ -42,7 +42,7 @@ pub(in crate::box_lease) enum WaitDecision {
 }
 
 impl BoxMemory {
-    /// What a request for boxes gets.
+    /// Decides whether a request for boxes is answered, queued or refused.
     pub(in crate::box_lease) fn admit(
         &self,
         context: &BoxDecisionContext<'_>,

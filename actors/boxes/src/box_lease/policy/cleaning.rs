@@ -17,7 +17,7 @@ use crate::box_lease::state::pool::{BoxPhase, BoxState, Draining};
 const INSPECTED_AT_ONCE: usize = 2000;
 const DIRTY_AT_ONCE: usize = 20;
 
-/// What follows the end of a cleanup.
+/// The consequences of the end of a cleanup.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::box_lease) enum CleanupResult {
     /// It was of another cleaning: nothing.
@@ -46,7 +46,7 @@ impl BoxDecisionContext<'_> {
         pool.spec().is_logical() || pool.spec().slots.is_some() && !has_id
     }
 
-    /// What goes on record after a cleanup.
+    /// The events that record the end of a cleanup.
     pub(in crate::box_lease) fn cleanup_result(
         &self,
         key: &BoxKey,
@@ -91,9 +91,9 @@ impl BoxDecisionContext<'_> {
 }
 
 impl BoxMemory {
-    /// A box may have changed. If it needs a cleanup that is not planned or running, that is planned:
-    /// after a grace for a holder that may not know of the end yet, or after a pause if the cleaning
-    /// failed before. Answers when, by the monotonic clock.
+    /// Plans the cleanup of a box that may have changed, unless one is planned or running. It starts after
+    /// a grace, because a holder may not know of the end yet. After a failed cleanup it starts after a
+    /// pause. Returns the time by the monotonic clock.
     pub(in crate::box_lease) fn plan_cleanup(
         &mut self,
         context: &BoxDecisionContext<'_>,

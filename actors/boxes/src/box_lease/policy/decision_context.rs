@@ -1,4 +1,4 @@
-//! What the decisions on boxes read.
+//! The inputs of the decisions on boxes.
 
 use std::sync::RwLockReadGuard;
 

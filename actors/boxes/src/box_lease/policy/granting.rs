@@ -17,10 +17,10 @@ use crate::box_lease::state::event::{BoxEvent, BoxRefusal, NewGrant};
 /// When a request may be repeated whose leases could not be taken back yet.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What follows when a grant was applied or refused.
+/// The next step after a grant was applied or refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::box_lease) enum GrantFollowUp {
-    /// Nothing.
+    /// The grant needs no further step.
     Nothing,
     /// The next turn grants other boxes to the request.
     GrantAgain,

@@ -40,8 +40,8 @@ impl BoxDecisionContext<'_> {
 }
 
 impl BoxMemory {
-    /// Whether the host of a pool did not answer when it was asked last: a box that is granted now would
-    /// only have to be taken back.
+    /// Whether the host of a pool did not answer its last call. A box that is granted now would only have
+    /// to be taken back.
     pub(in crate::box_lease) fn is_unheard(
         &self,
         context: &BoxDecisionContext<'_>,

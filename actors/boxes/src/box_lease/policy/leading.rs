@@ -1,4 +1,4 @@
-//! What a new leader of boxes begins with, and what it puts on record first.
+//! The start of a new leader of boxes, and its first records.
 
 use std::time::Duration;
 
@@ -30,14 +30,14 @@ pub(in crate::box_lease) struct MachineUptime {
     pub(in crate::box_lease) uptime: Duration,
 }
 
-/// What a new leader has to do first.
+/// The first steps of a new leader.
 #[derive(Default)]
 pub(in crate::box_lease) struct NewLeadership {
     /// Boxes that may need a cleanup.
     pub(in crate::box_lease) draining: Vec<BoxKey>,
     /// Leases whose boxes were being made ready.
     pub(in crate::box_lease) preparing: Vec<PreparingLease>,
-    /// Records which leases have their full terms again: the next leader of this boot gives them none
+    /// Records which leases have their full terms again. The next leader of this boot gives them none
     /// unless they are renewed, and readers see how long they last.
     pub(in crate::box_lease) terms_given: Vec<BoxEvent>,
 }
@@ -126,9 +126,9 @@ impl BoxDecisionContext<'_> {
         self.table.pool(pool).ok()?.spec().max_hold
     }
 
-    /// The event by which this leader goes on record, if it has not. An epoch far above the last one
-    /// means that the store was restored from a backup, or that a loss was accepted: the store does not
-    /// know the tokens that were given since.
+    /// The event by which this leader goes on record, if it has not. An epoch far above the last one means
+    /// that the store was restored from a backup, or that a loss was accepted. Then the store does not know
+    /// the tokens that were given since.
     pub(in crate::box_lease) fn led_event(&self) -> Option<BoxEvent> {
         let epoch = self.epoch?;
         if self.has_led() {
@@ -141,9 +141,9 @@ impl BoxDecisionContext<'_> {
     }
 }
 
-/// A token above all that may have been given when the highest known one is `highest`: derived from the
-/// time of day, so that the same backup restored twice does not lead to the same tokens. Below 2^53 for
-/// two centuries: programs that read JSON numbers as floats keep it exact.
+/// A token above all tokens that may have been given when `highest` is the highest known one. It is derived
+/// from the time of day, so that the same backup restored twice does not lead to the same tokens. It stays
+/// below 2^53 for two centuries, so programs that read JSON numbers as floats keep it exact.
 fn beyond_all(highest: FenceToken, now: Millis) -> FenceToken {
     let of_now = u64::try_from(now.0).unwrap_or(0).saturating_mul(TOKENS_A_MILLI);
     FenceToken(of_now.max(highest.0.saturating_add(TOKENS_SKIPPED)))

@@ -1,4 +1,4 @@
-//! What ends by time: terms, rests, old records; and the records of wrong tokens.
+//! Ends by time: terms, rests, and old records. Also the records of wrong tokens.
 
 use std::time::Duration;
 

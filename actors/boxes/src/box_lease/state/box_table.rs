@@ -15,9 +15,12 @@ use super::slots::Slots;
 
 /// The durable state of the BoxLeaseActor.
 ///
-/// **Invariants:** `leases` holds exactly the live leases;
-/// the id of a lease is not given again while it is remembered; the last token of a removed pool is
-/// remembered permanently, so that a new one of that name goes on from there.
+/// **Invariant:** `leases` holds exactly the live leases.
+///
+/// **Invariant:** the id of a lease is not given again while it is remembered.
+///
+/// **Invariant:** the last token of a removed pool is remembered permanently, so that a new pool of that name
+/// continues from there.
 #[derive(Clone, Debug, Default)]
 pub struct BoxTable {
     pub(in crate::box_lease) pools: BTreeMap<PoolName, Pool>,

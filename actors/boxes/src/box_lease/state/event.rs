@@ -99,7 +99,7 @@ pub enum BoxEvent {
         /// The output of the hook.
         said: Option<HookOutput>,
     },
-    /// A cleaning failed.
+    /// A box could not be cleaned.
     CleanFailed {
         /// The name of the pool.
         pool: PoolName,
@@ -107,7 +107,7 @@ pub enum BoxEvent {
         number: BoxNumber,
         /// The number of this cleaning.
         cleaning: u64,
-        /// Which attempt, counted from one.
+        /// The number of the attempt, counted from one.
         attempt: u32,
         /// The output of the hook.
         said: HookOutput,
@@ -455,9 +455,9 @@ pub enum BoxLogEvent {
     InitFailed(HookOutput),
     /// The box was cleaned.
     Cleaned(Option<HookOutput>),
-    /// The cleaning failed.
+    /// The box could not be cleaned.
     CleanFailed {
-        /// Which attempt, counted from one.
+        /// The number of the attempt, counted from one.
         attempt: u32,
         /// The output of the hook.
         said: HookOutput,

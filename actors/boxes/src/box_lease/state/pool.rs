@@ -15,8 +15,9 @@ use super::spec::PoolSpec;
 
 /// A pool.
 ///
-/// **Invariants:** `counts` counts the boxes by state; `held` counts the live leases by holder; every
-/// box that is preparing or leased has exactly one live lease, and no other box has one.
+/// **Invariant:** `counts` counts the boxes by state, and `held` counts the live leases by holder.
+///
+/// **Invariant:** every box that is preparing or leased has exactly one live lease, and no other box has one.
 #[derive(Clone, Debug)]
 pub struct Pool {
     pub(in crate::box_lease) spec: Arc<PoolSpec>,
@@ -52,7 +53,7 @@ pub struct BoxRecord {
     pub init_failures: u32,
 }
 
-/// The state of a box.
+/// The life of a box, from free to free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BoxState {
     /// The box can be granted.

@@ -16,7 +16,7 @@ use super::spec::SlotRange;
 /// **Invariant:** an id is in use, fresh, or at rest, and in one of these once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
-    /// Which ids there are: first and end.
+    /// All ids of the pool: first and end.
     pub(in crate::box_lease) range: (u64, u64),
     /// Those that were never used, as first and end, the next one first.
     pub(in crate::box_lease) fresh: VecDeque<(u64, u64)>,

@@ -8,9 +8,9 @@ use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{BoxNumber, HooksName, IdRange, PoolName, SlotId};
 use serde::{Deserialize, Serialize};
 
-/// The most boxes of a pool. `apply` checks a specification by this and the next constants, so they are part
-/// of the version of the events: another value needs a new event, and `apply` keeps the old value for the
-/// old one.
+/// The most boxes of a pool. `apply` checks a specification by this and the next constants, so they are
+/// part of the version of the events. Another value needs a new event, and `apply` keeps the old value for
+/// the old one.
 pub const LARGEST_POOL: u32 = 65_536;
 
 /// The most ids that boxes are drawn from.
@@ -44,8 +44,8 @@ pub struct PoolSpec {
     pub ttl_max: Duration,
     /// How long it may be held in all, however often it is renewed; any time if none.
     pub max_hold: Option<Duration>,
-    /// How long the box of a lease that expired or was revoked is left alone before it is cleaned
-    /// and handed on: its holder may not know yet.
+    /// The pause before the box of an expired or revoked lease is cleaned and granted again. Its holder may
+    /// not know of the end yet.
     pub grace: Duration,
     /// How many requests may wait.
     pub queue_limit: u32,

@@ -22,7 +22,7 @@ use super::slots::Slots;
 use super::spec::{PoolSpec, SlotRange};
 
 stored_form! {
-    /// A lease.
+    /// The stored fields of a lease.
     pub(in crate::box_lease) struct StoredLease of Lease {
         id: LeaseId,
         pool: PoolName,
@@ -119,7 +119,7 @@ impl From<StoredBoxState> for BoxState {
 }
 
 stored_form! {
-    /// Totals of a pool.
+    /// The stored counters of a pool.
     pub(in crate::box_lease) struct StoredPoolTotals of PoolTotals {
         granted: u64,
         renewed: u64,

@@ -50,7 +50,7 @@ pub enum BoxChange {
         pool: PoolName,
         /// Number of the box in its pool.
         number: BoxNumber,
-        /// Which attempt, counted from one.
+        /// The number of the attempt, counted from one.
         attempt: u32,
         /// Output of the cleaning command.
         said: String,

@@ -1,4 +1,4 @@
-//! What readers see, without a place in the mailbox.
+//! Read views. Readers use them without the mailbox.
 
 pub(in crate::box_lease) mod box_change;
 pub(in crate::box_lease) mod box_lease_view;

@@ -140,8 +140,8 @@ impl BoxViewHandle {
         })
     }
 
-    /// The live leases of a pool whose boxes have that number or a higher one, of one holder or of all,
-    /// by box, `most` at most. There may be more even when a part is short.
+    /// The live leases of a pool whose boxes have that number or a higher one, ordered by box. They are of
+    /// one holder or of all, and at most `most`. There may be more even when a part is short.
     pub fn leases(
         &self,
         name: &PoolName,

@@ -1,8 +1,8 @@
-//! A store as one file: everything that it holds and nothing else, checked from end to end.
+//! A store as one file: its whole content and nothing else, checked from end to end.
 //!
-//! The words `REELYARD STORE` and a version byte; then items: a kind byte, two little-endian `u64`
-//! that say which, the length as a little-endian `u32`, the bytes as they are stored; last the
-//! kind byte zero, and the CRC-32C of everything before, little-endian.
+//! The file begins with the words `REELYARD STORE` and a version byte. Items follow: a kind byte, two
+//! little-endian `u64` as the key, the length as a little-endian `u32`, and the stored bytes. The end is
+//! the kind byte zero and the CRC-32C of everything before, little-endian.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};

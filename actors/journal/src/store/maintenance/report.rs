@@ -1,4 +1,4 @@
-//! What there is in a store, and what is wrong with it, for those who keep it.
+//! The content of a store and its faults, for operators.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::stream::{self, StreamChecker};
 /// How many log entries are read at once.
 const ENTRIES: u64 = 256;
 
-/// What a store is fit for.
+/// Whether a node can use a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
@@ -29,16 +29,16 @@ pub enum Condition {
     Damaged,
 }
 
-/// What there is in a store.
+/// The content of a store and its faults.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoreReport {
     /// Directory of the store.
     pub dir: PathBuf,
-    /// What it is fit for.
+    /// Whether a node can use it.
     pub condition: Condition,
     /// Everything that is wrong with it, the first thing first.
     pub faults: Vec<StoreFault>,
-    /// Whose store it is.
+    /// Id of the node that owns the store.
     pub node: Option<u64>,
     /// The newest term it has heard of.
     pub term: Option<u64>,
@@ -52,7 +52,7 @@ pub struct StoreReport {
     pub last_log: Option<u64>,
     /// How many segments the log is cut into.
     pub log_segments: usize,
-    /// Bytes of the log.
+    /// Size of the log on the disk.
     pub log_bytes: u64,
     /// Entries that were written and never acknowledged: the next start removes them.
     pub unfinished: u64,
@@ -97,7 +97,7 @@ pub struct PieceSize {
 pub struct StoreFault {
     /// The fault, in words.
     pub what: String,
-    /// What to do about it.
+    /// The next step for the operator.
     pub advice: String,
 }
 

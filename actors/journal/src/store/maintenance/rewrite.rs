@@ -71,7 +71,7 @@ pub(in crate::store) fn if_too_large(
     if let Some(fault) = seen.fault {
         return Err(fault);
     }
-    // What this start changed in memory only.
+    // This start changed these in memory only.
     seen.trees.change_head(|written| *written = head);
     let size_now = self::size(dir)?;
     tracing::info!(

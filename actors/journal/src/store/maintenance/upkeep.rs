@@ -37,7 +37,7 @@ pub enum UpkeepError {
         dir: PathBuf,
         /// How large it is.
         bytes: u64,
-        /// What the file system said.
+        /// The error of the file system.
         why: String,
     },
     /// Accepting a loss does not help, or is not this node's to do.
@@ -152,7 +152,7 @@ pub(in crate::store) fn is_store(dir: &Path) -> bool {
     ["sled", "sled.old", "sled.new", "mark", "watermark"].iter().any(|name| dir.join(name).exists())
 }
 
-/// What the directory of a copy is called, before the number of the process that made it.
+/// The beginning of the name of a copy's directory. The number of the process follows.
 const COPY: &str = "checking-";
 
 /// A copy of a store's database, removed when it is dropped.

@@ -1,8 +1,8 @@
 //! The confirmed time across restarts of the process, as long as the machine is up.
 //!
-//! A file says how far the confirmed time is ahead of the machine's uptime, and of which boot that is. A
-//! process that starts in the same boot gets the confirmed time from it, even if the wall clock was set;
-//! after another boot the file is useless. So it need not survive a power failure, and is never synced.
+//! A file has the boot, and the difference between the confirmed time and the machine's uptime. A process
+//! that starts in the same boot gets the confirmed time from it, even if the wall clock was set. After
+//! another boot the file is useless. So it need not survive a power failure, and is never synced.
 
 use std::io;
 use std::path::{Path, PathBuf};

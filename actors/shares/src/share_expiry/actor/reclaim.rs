@@ -72,8 +72,8 @@ impl ShareExpiry {
                 }
             }
             if settled.is_ok() {
-                // By its timer, behind all that waits meanwhile: done from here, commit upon commit
-                // would come back before anybody else on this thread had a turn.
+                // The timer puts this behind all waiting messages. Done from here, commit upon commit would
+                // come back before anybody else on this thread had a turn.
                 expiry.wake_after(Duration::ZERO, ctx);
             }
         });

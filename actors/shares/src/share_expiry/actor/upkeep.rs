@@ -66,8 +66,8 @@ impl SharePolicy {
         at.table.first_tombstone_number() + going.count() as u64
     }
 
-    /// The number of the first notification that stays: every hook got those before it and they are not
-    /// among the last, or they are too old or too many.
+    /// The number of the first notification that stays. Earlier ones reached every hook and are not among
+    /// the last, or they are too old or too many.
     fn happenings(&self, at: ShareDecisionContext<'_>) -> u64 {
         let (table, settings) = (at.table, &self.settings);
         let next = table.next_happening();

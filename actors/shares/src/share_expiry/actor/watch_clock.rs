@@ -19,7 +19,7 @@ pub(in crate::share_expiry) const COUNTED: usize = 1_000_000;
 /// A backlog below this is counted each turn, a larger one each upkeep.
 pub(in crate::share_expiry) const COUNTED_EACH_TURN: u64 = 1000;
 
-/// How old the time on record may become: much less than the step that is followed at once, so that a
+/// The greatest age of the time on record. It is much less than the step that is followed at once, so that a
 /// short restart is no jump.
 const NOTED_EVERY: Duration = Duration::from_secs(10 * 60);
 

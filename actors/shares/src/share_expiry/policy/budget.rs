@@ -1,8 +1,8 @@
-//! How much of a core reclaim may take. Pure: callers pass the time and the cost of reclaim.
+//! The share of a core that reclaim may take. Pure: callers pass the time and the cost of reclaim.
 //!
-//! An effort from 1 to 10 says which part of a core reclaim may take while it keeps up, and which part at
-//! most when it lags behind. The allowance accrues with time and turns spend it; the cost of the last
-//! shares gives the number of shares.
+//! An effort from 1 to 10 sets two limits: one while reclaim keeps up, and a higher one when it lags
+//! behind. The allowance accrues with time, and turns spend it. The cost of the last shares gives the
+//! number of shares.
 
 use std::time::Duration;
 

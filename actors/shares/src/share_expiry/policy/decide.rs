@@ -29,7 +29,7 @@ const MAKE_ROOM: usize = AT_ONCE * 3 / 4;
 /// How many overdue shares are searched for those of one owner.
 const DUE_LOOKED_AT: usize = 10_000;
 
-/// The context of a decision.
+/// The table, the settings and the times that a decision reads.
 #[derive(Clone, Copy)]
 pub struct ShareDecisionContext<'a> {
     /// The table of shares.
@@ -118,8 +118,8 @@ impl SharePolicy {
         ShareLimits { shares: self.settings.max_shares, of_owner: self.settings.max_per_owner }
     }
 
-    /// While a step of the wall clock is not confirmed, either clock may be the right one: the terms
-    /// must mean the same deadline by both.
+    /// The deadline that the terms mean. While a step of the wall clock is not confirmed, either clock may be
+    /// right. Then the terms must mean the same deadline by both.
     fn deadline(
         &self,
         term: ShareLifetime,
@@ -306,8 +306,8 @@ impl SharePolicy {
         if taking.len() as u64 >= u64::from(downloads.left()) {
             return Err(ShareRefusal::Exhausted);
         }
-        // Links are refused by the latest time: while a step of the clock is not confirmed, a download
-        // that begins can be resumed all the same.
+        // Links are refused by the latest time. While a step of the clock is not confirmed, a download that
+        // begins can still be resumed.
         let resume_until = at.latest.after(within);
         let forget_before = at.now.before(within);
         let taken = match ranged {

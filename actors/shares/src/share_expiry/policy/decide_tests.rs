@@ -316,9 +316,9 @@ fn a_download_that_begins_with_a_part_may_begin_the_whole_once_and_go_on_anywher
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// For any sequence of requests: no more downloads begin than are allowed; no more whole files are
-    /// sent than begin, in all and per client; and parts are sent only to clients whose download began
-    /// within the time to resume it.
+    /// For any sequence of requests, no more downloads begin than are allowed. No more whole files are sent
+    /// than begin, in all and per client. Parts are sent only to clients whose download began within the
+    /// time to resume it.
     #[test]
     fn a_limit_cannot_be_stretched(
         most in 1_u32..4,

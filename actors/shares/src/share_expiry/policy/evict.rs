@@ -1,8 +1,8 @@
-//! Which shares make room for new ones: exactly those that the policy names, not a sample. Pure.
+//! Eviction of shares to make room for new ones: exactly those that the policy names, not a sample. Pure.
 //!
-//! A use of a share updates its record without a message. Both figures of a policy only grow: so an order
-//! by their earlier values is enough. Its first share is looked at again; if its figure has grown it goes
-//! back to where it belongs, and otherwise no other can come before it.
+//! A use of a share updates its record without a message. Both figures of a policy only grow, so an order by
+//! their earlier values is enough. The first share of that order is checked again. If its figure has grown it
+//! returns to its right position; otherwise no other share can come before it.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -14,8 +14,8 @@ use crate::share_expiry::state::share::Share;
 use crate::share_expiry::state::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
 
-/// As how often used a share counts at least: else each new one would be the least used, and would go
-/// before anybody could use it. As with Redis.
+/// The least use count of a share. Otherwise each new share would be the least used one, and would go before
+/// anybody could use it. Redis has the same rule.
 const USES_AT_FIRST: u32 = 5;
 
 /// The sort key of a policy: the number of uses where that counts, then the last use, in milliseconds.

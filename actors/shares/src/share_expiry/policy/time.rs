@@ -1,9 +1,9 @@
-//! The time that shares go by. Pure.
+//! The time that decides over shares. Pure.
 //!
 //! 1. It starts at the latest time on record, advances with a monotonic clock, and never goes back.
 //! 2. A wall clock that is ahead by at most an hour is followed at once.
-//! 3. A clock that is further ahead is a *claim*: links are refused by it, and nothing else uses it until
-//!    it has held for `clock_hold`, or an operator confirms it.
+//! 3. A clock that is further ahead is a *claim*. Links are refused by it. Nothing else uses it until it
+//!    has held for `clock_hold`, or an operator confirms it.
 //! 4. While the wall clock is behind, this time runs 1 % slower, until the wall clock has caught up.
 
 use std::time::Duration;
@@ -213,9 +213,9 @@ mod tests {
     }
 
     proptest! {
-        /// For any steps of the wall clock and any number of looks: the confirmed time never goes back.
-        /// It never runs faster than the monotonic clock but by steps of an hour at most or by steps that
-        /// have held; and links are never refused by an earlier time.
+        /// For any steps of the wall clock and any number of readings, the confirmed time never goes back.
+        /// It runs faster than the monotonic clock only by steps of an hour at most, or by steps that have
+        /// held. Links are never refused by an earlier time.
         #[test]
         fn it_never_goes_back(
             looks in prop::collection::vec((0_u64..400_000, -20 * HOUR..20 * HOUR, 0_u8..4), 1..200)

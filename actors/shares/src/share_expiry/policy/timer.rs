@@ -1,9 +1,9 @@
 //! The heap timer wheel. Pure.
 //!
-//! Deadlines before the end of a window are in a heap; the others only in the table's own order, which
-//! costs nothing more. When the heap is empty the window moves on: by a range of that order with a fixed
-//! number of deadlines. A share that is created or changed before the end of the window goes into the
-//! heap at once; its earlier entry is stale, and is dropped when its time comes.
+//! Deadlines before the end of a window are in a heap. The others are only in the table's own order, which
+//! costs nothing more. When the heap is empty the window moves on, by a range of that order with a fixed
+//! number of deadlines. A share that is created or changed before the end of the window goes into the heap
+//! at once. Its earlier entry is stale, and is dropped when its time comes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

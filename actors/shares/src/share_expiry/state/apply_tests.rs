@@ -164,7 +164,7 @@ fn a_share_that_expired_before_its_revocation_counts_as_expired() {
     let outcome = table.apply(Millis(100), &revoked(&[1, 2, 3], true));
     assert_eq!(outcome, Ok(ShareOutcome::Ended { ended: 0, first: 0, next: 2 }));
     assert_eq!(table.totals(), Totals { created: 2, expired: 2, ..Totals::default() });
-    // Its downloads are cut all the same.
+    // Its downloads are cut although it has ended.
     assert!(tombstone(&table, 1).cut);
 }
 

@@ -1,8 +1,8 @@
 //! The events of the shares' piece, their outcomes and refusals.
 //!
-//! **Invariant:** the event contains every result of a setting or a clock (how many shares there may be,
-//! until when a download may be resumed, what is forgotten), so that `apply` gives the same on nodes
-//! configured differently.
+//! **Invariant:** the event contains every result of a setting or a clock, so that `apply` gives the same
+//! on nodes with different settings. Examples are the limit of shares, the end of the time to resume a
+//! download, and the forgotten records.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -221,7 +221,7 @@ pub struct ShareChanges {
     pub note: Option<Option<ShareNote>>,
 }
 
-/// A new deadline.
+/// The end of a share that is created or extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewDeadline {
     /// The instant at which the share ends.

@@ -1,5 +1,5 @@
-//! Shares by their ids, in shards: readers look up in one while the owner changes another, and a
-//! frozen table shares them all until they change.
+//! Shares by their ids, in shards. Readers look up in one while the owner changes another. A frozen table
+//! shares them all until they change.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -9,9 +9,9 @@ use super::share::Share;
 use super::values::id::ShareId;
 use super::values::value_types::Tombstone;
 
-/// How many shards there are. A shard is copied when a share of it changes while a frozen table holds it:
-/// the smaller it is the less a single change has to wait for. With a million shares, this is how many
-/// each shard holds: its table is well filled.
+/// The number of shards. A shard is copied when a share of it changes while a frozen table holds it. So a
+/// single change waits less with smaller shards. With a million shares each shard has a hundred, so its
+/// table is well filled.
 const SHARDS: usize = 10_000;
 
 /// The share or tombstone of an id.

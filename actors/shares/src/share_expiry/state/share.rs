@@ -213,7 +213,7 @@ impl Share {
     }
 
     /// When it ends without further changes: at its deadline, or when its last counted download may no
-    /// longer be resumed, whichever is earlier.
+    /// longer be resumed. The earlier time counts.
     pub fn due(&self) -> Deadline {
         match self.exhausted() {
             Some(exhausted) => self.deadline.min(Deadline::at(exhausted.resume_until)),
@@ -267,7 +267,8 @@ impl Share {
         Millis(i64::try_from(self.used().at).unwrap_or(i64::MAX))
     }
 
-    /// How often it was used, since this process knows it; counted up to [`MOST_USES`](crate::share_expiry::MOST_USES).
+    /// How often it was used, since this process knows it; counted up to
+    /// [`MOST_USES`](crate::share_expiry::MOST_USES).
     pub fn uses(&self) -> u32 {
         self.used().uses
     }

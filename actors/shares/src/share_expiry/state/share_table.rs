@@ -26,8 +26,8 @@ use crate::share_expiry::state::totals::Totals;
 
 /// The durable state of the ShareExpiryActor.
 ///
-/// **Invariants:** every order holds exactly the shares of `shards`, `by_due` those of them that have a
-/// deadline; `tombstone_index` holds exactly the tombstones; an id is never given a second time.
+/// **Invariants:** every order holds exactly the shares of `shards`, and `by_due` those with a deadline.
+/// `tombstone_index` holds exactly the tombstones. An id is never given a second time.
 #[derive(Default)]
 pub struct ShareTable {
     pub(in crate::share_expiry) shards: Arc<Shards>,
@@ -126,8 +126,8 @@ impl ShareTable {
         self.time
     }
 
-    /// The latest time that anything in a table says which comes back from a snapshot: for one that was
-    /// written before the time went on record.
+    /// The latest time in a table that comes back from a snapshot. For a snapshot from before the time went
+    /// on record.
     pub(in crate::share_expiry) fn latest_recorded_time(&self) -> Option<Millis> {
         let created = self.thawing.iter().map(|share| share.created());
         let downloads = self.thawing.iter().filter_map(|share| share.downloads());

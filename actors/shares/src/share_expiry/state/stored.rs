@@ -24,7 +24,7 @@ use super::values::value_types::{
     BadShareText, Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner, Tombstone,
 };
 
-/// A share.
+/// The stored fields of a share.
 #[derive(Serialize, Deserialize)]
 pub(in crate::share_expiry) struct StoredShare<'a> {
     id: ShareId,
@@ -84,7 +84,7 @@ stored_form! {
 }
 
 stored_form! {
-    /// Totals of all shares.
+    /// The stored counters of all shares.
     pub(in crate::share_expiry) struct StoredShareTotals of Totals {
         created: u64,
         expired: u64,

@@ -1,4 +1,4 @@
-//! What readers see, without a place in the mailbox.
+//! Read views. Readers use them without the mailbox.
 
 pub(in crate::share_expiry) mod revocation_set;
 pub(in crate::share_expiry) mod share_change;

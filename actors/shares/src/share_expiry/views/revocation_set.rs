@@ -1,5 +1,5 @@
-//! Shares that were revoked hard a moment ago: every running download of such a share finds it in here at
-//! its next check, even if the share is forgotten.
+//! Shares that were revoked hard a moment ago. Every running download of such a share finds it here at its
+//! next check, even if the share is forgotten.
 
 use std::collections::HashSet;
 use std::time::Duration;

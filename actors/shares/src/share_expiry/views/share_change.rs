@@ -7,7 +7,7 @@ use crate::share_expiry::{
     RootName, Share, ShareEnding, ShareId, ShareNotification, ShareNotificationKind, SharePath,
 };
 
-/// A change of shares.
+/// A committed event of a share for the change feed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum ShareChange {

@@ -102,7 +102,7 @@ impl fmt::Display for ClockTrouble {
 }
 
 impl ShareView {
-    /// Which part of the stored shares is due and not reclaimed, from 0 to 1.
+    /// The fraction of the stored shares that is due and not reclaimed, from 0 to 1.
     pub fn stale(&self) -> f64 {
         if self.shares == 0 {
             return 0.0;

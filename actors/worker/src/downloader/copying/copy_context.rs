@@ -1,4 +1,5 @@
-//! What the copies of a downloader use and report to, whichever incarnation of the actor began them.
+//! The resources that the copies of a downloader use, and the receivers of their reports. They outlive an
+//! incarnation of the actor.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ pub(in crate::downloader) struct CopyContext {
     pub(in crate::downloader) store: Arc<StateStore>,
     pub(in crate::downloader) clock: Clock,
     pub(in crate::downloader) threads: CopyThreads,
-    /// How many copies are being made, of whichever incarnation.
+    /// The number of running copies, also of earlier incarnations.
     pub(in crate::downloader) at_work: watch::Sender<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Which copies a worker makes, and when. Pure: the actor passes in events and carries out the result.
+//! The schedule of a worker's copies. Pure: the actor passes in events and carries out the result.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 

@@ -1,5 +1,5 @@
-//! The directory for the copies of a destination. It is held open, and every name is looked up relative
-//! to the handle without following links, so that no name can lead out of it.
+//! The directory for the copies of a destination. It is held open. Every name is looked up relative to the
+//! handle without following links, so that no name can lead out of it.
 
 mod file_syncs;
 mod temp_file;
@@ -40,7 +40,7 @@ pub struct BaseDir {
     temp: OwnedFd,
     capacity: LiveSetting<Capacity>,
     ledger: Ledger,
-    /// What makes files durable before they are put into place.
+    /// Makes files durable before they get their final names.
     syncs: FileSyncs,
     /// Tasks at work: their temporary files belong to them alone.
     at_work: Mutex<BTreeSet<TaskId>>,
@@ -99,8 +99,8 @@ impl BaseDir {
         names_of_files(&self.dir)
     }
 
-    /// What [`BaseDir::names`] lists, with size and time of each. A file that vanishes meanwhile
-    /// is left out.
+    /// The files of [`BaseDir::names`] with size and time of each. A file that vanishes meanwhile is left
+    /// out.
     pub fn entries(&self) -> io::Result<Vec<BaseDirEntry>> {
         entries_of(&self.dir)
     }

@@ -27,8 +27,8 @@ impl Drop for GroupSyncGuard<'_> {
 #[derive(Debug, Default)]
 pub struct GroupSync {
     turns: Mutex<GroupSyncState>,
-    /// Where the end of a sync is waited for, by its number: of two that follow each other, only
-    /// those are woken whose turn it is.
+    /// Waiters for the end of a sync, by its number. With two numbers only the waiters of the right sync
+    /// are woken.
     ended: [Condvar; 2],
 }
 

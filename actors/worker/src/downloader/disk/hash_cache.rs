@@ -52,9 +52,8 @@ struct HashJobTable {
     stopping: bool,
 }
 
-/// One file being hashed, on a thread of its own. There is never one without a connection that
-/// sends the file or asks for its hash, or did a moment ago, so the limit on connections limits
-/// these threads.
+/// One file being hashed, on a thread of its own. It exists only while a connection sends the file or asks
+/// for its hash, or did so a moment ago. So the limit on connections limits these threads.
 #[derive(Default)]
 struct HashJob {
     lead: Mutex<HashJobState>,
@@ -87,8 +86,8 @@ impl HashCache {
         HashCache { store, clock, jobs: Arc::default() }
     }
 
-    /// A file that was changed just now could be changed once more without its identity telling:
-    /// its hash is good only for those who asked for it then.
+    /// Keeps the hash of a file, unless the file was changed just now. Such a file could be changed once
+    /// more with the same identity. Then the hash is good only for those who asked for it.
     fn remember(&self, identity: &FileFingerprint, hash: ContentHash) {
         if identity.is_settled(self.clock.now())
             && let Err(error) = self.store.remember_hash(identity, hash)

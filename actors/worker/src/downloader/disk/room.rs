@@ -48,8 +48,7 @@ struct Accounts {
     counted: Option<(Instant, u64)>,
 }
 
-/// Room for one copy, from before its first byte on. What of it was not settled is free again when
-/// it is dropped.
+/// Room for one copy, from before its first byte on. Its unsettled part is free again when it is dropped.
 #[derive(Debug)]
 pub struct Reservation {
     ledger: Ledger,

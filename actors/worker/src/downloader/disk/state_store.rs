@@ -1,5 +1,5 @@
-//! What a worker keeps over a restart: reports that no node has taken yet, the highest epoch,
-//! interrupted copies, and the hashes of files. A small sled of its own.
+//! The state that a worker keeps over a restart, in a small sled of its own: reports that no node has taken
+//! yet, the highest epoch, interrupted copies, and hashes.
 //!
 //! sled's `flush` is not durable on Linux, so each durable write ends with `sync_data` on its file.
 //! After an error (a full disk) sled refuses everything until it is opened again. The next call does
@@ -48,7 +48,7 @@ const REST: Duration = Duration::from_secs(1);
 /// How many hashes are remembered at most: some 90 MB of disk.
 const MOST_HASHES: usize = 1 << 18;
 
-/// How many files are remembered at a start of which a part was hashed.
+/// The number of partly hashed files that are remembered at a start.
 const MOST_HASHES_BEGUN: usize = 1024;
 
 /// The store of one worker. All calls block on the disk.
@@ -124,8 +124,8 @@ impl StateStore {
         })
     }
 
-    /// Whom this worker obeys, and the highest epochs seen. A store of before epochs were of a cluster
-    /// holds an epoch alone.
+    /// The cluster that this worker obeys, and the highest epochs seen. An old store, from before epochs
+    /// belonged to clusters, holds only an epoch.
     pub fn heard(&self) -> Result<HeardEpochs, StateStoreError> {
         self.with(|opened| match opened.get(&[StateKeyKind::Heard as u8])? {
             Some(heard) => Ok(heard),
@@ -322,8 +322,8 @@ fn report_key(task: TaskId) -> [u8; 9] {
     key
 }
 
-/// A name may be longer than a key should be: two names with one key would be two copies of which
-/// one is not kept.
+/// The key of an interrupted copy. A name may be longer than a key should be, so the key has its hash. Of two
+/// names with one key only one copy is kept.
 fn partial_key(name: &FileName) -> [u8; 17] {
     let mut key = [StateKeyKind::Partial as u8; 17];
     key[1..].copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..16]);

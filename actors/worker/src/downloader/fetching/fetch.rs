@@ -74,13 +74,13 @@ impl ReceivedCopy {
 }
 
 impl Fetcher {
-    /// Makes the copy of `order` at the rate that `rate` shows, which may differ from the rate in
-    /// `order`. `progress` gets the bytes that have arrived: at least each second while bytes come, and
-    /// from time to time while they are made durable or hashed at the source. A failure leaves only what
-    /// can be resumed.
+    /// Makes the copy of `order` at the rate that `rate` shows, which may differ from the rate in `order`.
+    /// `progress` gets the number of arrived bytes: at least each second while bytes come. It also gets it
+    /// from time to time while they are made durable or hashed at the source. A failure leaves only a part
+    /// that can be resumed.
     ///
-    /// A master whose size is no longer the planned one is copied as it is now: the plan was made from
-    /// an older check of the file.
+    /// A master whose size is no longer the planned one is copied as it is now. The plan was made from an
+    /// older check of the file.
     pub fn fetch(
         &self,
         order: &CopyOrder,

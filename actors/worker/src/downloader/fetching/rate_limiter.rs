@@ -6,7 +6,7 @@ use reelyard_core::host::BitsPerSecond;
 
 use crate::downloader::fetching::live_rate::LiveRate;
 
-/// What may pass at once after a pause. Short, so that "per second" means each second.
+/// The amount that may pass at once after a pause. Short, so that "per second" means each second.
 const BURST: Duration = Duration::from_millis(100);
 
 /// A token bucket that may go into debt: bytes are taken as they come, and the sender waits for bytes
@@ -51,8 +51,8 @@ pub struct TransferRateStep {
 }
 
 impl TransferRateStep {
-    /// How many bytes to take in it, so that steps are a tenth of a second apart and a new rate
-    /// holds as soon; none for as many as come.
+    /// The number of bytes of one step, or none for no limit. A step takes a tenth of a second, so a new
+    /// rate is in force as soon.
     pub fn bytes(self) -> Option<usize> {
         self.rate.map(|rate| usize::try_from(rate.0 / 80).unwrap_or(usize::MAX).max(1))
     }

@@ -1,5 +1,5 @@
-//! The client side of a data port: one connection to a source, HTTP/1.1, over plain blocking
-//! sockets so that file bodies are read in large pieces straight into the writer's buffer.
+//! The client side of a data port: one HTTP/1.1 connection to a source. It uses plain blocking sockets, so
+//! that file bodies are read in large pieces straight into the writer's buffer.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -42,7 +42,7 @@ pub struct SourceLink {
     is_slowed: bool,
 }
 
-/// The head of an answer.
+/// Status and headers of a source's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerHead {
     /// The status code.

@@ -1,6 +1,6 @@
-//! The line to an old cfm, as cfw keeps it, without its defects: a copy that
-//! failed is never called done. cfm has no word for "failed", so such a task is set to `timeout`,
-//! which its table allows from every state; cfm keeps it until its task time-out.
+//! The link to an old cfm, as cfw keeps it, without its defects: a copy that failed is never reported as
+//! done. cfm has no word for "failed", so such a task is set to `timeout`, which its table allows from
+//! every state. cfm keeps it until its task time-out.
 
 use std::time::Duration;
 

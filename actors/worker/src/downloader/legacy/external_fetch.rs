@@ -19,7 +19,7 @@ use crate::downloader::fetching::fetch::{
 const STEP: usize = 1 << 20;
 
 impl Fetcher {
-    /// Makes a copy from an old cfw. Whatever fails leaves nothing behind.
+    /// Makes a copy from an old cfw. A failure leaves nothing behind.
     pub(in crate::downloader) fn fetch_externally(
         &self,
         order: &CopyOrder,

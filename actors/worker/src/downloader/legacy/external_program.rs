@@ -1,9 +1,9 @@
-//! Copies from sources that are old cfws: those have no data port, so the program that cfw itself
-//! was given fetches from them: `PROGRAM SRC_IP TMP_PATH SRC_FILE_PATH BPS`.
+//! Copies from sources that are old cfws. Those have no data port, so cfw's own copy program fetches from
+//! them: `PROGRAM SRC_IP TMP_PATH SRC_FILE_PATH BPS`.
 //!
-//! It is given a time-out, everything it started is ended with it, its size is compared with the
-//! planned one, and its bytes are hashed, synced and put into place like any others. What it
-//! cannot have is a hash of the source: such a copy is never called verified.
+//! The program gets a time limit, and all its processes end with it. The size of the file is compared with
+//! the planned one. Its bytes are hashed, synced and renamed like those of other copies. There is no hash
+//! of the source, so such a copy is never called verified.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};

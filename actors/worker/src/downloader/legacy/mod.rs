@@ -1,4 +1,4 @@
-//! What exists only for old programs: orders from a cfm, and copies from a cfw.
+//! Support of old programs: orders from a cfm, and copies from a cfw.
 
 pub(in crate::downloader) mod cfm_link;
 mod external_fetch;

@@ -1,10 +1,10 @@
-//! The highest epoch a worker has seen of each cluster: what an older leader of it says is refused
-//! from then on, also after a restart.
+//! The highest epoch that a worker has seen of each cluster. From then on it refuses orders of older
+//! leaders, also after a restart.
 //!
-//! An epoch counts only from the cluster that is obeyed: the one whose node answers at the address
-//! of the setting `node`, or, without that setting, the first that called, until an operator has
-//! another one [adopted](EpochGuard::adopt). A jump of more than [`MOST_AHEAD`] is refused: no cluster
-//! elects so often, and one such call would have the worker refuse its own node from then on.
+//! An epoch counts only from the obeyed cluster. That is the cluster of the node at the address of the
+//! setting `node`. Without that setting it is the first cluster that called, until an operator
+//! [adopts](EpochGuard::adopt) the worker for another one. A jump of more than [`MOST_AHEAD`] is refused.
+//! No cluster elects so often, and after one such call the worker would refuse its own node.
 //!
 //! Boxes may be of a cluster that is not obeyed: see [`EpochGuard::serve`]. Its epochs are compared
 //! among themselves, and say nothing of those of the cluster that is obeyed.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// `reelyard store restore` by about a thousand: neither comes near.
 pub const MOST_AHEAD: u64 = 100_000;
 
-/// The epochs of at most this many clusters are stored: of the one that is obeyed, of its predecessors,
-/// and of those whose boxes are here.
+/// The largest number of clusters with stored epochs: the obeyed one, its predecessors, and those whose
+/// boxes are here.
 pub(super) const MOST_CLUSTERS: usize = 64;
 
 /// The known epochs: the cluster that is obeyed comes first. Stored in this form. Pure.
@@ -86,8 +86,8 @@ pub enum NotObeyed {
 }
 
 impl Deposed {
-    /// Whether what a leader of epoch `given` says is taken by a worker that has seen `highest`:
-    /// whether its epoch is higher than any before, and must be durable before anything else.
+    /// Whether the epoch `given` of a leader is higher than `highest`, the highest seen one. Then it must
+    /// be durable before anything else is done.
     ///
     /// # Errors
     /// A later leader was heard.
@@ -112,8 +112,8 @@ impl HeardEpochs {
         self.0.first().map(|(_, epoch)| *epoch).unwrap_or_default()
     }
 
-    /// The highest epoch of a cluster; of the one that is obeyed for a caller that names none, and
-    /// while none is known by its id.
+    /// The highest epoch of a cluster. Without a cluster, and while no cluster is known by its id, that of
+    /// the obeyed one.
     pub fn highest_of(&self, cluster: Option<ClusterId>) -> Epoch {
         match self.cluster() {
             Some(obeyed) if cluster.is_some_and(|given| given != obeyed) => {
@@ -177,8 +177,8 @@ impl HeardEpochs {
         Ok(HeardEpochs(all))
     }
 
-    /// The same for the node that the worker itself asks for orders: a node of another cluster there
-    /// was put there by the operator, and its cluster is obeyed from now on.
+    /// The same for the node that the worker itself asks for orders. A node of another cluster at that
+    /// address was put there by the operator, so its cluster is obeyed from now on.
     pub(super) fn answered(
         &self,
         cluster: Option<ClusterId>,

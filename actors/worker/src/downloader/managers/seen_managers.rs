@@ -45,7 +45,7 @@ impl SeenManagers {
         *times += 1;
     }
 
-    /// Who did something lately.
+    /// The managers with recent calls.
     pub fn lately(&self, now: Millis) -> Vec<ManagerSeen> {
         let seen = self.by_who.iter().filter(|(_, (_, last, _))| now.since(*last) < REMEMBERED);
         seen.map(|((manager, from, does), &(first, last, times))| ManagerSeen {
@@ -76,7 +76,7 @@ impl SeenManagersHandle {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).record(manager, from, does, now);
     }
 
-    /// Who did something lately.
+    /// The managers with recent calls.
     pub fn lately(&self, now: Millis) -> Vec<ManagerSeen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).lately(now)
     }

@@ -17,7 +17,7 @@ pub struct AddressLists {
     numbers: HashMap<Box<[IpAddr]>, ListNumber>,
 }
 
-/// The number of a list.
+/// The index of an interned list of addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListNumber(u32);
 

@@ -10,8 +10,8 @@ use super::address_lists::{AddressLists, AddressReader, ListNumber};
 use super::lines::{InputLine, LineSplitter};
 use super::rows::{BAD_ROWS_SHOWN, FaultCount, RowFault, RowTally, beginning};
 
-/// How many rows make a block. Names are looked up a block at a time: many independent look-ups
-/// in a row are several times as fast as the same between other work.
+/// The number of rows of a block. Names are looked up a block at a time. Many independent look-ups in a row
+/// are several times as fast as the same between other work.
 const ROWS_PER_BLOCK: usize = 4096;
 
 /// Rows in the order of the file.
@@ -37,7 +37,7 @@ pub struct HitcountRow {
     pub size: Option<u64>,
 }
 
-/// The fault of a row.
+/// A row that could not be read.
 #[derive(Debug)]
 struct FaultyRow {
     /// Number of rows in the block before it; for a row that is used, itself included.

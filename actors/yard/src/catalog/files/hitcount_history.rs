@@ -14,7 +14,7 @@ use super::rows::RowTally;
 /// Marks a missing size in [`HitcountHistory::sizes`].
 const NO_SIZE: u64 = u64::MAX;
 
-/// What hitcount.history says of the graded files, by their position in [`Grades::files`].
+/// The entries of hitcount.history about graded files, by their position in [`Grades::files`].
 #[derive(Clone, Debug, Default)]
 pub struct HitcountHistory {
     sizes: Vec<u64>,
@@ -34,8 +34,8 @@ impl HitcountHistory {
         }
     }
 
-    /// What this history, read against `old`, says of the files of `new`. For the time in which
-    /// the history cannot be read and the grades can.
+    /// The entries of this history, read against `old`, for the files of `new`. For the time in which the
+    /// history cannot be read and the grades can.
     pub fn carried_over(&self, old: &Grades, new: &Grades) -> Self {
         let mut carried =
             HitcountHistory { lists: self.lists.clone(), ..HitcountHistory::empty(new) };
@@ -145,7 +145,7 @@ impl HistoryJoin {
         }
     }
 
-    /// Which files the rows of a block are about. The table of names is locked meanwhile.
+    /// The files that the rows of a block name. The table of names is locked meanwhile.
     pub fn positions(&self, block: &HistoryBlock) -> Positions {
         let found = self.names.lookup().find_all(block.names());
         found.into_iter().map(|file| self.grades.position(file?)).collect()

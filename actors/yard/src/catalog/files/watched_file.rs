@@ -22,8 +22,8 @@ struct FileStamp {
     changed: (i64, i64),
 }
 
-/// How young a file may be when it is read for its stamp to be trusted afterwards: two writes
-/// within one tick of a file system's clock leave the same stamp.
+/// The least age of a file at its reading for its stamp to be trusted. Two writes within one tick of a file
+/// system's clock leave the same stamp.
 const SURE_AFTER: Duration = Duration::from_secs(2);
 
 /// How often a file that changes while it is read is read again in one look.
@@ -114,7 +114,7 @@ impl WatchedFile {
         &self.path
     }
 
-    /// What became of the last look.
+    /// The result of the last look.
     pub fn view(&self) -> &CatalogInputView {
         &self.view
     }

@@ -66,8 +66,8 @@ fn server_selected(text: &[u8]) -> Option<&[u8]> {
     rest[end..].trim_ascii_start().starts_with(b"Selected").then_some(&rest[..end])
 }
 
-/// The name in `file(<name>) Request`. A name may hold parentheses and commas, so it ends at the
-/// last `) Request`; in a row without that, at the parenthesis that closes the first one.
+/// The name in `file(<name>) Request`. A name may hold parentheses and commas, so it ends at the last
+/// `) Request`. In a row without that it ends at the parenthesis that closes the first one.
 fn file_named(row: &[u8]) -> Option<&[u8]> {
     const OPENING: &[u8] = b"file(";
     let rest = &row[memmem::find(row, OPENING)? + OPENING.len()..];

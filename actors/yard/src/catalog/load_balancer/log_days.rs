@@ -1,4 +1,4 @@
-//! Which day's event logs matter: those of the window's start, of now, and between. Pure.
+//! The days whose event logs are read: those of the window's start, of now, and between. Pure.
 
 use jiff::Timestamp;
 use jiff::civil::Date;

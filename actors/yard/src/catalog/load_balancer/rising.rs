@@ -35,7 +35,7 @@ impl RisingHits {
 /// clock may be held back.
 pub const LARGEST_LEAD: Duration = reelyard_core::clock::LARGEST_HELD_STEP;
 
-/// What became of a hit.
+/// The effect of a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitTaken {
     /// It counts until it leaves the window.
@@ -63,8 +63,8 @@ pub struct HitWindow {
 }
 
 impl HitWindow {
-    /// An empty window of `window`, rounded up to whole seconds and at least one, in which a file
-    /// is hot from `base` hits on (at least one).
+    /// An empty window. `window` is rounded up to whole seconds and is at least one. A file is hot from
+    /// `base` hits on (at least one).
     pub fn new(window: Duration, base: u32) -> Self {
         let seconds = window.as_millis().div_ceil(1000).max(1);
         HitWindow {
@@ -76,7 +76,7 @@ impl HitWindow {
         }
     }
 
-    /// The first instant of which a hit still counts at `now`.
+    /// The first instant whose hits still count at `now`.
     pub fn start(&self, now: Millis) -> Millis {
         Millis::from_unix_seconds(now.unix_seconds().saturating_sub(self.window))
     }

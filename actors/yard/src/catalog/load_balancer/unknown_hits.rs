@@ -1,8 +1,8 @@
 //! Hits on names that the process does not know: neither graded, nor listed by a source directory or
 //! a host. Viewers choose such names, so they are counted by themselves and in bounded memory. Pure.
 //!
-//! A name that is known later takes its hits along. Of more names than there is room for, the one
-//! that came first and was hit once only makes room: a flood of different names pushes out its own.
+//! A name that is known later takes its hits along. When there is no room for more names, the oldest name
+//! with only one hit makes room. So a flood of different names pushes out its own.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

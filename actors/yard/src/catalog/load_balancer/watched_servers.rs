@@ -1,4 +1,4 @@
-//! Which servers' selections count as hits.
+//! The servers whose selections count as hits.
 
 use std::collections::BTreeSet;
 use std::net::{AddrParseError, IpAddr};
@@ -15,8 +15,8 @@ pub enum WatchedServers {
     Matching(AddressPattern),
 }
 
-/// A regular expression that is looked for in the text of an address, from the border of a number to
-/// the border of a number: `40.3` is found in `125.159.40.3`, and not in `125.159.40.35`.
+/// A regular expression that must match in the text of an address between borders of numbers. So `40.3` is
+/// found in `125.159.40.3`, and not in `125.159.40.35`.
 #[derive(Clone, Debug)]
 pub struct AddressPattern {
     written: String,

@@ -1,4 +1,4 @@
-//! Which names the source directories hold. Pure.
+//! The names in the source directories. Pure.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ pub struct Masters {
     /// Every name that some source directory holds, except directories. A symbolic link counts as its
     /// target, as in cfm.
     pub files: RoaringBitmap,
-    /// What each directory holds, in the order in which they are searched. Empty where there is one
+    /// The files of each directory, in the order in which they are searched. Empty if there is one
     /// directory only, which holds all of `files`.
     pub by_dir: Vec<(String, Arc<RoaringBitmap>)>,
     /// Directories that could not be listed, with the reason. `files` still has their last good listing.
@@ -20,7 +20,7 @@ pub struct Masters {
 }
 
 impl Masters {
-    /// Which of several directories a name is copied from: the first that has it.
+    /// The directory from which a name is copied: the first that has it.
     pub fn dir_of(&self, file: FileId) -> Option<&str> {
         let (dir, _) = self.by_dir.iter().find(|(_, files)| files.contains(file.0))?;
         Some(dir)

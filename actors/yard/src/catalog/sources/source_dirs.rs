@@ -19,8 +19,8 @@ use crate::catalog::single_flight::InputReader;
 use crate::catalog::view::{CatalogInputState, NoticedBy, SourceDirView, SourceDirsView};
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
 
-/// How young a directory may be when it is listed for its time to be trusted afterwards: two
-/// changes within one tick of a file system's clock leave the same time.
+/// The least age of a directory at its listing for its time to be trusted. Two changes within one tick of a
+/// file system's clock leave the same time.
 const SURE_AFTER: Duration = Duration::from_secs(2);
 
 /// A directory of more files than this rests after a listing, however often it changes.
@@ -213,7 +213,7 @@ fn list(dir: &Path, names: &NameTable) -> io::Result<RoaringBitmap> {
         let mut interning = names.interner();
         for name in batch.drain(..) {
             let name: std::ffi::OsString = name;
-            // Whatever a directory lists is a valid name; one that is not could not be opened.
+            // Every name in a directory list is valid; a file with another name could not be opened.
             files.extend(interning.intern(name.as_bytes()).ok().map(|file| file.0));
         }
     };
@@ -262,8 +262,8 @@ pub fn look_up_master(dirs: &[Arc<str>], name: &FileName) -> MasterLook {
     if all_answered { MasterLook::Absent } else { MasterLook::Unknown }
 }
 
-/// Whether an error says that nothing is there (or can be, of a name that the file system does not
-/// take), as opposed to that nothing could be learned.
+/// Whether an error proves that nothing is there. The file system may also refuse the name, so nothing can be
+/// there. Other errors prove nothing.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename)
 }

@@ -1,4 +1,4 @@
-//! Which changes in watched directories matter. Pure.
+//! The changes in watched directories that matter. Pure.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use notify::EventKind;
 use notify::event::{ModifyKind, RenameMode};
 
-/// What changes are looked out for.
+/// The paths whose changes matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     /// Entries: every change of them matters.

@@ -175,7 +175,7 @@ impl InputWatch {
         }
     }
 
-    /// Watches `dir`, even if it should be watched already: the watcher drops a directory that is moved
+    /// Watches `dir`, even if it should be watched already. The watcher drops a directory that is moved
     /// away, and does not notice when it comes back.
     fn watch_one(&mut self, hub: &Arc<InputWatchShared>, dir: &Path) -> Result<(), String> {
         let shown = dir.display();
@@ -228,7 +228,7 @@ fn interest_in(sought: &[WatchTarget<'_>], all: &[PathEntries]) -> Interest {
     interest
 }
 
-/// By what changes of what these places lead to are noticed.
+/// The way in which changes of the targets of these paths are noticed.
 fn noticed_by(places: &PathEntries, unwatched: &BTreeMap<PathBuf, String>) -> NoticedBy {
     let parents = places.entries.iter().filter_map(|entry| entry.parent());
     let dirs = parents.chain(places.end.as_deref());

@@ -1,5 +1,4 @@
-//! The directory entries that a path leads through: whichever of them is replaced, the path leads
-//! elsewhere from then on.
+//! The directory entries that a path leads through. If any of them is replaced, the path leads elsewhere.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;

@@ -149,7 +149,7 @@ impl Remover {
             remover.policy.learn_sizes(sizes);
             remover.decide(now, took_us, proposal, &seen, ctx);
             if sized {
-                // What waited for these sizes is proposed now.
+                // Proposals that waited for these sizes are made now.
                 remover.next_round = Some(remover.clock.now());
                 remover.soon(ctx);
             }
@@ -245,7 +245,7 @@ fn noted(at: Millis, took_us: u64, proposal: &RemovalProposal, names: &NameTable
 }
 
 impl Decided {
-    /// What an event decides of a copy.
+    /// The decision of an event about a copy.
     fn of(event: &RemovalEvent) -> Option<Self> {
         let RemovalEvent::Intended(intent) = event else { return None };
         Some(Decided {

@@ -133,7 +133,7 @@ impl<'a> RemoverDecisionContext<'a> {
     }
 }
 
-/// What removals that are not over occupy.
+/// The hosts and files that open removals occupy.
 #[derive(Clone, Debug, Default)]
 pub struct RemovalsUnderWay {
     /// Copies under removal.

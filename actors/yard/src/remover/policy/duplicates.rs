@@ -16,8 +16,8 @@ use super::round::{Removal, RemovalProposal};
 use crate::remover::state::reason::{KeptBy, Reason, Spared};
 
 impl RemoverDecisionContext<'_> {
-    /// Files of which more copies are listed than there should be, and files on hosts that are being
-    /// drained: those that may be touched.
+    /// Files that may lose a copy: files with surplus copies by the lists, and files on hosts that are
+    /// being drained.
     fn in_question(&self) -> RoaringBitmap {
         let repeated = self.holders.repeated();
         let mut question = if self.settings.copies.are_several() {
@@ -107,7 +107,7 @@ impl RemoverDecisionContext<'_> {
         }
     }
 
-    /// Which of the copies in `stock` are too many.
+    /// The surplus copies in `stock`.
     pub fn too_many(&self, file: FileId, stock: &FileCopies) -> Vec<Removal> {
         let wanted = self.wanted(file).max(1);
         let copies = stock.serving.len();

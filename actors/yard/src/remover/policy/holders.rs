@@ -16,8 +16,8 @@ use crate::heartbeat::{Health, HealthChanged};
 /// How the copies of a host count, according to the TaskManager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyHolderStatus {
-    /// The host is not in the yard, as far as the TaskManager has reported. Its own reports are kept all
-    /// the same, because they may arrive before those of the TaskManager.
+    /// The host is not in the yard, as far as the TaskManager has reported. Its own reports are kept,
+    /// because they may arrive before those of the TaskManager.
     #[default]
     Outside,
     /// Its copies count as copies of the yard.
@@ -48,7 +48,7 @@ pub struct CopyHolder {
     pub status: CopyHolderStatus,
     /// Whether it answers.
     pub health: Health,
-    /// What program answers.
+    /// The program that answers.
     pub kind: HostKind,
     /// State of the circuit breaker of its calls.
     pub calls: CircuitState,
@@ -112,7 +112,7 @@ impl CopyHolder {
 #[derive(Clone, Debug, Default)]
 pub struct CopyHolders {
     hosts: BTreeMap<HostAddr, CopyHolder>,
-    /// What those list that can be asked.
+    /// Files on several hosts, by the lists of reachable hosts.
     repeats: RepeatedFiles,
 }
 

@@ -1,5 +1,5 @@
-//! What the Remover keeps in memory about the hosts, the inputs and the open calls, and how it reacts to
-//! reports. Pure: the actor around it has the mailbox, the timers and the journal.
+//! The Remover's memory about the hosts, the inputs and the open calls, and its reaction to reports. Pure:
+//! the actor around it has the mailbox, the timers and the journal.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -185,7 +185,7 @@ impl RemoverPolicy {
         proposal
     }
 
-    /// What of a proposal still holds, and why the rest does not.
+    /// The part of a proposal that still holds, and the reasons against the rest.
     pub fn confirm(
         &self,
         removals: Vec<Removal>,
@@ -200,7 +200,7 @@ impl RemoverPolicy {
         self.asked.insert(copy);
     }
 
-    /// What to put on record of how a host answered; none while that is not clear.
+    /// The event that records a host's answer. None while the outcome is not clear.
     pub fn answered(
         &mut self,
         copy: CopyKey,
@@ -227,8 +227,7 @@ impl RemoverPolicy {
         Some(RemovalEvent::Ended { host: copy.0, name: name.clone(), ending })
     }
 
-    /// What became clear of removals whose calls came to no clear end: what their hosts listed
-    /// since then decides.
+    /// The outcomes of removals whose calls came to no clear end. The lists of their hosts since then decide.
     pub fn cleared(&self, context: RemoverPieceContext<'_>) -> Vec<RemovalEvent> {
         let now = context.now;
         self.unsettled(context)
@@ -310,8 +309,8 @@ impl RemoverPolicy {
         })
     }
 
-    /// Updates the memory after an applied event. What a node applies before it leads is old: it is not
-    /// counted.
+    /// Updates the memory after an applied event. An event that a node applies before it leads is old: it
+    /// is not counted.
     pub fn on_applied(
         &mut self,
         applied: &AppliedEvent<RemovalBook>,

@@ -1,4 +1,4 @@
-//! What a round does for one full disk.
+//! The removals of a round for one full disk.
 
 use serde::{Deserialize, Serialize};
 

@@ -16,7 +16,7 @@ use crate::cfw_worker::Inventory;
 /// one.
 #[derive(Clone, Debug)]
 pub struct RepeatedFiles {
-    /// What each host lists that is counted.
+    /// The counted list of each host.
     counted: BTreeMap<HostAddr, Arc<Inventory>>,
     /// Number of listing hosts, by file number.
     copies: ByFile<u16>,

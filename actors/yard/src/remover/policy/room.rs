@@ -36,7 +36,7 @@ impl RoomWanted {
 pub struct RoomSought {
     /// The file and its size, as the planner reported it.
     pub wish: WantsRoom,
-    /// What the Remover does for it.
+    /// The Remover's decision on the file.
     pub verdict: RoomVerdict,
 }
 

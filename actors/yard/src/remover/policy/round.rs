@@ -148,7 +148,7 @@ impl RemoverDecisionContext<'_> {
         proposal
     }
 
-    /// What of a proposal still holds, and why the rest does not.
+    /// The part of a proposal that still holds, and the reasons against the rest.
     pub fn confirm(
         &self,
         removals: Vec<Removal>,

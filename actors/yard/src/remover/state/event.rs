@@ -29,7 +29,7 @@ pub enum RemovalEvent {
     Pinned {
         /// The file to pin.
         name: FileName,
-        /// Who pinned it: an API user or a command.
+        /// Name of the requester: an API user or a command.
         asked_by: String,
     },
     /// Its copies may be removed like any other.
@@ -60,7 +60,7 @@ pub struct Intent {
     /// The host whose copy is kept. It confirmed that copy just before. None where the last copy may be
     /// removed: on a disk over its limit, or for a better file.
     pub keeper: Option<HostAddr>,
-    /// Who asked for it: the Remover itself, or the name in the request.
+    /// Name of the requester: the Remover itself, or the name in the request.
     pub asked_by: String,
 }
 
@@ -109,7 +109,7 @@ impl Ending {
     }
 }
 
-/// What an applied event did.
+/// The effect of an applied event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RemovalOutcome {
     /// It changed the piece.

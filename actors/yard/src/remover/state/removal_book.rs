@@ -42,7 +42,7 @@ pub struct RemovalBook {
 /// An open removal of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRemoval {
-    /// The decision.
+    /// The recorded decision to remove the copy.
     pub intent: Intent,
     /// When the intent was applied.
     pub at: Millis,
@@ -51,7 +51,7 @@ pub struct OpenRemoval {
 /// A file that is never removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// Who pinned the file.
+    /// The requester of the pin.
     pub asked_by: String,
     /// When it was pinned.
     pub at: Millis,
@@ -70,7 +70,7 @@ pub struct RemovalRecord {
     pub reason: Reason,
     /// The host whose copy was to be kept.
     pub keeper: Option<HostAddr>,
-    /// Who asked: `remover` for its own decisions.
+    /// The requester: `remover` for its own decisions.
     pub asked_by: String,
     /// When it was decided.
     pub decided: Millis,
@@ -131,7 +131,7 @@ impl RemovalBook {
         self.pins.contains_key(&file)
     }
 
-    /// What became of the removals, newest last.
+    /// Ended removals and their outcomes, newest last.
     pub fn history(&self) -> &BoundedLog<RemovalRecord> {
         &self.history
     }

@@ -1,3 +1,3 @@
-//! What readers see, without a place in the mailbox.
+//! Read views. Readers use them without the mailbox.
 
 pub(in crate::remover) mod remover_view;

@@ -1,4 +1,4 @@
-//! What there is to see of the Remover, read without queueing in its mailbox.
+//! The read view of the Remover. Readers use it without queueing in its mailbox.
 
 use crate::remover::policy::counters::RemoverCounters;
 use std::collections::{BTreeMap, HashSet};
@@ -55,11 +55,11 @@ pub struct RemoverView {
     pub pins: Arc<BTreeMap<FileId, Pin>>,
     /// Copies that may still vanish because a removal had no clear end, and until when.
     pub doubts: Arc<BTreeMap<CopyKey, Millis>>,
-    /// What became of the removals.
+    /// Ended removals and their outcomes.
     pub history: BoundedLog<RemovalRecord>,
     /// The last round; none before the first of this leader.
     pub last: Option<RemovalRound>,
-    /// Counts of what this node did while it led, since the process started.
+    /// Counts of this node's actions as a leader since the process started.
     pub counters: RemoverCounters,
 }
 
@@ -119,6 +119,6 @@ pub struct FileSeeksRoom {
     pub size: u64,
     /// Its rising hits.
     pub hits: u32,
-    /// What the Remover does for it.
+    /// The Remover's decision on the file.
     pub verdict: RoomVerdict,
 }

@@ -41,7 +41,7 @@ impl TaskManager {
 }
 
 impl TaskPolicy {
-    /// What there is to see; `epoch` is the one that this node leads in. Who it is, the actor adds.
+    /// The read view. `epoch` is the one in which this node leads. The actor adds the id of the leader.
     pub fn view(&self, context: TaskPieceContext<'_>, epoch: Option<Epoch>) -> TaskManagerView {
         let TaskPieceContext { book, now, .. } = context;
         let open = book.open();
@@ -67,10 +67,10 @@ impl TaskPolicy {
         }
     }
 
-    /// The begun tasks of old cfws. Such a host asks for tasks only while it works on none. A
-    /// host that sees its own task offered again was restarted during it, and begins it again. A new leader offers nothing of a host until it has read the host's list, because the
-    /// copy may be in place. A task that began again and again for longer than the time-out is no
-    /// longer offered: it ends.
+    /// The begun tasks of old cfws. Such a host asks for tasks only while it works on none. A host that
+    /// sees its own task offered again was restarted during it, and begins it again. A new leader offers
+    /// nothing of a host until it has read the host's list, because the copy may be in place. A task that
+    /// began again and again for longer than the time-out is no longer offered: it ends.
     pub fn offered_again(&self, context: TaskPieceContext<'_>) -> BTreeSet<TaskId> {
         let TaskPieceContext { book, now, .. } = context;
         let is_offered = |task: &&Arc<Task>| {

@@ -1,5 +1,5 @@
-//! What operators ask about hosts: their modes, which are added and removed at run time, and which
-//! a new configuration names.
+//! Requests of operators about hosts: modes, additions and removals at run time, and the hosts of a new
+//! configuration.
 
 use actix::{Context, Handler};
 use reelyard_core::host::HostAddr;

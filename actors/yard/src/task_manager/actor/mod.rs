@@ -56,7 +56,7 @@ pub struct TaskManager {
     decisions_took: Duration,
     view_took: Duration,
     manager_identity: Option<ManagerIdentity>,
-    /// Which incarnation this is.
+    /// The number of the incarnation.
     incarnation: u64,
     /// The backoffs in the last published change.
     published_back_offs: Arc<BTreeMap<Blamed, BackOff>>,

@@ -18,7 +18,7 @@ use crate::task_manager::{
     change_answer, forgetting,
 };
 
-/// Who changes tasks over cfm's wire: it does not say who calls.
+/// The requester of changes over cfm's wire, which does not name the caller.
 const OLD_WIRE: &str = "cfm-wire";
 
 type TaskReply<T, E> = OwnerReply<TaskManager, T, E>;

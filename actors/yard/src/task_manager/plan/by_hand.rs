@@ -22,7 +22,7 @@ pub struct ByHand<'a> {
     pub destination: HostAddr,
     /// Where from; none for any source.
     pub source: Option<HostAddr>,
-    /// Who asks, for the history.
+    /// The requester, for the history.
     pub asked_by: &'a str,
     /// Whether the file is pinned: then the Remover does not remove a surplus copy.
     pub is_pinned: bool,

@@ -76,7 +76,7 @@ pub struct PlanningRound {
     pub examples: Vec<(FileId, Skip)>,
     /// The hottest files that fit nowhere.
     pub wants_room: Vec<WantsRoom>,
-    /// What more copies wait for.
+    /// The reason why more copies wait.
     pub waiting: Option<PlannerWaits>,
     /// How each host took part.
     pub parts: BTreeMap<HostAddr, HostParticipation>,

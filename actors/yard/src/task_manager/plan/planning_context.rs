@@ -29,7 +29,7 @@ pub struct PlanningContext<'a> {
     pub now: Millis,
 }
 
-/// What keeps two hosts and a file occupied.
+/// An open copy. It occupies two hosts and a file.
 pub(super) struct OccupyingCopy {
     pub(super) source: HostAddr,
     pub(super) destination: HostAddr,

@@ -6,8 +6,8 @@ use reelyard_core::clock::Millis;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What rounds spend of something that there is only so much of in each second. A round's looks
-/// call the next round at once: a bound on each would be none.
+/// The budget of rounds for a resource that is limited per second. The looks of a round call the next round
+/// at once, so a limit per round would be no limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlanningRateLimiter {
     since: Option<Millis>,

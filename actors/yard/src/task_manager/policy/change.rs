@@ -70,10 +70,10 @@ impl TaskDecisionContext<'_> {
     }
 }
 
-/// What the outcomes of a change say of it as a whole.
+/// The answer to a change as a whole, from its outcomes.
 ///
 /// # Errors
-/// What [`ChangeRefused::at_apply`] makes of the first refusal.
+/// The first refusal, as [`ChangeRefused::at_apply`] converts it.
 pub fn change_answer(
     outcomes: Outcomes<TaskBook>,
     id: TaskId,

@@ -38,7 +38,7 @@ impl TaskDecisionContext<'_> {
     /// When something becomes due next, as far as that is known by time alone.
     pub fn next_deadline(&self) -> Option<Millis> {
         let (at_work, ending) = (self.at_work(), self.ending());
-        // Whose end is under way has passed its deadline, and is waited for.
+        // A task whose end is under way has passed its deadline, and is waited for.
         let tasks = self.book.open().values().filter(|task| !ending.contains(&task.id));
         let tasks = tasks.filter_map(|task| self.deadline(task, &at_work));
         let back_offs = self.book.back_offs().values().map(|back_off| back_off.until);

@@ -26,7 +26,7 @@ pub struct HostState {
     pub health: Health,
     /// When that changed last; none while it never did.
     pub health_since: Option<Millis>,
-    /// What program answers.
+    /// The program that answers.
     pub kind: HostKind,
     /// When another program began to answer than the one before; none while there was only one.
     pub program_since: Option<Millis>,

@@ -1,5 +1,5 @@
-//! What the TaskManager keeps in memory about the hosts, the plan and the signs of life, and how it
-//! reacts to reports. Pure: the actor around it has the mailbox, the timers and the journal.
+//! The TaskManager's memory about the hosts, the plan and the signs of life, and its reaction to reports.
+//! Pure: the actor around it has the mailbox, the timers and the journal.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub struct TaskPieceContext<'a> {
     pub now: Millis,
 }
 
-/// What an applied event leads to outside this actor's memory.
+/// The effects of an applied event outside this actor's memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AppliedEffects {
     /// Whether a host became free: it is to get its next copy at once.
@@ -228,8 +228,8 @@ impl TaskPolicy {
         events
     }
 
-    /// Cancels tasks that have not started and whose file another destination holds meanwhile: an old
-    /// cfw carried out an earlier order, or a person copied the file there.
+    /// Cancels tasks that have not started and whose file another destination holds meanwhile. An old cfw
+    /// may have carried out an earlier order, or a person may have copied the file there.
     fn arrived_elsewhere(&self, context: TaskPieceContext<'_>) -> Vec<TaskEvent> {
         let TaskPieceContext { book, .. } = context;
         let deciding = self.decision_context(context);
@@ -404,7 +404,7 @@ impl TaskPolicy {
     }
 
     /// Updates the memory after an applied event. `book` has applied it, and perhaps other events of the
-    /// same entry. What a node applies before it leads is old: it is not counted.
+    /// same entry. An event that a node applies before it leads is old: it is not counted.
     pub fn on_applied(
         &mut self,
         applied: &AppliedEvent<TaskBook>,

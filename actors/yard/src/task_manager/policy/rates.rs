@@ -1,8 +1,8 @@
-//! How fast each copy may go now. Pure.
+//! The present rate of each copy. Pure.
 //!
 //! A copy between two of our workers gets a new rate whenever its share changes. Any other copy gets its
-//! rate once, when it is planned: the rate cannot be changed later in an old cfw, nor in the program
-//! that fetches from one.
+//! rate once, when it is planned. The rate cannot be changed later in an old cfw, nor in the program that
+//! fetches from one.
 
 use std::collections::BTreeMap;
 
@@ -32,11 +32,11 @@ impl CopyRateContext<'_> {
         open.keys().copied().zip(rates).filter_map(|(id, rate)| Some((id, rate?))).collect()
     }
 
-    /// The rate that a new copy is given. If the rate can be changed later, the copy gets its share
-    /// later, and now only the limit that holds for each copy. If not, it gets the share that it can
-    /// keep: of a source that serves its maximum number of copies (`slots`), and of a destination with
-    /// the `others` that go there. An old cfw makes one copy after the other, so its copies share with
-    /// none.
+    /// The rate that a new copy is given. If the rate can be changed later, the copy gets its share later,
+    /// and now only the limit that holds for each copy. If not, it gets the share that it can keep. At the
+    /// source, that is the share of a source that serves its maximum number of copies (`slots`). At the
+    /// destination, it is shared with the `others` that go there. An old cfw makes one copy after the
+    /// other, so its copies share with none.
     ///
     /// Old programs have no word for "unlimited": they are given a rate in any case.
     pub fn rate_of_new(
@@ -88,7 +88,7 @@ mod tests {
     use crate::task_manager::samples::{host, task};
     use crate::task_manager::settings::HostSetting;
 
-    /// Sources 1 and 2 and destinations 21 and 22, of which 2 and 22 are old.
+    /// Sources 1 and 2 and destinations 21 and 22; 2 and 22 are old.
     fn hosts() -> HostTable {
         let role = |number| if number < 20 { HostRole::Source } else { HostRole::Destination };
         let settings =

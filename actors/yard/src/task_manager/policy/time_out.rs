@@ -9,7 +9,7 @@ use super::liveness::TaskLiveness;
 use crate::task_manager::settings::TaskSettings;
 use crate::task_manager::state::task::{Task, TaskState};
 
-/// What matters of a destination for the deadline of its tasks.
+/// The properties of a destination that the deadline of its tasks depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskDestination {
     /// Whether it is a Reelyard worker, which reports its progress.
@@ -20,10 +20,10 @@ pub struct TaskDestination {
     pub program_since: Option<Millis>,
 }
 
-/// When `task` is given up without a sign of life before. None while it waits for its turn at a
-/// destination that is at work: an old cfw makes one copy after the other, and our worker up
-/// to its limit of concurrent copies. A turn becomes free at the latest when a running copy is given up,
-/// and the wait counts from then.
+/// The time at which `task` is given up without a sign of life before. None while it waits for its turn at
+/// a destination that is at work. An old cfw makes one copy after the other, and our worker up to its limit
+/// of concurrent copies. A turn becomes free at the latest when a running copy is given up, and the wait
+/// counts from then.
 pub fn deadline(
     task: &Task,
     destination: TaskDestination,
@@ -53,8 +53,8 @@ pub fn deadline(
     }
 }
 
-/// When another program came into the place of the one that began `task`, if nothing was heard of
-/// the task since: an old cfw never takes up what another began.
+/// The time at which another program replaced the one that began `task`, if there was no sign of the task
+/// since. An old cfw never continues another's task.
 pub fn replaced_since(
     task: &Task,
     destination: TaskDestination,
@@ -65,8 +65,8 @@ pub fn replaced_since(
     (is_begun && signs.last(task) < since).then_some(since)
 }
 
-/// How long an old cfw may be at a copy without a word: the time-out, and at least twice the time
-/// that its size needs at its rate.
+/// The longest time without a sign of life of a copy of an old cfw. It is the time-out, and at least twice
+/// the time that its size needs at its rate.
 fn old_allowance(task: &Task, settings: &TaskSettings) -> Duration {
     let rate = task.copy_speed.unwrap_or(OLD_COPY_SPEED);
     rate.time_for(task.size).saturating_mul(2).max(settings.timeout)

@@ -28,7 +28,7 @@ pub enum Blamed {
 }
 
 impl Blamed {
-    /// Who `blame` means in the copy that `task` is.
+    /// The target of `blame` in the copy `task`.
     pub fn of(blame: Blame, task: &Task) -> Self {
         match blame {
             Blame::Source => Blamed::Source(task.source),

@@ -1,4 +1,4 @@
-//! What became of every copy that was planned, kept longer than the tasks themselves. Pure.
+//! The outcomes of all planned copies, kept longer than the tasks themselves. Pure.
 
 use reelyard_core::history::BoundedLog;
 use reelyard_protocol::worker::TaskId;
@@ -9,7 +9,7 @@ use crate::task_manager::state::copy_record::CopyRecord;
 use crate::task_manager::state::task::Task;
 
 impl TaskBook {
-    /// What became of the copies, newest last.
+    /// Ended copies and their outcomes, newest last.
     pub fn history(&self) -> &BoundedLog<CopyRecord> {
         &self.history
     }

@@ -32,7 +32,7 @@ pub struct CopyRecord {
     pub is_unverified: bool,
     /// The part that was blamed; none unless it failed or timed out.
     pub blame: Option<Blame>,
-    /// Who asked for it; none for the planner's own.
+    /// The requester; none for the planner's own.
     pub asked_by: Option<String>,
     /// When it was planned.
     pub planned: Millis,

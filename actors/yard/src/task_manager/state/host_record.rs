@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct HostRecord {
     /// Whether it serves masters, takes copies, or both.
     pub role: HostRole,
-    /// What an operator wants of it.
+    /// The mode that an operator set.
     pub mode: HostMode,
     /// Whether the configuration names it. One that was added at run time it does not.
     pub configured: bool,

@@ -143,7 +143,7 @@ impl From<StoredTask> for Task {
 }
 
 stored_form! {
-    /// The record of a host.
+    /// The stored fields of a host.
     pub(in crate::task_manager) struct StoredHostRecord of HostRecord {
         role: HostRole,
         mode: HostMode,

@@ -6,7 +6,7 @@ use reelyard_core::names::FileName;
 use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
 use serde::{Deserialize, Serialize};
 
-/// The state of a task.
+/// The life of a copy, from planned to ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskState {

@@ -39,9 +39,9 @@ pub struct Placement {
 ///
 /// Its shards are shared (`Arc`) and copied on write, so that freezing and publishing it are cheap.
 ///
-/// **Invariants:** no two open tasks copy one file; no open task copies from a host to itself;
-/// `by_file` holds exactly the files of `open`; only destinations of `hosts` have placements; no
-/// task is created that a host has a part in which is not active.
+/// **Invariants:** no two open tasks copy one file, and no open task copies from a host to itself.
+/// `by_file` holds exactly the files of `open`. Only destinations of `hosts` have placements. No task is
+/// created with a host that is not active.
 #[derive(Clone, Debug, Default)]
 pub struct TaskBook {
     pub(in crate::task_manager) names: NameTable,
@@ -120,8 +120,8 @@ impl TaskBook {
         self.back_offs.get(blamed).filter(|back_off| back_off.holds(now))
     }
 
-    /// Whether the back-off of `blamed` is over and no success has closed it yet: one copy at a time
-    /// is given to it, as a trial.
+    /// Whether the backoff of `blamed` is over and no success has closed it yet. Then it gets one copy at a
+    /// time, as a trial.
     pub fn on_probation(&self, blamed: &Blamed, now: Millis) -> bool {
         self.back_offs.get(blamed).is_some_and(|back_off| !back_off.holds(now))
     }
@@ -142,8 +142,8 @@ impl TaskBook {
         self.last_planned_to
     }
 
-    /// The highest number among the tasks that went from the list: of a number above it that is not
-    /// in the list, no task was ever made here.
+    /// The highest number of a task that left the list. A higher number that is not in the list never
+    /// belonged to a task.
     pub fn forgotten_to(&self) -> Option<TaskId> {
         self.forgotten_to
     }

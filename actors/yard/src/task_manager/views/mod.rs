@@ -1,4 +1,4 @@
-//! What readers see, without a place in the mailbox.
+//! Read views. Readers use them without the mailbox.
 
 pub mod cfm_list;
 pub(in crate::task_manager) mod host_roster;

@@ -108,7 +108,7 @@ pub struct TaskManagerView {
     pub back_offs: Arc<BTreeMap<Blamed, BackOff>>,
     /// The hosts as the planner sees them, by address.
     pub hosts: Vec<PlannedHost>,
-    /// Which files each host holds, as last confirmed.
+    /// The files of each host, as last confirmed.
     #[serde(skip)]
     pub placements: BTreeMap<HostAddr, Arc<RoaringBitmap>>,
     /// The planner's figures and its last round.

@@ -29,7 +29,7 @@ pub struct PoolAllocator {
     pub queue: LeaseQueue,
     /// How many boxes each holder waits for, those that are being granted included.
     pub asking: HolderDemand,
-    /// Which ids may be drawn again.
+    /// The ids that may be drawn again.
     pub rests: SlotRests,
     /// The mean time for which boxes are held.
     pub pace: MeanHoldTime,
@@ -102,8 +102,8 @@ impl PoolAllocator {
         self.queue.first(usable(pool))
     }
 
-    /// The waiting requests, in order, each with the sum of boxes up to and including it; none for
-    /// requests for more than the pool can give.
+    /// The waiting requests, in order, each with the sum of boxes up to and including it. The sum is none
+    /// if a request wants more than the pool can give.
     pub fn wanted(&self, pool: &Pool) -> impl Iterator<Item = (WaiterId, Option<u64>)> {
         let usable = usable(pool);
         self.queue.all().scan(0, move |wanted, (waiter, count)| {

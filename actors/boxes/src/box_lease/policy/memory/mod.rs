@@ -1,4 +1,4 @@
-//! What the actor keeps in memory about the requests, the boxes and their hosts while its node leads.
+//! The memory of a leading node about the requests, the boxes and their hosts.
 
 pub(in crate::box_lease) mod allocator;
 pub(crate) mod box_key;
@@ -47,8 +47,8 @@ pub(in crate::box_lease) struct BoxMemory {
     pub(in crate::box_lease) cleanings: KeyedDeadlines<BoxKey>,
     /// Pools whose hosts must look at boxes, and when.
     pub(in crate::box_lease) inspections: KeyedDeadlines<PoolName>,
-    /// Pools of which nothing is granted before it is on record that their boxes are inspected; and
-    /// whether that is being put there.
+    /// Pools that grant nothing before the inspection of their boxes is on record. The value says whether
+    /// that record is being written.
     pub(in crate::box_lease) rechecks: BTreeMap<PoolName, bool>,
     pub(in crate::box_lease) hook_calls: HookCalls,
     pub(in crate::box_lease) probes: BoxHostProbes,

@@ -1,7 +1,7 @@
 //! The waiting requests of one pool, in order. Pure.
 //!
 //! A waiting request has a place that never changes: its time of arrival, less the worth of its priority.
-//! One step of priority equals a fixed time of waiting; so priorities age by themselves, and a request
+//! One step of priority equals a fixed time of waiting. So priorities age by themselves, and a request
 //! that waits long enough is ahead of all new ones. The first one is served first, also when it wants
 //! more boxes than are free: those behind it wait, and it does not starve. Only a request for more boxes
 //! than the pool can give is skipped while that is so, and keeps its place.

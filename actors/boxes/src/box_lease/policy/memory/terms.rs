@@ -59,8 +59,8 @@ impl LeaseTerms {
         self.passing.set(id, now.monotonic.saturating_add(term));
     }
 
-    /// The term of a lease that another leader granted, or this one before a restart: the full one once
-    /// more, since its renewal may have been answered just now. Answers how long that is.
+    /// Records the term of a lease that another leader granted, or this one before a restart. It is the
+    /// full term once more, because its renewal may have been answered just now. Returns its length.
     pub fn note_again(
         &mut self,
         id: LeaseId,
@@ -73,9 +73,9 @@ impl LeaseTerms {
         term
     }
 
-    /// The same for a lease that got its full term again in the same boot, and was not renewed since:
-    /// only the rest of that, by the uptime of the machine. A process that restarts again and again does
-    /// not keep it.
+    /// Records the term of a lease that got its full term again in the same boot, and was not renewed
+    /// since. Only the rest of that term is left, by the uptime of the machine. So a process that restarts
+    /// often does not keep the lease.
     pub fn note_rest(
         &mut self,
         id: LeaseId,
@@ -93,8 +93,8 @@ impl LeaseTerms {
         self.hold_ends.remove(&id);
     }
 
-    /// How long a lease may last if it is renewed now: as long as is wanted, but not longer than it
-    /// may be held in all.
+    /// The term of a lease if it is renewed now: the wanted term, within the longest time that the lease
+    /// may be held.
     pub fn renewed(&self, id: LeaseId, wanted: Duration, now: ClockReading) -> Duration {
         let ends = self.hold_ends.get(&id).copied().flatten();
         ends.map_or(wanted, |ends| wanted.min(ends.saturating_sub(now.monotonic)))

@@ -1,8 +1,8 @@
-//! Sorted chunks of shares, and how a share is found in one. Pure.
+//! Sorted chunks of shares, and the search for a share in one. Pure.
 //!
-//! Of each share a chunk keeps where its key begins to differ from the one before, and the byte there.
-//! These alone lead to a position, with one look at a share: a tree of shares would look at twenty paths,
-//! which are spread over the memory. (Ferguson's bit-tree, by bytes.)
+//! For each share a chunk keeps the place where its key begins to differ from the one before, and the byte
+//! there. These alone lead to a position, with one look at a share. A tree of shares would look at twenty
+//! paths, which are spread over the memory. (Ferguson's bit-tree, by bytes.)
 
 use std::sync::Arc;
 
@@ -72,8 +72,8 @@ impl Chunk {
         nearest
     }
 
-    /// Where a share is, or else where it would be and with how many bytes its key and that of the
-    /// one before, or behind, then begin.
+    /// The position of a share, or else the position where it would be. The latter comes with the lengths
+    /// of the common beginnings of its key and the keys before and behind.
     pub(in crate::share_expiry) fn find(&self, key: &PathKey<'_>) -> Result<usize, InsertPoint> {
         let nearest = self.nearest(key);
         let Some(same) = key.same_as(&self.shares[nearest]) else { return Ok(nearest) };

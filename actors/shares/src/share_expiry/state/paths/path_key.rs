@@ -93,8 +93,8 @@ impl PathKeyDelta {
     }
 }
 
-/// The order of bytes in paths: first the end of one, then `/`, so that all that is below a directory
-/// directly follows it, then the others.
+/// The order of bytes in paths: first the end of one, then `/`, then the others. So everything below a
+/// directory directly follows it.
 fn rank(byte: u8) -> u8 {
     match byte {
         b'/' => 1,

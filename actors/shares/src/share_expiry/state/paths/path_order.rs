@@ -1,9 +1,8 @@
 //! The shares of a table in the order of their paths: a directory and all below it is one range. Pure.
 //!
-//! They are in sorted [chunks](Chunk). Each share notes the chunk it is in: it is taken out without
-//! being looked for.
+//! They are in sorted [chunks](Chunk). Each share notes its chunk, so it is removed without a search.
 //!
-//! **Invariants:** no chunk in use is empty; from one chunk of a root to the next keys only grow; keys
+//! **Invariants:** no chunk in use is empty. From one chunk of a root to the next keys only grow. Keys
 //! before a slot begin with at most its head, and those from it on with at least that.
 
 use std::cmp::Ordering;

@@ -1,7 +1,7 @@
-//! When a share was last used and how often, in one word. Pure.
+//! The time of the last use of a share and the number of uses, in one word. Pure.
 //!
-//! A share is small, and readers note each use of it while others do: so both figures are in one
-//! word, which changes as a whole.
+//! A share is small, and many readers note uses of it at the same time. So both figures are in one word,
+//! which changes as a whole.
 
 use reelyard_core::clock::Millis;
 

@@ -19,8 +19,8 @@ const KNOWN: [u64; 3] = [0xEF53, 0x5846_5342, 0x9123_683E];
 
 /// The syncs of files in one file system.
 ///
-/// A sync of the whole file system reports an error only to its first caller, whichever file had the
-/// error. So an error is counted, and each file that was open before then syncs itself.
+/// A sync of the whole file system reports an error of any file, and only to its first caller. So an error is
+/// counted, and each file that was open before then syncs itself.
 #[derive(Debug)]
 pub(super) struct FileSyncs {
     /// A handle on the file system, which sees each of its errors once. None where files are only

@@ -20,13 +20,12 @@ use super::BaseDir;
 use super::file_syncs::ErrorsBefore;
 use crate::downloader::disk::room::Reservation;
 
-/// What direct writes must begin and end at, in the file and in memory: a multiple of every
-/// sector size there is.
+/// The alignment of direct writes in the file and in memory: a multiple of every sector size.
 pub const ALIGNMENT: usize = 4096;
 
-/// Bytes written into the page cache at once. For larger pieces the kernel takes larger runs of
-/// memory, which in a virtual machine it may have lent back to the host: getting them again took
-/// ten times as long as copying into them.
+/// Bytes written into the page cache at once. For larger pieces the kernel takes larger runs of memory. A
+/// virtual machine may have lent these back to the host. To get them again took ten times as long as to copy
+/// into them.
 const CACHED_PIECE: usize = 16 << 10;
 
 /// A temporary file of one task. Dropped without [`TempFile::publish`] or [`TempFile::keep`], it
@@ -212,7 +211,7 @@ impl BaseDir {
 impl Drop for TempFile {
     fn drop(&mut self) {
         if !self.stays {
-            // What cannot be removed now is removed at the next start.
+            // The next start removes a file that stays now.
             let _ = unlinkat(&self.base.temp, self.name.as_bytes(), AtFlags::empty());
             self.base.ledger.recount();
         }

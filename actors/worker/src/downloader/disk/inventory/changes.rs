@@ -1,5 +1,5 @@
-//! Which names of a directory changed, in order. A reader that knows the state at a cursor needs only
-//! the changes since then. Pure.
+//! The changed names of a directory, in order. A reader that knows the state at a cursor needs only the
+//! changes since then. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use reelyard_protocol::worker::InventoryCursor;
 /// The names that changed since the watch began, each with the number of its last change.
 #[derive(Debug)]
 pub struct ChangeLog {
-    /// Which watch this is: numbers mean nothing beyond it.
+    /// The id of the watch: numbers mean nothing beyond it.
     instance: u64,
     /// The number of the last change.
     last: u64,

@@ -31,7 +31,7 @@ pub enum BaseDirListing {
         /// The cursor for a later request of changes; none while the directory is not watched.
         cursor: Option<InventoryCursor>,
     },
-    /// What changed since some cursor.
+    /// The changes since some cursor.
     Changes {
         /// Each name once.
         changes: Vec<BaseDirChange>,
@@ -40,7 +40,7 @@ pub enum BaseDirListing {
     },
 }
 
-/// What became of one name.
+/// The present state of a changed name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseDirChange {
     /// It is a file, perhaps another one than before.
@@ -70,7 +70,7 @@ impl InventoryService {
         InventoryService { base, watched: Mutex::new(watched) }
     }
 
-    /// What changed since `cursor`; everything when that is not known, or without a cursor.
+    /// The changes since `cursor`. With an unknown cursor or none, everything.
     pub fn list(&self, since: Option<InventoryCursor>) -> io::Result<BaseDirListing> {
         let (cursor, names) = self.changed_since(since);
         match (cursor, names) {
@@ -175,7 +175,7 @@ mod tests {
             }
         }
 
-        /// What changed since, `+` and `-`, sorted.
+        /// The lines `+` and `-` of the changes since then, sorted.
         fn changes(&self, since: InventoryCursor) -> (Vec<String>, InventoryCursor) {
             match self.inventory.list(Some(since)).unwrap() {
                 BaseDirListing::Changes { changes, cursor } => {

@@ -14,11 +14,11 @@ use crate::downloader::fetching::partials::Partials;
 use crate::downloader::fetching::source_link::SourceTimeouts;
 use crate::downloader::legacy::external_program::ExternalProgram;
 
-/// What every copy of one worker needs.
+/// The resources that every copy of one worker needs.
 pub struct Fetcher {
     /// The directory of the copies.
     pub base: Arc<BaseDir>,
-    /// What became of those that were interrupted.
+    /// Interrupted copies that can be resumed.
     pub partials: Arc<Partials>,
     /// No copy is begun while more than this percentage of the disk is used.
     pub storage_limit_percent: LiveSetting<u32>,
@@ -30,7 +30,7 @@ pub struct Fetcher {
     pub resume: ResumePolicy,
     /// The clock by which tickets expire.
     pub clock: Clock,
-    /// What fetches from sources that are old cfws; none refuses such copies.
+    /// The program that fetches from old cfws; none refuses such copies.
     pub external: LiveSetting<Option<ExternalProgram>>,
     /// Bytes of copies received so far.
     pub received: ByteCount,

@@ -1,4 +1,4 @@
-//! What is remembered of sources: where their data ports are, and connections that can be used again.
+//! Known sources: the addresses of their data ports, and connections that can be used again.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! Asking for the small files of a run before their turn: all requests leave at once, and the
-//! source's answers follow one another without a pause.
+//! Requests for the small files of a run before their turn. All requests leave at once, and the source's
+//! answers follow one another without a pause.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! The bytes of a copy, from the connection to the disk: received and hashed by one thread, a
-//! group at a time, and written by another, so that neither network nor disk waits for the other.
+//! The bytes of a copy, from the connection to the disk. One thread receives and hashes them, a group at a
+//! time, and another writes them. So neither network nor disk waits for the other.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -29,8 +29,8 @@ const LONGEST_STEP: Duration = Duration::from_millis(200);
 /// Progress is reported this often.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
-/// Below this rate the buffers between source and destination hold many seconds: the source would
-/// send in bursts, and take the pauses between them for a client that is gone.
+/// Below this rate the buffers between source and destination hold many seconds. The source would send in
+/// bursts, and would take the pauses between them for a client that is gone.
 const SLOW: BitsPerSecond = BitsPerSecond(8_000_000);
 
 /// How far ahead a source may send then, in bytes.

@@ -150,7 +150,7 @@ impl UnfinishedCopy {
         CommittedCopy { size: self.size, hash: self.hasher.finalize(), verified: true }
     }
 
-    /// What would be kept of it now.
+    /// The part that would be kept now.
     pub(super) fn partial(&self, clock: &Clock) -> Partial {
         Partial {
             name: self.name.clone(),

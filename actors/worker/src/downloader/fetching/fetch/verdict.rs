@@ -65,8 +65,8 @@ impl Fetcher {
         }
     }
 
-    /// A source that is there, and again closes the connection at the same byte, cannot read the
-    /// file there: then the file backs off, and the source is free for others.
+    /// The failure of a source that again closes the connection at the same byte: it cannot read the file
+    /// there. Then the file backs off, and the source is free for others.
     pub(super) fn cannot_be_read(
         &self,
         copying: &Copying<'_>,

@@ -1,4 +1,4 @@
-//! Whom a worker obeys, and whom it serves boxes.
+//! Tests: the cluster that a worker obeys, and the clusters whose boxes it serves.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

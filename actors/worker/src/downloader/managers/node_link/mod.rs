@@ -42,7 +42,7 @@ const MOST_REPORTS: usize = 256;
 /// go into one call.
 const REPORTS_BREATH: Duration = Duration::from_millis(5);
 
-/// The same for questions for orders, each of which is answered with the whole list.
+/// The shortest time between two requests for orders. Each answer has the whole list.
 const ORDERS_BREATH: Duration = Duration::from_millis(10);
 
 /// A long poll that answers sooner than this without anything new is not asked the same again at once.
@@ -150,8 +150,8 @@ async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
                 if speaks == NodeProtocol::Cfm {
                     pause_between_polls(&line, &mut work).await;
                 } else if nothing_new && asked.elapsed() < TOO_SOON {
-                    // Mostly the node already knows of an end whose report is just being taken
-                    // here: once it is, there is a new question to ask, and no reason to wait.
+                    // The node mostly knows an end already while its report is just being taken here. After
+                    // that there is a new request to send, and no reason to wait.
                     let is_new = |work: &LinkWork| work.known != known;
                     let _ = tokio::time::timeout(TOO_SOON, work.wait_for(is_new)).await;
                 }

@@ -21,7 +21,7 @@ use super::url::NodeUrl;
 use crate::downloader::managers::epoch_guard::EpochGuard;
 use crate::downloader::managers::seen_managers::SeenManagersHandle;
 
-/// The settings of the link.
+/// Nodes, token and timing of the link to them.
 #[derive(Clone, Debug)]
 pub struct NodeLinkSettings {
     /// Nodes of one cluster: any will do; the next is tried when one does not answer.
@@ -41,7 +41,7 @@ pub struct NodeLinkSettings {
     pub view: Arc<ArcSwap<NodeLinkView>>,
 }
 
-/// What answers at the other end.
+/// The program at the other end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeProtocol {

@@ -103,7 +103,7 @@ pub enum Says {
     /// It is being drained.
     #[error("it is being drained")]
     Draining,
-    /// It is in maintenance.
+    /// An operator set the mode "maintenance".
     #[error("it is in maintenance")]
     Maintenance,
     /// It was silent for hosts.presumed_lost_after.

@@ -70,7 +70,7 @@ pub enum Skip {
 pub enum Unusable {
     /// It is being drained.
     Draining,
-    /// It is in maintenance.
+    /// An operator set the mode "maintenance".
     Maintenance,
     /// It was silent for so long that it is presumed lost.
     Lost,

@@ -1,8 +1,9 @@
-//! Which files want a copy, best first, kept up to date change by change.
+//! The files that want a copy, best first, kept up to date change by change.
 //!
-//! **Invariant:** `wanted` holds the position of every graded file that has a master, is not
-//! ignored, has fewer copies on hosts that count than it should, is not listed on a host that was never asked, and is not parked for
-//! want of room. A round therefore looks at files that want a copy and at no others, however many there are.
+//! **Invariant:** `wanted` holds the position of every graded file that wants a copy. Such a file has a
+//! master, is not ignored, and has too few copies on hosts that count. It is not listed on a host that was
+//! never asked, and is not parked for lack of room. So a round looks only at files that want a copy, for
+//! any number of files.
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -51,8 +52,8 @@ pub struct Candidates {
     hot: Vec<Candidate>,
     hot_files: RoaringBitmap,
     traits: NameTraits,
-    /// Files of which hosts that count hold as many copies as there should be. A host that is being
-    /// drained or is presumed lost does not count.
+    /// Files with enough copies on hosts that count. A host that is being drained or is presumed lost does
+    /// not count.
     placed: RoaringBitmap,
     /// Files that some host holds, whether it counts or not.
     held: RoaringBitmap,
@@ -264,8 +265,8 @@ impl Candidates {
         }
     }
 
-    /// Takes back files for which there is room, the best first, as far as they are among the best
-    /// `first` of all that want a copy. Answers whether there are more: a round examines only the best.
+    /// Takes back files for which there is room, the best first. It stops behind the best `first` of all
+    /// that want a copy, because a round examines only the best. Answers whether there are more.
     pub fn reschedule(&mut self, rooms: &Rooms, first: u64) -> bool {
         while let Some((place, file)) = self.unschedulable.best_fitting(rooms, &self.order) {
             let last = first.checked_sub(1).and_then(|last| u32::try_from(last).ok());
@@ -320,7 +321,7 @@ impl Candidates {
         } else if self.is_listed(file) {
             Some(Skip::Listed)
         } else if self.hot_files.contains(file.0) {
-            // What is hot may take the room up to the limit, which what is parked may not.
+            // A hot file may take the room up to the limit, and a parked file may not.
             None
         } else {
             self.unschedulable.why(file)

@@ -1,4 +1,4 @@
-//! Which files want a copy.
+//! The files that want a copy.
 
 pub(in crate::task_manager::plan) mod candidates;
 pub(in crate::task_manager::plan) mod master_cache;

@@ -71,7 +71,7 @@ impl UnschedulableReason {
         }
     }
 
-    /// What fits into this much comes back.
+    /// The largest size of a file that is tried again; none for no file.
     fn comes_back(self, rooms: &Rooms) -> Option<u64> {
         match self {
             UnschedulableReason::TooBig => Some(rooms.largest),

@@ -173,9 +173,9 @@ impl Scale {
         Scale { weights, largest_room, usual_free: free.checked_div(known).unwrap_or(0) }
     }
 
-    /// How well placed a copy is there: the weighted mean of the share of room and the share of the
-    /// link that is free, in millionths. A link of which nothing is known counts like the average
-    /// of the others: neither as idle nor as busy.
+    /// The quality of a destination for a copy, in millionths: the weighted mean of the free parts of its
+    /// room and its link. A link without known figures counts like the average of the others: neither as
+    /// idle nor as busy.
     pub fn score(&self, room: u64, free_link: Option<u64>) -> u64 {
         let Weights { room: by_room, traffic: by_traffic } = self.weights;
         if by_traffic == 0 {

@@ -1,4 +1,4 @@
-//! Which hosts can take a copy or give one.
+//! The hosts that can take a copy or give one.
 
 pub(in crate::task_manager::plan) mod links;
 pub(in crate::task_manager::plan) mod occupied;

@@ -1,4 +1,4 @@
-//! What tasks and back-offs occupy at the beginning of a round.
+//! The hosts and files that tasks and backoffs occupy at the beginning of a round.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Which source and which destination a copy gets.
+//! The source and the destination of a copy.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -91,7 +91,7 @@ pub struct Pairing {
     largest_room: u64,
     largest_cold_room: u64,
     rooms: Rooms,
-    /// What room and links of the usable destinations are measured by.
+    /// The scale for room and links of the usable destinations.
     scale: Scale,
 }
 
@@ -459,9 +459,9 @@ impl UsableDestination {
     }
 }
 
-/// Whether the backoff of a destination ended so recently that other files are tried there before the
-/// files that failed there: the fault may be in the file. After half the shortest backoff these are
-/// tried too, before the failures are forgotten.
+/// Whether the backoff of a destination ended so recently that files without a failure there are tried
+/// first. The fault may be in the failed files. After half the shortest backoff these are tried too, before
+/// the failures are forgotten.
 fn tries_others_first(yard: &PlanningContext<'_>, addr: HostAddr) -> bool {
     let Some(back_off) = yard.book.back_offs().get(&Blamed::Destination(addr)) else {
         return false;
@@ -479,7 +479,7 @@ fn by_record(yard: &PlanningContext<'_>, addr: HostAddr) -> Option<Unusable> {
     }
 }
 
-/// Why a destination gets nothing. What could not be asked is never taken for empty.
+/// Why a destination gets nothing. A host that could not be asked is never taken for empty.
 fn unusable(yard: &PlanningContext<'_>, addr: HostAddr, host: &HostState) -> Option<Unusable> {
     if let Some(unusable) = by_record(yard, addr) {
         Some(unusable)

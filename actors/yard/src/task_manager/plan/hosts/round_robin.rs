@@ -4,18 +4,17 @@ use std::cmp::Reverse;
 
 use reelyard_core::host::HostAddr;
 
-/// The destinations of the yard in the order in which they take turns, and whose turn was last.
+/// The destinations of the yard in the order of their turns, and the destination that had the last turn.
 ///
-/// The order is cfm's: by address as text, descending. Other than cfm's, which is
-/// rebuilt each round and so begins at the same destination again and again, it goes on
-/// behind the destination that was planned to last, also in the next round and under the next
-/// leader. Every destination of the yard has its place in it, usable or not, so that one that is
-/// away for a while changes nothing for the others.
+/// The order is cfm's: by address as text, descending. cfm rebuilds it each round, and so begins at the
+/// same destination each time. This one continues behind the destination of the last planned copy, also in
+/// the next round and under the next leader. Every destination of the yard has its place in it, usable or
+/// not. So one that is away for a while changes nothing for the others.
 #[derive(Clone, Debug, Default)]
 pub struct DestinationRoundRobin {
     /// The destinations by their text, descending.
     order: Vec<(Reverse<String>, HostAddr)>,
-    /// Whose turn is next, as a place in `order`.
+    /// The position of the next turn in `order`.
     next: usize,
 }
 
