@@ -178,9 +178,8 @@ problem_kinds! {
     ClockUnconfirmed = 409 "clock-unconfirmed",
         "The wall clock is far ahead and not confirmed, so the deadline is not known; try again \
          after Retry-After",
-        "the wall clock is 2h ahead of the confirmed time, so new deadlines are not possible: \
-         correct the clock, or wait 14m until it is confirmed, or run \"reelyard share \
-         confirm-clock\" if it is right";
+        "the wall clock is 2h ahead of the confirmed time, so new deadlines are not possible. Correct the \
+         clock, or wait 14m until it is confirmed. If it is right, run \"reelyard share confirm-clock\"";
     TargetExists = 409 "target-exists",
         "The new path exists, and overwriting is not allowed or not possible",
         "the new path already exists; set overwrite to replace it";
@@ -256,7 +255,7 @@ problem_kinds! {
         "The content type of the body is not supported",
         "the body: expected content type application/json";
     BadConfiguration = 422 "bad-configuration",
-        "The configuration has faults, all of which are listed; the running one stays in force",
+        "The configuration has faults, and all are listed; the running one stays in force",
         "the running configuration stays in use: /etc/reelyard/node.toml:12: \
          storage.limit_percent: expected a percentage from 1 to 100, not 101";
     Terms = 422 "terms",
@@ -306,7 +305,7 @@ problem_kinds! {
     DiskFull = 507 "disk-full",
         "The disk of the node is full: try again after Retry-After",
         "nothing was changed: the disk of /var/lib/reelyard is full, 12.0 MiB are free: make \
-         room for at least 52.0 MiB there; until then everything can be read, links can be \
+         room for at least 52.0 MiB there. Until then everything can be read, links can be \
          revoked, and nothing else can be changed";
 }
 

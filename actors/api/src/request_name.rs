@@ -15,8 +15,8 @@ pub(super) fn request_name<'de, D: Deserializer<'de>>(
         |name: &String| (1..=LONGEST).contains(&name.len()) && !name.chars().any(char::is_control);
     match name {
         Some(name) if !fits(&name) => Err(de::Error::custom(format!(
-            "request_id is a text of 1 to {LONGEST} bytes without control characters, not one of {}; \
-             leave it out if the request is not to be repeated",
+            "request_id is a text of 1 to {LONGEST} bytes without control characters, not one of {}. \
+             Leave it out if the request is not to be repeated",
             name.len()
         ))),
         name => Ok(name),

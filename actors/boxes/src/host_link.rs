@@ -204,8 +204,8 @@ enum NoAnswer {
     #[error("the worker {0} cannot be reached: {1}")]
     Unreachable(HostAddr, String),
     #[error(
-        "this node has no free file descriptor, so the worker {0} was not called: raise \
-         LimitNOFILE or \"ulimit -n\" of the node, and find the clients that hold connections open"
+        "this node has no free file descriptor, so the worker {0} was not called. Raise LimitNOFILE or \
+         \"ulimit -n\" of the node, and find the clients that hold connections open"
     )]
     NoDescriptor(HostAddr),
     #[error("the worker {0} expects another token: set the same token on the node and the worker")]

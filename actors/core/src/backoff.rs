@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_jitter_takes_off_a_tenth_at_most_and_is_the_same_for_the_same_seed() {
+    fn the_jitter_is_at_most_a_tenth_and_follows_its_seed() {
         let drawn: Vec<Duration> = (0..100).map(|seed| COOL_DOWN.jittered(2, seed)).collect();
         let (least, most) = (drawn.iter().min().unwrap(), drawn.iter().max().unwrap());
         assert!(*least >= Duration::from_secs(18) && *most <= Duration::from_secs(20));

@@ -65,7 +65,7 @@ pub fn shortage_warning() -> Option<String> {
         let limit = limit().map_or("no limit".to_owned(), |limit| limit.to_string());
         format!(
             "this process had no free file descriptor {times} times, last {} s ago (its limit is \
-             {limit}): raise LimitNOFILE or \"ulimit -n\", and find the clients that hold connections open",
+             {limit}). Raise LimitNOFILE or \"ulimit -n\", and find the clients that hold connections open",
             ago.as_secs()
         )
     })

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_are_by_the_thousand_and_bytes_by_the_1024_as_in_rclone() {
+    fn bits_count_by_1000_and_bytes_by_1024_as_in_rclone() {
         for (text, bits) in [
             ("80Mbit/s", 80_000_000),
             ("10 Mbit/s", 10_000_000),

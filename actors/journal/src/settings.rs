@@ -124,9 +124,10 @@ pub enum OpenError {
         why: String,
     },
     /// The store is whole, but older than what was known to be durable.
-    #[error("the store in {} has lost data, most likely because of a damaged disk: {what}. Restore it from \
-        a backup, start this node under a new id so that it copies its state from the other nodes, or \
-        continue with the remaining data: `reelyard store check --accept-loss`", .dir.display())]
+    #[error("the store in {} has lost data, most likely because of a damaged disk: {what}. Restore it \
+        from a backup, or start this node under a new id so that it copies its state from the other \
+        nodes. To continue with the remaining data, run `reelyard store check --accept-loss`",
+        .dir.display())]
     Lost {
         /// The store's directory.
         dir: PathBuf,
@@ -137,14 +138,14 @@ pub enum OpenError {
     },
     /// The file that says how far the store is durable cannot be read.
     #[error("the file `mark` of the store in {} is missing or damaged, so it is not known whether the \
-        store is complete: restore it from a backup, or continue with the existing data: `reelyard store \
-        check --accept-loss`", .dir.display())]
+        store is complete. Restore it from a backup. To continue with the existing data, run `reelyard \
+        store check --accept-loss`", .dir.display())]
     NoMark {
         /// The store's directory.
         dir: PathBuf,
     },
     /// There is no room for what opening a store writes.
-    #[error("the disk of {} is full and the store cannot be opened without free space ({why}): make room \
+    #[error("the disk of {} is full and the store cannot be opened without free space ({why}). Make room \
         for at least 16 MiB there and start again; no data is lost", .dir.display())]
     Full {
         /// The store's directory.

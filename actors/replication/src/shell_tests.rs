@@ -210,7 +210,7 @@ async fn lead(owner: &Addr<NotingOwner>, epoch: u64) {
 }
 
 #[test]
-fn a_decision_of_an_earlier_epoch_has_no_effect_in_the_next_one() {
+fn a_decision_of_an_earlier_epoch_has_no_effect_later() {
     System::new().block_on(async {
         let log = HeldLog::new();
         let (returned, mut decisions) = tokio::sync::mpsc::unbounded_channel();
@@ -232,7 +232,7 @@ fn a_decision_of_an_earlier_epoch_has_no_effect_in_the_next_one() {
 }
 
 #[test]
-fn a_repeated_request_joins_the_one_under_way_and_later_gets_its_reply_again() {
+fn a_repeated_request_joins_the_open_one_or_gets_its_reply() {
     System::new().block_on(async {
         let log = HeldLog::new();
         let (returned, _decisions) = tokio::sync::mpsc::unbounded_channel();

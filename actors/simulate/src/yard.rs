@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_are_there_from_the_beginning_as_far_as_there_is_room() {
+    fn the_best_files_that_fit_are_there_from_the_beginning() {
         let catalogue = Catalogue { sizes: vec![10, 10, 30, 10, 10], ..Catalogue::default() };
         let mut yard = YardModel::new(2, 1, 25, 5);
         let files: Vec<FileId> = (0..5).map(FileId).collect();

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_host_carries_text_without_control_characters_of_at_most_235_bytes() {
+    fn an_old_host_carries_at_most_235_bytes_without_control_characters() {
         let carries = |bytes: Vec<u8>| cfm::carries(&FileName::new(bytes).unwrap());
         assert!(carries(vec![b'x'; 235]) && !carries(vec![b'x'; 236]));
         assert!(carries("빛 #?%41.mpg".into()));

@@ -294,7 +294,7 @@ fn each_pool_has_names_of_its_own_for_requests() -> Result<()> {
 }
 
 #[test]
-fn waiting_clients_are_served_in_order_and_a_leaving_client_leaves_the_queue() -> Result<()> {
+fn clients_are_served_in_order_and_leave_the_queue_when_they_disconnect() -> Result<()> {
     let node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 1, "queue_limit": 2 }));
     let held = node.take("p", json!({ "holder": "a" }));
@@ -456,7 +456,7 @@ fn the_boxes_of_a_host_are_not_granted_before_its_inspection() -> Result<()> {
 }
 
 #[test]
-fn the_pools_of_the_configuration_are_put_back_when_it_is_read_again() -> Result<()> {
+fn a_reload_restores_the_pools_of_the_configuration() -> Result<()> {
     let pools = "{ judges = { size = 2, ttl_default = \"9s\" }, editors = { size = 1 } }";
     let mut node = BoxNode::start(&[("box.pools", pools), ("box.keep_ended", "1h")])?;
     let size = |node: &BoxNode, pool: &str| {

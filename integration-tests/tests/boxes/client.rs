@@ -176,7 +176,7 @@ fn a_connection_that_hangs_does_not_cost_the_lease() {
 }
 
 #[test]
-fn an_answer_that_may_hide_a_grant_is_asked_for_again_though_nothing_is_waited_for() {
+fn a_request_with_an_uncertain_answer_is_repeated_also_without_a_wait() {
     for (status, kind) in [(504, "outcome-unknown"), (503, "leader-changed"), (502, "none")] {
         with_stub(async |stub, client| {
             let wanted = BoxRequest::by("me");

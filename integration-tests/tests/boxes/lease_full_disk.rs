@@ -87,7 +87,7 @@ fn totals(yard: &BoxYard) -> (u64, u64) {
 }
 
 #[test]
-fn a_waiting_client_on_a_full_disk_gets_an_error_or_a_box_once_there_is_space() {
+fn on_a_full_disk_a_waiting_client_gets_an_error_or_box() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {
@@ -141,7 +141,7 @@ fn a_waiting_client_on_a_full_disk_gets_an_error_or_a_box_once_there_is_space() 
 }
 
 #[test]
-fn a_failed_commit_leaves_a_lease_unchanged_and_its_box_to_no_other_client() {
+fn a_failed_commit_leaves_lease_and_box_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {
@@ -179,7 +179,7 @@ fn a_failed_commit_leaves_a_lease_unchanged_and_its_box_to_no_other_client() {
 }
 
 #[test]
-fn a_waiting_client_on_a_full_disk_gets_an_error_when_the_leader_stops() {
+fn on_a_full_disk_a_stopping_leader_answers_waiting_clients() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {
@@ -253,7 +253,7 @@ fn is_unknown<T>(answer: &Result<T, BoxError>) -> bool {
 }
 
 #[test]
-fn a_possible_grant_is_reported_and_withdrawn_if_no_client_can_repeat_it() {
+fn a_possible_grant_without_a_request_id_is_reported_and_withdrawn() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let gate = Gate::default();

@@ -84,7 +84,7 @@ async fn a_box_is_looked_at_made_ready_held_and_cleaned() {
 }
 
 #[actix::test]
-async fn the_output_of_a_successful_cleanup_is_in_the_history_of_the_box() {
+async fn the_history_of_a_box_has_the_output_of_its_cleanup() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(hosted(1), &hosts).await;
     let lease = one(yard.acquire(ask("a", 60)).await);
@@ -157,7 +157,7 @@ async fn a_failed_init_costs_the_waiter_nothing() {
 }
 
 #[actix::test]
-async fn a_box_that_is_never_ready_is_quarantined_and_the_wait_ends_in_time() {
+async fn a_box_that_is_never_ready_is_quarantined_in_time() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(PoolSpec { clean_attempts: 2, ..hosted(1) }, &hosts).await;
     yard.until(BoxPhase::Free, 1).await;
@@ -223,7 +223,7 @@ async fn a_dirty_box_is_quarantined_until_an_operator_requests_another_cleanup()
 }
 
 #[actix::test]
-async fn an_operator_takes_a_box_out_of_use_but_not_from_its_holder() {
+async fn an_operator_disables_a_box_but_keeps_its_holder() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(hosted(2), &hosts).await;
     yard.until(BoxPhase::Free, 2).await;
@@ -294,7 +294,7 @@ async fn boxes_that_get_their_own_numbers_as_ids_are_looked_at_first() {
 }
 
 #[actix::test]
-async fn a_pool_is_removed_with_a_box_that_cannot_be_cleaned_and_no_request_waits() {
+async fn a_pool_with_a_box_that_cannot_be_cleaned_is_removed() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(PoolSpec { clean_attempts: 1, ..hosted(1) }, &hosts).await;
     yard.until(BoxPhase::Free, 1).await;
@@ -456,7 +456,7 @@ async fn a_new_leader_resumes_work_in_progress() {
 }
 
 #[actix::test]
-async fn an_id_is_looked_at_when_it_is_drawn_and_no_free_box_has_one_to_be_cleaned() {
+async fn a_drawn_id_is_inspected_and_a_free_box_has_none() {
     let hosts = ScriptedHosts::default();
     // Another program left processes there; the id of box 0 is in use by another program, which must not be
     // disturbed.

@@ -157,7 +157,7 @@ async fn a_remaining_process_of_the_box_is_found_or_killed() -> Result<()> {
 }
 
 #[actix::test]
-async fn a_process_that_hides_from_its_hook_is_found_by_its_user_id() -> Result<()> {
+async fn a_process_hidden_from_its_hook_is_found_by_its_user() -> Result<()> {
     assert!(rustix::process::geteuid().is_root(), "another user's process takes root: run it so");
     let user = FIRST_UID + 19;
     // The process leaves its group and clears its environment, which removes the mark of the hook.

@@ -65,7 +65,7 @@ async fn two_pools_never_have_the_same_boxes_of_a_host() {
 }
 
 #[actix::test]
-async fn a_worker_serves_a_box_for_one_pool_alone_also_after_a_restart() -> Result<()> {
+async fn a_worker_serves_a_box_for_one_pool_also_after_restart() -> Result<()> {
     let mut rig = HostRig::start(HOOKS).await?;
     let of = |rig: &HostRig, pool: &str, number| {
         let mut hook = rig.hook(pool, HookKind::Init, number, 1);
@@ -235,7 +235,7 @@ fn signal(rig: &HostRig, signal: rustix::process::Signal) {
 }
 
 #[actix::test]
-async fn a_worker_that_hangs_is_named_in_time_and_no_client_waits_for_it() -> Result<()> {
+async fn a_worker_that_hangs_is_reported_and_delays_no_client() -> Result<()> {
     let slow = "[box.hooks.p]\ninit = [\"/bin/sleep\", \"1.5\"]\ncleanup = [\"/bin/true\"]\n";
     let rig = HostRig::start(slow).await?;
     let dir = tempfile::tempdir()?;

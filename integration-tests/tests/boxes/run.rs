@@ -438,7 +438,7 @@ fn a_lost_lease_also_kills_hidden_processes() {
 }
 
 #[test]
-fn when_the_process_that_runs_the_command_is_killed_nothing_is_left_running() {
+fn after_a_kill_of_the_guard_no_process_is_left() {
     let boxes = one_box();
     let (mut running, left) = BoxRunProcess::scattered(&boxes, &["--ttl", "4s"]);
     kill_process(running.runner(), Signal::KILL).unwrap();

@@ -37,7 +37,7 @@ fn hot(name: &str, hits: u32) -> (String, u32) {
 }
 
 #[actix::test]
-async fn a_name_is_hot_from_three_hits_on_and_is_reported_when_its_hits_change() {
+async fn a_name_is_hot_from_three_hits_and_changes_are_reported() {
     let yard = yard();
     let log = log_of(&yard, 3);
     append(&log, &[hit("a-b (1).mpg", 0), hit("a-b (1).mpg", 0)].concat()).unwrap();
@@ -53,7 +53,7 @@ async fn a_name_is_hot_from_three_hits_on_and_is_reported_when_its_hits_change()
 }
 
 #[actix::test]
-async fn hits_leave_the_window_to_the_second_even_if_the_log_is_gone() {
+async fn hits_leave_the_window_to_the_second_without_the_log() {
     let yard = yard();
     let log = log_of(&yard, 3);
     append(&log, &[hit("A", 0), hit("A", 0), hit("A", 0)].concat()).unwrap();
@@ -177,7 +177,7 @@ async fn torn_long_and_garbled_rows_are_survived_and_counted() {
 }
 
 #[actix::test]
-async fn a_cold_start_in_the_middle_of_a_day_counts_only_the_window() {
+async fn a_cold_start_within_a_day_counts_only_the_window() {
     let yard = yard();
     append(&log_of(&yard, 3), &event_log(3, MIDNIGHT_IN_SEOUL, 1200, watched())).unwrap();
     yard.clock.advance(Duration::from_secs(1199));

@@ -114,7 +114,7 @@ async fn a_file_that_is_being_written_waits_until_it_keeps_still() {
 }
 
 #[actix::test]
-async fn a_missing_file_leaves_the_last_good_ranking_and_is_shown_in_the_view() {
+async fn a_missing_file_leaves_the_last_ranking_and_is_shown() {
     let yard = yard_of(&["A", "B"]);
     yard.look().await.unwrap();
     fs::remove_file(yard.path(GRADES)).unwrap();

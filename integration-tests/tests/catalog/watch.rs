@@ -109,7 +109,7 @@ async fn a_file_that_is_always_written_is_read_after_the_limit() {
 }
 
 #[actix::test]
-async fn a_file_in_a_directory_that_does_not_exist_is_seen_when_it_comes() {
+async fn a_new_file_in_a_new_directory_is_seen() {
     let yard = watching(|_, _| {});
     is_in_state(&yard, CatalogInputState::Missing).await;
     assert!(!yard.view.load().ready);
@@ -190,7 +190,7 @@ async fn links_are_followed_after_their_target_changes() {
 }
 
 #[actix::test]
-async fn new_rows_of_the_event_log_and_new_masters_are_seen_at_once() {
+async fn new_log_rows_and_new_masters_are_seen_at_once() {
     let yard = CatalogYard::start(|_, settings| settings.watch = WatchMode::Auto);
     let watched = WATCHED.parse().unwrap();
     let row = |name: &str| selection(name, MIDNIGHT_IN_SEOUL, watched);

@@ -81,7 +81,7 @@ impl BreakerYard {
 }
 
 #[actix::test]
-async fn a_host_whose_calls_fail_gets_no_calls_and_is_trusted_again_step_by_step() {
+async fn failed_calls_stop_calls_to_a_host_and_trust_returns_in_steps() {
     let mut yard = BreakerYard::open().await;
     yard.host.set_df_failing(true);
     for _ in 0..3 {
@@ -123,7 +123,7 @@ async fn a_host_whose_calls_fail_gets_no_calls_and_is_trusted_again_step_by_step
 }
 
 #[actix::test]
-async fn an_operator_closes_the_breaker_and_the_host_is_looked_at_at_once() {
+async fn an_operator_closes_the_breaker_and_a_look_follows_at_once() {
     let mut yard = BreakerYard::open().await;
     yard.host.set_df_failing(true);
     for _ in 0..3 {
@@ -141,7 +141,7 @@ async fn an_operator_closes_the_breaker_and_the_host_is_looked_at_at_once() {
 /// A trial call may take longer than the cool-down. The breaker keeps its state until the answer, and a
 /// failure makes the next cool-down longer.
 #[actix::test]
-async fn lists_that_time_out_make_each_cool_down_longer_while_the_disk_answers() {
+async fn lists_that_time_out_lengthen_each_cool_down() {
     let list_timeout = Duration::from_millis(300);
     let settings = CfwWorkerSettings { list_timeout, ..CfwWorkerSettings::default() };
     let mut yard = BreakerYard::open_with(settings).await;

@@ -129,7 +129,7 @@ fn bytes(names: &[&[u8]]) -> Vec<Vec<u8>> {
 }
 
 #[actix::test]
-async fn a_host_that_answers_is_looked_at_once_and_then_at_its_interval() {
+async fn an_answering_host_is_listed_once_and_then_at_its_interval() {
     let mut yard = OldHostYard::with(HostRole::Destination, &[b"b.mpg", b"a.mpg"]).await;
     assert!(yard.probe().await.is_ok());
     let observed = yard.observations.next().await;
@@ -216,7 +216,7 @@ async fn a_pure_source_is_asked_for_its_identity_only() {
 }
 
 #[actix::test]
-async fn a_host_that_does_not_answer_gets_only_probes_and_a_look_when_it_is_back() {
+async fn a_silent_host_gets_only_probes_until_it_is_back() {
     let mut yard = OldHostYard::with(HostRole::Destination, &[b"a.mpg"]).await;
     assert!(matches!(yard.failed_refresh().await, AskFailure::NotAsked(_)));
     yard.probe().await.unwrap();
@@ -274,7 +274,7 @@ async fn a_report_of_an_arrival_does_not_renew_old_disk_figures() {
 }
 
 #[actix::test]
-async fn a_list_asked_for_before_an_arrival_or_a_removal_does_not_undo_it() {
+async fn an_older_list_does_not_undo_an_arrival_or_a_removal() {
     let mut yard = OldHostYard::with(HostRole::Destination, &[b"goes.mpg", b"stays.mpg"]).await;
     yard.probe().await.unwrap();
     yard.observations.next().await;

@@ -231,7 +231,7 @@ async fn a_worker_that_reports_changes_is_asked_only_for_changes() {
 }
 
 #[actix::test]
-async fn everything_is_asked_for_now_and_then_and_when_a_host_is_back() {
+async fn a_full_list_is_requested_at_times_and_after_an_absence() {
     let script = ScriptedWorker::new();
     *script.cursor.lock().unwrap() = Some(("a1.4", "end 0\n"));
     let clock = at_noon();

@@ -144,7 +144,7 @@ async fn health_follows_the_probes_and_is_reported_once_per_change() {
 }
 
 #[actix::test]
-async fn a_host_that_does_not_answer_delays_no_other_and_is_not_probed_twice() {
+async fn a_silent_host_delays_no_other_and_has_one_probe() {
     let mut yard = HeartbeatYard::new().await;
     let (_, mut silent) = yard.add("127.0.0.1:1").await;
     let (quick, mut probes) = yard.add("127.0.0.2:1").await;
@@ -178,7 +178,7 @@ async fn nothing_is_probed_before_its_time_but_check_now_does() {
 }
 
 #[actix::test]
-async fn hosts_come_and_go_and_late_probes_of_removed_ones_count_for_nothing() {
+async fn hosts_come_and_go_and_late_probes_are_ignored() {
     let mut yard = HeartbeatYard::new().await;
     let (host, mut before) = yard.add("127.0.0.1:1").await;
     let late = before.next().await;
@@ -208,7 +208,7 @@ async fn a_late_subscriber_gets_the_current_state() {
 }
 
 #[actix::test]
-async fn a_host_in_maintenance_is_not_probed_and_its_silence_is_no_failure() {
+async fn a_host_in_maintenance_gets_no_probes_and_no_failures() {
     let mut yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("10.0.0.21:8888").await;
     probes.answer().await;
@@ -249,7 +249,7 @@ async fn a_host_that_is_added_in_maintenance_waits_for_its_end() {
 }
 
 #[actix::test]
-async fn a_shorter_interval_does_not_wait_for_the_end_of_a_longer_one() {
+async fn a_shorter_interval_takes_effect_before_a_longer_one_ends() {
     let mut yard = HeartbeatYard::new().await;
     let (host, mut probes) = yard.add("10.0.0.21:8888").await;
     probes.answer().await;
@@ -265,7 +265,7 @@ async fn a_shorter_interval_does_not_wait_for_the_end_of_a_longer_one() {
 }
 
 #[actix::test]
-async fn silent_hosts_take_a_bounded_number_of_probes_and_the_longest_due_goes_first() {
+async fn silent_hosts_take_few_probes_and_the_longest_due_is_first() {
     const HOSTS: usize = 7;
     const AT_ONCE: usize = 2;
     let yard = HeartbeatYard::probing_at_once(AT_ONCE).await;

@@ -152,7 +152,7 @@ async fn a_host_that_does_not_know_the_token_never_learns_it() {
 }
 
 #[actix::test]
-async fn a_node_that_does_not_know_the_token_never_learns_it_and_gives_no_orders() {
+async fn a_node_without_the_token_never_learns_it_and_gives_no_orders() {
     for refusal in ["", BEARER, CHALLENGE] {
         let thief = Thief::start(move |_, first| match refusal {
             "" if first.contains("/tasks") => answered(

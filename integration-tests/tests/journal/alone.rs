@@ -61,7 +61,7 @@ fn commits_are_there_after_a_restart() {
 }
 
 #[test]
-fn a_repeated_request_answers_the_same_and_changes_nothing_even_after_a_restart() {
+fn a_repeated_request_gets_the_same_answer_even_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;
@@ -86,7 +86,7 @@ fn a_repeated_request_answers_the_same_and_changes_nothing_even_after_a_restart(
 }
 
 #[test]
-fn commits_come_into_the_log_in_the_order_in_which_they_were_decided() {
+fn commits_enter_the_log_in_the_order_of_their_decisions() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;
@@ -101,7 +101,7 @@ fn commits_come_into_the_log_in_the_order_in_which_they_were_decided() {
 }
 
 #[test]
-fn a_store_is_opened_by_one_process_and_one_node_at_a_time() {
+fn a_store_is_open_in_one_process_and_one_node() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;
@@ -119,7 +119,7 @@ fn a_store_is_opened_by_one_process_and_one_node_at_a_time() {
 }
 
 #[test]
-fn an_owner_whose_own_events_fit_no_entry_is_named_and_others_continue() {
+fn an_owner_with_oversized_events_is_named_and_others_continue() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;
@@ -139,7 +139,7 @@ fn an_owner_whose_own_events_fit_no_entry_is_named_and_others_continue() {
 }
 
 #[test]
-fn a_list_over_the_entry_limit_is_refused_whole_and_fits_in_parts() {
+fn a_list_over_the_entry_limit_is_refused_and_fits_in_parts() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let journal = open(dir.path()).await;

@@ -143,7 +143,7 @@ fn writes_in_progress_on_a_full_disk_are_finished_with_the_reserve() {
 }
 
 #[test]
-fn a_journal_that_starts_on_a_full_disk_can_be_read_and_resumes_once_there_is_space() {
+fn a_journal_on_a_full_disk_is_readable_and_resumes_with_space() {
     let dir = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(dir.path(), DISK_MEBIBYTES);
     on_a_system(async {

@@ -115,7 +115,7 @@ fn assert_same(views: &[AccountsView]) {
 }
 
 #[test]
-fn every_acknowledged_commit_is_on_all_nodes_once_and_in_the_same_order() {
+fn acknowledged_commits_are_on_all_nodes_once_and_in_order() {
     on_a_system(async {
         let cluster = JournalCluster::found().await;
         let next = Cell::new(0);
@@ -168,7 +168,7 @@ fn every_acknowledged_commit_is_on_all_nodes_once_and_in_the_same_order() {
 }
 
 #[test]
-fn a_leader_without_a_quorum_never_hangs_and_its_commit_can_be_repeated() {
+fn without_a_quorum_a_leader_never_hangs_and_commits_are_repeatable() {
     on_a_system(async {
         let cluster = JournalCluster::found().await;
         let (old, _) = cluster.leader(|_, _| true).await;

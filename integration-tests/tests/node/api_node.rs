@@ -177,7 +177,7 @@ fn invalid_reports_are_refused() -> Result<()> {
 }
 
 #[test]
-fn without_the_token_no_data_is_sent_and_the_token_is_never_logged() -> Result<()> {
+fn without_the_token_no_data_is_sent_and_nothing_logs_it() -> Result<()> {
     let api = NodeApi::start()?;
     for path in ["/api/v1/status", "/api/v1/nope"] {
         for arguments in [&[][..], &["-H", "Authorization: Bearer wrong-wrong-wrong-wrong"]] {

@@ -18,7 +18,7 @@ fn a_wrong_configuration_ends_a_role_with_2_and_every_fault() {
 }
 
 #[test]
-fn a_second_node_is_refused_in_words_and_the_first_stops_in_order() -> Result<()> {
+fn a_second_node_is_refused_and_the_first_stops_in_order() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let mut node = ground.start_node(&[])?;
     wait_for("the node answers", &[&node], || ground.get("/api/v1/status"))?;

@@ -255,7 +255,7 @@ fn a_downloader_that_cannot_be_kept_is_reported() {
 }
 
 #[test]
-fn an_import_with_a_loss_is_a_file_that_nothing_starts_with_unless_it_is_accepted() {
+fn an_import_with_a_loss_starts_nothing_until_it_is_accepted() {
     let text = "listen_addr: 127.0.0.1:7888\ntasker:\n  task_timeout_sec: soon\n";
     let ImportRun { ended, ours, _dir } = import("cfm.yml", text);
     assert_eq!(ended.code, Some(1));

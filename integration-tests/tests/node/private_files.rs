@@ -58,7 +58,7 @@ fn files_and_backups_of_a_node_are_readable_by_their_owner_only() {
 }
 
 #[test]
-fn files_of_a_worker_are_readable_by_their_owner_only_and_a_shared_directory_is_unchanged() {
+fn only_the_owner_reads_files_of_a_worker() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
     let (state, copies) = (at("state"), at("copies"));

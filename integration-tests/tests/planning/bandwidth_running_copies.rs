@@ -99,7 +99,7 @@ fn is_at(role: &RoleProcess, rate: &str) -> Option<()> {
 }
 
 #[test]
-fn copies_of_one_source_share_its_limit_and_the_last_one_has_it_alone() -> Result<()> {
+fn copies_of_a_source_share_its_limit_until_one_is_left() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     for name in [b"A.mpg", b"B.mpg"] {
         ground.master(name, 50_000_000)?;

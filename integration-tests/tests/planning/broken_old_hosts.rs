@@ -275,7 +275,7 @@ fn hosts_that_fail_everything_cost_no_more_than_as_long_again() {
 }
 
 #[test]
-fn a_host_that_fails_backs_off_with_a_reason_and_no_file_does() {
+fn a_failing_host_backs_off_with_a_reason_and_no_file_does() {
     let mut yard =
         BrokenHostYard::new(Trial { sources: 1, healthy: 2, broken: 1, more_room: 500 * GIB });
     while yard.failures.is_empty() {
@@ -295,7 +295,7 @@ fn a_host_that_fails_backs_off_with_a_reason_and_no_file_does() {
 }
 
 #[test]
-fn a_host_is_tried_again_with_one_copy_and_a_repaired_one_takes_part_again() {
+fn a_host_gets_a_trial_copy_and_takes_part_when_repaired() {
     let mut yard =
         BrokenHostYard::new(Trial { sources: 2, healthy: 1, broken: 1, more_room: 500 * GIB });
     let host = destination(1);

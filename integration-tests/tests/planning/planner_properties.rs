@@ -21,7 +21,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_round_plans_the_best_eligible_file_and_nothing_that_may_not_be(case in case()) {
+    fn a_round_plans_the_best_eligible_file_and_no_other(case in case()) {
         let mut world = PlannerWorld::of(&case);
         let round = world.round();
         prop_assert!(round.to_look_up.is_empty(), "every master was looked up");
@@ -132,7 +132,7 @@ proptest! {
 }
 
 #[test]
-fn files_without_room_are_looked_at_once_and_come_back_with_the_room() {
+fn files_without_room_are_checked_once_and_return_with_room() {
     let mut case = PlannerCase::plain(1, 2, 50, false);
     for file in &mut case.files {
         file.size = 100;
@@ -175,7 +175,7 @@ fn a_source_that_can_serve_no_destination_keeps_no_round_searching() {
 }
 
 #[test]
-fn files_that_no_free_source_can_bring_anywhere_are_gone_through_at_a_pace() {
+fn files_without_a_free_source_are_examined_at_a_pace() {
     let mut case = PlannerCase::plain(2, 2, 600, false);
     for file in &mut case.files {
         file.size = 100;
@@ -205,7 +205,7 @@ fn files_that_no_free_source_can_bring_anywhere_are_gone_through_at_a_pace() {
 }
 
 #[test]
-fn the_master_of_a_file_without_room_is_looked_at_again_and_may_be_smaller() {
+fn the_master_of_a_file_without_room_is_checked_again() {
     let mut case = PlannerCase::plain(1, 1, 40, false);
     for file in &mut case.files {
         file.size = 5000;

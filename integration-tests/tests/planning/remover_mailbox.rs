@@ -193,7 +193,7 @@ impl RemoverYard {
 }
 
 #[actix::test]
-async fn nothing_goes_before_the_host_of_the_copy_that_stays_has_confirmed_it() {
+async fn nothing_is_removed_before_the_remaining_copy_is_confirmed() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), 2, settings()).await;
     yard.grade(&["a", "b"]).await;
@@ -259,7 +259,7 @@ async fn pinned_files_stay_and_a_dry_run_removes_nothing() {
 }
 
 #[actix::test]
-async fn the_removal_and_the_copy_for_a_much_hotter_file_are_one_plan() {
+async fn removal_and_copy_for_a_hotter_file_are_one_plan() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), 1, settings()).await;
     let files: Vec<String> = (0..20).map(|file| format!("f{file:02}")).collect();

@@ -163,7 +163,7 @@ fn a_bad_pair_leaves_both_to_others() {
 }
 
 #[test]
-fn a_reelyard_copy_is_abandoned_after_its_last_sign_of_life_and_not_before() {
+fn a_reelyard_copy_is_abandoned_only_without_signs_of_life() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
@@ -319,7 +319,7 @@ fn a_done_that_was_lost_is_learnt_from_the_inventory() {
 }
 
 #[test]
-fn copies_of_a_host_fail_when_it_is_down_and_continue_while_it_is_suspect() {
+fn copies_fail_when_their_host_is_down_and_not_while_suspect() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
@@ -360,7 +360,7 @@ fn a_cancelled_task_ends_at_once_and_repeating_the_request_changes_nothing() {
 }
 
 #[test]
-fn an_unknown_host_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
+fn unknown_hosts_are_refused_and_copies_of_forgotten_tasks_recorded() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2).open_up(dir.path(), START).await;
@@ -379,7 +379,7 @@ fn an_unknown_host_is_refused_and_a_copy_of_a_forgotten_task_is_recorded() {
 }
 
 #[test]
-fn a_host_on_probation_gets_one_copy_at_a_time_until_successes_made_up_for_its_failures() {
+fn on_probation_a_host_gets_one_copy_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(3, 1).open_up(dir.path(), START).await;
@@ -443,7 +443,7 @@ fn an_operator_has_a_host_trusted_again() {
 }
 
 #[test]
-fn a_host_whose_calls_fail_gets_nothing_new_and_on_probation_one_copy_at_a_time() {
+fn a_host_with_failed_calls_gets_no_copies_until_its_probation() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(2, 2).open_up(dir.path(), START).await;
@@ -519,7 +519,7 @@ fn a_program_that_takes_the_copy_up_keeps_it() {
 }
 
 #[test]
-fn a_copy_that_has_not_begun_is_withdrawn_once_the_file_is_elsewhere() {
+fn an_unstarted_copy_is_withdrawn_once_the_file_is_elsewhere() {
     for old in [true, false] {
         let dir = tempfile::tempdir().unwrap();
         on_a_system(async {

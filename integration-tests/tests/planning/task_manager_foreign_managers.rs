@@ -59,7 +59,7 @@ fn a_cluster_has_one_permanent_id() {
 }
 
 #[test]
-fn work_on_an_unknown_task_is_proof_but_not_on_a_forgotten_one() {
+fn work_on_an_unknown_task_is_proof_unless_it_is_forgotten() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 2).open_up(dir.path(), START).await;

@@ -120,7 +120,7 @@ fn a_mode_withdraws_its_tasks_and_the_file_goes_elsewhere() {
 }
 
 #[test]
-fn a_long_silence_is_a_loss_also_over_a_restart_and_ends_with_an_answer() {
+fn a_long_silence_is_a_loss_until_an_answer_comes() {
     let dir = tempfile::tempdir().unwrap();
     let plot = YardPlan::of(1, 2);
     let silent = destination(2);

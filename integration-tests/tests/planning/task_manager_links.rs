@@ -80,7 +80,7 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
 }
 
 #[test]
-fn a_source_above_its_mark_serves_nothing_new_until_it_is_below_or_nothing_is_known() {
+fn a_source_above_its_mark_serves_nothing_new() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = plot(1, 2, marks(Some(50), None)).open_up(dir.path(), START).await;

@@ -119,7 +119,7 @@ fn tasks_and_placements_survive_a_restart() {
 }
 
 #[test]
-fn a_host_whose_inventory_was_never_read_gets_nothing_and_holds_the_others_back_at_first() {
+fn a_host_that_was_never_listed_gets_nothing_and_delays_others() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 2).open(dir.path(), START).await;
@@ -152,7 +152,7 @@ fn a_host_whose_inventory_was_never_read_gets_nothing_and_holds_the_others_back_
 }
 
 #[test]
-fn a_host_that_was_not_listed_since_the_start_gets_nothing_and_its_placements_count() {
+fn an_unlisted_host_gets_nothing_and_its_placements_count() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let plot = YardPlan::of(1, 2);
@@ -232,7 +232,7 @@ fn a_node_that_does_not_lead_decides_nothing() {
 }
 
 #[test]
-fn a_long_poll_is_woken_by_a_task_and_by_its_end_but_not_by_progress() {
+fn a_task_and_its_end_wake_a_long_poll_but_not_progress() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;

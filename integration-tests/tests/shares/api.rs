@@ -182,7 +182,7 @@ fn a_request_that_is_repeated_makes_one_link_also_over_a_kill() -> Result<()> {
 }
 
 #[test]
-fn shares_that_expired_while_the_node_was_down_are_refused_by_its_first_answer() -> Result<()> {
+fn shares_that_expired_during_downtime_are_refused_at_once() -> Result<()> {
     let mut place = ShareApiNode::start(&[])?;
     let short = place.create("films/a.mpg", json!({ "ttl": "1s" }));
     place.node.kill();
@@ -261,7 +261,7 @@ fn a_link_works_after_each_move_of_its_file() -> Result<()> {
 }
 
 #[test]
-fn a_request_that_is_repeated_after_its_file_was_moved_is_answered_as_before() -> Result<()> {
+fn a_request_repeated_after_a_move_gets_the_same_answer() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let wanted = json!({ "path": "films/a.mpg", "request_id": "order 8", "ttl": "1h" });
     let (_, first) = place.ask("POST", "/shares", Some(wanted.clone()));
@@ -380,7 +380,7 @@ fn another_password_is_another_request() -> Result<()> {
 }
 
 #[test]
-fn a_file_that_moves_during_its_share_is_shared_at_its_new_path() -> Result<()> {
+fn a_moved_file_is_shared_at_its_new_path() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let mut at = "films/a.mpg";
     for n in 0..20_u64 {

@@ -27,7 +27,7 @@ async fn saved(browser: &Browser, name: &str, bytes: &[u8]) {
 }
 
 #[actix::test]
-async fn the_time_left_counts_down_and_at_its_end_the_page_says_that_the_link_has_expired() {
+async fn the_time_left_counts_down_until_the_page_says_expired() {
     let links = ManualLinks::start(|_| {});
     links.write("film.mp4", &[7; 3 << 20]);
     let browser = Browser::start(true).await.unwrap();

@@ -20,7 +20,7 @@ fn ann() -> Option<ShareOwner> {
 }
 
 #[actix::test]
-async fn a_creation_that_is_repeated_before_its_answer_does_not_conflict_with_itself() {
+async fn a_creation_repeated_before_its_answer_does_not_conflict() {
     let dir = tempfile::tempdir().unwrap();
     let settings = ShareExpirySettings { max_per_owner: 1, max_shares: 2, ..settings() };
     let yard = opened(dir.path(), settings, &Clock::manual(START)).await;
@@ -58,7 +58,7 @@ async fn a_repetition_uses_no_other_clients_quota() {
 }
 
 #[actix::test]
-async fn a_change_that_is_repeated_before_it_is_answered_meets_its_own_condition() {
+async fn a_change_repeated_before_its_answer_meets_its_own_condition() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let id = yard.create(film(60)).await.id();
@@ -112,7 +112,7 @@ async fn a_full_owner_gets_another_share_only_once_one_has_expired() {
 }
 
 #[actix::test]
-async fn a_share_in_a_move_does_not_end_because_its_old_path_is_missing() {
+async fn a_moving_share_does_not_end_because_its_path_is_missing() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let id = yard.create(film(600)).await.id();

@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use crate::files_yard::*;
 
 #[actix::test]
-async fn a_move_takes_the_file_and_every_share_along_and_is_made_once() {
+async fn a_move_takes_file_and_shares_along_and_is_made_once() {
     let ground = ShareDirectories::new();
     let yard = opened(&ground).await;
     let (dir, file) = (yard.create("films/d").await, yard.create("films/d/deep/b").await);
@@ -116,7 +116,7 @@ fn again(new: &NewMove) -> MoveFile {
 }
 
 #[actix::test]
-async fn a_node_that_was_stopped_before_the_rename_finds_the_file_where_it_was() {
+async fn a_node_stopped_before_the_rename_finds_the_old_path() {
     let ground = ShareDirectories::new();
     let (id, above, new) = begun(&ground, "films/d", "more/e").await;
     let yard = opened(&ground).await;
@@ -130,7 +130,7 @@ async fn a_node_that_was_stopped_before_the_rename_finds_the_file_where_it_was()
 }
 
 #[actix::test]
-async fn a_node_that_was_stopped_after_the_rename_finds_the_file_where_it_is() {
+async fn a_node_stopped_after_the_rename_finds_the_new_path() {
     let ground = ShareDirectories::new();
     let (id, above, new) = begun(&ground, "films/d", "more/e").await;
     std::fs::rename(ground.path("films/d"), ground.path("more/e")).unwrap();

@@ -122,7 +122,7 @@ async fn a_deadline_also_aborts_downloads_of_forgotten_shares() {
 }
 
 #[actix::test]
-async fn an_archive_that_breaks_off_is_no_archive_to_a_client_that_knows_no_chunks() {
+async fn a_broken_archive_is_no_archive_for_a_client_without_chunks() {
     let links = ManualLinks::start(|_| {});
     links.write("dir/a", &vec![7; LARGE]);
     let id = links.share("dir", |_| {});

@@ -508,7 +508,7 @@ async fn faults_of_the_node_are_not_shown_to_visitors() {
 }
 
 #[actix::test]
-async fn a_download_with_an_unknown_outcome_is_requested_again_under_the_same_id() {
+async fn a_download_with_an_unknown_outcome_is_repeated_under_its_id() {
     let answer = |asked: &TakeDownload, before| match before {
         0 => Err(CommitError::Unknown { request: asked.request }.into()),
         1 => Err(CommitError::Busy { retry_after: Duration::from_millis(1) }.into()),

@@ -158,7 +158,7 @@ async fn refused_links_stay_refused_when_the_clock_steps_back() {
 }
 
 #[actix::test]
-async fn refused_links_stay_refused_at_a_start_with_a_clock_that_is_behind() {
+async fn refused_links_stay_refused_at_a_start_with_a_late_clock() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::open(dir.path(), &clock).await;
@@ -208,7 +208,7 @@ async fn a_jump_of_an_hour_forward_is_followed_at_once() {
 }
 
 #[actix::test]
-async fn links_that_end_while_the_node_is_off_stay_ended_after_a_clock_step_back() {
+async fn links_that_ended_during_downtime_survive_a_clock_step_back() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::keeping_time(dir.path(), &clock).await;
@@ -224,7 +224,7 @@ async fn links_that_end_while_the_node_is_off_stay_ended_after_a_clock_step_back
 }
 
 #[actix::test]
-async fn a_node_that_was_off_for_a_day_while_the_machine_was_up_holds_nothing() {
+async fn a_day_off_on_a_running_machine_holds_nothing_back() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual(START);
     let place = LinkClockYard::keeping_time(dir.path(), &clock).await;

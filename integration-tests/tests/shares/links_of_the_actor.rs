@@ -84,7 +84,7 @@ async fn parallel_clients_get_exactly_the_allowed_downloads() {
 }
 
 #[actix::test]
-async fn a_link_is_refused_at_its_deadline_whether_it_was_reclaimed_or_not() {
+async fn a_link_is_refused_at_its_deadline_before_its_reclaim() {
     let yard = ActorLinksYard::open().await;
     yard.site.write("a", b"film");
     let pause = |paused| PauseReclaim {

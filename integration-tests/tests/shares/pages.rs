@@ -114,7 +114,7 @@ async fn a_password_opens_this_link_and_no_other() {
 }
 
 #[actix::test]
-async fn tries_are_bounded_by_link_and_by_address_and_an_open_session_stays() {
+async fn tries_are_limited_by_link_and_address_and_sessions_stay() {
     let links = ManualLinks::start(|settings| {
         settings.password_tries = NonZeroU32::new(3).unwrap();
         settings.password_every = Duration::from_secs(600);
@@ -214,7 +214,7 @@ async fn an_invalid_form_is_refused_without_harm() {
 }
 
 #[actix::test]
-async fn the_page_of_a_huge_directory_shows_some_of_it_and_says_so() {
+async fn the_page_of_a_huge_directory_is_shortened_visibly() {
     let links = ManualLinks::start(|_| {});
     std::fs::create_dir(links.below("huge")).unwrap();
     for number in 0..10_001 {

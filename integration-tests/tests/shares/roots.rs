@@ -29,7 +29,7 @@ impl ShareFilesYard {
 }
 
 #[actix::test]
-async fn a_root_that_becomes_another_directory_is_opened_and_gives_up_nothing_at_once() {
+async fn a_root_that_becomes_another_directory_is_opened_again() {
     let disk = Disk::new();
     let yard = opened(&disk).await;
     let (id, kept) = (yard.create("films/other").await, yard.create("films/d/a").await);

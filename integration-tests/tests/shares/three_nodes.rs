@@ -159,7 +159,7 @@ async fn create_on(
 }
 
 #[test]
-fn a_change_of_leader_in_the_middle_of_reclaim_loses_and_repeats_nothing() {
+fn a_change_of_leader_during_reclaim_loses_and_repeats_nothing() {
     const DUE: u64 = 24_000;
     on_a_system(async {
         let cluster = ShareCluster::new(&settings()).await;

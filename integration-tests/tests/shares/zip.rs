@@ -237,8 +237,8 @@ fn again_without_privileges(test: &str) -> Option<Output> {
 }
 
 #[test]
-fn an_archive_with_a_file_that_may_not_be_read_takes_no_download() {
-    let name = "an_archive_with_a_file_that_may_not_be_read_takes_no_download";
+fn an_archive_with_an_unreadable_file_takes_no_download() {
+    let name = "an_archive_with_an_unreadable_file_takes_no_download";
     match again_without_privileges(name) {
         Some(again) => {
             let message = String::from_utf8_lossy(&again.stdout);
@@ -325,7 +325,7 @@ async fn no_address_has_all_the_turns() {
 }
 
 #[actix::test]
-async fn a_client_that_knows_no_chunks_learns_from_the_end_of_the_connection() {
+async fn a_client_without_chunks_notices_the_end_of_the_connection() {
     let links = ManualLinks::start(|settings| settings.request_timeout = PATIENCE * 10);
     links.write("dir/a", b"x");
     let id = links.share("dir", |_| {});

@@ -88,7 +88,7 @@ impl ExternalDownloaderYard {
 }
 
 #[actix::test]
-async fn a_program_is_called_as_cfw_calls_it_and_its_copy_is_hashed_but_not_called_verified() {
+async fn a_program_gets_cfws_arguments_and_its_copy_is_not_verified() {
     let old = ExternalDownloaderYard::new();
     let contents = old.source.master(b"a b#\xff.mpg", 300_000);
     let body = format!("printf '%s\\n' \"$#\" \"$1\" \"$2\" \"$4\" > \"$DIR/called\"\n{COPIES}");
@@ -188,7 +188,7 @@ async fn a_program_ends_with_its_order_and_with_its_worker() {
 }
 
 #[actix::test]
-async fn a_program_that_leaves_others_at_work_after_its_success_is_not_waited_for() {
+async fn leftover_processes_of_a_program_are_not_waited_for() {
     let old = ExternalDownloaderYard::new();
     old.source.master(b"E.mpg", 1000);
     let body = format!("sleep 600 & echo $! > \"$DIR/child\"\n{COPIES}");
@@ -232,7 +232,7 @@ async fn without_a_program_an_old_source_is_refused_with_the_reason() {
 }
 
 #[actix::test]
-async fn a_task_of_an_old_cfm_from_an_old_source_is_done_too() {
+async fn a_task_of_an_old_cfm_with_an_old_source_is_done() {
     let old = ExternalDownloaderYard::new();
     let cfm = FakeCfm::start();
     let contents = old.source.master(b"E.mpg", 100_000);
@@ -258,7 +258,7 @@ async fn a_task_of_an_old_cfm_from_an_old_source_is_done_too() {
 }
 
 #[actix::test]
-async fn a_program_that_sets_its_files_room_aside_at_once_shows_that_it_lives() {
+async fn a_program_that_preallocates_its_file_shows_signs_of_life() {
     let old = ExternalDownloaderYard::new();
     old.source.master(b"E.mpg", 10);
     let body = "printf 0123456789 > \"$2\"\nwhile [ ! -e \"$DIR/go\" ]; do sleep 0.01; done\n\

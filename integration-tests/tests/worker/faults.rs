@@ -76,7 +76,7 @@ async fn end_of_fetching(dir: &str, name: &[u8], prepare: impl Fn(&Rig)) -> Said
 }
 
 #[actix::test]
-async fn a_master_that_is_not_there_or_no_file_is_the_files_own_fault() {
+async fn a_missing_master_or_a_directory_blames_the_file() {
     for (dir, name) in [("DATA", "absent"), ("DATA", "dir"), ("DATA", "link")] {
         let end = end_of_fetching(dir, name.as_bytes(), |source| {
             std::fs::create_dir(source.data().join("dir")).unwrap();
@@ -88,7 +88,7 @@ async fn a_master_that_is_not_there_or_no_file_is_the_files_own_fault() {
 }
 
 #[actix::test]
-async fn a_source_without_the_masters_directory_is_blamed_and_no_file_of_it() {
+async fn a_source_without_its_directory_is_blamed_and_no_file() {
     for (dir, name) in [("DATA/dir", "y"), ("/etc", "passwd"), ("DATA/..", "secret")] {
         let end = end_of_fetching(dir, name.as_bytes(), |source| {
             std::fs::create_dir(source.data().join("dir")).unwrap();

@@ -9,7 +9,7 @@ use reelyard_worker::downloader::disk::state_store::StateStore;
 use reelyard_worker::downloader::managers::epoch_guard::HeardEpochs;
 
 #[actix::test]
-async fn a_copy_that_does_not_fit_blames_the_destination_before_its_first_byte() {
+async fn a_copy_too_large_blames_the_destination_before_its_first_byte() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let _disk = SmallDisk::mount(&destination.copies(), 1);
     source.master(b"large.mpg", 2 << 20);

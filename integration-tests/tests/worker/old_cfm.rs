@@ -54,7 +54,7 @@ async fn a_failed_copy_is_never_called_done() {
 }
 
 #[actix::test]
-async fn a_lost_answer_is_repeated_and_an_earlier_task_is_resumed_after_a_restart() {
+async fn lost_answers_are_repeated_and_tasks_are_resumed_after_restart() {
     let (source, destination, cfm) = (Rig::new(), Rig::new(), FakeCfm::start());
     source.master(b"E.mpg", 1000);
     let working = Planned { status: "working".into(), ..task(&source, &destination, "E.mpg") };
@@ -115,7 +115,7 @@ async fn a_task_that_cfm_forgets_is_abandoned() {
 }
 
 #[actix::test]
-async fn a_node_that_does_not_know_the_host_is_not_taken_for_a_cfm() {
+async fn a_node_without_the_host_is_not_taken_for_a_cfm() {
     let unknown = || async {
         let problem = r#"{"type":"unknown-host"}"#;
         HttpResponse::NotFound().content_type("application/problem+json").body(problem)

@@ -114,7 +114,7 @@ fn the_limits_of_its_disk_are_in_force_at_once() -> Result<()> {
 }
 
 #[test]
-fn settings_that_need_a_restart_are_named_and_an_invalid_configuration_is_refused() -> Result<()> {
+fn settings_that_need_a_restart_are_named_and_errors_refused() -> Result<()> {
     let mut yard = WorkerReloadYard::start("storage.limit_percent = 100")?;
     let elsewhere = yard.ground.path("elsewhere");
     std::fs::create_dir_all(&elsewhere)?;

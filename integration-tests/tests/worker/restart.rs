@@ -64,7 +64,7 @@ async fn a_copy_under_way_at_a_stop_is_begun_again() {
 }
 
 #[actix::test]
-async fn a_worker_killed_in_a_copy_begins_it_again_and_leaves_nothing_behind() {
+async fn a_worker_killed_in_a_copy_begins_it_again_cleanly() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let contents = source.master(b"E.mpg", 2_000_000);
     let serving = started(source.source()).await;

@@ -233,7 +233,7 @@ async fn with_a_token_only_its_bearer_deletes() {
 }
 
 #[actix::test]
-async fn a_worker_is_ready_when_its_node_gives_orders_and_its_disks_can_be_read() {
+async fn a_worker_is_ready_with_orders_and_readable_disks() {
     let (rig, node) = (Rig::new(), FakeNode::start());
     let mut settings = rig.destination(node.url.trim_start_matches("http://"));
     let masters = rig.data().join("more");

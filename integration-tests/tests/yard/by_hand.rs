@@ -5,7 +5,7 @@ use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, holds, wait_for};
 
 #[test]
-fn a_file_is_copied_where_it_is_asked_for_and_refusals_say_why() -> Result<()> {
+fn a_file_is_copied_to_the_requested_host_and_refusals_have_reasons() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"asked for.mpg", 200_000)?;
     let graded = ground.master(b"graded.mpg", 1_000)?;

@@ -120,7 +120,7 @@ fn a_host_above_its_mark_gets_nothing_until_it_is_below() -> Result<()> {
 }
 
 #[test]
-fn a_source_is_not_held_back_by_the_load_of_its_own_copies() -> Result<()> {
+fn the_load_of_its_own_copies_does_not_stop_a_source() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     // The counters follow the bytes that the source sends.
     let link = FakeInterface::carrying(ground.path("sys"), 0)?;

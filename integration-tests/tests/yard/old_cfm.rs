@@ -16,7 +16,7 @@ fn task(ground: &ProcessYard, name: &str) -> Planned {
 }
 
 #[actix::test]
-async fn a_worker_does_the_tasks_of_cfm_and_never_calls_a_failed_copy_done() {
+async fn a_worker_does_cfms_tasks_and_reports_no_failed_copy_as_done() {
     let (ground, cfm) = (ProcessYard::new(1, 1).unwrap(), FakeCfm::start());
     let bytes = ground.master(b"a#b<&>.mpg", 300_000).unwrap();
     let node = cfm.url.trim_start_matches("http://").to_owned();

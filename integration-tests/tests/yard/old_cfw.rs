@@ -15,7 +15,7 @@ use reelyard_integration_tests::rigs::old_yard::{
 use reelyard_integration_tests::rigs::yard::{ProcessYard, holds, wait_for};
 
 #[test]
-fn an_old_yard_is_filled_each_file_once_and_hostile_names_travel_exactly() -> Result<()> {
+fn an_old_yard_gets_each_file_once_with_exact_names() -> Result<()> {
     let ground = ProcessYard::new(2, 2)?;
     let names: [&[u8]; 9] = [
         b"plain.mpg",
@@ -119,7 +119,7 @@ fn a_yard_half_old_half_new_uses_both_halves() -> Result<()> {
 }
 
 #[test]
-fn names_that_an_old_cfw_cannot_carry_go_to_reelyard_workers_or_are_reported() -> Result<()> {
+fn names_unfit_for_an_old_cfw_go_elsewhere_or_are_reported() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let long = [b'y'; 236];
     let uncarried: [&[u8]; 3] = [b"\xff\xfe.mpg", b"bell\x07.mpg", &long];
@@ -157,7 +157,7 @@ fn names_that_an_old_cfw_cannot_carry_go_to_reelyard_workers_or_are_reported() -
 }
 
 #[test]
-fn a_cfw_that_fails_everything_backs_off_with_a_reason_and_starves_no_other() -> Result<()> {
+fn a_cfw_that_fails_everything_backs_off_and_starves_none() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let names = ["first.mpg", "second.mpg", "third.mpg"];
     for name in names {
@@ -186,7 +186,7 @@ fn a_cfw_that_fails_everything_backs_off_with_a_reason_and_starves_no_other() ->
 }
 
 #[test]
-fn a_file_that_is_not_listed_yet_is_not_done_but_the_wire_shows_done() -> Result<()> {
+fn an_unlisted_file_is_not_done_but_the_wire_shows_done() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
@@ -235,7 +235,7 @@ fn a_hanging_downloader_times_out_and_the_file_goes_elsewhere() -> Result<()> {
 }
 
 #[test]
-fn a_task_that_no_host_picks_up_ends_and_another_destination_gets_the_file() -> Result<()> {
+fn a_task_that_no_host_takes_ends_and_another_host_copies() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
@@ -302,7 +302,7 @@ fn the_files_of_a_frozen_cfw_are_never_copied_again_elsewhere() -> Result<()> {
 }
 
 #[test]
-fn a_done_sent_while_the_node_was_down_is_learnt_from_the_inventory() -> Result<()> {
+fn a_done_sent_during_downtime_is_learnt_from_the_list() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;
@@ -354,7 +354,7 @@ fn tasks_survive_a_restart_of_the_node_as_they_were() -> Result<()> {
 }
 
 #[test]
-fn a_cfw_that_was_restarted_in_the_middle_copies_again_within_a_few_polls() -> Result<()> {
+fn a_cfw_restarted_in_a_copy_copies_again_within_few_polls() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     let bytes = ground.master(b"E.mpg", 5_000)?;
     ground.grade(&[b"E.mpg"])?;

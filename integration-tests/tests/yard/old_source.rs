@@ -11,7 +11,7 @@ fn destination(ground: &ProcessYard, number: usize, body: &str) -> Result<RolePr
 }
 
 #[test]
-fn a_file_that_only_an_old_source_serves_comes_to_a_destination_with_a_program() -> Result<()> {
+fn an_old_sources_file_goes_to_a_destination_with_a_program() -> Result<()> {
     let ground = ProcessYard::new(1, 2)?;
     let bytes = ground.master(b"E.mpg", 50_000)?;
     ground.grade(&[b"E.mpg"])?;

@@ -65,7 +65,7 @@ fn no_other_program_can_end_a_reelyard_copy_by_reporting_done() -> Result<()> {
 }
 
 #[test]
-fn a_worker_notices_at_once_that_a_node_is_in_the_place_of_its_cfm() -> Result<()> {
+fn a_worker_notices_at_once_that_a_node_replaced_its_cfm() -> Result<()> {
     let ground = ProcessYard::new(1, 1)?;
     ground.master(b"first.mpg", 5_000)?;
     ground.grade(&[b"first.mpg"])?;

@@ -101,7 +101,7 @@ fn a_destination_killed_in_the_middle_leaves_nothing_half_copied() -> Result<()>
 }
 
 #[test]
-fn a_source_killed_in_the_middle_is_blamed_and_used_again_when_it_is_back() -> Result<()> {
+fn a_source_killed_in_a_copy_is_blamed_and_used_again_later() -> Result<()> {
     let mut yard = slow_yard()?;
     let task = yard.working_task()?;
     yard.source.kill();

@@ -122,7 +122,7 @@ fn a_dry_run_reports_removals_and_removes_nothing() -> Result<()> {
 }
 
 #[test]
-fn a_disk_over_its_limit_loses_its_worst_files_and_they_do_not_come_back() -> Result<()> {
+fn a_disk_over_its_limit_loses_its_worst_files_for_good() -> Result<()> {
     const MIB: usize = 1 << 20;
     let ground = ProcessYard::new(1, 1)?;
     std::fs::create_dir_all(ground.copies(0))?;

@@ -31,7 +31,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn slow_bodies_are_cut_and_lock_no_client_out_during_an_event_stream() -> Result<()> {
+fn slow_bodies_are_cut_and_block_no_client() -> Result<()> {
     let ground = ProcessYard::new(0, 0)?;
     let per_address = PER_ADDRESS.to_string();
     let settings =

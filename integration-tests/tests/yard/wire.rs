@@ -117,7 +117,7 @@ fn a_planned_task_is_listed_byte_for_byte() -> Result<()> {
 }
 
 #[test]
-fn a_task_changes_as_cfms_table_has_it_and_each_change_is_seen_at_once() -> Result<()> {
+fn a_task_changes_by_cfms_table_and_changes_are_seen_at_once() -> Result<()> {
     let yard = waiting_yard()?;
     // Requests without an effect: a wrong id, body, task or transition, in cfm's order.
     let long = format!("{{\"status\":\"done\",\"x\":\"{}\"}}", "x".repeat(64 << 10));

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_hosts_are_a_table_of_the_file_and_name_hosts_of_the_yard() {
+    fn limits_of_hosts_are_a_table_and_name_hosts_of_the_yard() {
         let file = concat!(
             "[hosts]\nsources = [\"10.0.0.1:1\"]\n[bandwidth.sources]\ndefault = \"1Gbit/s\"\n",
             "\"10.0.0.1:1\" = \"08:00,10M 23:00,off\"\n",

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_names_an_entry_at_any_depth_and_a_value_is_toml_or_a_text() {
+    fn a_key_names_an_entry_at_any_depth() {
         for (entry, text, wanted) in [
             ("a", "/x", r#"{ a = "/x", b = { c = 2 } }"#),
             ("b.c", "[1, 2]", "{ a = 1, b = { c = [1, 2] } }"),

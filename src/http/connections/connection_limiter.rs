@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_but_steady_reader_keeps_its_place_before_one_that_takes_nothing() {
+    fn a_slow_steady_reader_keeps_its_connection_before_a_stuck_one() {
         let (places, now) = (places(), Instant::now());
         let after = |seconds| now + Duration::from_secs(seconds);
         let [one, two] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));

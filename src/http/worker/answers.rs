@@ -193,8 +193,8 @@ async fn adopt(request: &HttpRequest, http: &WorkerHttp, authority: Authority) -
     let highest = epochs.highest();
     if matches!(authority, Authority::Open) && epoch.0.saturating_sub(highest.0) > MOST_AHEAD {
         let why = format!(
-            "epoch {epoch} is more than {MOST_AHEAD} above {highest}, the highest that this worker \
-             knows: configure a token for node and worker, then run \"reelyard hosts adopt\"\n"
+            "epoch {epoch} is more than {MOST_AHEAD} above {highest}, the highest that this worker knows. \
+             Configure a token for node and worker, then run \"reelyard hosts adopt\"\n"
         );
         return HttpResponse::PreconditionFailed().content_type(TEXT).body(why);
     }

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_may_not_be_read_is_no_trouble_of_its_disk() {
+    fn a_file_without_read_permission_is_no_fault_of_its_disk() {
         let shown = |errno: Errno| why_not(io::Error::from(errno));
         assert!(matches!(
             shown(Errno::ACCESS),

@@ -148,7 +148,8 @@ impl DiskSpaceMonitor {
     fn words(&self, now: &DiskSpace) -> String {
         let needed = 2 * self.low() + self.wanted.saturating_sub(now.reserve);
         format!(
-            "the disk of {} is full, {} are free: make room for at least {} there; until then everything can be read, links can be revoked, and nothing else can be changed",
+            "the disk of {} is full, {} are free: make room for at least {} there. Until then everything \
+             can be read, links can be revoked, and nothing else can be changed",
             self.dir.display(),
             ByteSize::b(now.free),
             ByteSize::b(needed),

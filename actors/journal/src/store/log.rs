@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_missing_or_stale_row_is_found_when_the_log_is_opened() {
+    fn a_damaged_missing_or_stale_row_is_found_at_opening() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
         let log = open(&db, &StoreHead::default()).unwrap();

@@ -125,7 +125,7 @@ fn a_new_file_at_the_old_name_never_replaces_the_moved_one() {
 }
 
 #[test]
-fn an_old_name_of_which_nothing_can_be_said_keeps_a_move_unsettled() {
+fn an_old_name_in_an_unknown_state_keeps_a_move_unsettled() {
     let yard = yard();
     let file = yard.dirs.prepare(&place("films/b"), &place("films/c"), false).unwrap();
     std::fs::rename(yard.films.join("b"), yard.films.join("c")).unwrap();
@@ -153,7 +153,7 @@ fn a_directory_is_not_moved_into_itself_by_way_of_another_root() {
 }
 
 #[test]
-fn no_directory_is_moved_nor_replaced_that_is_a_root_or_holds_one() {
+fn a_directory_with_a_root_is_neither_moved_nor_replaced() {
     let yard = yard();
     let all = yard.films.parent().unwrap();
     let deep = opened("deep", &yard.films.join("dir/deep"));

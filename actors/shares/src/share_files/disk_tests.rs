@@ -124,7 +124,7 @@ fn an_unsafe_rename_is_refused_and_leaves_the_files() {
 }
 
 #[test]
-fn a_file_that_was_left_with_both_names_loses_the_old_one_later() {
+fn a_file_left_with_both_names_loses_the_old_one_later() {
     let yard = yard();
     yard.disk.unlinks_nothing.store(true, Ordering::SeqCst);
     let new = yard.begun("films/a", "films/c");

@@ -41,7 +41,7 @@ pub enum MoveError {
     /// The outcome is not known yet. The actor looks at the disk until it is known. A repeated request gets
     /// the answer then. Until then a request without a name is listed among the moves.
     #[error(
-        "the outcome of the move is not known yet: {why}; see it in the list of moves (GET \
+        "the outcome of the move is not known yet: {why}. See it in the list of moves (GET \
          /api/v1/files/moves, reelyard share moves), or repeat the request with the same \
          request_id"
     )]

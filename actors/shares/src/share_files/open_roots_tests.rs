@@ -38,7 +38,7 @@ impl ReplacedRootsFixture {
 }
 
 #[test]
-fn nothing_is_moved_from_or_to_a_directory_that_is_no_longer_the_root() {
+fn nothing_is_moved_in_a_directory_that_is_no_longer_the_root() {
     for replaced in ["films", "more"] {
         let yard = yard();
         let (from, to) = (place("films/a"), place("more/a"));
@@ -106,7 +106,7 @@ fn a_root_that_never_existed_is_reported_and_opened_when_it_appears() {
 }
 
 #[test]
-fn other_directories_are_seen_by_every_clone_and_one_that_stays_is_the_one_that_was_opened() {
+fn every_clone_sees_new_roots_and_an_unchanged_root_stays_open() {
     let yard = yard();
     let clone = yard.dirs.clone();
     let [films, more, news] =

@@ -133,7 +133,7 @@ fn a_failed_delivery_backs_off_and_nothing_overtakes_it() {
 }
 
 #[test]
-fn a_receiver_may_ask_for_more_patience_but_not_for_more_than_an_hour_nor_for_less() {
+fn a_receiver_may_only_lengthen_the_pause_to_at_most_an_hour() {
     for (wished, least, most) in [(30, 30.0, 30.0), (0, 0.9, 1.0), (1 << 40, 3600.0, 3600.0)] {
         let mut delivery = delivery_at(0, 1);
         delivery.steps(at(0.0));

@@ -16,7 +16,7 @@ const TOKENS_A_WRITE: u64 = 1000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{ids} of the hooks \"{hooks}\" on this worker belong to pool {owner}{whose}, so pool \
-        {pool} cannot use them; if pool {owner} is removed or its cluster is replaced, run \
+        {pool} cannot use them. If pool {owner} is removed or its cluster is replaced, run \
         reelyard box pools adopt {pool}"
 )]
 pub struct BoxClaimConflict {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_is_one_pools_of_one_cluster_until_an_operator_hands_it_over() {
+    fn a_box_belongs_to_one_pool_until_an_operator_hands_it_over() {
         let dir = tempfile::tempdir().unwrap();
         {
             let owners = owners(dir.path());

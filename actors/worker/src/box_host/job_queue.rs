@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cluster_has_its_own_epochs_and_tokens_and_boxes_of_other_hooks_are_others() {
+    fn each_cluster_has_its_own_epochs_tokens_and_boxes() {
         let of = |cluster, hooks: &str, epoch, token| {
             let mut hook = hook(1, Cleanup, token);
             hook.place.cluster = Some(ClusterId(cluster));

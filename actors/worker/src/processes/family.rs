@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_of_which_the_program_is_just_being_loaded_is_ended_too() {
+    fn a_member_whose_program_is_just_being_loaded_is_ended_too() {
         let dir = tempfile::tempdir().unwrap();
         for number in 0..50 {
             let own = dir.path().join(number.to_string());

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_of_a_process_is_found_as_soon_as_its_program_is_loaded() {
+    fn a_variable_of_a_process_is_found_once_its_program_is_loaded() {
         for _ in 0..50 {
             let mut command = std::process::Command::new("sleep");
             let mut child = command.arg("600").env("A_MARK", "here").spawn().unwrap();

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_is_read_with_the_copies_beside_and_again_after_it_was_gone() {
+    fn a_link_is_read_beside_copies_and_again_after_its_absence() {
         let dir = tempfile::tempdir().unwrap();
         let statistics = dir.path().join("class/net/eth7/statistics");
         let put = |sent: u64| {

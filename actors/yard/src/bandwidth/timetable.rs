@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_on_the_wall_counts_where_it_is_put_forward_and_back() {
+    fn local_time_counts_at_both_changes_of_daylight_saving() {
         let plan = "01:00,1M 02:30,2M 04:00,3M";
         // Berlin, 2026-03-29: 02:00 is 03:00. The entry in the missing hour holds from its end on.
         for (at, rate) in [

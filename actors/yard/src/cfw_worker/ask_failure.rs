@@ -49,7 +49,7 @@ pub enum TokenTrouble {
     /// The worker answers without proof that it knows the node's token.
     #[error(
         "the worker does not prove that it knows this node's token: it has no token, or another program \
-         listens there; set the same token on both"
+         listens there. Set the same token on both"
     )]
     NotProved,
 }

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_trial_opens_it_for_longer_and_a_success_closes_it_in_steps() {
+    fn a_failed_trial_opens_it_longer_and_successes_close_it_stepwise() {
         let mut breaker = opened();
         let first = until(&breaker);
         assert!((Millis(9 * SECOND)..=Millis(10 * SECOND)).contains(&first));

@@ -9,7 +9,7 @@ use reelyard_protocol::boxes::{FenceToken, SlotId};
 use super::{MS, spec, yard};
 
 #[actix::test]
-async fn a_pool_that_shrinks_drains_and_one_that_goes_is_gone_with_its_last_box() {
+async fn a_shrinking_pool_drains_and_a_removed_one_ends_empty() {
     let (_dir, yard) = yard(spec(3)).await;
     let leases = [yard.take("a").await, yard.take("b").await, yard.take("c").await];
     assert_eq!(yard.put(spec(1)).await, PoolPut::Changed);

@@ -97,7 +97,7 @@ async fn a_client_that_leaves_without_reading_takes_nothing_from_a_repetition() 
 }
 
 #[actix::test]
-async fn a_grant_in_withdrawal_does_not_count_against_the_quota_of_a_repetition() {
+async fn a_withdrawn_grant_does_not_count_for_the_quota_of_its_repetition() {
     let (_dir, yard) = yard(PoolSpec { quota: 1, ..spec(2) }).await;
     let unread = yard.acquire(named("n", 60));
     yard.until(BoxPhase::Leased, 1).await;

@@ -103,7 +103,7 @@ async fn a_renewal_lasts_from_then_on_but_never_beyond_the_longest_hold() {
 }
 
 #[actix::test]
-async fn a_lease_ends_by_the_monotonic_clock_and_its_box_is_granted_after_a_grace() {
+async fn a_lease_ends_by_the_monotonic_clock_with_a_grace() {
     let (_dir, yard) = yard(PoolSpec { grace: seconds(5), ..spec(1) }).await;
     let lease = yard.take("a").await;
     let next = yard.acquire(ask("b", 1000));
@@ -172,7 +172,7 @@ async fn a_lease_without_renewal_does_not_survive_restarts_without_end() {
 }
 
 #[actix::test]
-async fn a_clock_that_is_set_between_restarts_neither_ends_a_lease_nor_keeps_it() {
+async fn a_clock_step_between_restarts_neither_ends_nor_keeps_a_lease() {
     for step in [3_600_000, -3_600_000] {
         let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual(START);

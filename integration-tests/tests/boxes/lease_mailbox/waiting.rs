@@ -123,7 +123,7 @@ async fn a_holder_has_and_waits_for_no_more_than_its_quota() {
 }
 
 #[actix::test]
-async fn a_request_for_more_than_the_rest_of_a_pool_delays_no_other() {
+async fn a_request_for_more_than_a_pool_can_give_delays_none() {
     let (_dir, yard) = yard(PoolSpec::of(0, 2)).await;
     let held = yard.take("a").await;
     let both = yard.acquire(BoxLeaseRequest { count: 2, ..ask("b", 600) });

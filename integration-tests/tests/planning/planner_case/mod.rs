@@ -162,8 +162,8 @@ pub fn kind_of(host: &CaseHost) -> HostKind {
 }
 
 impl PlannerCase {
-    /// Removes impossible states from the drawn case: hosts with the same address, a task from a host to
-    /// itself, and a source with too many tasks.
+    /// Removes impossible states from the drawn case: hosts with the same address, tasks from a host to
+    /// itself, and sources with too many tasks.
     fn make_consistent(&mut self) {
         if self.both {
             let (source, destination) = (&self.sources[0], &mut self.destinations[0]);

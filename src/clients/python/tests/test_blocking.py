@@ -237,7 +237,7 @@ class WaitingLong(BoxesCase):
         fresh.release()
         got[0].release()
 
-    def test_a_renewal_is_due_after_a_third_or_at_once_after_a_long_wait(self):
+    def test_a_renewal_is_due_after_a_third_or_at_once(self):
         granted = dict(lease_id="x", box=1, token=1, expires_at="", left="30s")
         fresh = reelyard_boxes.Lease(granted, 100.0, 103.0)
         self.assertAlmostEqual(fresh.due, 110.0)

@@ -28,7 +28,7 @@ pub struct ReloadQuery {
     operation_id = "reloadConfiguration",
     summary = "Reloads the configuration and returns the changes",
     params(ReloadQuery),
-    responses((status = 200, description = "What changed, or would change", body = ReloadView))
+    responses((status = 200, description = "Settings that changed, or would change", body = ReloadView))
 )]
 pub async fn reload(
     state: web::Data<NodeHttpState>,

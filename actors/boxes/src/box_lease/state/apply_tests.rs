@@ -92,7 +92,7 @@ fn a_logical_box_drains_only_while_its_holder_may_still_use_it() {
 }
 
 #[test]
-fn a_hosted_box_is_held_once_it_is_ready_and_free_once_it_is_clean() {
+fn a_hosted_box_is_held_when_ready_and_free_when_clean() {
     let mut table = table(hosted(1));
     let token = granted(&mut table, 1, 0);
     assert_eq!(refused(&mut table, &release(1, token)), BoxRefusal::NotReady);

@@ -131,7 +131,7 @@ impl StoreReport {
                 "restore a backup, or continue with the remaining data: `reelyard store check --accept-loss`"
             }
             Condition::Damaged => {
-                "keep a copy of the directory, then restore a backup; a node that is one of several can \
+                "keep a copy of the directory, then restore a backup. A node that is one of several can \
                  start under a new id and copy its state from the other nodes"
             }
         };

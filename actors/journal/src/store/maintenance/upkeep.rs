@@ -101,7 +101,7 @@ pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, Up
     if report.voters.len() > 1 {
         return refused(
             "this node is one of several voting nodes: continuing with less than it acknowledged could \
-             lose that data on all nodes; start it under a new id, so that it copies its state from the \
+             lose that data on all nodes. Start it under a new id, so that it copies its state from the \
              others",
         );
     }

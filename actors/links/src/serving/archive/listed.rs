@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_has_changed_when_something_in_it_comes_or_goes_or_it_is_another() {
+    fn a_directory_has_changed_when_an_entry_comes_or_goes() {
         let place = tempfile::tempdir().unwrap();
         let below = |path: &str| place.path().join(path);
         std::fs::create_dir_all(below("a/b")).unwrap();

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_may_be_as_long_as_an_archive_has_it_and_no_longer() {
+    fn a_path_may_be_only_as_long_as_an_archive_takes_it() {
         let place = tempfile::tempdir().unwrap();
         std::fs::create_dir(place.path().join("dir")).unwrap();
         std::fs::write(place.path().join("dir/file"), b"x").unwrap();

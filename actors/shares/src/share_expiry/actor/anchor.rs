@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_goes_on_in_the_same_boot_and_is_unknown_in_another() {
+    fn the_time_continues_within_a_boot_and_is_unknown_in_another() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("share-clock");
         let seconds = Duration::from_secs;

@@ -185,7 +185,7 @@ fn due_shares_make_room_before_the_victims_of_the_policy() {
 }
 
 #[test]
-fn an_owner_has_room_once_shares_of_theirs_are_due_and_none_for_one_that_is_about_to_be_theirs() {
+fn due_shares_give_an_owner_room_and_coming_shares_take_it() {
     let mut case = SharePolicyCase::new(ShareExpirySettings {
         max_per_owner: 1,
         ..ShareExpirySettings::default()
@@ -258,7 +258,7 @@ fn a_default_that_changes_moves_nothing() {
 }
 
 #[test]
-fn a_range_counts_once_for_each_client_until_it_may_resume_no_longer() {
+fn a_range_counts_once_for_each_client_until_resuming_ends() {
     let resume_within = Duration::from_secs(10);
     let mut case = SharePolicyCase::new(ShareExpirySettings {
         resume_within,
@@ -286,7 +286,7 @@ fn begins_whole(taking: &Result<DownloadDecision, ShareRefusal>) -> bool {
 }
 
 #[test]
-fn a_download_that_begins_with_a_part_may_begin_the_whole_once_and_go_on_anywhere() {
+fn a_download_of_a_part_may_begin_the_whole_once() {
     let mut case = SharePolicyCase::new(ShareExpirySettings::default());
     let events = case.create(1, "me", ttl(60)).unwrap();
     case.apply(events);

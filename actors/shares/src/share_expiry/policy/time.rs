@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_record_is_known_the_wall_clock_is_shown_and_changes_nothing() {
+    fn the_wall_clock_is_only_shown_before_the_record_is_known() {
         let mut time = ShareTime::default();
         assert_eq!(time.look(Millis(NOON + 9 * HOUR), ms(5)).now, Millis(NOON + 9 * HOUR));
         time.start(Some(Millis(NOON)), Millis(NOON - HOUR), ms(10));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_moves_begins_again_and_one_that_is_withdrawn_leaves_nothing() {
+    fn a_moved_claim_begins_again_and_a_withdrawn_one_leaves_nothing() {
         let mut time = started(NOON);
         assert!(time.look(Millis(NOON + 3 * HOUR), ms(0)).confirmed_in.is_some());
         let moment = time.look(Millis(NOON + 9 * HOUR), ms(800_000));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_it_goes_on_a_little_slower_until_the_wall_clock_has_caught_up() {
+    fn the_time_runs_slower_until_the_wall_clock_has_caught_up() {
         let mut time = started(NOON);
         let wall = |passed: i64| Millis(NOON - 1000 + passed);
         let moment = time.look(wall(50_000), ms(50_000));

@@ -378,9 +378,8 @@ pub enum ShareRefusal {
     /// The wall clock is far ahead and not confirmed: by either clock these terms mean another
     /// deadline.
     #[error(
-        "the wall clock is {} ahead of the confirmed time, so new deadlines are not possible: \
-         correct the clock, or wait {} until it is confirmed, or run \"reelyard share \
-         confirm-clock\" if it is right",
+        "the wall clock is {} ahead of the confirmed time, so new deadlines are not possible. Correct the \
+         clock, or wait {} until it is confirmed. If it is right, run \"reelyard share confirm-clock\"",
         whole_seconds(*.ahead),
         whole_seconds(*.confirmed_in)
     )]

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_found_until_it_is_buried_and_its_tombstone_until_it_is_forgotten() {
+    fn a_share_is_found_until_it_ends_and_its_tombstone_until_forgotten() {
         let shards = Shards::default();
         let ids = [ShareId(1), ShareId(2), ShareId(u128::MAX), ShareId(u128::MAX - 1)];
         for id in ids {

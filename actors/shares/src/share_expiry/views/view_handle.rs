@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hard_revoked_share_is_cut_and_uses_reach_the_record_in_the_table() {
+    fn a_hard_revoked_share_is_cut_and_its_uses_are_recorded() {
         let (board, shards) = board(1);
         let id = ShareId(1 << 100);
         let ShareLookup::Live(old) = board.find(id) else { panic!("it is there") };

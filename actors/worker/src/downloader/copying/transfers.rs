@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn more_are_begun_as_soon_as_more_are_allowed_and_none_is_given_up_for_fewer() {
+    fn a_higher_limit_begins_copies_and_a_lower_one_ends_none() {
         let mut transfers = Transfers::new(1, vec![]);
         let orders: Vec<CopyOrder> = (1..=4).map(order).collect();
         assert_eq!(transfers.order(orders, NOW), [begin(order(1))]);
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn small_copies_are_made_in_runs_and_a_run_keeps_its_place_until_all_of_it_is_here() {
+    fn a_run_of_small_copies_keeps_its_slot_until_its_end() {
         let mut transfers = Transfers::new(2, vec![]);
         let acts = transfers.order((1..=7).map(small).collect(), NOW);
         let run =

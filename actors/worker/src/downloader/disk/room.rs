@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_is_a_disk_of_that_size_but_never_more_than_the_file_system_has() {
+    fn a_quota_is_a_disk_of_that_size_within_its_file_system() {
         let of =
             |used, avail| Ledger::default().figures(QUOTA, disk(avail), counted(used)).unwrap();
         let all = |total, used, avail, used_percent| DiskFigures {

@@ -1,5 +1,5 @@
-//! The state that a worker keeps over a restart, in a small sled of its own: reports that no node has taken
-//! yet, the highest epoch, interrupted copies, and hashes.
+//! The state that a worker keeps over a restart, in a small sled of its own. It has reports that no node
+//! has taken yet, the highest epoch, interrupted copies, and hashes.
 //!
 //! sled's `flush` is not durable on Linux, so each durable write ends with `sync_data` on its file.
 //! After an error (a full disk) sled refuses everything until it is opened again. The next call does
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn how_far_a_file_was_hashed_is_kept_until_its_hash_is_known() {
+    fn the_progress_of_a_hash_is_kept_until_the_hash_is_known() {
         let dir = tempfile::tempdir().unwrap();
         let store = StateStore::open(dir.path()).unwrap();
         let identity =

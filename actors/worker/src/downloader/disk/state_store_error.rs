@@ -17,14 +17,14 @@ pub enum StateStoreError {
     InUse(String),
     /// Another version of the program wrote it.
     #[error(
-        "the worker's state store has a value of version {0}, which this version of reelyard does not know: \
-         start the version of reelyard that wrote it"
+        "the worker's state store has a value of version {0}, which this version of reelyard does not \
+         know. Start the version of reelyard that wrote it"
     )]
     Version(u8),
     /// It cannot be read.
     #[error(
-        "the worker's state store is damaged ({0}); stop the worker, remove its state directory and start \
-         it again: only reports that no node has received yet are lost"
+        "the worker's state store is damaged ({0}). Stop the worker, remove its state directory and start \
+         it again. Only reports that no node has received yet are lost"
     )]
     Damaged(String),
 }

@@ -31,12 +31,12 @@ pub struct Deposed {
 pub enum NotObeyed {
     /// Another leader came after it.
     #[error(
-        "{0}; if that epoch is wrong, run \"reelyard hosts adopt\" for this worker at its node"
+        "{0}. If that epoch is wrong, run \"reelyard hosts adopt\" for this worker at its node"
     )]
     Deposed(#[from] Deposed),
     /// It is of another cluster.
     #[error(
-        "cluster {given} does not lead this worker, which obeys cluster {obeyed}; to change that, run \
+        "cluster {given} does not lead this worker, which obeys cluster {obeyed}. To change that, run \
          \"reelyard hosts adopt\" for this worker at a node of {given}"
     )]
     Foreign {
@@ -48,7 +48,7 @@ pub enum NotObeyed {
     /// Its epoch cannot be right.
     #[error(
         "epoch {given} is refused: it is more than {most} above {highest}, the highest epoch that this \
-         worker knows; if it is right, run \"reelyard hosts adopt\" for this worker at \
+         worker knows. If it is right, run \"reelyard hosts adopt\" for this worker at \
          its node",
         most = MOST_AHEAD
     )]
@@ -61,7 +61,7 @@ pub enum NotObeyed {
     /// The same of a cluster that is not obeyed, and asks something for its boxes.
     #[error(
         "epoch {given} of cluster {cluster} is refused: it is more than {most} above {highest}, the \
-         highest epoch of that cluster that this worker knows; if it is right, run \"reelyard box pools \
+         highest epoch of that cluster that this worker knows. If it is right, run \"reelyard box pools \
          adopt\" for the pool at a node of that cluster",
         most = MOST_AHEAD
     )]

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_is_dropped_even_if_it_is_a_row_or_empty() {
+    fn the_first_line_is_always_dropped() {
         assert_eq!(ranked(b"A.mpg\t1\nB.mpg\t2\n"), owned(&[("B.mpg", 1)]));
         assert_eq!(ranked(b"\nB.mpg\t2\n"), owned(&[("B.mpg", 1)]));
         assert_eq!(ranked(b""), owned(&[]));

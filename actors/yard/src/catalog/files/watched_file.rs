@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_in_the_future_is_trusted_once_it_was_seen_for_a_while() {
+    fn a_time_in_the_future_is_trusted_after_a_while() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("input");
         fs::write(&path, "one").unwrap();

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rotated_log_is_read_to_its_end_and_the_new_one_from_its_beginning() {
+    fn a_rotated_log_is_read_to_its_end_before_the_new_one() {
         let mut yard = EventLogFixture::new();
         let path = yard.path(3);
         append(&path, &row("A", MIDNIGHT));

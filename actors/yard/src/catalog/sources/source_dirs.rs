@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_directory_that_has_the_file_wins_and_directories_do_not_count() {
+    fn the_first_directory_with_the_file_wins_and_directories_do_not_count() {
         let root = tempfile::tempdir().unwrap();
         let [one, two] = ["one", "two"].map(|name| root.path().join(name));
         fs::create_dir_all(one.join("A")).unwrap();
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_in_the_future_is_trusted_once_it_was_seen_for_a_while() {
+    fn a_time_in_the_future_is_trusted_after_a_while() {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path();
         let touch = |time| fs::File::open(dir).unwrap().set_modified(time).unwrap();

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_goes_for_too_few_hits_nor_more_than_the_share_of_a_disk() {
+    fn room_needs_enough_hits_and_at_most_its_share_of_a_disk() {
         let files = [("new", 500, 0), ("a", 400, 1), ("b", 250, 1), ("c", 250, 1)];
         let mut yard = yard(&files, 1);
         yard.want(&[(0, 500, 9)], &[(1, 0)]);
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_makes_room_for_the_next_file_once_the_first_one_wants_none_any_more() {
+    fn a_host_makes_room_for_the_next_file_after_the_first() {
         let mut yard = after_one_room(Duration::from_secs(10));
         yard.want(&[(0, 200, 9), (1, 200, 8)], &[(1, 200)]);
         let proposal = yard.propose();
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_made_once_for_a_file_and_for_one_file_a_host() {
+    fn room_is_made_once_per_file_and_for_one_file_per_host() {
         let files = [("x", 200, 0), ("y", 200, 0), ("a", 500, 1), ("b", 200, 1), ("c", 200, 1)];
         let mut yard = yard(&files, 1);
         yard.want(&[(0, 200, 9), (1, 200, 8)], &[(1, 0)]);

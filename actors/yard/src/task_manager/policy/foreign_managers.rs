@@ -220,7 +220,7 @@ impl ForeignManagers {
         }
         if let Some(heard) = conduct.epoch.filter(|heard| *heard > us.epoch) {
             let what = format!(
-                "it knows a leader of epoch {heard}, and this node leads in epoch {}: another cluster \
+                "it knows a leader of epoch {heard}, and this node leads in epoch {}. Another cluster \
                  manages it, or the data of this node are older than its own past decisions",
                 us.epoch
             );
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_is_logged_once_and_again_only_when_it_is_still_seen_later() {
+    fn a_sign_is_logged_again_only_if_it_is_still_seen_later() {
         let mut managers_seen = ForeignManagers::default();
         let hour = 60 * 60 * 1000;
         let note = |managers_seen: &mut ForeignManagers, at| {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ready_task_waits_its_turn_at_a_busy_destination_and_is_counted_from_then() {
+    fn the_time_of_a_ready_task_counts_from_its_turn() {
         let task = samples::task(2, "b.mpg");
         for idle in [OLD, OURS] {
             let mut signs = TaskLiveness::starting(Millis(0));

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_configuration_keeps_the_modes_and_the_silence_of_hosts_that_stay() {
+    fn a_new_configuration_keeps_modes_and_silence_of_remaining_hosts() {
         let mut book = book();
         applied(&mut book, mode_set(host(21), HostMode::Draining));
         applied(&mut book, TaskEvent::HostSilent { host: host(1), since: Millis(7) });

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_four_old_states_are_shown_and_ended_ones_only_while_recent() {
+    fn only_the_four_old_states_and_recent_ends_are_shown() {
         let now = Millis(1_795_240_700_000);
         let shown = |state, claimed_done, age: u64| {
             let changed = now.before(Duration::from_secs(age));

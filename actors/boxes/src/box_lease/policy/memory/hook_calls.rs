@@ -28,7 +28,7 @@ pub(crate) struct HookCalls {
 pub(crate) struct HookCall {
     pub(crate) run: u64,
     pub(crate) kind: HookKind,
-    /// The lease that it is for.
+    /// The lease for which the box is prepared.
     pub(crate) lease: Option<LeaseId>,
     /// The number of the cleaning.
     pub(crate) cleaning: Option<u64>,

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_term_is_over_when_it_has_passed_however_the_wall_is_set() {
+    fn a_term_ends_by_the_monotonic_clock_at_any_wall_time() {
         for (early, due) in [
             (at(1999, 999), at(2000, 1000)),
             // The wall was set ahead.

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_known_again_by_when_it_was_made_and_else_by_its_device() {
+    fn a_file_is_recognised_by_its_birth_time_or_by_its_device() {
         let file = SharedFileIdentity { device: 1, inode: 7, born: Some(5) };
         assert!(file.is(&SharedFileIdentity { device: 2, ..file }));
         assert!(!file.is(&SharedFileIdentity { born: Some(6), ..file }));

@@ -134,7 +134,7 @@ mod tests {
         let mut bytes = vec![9, 4];
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         let error = decode::<Epoch>(&bytes).unwrap_err().to_string();
-        assert!(error.contains("version 9,") && error.contains("start the version"), "{error}");
+        assert!(error.contains("version 9,") && error.contains("Start the version"), "{error}");
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn an_older_leader_is_refused_also_after_a_restart() {
 }
 
 #[test]
-fn an_epoch_counts_only_from_the_cluster_that_is_obeyed_and_within_reason() {
+fn only_plausible_epochs_of_the_obeyed_cluster_count() {
     let dir = tempfile::tempdir().unwrap();
     let guard = guard(&dir);
     let absurd = guard.accept_leader(OURS, Epoch(u64::MAX)).unwrap().unwrap_err();
@@ -80,7 +80,7 @@ fn a_worker_accepts_any_first_epoch_of_its_own_node_only() {
 }
 
 #[test]
-fn the_cluster_of_the_node_that_gives_orders_is_obeyed_and_none_is_forgotten() {
+fn the_cluster_of_the_ordering_node_is_obeyed_and_none_is_forgotten() {
     let dir = tempfile::tempdir().unwrap();
     let guard = guard(&dir);
     // Of a node that does not know its cluster yet.
@@ -97,7 +97,7 @@ fn the_cluster_of_the_node_that_gives_orders_is_obeyed_and_none_is_forgotten() {
 }
 
 #[test]
-fn the_epochs_of_a_cluster_that_only_has_boxes_here_are_its_own() {
+fn a_cluster_with_only_boxes_here_has_its_own_epochs() {
     let dir = tempfile::tempdir().unwrap();
     {
         let guard = guard(&dir);

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_of_which_nothing_is_known_is_like_the_average_of_the_others() {
+    fn an_unknown_link_counts_like_the_average_of_the_others() {
         let destinations = [(50, Some(WHOLE)), (50, Some(WHOLE / 2)), (50, None)];
         let scale = Scale::of(Weights { room: 1, traffic: 1 }, destinations.into_iter());
         let [idle, busy, unknown] = destinations.map(|(room, free)| scale.score(room, free));

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_that_of_the_texts_descending_and_goes_on_behind_the_last() {
+    fn the_order_is_descending_by_text_and_continues_behind_the_last() {
         let hosts = [3, 9, 10, 21];
         let ring = |last: Option<u8>| {
             DestinationRoundRobin::new(hosts.iter().map(|last| host(*last)), last.map(host))
