@@ -1,8 +1,11 @@
 //! Rules of the source code: one name per type, and documents with existing names.
 
+mod comments;
 mod imports;
+mod messages;
 mod module_tree;
 mod owners;
+mod test_names;
 mod tokens;
 mod words;
 
