@@ -24,7 +24,7 @@ use crate::config::values::token_file::settle_token;
 settings! {
     /// A Reelyard node: the control plane.
     pub struct NodeConfig {
-        /// Address of the API, the console and cfm's wire protocol.
+        /// Address of the API and of cfm's wire protocol.
         listen: SocketAddr = Default "127.0.0.1:8080" [restart, node],
         /// Directory of all durable data. The node creates it if it is missing.
         data_dir: PathBuf = Default "reelyard-data" [restart, node],

@@ -14,7 +14,7 @@ use crate::tls_settings::ShareTlsConfig;
 settings! {
     /// The server of links.
     pub struct LinksConfig {
-        /// Address of the links. The API and the console are not reachable there.
+        /// Address of the links. The API is not reachable there.
         listen: SocketAddr = Default "127.0.0.1:8081" [node],
         /// URL by which visitors reach `share.listen`; links begin with it. The default is
         /// `share.listen` itself, with TLS if share.tls is set. The URL may have a path, as in

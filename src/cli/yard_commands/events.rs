@@ -25,8 +25,7 @@ const RETRY_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_s
 pub struct EventsArgs {
     #[command(flatten)]
     node: NodeArgs,
-    /// Only changes of these kinds: task, placement, host, input, leadership, stranger, removal, pin,
-    /// back_off, configuration, share, box
+    /// Only changes of these kinds, separated by commas
     #[arg(long, value_delimiter = ',', value_parser = enum_word::parser::<ChangeKind>())]
     kinds: Vec<ChangeKind>,
     /// Start after the event with this id; --json prints the ids.
