@@ -23,7 +23,7 @@ const STEADY: Duration = Duration::from_secs(5);
 /// Changes smaller than this do not change the order in which connections are closed.
 const SAME_TIME: Duration = Duration::from_secs(1);
 
-/// Activity of a connection.
+/// The phase of a connection, and the progress of its answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConnectionActivity {
     pub(super) phase: ConnectionPhase,

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use proc_macro2::{TokenStream, TokenTree};
+use reelyard::guide::{GuideLanguage, chapter};
 use reelyard_integration_tests::probes::prose;
 
 use super::comments::clauses_as_subjects;
@@ -71,10 +72,9 @@ fn faults(text: &str) -> Vec<String> {
     faults
 }
 
-#[test]
-fn texts_in_the_code_are_plain() -> Result<()> {
+/// The texts of the programs with at least [`SENTENCE`] words, each with its file.
+fn texts() -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
-    let mut seen = 0;
     for (file, text) in rust_files()? {
         if file.starts_with("integration-tests/")
             || file.ends_with("_tests.rs")
@@ -86,13 +86,57 @@ fn texts_in_the_code_are_plain() -> Result<()> {
             production_code(&text).parse().ok().with_context(|| format!("{file} is no Rust"))?;
         let mut texts = Vec::new();
         collect(code, &mut texts);
-        for text in texts.iter().filter(|text| text.split_whitespace().count() >= SENTENCE) {
-            seen += 1;
-            found.extend(faults(text).iter().map(|fault| format!("{file}: {fault}")));
+        texts.retain(|text| text.split_whitespace().count() >= SENTENCE);
+        found.extend(texts.into_iter().map(|text| (file.clone(), text)));
+    }
+    anyhow::ensure!(found.len() > 1500, "only {} texts were found", found.len());
+    Ok(found)
+}
+
+/// Whether a program can print the quoted words as a part of `text`.
+fn prints(text: &str, quote: &str) -> bool {
+    let trimmed = |word: &str| word.trim_matches(|c: char| ".,:;".contains(c)).to_lowercase();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let quoted: Vec<String> =
+        quote.split_whitespace().map(trimmed).filter(|word| !word.is_empty()).collect();
+    words.windows(quoted.len()).any(|window| {
+        window
+            .iter()
+            .zip(&quoted)
+            .all(|(word, quoted)| word.contains('{') || trimmed(word) == *quoted)
+    })
+}
+
+#[test]
+fn texts_in_the_code_are_plain() -> Result<()> {
+    let mut found = Vec::new();
+    for (file, text) in texts()? {
+        found.extend(faults(&text).iter().map(|fault| format!("{file}: {fault}")));
+    }
+    assert!(found.is_empty(), "{} faults:\n{}", found.len(), found.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn symptoms_in_the_guide_are_messages_of_the_programs() -> Result<()> {
+    let texts = texts()?;
+    let mut seen = 0;
+    for language in [GuideLanguage::English, GuideLanguage::Korean] {
+        for row in chapter("troubleshooting")?.text(language).lines() {
+            let Some((symptom, _)) = row.strip_prefix("| ").and_then(|row| row.split_once(" | "))
+            else {
+                continue;
+            };
+            for quote in symptom.split('"').skip(1).step_by(2) {
+                seen += 1;
+                assert!(
+                    texts.iter().any(|(_, text)| prints(text, quote)),
+                    "no program prints \"{quote}\""
+                );
+            }
         }
     }
-    anyhow::ensure!(seen > 1500, "only {seen} texts were found");
-    assert!(found.is_empty(), "{} faults:\n{}", found.len(), found.join("\n"));
+    anyhow::ensure!(seen > 15, "only {seen} quotes were found");
     Ok(())
 }
 
@@ -108,6 +152,8 @@ fn a_text_is_read_as_its_reader_sees_it() -> Result<()> {
         assert_eq!(faults(bad).len(), 1, "{bad}");
     }
     assert_eq!(faults("cannot open {path}: {why}. Make room and try again"), Vec::<String>::new());
+    assert!(prints("another {how} this yard: {host}", "another manages this yard"));
+    assert!(!prints("another {how} this yard: {host}", "another manages that yard"));
     assert_eq!(with_values("a share of {what}, {:?}"), "a share of VALUE, VALUE");
     Ok(())
 }
