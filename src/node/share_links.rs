@@ -7,8 +7,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use futures::FutureExt;
 use reelyard_core::clock::Clock;
+use reelyard_file_server::certificate::Certificate;
 use reelyard_journal::Journal;
-use reelyard_links::tls::Certificate;
 use reelyard_links::{
     Roots, ShareServer, ShareServerCollaborators, ShareServerCounters, ShareServerMeter,
     ShareServerSettings,

@@ -1,5 +1,5 @@
-//! Which contents a file name stood for at some moment: what lets a hash be remembered and a
-//! change during a copy be noticed.
+//! The identity of the contents that a file name stood for at some moment. By it a hash is remembered, and
+//! a change during a copy is noticed.
 
 use std::fmt;
 use std::fs::Metadata;

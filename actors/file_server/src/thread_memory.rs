@@ -1,5 +1,5 @@
-//! Memory for one small file at a time, which its thread keeps for the next: fresh memory of that
-//! size comes from the kernel page by page, and that costs as much as the file's bytes themselves.
+//! Memory for one small file at a time. Its thread keeps it for the next file. Fresh memory of that size
+//! comes from the kernel page by page, and that costs as much as the file's bytes themselves.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};

@@ -1,5 +1,5 @@
-//! What lets a worker in at a data port: short-lived tickets for single paths of one data port,
-//! signed with a key derived from the shared token.
+//! Tickets admit a worker at a data port. A ticket is short-lived, and valid for one path of one data port.
+//! It is signed with a key derived from the shared token.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use reelyard_core::token::SharedToken;
 
-/// Header that carries a ticket: `<expiry in Unix milliseconds>.<hex>`, the latter a keyed BLAKE3
-/// hash over the expiry, the address of the data port and the path.
+/// Header that carries a ticket: `<expiry in Unix milliseconds>.<hex>`. The latter is a keyed BLAKE3 hash
+/// over the expiry, the address of the data port and the path.
 pub const TICKET_HEADER: &str = "Reelyard-Ticket";
 
 /// How long a ticket is good. Long enough for clocks that differ by a minute or two.

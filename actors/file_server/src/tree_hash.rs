@@ -1,9 +1,8 @@
-//! BLAKE3 of a file that arrives in parts over days: the hash is a tree, so what has been hashed
-//! up to a group's end is known by a few chaining values, which can be kept and taken up again.
-//! Pure.
+//! BLAKE3 of a file that arrives in parts over days. The hash is a tree, so a few chaining values stand for
+//! all bytes up to a group's end. They can be stored, and hashing continues from them later. Pure.
 //!
-//! A group is a complete subtree of 1024 chunks; the values kept are those of the largest complete
-//! subtrees, left to right, one for each set bit of the number of groups.
+//! A group is a complete subtree of 1024 chunks. The stored values are those of the largest complete
+//! subtrees, left to right: one for each set bit of the number of groups.
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use reelyard_protocol::worker::ContentHash;

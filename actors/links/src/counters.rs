@@ -1,35 +1,47 @@
 //! Counters of the public links.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use reelyard_file_server::server::{ConnectionCounts, Count};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Counters of the public links since their start, and their open connections.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct ShareServerCounters {
+            /// Open connections.
+            pub connections: u64,
+            /// Connections that ended before the TLS handshake, if TLS is configured.
+            pub no_tls: u64,
+            /// Connections that were refused because too many were open.
+            pub refused_busy: u64,
             $($(#[$doc])* pub $name: u64,)*
         }
 
         /// The live counters.
         #[derive(Debug, Default)]
-        pub(super) struct LinkCounts {
-            $(pub(super) $name: Count,)*
+        pub(crate) struct LinkCounts {
+            /// Counters of the server below.
+            pub(crate) connections: Arc<ConnectionCounts>,
+            $(pub(crate) $name: Count,)*
         }
 
         impl LinkCounts {
             /// Reads all counters.
-            pub(super) fn so_far(&self) -> ShareServerCounters {
-                ShareServerCounters { $($name: self.$name.so_far(),)* }
+            pub(crate) fn so_far(&self) -> ShareServerCounters {
+                let ConnectionCounts { connections, no_tls, refused_busy } = &*self.connections;
+                ShareServerCounters {
+                    connections: connections.so_far(),
+                    no_tls: no_tls.so_far(),
+                    refused_busy: refused_busy.so_far(),
+                    $($name: self.$name.so_far(),)*
+                }
             }
         }
     };
 }
 
 counters! {
-    /// Open connections.
-    connections,
-    /// Connections that ended before the TLS handshake, if TLS is configured.
-    no_tls,
     /// Answered requests, refusals included.
     requests,
     /// Sent bytes of files and archives.
@@ -49,36 +61,8 @@ counters! {
     unknown,
     /// Requests for ended links.
     ended,
-    /// Wrong passwords.
+    /// Requests with a wrong password.
     wrong_passwords,
     /// Throttled requests.
     throttled,
-    /// Connections that were refused because too many were open.
-    refused_busy,
-}
-
-/// A counter; also used for gauges, so it can go down.
-#[derive(Debug, Default)]
-pub(super) struct Count(AtomicU64);
-
-impl Count {
-    /// Adds one.
-    pub(super) fn one(&self) {
-        self.add(1);
-    }
-
-    /// Adds `more`.
-    pub(super) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
-
-    /// Subtracts one.
-    pub(super) fn one_less(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// The current value.
-    pub(super) fn so_far(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
 }

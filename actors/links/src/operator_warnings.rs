@@ -14,27 +14,27 @@ use crate::access::throttle::Throttle;
 const EVERY: Duration = Duration::from_secs(60);
 
 /// Rate limiters of the warnings.
-pub(super) struct OperatorWarnings {
+pub(crate) struct OperatorWarnings {
     shares: Throttle<ShareId>,
     counting: Throttle<()>,
 }
 
 impl OperatorWarnings {
     /// Starts without any earlier warning.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let shares = Throttle::new(NonZeroU32::MIN, EVERY);
         OperatorWarnings { shares, counting: Throttle::new(NonZeroU32::MIN, EVERY) }
     }
 
     /// Warns that a shared file or directory cannot be read.
-    pub(super) fn warn_unreadable(&self, id: ShareId, why: &dyn Display) {
+    pub(crate) fn warn_unreadable(&self, id: ShareId, why: &dyn Display) {
         if self.shares.one(&id).is_ok() {
             tracing::warn!(?id, why = why.to_string(), "cannot read a shared file or directory");
         }
     }
 
     /// Warns that a download cannot be counted and is therefore refused.
-    pub(super) fn warn_uncounted(&self, why: &dyn Display) {
+    pub(crate) fn warn_uncounted(&self, why: &dyn Display) {
         if self.counting.one(&()).is_ok() {
             tracing::warn!(%why, "cannot count downloads of shares, refusing them");
         }
@@ -61,21 +61,21 @@ mod tests {
         }
     }
 
-    /// The log after `complain`.
-    fn logged(complain: impl FnOnce(&OperatorWarnings)) -> String {
+    /// The log after `warn`.
+    fn logged(warn: impl FnOnce(&OperatorWarnings)) -> String {
         let log = CapturedLog::default();
         let writer = log.clone();
         let logged = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
-        tracing::subscriber::with_default(logged, || complain(&OperatorWarnings::new()));
+        tracing::subscriber::with_default(logged, || warn(&OperatorWarnings::new()));
         let log = log.0.lock().unwrap();
         String::from_utf8(log.clone()).unwrap()
     }
 
     #[test]
     fn warnings_are_limited_for_each_share() {
-        let log = logged(|complaints| {
+        let log = logged(|warnings| {
             for id in [1, 1, 2, 1] {
-                complaints.warn_unreadable(ShareId(id), &"permission denied");
+                warnings.warn_unreadable(ShareId(id), &"permission denied");
             }
         });
         assert_eq!(log.matches("permission denied").count(), 2, "{log}");
@@ -84,9 +84,9 @@ mod tests {
 
     #[test]
     fn the_warning_of_uncounted_downloads_is_rate_limited() {
-        let log = logged(|complaints| {
+        let log = logged(|warnings| {
             for _ in 0..3 {
-                complaints.warn_uncounted(&"/data is full");
+                warnings.warn_uncounted(&"/data is full");
             }
         });
         assert_eq!(log.matches("/data is full").count(), 1, "{log}");

@@ -52,7 +52,7 @@ settings! {
         password_interval: Duration = Default "6s",
     }
     groups {
-        /// TLS.
+        /// Encryption of the links.
         tls: ShareTlsConfig,
     }
 }
@@ -114,8 +114,8 @@ pub struct ShareServerSettings {
     pub request_timeout: Duration,
     /// Time limit for a client that takes no byte of an answer.
     pub send_timeout: Duration,
-    /// Slowest accepted pace of a client in bytes per second, averaged over `send_timeout`.
-    pub least_pace: u64,
+    /// Slowest accepted rate of a client in bytes per second, averaged over `send_timeout`.
+    pub minimum_rate: u64,
     /// Number of threads that send bytes. There are more than processors, because a thread waits
     /// while a slow disk reads.
     pub threads: usize,
@@ -145,7 +145,7 @@ pub struct ShareServerSettings {
 
 impl ShareServerSettings {
     /// The path of `public_url` without a trailing `/`; empty without a path.
-    pub(super) fn public_path(&self) -> &str {
+    pub(crate) fn public_path(&self) -> &str {
         let url = self.public_url.as_deref().unwrap_or_default();
         let behind_scheme = url.split_once("://").map_or("", |(_, rest)| rest);
         let path = behind_scheme.find('/').map_or("", |slash| &behind_scheme[slash..]);
@@ -153,8 +153,8 @@ impl ShareServerSettings {
     }
 }
 
-/// Slowest accepted pace of a client, in bytes per second.
-const LEAST_PACE: u64 = 256;
+/// Slowest accepted rate of a client, in bytes per second.
+const MINIMUM_RATE: u64 = 256;
 
 /// Threads that send bytes, and password checks at the same time.
 const THREADS: usize = 8;
@@ -176,7 +176,7 @@ impl ShareServerSettings {
             connections_per_address: count(config.connections_per_address),
             request_timeout: config.request_timeout,
             send_timeout: config.send_timeout,
-            least_pace: LEAST_PACE,
+            minimum_rate: MINIMUM_RATE,
             threads: THREADS,
             cut_at_deadline: config.cut_at_deadline,
             guesses: config.unknown_link_burst,

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use reelyard_core::settings;
 use reelyard_core::settings::toml::Value;
 use reelyard_core::settings::{Read, SettingValue, SettingsReader};
-
-use crate::tls::{BadCertificate, Certificate};
+use reelyard_file_server::certificate::{BadCertificate, Certificate};
 
 settings! {
     /// TLS for the links of shares. A reload reads both files again; new connections get the

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_links::tls::Certificate;
+use reelyard_file_server::certificate::Certificate;
 use rustls::StreamOwned;
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use actix::prelude::*;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::supervision::Route;
-use reelyard_links::tls::Certificate;
+use reelyard_file_server::certificate::Certificate;
 use reelyard_links::{Roots, ShareServer, ShareServerCollaborators, ShareServerSettings};
 use reelyard_replication::Piece;
 use reelyard_shares::share_expiry::{

@@ -176,6 +176,20 @@ async fn clients_that_misbehave_are_sent_away() {
     worker.stop().await;
 }
 
+/// Two clients that the worker sends a file to, until they are dropped.
+async fn hold_all(rig: &Rig, worker: &Worker, data: SocketAddr) -> [TcpStream; 2] {
+    // More than the buffers hold.
+    std::fs::write(rig.data().join("E.mpg"), vec![0; 48 << 20]).unwrap();
+    let request = format!("GET {} HTTP/1.1\r\n\r\n", masters(rig, "E.mpg"));
+    let held = [0, 1].map(|_| {
+        let mut stream = TcpStream::connect(data).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    });
+    eventually("two clients", || worker.view().data_port.requests == 2).await;
+    held
+}
+
 #[actix::test]
 async fn a_connection_above_the_limit_gets_a_retry_time() {
     let rig = Rig::new();
@@ -183,15 +197,7 @@ async fn a_connection_above_the_limit_gets_a_retry_time() {
     settings.data_port.connections = 2;
     let worker = started(settings).await;
     let data = worker.view().data_listen;
-    // More than the buffers hold: the worker sends to both clients.
-    std::fs::write(rig.data().join("E.mpg"), vec![0; 48 << 20]).unwrap();
-    let request = format!("GET {} HTTP/1.1\r\n\r\n", masters(&rig, "E.mpg"));
-    let held = [0, 1].map(|_| {
-        let mut stream = TcpStream::connect(data).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        stream
-    });
-    eventually("two clients", || worker.view().data_port.requests == 2).await;
+    let held = hold_all(&rig, &worker, data).await;
     let refused = raw(data, Vec::new()).await;
     assert!(
         refused.starts_with("HTTP/1.1 503 ") && refused.contains("Retry-After: 1"),
@@ -200,6 +206,32 @@ async fn a_connection_above_the_limit_gets_a_retry_time() {
     assert_eq!(worker.view().data_port.refused_busy, 1);
     drop(held);
     eventually("room again", || worker.view().data_port.connections == 0).await;
+    worker.stop().await;
+}
+
+#[actix::test]
+async fn a_refused_connection_is_not_reset_while_its_client_still_sends() {
+    let rig = Rig::new();
+    let mut settings = rig.source();
+    settings.data_port.connections = 2;
+    let worker = started(settings).await;
+    let data = worker.view().data_listen;
+    let held = hold_all(&rig, &worker, data).await;
+    let refused = tokio::task::spawn_blocking(move || {
+        let mut stream = TcpStream::connect(data)?;
+        stream.set_nodelay(true)?;
+        let mut answer = String::new();
+        // A reset could discard the answer on a network that loses packets.
+        stream.read_to_string(&mut answer)?;
+        for byte in "GET /copies/E.mpg HTTP/1.1\r\nHost: h\r\n\r\n".repeat(5).bytes() {
+            stream.write_all(&[byte])?;
+        }
+        Ok::<_, std::io::Error>(answer)
+    });
+    let refused = refused.await.unwrap().unwrap();
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert!(refused.ends_with("too many connections, retry shortly\n"), "{refused}");
+    drop(held);
     worker.stop().await;
 }
 

@@ -1,4 +1,4 @@
-//! What a data port needs of the worker: hashes of the files that it serves, and its copies.
+//! The parts of a worker that its data port uses: hashes of the served files, and the copies.
 
 use std::fs::File;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use reelyard_protocol::worker::ContentHash;
 
 use crate::file_fingerprint::FileFingerprint;
 
-/// What came of hashing a file.
+/// The result of hashing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hashed {
-    /// Its hash.
+    /// The hash of all bytes.
     Known(ContentHash),
     /// It is not known yet: ask again.
     UnderWay,
@@ -35,7 +35,7 @@ pub trait FileHashes: Send + Sync {
 }
 
 /// Hears how far a file was sent, until it is dropped.
-pub trait SendProgress {
+pub trait SendProgress: Send + Sync {
     /// All bytes before `position` were sent.
     fn sent(&self, position: u64);
 }

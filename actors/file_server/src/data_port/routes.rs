@@ -1,4 +1,4 @@
-//! What a data port serves: the file of each path. Nothing else is reachable.
+//! The file of each path of a data port. Nothing else is reachable.
 
 use std::fs::File;
 use std::io;
@@ -110,7 +110,7 @@ fn why_not(error: io::Error) -> FileNotServed {
     match Errno::from_io_error(&error) {
         Some(Errno::NOENT) => FileNotServed::Absent("no such file"),
         Some(Errno::ACCESS | Errno::PERM) => FileNotServed::Absent("the worker may not read it"),
-        // What opening a symlink, a socket or a device without following it answers.
+        // Opening a symlink, a socket or a device without following it answers this.
         Some(Errno::LOOP | Errno::NXIO) => FileNotServed::Absent("it is not a regular file"),
         None if error.kind() == io::ErrorKind::InvalidInput => {
             FileNotServed::Absent("it is not a regular file")

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use reelyard_core::event::RequestId;
-use reelyard_file_server::http_files::request_head::RequestHead;
+use reelyard_file_server::http::request_head::RequestHead;
 use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{
     ClientKey, DownloadAdmission, DownloadLimit, Share, ShareError, ShareId, ShareKind,
@@ -14,11 +14,11 @@ use reelyard_shares::share_expiry::{
 };
 use tokio::time::{sleep, timeout};
 
+use super::client_address::{client, client_network};
 use super::passwords::of_basic;
 use super::refusal::LinkRefusal;
 use super::roots::{NotOpened, OpenedShare};
-use crate::ShareServerState;
-use crate::connections::client_address::{client, client_network};
+use crate::state::ShareServerState;
 
 /// Time limit for counting a download.
 const TAKE_PATIENCE: Duration = Duration::from_secs(10);
@@ -60,8 +60,8 @@ impl ShareServerState {
         if let Some(why) = (self.not_ready)() {
             return Err(LinkRefusal::NotNow(why));
         }
-        let line = client_network(client);
-        if let Err(wait) = self.guesses.may(&line) {
+        let network = client_network(client);
+        if let Err(wait) = self.guesses.may(&network) {
             return Err(LinkRefusal::Throttled(wait));
         }
         let found = id.map_or(ShareLookup::Unknown, |id| self.board.find(id));
@@ -74,7 +74,7 @@ impl ShareServerState {
             ShareLookup::Ended(tombstone) => {
                 LinkRefusal::Ended { at: tombstone.refused_since(), why: tombstone.why }
             }
-            ShareLookup::Unknown => match self.guesses.one(&line) {
+            ShareLookup::Unknown => match self.guesses.one(&network) {
                 Ok(()) => LinkRefusal::Unknown,
                 Err(wait) => LinkRefusal::Throttled(wait),
             },
@@ -145,12 +145,12 @@ impl ShareServerState {
     pub(crate) fn not_opened(&self, share: &Share, why: NotOpened) -> LinkRefusal {
         match why {
             NotOpened::Failed(error) => {
-                self.complaints.warn_unreadable(share.id(), &error);
+                self.warnings.warn_unreadable(share.id(), &error);
                 LinkRefusal::Failed
             }
             // The visitor cannot repair this, but the operator can.
             NotOpened::Denied => {
-                self.complaints.warn_unreadable(share.id(), &why);
+                self.warnings.warn_unreadable(share.id(), &why);
                 LinkRefusal::Absent
             }
             why => {
@@ -233,7 +233,7 @@ impl ShareServerState {
                 // The table may now have the cause and the time of the end.
                 Err(error) => {
                     if let ShareError::Journal(why) = &error {
-                        self.complaints.warn_uncounted(why);
+                        self.warnings.warn_uncounted(why);
                     }
                     return Err(match (&error, self.find(Some(id), client)) {
                         (ShareError::Refused(_), Err(refusal)) => refusal,

@@ -1,6 +1,7 @@
 //! Whether a request may be served, and the file that a link stands for.
 
 pub(crate) mod authorization;
+pub(crate) mod client_address;
 pub(crate) mod link;
 pub(crate) mod passwords;
 pub(crate) mod refusal;

@@ -13,9 +13,9 @@ use reelyard_shares::share_expiry::{PasswordHash, Share, ShareId};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::client_address::client_network;
 use super::refusal::LinkRefusal;
 use super::throttle::Throttle;
-use crate::connections::client_address::client_network;
 use crate::settings::ShareServerSettings;
 
 /// Name of the cookie. Its path separates the cookies of different shares.
@@ -57,7 +57,7 @@ pub fn hash_password(password: &str) -> Result<PasswordHash, BadPassword> {
 pub(crate) struct Passwords {
     at_once: Arc<Semaphore>,
     by_link: Throttle<ShareId>,
-    by_line: Throttle<IpAddr>,
+    by_network: Throttle<IpAddr>,
     key: [u8; 32],
     /// Recent right passwords with their clients, as keyed hashes.
     known: Mutex<HashSet<[u8; 32]>>,
@@ -70,7 +70,7 @@ impl Passwords {
         Passwords {
             at_once: Arc::new(Semaphore::new(settings.password_checks.max(1))),
             by_link: Throttle::new(tries, every),
-            by_line: Throttle::new(tries, every),
+            by_network: Throttle::new(tries, every),
             key,
             known: Mutex::default(),
         }
@@ -110,16 +110,16 @@ impl Passwords {
         client: IpAddr,
     ) -> Result<(), LinkRefusal> {
         let Some(hash) = share.password() else { return Ok(()) };
-        let line = client_network(client);
+        let network = client_network(client);
         // Only clients with a known right password skip the limits. Otherwise throttled guesses
         // would still reveal something.
-        let from = line.to_string();
+        let from = network.to_string();
         let mark = self.mark(share.id(), hash, &[b"password", given, from.as_bytes()]);
         let mark = *mark.as_bytes();
         if self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&mark) {
             return Ok(());
         }
-        self.by_line.one(&line).map_err(LinkRefusal::Throttled)?;
+        self.by_network.one(&network).map_err(LinkRefusal::Throttled)?;
         self.by_link.one(&share.id()).map_err(LinkRefusal::Throttled)?;
         let turn = timeout(PATIENCE, Arc::clone(&self.at_once).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
@@ -135,7 +135,7 @@ impl Passwords {
         }
         // Only wrong passwords count: many people may share an address, and one person may open
         // many links.
-        self.by_line.give_back(&line);
+        self.by_network.give_back(&network);
         self.by_link.give_back(&share.id());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_KNOWN {

@@ -23,7 +23,7 @@ const TRIES: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct Roots(SharedDirs);
 
-/// An opened share.
+/// The file or directory of a share, opened.
 #[derive(Debug)]
 pub struct OpenedShare {
     /// Whether it is a file or a directory.

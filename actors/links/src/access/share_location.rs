@@ -3,7 +3,7 @@
 use reelyard_shares::share_expiry::{ResolvedLocation, Share, ShareLocation, ShareLookup};
 
 use super::roots::{NotOpened, OpenedShare};
-use crate::ShareServerState;
+use crate::state::ShareServerState;
 
 /// Largest number of attempts to find the location. A move changes it twice, and another move may
 /// follow.

@@ -1,31 +1,31 @@
 //! `GET|HEAD /s/{id}/file`: the bytes of a shared file.
 
-use std::fs::Metadata;
-use std::ops::Range;
+use std::fs::{File, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
+use reelyard_file_server::http::conditions::{
+    ConditionalResponse, Validators, evaluate, http_date, resumes_another,
+};
+use reelyard_file_server::http::response_head::{BodyLength, ResponseHead};
+use reelyard_file_server::{FileBody, SendFailure, SendWatch};
 use reelyard_shares::share_expiry::{Share, ShareKind};
 
-use super::answer::{BodyLength, ResponseHead, disposition, media_type};
-use super::conditions::{
-    ConditionalResponse, Validators, answer as judge, http_date, resumes_another,
-};
-use super::watch::DownloadWatch;
+use super::link_head::{disposition, link_head, media_type};
+use super::link_request::LinkRequest;
 use crate::access::refusal::LinkRefusal;
 use crate::access::roots::OpenedShare;
-use crate::connection::LinkRequest;
-use crate::connections::socket::{SendFailure, Sending};
-use crate::{DisplayName, ShareServerState};
+use crate::state::{DisplayName, ShareServerState};
 
 /// Answers one request for a file. Returns the watch over the bytes that were sent.
 pub(crate) async fn answer(
-    asked: &LinkRequest<'_>,
-    shared: &ShareServerState,
-) -> Result<Option<DownloadWatch>, SendFailure> {
-    match begin(asked, shared).await {
-        Ok(begun) => send(asked, shared, begun).await,
-        Err(refusal) => asked.refuse(&refusal, shared).await.map(|()| None),
+    link_request: &LinkRequest<'_>,
+    state: &ShareServerState,
+) -> Result<Option<Box<dyn SendWatch>>, SendFailure> {
+    match prepare(link_request, state).await {
+        Ok(prepared) => send(link_request, state, prepared).await,
+        Err(refusal) => link_request.refuse(&refusal, state).await.map(|()| None),
     }
 }
 
@@ -34,98 +34,92 @@ struct PreparedDownload {
     share: Arc<Share>,
     opened: OpenedShare,
     size: u64,
-    is: Validators,
-    answer: ConditionalResponse,
+    current: Validators,
+    response: ConditionalResponse,
 }
 
-impl PreparedDownload {
-    /// The bytes of the body; none for an answer without a body.
-    fn range(&self) -> Option<Range<u64>> {
-        match &self.answer {
-            ConditionalResponse::Whole => Some(0..self.size),
-            ConditionalResponse::Part(range) => Some(range.clone()),
-            ConditionalResponse::NotModified
-            | ConditionalResponse::Failed
-            | ConditionalResponse::Unsatisfiable => None,
-        }
-    }
-}
-
-async fn begin(
-    asked: &LinkRequest<'_>,
-    shared: &ShareServerState,
+async fn prepare(
+    link_request: &LinkRequest<'_>,
+    state: &ShareServerState,
 ) -> Result<PreparedDownload, LinkRefusal> {
-    let client = shared.client(asked.place.peer().ip(), asked.head.all("x-forwarded-for"));
-    let share = shared.find(asked.id, client)?;
-    shared.check_access(&share, asked.head, client).await?;
-    shared.check_downloads_left(&share, client)?;
-    let opened = shared.open(&share, ShareKind::File)?;
-    let (is, size) = (validators(&opened.metadata), opened.metadata.size());
-    let answer = judge(asked.head, &is, size);
-    let begun = PreparedDownload { share, opened, size, is, answer };
-    if begun.range().is_some() && !asked.is_head() {
+    let (head, client) = (link_request.request.head, link_request.client(state));
+    let share = state.find(link_request.id, client)?;
+    state.check_access(&share, head, client).await?;
+    state.check_downloads_left(&share, client)?;
+    let opened = state.open(&share, ShareKind::File)?;
+    let (current, size) = (validators(&opened.metadata), opened.metadata.size());
+    let response = evaluate(head, &current, size);
+    let prepared = PreparedDownload { share, opened, size, current, response };
+    if prepared.response.range(size).is_some() && !link_request.is_head() {
         // A range that covers the whole file counts like a normal download.
         let ranged =
-            matches!(&begun.answer, ConditionalResponse::Part(range) if *range != (0..size));
-        let taken = shared.take(&begun.share, client, ranged).await;
-        taken.map_err(|why| match shared.held(&begun.share, client, why) {
-            LinkRefusal::Held if resumes_another(asked.head, &begun.is) => LinkRefusal::Replaced,
+            matches!(&prepared.response, ConditionalResponse::Part(range) if *range != (0..size));
+        let taken = state.take(&prepared.share, client, ranged).await;
+        taken.map_err(|why| match state.held(&prepared.share, client, why) {
+            LinkRefusal::Held if resumes_another(head, &prepared.current) => LinkRefusal::Replaced,
             why => why,
         })?;
-        shared.counts.downloads.one();
+        state.counts.downloads.one();
     }
-    Ok(begun)
+    Ok(prepared)
 }
 
 async fn send(
-    asked: &LinkRequest<'_>,
-    shared: &ShareServerState,
-    begun: PreparedDownload,
-) -> Result<Option<DownloadWatch>, SendFailure> {
-    let mut head = ResponseHead::new(begun.answer.status(), asked.keep_alive, shared.clock.now());
-    describe(&mut head, &begun);
-    let range = begun.range();
-    let length = match (&begun.answer, &range) {
+    link_request: &LinkRequest<'_>,
+    state: &ShareServerState,
+    prepared: PreparedDownload,
+) -> Result<Option<Box<dyn SendWatch>>, SendFailure> {
+    let status = prepared.response.status();
+    let mut head = link_head(status, link_request.keep_alive, state.clock.now());
+    describe(&mut head, &prepared);
+    let range = prepared.response.range(prepared.size);
+    let length = match (&prepared.response, &range) {
         (ConditionalResponse::NotModified, _) => BodyLength::NoBody,
         (_, Some(range)) => BodyLength::Bytes(range.end - range.start),
         (_, None) => BodyLength::Bytes(0),
     };
-    let range = range.filter(|range| !asked.is_head() && !range.is_empty());
-    let watch = range.is_some().then(|| shared.watch(&begun.share));
-    let mut sending = Sending::new(asked.line, shared.patience(), watch);
-    sending.bytes(&head.finish(length), range.is_some()).await?;
-    let Some(range) = range else { return Ok(None) };
+    let head = head.finish(length);
+    let range = range.filter(|range| !link_request.is_head() && !range.is_empty());
+    let Some(range) = range else {
+        return link_request.request.send(&head).await.map(|()| None);
+    };
+    let mut sending = link_request.request.sending(Some(Box::new(state.watch(&prepared.share))));
+    sending.bytes(&head, true).await?;
     let of_head = sending.sent();
-    let sent = sending.file(&begun.opened, range).await;
-    shared.counts.bytes.add(sending.sent() - of_head);
+    let sent = sending.file(&prepared.opened, range).await;
+    state.counts.bytes.add(sending.sent() - of_head);
     sent.map(|()| sending.finish())
 }
 
-fn describe(head: &mut ResponseHead, begun: &PreparedDownload) {
-    let PreparedDownload { share, is, answer, size, .. } = begun;
-    head.line("ETag", &is.etag);
-    head.line("Last-Modified", http_date(is.modified));
-    head.line("Accept-Ranges", "bytes");
+impl FileBody for OpenedShare {
+    fn file(&self) -> &File {
+        &self.file
+    }
+
+    fn is_unchanged(&self) -> io::Result<bool> {
+        OpenedShare::is_unchanged(self)
+    }
+
+    /// Bytes are counted at the end of the download.
+    fn record_sent(&self, _count: u64, _position: u64) {}
+}
+
+fn describe(head: &mut ResponseHead, prepared: &PreparedDownload) {
+    let PreparedDownload { share, current, response, size, .. } = prepared;
+    head.header("ETag", &current.etag);
+    head.header("Last-Modified", http_date(current.modified));
+    head.header("Accept-Ranges", "bytes");
     // Caching is allowed, but a revalidation must notice that the link has ended.
-    head.line("Cache-Control", "private, no-cache");
-    match answer {
-        ConditionalResponse::Part(range) => {
-            head.line(
-                "Content-Range",
-                format_args!("bytes {}-{}/{size}", range.start, range.end - 1),
-            );
-        }
-        ConditionalResponse::Unsatisfiable => {
-            head.line("Content-Range", format_args!("bytes */{size}"))
-        }
-        ConditionalResponse::NotModified | ConditionalResponse::Failed => return,
-        ConditionalResponse::Whole => {}
+    head.header("Cache-Control", "private, no-cache");
+    response.describe_range(head, *size);
+    if matches!(response, ConditionalResponse::NotModified | ConditionalResponse::Failed) {
+        return;
     }
     let name = share.display_name();
-    head.line("Content-Type", media_type(name));
-    head.line("Content-Disposition", disposition(name));
+    head.header("Content-Type", media_type(name));
+    head.header("Content-Disposition", disposition(name));
     // If a browser displays the file anyway, its scripts must not run.
-    head.line("Content-Security-Policy", "sandbox; default-src 'none'");
+    head.header("Content-Security-Policy", "sandbox; default-src 'none'");
 }
 
 /// The entity tag of a file, which a rename does not change. It is a hash, because device and inode

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::access::client_address::client_network;
 use crate::access::refusal::LinkRefusal;
-use crate::connections::client_address::client_network;
 
 /// The slots for archives. Cheap to clone.
 #[derive(Clone)]
@@ -23,13 +23,13 @@ struct ArchiveLimiterState {
 #[derive(Default)]
 struct ArchiveSlotCounts {
     all: usize,
-    by_line: HashMap<IpAddr, usize>,
+    by_network: HashMap<IpAddr, usize>,
 }
 
 /// The slot of one archive. Released when it is dropped.
 pub(crate) struct ArchiveSlot {
-    turns: ArchiveLimiter,
-    line: IpAddr,
+    limiter: ArchiveLimiter,
+    network: IpAddr,
 }
 
 /// Why no slot is available.
@@ -54,17 +54,17 @@ impl ArchiveLimiter {
 
     /// Takes a slot for `client`.
     pub(crate) fn take(&self, client: IpAddr) -> Result<ArchiveSlot, NoArchiveSlot> {
-        let (line, mut taken) = (client_network(client), self.taken());
-        let of_line = taken.by_line.get(&line).copied().unwrap_or(0);
-        if of_line >= self.0.most_of_one && !self.0.trusted.contains(&client) {
+        let (network, mut taken) = (client_network(client), self.taken());
+        let of_network = taken.by_network.get(&network).copied().unwrap_or(0);
+        if of_network >= self.0.most_of_one && !self.0.trusted.contains(&client) {
             return Err(NoArchiveSlot::OfAddress);
         }
         if taken.all >= self.0.most {
             return Err(NoArchiveSlot::Busy);
         }
         taken.all += 1;
-        taken.by_line.insert(line, of_line + 1);
-        Ok(ArchiveSlot { turns: self.clone(), line })
+        taken.by_network.insert(network, of_network + 1);
+        Ok(ArchiveSlot { limiter: self.clone(), network })
     }
 
     fn taken(&self) -> MutexGuard<'_, ArchiveSlotCounts> {
@@ -74,12 +74,12 @@ impl ArchiveLimiter {
 
 impl Drop for ArchiveSlot {
     fn drop(&mut self) {
-        let mut taken = self.turns.taken();
+        let mut taken = self.limiter.taken();
         taken.all = taken.all.saturating_sub(1);
-        if let Some(of_line) = taken.by_line.get_mut(&self.line) {
-            *of_line = of_line.saturating_sub(1);
-            if *of_line == 0 {
-                taken.by_line.remove(&self.line);
+        if let Some(of_network) = taken.by_network.get_mut(&self.network) {
+            *of_network = of_network.saturating_sub(1);
+            if *of_network == 0 {
+                taken.by_network.remove(&self.network);
             }
         }
     }
@@ -114,7 +114,7 @@ mod tests {
         assert!(other.is_ok());
         assert_eq!(turns.take(ip(3)).err(), Some(NoArchiveSlot::Busy));
         drop((first, other));
-        assert!(turns.taken().by_line.is_empty());
+        assert!(turns.taken().by_network.is_empty());
         let all: Vec<_> = (0..3).filter_map(|_| turns.take(ip(9)).ok()).collect();
         assert_eq!(all.len(), 3, "a proxy speaks for many");
     }

@@ -11,33 +11,33 @@ mod tree;
 mod write;
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use reelyard_file_server::http::response_head::BodyLength;
+use reelyard_file_server::{CHECK_EVERY, SendFailure, SendWatch, Sending};
 use reelyard_shares::share_expiry::{Share, ShareKind};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::answer::{BodyLength, ResponseHead, disposition};
-pub(crate) use super::archive::archive_limiter::ArchiveLimiter;
 use super::archive::precheck::check_archive;
 use super::archive::write::ArchiveChunk;
-use super::watch::{DownloadWatch, LOOK_EVERY};
+use super::link_head::{disposition, link_head};
+use super::link_request::LinkRequest;
 use crate::access::refusal::LinkRefusal;
-use crate::connection::LinkRequest;
-use crate::connections::socket::{SendFailure, Sending};
-use crate::{DisplayName, ShareServerState};
+use crate::state::{DisplayName, ShareServerState};
+
+pub(crate) use archive_limiter::ArchiveLimiter;
 
 /// Largest number of chunks that wait for the client.
 const AHEAD: usize = 4;
 
 /// Answers one request for an archive. Returns the watch over the bytes that were sent.
 pub(crate) async fn answer(
-    asked: &LinkRequest<'_>,
-    shared: &ShareServerState,
-) -> Result<Option<DownloadWatch>, SendFailure> {
-    match begin(asked, shared).await {
-        Ok(begun) => send(asked, shared, begun).await,
-        Err(refusal) => asked.refuse(&refusal, shared).await.map(|()| None),
+    link_request: &LinkRequest<'_>,
+    state: &ShareServerState,
+) -> Result<Option<Box<dyn SendWatch>>, SendFailure> {
+    match prepare(link_request, state).await {
+        Ok(prepared) => send(link_request, state, prepared).await,
+        Err(refusal) => link_request.refuse(&refusal, state).await.map(|()| None),
     }
 }
 
@@ -45,94 +45,96 @@ pub(crate) async fn answer(
 struct PreparedArchive {
     share: Arc<Share>,
     /// Chunks of the archive. None for HEAD.
-    pieces: Option<mpsc::Receiver<ArchiveChunk>>,
+    chunks: Option<mpsc::Receiver<ArchiveChunk>>,
 }
 
-async fn begin(
-    asked: &LinkRequest<'_>,
-    shared: &ShareServerState,
+async fn prepare(
+    link_request: &LinkRequest<'_>,
+    state: &ShareServerState,
 ) -> Result<PreparedArchive, LinkRefusal> {
-    let client = shared.client(asked.place.peer().ip(), asked.head.all("x-forwarded-for"));
-    let share = shared.find(asked.id, client)?;
-    shared.check_access(&share, asked.head, client).await?;
-    shared.check_downloads_left(&share, client)?;
-    let opened = shared.open(&share, ShareKind::Directory)?;
-    if asked.is_head() {
-        return Ok(PreparedArchive { share, pieces: None });
+    let client = link_request.client(state);
+    let share = state.find(link_request.id, client)?;
+    state.check_access(&share, link_request.request.head, client).await?;
+    state.check_downloads_left(&share, client)?;
+    let opened = state.open(&share, ShareKind::Directory)?;
+    if link_request.is_head() {
+        return Ok(PreparedArchive { share, chunks: None });
     }
-    let turn = shared.archives.take(client)?;
-    let (sender, pieces) = mpsc::channel(AHEAD);
-    let (surveyed, found) = oneshot::channel();
+    let slot = state.archives.take(client)?;
+    let (sender, chunks) = mpsc::channel(AHEAD);
+    let (checked, check) = oneshot::channel();
     let (may_begin, begins) = oneshot::channel::<()>();
     let (name, is_limited) = (share.display_name().to_owned(), share.downloads().is_some());
     // Its own thread, because it waits for disks and for the client.
-    let began = std::thread::Builder::new().name("share-zip".into()).spawn(move || {
-        let _turn = turn;
+    let started = std::thread::Builder::new().name("share-zip".into()).spawn(move || {
+        let _slot = slot;
         // The check of a large tree is slow. It runs only if a counted download could be lost.
-        let waits = || !surveyed.is_closed();
-        let found = if is_limited { check_archive(&opened.file, &name, waits) } else { Ok(()) };
+        let is_awaited = || !checked.is_closed();
+        let found = match is_limited {
+            true => check_archive(&opened.file, &name, is_awaited),
+            false => Ok(()),
+        };
         let is_good = found.is_ok();
-        if surveyed.send(found).is_ok() && is_good && begins.blocking_recv().is_ok() {
+        if checked.send(found).is_ok() && is_good && begins.blocking_recv().is_ok() {
             write::archive(opened.file, &name, sender);
         }
     });
-    if let Err(error) = began {
+    if let Err(error) = started {
         tracing::warn!(%error, "cannot start the thread of an archive");
         return Err(LinkRefusal::Failed);
     }
-    match found.await {
+    match check.await {
         Ok(Ok(())) => {}
         Ok(Err(why)) => {
-            shared.complaints.warn_unreadable(share.id(), &why);
+            state.warnings.warn_unreadable(share.id(), &why);
             return Err(LinkRefusal::NoArchive(why.in_words()));
         }
         Err(_) => return Err(LinkRefusal::Failed),
     }
-    shared.take(&share, client, false).await?;
+    state.take(&share, client, false).await?;
     may_begin.send(()).map_err(|()| LinkRefusal::Failed)?;
-    shared.counts.archives.one();
-    Ok(PreparedArchive { share, pieces: Some(pieces) })
+    state.counts.archives.one();
+    Ok(PreparedArchive { share, chunks: Some(chunks) })
 }
 
 async fn send(
-    asked: &LinkRequest<'_>,
-    shared: &ShareServerState,
-    begun: PreparedArchive,
-) -> Result<Option<DownloadWatch>, SendFailure> {
-    let PreparedArchive { share, pieces } = begun;
-    let chunked = asked.head.is_1_1;
-    let mut head = ResponseHead::new((200, "OK"), asked.keep_alive, shared.clock.now());
-    head.line("Content-Type", "application/zip");
-    head.line("Content-Disposition", disposition(&format!("{}.zip", share.display_name())));
-    head.line("Accept-Ranges", "none");
-    head.line("Cache-Control", "private, no-store");
-    let watch = pieces.is_some().then(|| shared.watch(&share));
-    let mut sending = Sending::new(asked.line, shared.patience(), watch);
-    let length = if chunked { BodyLength::Chunked } else { BodyLength::UntilClosed };
-    if !chunked && pieces.is_some() {
-        // The body ends with the connection. Until it is complete, every other end must be a reset,
-        // even if this process dies.
-        asked.line.discard_unsent();
+    link_request: &LinkRequest<'_>,
+    state: &ShareServerState,
+    prepared: PreparedArchive,
+) -> Result<Option<Box<dyn SendWatch>>, SendFailure> {
+    let PreparedArchive { share, chunks } = prepared;
+    let request = link_request.request;
+    let is_chunked = request.head.is_1_1;
+    let mut head = link_head((200, "OK"), link_request.keep_alive, state.clock.now());
+    head.header("Content-Type", "application/zip");
+    head.header("Content-Disposition", disposition(&format!("{}.zip", share.display_name())));
+    head.header("Accept-Ranges", "none");
+    head.header("Cache-Control", "private, no-store");
+    let length = if is_chunked { BodyLength::Chunked } else { BodyLength::UntilClosed };
+    let head = head.finish(length);
+    let Some(mut chunks) = chunks else { return request.send(&head).await.map(|()| None) };
+    if !is_chunked {
+        request.begin_body_until_close();
     }
-    sending.bytes(&head.finish(length), pieces.is_some()).await?;
-    let Some(mut pieces) = pieces else { return Ok(None) };
+    let mut sending = request.sending(Some(Box::new(state.watch(&share))));
+    sending.bytes(&head, true).await?;
     loop {
-        match next(&mut sending, &mut pieces).await? {
+        match next(&mut sending, &mut chunks).await? {
             Some(ArchiveChunk::Bytes(bytes)) => {
-                if chunked {
+                if is_chunked {
                     sending.bytes(format!("{:x}\r\n", bytes.len()).as_bytes(), true).await?;
                 }
                 sending.bytes(&bytes, false).await?;
-                shared.counts.bytes.add(bytes.len() as u64);
-                if chunked {
+                state.counts.bytes.add(bytes.len() as u64);
+                if is_chunked {
                     sending.bytes(b"\r\n", true).await?;
                 }
             }
             Some(ArchiveChunk::End) => {
-                if chunked {
+                if is_chunked {
                     sending.bytes(b"0\r\n\r\n", false).await?;
                 } else {
-                    asked.line.keep_unsent();
+                    request.complete_body_until_close();
                 }
                 return Ok(sending.finish());
             }
@@ -150,14 +152,13 @@ async fn send(
 /// The next chunk. The download can also be cut while the disk is slow.
 async fn next(
     sending: &mut Sending<'_>,
-    pieces: &mut mpsc::Receiver<ArchiveChunk>,
+    chunks: &mut mpsc::Receiver<ArchiveChunk>,
 ) -> Result<Option<ArchiveChunk>, SendFailure> {
-    const EVERY: Duration = LOOK_EVERY;
     loop {
-        match timeout(EVERY, pieces.recv()).await {
-            Ok(piece) => {
-                sending.waited_for_us();
-                return Ok(piece);
+        match timeout(CHECK_EVERY, chunks.recv()).await {
+            Ok(chunk) => {
+                sending.restart_time_limit();
+                return Ok(chunk);
             }
             Err(_) => sending.check()?,
         }

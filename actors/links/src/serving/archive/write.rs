@@ -12,7 +12,7 @@ use super::tree::{self, ArchiveVisitor, NoArchive};
 use crate::access::roots::OpenedShare;
 
 /// Size of a chunk in bytes.
-const PIECE: usize = 256 << 10;
+const CHUNK: usize = 256 << 10;
 
 /// A message from the writer of an archive.
 pub(super) enum ArchiveChunk {
@@ -25,8 +25,8 @@ pub(super) enum ArchiveChunk {
 }
 
 /// Writes the archive of the directory `top` with the name `name` into the channel.
-pub(super) fn archive(top: File, name: &str, pieces: mpsc::Sender<ArchiveChunk>) {
-    let ending = match write(&top, name, &pieces) {
+pub(super) fn archive(top: File, name: &str, chunks: mpsc::Sender<ArchiveChunk>) {
+    let ending = match write(&top, name, &chunks) {
         Ok(()) => ArchiveChunk::End,
         // The receiver is gone.
         Err(NoArchive::Failed(error)) if error.kind() == ErrorKind::BrokenPipe => return,
@@ -34,13 +34,13 @@ pub(super) fn archive(top: File, name: &str, pieces: mpsc::Sender<ArchiveChunk>)
         Err(why) => ArchiveChunk::Failed(io::Error::other(why)),
     };
     // This fails only if the receiver is gone.
-    let _ = pieces.blocking_send(ending);
+    let _ = chunks.blocking_send(ending);
 }
 
-fn write(top: &File, name: &str, pieces: &mpsc::Sender<ArchiveChunk>) -> Result<(), NoArchive> {
-    let out = Out { pieces: pieces.clone(), piece: Vec::with_capacity(PIECE) };
-    let (zip, pieces) = (ZipArchiveWriter::new(out), pieces.clone());
-    let mut archive = Archive { zip, pieces, buffer: vec![0; PIECE] };
+fn write(top: &File, name: &str, chunks: &mpsc::Sender<ArchiveChunk>) -> Result<(), NoArchive> {
+    let out = Out { chunks: chunks.clone(), chunk: Vec::with_capacity(CHUNK) };
+    let (zip, chunks) = (ZipArchiveWriter::new(out), chunks.clone());
+    let mut archive = Archive { zip, chunks, buffer: vec![0; CHUNK] };
     tree::walk(top, name, &mut archive)?;
     let mut out = archive.zip.finish().map_err(broken)?;
     Ok(out.flush()?)
@@ -48,13 +48,13 @@ fn write(top: &File, name: &str, pieces: &mpsc::Sender<ArchiveChunk>) -> Result<
 
 struct Archive {
     zip: ZipArchiveWriter<Out>,
-    pieces: mpsc::Sender<ArchiveChunk>,
+    chunks: mpsc::Sender<ArchiveChunk>,
     buffer: Vec<u8>,
 }
 
 impl ArchiveVisitor for Archive {
     fn goes_on(&self) -> io::Result<()> {
-        if self.pieces.is_closed() { Err(ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+        if self.chunks.is_closed() { Err(ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     }
 
     fn directory(&mut self, dir: &File, name: &str) -> io::Result<()> {
@@ -83,7 +83,7 @@ impl ArchiveVisitor for Archive {
         let mut data = config.wrap(&mut entry);
         let mut left = metadata.size();
         while left > 0 {
-            let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            let most = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
             match file.read(&mut self.buffer[..most]) {
                 Ok(0) => return Err(changed(name)),
                 Ok(count) => {
@@ -116,27 +116,27 @@ fn broken(error: rawzip::Error) -> io::Error {
 
 /// Collects bytes into chunks.
 struct Out {
-    pieces: mpsc::Sender<ArchiveChunk>,
-    piece: Vec<u8>,
+    chunks: mpsc::Sender<ArchiveChunk>,
+    chunk: Vec<u8>,
 }
 
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = PIECE - self.piece.len();
+        let room = CHUNK - self.chunk.len();
         let count = bytes.len().min(room);
-        self.piece.extend_from_slice(&bytes[..count]);
-        if self.piece.len() == PIECE {
+        self.chunk.extend_from_slice(&bytes[..count]);
+        if self.chunk.len() == CHUNK {
             self.flush()?;
         }
         Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.piece.is_empty() {
+        if self.chunk.is_empty() {
             return Ok(());
         }
-        let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE));
-        let sent = self.pieces.blocking_send(ArchiveChunk::Bytes(piece));
+        let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK));
+        let sent = self.chunks.blocking_send(ArchiveChunk::Bytes(chunk));
         sent.map_err(|_| ErrorKind::BrokenPipe.into())
     }
 }

@@ -12,11 +12,16 @@ use reelyard_shares::share_expiry::{Share, ShareId};
 use serde::Deserialize;
 
 use super::listing::{Contents, contents};
-use super::{LONGEST_FORM, ReachedAt, UnderTls, templates};
+use super::templates;
 use crate::access::passwords::COOKIE;
 use crate::access::refusal::LinkRefusal;
-use crate::serving::answer::ALWAYS;
-use crate::{DisplayName, NotOpened, ShareServerState};
+use crate::access::roots::NotOpened;
+use crate::serving::link_head::COMMON_HEADERS;
+use crate::serving::page_handoff::{ReachedAt, UnderTls};
+use crate::state::{DisplayName, ShareServerState};
+
+/// Largest size of a form in bytes.
+const LONGEST_FORM: usize = 8 << 10;
 
 /// The password form of a link.
 #[derive(Deserialize)]
@@ -42,39 +47,42 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 async fn page(
     request: HttpRequest,
     id: Path<String>,
-    shared: Data<ShareServerState>,
+    state: Data<ShareServerState>,
 ) -> HttpResponse {
-    shared.counts.requests.one();
-    let client = client(&request, &shared);
-    let share = match shared.find(id.parse().ok(), client) {
+    state.counts.requests.one();
+    let client = client(&request, &state);
+    let share = match state.find(id.parse().ok(), client) {
         Ok(share) => share,
-        Err(refusal) => return refuse(&refusal, &shared),
+        Err(refusal) => return refuse(&refusal, &state),
     };
     let cookies = request.headers().get_all(header::COOKIE).map(HeaderValue::as_bytes);
-    if !shared.passwords.admits_cookie(&share, cookies) {
-        return html(StatusCode::OK, templates::password(&seen(request.path(), &shared), false));
+    if !state.passwords.admits_cookie(&share, cookies) {
+        return html(
+            StatusCode::OK,
+            templates::password(&browser_path(request.path(), &state), false),
+        );
     }
-    if let Err(refusal) = shared.check_downloads_left(&share, client) {
-        return refuse(&refusal, &shared);
+    if let Err(refusal) = state.check_downloads_left(&share, client) {
+        return refuse(&refusal, &state);
     }
     let looked = {
-        let (shared, share) = (shared.clone().into_inner(), share.clone());
-        web::block(move || look_at(&shared, &share)).await
+        let (state, share) = (state.clone().into_inner(), share.clone());
+        web::block(move || look_at(&state, &share)).await
     };
     let contents = match looked.unwrap_or(Err(LinkRefusal::Failed)) {
         Ok(contents) => contents,
-        Err(refusal) => return refuse(&refusal, &shared),
+        Err(refusal) => return refuse(&refusal, &state),
     };
-    let now = shared.refusal_time();
-    shared.board.note_use(&share, now);
+    let now = state.refusal_time();
+    state.board.note_use(&share, now);
     let shown = templates::LinkPage {
-        path: page_path(&shared, share.id()),
-        link: link(&request, &shared, share.id()),
+        path: page_path(&state, share.id()),
+        link: link(&request, &state, share.id()),
         name: share.display_name(),
         contents: &contents,
         ends: share.due().instant(),
         downloads: share.downloads().map(|downloads| (downloads.left(), downloads.most())),
-        may_begin: shared.may_begin(&share, client),
+        may_begin: state.may_begin(&share, client),
         now,
     };
     html(StatusCode::OK, templates::share(&shown))
@@ -84,30 +92,30 @@ async fn page(
 async fn enter(
     request: HttpRequest,
     id: Path<String>,
-    shared: Data<ShareServerState>,
+    state: Data<ShareServerState>,
     form: Form<PasswordForm>,
 ) -> HttpResponse {
-    shared.counts.requests.one();
-    let client = client(&request, &shared);
-    let share = match shared.find(id.parse().ok(), client) {
+    state.counts.requests.one();
+    let client = client(&request, &state);
+    let share = match state.find(id.parse().ok(), client) {
         Ok(share) => share,
-        Err(refusal) => return refuse(&refusal, &shared),
+        Err(refusal) => return refuse(&refusal, &state),
     };
-    match shared.check_password(&share, form.password.as_bytes(), client).await {
+    match state.check_password(&share, form.password.as_bytes(), client).await {
         Ok(()) => {}
         Err(LinkRefusal::Password { .. }) => {
             return html(
                 StatusCode::FORBIDDEN,
-                templates::password(&seen(request.path(), &shared), true),
+                templates::password(&browser_path(request.path(), &state), true),
             );
         }
-        Err(refusal) => return refuse(&refusal, &shared),
+        Err(refusal) => return refuse(&refusal, &state),
     }
-    let path = page_path(&shared, share.id());
+    let path = page_path(&state, share.id());
     let mut answer = always(HttpResponse::SeeOther());
     answer.insert_header((header::LOCATION, path.clone()));
-    if let Some(value) = shared.passwords.cookie(&share) {
-        let secure = if is_https(&request, &shared) { "; Secure" } else { "" };
+    if let Some(value) = state.passwords.cookie(&share) {
+        let secure = if is_https(&request, &state) { "; Secure" } else { "" };
         let cookie = format!("{COOKIE}={value}; Path={path}; HttpOnly; SameSite=Lax{secure}");
         answer.insert_header((header::SET_COOKIE, cookie));
     }
@@ -116,8 +124,8 @@ async fn enter(
 
 /// The answer to a body that is not the form of [`enter`].
 fn no_form(error: UrlencodedError, request: &HttpRequest) -> actix_web::Error {
-    if let Some(shared) = request.app_data::<Data<ShareServerState>>() {
-        shared.counts.requests.one();
+    if let Some(state) = request.app_data::<Data<ShareServerState>>() {
+        state.counts.requests.one();
     }
     let status = error.status_code();
     let text = match status {
@@ -130,18 +138,18 @@ fn no_form(error: UrlencodedError, request: &HttpRequest) -> actix_web::Error {
 
 /// `/s/{id}/` redirects to the path without the slash. The answer is the same for every id, so it
 /// reveals nothing.
-async fn without_slash(request: HttpRequest, shared: Data<ShareServerState>) -> HttpResponse {
-    shared.counts.requests.one();
+async fn without_slash(request: HttpRequest, state: Data<ShareServerState>) -> HttpResponse {
+    state.counts.requests.one();
     let mut answer = always(HttpResponse::PermanentRedirect());
-    let path = seen(request.path().trim_end_matches('/'), &shared);
+    let path = browser_path(request.path().trim_end_matches('/'), &state);
     answer.insert_header((header::LOCATION, path));
     answer.finish()
 }
 
 /// The answer to an unknown path.
-async fn nothing(shared: Data<ShareServerState>) -> HttpResponse {
-    shared.counts.requests.one();
-    refuse(&LinkRefusal::Unknown, &shared)
+async fn nothing(state: Data<ShareServerState>) -> HttpResponse {
+    state.counts.requests.one();
+    refuse(&LinkRefusal::Unknown, &state)
 }
 
 async fn not_allowed(allowed: &'static str) -> HttpResponse {
@@ -152,20 +160,20 @@ async fn not_allowed(allowed: &'static str) -> HttpResponse {
 }
 
 /// Reads the contents of a share for its page. Blocks on the disk.
-fn look_at(shared: &ShareServerState, share: &Share) -> Result<Contents, LinkRefusal> {
+fn look_at(state: &ShareServerState, share: &Share) -> Result<Contents, LinkRefusal> {
     let looked =
-        shared.open_share(share).and_then(|opened| contents(&opened).map_err(NotOpened::Failed));
-    looked.map_err(|why| shared.not_opened(share, why))
+        state.open_share(share).and_then(|opened| contents(&opened).map_err(NotOpened::Failed));
+    looked.map_err(|why| state.not_opened(share, why))
 }
 
-fn refuse(refusal: &LinkRefusal, shared: &ShareServerState) -> HttpResponse {
+fn refuse(refusal: &LinkRefusal, state: &ShareServerState) -> HttpResponse {
     let status = StatusCode::from_u16(refusal.status().0);
     let mut answer = HttpResponse::build(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
     if let Some(seconds) = refusal.retry_after() {
         answer.insert_header((header::RETRY_AFTER, seconds));
     }
     if matches!(refusal, LinkRefusal::Throttled(_) | LinkRefusal::TooManyArchives) {
-        shared.counts.throttled.one();
+        state.counts.throttled.one();
     }
     with_page(answer, templates::refusal(refusal.heading(), &refusal.text()))
 }
@@ -182,17 +190,17 @@ fn with_page(answer: HttpResponseBuilder, page: Markup) -> HttpResponse {
 }
 
 fn always(mut answer: HttpResponseBuilder) -> HttpResponseBuilder {
-    for line in ALWAYS {
-        answer.insert_header(line);
+    for header in COMMON_HEADERS {
+        answer.insert_header(header);
     }
     answer.insert_header((header::CACHE_CONTROL, "private, no-store"));
     answer
 }
 
-fn client(request: &HttpRequest, shared: &ShareServerState) -> IpAddr {
+fn client(request: &HttpRequest, state: &ShareServerState) -> IpAddr {
     let peer = peer(request);
     let forwarded = request.headers().get_all("x-forwarded-for").map(HeaderValue::as_bytes);
-    shared.client(peer, forwarded.collect::<Vec<_>>().into_iter())
+    state.client(peer, forwarded.collect::<Vec<_>>().into_iter())
 }
 
 fn peer(request: &HttpRequest) -> IpAddr {
@@ -200,39 +208,39 @@ fn peer(request: &HttpRequest) -> IpAddr {
 }
 
 /// Whether the browser uses TLS, to this server or to a proxy in front.
-fn is_https(request: &HttpRequest, shared: &ShareServerState) -> bool {
-    if let Some(url) = &shared.settings.public_url {
+fn is_https(request: &HttpRequest, state: &ShareServerState) -> bool {
+    if let Some(url) = &state.settings.public_url {
         return url.starts_with("https:");
     }
     if request.conn_data().is_some_and(|UnderTls(is)| *is) {
         return true;
     }
     let proto = request.headers().get("x-forwarded-proto");
-    shared.settings.trusted_proxies.contains(&peer(request))
+    state.settings.trusted_proxies.contains(&peer(request))
         && proto.is_some_and(|proto| proto.as_bytes() == b"https")
 }
 
 /// A path as the browser sees it: a proxy may remove a prefix.
-fn seen(path: &str, shared: &ShareServerState) -> String {
-    format!("{}{path}", shared.settings.public_path())
+fn browser_path(path: &str, state: &ShareServerState) -> String {
+    format!("{}{path}", state.settings.public_path())
 }
 
 /// The path of the page of a link, as the browser sees it.
-fn page_path(shared: &ShareServerState, id: ShareId) -> String {
-    seen(&format!("/s/{id}"), shared)
+fn page_path(state: &ShareServerState, id: ShareId) -> String {
+    browser_path(&format!("/s/{id}"), state)
 }
 
 /// The link for people to copy, if it is known. The `Host` of a client is not trusted, because a
 /// page with a foreign address could lead people to another server.
-fn link(request: &HttpRequest, shared: &ShareServerState, id: ShareId) -> Option<String> {
-    if let Some(url) = &shared.settings.public_url {
+fn link(request: &HttpRequest, state: &ShareServerState, id: ShareId) -> Option<String> {
+    if let Some(url) = &state.settings.public_url {
         return Some(format!("{}/s/{id}", url.trim_end_matches('/')));
     }
     // Only the proxy connects to this address.
-    if shared.settings.trusted_proxies.contains(&peer(request)) {
+    if state.settings.trusted_proxies.contains(&peer(request)) {
         return None;
     }
     let ReachedAt(addr) = request.conn_data()?;
-    let scheme = if is_https(request, shared) { "https" } else { "http" };
+    let scheme = if is_https(request, state) { "https" } else { "http" };
     Some(format!("{scheme}://{addr}/s/{id}"))
 }

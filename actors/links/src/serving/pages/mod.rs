@@ -16,91 +16,46 @@ use actix_http::{HttpService, KeepAlive};
 use actix_service::{Service, ServiceFactory, map_config};
 use actix_web::dev::AppConfig;
 use actix_web::{App, web};
-use tokio::sync::{mpsc, watch};
+use reelyard_file_server::server::ServerGuard;
+use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
+use super::page_handoff::{PageConnection, ReachedAt, UnderTls};
 use super::pages::replayed_stream::ReplayedStream;
-use crate::ShareServerState;
-use crate::connection::PageHandover;
-use crate::connections::client_stream::Detached;
-use crate::connections::connection_limiter::LinkConnectionSlot;
-
-/// Largest number of connections that wait for a page.
-const WAITING: usize = 256;
-
-/// Largest size of a form in bytes.
-const LONGEST_FORM: usize = 8 << 10;
+use crate::state::ShareServerState;
 
 /// Time limit to make and send an answer.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// Hands connections to the thread of the pages.
-pub(crate) struct PageHandoff(mpsc::Sender<PageConnection>);
-
-/// A connection on its way between two runtimes.
-pub(crate) struct PageConnection {
-    line: Detached,
-    read: Vec<u8>,
-    length: Option<usize>,
-    place: LinkConnectionSlot,
-}
-
-/// Whether a connection uses TLS; available to its requests.
-pub(crate) struct UnderTls(bool);
-
-/// The server address that the client connected to; available to its requests.
-pub(crate) struct ReachedAt(SocketAddr);
-
-impl PageHandoff {
-    /// Creates the sender and the receiver of handed-over connections.
-    pub(crate) fn new() -> (Self, mpsc::Receiver<PageConnection>) {
-        let (sender, receiver) = mpsc::channel(WAITING);
-        (PageHandoff(sender), receiver)
-    }
-
-    /// Hands over a connection. If too many wait, it is dropped and closed.
-    pub(crate) fn take(&self, handed: PageHandover) {
-        let PageHandover { line, read, length, place } = handed;
-        if let Ok(line) = line.detach() {
-            let taken = self.0.try_send(PageConnection { line, read, length, place });
-            if taken.is_err() {
-                tracing::warn!("dropped a connection: too many wait for a page of a share");
-            }
-        }
-    }
-}
-
-/// Starts the thread of the pages; it runs until `stopping`. It drops `alive` when it has ended.
+/// Starts the thread of the pages; it runs until the server stops.
 pub(crate) fn start(
     handed: mpsc::Receiver<PageConnection>,
-    shared: &Arc<ShareServerState>,
-    mut stopping: watch::Receiver<bool>,
-    alive: mpsc::Sender<()>,
+    state: &Arc<ShareServerState>,
+    mut guard: ServerGuard,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let shared = Arc::clone(shared);
+    let state = Arc::clone(state);
     std::thread::Builder::new().name("share-pages".into()).spawn(move || {
-        let _alive = alive;
         LocalSet::new().block_on(&runtime, async move {
             tokio::select! {
-                () = serve(handed, shared) => {}
-                _ = stopping.wait_for(|stopping| *stopping) => {}
+                () = serve(handed, state) => {}
+                () = guard.stopped() => {}
             }
         });
     })?;
     Ok(())
 }
 
-async fn serve(mut handed: mpsc::Receiver<PageConnection>, shared: Arc<ShareServerState>) {
-    let patience = shared.settings.request_timeout;
-    let app = App::new().app_data(web::Data::from(shared)).configure(handlers::routes);
+async fn serve(mut handed: mpsc::Receiver<PageConnection>, state: Arc<ShareServerState>) {
+    let limit = state.settings.request_timeout;
+    let app = App::new().app_data(web::Data::from(state)).configure(handlers::routes);
     let factory = HttpService::build()
         .keep_alive(KeepAlive::Disabled)
-        .client_request_timeout(patience)
+        .client_request_timeout(limit)
         .h1_allow_half_closed(false)
         .on_connect_ext(|connection: &ReplayedStream, of_it| {
-            of_it.insert(UnderTls(connection.is_under_tls()));
+            of_it.insert(UnderTls(connection.uses_tls()));
             if let Some(addr) = connection.local_addr() {
                 of_it.insert(ReachedAt(addr));
             }
@@ -110,15 +65,15 @@ async fn serve(mut handed: mpsc::Receiver<PageConnection>, shared: Arc<ShareServ
     let Ok(service) = service.await.map(Rc::new) else {
         return tracing::error!("cannot start the server of share pages");
     };
-    while let Some(PageConnection { line, read, length, place }) = handed.recv().await {
-        let peer = place.peer();
-        let Ok(line) = line.attach() else { continue };
+    while let Some(PageConnection { stream, read, length, slot }) = handed.recv().await {
+        let peer = slot.peer();
+        let Ok(stream) = stream.attach() else { continue };
         let (service, connection) =
-            (Rc::clone(&service), ReplayedStream::new((read, length), line, place));
+            (Rc::clone(&service), ReplayedStream::new((read, length), stream, slot));
         tokio::task::spawn_local(async move {
             // One request with a small answer: a slower client is probably hostile.
             let served = service.call((connection, Some(peer)));
-            let _ = timeout(patience + ANSWER, served).await;
+            let _ = timeout(limit + ANSWER, served).await;
         });
     }
 }

@@ -6,10 +6,8 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use reelyard_file_server::{ClientStream, ConnectionSlot};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-use crate::connections::client_stream::ClientStream;
-use crate::connections::connection_limiter::LinkConnectionSlot;
 
 /// Size of the buffer for ignored input.
 const SCRATCH: usize = 4096;
@@ -20,29 +18,29 @@ pub(super) struct ReplayedStream {
     given: usize,
     /// Number of bytes of the request that were not returned yet; none if the length is unknown.
     left: Option<usize>,
-    line: ClientStream,
-    _place: LinkConnectionSlot,
+    stream: ClientStream,
+    _slot: ConnectionSlot,
 }
 
 impl ReplayedStream {
-    /// Wraps `line`. `read` was already read from it. The request has `length` bytes, if that is
+    /// Wraps `stream`. `read` was already read from it. The request has `length` bytes, if that is
     /// known.
     pub(super) fn new(
         (read, length): (Vec<u8>, Option<usize>),
-        line: ClientStream,
-        place: LinkConnectionSlot,
+        stream: ClientStream,
+        slot: ConnectionSlot,
     ) -> Self {
-        ReplayedStream { read, given: 0, left: length, line, _place: place }
+        ReplayedStream { read, given: 0, left: length, stream, _slot: slot }
     }
 
     /// The address that the client connected to.
     pub(super) fn local_addr(&self) -> Option<SocketAddr> {
-        self.line.local_addr()
+        self.stream.local_addr()
     }
 
     /// Whether the connection uses TLS.
-    pub(super) fn is_under_tls(&self) -> bool {
-        self.line.is_under_tls()
+    pub(super) fn uses_tls(&self) -> bool {
+        self.stream.uses_tls()
     }
 }
 
@@ -55,7 +53,7 @@ impl ReplayedStream {
     ) -> Poll<io::Result<()>> {
         let rest = &self.read[self.given..];
         if rest.is_empty() {
-            return Pin::new(&mut self.line).poll_read(cx, buffer);
+            return Pin::new(&mut self.stream).poll_read(cx, buffer);
         }
         let count = rest.len().min(buffer.remaining());
         buffer.put_slice(&rest[..count]);
@@ -67,7 +65,7 @@ impl ReplayedStream {
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut scratch = [0; SCRATCH];
         let mut scratch = ReadBuf::new(&mut scratch);
-        ready!(Pin::new(&mut self.line).poll_read(cx, &mut scratch))?;
+        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut scratch))?;
         if scratch.filled().is_empty() {
             return Poll::Ready(Ok(()));
         }
@@ -103,14 +101,14 @@ impl AsyncWrite for ReplayedStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.line).poll_write(cx, bytes)
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.line).poll_flush(cx)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.line).poll_shutdown(cx)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

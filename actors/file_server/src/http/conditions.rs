@@ -3,22 +3,23 @@
 use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::range::{RequestedRange, wanted};
+use super::request_head::RequestHead;
+use super::response_head::ResponseHead;
 use httpdate::{fmt_http_date, parse_http_date};
-use reelyard_file_server::http_files::range::{RequestedRange, wanted};
-use reelyard_file_server::http_files::request_head::RequestHead;
 
 /// Values that identify one state of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Validators {
+pub struct Validators {
     /// Strong entity tag, including the quotes.
-    pub(crate) etag: String,
+    pub etag: String,
     /// Time of the last change of the file, in Unix seconds.
-    pub(crate) modified: u64,
+    pub modified: u64,
 }
 
 /// The kind of answer to a request for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ConditionalResponse {
+pub enum ConditionalResponse {
     /// 200: the whole file.
     Whole,
     /// 206: this range of bytes.
@@ -33,7 +34,7 @@ pub(crate) enum ConditionalResponse {
 
 impl ConditionalResponse {
     /// Status code and reason phrase.
-    pub(crate) fn status(&self) -> (u16, &'static str) {
+    pub fn status(&self) -> (u16, &'static str) {
         match self {
             ConditionalResponse::Whole => (200, "OK"),
             ConditionalResponse::Part(_) => (206, "Partial Content"),
@@ -42,31 +43,59 @@ impl ConditionalResponse {
             ConditionalResponse::Unsatisfiable => (416, "Range Not Satisfiable"),
         }
     }
+
+    /// The bytes of a file of `size` bytes that are the body; none for an answer without a body.
+    pub fn range(&self, size: u64) -> Option<Range<u64>> {
+        match self {
+            ConditionalResponse::Whole => Some(0..size),
+            ConditionalResponse::Part(range) => Some(range.clone()),
+            ConditionalResponse::NotModified
+            | ConditionalResponse::Failed
+            | ConditionalResponse::Unsatisfiable => None,
+        }
+    }
+
+    /// Adds `Content-Range` for a file of `size` bytes, if the answer needs it.
+    pub fn describe_range(&self, head: &mut ResponseHead, size: u64) {
+        match self {
+            ConditionalResponse::Part(range) => {
+                let last = range.end.saturating_sub(1);
+                let value = format_args!("bytes {}-{last}/{size}", range.start);
+                head.header("Content-Range", value);
+            }
+            ConditionalResponse::Unsatisfiable => {
+                head.header("Content-Range", format_args!("bytes */{size}"));
+            }
+            ConditionalResponse::Whole
+            | ConditionalResponse::NotModified
+            | ConditionalResponse::Failed => {}
+        }
+    }
 }
 
 /// Whether the client wants to resume a download of another state of the file.
-pub(crate) fn resumes_another(head: &RequestHead<'_>, is: &Validators) -> bool {
-    let begun = head.header("range").and(head.header("if-range"));
-    begun.is_some_and(|value| !is_same(value, is))
+pub fn resumes_another(head: &RequestHead<'_>, current: &Validators) -> bool {
+    let resumed = head.header("range").and(head.header("if-range"));
+    resumed.is_some_and(|value| !is_same(value, current))
 }
 
 /// The answer to a GET or HEAD for a file of `size` bytes.
-pub(crate) fn answer(head: &RequestHead<'_>, is: &Validators, size: u64) -> ConditionalResponse {
+pub fn evaluate(head: &RequestHead<'_>, current: &Validators, size: u64) -> ConditionalResponse {
     if head.header("if-match").is_some() {
-        if !head.all("if-match").any(|list| names(list, &is.etag, false)) {
+        if !head.all("if-match").any(|list| has_tag(list, &current.etag, false)) {
             return ConditionalResponse::Failed;
         }
-    } else if date(head, "if-unmodified-since").is_some_and(|since| is.modified > since) {
+    } else if date(head, "if-unmodified-since").is_some_and(|since| current.modified > since) {
         return ConditionalResponse::Failed;
     }
     if head.header("if-none-match").is_some() {
-        if head.all("if-none-match").any(|list| names(list, &is.etag, true)) {
+        if head.all("if-none-match").any(|list| has_tag(list, &current.etag, true)) {
             return ConditionalResponse::NotModified;
         }
-    } else if date(head, "if-modified-since").is_some_and(|since| is.modified <= since) {
+    } else if date(head, "if-modified-since").is_some_and(|since| current.modified <= since) {
         return ConditionalResponse::NotModified;
     }
-    let same = head.header("if-range").is_none_or(|value| is_same(value, is));
+    let same = head.header("if-range").is_none_or(|value| is_same(value, current));
     // Ranges apply only to GET.
     let range = head.header("range").filter(|_| same && head.method == "GET");
     match wanted(range, size) {
@@ -78,7 +107,7 @@ pub(crate) fn answer(head: &RequestHead<'_>, is: &Validators, size: u64) -> Cond
 
 /// Whether a list of entity tags contains this one. Weak comparison is allowed only if bytes of two
 /// answers are not combined.
-fn names(list: &[u8], etag: &str, weakly: bool) -> bool {
+fn has_tag(list: &[u8], etag: &str, weakly: bool) -> bool {
     list.trim_ascii() == b"*"
         || list.split(|&byte| byte == b',').any(|tag| {
             let tag = tag.trim_ascii();
@@ -89,8 +118,8 @@ fn names(list: &[u8], etag: &str, weakly: bool) -> bool {
 
 /// Whether `If-Range` matches the current state: the same tag, or exactly the date of the last
 /// change.
-fn is_same(value: &[u8], is: &Validators) -> bool {
-    value == is.etag.as_bytes() || seconds(value) == Some(is.modified)
+fn is_same(value: &[u8], current: &Validators) -> bool {
+    value == current.etag.as_bytes() || seconds(value) == Some(current.modified)
 }
 
 fn date(head: &RequestHead<'_>, name: &str) -> Option<u64> {
@@ -103,7 +132,7 @@ fn seconds(value: &[u8]) -> Option<u64> {
 }
 
 /// Formats Unix seconds as an HTTP date.
-pub(crate) fn http_date(seconds: u64) -> String {
+pub fn http_date(seconds: u64) -> String {
     let time: Option<SystemTime> = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
     // HTTP dates end with the year 9999.
     const LAST: u64 = 253_402_300_799;
@@ -117,7 +146,7 @@ mod tests {
     fn asked(lines: &str) -> ConditionalResponse {
         let text = format!("GET /x HTTP/1.1\r\n{lines}\r\n");
         let head = RequestHead::parse(text.as_bytes()).unwrap().unwrap();
-        answer(&head, &Validators { etag: "\"a\"".into(), modified: 1_000_000_000 }, 100)
+        evaluate(&head, &Validators { etag: "\"a\"".into(), modified: 1_000_000_000 }, 100)
     }
 
     const SAME: &str = "Sun, 09 Sep 2001 01:46:40 GMT";

@@ -32,6 +32,27 @@ pub enum BadHead {
     Garbled,
     /// It is too long, or has too many lines.
     TooLong,
+    /// The `Host` header is missing or repeated.
+    Host,
+}
+
+impl BadHead {
+    /// Status code and reason phrase of the answer.
+    pub fn status(self) -> (u16, &'static str) {
+        match self {
+            BadHead::TooLong => (431, "Request Header Fields Too Large"),
+            BadHead::Garbled | BadHead::Host => (400, "Bad Request"),
+        }
+    }
+}
+
+/// The rule for `Host` headers of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostRule {
+    /// Exactly one, as HTTP/1.1 requires; HTTP/1.0 may omit it (RFC 9112, 3.2).
+    One,
+    /// Any number: the server has one name only.
+    Any,
 }
 
 impl<'b> RequestHead<'b> {
@@ -70,6 +91,25 @@ impl<'b> RequestHead<'b> {
                 || header.name.eq_ignore_ascii_case("content-length") && header.value != b"0"
         });
         Ok(Some(read))
+    }
+
+    /// Whether the answer has no body.
+    pub fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+
+    /// Checks the `Host` headers.
+    ///
+    /// # Errors
+    ///
+    /// [`BadHead::Host`].
+    pub fn check_host(&self, rule: HostRule) -> Result<(), BadHead> {
+        let hosts = self.all("host").count();
+        match rule {
+            HostRule::Any => Ok(()),
+            HostRule::One if hosts == 1 || hosts == 0 && !self.is_1_1 => Ok(()),
+            HostRule::One => Err(BadHead::Host),
+        }
     }
 
     /// The value of the first header of this name.
@@ -125,6 +165,17 @@ mod tests {
         assert_eq!(head.header("Range"), Some(&b"bytes=0-1"[..]));
         assert!(head.keep_alive && head.is_1_1 && !head.has_body);
         assert_eq!(head.header("if-range"), None);
+    }
+
+    #[test]
+    fn a_request_of_http_1_1_names_one_host() {
+        let check = |text: &str| parse(text).check_host(HostRule::One);
+        assert_eq!(check("GET / HTTP/1.1\r\nHost: h\r\n\r\n"), Ok(()));
+        assert_eq!(check("GET / HTTP/1.0\r\n\r\n"), Ok(()));
+        for bad in ["GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n"] {
+            assert_eq!(check(bad), Err(BadHead::Host), "{bad}");
+            assert_eq!(parse(bad).check_host(HostRule::Any), Ok(()), "{bad}");
+        }
     }
 
     #[test]

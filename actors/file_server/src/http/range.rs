@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Which bytes of a file to send.
+/// The bytes of a file to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestedRange {
     /// All of them: nothing was asked, or something that may be ignored (several ranges, another

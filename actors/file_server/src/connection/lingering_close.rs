@@ -10,21 +10,21 @@ use tokio::time::timeout;
 use super::client_stream::ClientStream;
 
 /// Longest wait for the close of the client.
-const PATIENCE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
     Content-Type: text/plain\r\nContent-Length: 36\r\nConnection: close\r\n\r\n\
     too many connections, retry shortly\n";
 
 /// Sends the end of the stream, then reads until the client closes too.
-pub(crate) async fn close(line: &ClientStream) {
+pub(crate) async fn close(stream: &ClientStream) {
     let closing = async {
-        if line.finish_sending().await.is_ok() {
-            line.drain().await;
+        if stream.finish_sending().await.is_ok() {
+            stream.drain().await;
         }
     };
     // After the time limit the connection is dropped.
-    let _ = timeout(PATIENCE, closing).await;
+    let _ = timeout(CLOSE_TIMEOUT, closing).await;
 }
 
 /// Refuses a client when all connection slots are in use. The send buffer is empty, so this does

@@ -1,6 +1,6 @@
 //! The TLS state of a connection, driven by the readiness of its socket.
 //!
-//! Files are read in large pieces and encrypted into records. `writev` sends many records with one
+//! Files are read in large chunks and encrypted into records. `writev` sends many records with one
 //! system call, instead of one call per record.
 
 use std::cell::RefCell;
@@ -11,16 +11,16 @@ use std::os::unix::fs::FileExt;
 use rustls::ServerConnection;
 use tokio::net::TcpStream;
 
-use super::{SendBlocked, of_the_client};
+use super::send_blocked::SendBlocked;
 
 /// Number of bytes that are encrypted at a time. It bounds the memory for a slow client.
-const PIECE: usize = 128 << 10;
+const CHUNK: usize = 128 << 10;
 
 /// Largest payload of a TLS record. With fewer unsent bytes, more are accepted.
 const RECORD: usize = 16 << 10;
 
 thread_local! {
-    /// Read buffer for pieces of files. One per thread is enough, because a piece is encrypted
+    /// Read buffer for chunks of files. One per thread is enough, because a chunk is encrypted
     /// right after it was read.
     static READ: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
@@ -28,8 +28,8 @@ thread_local! {
 /// The TLS state of one connection.
 pub(super) struct TlsSession {
     tls: ServerConnection,
-    /// Approximate number of accepted bytes that were not sent; 0 is exact.
-    kept_back: usize,
+    /// Approximate number of accepted bytes that the socket has not taken; 0 is exact.
+    unsent: usize,
 }
 
 /// Why a handshake is not complete.
@@ -67,20 +67,20 @@ impl Write for Socket<'_> {
 
 impl TlsSession {
     pub(super) fn new(mut tls: ServerConnection) -> Self {
-        // `kept_back` bounds the buffer instead.
+        // `unsent` bounds the buffer instead.
         tls.set_buffer_limit(None);
-        TlsSession { tls, kept_back: 0 }
+        TlsSession { tls, unsent: 0 }
     }
 
     /// Continues the handshake.
-    pub(super) fn try_shake_hands(&mut self, stream: &TcpStream) -> Result<(), HandshakePending> {
+    pub(super) fn try_handshake(&mut self, stream: &TcpStream) -> Result<(), HandshakePending> {
         let failed = |error| Err(HandshakePending::Failed(error));
         while self.tls.is_handshaking() || self.tls.wants_write() {
             let trying = if self.tls.wants_write() {
                 let writing = self.tls.write_tls(&mut Socket(stream));
                 writing.map(drop).map_err(|error| (error, HandshakePending::Writing))
             } else {
-                self.take_in(stream).map_err(|error| (error, HandshakePending::Reading))
+                self.read_records(stream).map_err(|error| (error, HandshakePending::Reading))
             };
             match trying {
                 Ok(()) => {}
@@ -94,7 +94,7 @@ impl TlsSession {
     }
 
     /// Reads and processes TLS records. The end of the connection is an error.
-    fn take_in(&mut self, stream: &TcpStream) -> io::Result<()> {
+    fn read_records(&mut self, stream: &TcpStream) -> io::Result<()> {
         let count = self.tls.read_tls(&mut Socket(stream))?;
         if let Err(error) = self.tls.process_new_packets() {
             // Try to send the alert with the cause; its failure does not matter.
@@ -110,7 +110,7 @@ impl TlsSession {
     pub(super) fn try_read(&mut self, stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.tls.reader().read(buffer) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.take_in(stream)?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.read_records(stream)?,
                 other => return other,
             }
         }
@@ -122,10 +122,10 @@ impl TlsSession {
         bytes: &[u8],
         more: bool,
     ) -> Result<usize, SendBlocked> {
-        if !self.has_room(stream)? {
+        if !self.has_space(stream)? {
             return Ok(0);
         }
-        let bytes = &bytes[..bytes.len().min(PIECE)];
+        let bytes = &bytes[..bytes.len().min(CHUNK)];
         self.encrypt(bytes)?;
         if !more {
             self.begin_to_send(stream)?;
@@ -140,16 +140,16 @@ impl TlsSession {
         position: u64,
         count: u64,
     ) -> Result<u64, SendBlocked> {
-        if !self.has_room(stream)? {
+        if !self.has_space(stream)? {
             return Ok(0);
         }
-        let most = usize::try_from(count).unwrap_or(PIECE).min(PIECE);
-        READ.with_borrow_mut(|piece| {
-            piece.resize(PIECE, 0);
-            match file.read_at(&mut piece[..most], position) {
-                Ok(0) => Err(SendBlocked::cut_short()),
+        let most = usize::try_from(count).unwrap_or(CHUNK).min(CHUNK);
+        READ.with_borrow_mut(|chunk| {
+            chunk.resize(CHUNK, 0);
+            match file.read_at(&mut chunk[..most], position) {
+                Ok(0) => Err(SendBlocked::truncated()),
                 Ok(count) => {
-                    self.encrypt(&piece[..count])?;
+                    self.encrypt(&chunk[..count])?;
                     self.begin_to_send(stream)?;
                     Ok(count as u64)
                 }
@@ -163,19 +163,19 @@ impl TlsSession {
     pub(super) fn try_flush(&mut self, stream: &TcpStream) -> Result<bool, SendBlocked> {
         if self.tls.wants_write() {
             match self.tls.write_tls(&mut Socket(stream)) {
-                Ok(count) => self.kept_back = self.kept_back.saturating_sub(count),
-                Err(error) => return of_the_client(&error).map(|_| false),
+                Ok(count) => self.unsent = self.unsent.saturating_sub(count),
+                Err(error) => return SendBlocked::of_socket(&error).map_or(Ok(false), Err),
             }
         }
         let is_all = !self.tls.wants_write();
         if is_all {
-            self.kept_back = 0;
+            self.unsent = 0;
         }
         Ok(is_all)
     }
 
-    pub(super) fn kept_back(&self) -> u64 {
-        self.kept_back as u64
+    pub(super) fn unsent(&self) -> u64 {
+        self.unsent as u64
     }
 
     /// Queues the TLS close_notify alert.
@@ -183,18 +183,18 @@ impl TlsSession {
         self.tls.send_close_notify();
     }
 
-    /// Sends accepted bytes if the buffer is full. Returns whether there is room for more.
-    fn has_room(&mut self, stream: &TcpStream) -> Result<bool, SendBlocked> {
-        if self.kept_back >= RECORD {
+    /// Sends accepted bytes if the buffer is full. Returns whether there is space for more.
+    fn has_space(&mut self, stream: &TcpStream) -> Result<bool, SendBlocked> {
+        if self.unsent >= RECORD {
             self.try_flush(stream)?;
         }
-        Ok(self.kept_back < RECORD)
+        Ok(self.unsent < RECORD)
     }
 
     fn encrypt(&mut self, bytes: &[u8]) -> Result<(), SendBlocked> {
         // This writes to memory. It fails only if the session has ended.
         self.tls.writer().write_all(bytes).map_err(|_| SendBlocked::Left)?;
-        self.kept_back += bytes.len();
+        self.unsent += bytes.len();
         Ok(())
     }
 

@@ -1,10 +1,10 @@
-//! Heads of answers that this module writes without actix.
+//! Heads of answers that are not written by actix.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reelyard_core::clock::Millis;
 use reelyard_core::shown_text::misleads;
-
-use super::conditions::http_date;
+use reelyard_file_server::http::conditions::http_date;
+use reelyard_file_server::http::response_head::ResponseHead;
 
 /// Bytes that an extended header value (RFC 8187) may contain unescaped.
 const NOT_ATTR: &AsciiSet = &NON_ALPHANUMERIC
@@ -22,63 +22,22 @@ const NOT_ATTR: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 /// Headers of every answer: no sniffing of the type, no index, no referrer.
-pub(crate) const ALWAYS: [(&str, &str); 3] = [
+pub(crate) const COMMON_HEADERS: [(&str, &str); 3] = [
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
     ("X-Robots-Tag", "noindex, nofollow"),
 ];
 
-/// The length of the body, and how it is announced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BodyLength {
-    /// No body and no length: 304.
-    NoBody,
-    /// A body of this many bytes.
-    Bytes(u64),
-    /// Unknown length: chunked encoding.
-    Chunked,
-    /// Unknown length for an HTTP/1.0 client: the body ends when the connection closes.
-    UntilClosed,
-}
-
-/// Builds the head of an answer.
-#[derive(Clone, Debug)]
-pub(crate) struct ResponseHead {
-    text: String,
-    keep_alive: bool,
-}
-
-impl ResponseHead {
-    /// Starts a head with this status.
-    pub(crate) fn new((code, phrase): (u16, &str), keep_alive: bool, now: Millis) -> Self {
-        let seconds = u64::try_from(now.unix_seconds()).unwrap_or(0);
-        let text = format!("HTTP/1.1 {code} {phrase}\r\nDate: {}\r\n", http_date(seconds));
-        let mut head = ResponseHead { text, keep_alive };
-        for (name, value) in ALWAYS {
-            head.line(name, value);
-        }
-        head
+/// Starts the head of an answer with this status. `keep_alive`: the connection stays open after the
+/// answer.
+pub(crate) fn link_head(status: (u16, &str), keep_alive: bool, now: Millis) -> ResponseHead {
+    let seconds = u64::try_from(now.unix_seconds()).unwrap_or(0);
+    let mut head = ResponseHead::new(status, keep_alive);
+    head.header("Date", http_date(seconds));
+    for (name, value) in COMMON_HEADERS {
+        head.header(name, value);
     }
-
-    /// Adds a header.
-    pub(crate) fn line(&mut self, name: &str, value: impl std::fmt::Display) {
-        use std::fmt::Write as _;
-        // Writing into a String cannot fail.
-        let _ = write!(self.text, "{name}: {value}\r\n");
-    }
-
-    /// Adds the length of the body and returns the bytes of the head.
-    pub(crate) fn finish(mut self, length: BodyLength) -> Vec<u8> {
-        match length {
-            BodyLength::NoBody => {}
-            BodyLength::Bytes(bytes) => self.line("Content-Length", bytes),
-            BodyLength::Chunked => self.line("Transfer-Encoding", "chunked"),
-            BodyLength::UntilClosed => {}
-        }
-        self.line("Connection", if self.keep_alive { "keep-alive" } else { "close" });
-        self.text += "\r\n";
-        self.text.into_bytes()
-    }
+    head
 }
 
 /// `Content-Disposition` to save a file as `name`: the exact name as an extended value, and a plain
@@ -126,12 +85,12 @@ mod tests {
     }
 
     #[test]
-    fn a_head_ends_with_an_empty_line() {
-        let mut head = ResponseHead::new((200, "OK"), false, Millis(1_000_000_000_000));
-        head.line("ETag", "\"x\"");
-        let text = String::from_utf8(head.finish(BodyLength::Bytes(5))).unwrap();
+    fn every_answer_has_a_date_and_the_common_headers() {
+        let head = link_head((200, "OK"), false, Millis(1_000_000_000_000));
+        let text = String::from_utf8(head.finish_with(b"", false)).unwrap();
         assert!(text.starts_with("HTTP/1.1 200 OK\r\nDate: Sun, 09 Sep 2001 01:46:40 GMT\r\n"));
-        assert!(text.contains("\r\nETag: \"x\"\r\n") && text.contains("\r\nContent-Length: 5\r\n"));
-        assert!(text.ends_with("Connection: close\r\n\r\n"), "{text}");
+        for (name, value) in COMMON_HEADERS {
+            assert!(text.contains(&format!("\r\n{name}: {value}\r\n")), "{text}");
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! The byte stream of a client connection, plain or with TLS. It waits only for readiness of the
 //! socket.
 
-mod handed_over;
-mod session;
+mod detached;
+mod send_blocked;
+mod tls_session;
 
-pub(crate) use super::client_stream::handed_over::Detached;
+pub use detached::DetachedStream;
+pub(crate) use send_blocked::SendBlocked;
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -19,28 +21,17 @@ use rustls::ServerConnection;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use super::client_stream::session::{HandshakePending, TlsSession};
+use self::tls_session::{HandshakePending, TlsSession};
 
 /// Largest size of one `sendfile` call, in bytes.
 pub(crate) const CHUNK: u64 = 1 << 20;
 
 /// A client connection, plain or with TLS.
-pub(crate) struct ClientStream {
+pub struct ClientStream {
     stream: TcpStream,
     /// State of TLS; none without TLS. The lock is never contended, because a connection has one
     /// user.
     session: Option<Box<Mutex<TlsSession>>>,
-}
-
-/// Why a connection accepts no bytes.
-#[derive(Debug)]
-pub(crate) enum SendBlocked {
-    /// The send buffer is full until the client reads.
-    Full,
-    /// The client closed the connection.
-    Left,
-    /// The source of the bytes cannot be read.
-    Unreadable(io::Error),
 }
 
 impl ClientStream {
@@ -50,12 +41,12 @@ impl ClientStream {
     }
 
     /// A connection with TLS, before its handshake.
-    pub(crate) fn under_tls(stream: TcpStream, tls: ServerConnection) -> Self {
+    pub(crate) fn with_tls(stream: TcpStream, tls: ServerConnection) -> Self {
         ClientStream { stream, session: Some(Box::new(Mutex::new(TlsSession::new(tls)))) }
     }
 
     /// The address that the client connected to.
-    pub(crate) fn local_addr(&self) -> Option<SocketAddr> {
+    pub fn local_addr(&self) -> Option<SocketAddr> {
         self.stream
             .local_addr()
             .ok()
@@ -63,14 +54,14 @@ impl ClientStream {
     }
 
     /// Whether the connection uses TLS.
-    pub(crate) fn is_under_tls(&self) -> bool {
+    pub fn uses_tls(&self) -> bool {
         self.session.is_some()
     }
 
-    /// Performs the TLS handshake, if there is one.
-    pub(crate) async fn shake_hands(&self) -> io::Result<()> {
+    /// Completes the TLS handshake, if there is one.
+    pub(crate) async fn complete_handshake(&self) -> io::Result<()> {
         loop {
-            match self.try_shake_hands() {
+            match self.try_handshake() {
                 Ok(()) => return Ok(()),
                 Err(HandshakePending::Reading) => self.stream.readable().await?,
                 Err(HandshakePending::Writing) => self.stream.writable().await?,
@@ -79,8 +70,8 @@ impl ClientStream {
         }
     }
 
-    fn try_shake_hands(&self) -> Result<(), HandshakePending> {
-        self.session().map_or(Ok(()), |mut session| session.try_shake_hands(&self.stream))
+    fn try_handshake(&self) -> Result<(), HandshakePending> {
+        self.session().map_or(Ok(()), |mut session| session.try_handshake(&self.stream))
     }
 
     /// Reads the available bytes, and waits for the first. Zero bytes mean the end.
@@ -110,7 +101,10 @@ impl ClientStream {
         }
         let flags = SendFlags::NOSIGNAL | if more { SendFlags::MORE } else { SendFlags::empty() };
         let trying = || send(&self.stream, bytes, flags).map_err(io::Error::from);
-        self.stream.try_io(Interest::WRITABLE, trying).or_else(|error| of_the_client(&error))
+        match self.stream.try_io(Interest::WRITABLE, trying) {
+            Ok(count) => Ok(count),
+            Err(error) => SendBlocked::of_socket(&error).map_or(Ok(0), Err),
+        }
     }
 
     /// Accepts some of the `count` bytes of `file` at `position`, possibly none. Without TLS they
@@ -129,14 +123,9 @@ impl ClientStream {
         let trying =
             || sendfile(&self.stream, file, Some(&mut reached), count).map_err(io::Error::from);
         match self.stream.try_io(Interest::WRITABLE, trying) {
-            Ok(0) => Err(SendBlocked::cut_short()),
+            Ok(0) => Err(SendBlocked::truncated()),
             Ok(_) => Ok(reached - position),
-            Err(error) if is_of_the_client(&error) => Err(SendBlocked::Left),
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock => Err(SendBlocked::Full),
-                ErrorKind::Interrupted => Ok(0),
-                _ => Err(SendBlocked::Unreadable(error)),
-            },
+            Err(error) => SendBlocked::of_sendfile(error).map_or(Ok(0), Err),
         }
     }
 
@@ -145,9 +134,9 @@ impl ClientStream {
         self.session().map_or(Ok(true), |mut session| session.try_flush(&self.stream))
     }
 
-    /// Number of accepted bytes that were not sent yet.
-    pub(crate) fn kept_back(&self) -> u64 {
-        self.session().map_or(0, |session| session.kept_back())
+    /// Approximate number of accepted bytes that the socket has not taken yet.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.session().map_or(0, |session| session.unsent())
     }
 
     /// Waits until the connection accepts bytes.
@@ -155,16 +144,16 @@ impl ClientStream {
         self.stream.writable().await
     }
 
-    /// Makes the close reset the connection, so that the kernel discards its unsent bytes.
-    /// Otherwise it would send them, up to some megabytes, and then end the connection normally.
-    pub(crate) fn discard_unsent(&self) {
+    /// Makes the close reset the connection, so that the kernel discards its unsent bytes. After a
+    /// normal close it would still send them, up to some megabytes.
+    pub(crate) fn reset_at_close(&self) {
         if let Err(error) = self.stream.set_zero_linger() {
-            tracing::warn!(%error, "cannot discard unsent bytes of a connection");
+            tracing::warn!(%error, "cannot set the linger option, unsent bytes may still be sent");
         }
     }
 
-    /// Restores the normal close after a complete answer.
-    pub(crate) fn keep_unsent(&self) {
+    /// Makes the close normal again: the kernel sends all bytes first.
+    pub(crate) fn close_normally(&self) {
         if let Err(error) = set_socket_linger(&self.stream, None) {
             tracing::warn!(%error, "cannot reset the linger option, unsent bytes may be lost");
         }
@@ -201,47 +190,5 @@ impl ClientStream {
     fn session(&self) -> Option<MutexGuard<'_, TlsSession>> {
         let session = self.session.as_ref()?;
         Some(session.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl SendBlocked {
-    /// The file is shorter than before. The connection closes before the announced length, so the
-    /// client notices.
-    fn cut_short() -> Self {
-        SendBlocked::Unreadable(ErrorKind::UnexpectedEof.into())
-    }
-}
-
-/// Maps a socket error during a send.
-fn of_the_client(error: &io::Error) -> Result<usize, SendBlocked> {
-    match error.kind() {
-        ErrorKind::WouldBlock => Err(SendBlocked::Full),
-        ErrorKind::Interrupted => Ok(0),
-        _ => Err(SendBlocked::Left),
-    }
-}
-
-/// Whether the client caused a failure of sendfile, and not the file.
-fn is_of_the_client(error: &io::Error) -> bool {
-    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut};
-    matches!(
-        error.kind(),
-        BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failing_disk_differs_from_a_client_that_left() {
-        use rustix::io::Errno;
-        for errno in [Errno::PIPE, Errno::CONNRESET, Errno::TIMEDOUT] {
-            assert!(is_of_the_client(&errno.into()), "{errno}");
-        }
-        for errno in [Errno::IO, Errno::STALE] {
-            assert!(!is_of_the_client(&errno.into()), "{errno}");
-        }
     }
 }

@@ -8,44 +8,53 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::session::TlsSession;
-use super::{ClientStream, SendBlocked};
+use super::ClientStream;
+use super::send_blocked::SendBlocked;
+use super::tls_session::TlsSession;
 
 /// A connection that belongs to no runtime.
-pub(crate) struct Detached {
+pub struct DetachedStream {
     stream: std::net::TcpStream,
     session: Option<Box<Mutex<TlsSession>>>,
 }
 
 impl ClientStream {
     /// Removes the connection from this runtime.
-    pub(crate) fn detach(self) -> io::Result<Detached> {
-        Ok(Detached { stream: self.stream.into_std()?, session: self.session })
+    ///
+    /// # Errors
+    ///
+    /// The runtime cannot give up the socket.
+    pub fn detach(self) -> io::Result<DetachedStream> {
+        Ok(DetachedStream { stream: self.stream.into_std()?, session: self.session })
     }
 
     /// Sends everything that was accepted.
-    fn poll_sent(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             match self.try_flush() {
                 Ok(true) => return Poll::Ready(Ok(())),
                 Ok(false) => {}
-                Err(hitch) => ready!(self.poll_over(&hitch, cx))?,
+                Err(blocked) => ready!(self.poll_unblocked(&blocked, cx))?,
             }
         }
     }
 
     /// Waits until the blocked send can continue.
-    fn poll_over(&self, hitch: &SendBlocked, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match hitch {
+    fn poll_unblocked(&self, blocked: &SendBlocked, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match blocked {
             SendBlocked::Full => self.stream.poll_write_ready(cx),
             _ => Poll::Ready(Err(ErrorKind::BrokenPipe.into())),
         }
     }
 }
 
-impl Detached {
+impl DetachedStream {
     /// Adds the connection to this runtime.
-    pub(crate) fn attach(self) -> io::Result<ClientStream> {
+    ///
+    /// # Errors
+    ///
+    /// The runtime cannot register the socket.
+    pub fn attach(self) -> io::Result<ClientStream> {
         Ok(ClientStream { stream: TcpStream::from_std(self.stream)?, session: self.session })
     }
 }
@@ -81,20 +90,20 @@ impl AsyncWrite for ClientStream {
             match self.try_send(bytes, false) {
                 Ok(0) if !bytes.is_empty() => {}
                 Ok(count) => return Poll::Ready(Ok(count)),
-                Err(hitch) => ready!(self.poll_over(&hitch, cx))?,
+                Err(blocked) => ready!(self.poll_unblocked(&blocked, cx))?,
             }
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_sent(cx)
+        self.poll_flushed(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Some(mut session) = self.session() {
             session.send_close_notify();
         }
-        ready!(self.poll_sent(cx))?;
+        ready!(self.poll_flushed(cx))?;
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
