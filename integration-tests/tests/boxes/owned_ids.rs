@@ -139,11 +139,12 @@ async fn the_epochs_of_two_clusters_on_one_worker_are_compared_apart() -> Result
 fn tokens_continue_above_all_earlier_ones_after_a_restore() -> Result<()> {
     let mut node = BoxNode::start(&[])?;
     node.put("p", json!({ "size": 1 }));
-    let token = |node: &BoxNode| {
-        let lease = node.take("p", json!({ "holder": "a" }));
+    let token_of = |node: &BoxNode, pool: &str| {
+        let lease = node.take(pool, json!({ "holder": "a" }));
         assert_eq!(node.with(&lease, "release").status, 200);
         lease["token"].as_u64().unwrap()
     };
+    let token = |node: &BoxNode| token_of(node, "p");
     assert_eq!(token(&node), 1);
     let data = node.ground.path("node");
     let backup = node.ground.path("backup");
@@ -153,9 +154,15 @@ fn tokens_continue_above_all_earlier_ones_after_a_restore() -> Result<()> {
     node.node.terminate()?;
     assert_eq!(store("backup", &backup).code, Some(0));
     let mut highest = 1;
+    let mut highest_of_later_pool = 0;
     for _ in 0..2 {
         node.node.start_again()?;
         node.until_it_decides()?;
+        // The backup does not have this pool.
+        node.put("later", json!({ "size": 1 }));
+        let of_later_pool = token_of(&node, "later");
+        assert!(of_later_pool > highest_of_later_pool, "{of_later_pool}");
+        highest_of_later_pool = of_later_pool;
         let before = highest;
         for _ in 0..3 {
             highest = token(&node);

@@ -57,7 +57,8 @@ impl Handler<PutPool> for BoxLease {
                 return Ok(Vec::new());
             }
             tracing::info!(%pool, asked_by, "pool creation or change requested");
-            Ok(vec![BoxEvent::PoolPutAlone { pool, spec: Box::new(spec) }])
+            let (_, context) = actor.at();
+            Ok(context.put_events(pool, spec))
         };
         self.answer_once(&by, decide, |_, outcome| {
             Ok(match outcome {

@@ -13,6 +13,7 @@ use super::memory::box_key::BoxKey;
 use super::memory::terms::HoldLimit;
 use super::preparing::PreparingLease;
 use crate::box_lease::state::event::BoxEvent;
+use crate::box_lease::state::spec::PoolSpec;
 
 /// Of how many leases one event says that they have their full terms again.
 pub const TERMS_AT_ONCE: usize = 500;
@@ -138,6 +139,19 @@ impl BoxDecisionContext<'_> {
         let highest = self.table.highest_token();
         let beyond = was_restored.then(|| beyond_all(highest, self.now.wall));
         Some(BoxEvent::Led { epoch, beyond })
+    }
+
+    /// What puts `pool` on record as `spec` says. A store that was restored does not know which tokens a
+    /// pool had that is not in its backup, so a new pool of such a store begins above all of them.
+    pub(in crate::box_lease) fn put_events(&self, pool: PoolName, spec: PoolSpec) -> Vec<BoxEvent> {
+        let was_restored = self.epoch.is_some_and(|epoch| epoch.0 >= EPOCH_LEAP);
+        let is_known = self.table.knows_tokens_of(&pool);
+        let put = BoxEvent::PoolPutAlone { pool: pool.clone(), spec: Box::new(spec) };
+        if is_known || !was_restored {
+            return vec![put];
+        }
+        let beyond = beyond_all(self.table.highest_token(), self.now.wall);
+        vec![put, BoxEvent::TokensRaised { pool, beyond }]
     }
 }
 

@@ -85,6 +85,11 @@ impl BoxTable {
         pools.chain(gone).max().unwrap_or_default()
     }
 
+    /// Whether the last token of the pool is on record, also of a pool that is gone.
+    pub fn knows_tokens_of(&self, pool: &PoolName) -> bool {
+        self.pools.contains_key(pool) || self.remnants.contains_key(pool)
+    }
+
     /// All pools, by name.
     pub fn pools(&self) -> &BTreeMap<PoolName, Pool> {
         &self.pools
