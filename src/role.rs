@@ -38,7 +38,7 @@ fn allow_open_files() {
     }
     let raised = Rlimit { current: Some(most), ..limit };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, limit = ?limit.current, "cannot raise the limit of open files");
+        tracing::warn!(%error, limit = limit.current, "cannot raise the limit of open files");
     }
 }
 

@@ -48,20 +48,33 @@ const UNITS: [(&str, u128); 5] =
 
 /// A duration for people, in its two largest units: "6 d 23 h", "1 min 5 s", "0 s".
 pub fn in_words(duration: Duration) -> String {
+    let parts = counts(duration);
+    let Some(first) = parts.iter().position(|(count, _)| *count > 0) else {
+        return "0 s".to_owned();
+    };
+    written(parts.iter().skip(first).take(2))
+}
+
+/// A duration for people in all its units, down to milliseconds: "1 h 30 min 15 s".
+pub fn in_all_words(duration: Duration) -> String {
+    let text = written(counts(duration).iter());
+    if text.is_empty() { "0 s".to_owned() } else { text }
+}
+
+/// How many of each unit a duration has, the largest unit first.
+fn counts(duration: Duration) -> [(u128, &'static str); 5] {
     let mut left = duration.as_millis();
-    let mut parts = Vec::new();
-    for (unit, length) in UNITS {
+    UNITS.map(|(unit, length)| {
         let count = left / length;
         left %= length;
-        if count > 0 {
-            parts.push(format!("{count} {unit}"));
-        }
-        // The unit after the first one is the last that is written.
-        if parts.len() == 2 || (parts.len() == 1 && count == 0) {
-            break;
-        }
-    }
-    if parts.is_empty() { "0 s".to_owned() } else { parts.join(" ") }
+        (count, unit)
+    })
+}
+
+fn written<'a>(parts: impl Iterator<Item = &'a (u128, &'static str)>) -> String {
+    let shown =
+        parts.filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count} {unit}"));
+    shown.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -78,6 +91,8 @@ mod tests {
         assert_eq!(shown(65_000), "1 min 5 s");
         assert_eq!(shown(3_600_000 + 5_000), "1 h");
         assert_eq!(shown((6 * 24 + 23) * 3_600_000 + 59_000), "6 d 23 h");
+        assert_eq!(in_all_words(Duration::from_millis(90_061_001)), "1 d 1 h 1 min 1 s 1 ms");
+        assert_eq!(in_all_words(Duration::ZERO), "0 s");
     }
 
     #[test]

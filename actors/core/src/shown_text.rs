@@ -1,4 +1,7 @@
-//! Makes text from other programs safe to show.
+//! Makes text from other programs safe to show, and values of enumerations readable.
+
+use serde::Serialize;
+use serde_json::Value;
 
 /// Whether a character could control a terminal or reorder text, and so hide the end of a name.
 /// These are control characters (C0 and C1) and direction marks.
@@ -16,9 +19,30 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
+/// The word of an enumeration's value in JSON, such as `reelyard`: the log and the API then use the same
+/// words. A value with fields is its word without the fields.
+pub fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        Ok(Value::Object(members)) => {
+            members.into_iter().next().map(|(word, _)| word).unwrap_or_default()
+        }
+        Ok(other) => other.to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::HostKind;
+
+    #[test]
+    fn a_value_of_an_enumeration_has_one_word() {
+        let data_addr = "127.0.0.1:1".parse().unwrap();
+        let ours = HostKind::Reelyard { data_addr, fetches_from_old: false };
+        assert_eq!([word(&HostKind::Cfw), word(&ours)], ["cfw", "reelyard"]);
+    }
 
     #[test]
     fn control_characters_of_a_name_are_escaped() {

@@ -21,6 +21,10 @@ pub const REFUSED: [&str; 14] = [
     "on the wall",
 ];
 
+/// Words that begin a clause as a subject: "What is due comes first" instead of "Due shares come first".
+const CLAUSE: [&str; 8] =
+    ["what", "who", "whom", "whose", "which", "whatever", "whoever", "whichever"];
+
 /// A unit of text: a paragraph, a list item, a heading or a table row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paragraph {
@@ -165,6 +169,20 @@ pub fn faults(paragraphs: &[Paragraph]) -> Vec<String> {
     faults
 }
 
+/// One error for each sentence that begins with a clause as its subject. Questions may begin so.
+pub fn clauses_as_subjects(paragraphs: &[Paragraph]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for paragraph in paragraphs.iter().filter(|one| !one.is_row) {
+        for sentence in sentences(&paragraph.text) {
+            let [first, .., last] = sentence.as_slice() else { continue };
+            if CLAUSE.contains(&first.to_lowercase().as_str()) && !last.ends_with('?') {
+                faults.push(format!("\"{first}\" is no subject: {}", sentence.join(" ")));
+            }
+        }
+    }
+    faults
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +219,13 @@ mod tests {
         let words = sentences("Rust 1.89 works (really). Does it? \"Yes.\" - It does");
         let counts: Vec<_> = words.iter().map(Vec::len).collect();
         assert_eq!(counts, [4, 2, 1, 2]);
+    }
+
+    #[test]
+    fn a_clause_is_no_subject() {
+        let found = |text| clauses_as_subjects(&of_markdown(text)).len();
+        assert_eq!(found("Due shares come first. What is due comes first. Who waits?"), 1);
+        assert_eq!(found("- Which host it is.\n\nWhat needs a token?"), 1);
     }
 
     #[test]

@@ -48,7 +48,8 @@ fn pools_are_created_changed_and_removed() -> Result<()> {
         "--label",
         "site=a",
     ]));
-    for words in ["boxes", "4, numbered from 0", "100..200", "1m", "2h", "site=a", "9s by default"]
+    for words in
+        ["boxes", "4, numbered from 0", "100..200", "1 min", "2 h", "site=a", "9 s by default"]
     {
         assert!(created.contains(words), "{words}: {created}");
     }

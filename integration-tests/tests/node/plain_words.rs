@@ -12,7 +12,8 @@ use reelyard_integration_tests::probes::python_text::python_text;
 fn assert_plain(texts: Vec<(String, Vec<Paragraph>)>) {
     let mut faults = String::new();
     for (name, paragraphs) in &texts {
-        for fault in prose::faults(paragraphs) {
+        let clauses = prose::clauses_as_subjects(paragraphs);
+        for fault in prose::faults(paragraphs).into_iter().chain(clauses) {
             let _ = writeln!(faults, "{name}:{fault}");
         }
     }
@@ -58,21 +59,35 @@ fn comments_of_settings_are_plain() {
     assert_plain(texts);
 }
 
+/// Adds the summaries and descriptions of a document and of all its parts.
+fn collect_descriptions(
+    path: &str,
+    part: &serde_json::Value,
+    texts: &mut Vec<(String, Vec<Paragraph>)>,
+) {
+    if let Some(members) = part.as_object() {
+        for (name, member) in members {
+            let path = format!("{path}/{name}");
+            match member.as_str() {
+                Some(text) if name == "summary" || name == "description" => {
+                    texts.push((path, prose::of_markdown(text)));
+                }
+                _ => collect_descriptions(&path, member, texts),
+            }
+        }
+    }
+    for (at, item) in part.as_array().into_iter().flatten().enumerate() {
+        collect_descriptions(&format!("{path}/{at}"), item, texts);
+    }
+}
+
 #[test]
 fn the_api_document_is_plain() {
     let ended = reelyard_integration_tests::rigs::binary::run(&["openapi"]);
     let document: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
     let mut texts = Vec::new();
-    for (path, methods) in document["paths"].as_object().unwrap() {
-        for (method, call) in methods.as_object().unwrap() {
-            for member in ["summary", "description"] {
-                if let Some(text) = call[member].as_str() {
-                    let name = format!("{method} {path} {member}");
-                    texts.push((name, prose::of_markdown(text)));
-                }
-            }
-        }
-    }
+    collect_descriptions("", &document, &mut texts);
+    assert!(texts.len() > 1500, "only {} texts were found", texts.len());
     assert_plain(texts);
 }
 

@@ -95,6 +95,6 @@ fn a_worker_notices_at_once_that_a_node_replaced_its_cfm() -> Result<()> {
     let roles = [&node, &source, &destination];
     wait_for("the second done", &roles, || task_in(&ground, "second.mpg", "done"))?;
     let log = destination.log_text();
-    assert!(log.contains("speaks=Cfm") && log.contains("speaks=Reelyard"), "{log}");
+    assert!(log.contains("speaks=\"cfm\"") && log.contains("speaks=\"reelyard\""), "{log}");
     Ok(())
 }

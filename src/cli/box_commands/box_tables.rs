@@ -8,7 +8,7 @@ use reelyard_api::{
     PoolShown, Rfc3339, Span, TotalsShown,
 };
 use reelyard_core::clock::Clock;
-use reelyard_core::durations::rounded;
+use reelyard_core::durations::{in_all_words, in_words};
 
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
@@ -78,7 +78,7 @@ pub(in crate::cli) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), 
         "ids",
         spec.slots.map(|slots| {
             let (first, end) = (slots.first.0, slots.first.0.saturating_add(slots.count));
-            format!("{first}..{end}, reused after {}", slots.rest)
+            format!("{first}..{end}, reused after {}", in_all_words(slots.rest.0))
         }),
     );
     sheet.row("host", spec.host.map_or("none: a logical pool".to_owned(), |host| host.to_string()));
@@ -88,17 +88,25 @@ pub(in crate::cli) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), 
     let labels: Vec<String> =
         spec.labels.iter().map(|(key, value)| plain(&format!("{key}={value}"))).collect();
     sheet.maybe("labels", (!labels.is_empty()).then(|| labels.join(", ")));
-    sheet.row("leases", format!("{} by default, at most {}", spec.ttl_default, spec.ttl_max));
-    sheet.maybe("max hold", spec.max_hold);
-    sheet.row("grace", spec.grace);
+    sheet.row(
+        "leases",
+        format!(
+            "{} by default, at most {}",
+            in_all_words(spec.ttl_default.0),
+            in_all_words(spec.ttl_max.0)
+        ),
+    );
+    sheet.maybe("max hold", spec.max_hold.map(|Span(hold)| in_all_words(hold)));
+    sheet.row("grace", in_all_words(spec.grace.0));
     sheet.row("queue", format!("{} waiting, limit {}", pool.waiting, spec.queue_limit));
     sheet.row("quota", if spec.quota == 0 { "none".to_owned() } else { spec.quota.to_string() });
-    sheet.row("priority ages in", spec.priority_ages);
-    let (after, at_most) = (spec.clean_again_after, spec.clean_again_at_most);
+    sheet.row("priority ages in", in_all_words(spec.priority_ages.0));
+    let after = in_all_words(spec.clean_again_after.0);
+    let at_most = in_all_words(spec.clean_again_at_most.0);
     let attempts = spec.clean_attempts;
     sheet.row("cleanup", format!("{attempts} attempts, {after} to {at_most} apart"));
     sheet.row("states", state_counts(&pool.boxes));
-    sheet.maybe("held on average", pool.mean_hold.map(|Span(hold)| Span(rounded(hold))));
+    sheet.maybe("held on average", pool.mean_hold.map(|Span(hold)| in_words(hold)));
     sheet.row("last token", pool.last_token);
     sheet.row("so far", so_far(&pool.totals));
     sheet.print(out)

@@ -243,7 +243,7 @@ fn list(
             Cell::new(host.mode),
             Cell::new(format!("{:?}", host.health).to_lowercase()),
             maybe(host.health_since, |since| Cell::new(age(since, now))),
-            maybe(host.latency_ms, |ms| number(format!("{ms}ms"))),
+            maybe(host.latency_ms, |ms| number(format!("{ms} ms"))),
             maybe(host.files, number),
             maybe(host.disk, |disk| number(format!("{}%", disk.used_percent))),
             maybe(host.room, size),

@@ -36,7 +36,7 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     }
     match plan.at {
         Some(at) => {
-            let took = plan.took_us.map(|us| format!(", took {:.1}ms", us as f64 / 1000.0));
+            let took = plan.took_us.map(|us| format!(", took {:.1} ms", us as f64 / 1000.0));
             writeln!(out, "last round {at}{}", took.unwrap_or_default())?;
         }
         None => writeln!(out, "no round has run yet")?,

@@ -62,7 +62,7 @@ fn print_state(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
     }
     match view.at {
         Some(at) => {
-            let took = view.took_us.map(|us| format!(", took {:.1}ms", us as f64 / 1000.0));
+            let took = view.took_us.map(|us| format!(", took {:.1} ms", us as f64 / 1000.0));
             writeln!(out, "last check of all copies {at}{}", took.unwrap_or_default())?;
         }
         None => writeln!(out, "this node has not checked the copies yet")?,

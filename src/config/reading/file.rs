@@ -24,7 +24,7 @@ const MORE_UNKNOWN: &str =
 pub fn read(path: &Path, keys: &KnownKeys, gathered: &mut Gathered) -> Result<(), ConfigFaults> {
     let shown: Arc<Path> = Arc::from(path);
     let unreadable = |what: String| {
-        let origin = SettingOrigin::File { path: shown.clone(), line: 1 };
+        let origin = SettingOrigin::File { path: shown.clone(), line: 0 };
         ConfigFaults(vec![ConfigFault { origin, key: None, what }])
     };
     let bytes = bounded_read::read(path, InputSource::FileOrPipe)

@@ -122,7 +122,6 @@ fn add_refusals(responses: &mut Value, kinds: &BTreeSet<ProblemKind>) {
         by_status.entry(kind.status()).or_default().push(*kind);
     }
     for (status, kinds) in by_status {
-        let means: Vec<&str> = kinds.iter().map(|kind| kind.advice()).collect();
         let example = |kind: &ProblemKind| {
             let problem = Problem::new(*kind, kind.example().to_owned());
             (kind.word().to_owned(), json!({ "value": problem }))
@@ -130,10 +129,19 @@ fn add_refusals(responses: &mut Value, kinds: &BTreeSet<ProblemKind>) {
         let examples: Map<String, Value> = kinds.iter().map(example).collect();
         let schema = json!({ "$ref": format!("#/components/schemas/{}", Problem::name()) });
         responses[status.to_string()] = json!({
-            "description": means.join("; or: "),
+            "description": description(&kinds),
             "content": { PROBLEM_JSON: { "schema": schema, "examples": examples } },
         });
     }
+}
+
+/// The meaning of an answer with one of these problems. Several are a list in Markdown.
+fn description(kinds: &[ProblemKind]) -> String {
+    if let [kind] = kinds {
+        return kind.advice().to_owned();
+    }
+    let items: Vec<String> = kinds.iter().map(|kind| format!("- {}", kind.advice())).collect();
+    format!("One of these problems:\n{}", items.join("\n"))
 }
 
 /// The members for which null has a meaning: it removes the value.

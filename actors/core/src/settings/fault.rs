@@ -13,7 +13,7 @@ pub enum SettingOrigin {
     File {
         /// Path as given on the command line.
         path: Arc<Path>,
-        /// Line number, from 1.
+        /// Line number, from 1. 0 is the whole file.
         line: usize,
     },
     /// An environment variable.
@@ -44,6 +44,7 @@ impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SettingOrigin::Default => f.write_str("default"),
+            SettingOrigin::File { path, line: 0 } => write!(f, "{}", path.display()),
             SettingOrigin::File { path, line } => write!(f, "{}:{line}", path.display()),
             SettingOrigin::Environment { variable } => f.write_str(variable),
             SettingOrigin::Argument { key } => write!(f, "--set {key}"),

@@ -211,7 +211,12 @@ async fn settle(
     let end = looked.await.map_err(|error| error.to_string())??;
     // As texts: the log escapes characters that could forge a line.
     let (from, to) = (from.to_string(), to.to_string());
-    tracing::info!(from, to, ?end, "unfinished move settled");
+    let outcome = match end {
+        MoveEnd::Moved => "moved",
+        MoveEnd::NotMoved(_) => "not moved",
+        MoveEnd::Lost => "lost",
+    };
+    tracing::info!(from, to, outcome, "unfinished move settled");
     let settled = others.settle.recipient().send(SettleMove { number, end }).await;
     match answered(settled, request) {
         // It was settled meanwhile.

@@ -6,6 +6,7 @@ use actix::prelude::*;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{HostKind, HostRole};
 use reelyard_core::names::NameTable;
+use reelyard_core::shown_text::word;
 use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_protocol::worker::InventoryCursor;
 use tokio::sync::oneshot;
@@ -172,7 +173,7 @@ impl CfwWorker {
     fn learn(&mut self, program: HostProgram) {
         if program != self.program {
             let version = program.version.as_deref();
-            info!(host = %self.host, kind = ?program.kind, version, "host reports its program");
+            info!(host = %self.host, kind = word(&program.kind), version, "host reports its program");
             self.program = program;
         }
     }

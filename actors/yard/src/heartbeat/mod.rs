@@ -23,6 +23,7 @@ pub use settings::{HeartbeatSettings, MOST_PROBES};
 use reelyard_core::change_feed::FeedPublisher;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::HostAddr;
+use reelyard_core::shown_text::word;
 
 use crate::cfw_worker::ProbeHeartbeat;
 use crate::changes::{HostEvent, YardChange};
@@ -139,9 +140,10 @@ impl HeartbeatSupervisor {
         let watched = self.hosts.get(&host);
         if let Some(((from, to), watched)) = change.zip(watched) {
             if to == Health::Up {
-                info!(%host, ?from, "host is up");
+                info!(%host, from = word(&from), "host is up");
             } else {
-                warn!(%host, ?from, ?to, why = watched.health.last_miss(), "host does not answer");
+                let why = watched.health.last_miss();
+                warn!(%host, from = word(&from), to = word(&to), why, "host does not answer");
             }
             self.notify_subscribers(&HealthChanged { host, from, to, at });
         }

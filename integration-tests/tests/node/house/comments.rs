@@ -1,17 +1,13 @@
 //! Comments are plain: short sentences with a subject in front, and more than the name of the item.
 
 use anyhow::Result;
-use reelyard_integration_tests::probes::prose::{self, Paragraph};
+use reelyard_integration_tests::probes::prose;
 
 use super::rust_files;
 use super::words::words;
 
 /// The marks of comments. A line has at most one of them.
 const MARKS: [&str; 3] = ["///", "//!", "//"];
-
-/// Words that begin a clause as a subject: "What is due comes first" instead of "Due shares come first".
-const CLAUSE: [&str; 8] =
-    ["what", "who", "whom", "whose", "which", "whatever", "whoever", "whichever"];
 
 /// Words without a meaning of their own.
 const EMPTY: [&str; 16] = [
@@ -133,25 +129,11 @@ fn repeats_name(text: &str, item: &str) -> bool {
     said.all(|word| names.iter().any(|name| stem(name) == stem(word)))
 }
 
-/// The sentences that begin with a clause as their subject. Questions may begin so.
-pub(super) fn clauses_as_subjects(paragraphs: &[Paragraph]) -> Vec<String> {
-    let mut faults = Vec::new();
-    for paragraph in paragraphs.iter().filter(|one| !one.is_row) {
-        for sentence in prose::sentences(&paragraph.text) {
-            let [first, .., last] = sentence.as_slice() else { continue };
-            if CLAUSE.contains(&first.to_lowercase().as_str()) && !last.ends_with('?') {
-                faults.push(format!("\"{first}\" is no subject: {}", sentence.join(" ")));
-            }
-        }
-    }
-    faults
-}
-
 /// The faults of a comment.
 fn faults(comment: &Comment) -> Vec<String> {
     let paragraphs = prose::of_markdown(&comment.text);
     let mut faults = prose::faults(&paragraphs);
-    faults.extend(clauses_as_subjects(&paragraphs));
+    faults.extend(prose::clauses_as_subjects(&paragraphs));
     if let Some(item) = &comment.item
         && repeats_name(&comment.text, item)
     {

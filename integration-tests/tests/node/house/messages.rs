@@ -5,7 +5,6 @@ use proc_macro2::{TokenStream, TokenTree};
 use reelyard::guide::{GuideLanguage, chapter};
 use reelyard_integration_tests::probes::prose;
 
-use super::comments::clauses_as_subjects;
 use super::{production_code, rust_files};
 
 /// The least number of words of a text with a sentence.
@@ -68,7 +67,7 @@ fn with_values(text: &str) -> String {
 fn faults(text: &str) -> Vec<String> {
     let paragraphs = prose::of_help(&with_values(text));
     let mut faults = prose::faults(&paragraphs);
-    faults.extend(clauses_as_subjects(&paragraphs));
+    faults.extend(prose::clauses_as_subjects(&paragraphs));
     faults
 }
 

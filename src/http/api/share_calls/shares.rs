@@ -231,7 +231,7 @@ pub async fn revoke(
     summary = "Revokes many shares: the named ones, or all of an owner, a path, or both",
     description = "With both `owner` and `path`, shares of the owner below the path are revoked. \
                    If no share matches, 0 have ended; this is not an error.",
-    request_body(content = WantedRevocation, description = "Which"),
+    request_body(content = WantedRevocation, description = "Shares to revoke"),
     responses((status = 200, description = "Number of shares that ended", body = Revoked))
 )]
 pub async fn revoke_many(

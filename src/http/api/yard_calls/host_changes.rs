@@ -26,7 +26,7 @@ const API: &str = "api";
     summary = "Sets the mode of a host: active, draining or maintenance",
     params(("host" = HostAddr, Path, description = "Address of the host, ip:port")),
     request_body(content = WantedMode, description = "The new mode"),
-    responses((status = 200, description = "What follows", body = HostChange))
+    responses((status = 200, description = "Effects of the change", body = HostChange))
 )]
 pub async fn set_mode(
     state: web::Data<NodeHttpState>,

@@ -104,7 +104,7 @@ fn blocked(waiting: &PlannerWaits) -> Option<String> {
         PlannerWaits::FirstLook(hosts) => {
             let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
             format!(
-                "{} answers, but its files were not listed yet: any file might be there",
+                "the files of {} were not listed yet, and any file might be there",
                 hosts.join(", ")
             )
         }

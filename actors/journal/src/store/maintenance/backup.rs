@@ -148,7 +148,10 @@ pub fn restore(file: &Path, dir: &Path) -> Result<BackupSummary, BackupError> {
         }
         Ok(())
     })
-    .map_err(|error| failed(error.to_string()))?;
+    .map_err(|error| match error {
+        StoreError::Io(why) => failed(format!("cannot be read: {why}")),
+        other => failed(other.to_string()),
+    })?;
     let head: Option<StoreHead> = head.and_then(|head| postcard::from_bytes(&head).ok());
     let Some(mut head) = head else {
         return Err(failed("it is not a backup that this version of reelyard can read".to_owned()));

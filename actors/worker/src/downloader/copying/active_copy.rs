@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
+use reelyard_core::shown_text::word;
 use reelyard_protocol::worker::{Blame, Report, Said, TaskId};
 
 use super::copy_context::{CopyContext, CopyListener};
@@ -87,7 +88,7 @@ impl ActiveCopy {
                     source reports no hash to compare with");
             }
             Said::Failed { blame, reason } => {
-                tracing::warn!(%task, file = file.to_string(), %source, ?blame, reason, "copy failed");
+                tracing::warn!(%task, file = file.to_string(), %source, blame = word(blame), reason, "copy failed");
             }
             Said::Working | Said::Progress { .. } => {}
         }

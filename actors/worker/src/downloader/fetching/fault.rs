@@ -9,11 +9,13 @@ use rustix::io::Errno;
 use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
 
 /// Why a copy was given up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CopyFault {
     /// It was cancelled: no host and no file is to blame.
+    #[error("the copy was cancelled")]
     Cancelled,
     /// This side is to blame, with the reason in words.
+    #[error("{1}")]
     Blamed(Blame, String),
 }
 

@@ -221,7 +221,7 @@ impl Fetcher {
                         return Err(fault);
                     }
                     let (task, file) = (copying.order.id, &copying.order.name);
-                    tracing::warn!(%task, file = file.to_string(), ?fault, "a resumed copy was damaged: it \
+                    tracing::warn!(%task, file = file.to_string(), %fault, "a resumed copy was damaged: it \
                         starts again from the beginning");
                     draft.take().into_iter().for_each(UnfinishedCopy::discard);
                     restarted = true;
@@ -243,7 +243,7 @@ impl Fetcher {
             let pause = self.resume.pause * 3_u32.saturating_pow(tries);
             tries += 1;
             let (task, file) = (copying.order.id, &copying.order.name);
-            tracing::info!(%task, file = file.to_string(), ?off, tries, "a copy was interrupted: it is \
+            tracing::info!(%task, file = file.to_string(), %off, tries, "a copy was interrupted: it is \
                 resumed");
             (copying.progress)(draft.position());
             if copying.cancel.sleep(pause) {

@@ -3,6 +3,7 @@
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
+use reelyard_core::shown_text::word;
 use reelyard_replication::{AppliedEvent, JournalCommand, Owner, Replicated};
 
 use super::changes::changes_of;
@@ -79,7 +80,7 @@ impl Remover {
                 self.carry_out(intent, epoch, ctx);
             }
             (Ok(RemovalOutcome::Applied), RemovalEvent::Ended { host, name, ending }) => {
-                tracing::info!(%host, file = name.to_string(), ?ending, "a removal ended");
+                tracing::info!(%host, file = name.to_string(), ending = word(ending), "a removal ended");
             }
             (Err(refusal), _) => {
                 tracing::warn!(%refusal, "a removal event was out of date when it was applied: ignored");

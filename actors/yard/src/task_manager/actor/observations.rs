@@ -1,6 +1,7 @@
 //! Reports of other actors: the inputs, the health of hosts and their files.
 
 use actix::{Context, Handler};
+use reelyard_core::shown_text::word;
 
 use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
 use crate::cfw_worker::{HostCallStatus, HostObserved};
@@ -54,7 +55,8 @@ impl TaskManager {
             let ForeignManager { host, sign, sure, what, times, last, .. } = manager;
             let host = host.map(|host| host.to_string());
             let says = if sure { "another manager manages" } else { "another manager may manage" };
-            tracing::warn!(host, ?sign, sure, times, seen_last = %last, what, "{says} this yard too");
+            let sign = word(&sign);
+            tracing::warn!(host, sign, sure, times, seen_last = %last, what, "{says} this yard too");
         }
     }
 }

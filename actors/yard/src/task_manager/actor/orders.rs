@@ -5,12 +5,13 @@ use std::sync::Arc;
 use actix::{Context, Handler};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
+use reelyard_core::shown_text::word;
 use reelyard_replication::{AppliedEvent, JournalCommand, Owner, Replicated};
 
 use crate::cfw_worker::CopyArrived;
 use crate::changes::YardChange;
 use crate::task_manager::{
-    Arrival, Blamed, GivenUp, TaskBook, TaskEvent, TaskManager, TaskOutcome,
+    Arrival, Blamed, GivenUp, TaskBook, TaskEvent, TaskManager, TaskOutcome, TaskState,
 };
 
 impl Handler<JournalCommand> for TaskManager {
@@ -117,7 +118,9 @@ impl TaskManager {
                 }
             }
             TaskEvent::Ended { id, ending, back_off } => {
-                let (how, blame, reason) = (ending.how, ending.blame, &ending.reason);
+                let reason = &ending.reason;
+                let how = word(&TaskState::from(ending.how));
+                let blame = ending.blame.map(|blame| word(&blame));
                 if let Some(back_off) = back_off {
                     self.warn_of_back_off(&back_off.blamed, reason);
                 }
@@ -126,9 +129,9 @@ impl TaskManager {
                     let file = file.to_string();
                     // A requested cancellation is no fault: it is logged as information only.
                     if ending.how == GivenUp::Cancelled {
-                        tracing::info!(%id, file, %source, %destination, ?how, reason, "copy cancelled");
+                        tracing::info!(%id, file, %source, %destination, how, reason, "copy cancelled");
                     } else {
-                        tracing::warn!(%id, file, %source, %destination, ?how, ?blame, reason, "copy failed");
+                        tracing::warn!(%id, file, %source, %destination, how, blame, reason, "copy failed");
                     }
                 }
             }

@@ -10,6 +10,7 @@ use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::manager::ManagerId;
+use reelyard_core::shown_text::word;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::SignedCaller;
 use reelyard_protocol::worker::ManagerAction;
@@ -98,7 +99,7 @@ impl NodeLinkShared {
         let node = self.url("");
         let before = self.settings.view.load();
         if before.speaks != speaks || before.node != node || before.error.is_some() {
-            tracing::info!(node, ?speaks, "the node answers");
+            tracing::info!(node, speaks = word(&speaks), "the node answers");
         }
         let answered = Some(self.clock.now());
         let view = NodeLinkView { node, speaks, answered, error: None };

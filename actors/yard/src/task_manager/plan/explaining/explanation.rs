@@ -31,7 +31,7 @@ pub enum PlanVerdict {
     #[error("the source directories were not listed yet")]
     MastersUnlisted,
     /// A destination answers but has not reported its files yet.
-    #[error("a destination answers but has not listed its files yet: any file might be there")]
+    #[error("a destination has not listed its files yet, and any file might be there")]
     FirstLook,
     /// No destination is usable.
     #[error("no destination is up, listed and able to take copies")]
@@ -98,7 +98,7 @@ impl ToSchema for PlanVerdict {
 #[serde(rename_all = "snake_case")]
 pub enum Says {
     /// It would take part now.
-    #[error("yes")]
+    #[error("usable")]
     Yes,
     /// It is being drained.
     #[error("it is being drained")]
