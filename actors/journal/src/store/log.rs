@@ -241,8 +241,8 @@ impl LogTrees {
         Ok(())
     }
 
-    /// Drops the segments that lie wholly at or before `index`, and the rows up to it in the segment
-    /// that stays: sled keeps in memory what was written, so a segment of large rows takes up to 32 MiB.
+    /// Drops the segments that lie wholly at or before `index`, and the rows up to it in the segment that
+    /// stays. sled keeps written rows in memory, so a segment of large rows takes up to 32 MiB.
     pub(crate) fn purge(&self, index: u64) -> Result<(), StoreError> {
         let mut dropped = Vec::new();
         {
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn purging_drops_all_purged_rows_and_the_log_goes_on_behind_a_gap() {
+    fn purging_drops_all_purged_rows_and_the_log_continues_behind_them() {
         let dir = tempfile::tempdir().unwrap();
         let db = open_sled(dir.path()).unwrap();
         let log = open(&db, &StoreHead::default()).unwrap();

@@ -141,8 +141,9 @@ impl BoxDecisionContext<'_> {
         Some(BoxEvent::Led { epoch, beyond })
     }
 
-    /// What puts `pool` on record as `spec` says. A store that was restored does not know which tokens a
-    /// pool had that is not in its backup, so a new pool of such a store begins above all of them.
+    /// The events that create or change `pool` as `spec` says. A restored store does not know the tokens of
+    /// pools outside its backup. So a new pool of such a store begins above all tokens that may have been
+    /// given.
     pub(in crate::box_lease) fn put_events(&self, pool: PoolName, spec: PoolSpec) -> Vec<BoxEvent> {
         let was_restored = self.epoch.is_some_and(|epoch| epoch.0 >= EPOCH_LEAP);
         let is_known = self.table.knows_tokens_of(&pool);
