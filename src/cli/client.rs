@@ -76,12 +76,6 @@ pub struct PageArgs {
 /// Default number of printed items.
 const DEFAULT_LIMIT: u64 = 100;
 
-impl Default for PageArgs {
-    fn default() -> Self {
-        PageArgs { limit: DEFAULT_LIMIT, all: false, cursor: None }
-    }
-}
-
 /// The filters that are set, as a query.
 pub fn filters<'a>(all: &'a [(&'a str, Option<String>)]) -> Vec<(&'a str, &'a str)> {
     all.iter().filter_map(|(key, value)| Some((*key, value.as_deref()?))).collect()

@@ -159,7 +159,7 @@ problem_kinds! {
         "/api/v1/plan accepts GET, HEAD, not POST";
     Transition = 409 "transition",
         "The state of the task does not allow it",
-        "a task in state Done cannot change to Working";
+        "a task in state done cannot change to working";
     NotAllowed = 409 "not-allowed",
         "The rules of the yard do not allow it now",
         "10.0.0.21:8888: the file does not fit";

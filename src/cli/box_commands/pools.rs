@@ -16,14 +16,14 @@ use crate::cli::support::output;
 
 #[derive(Debug, Args)]
 pub struct PoolsArgs {
+    #[command(flatten)]
+    page: PageArgs,
     #[command(subcommand)]
     command: Option<PoolsCommand>,
 }
 
 #[derive(Debug, Subcommand)]
 enum PoolsCommand {
-    /// List the pools
-    List(PageArgs),
     /// Show a pool: its settings, the state of its boxes, and its counters.
     Show {
         /// Name of the pool.
@@ -183,15 +183,15 @@ pub fn run(
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), CommandFailure> {
-    match args.command.unwrap_or(PoolsCommand::List(PageArgs::default())) {
-        PoolsCommand::List(wanted) => {
-            let page: Page<PoolShown> = client.list(&["pools"], &[], &wanted)?;
-            if json {
-                return Ok(output::json(&page, out)?);
-            }
-            box_tables::pools(&page.items, out)?;
-            Ok(output::more(&page, out)?)
+    let Some(command) = args.command else {
+        let page: Page<PoolShown> = client.list(&["pools"], &[], &args.page)?;
+        if json {
+            return Ok(output::json(&page, out)?);
         }
+        box_tables::pools(&page.items, out)?;
+        return Ok(output::more(&page, out)?);
+    };
+    match command {
         PoolsCommand::Show { pool } => {
             shown(&client.get(&["pools", pool.as_str()], &[])?, json, out)
         }

@@ -80,7 +80,7 @@ fn describe(what: &Happened) -> (String, String) {
         Happened::Copy { source, state, rank, hits, detail, .. } => {
             let what = match state {
                 TaskState::Done => "copied".to_owned(),
-                state => format!("copy {state:?}").to_lowercase(),
+                state => format!("copy {state}"),
             };
             let rank = rank.map_or("no grade".to_owned(), |rank| format!("rank {rank}"));
             let hits = if *hits > 0 { format!(", {hits} rising hits") } else { String::new() };

@@ -4,6 +4,7 @@ use actix::Message;
 use reelyard_core::event::{Epoch, RequestId};
 use reelyard_core::host::{HostAddr, HostMode, HostRole};
 use reelyard_core::names::FileName;
+use reelyard_core::shown_text::word;
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{Report, ReportsTaken, TaskId};
 use reelyard_replication::CommitError;
@@ -33,7 +34,7 @@ pub enum ChangeRefused {
     #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
     /// The table of cfm does not allow it (409).
-    #[error("a task in state {from:?} cannot change to {to:?}")]
+    #[error("a task in state {from} cannot change to {}", .to.map_or("a missing state".to_owned(), |to| word(&to)))]
     Transition {
         /// The task's present state.
         from: TaskState,
@@ -115,7 +116,7 @@ pub enum CopyRefused {
     #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
     /// The task is still open, or it succeeded.
-    #[error("task {id} is {state:?}: only a failed or cancelled task can be retried")]
+    #[error("task {id} is {state}: only a failed or cancelled task can be retried")]
     NotEndedBadly {
         /// The task in the request.
         id: TaskId,
@@ -293,4 +294,20 @@ pub enum ByHandRefused {
          or has no data port"
     )]
     Source(HostAddr),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_change_names_states_in_the_words_of_the_api() {
+        let refused = |to| ChangeRefused::Transition { from: TaskState::Done, to }.to_string();
+        let known = refused(Some(OldState::Working));
+        assert_eq!(known, "a task in state done cannot change to working");
+        assert_eq!(refused(None), "a task in state done cannot change to a missing state");
+        let retried =
+            CopyRefused::NotEndedBadly { id: TaskId(7), state: TaskState::Done }.to_string();
+        assert!(retried.starts_with("task 7 is done: "), "{retried}");
+    }
 }

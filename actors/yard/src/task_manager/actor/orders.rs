@@ -119,7 +119,7 @@ impl TaskManager {
             }
             TaskEvent::Ended { id, ending, back_off } => {
                 let reason = &ending.reason;
-                let how = word(&TaskState::from(ending.how));
+                let how = TaskState::from(ending.how).to_string();
                 let blame = ending.blame.map(|blame| word(&blame));
                 if let Some(back_off) = back_off {
                     self.warn_of_back_off(&back_off.blamed, reason);

@@ -231,7 +231,7 @@ pub enum TaskRefusal {
     #[error("task {0} already exists")]
     IdTaken(TaskId),
     /// The task's state does not allow this transition.
-    #[error("task {id} is {from:?}: it has ended and cannot change")]
+    #[error("task {id} is {from}: it has ended and cannot change")]
     Transition {
         /// The task that the event names.
         id: TaskId,

@@ -1,5 +1,7 @@
 //! A task: one planned copy.
 
+use std::fmt;
+
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::names::FileName;
@@ -28,6 +30,20 @@ impl TaskState {
     /// Whether the task still occupies its source, its destination and its file.
     pub fn is_open(self) -> bool {
         matches!(self, TaskState::Ready | TaskState::Working)
+    }
+}
+
+impl fmt::Display for TaskState {
+    /// The word of the API.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TaskState::Ready => "ready",
+            TaskState::Working => "working",
+            TaskState::Done => "done",
+            TaskState::Failed => "failed",
+            TaskState::Timeout => "timeout",
+            TaskState::Cancelled => "cancelled",
+        })
     }
 }
 
