@@ -10,7 +10,7 @@ use reqwest::{Response, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::BoxClientError;
+use super::error::BoxClientError;
 
 /// Time limit for a connection.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -114,6 +114,20 @@ impl CallFailed {
         match self {
             CallFailed::Refused { problem, .. } => &problem.detail,
             CallFailed::Unreachable { why, .. } => why,
+        }
+    }
+}
+
+impl From<CallFailed> for BoxClientError {
+    fn from(failed: CallFailed) -> Self {
+        match failed {
+            CallFailed::Refused { problem, .. }
+                if problem.known_kind() == Some(ProblemKind::NoBoxInTime) =>
+            {
+                BoxClientError::NoBoxInTime(problem)
+            }
+            CallFailed::Refused { problem, .. } => BoxClientError::Refused(problem),
+            CallFailed::Unreachable { url, why, .. } => BoxClientError::Unreachable { url, why },
         }
     }
 }

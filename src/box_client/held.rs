@@ -8,24 +8,12 @@ use reelyard_protocol::boxes::FenceToken;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::BoxClientError;
 use super::calls::{BoxApiCalls, RetryBackoff, one_try};
+use super::error::{BoxClientError, Lost};
 use super::renewal::{Renewal, RunningTerm, earliest};
 
 /// Time limit for the release of a box. After that the lease ends at its ttl.
 const RELEASE: Duration = Duration::from_secs(10);
-
-/// A lease ended while it was held. Another holder may now have the box.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the lease of box {box_id} of pool {pool} is lost: {why}")]
-pub struct Lost {
-    /// Name of the pool that the lease belongs to.
-    pub pool: String,
-    /// Number of the box, or the id that was drawn for it.
-    pub box_id: u32,
-    /// The cause as text, for people and the log.
-    pub why: String,
-}
 
 /// Held boxes. When this is dropped, a task of the runtime releases them, if the runtime still
 /// runs.

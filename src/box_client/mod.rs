@@ -26,21 +26,23 @@
 //!   granted at that moment.
 
 mod calls;
+mod error;
 mod held;
 mod renewal;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reelyard_api::{Granted, LeaseToken, LeaseVerified, Problem, ProblemKind, Span, WantedLease};
+use reelyard_api::{Granted, LeaseToken, LeaseVerified, Span, WantedLease};
 use reelyard_boxes::box_lease::Priority;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId};
 use reelyard_worker::box_host::LONGEST_TIMEOUT;
 
-use calls::{BoxApiCalls, CallFailed, RetryBackoff};
+use calls::{BoxApiCalls, RetryBackoff};
 
-pub use held::{HeldBoxes, Lost};
+pub use error::{BoxClientError, Lost};
+pub use held::HeldBoxes;
 
 /// How long a request is repeated after a lost answer, if its own wait is over.
 const ANSWER_LOST: Duration = Duration::from_secs(5);
@@ -54,48 +56,6 @@ const PREPARING: Duration = LONGEST_TIMEOUT.saturating_mul(2);
 
 /// Longest wait of one request.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-/// Why a box was not obtained, or was lost.
-#[derive(Debug, thiserror::Error)]
-pub enum BoxClientError {
-    /// The address of the node is not valid.
-    #[error("{0:?} is not the address of a node: expected http://host:port")]
-    BadUrl(String),
-    /// The request has an invalid value.
-    #[error("{0}")]
-    BadRequest(String),
-    /// No box was free within the wait.
-    #[error("{}", .0.detail)]
-    NoBoxInTime(Problem),
-    /// The node refused the request.
-    #[error("the node refused: {0}")]
-    Refused(Problem),
-    /// No node answered, or the answer is not valid.
-    #[error("the node at {url} cannot be reached: {why}")]
-    Unreachable {
-        /// URL of the node.
-        url: String,
-        /// The cause as text.
-        why: String,
-    },
-    /// The lease ended while it was held.
-    #[error(transparent)]
-    Lost(#[from] Lost),
-}
-
-impl From<CallFailed> for BoxClientError {
-    fn from(failed: CallFailed) -> Self {
-        match failed {
-            CallFailed::Refused { problem, .. }
-                if problem.known_kind() == Some(ProblemKind::NoBoxInTime) =>
-            {
-                BoxClientError::NoBoxInTime(problem)
-            }
-            CallFailed::Refused { problem, .. } => BoxClientError::Refused(problem),
-            CallFailed::Unreachable { url, why, .. } => BoxClientError::Unreachable { url, why },
-        }
-    }
-}
 
 /// The pool, the holder and the terms of the wanted boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use reelyard_protocol::boxes::{FenceToken, LeaseId};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::calls::{BoxApiCalls, RetryBackoff, one_try};
-use super::held::Lost;
+use super::error::Lost;
 
 /// A lease with its end by the clock of this machine.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use bytesize::ByteSize;
 use reelyard_core::settings;
 use reelyard_replication::ElectionConfig;
 
-use super::store::{StoreError, StoreObserver};
+use crate::store::{StoreError, StoreObserver};
 
 /// How a node's journal is kept.
 #[derive(Clone, Debug)]

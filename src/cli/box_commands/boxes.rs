@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::box_run::{self, BecomeArgs, BoxRunArgs};
 use super::box_tables;
+use super::option_values::{fence, priority};
 use super::pools::{self, PoolsArgs};
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ServerSentEvent, filters};
 use crate::cli::support::failure::CommandFailure;
@@ -178,15 +179,6 @@ struct AuditArgs {
     what: Option<String>,
     #[command(flatten)]
     page: PageArgs,
-}
-
-fn fence(text: &str) -> Result<FenceToken, std::num::ParseIntError> {
-    text.parse().map(FenceToken)
-}
-
-pub fn priority(text: &str) -> Result<Priority, String> {
-    let number: i64 = text.parse().map_err(|_| format!("\"{text}\" is not a number"))?;
-    Priority::try_from(number).map_err(|bad| bad.to_string())
 }
 
 /// Runs `reelyard box`.

@@ -3,4 +3,5 @@
 pub(in crate::cli) mod box_run;
 pub(in crate::cli) mod box_tables;
 pub(in crate::cli) mod boxes;
+mod option_values;
 pub(in crate::cli) mod pools;

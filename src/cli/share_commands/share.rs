@@ -11,9 +11,10 @@ use reelyard_api::{
 };
 use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
-use reelyard_shares::share_expiry::{Moved, OnlyIf, ShareId, ShareNote, ShareOwner, ShareState};
+use reelyard_shares::share_expiry::{Moved, OnlyIf, ShareNote, ShareOwner, ShareState};
 use serde::Serialize;
 
+use super::share_ref::ShareRef;
 use super::share_revoke::{RevokeArgs, revoke};
 use super::share_tables::{created, downloads, ends_in, show, show_hooks, show_moves, status};
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
@@ -65,23 +66,6 @@ enum ShareCommand {
     },
     /// Show counts of shares, and the state of reclaim and webhooks.
     Status,
-}
-
-/// A share, by id or link.
-#[derive(Clone, Copy, Debug)]
-pub struct ShareRef(pub ShareId);
-
-impl std::str::FromStr for ShareRef {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        // A copied link may have a path after the id, a query and a fragment.
-        let link = text.split(['?', '#']).next().unwrap_or(text);
-        let id = link.rsplit_once("/s/").map_or(link, |(_, id)| id);
-        let id = id.strip_suffix('/').unwrap_or(id);
-        let id = id.strip_suffix("/file").or_else(|| id.strip_suffix("/zip")).unwrap_or(id);
-        id.parse().map(ShareRef).map_err(|_| format!("\"{text}\" is neither an id nor a link"))
-    }
 }
 
 #[derive(Debug, Args)]
@@ -347,21 +331,6 @@ fn list(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_link_is_taken_as_people_paste_it() {
-        let id = "AAAAAAAAAAAAAAAAAAAAAA";
-        let link = format!("https://share.example.net/s/{id}");
-        for more in ["", "/", "/file", "/zip", "/file/", "?x", "#a", "/?x=/s/y", "/file?a#b"] {
-            for text in [format!("{link}{more}"), format!("{id}{more}")] {
-                let read: ShareRef = text.parse().unwrap();
-                assert_eq!(read.0.to_string(), id, "{text}");
-            }
-        }
-        for bad in ["", "https://share.example.net/", "AAAA", &format!("{link}/other")] {
-            assert!(bad.parse::<ShareRef>().is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn a_deadline_becomes_no_earlier_unless_that_was_said() {

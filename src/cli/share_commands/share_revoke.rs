@@ -7,7 +7,7 @@ use clap::Args;
 use reelyard_api::{ProblemKind, ShareShown, WantedRevocation};
 use reelyard_shares::share_expiry::{Revoked, ShareId, ShareOwner};
 
-use super::share::ShareRef;
+use super::share_ref::ShareRef;
 use crate::cli::client::NodeClient;
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::output;

@@ -9,6 +9,7 @@ use reelyard_core::backoff::BackOff;
 use reelyard_yard::remover::CopySays;
 use reelyard_yard::task_manager::plan::{DestinationSays, LinkSays, MasterState, SourceSays};
 
+use super::file_name::file_name;
 use crate::cli::client::NodeClient;
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::output::{self, maybe, name, number, plain, size};
@@ -21,7 +22,7 @@ pub fn run(
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), CommandFailure> {
-    let file = super::files::file_name(file, percent_encoded)
+    let file = file_name(file, percent_encoded)
         .map_err(|bad| CommandFailure::Usage(format!("{}: {bad}", file.to_string_lossy())))?;
     let view: ExplainView = client.get_file(&file, "explain")?;
     if json {

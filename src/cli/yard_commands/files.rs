@@ -1,8 +1,7 @@
 //! `reelyard files`
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
@@ -11,10 +10,11 @@ use reelyard_api::{
     WantedCopy,
 };
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::{BadFileName, FileName, ShownName};
+use reelyard_core::names::{FileName, ShownName};
 use serde::Serialize;
 
 use super::explain;
+use super::file_name::file_name;
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
@@ -100,18 +100,6 @@ impl NamesArgs {
                 .map_err(|bad| CommandFailure::Usage(format!("{}: {bad}", file.to_string_lossy())))
         };
         self.files.iter().map(read).collect()
-    }
-}
-
-/// The file name of an argument, which is plain or percent-encoded.
-pub(in crate::cli) fn file_name(
-    file: &OsStr,
-    percent_encoded: bool,
-) -> Result<FileName, BadFileName> {
-    if percent_encoded {
-        FileName::from_percent(&file.to_string_lossy())
-    } else {
-        FileName::new(file.as_bytes())
     }
 }
 

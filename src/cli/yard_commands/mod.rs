@@ -2,6 +2,7 @@
 
 pub(in crate::cli) mod events;
 pub(in crate::cli) mod explain;
+mod file_name;
 pub(in crate::cli) mod files;
 pub(in crate::cli) mod history;
 pub(in crate::cli) mod hosts;

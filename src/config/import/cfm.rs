@@ -12,8 +12,9 @@ use reelyard_yard::task_manager::PlacementPolicy;
 use toml::Value;
 
 use super::draft::ImportDraft;
+use super::note::{ImportNote, ImportNoteKind};
 use super::yaml::YamlEntry;
-use super::{ImportNote, ImportNoteKind, hosts, runs};
+use super::{hosts, runs};
 use reelyard_core::settings::{NamePrefix, Percent};
 
 /// Converts `entries` into `draft`.

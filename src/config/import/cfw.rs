@@ -6,8 +6,8 @@ use reelyard_core::host::HostAddr;
 use toml::Value;
 
 use super::draft::ImportDraft;
+use super::note::{ImportNote, ImportNoteKind};
 use super::yaml::YamlEntry;
-use super::{ImportNote, ImportNoteKind};
 use crate::config::values::address::NodeAddr;
 use reelyard_core::settings::Percent;
 use reelyard_worker::downloader::settings::Pattern;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use toml::Value;
 use tracing::Level;
 
+use super::note::{ImportNote, ImportNoteKind};
 use super::yaml::YamlEntry;
-use super::{ImportNote, ImportNoteKind};
 use crate::logging::LogFilter;
 use reelyard_core::settings::SettingValue;
 

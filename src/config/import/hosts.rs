@@ -5,8 +5,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use reelyard_core::host::HostAddr;
 use toml::Value;
 
-use super::ImportNoteKind;
 use super::draft::ImportDraft;
+use super::note::ImportNoteKind;
 use super::yaml::YamlEntry;
 use reelyard_core::settings::SettingValue;
 

@@ -5,8 +5,8 @@ use reelyard_yard::remover::RemovalMode;
 use reelyard_yard::task_manager::PlanningMode;
 
 use super::draft::ImportDraft;
+use super::note::{ImportNote, ImportNoteKind};
 use super::yaml::YamlEntry;
-use super::{ImportNote, ImportNoteKind};
 
 /// Prefix of the keys of these lists.
 pub const LISTS: &str = "runner.setup_runs.";

@@ -7,6 +7,7 @@ mod network;
 mod node;
 mod reading;
 mod snapshot_body;
+mod start;
 mod state_machine;
 mod watcher;
 
@@ -37,6 +38,8 @@ openraft::declare_raft_types!(
         SnapshotData = SnapshotBody,
 );
 
+type Raft = openraft::Raft<Types>;
+type Metrics = openraft::RaftMetrics<u64, openraft::BasicNode>;
 type LogId = openraft::LogId<u64>;
 type RaftStorageError = StorageError<u64>;
 

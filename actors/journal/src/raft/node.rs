@@ -5,30 +5,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use actix::Recipient;
-use openraft::{Config, SnapshotPolicy};
-use reelyard_core::event::PieceId;
+use reelyard_core::event::{Epoch, PieceId};
 use reelyard_replication::{CommitAnswer, JournalCommand, Leadership};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::log_store::LogStore;
-use super::network::{PeerFactory, RaftRequest, RaftResponse, decode, encode};
-use super::state_machine::{LogGrowth, PieceStateMachine};
-use super::watcher::{RaftWatcher, caught_up};
-use super::{CommitBatch, Types};
+use super::network::{RaftRequest, RaftResponse, decode, encode};
+use super::state_machine::LogGrowth;
+use super::{CommitBatch, Metrics, Raft};
 use crate::owners::PieceOwners;
 use crate::session::ProposerSession;
-use crate::settings::{JournalOptions, OpenError};
-use crate::store::{JournalStore, SnapshotManifest};
-use crate::transport::Transport;
-
-pub(super) type Raft = openraft::Raft<Types>;
-
-/// The most entries of one append call: with entries of up to 32 KiB this is 2 MiB.
-const ENTRIES_PER_CALL: u64 = 64;
-/// How long the last call of a snapshot may take: the other node installs it before it answers.
-const INSTALL_TIMEOUT: Duration = Duration::from_secs(60);
-const SNAPSHOT_CALL_BYTES: u64 = 1 << 20;
+use crate::settings::JournalOptions;
 
 /// An entry whose answers this node does not learn. It may still be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,21 +53,9 @@ pub(crate) struct RaftNode {
 }
 
 impl RaftNode {
-    /// Starts the node on the runtime it is called in. It answers at once: the log is applied in
-    /// the background as the owners of the pieces arrive.
-    pub(crate) fn start(
-        settings: &JournalOptions,
-        transport: Arc<dyn Transport>,
-        owners: Arc<PieceOwners>,
-        store: Arc<JournalStore>,
-        snapshot: Option<&SnapshotManifest>,
-    ) -> Result<Arc<RaftNode>, OpenError> {
-        let config = Arc::new(config(settings)?);
-        let growth = Arc::new(LogGrowth::default());
-        let machine =
-            PieceStateMachine::new(owners.clone(), store.clone(), growth.clone(), snapshot)
-                .map_err(|error| OpenError::of_store(&settings.dir, error))?;
-        let node = Arc::new(RaftNode {
+    /// A node that has not started.
+    pub(super) fn new(settings: &JournalOptions, growth: Arc<LogGrowth>) -> Self {
+        RaftNode {
             id: settings.node,
             raft: OnceLock::new(),
             growth,
@@ -92,25 +67,7 @@ impl RaftNode {
             patience: settings.election.1,
             failure: watch::Sender::new(None),
             running: Mutex::new(None),
-        });
-        let run = RaftWatcher {
-            node: node.clone(),
-            owners,
-            founders: settings.founders.clone(),
-            heartbeat: settings.heartbeat,
-            snapshot_log_bytes: settings.snapshot_log_bytes,
-            snapshot_when_quiet: settings.snapshot_when_quiet,
-        };
-        let task = async move {
-            let network = PeerFactory { transport };
-            let opened = Raft::new(run.node.id, config, network, LogStore::new(store), machine);
-            match opened.await {
-                Ok(raft) => run.until_it_ends(raft).await,
-                Err(error) => run.fail(&error.to_string()),
-            }
-        };
-        *node.running() = Some(tokio::spawn(task));
-        Ok(node)
+        }
     }
 
     /// Present session, for the proposer.
@@ -268,30 +225,24 @@ impl RaftNode {
         applied.await.is_ok()
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
+    pub(super) fn running(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How much more slowly a node that founds its cluster alone keeps time.
-const SLOWER_ALONE: u32 = 16;
-
-fn config(settings: &JournalOptions) -> Result<Config, OpenError> {
-    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let slower = if settings.founders.keys().eq([&settings.node]) { SLOWER_ALONE } else { 1 };
-    Config {
-        cluster_name: "reelyard".to_owned(),
-        heartbeat_interval: millis(settings.heartbeat * slower),
-        election_timeout_min: millis(settings.election.0 * slower),
-        election_timeout_max: millis(settings.election.1 * slower),
-        install_snapshot_timeout: millis(INSTALL_TIMEOUT),
-        snapshot_max_chunk_size: SNAPSHOT_CALL_BYTES,
-        max_payload_entries: ENTRIES_PER_CALL,
-        // Snapshots are taken by the size of the log, not by its count of entries.
-        snapshot_policy: SnapshotPolicy::Never,
-        max_in_snapshot_log_to_keep: settings.keep_entries,
-        ..Config::default()
-    }
-    .validate()
-    .map_err(|error| OpenError::Settings(error.to_string()))
+/// Waits until a quorum confirms that this node leads in `epoch` and everything in its log is
+/// applied; none if it leads no more.
+pub(super) async fn caught_up(raft: &Raft, owners: &PieceOwners, epoch: Epoch) -> Option<()> {
+    raft.ensure_linearizable().await.ok()?;
+    // All of the log, not only the part that is known to be committed. A node that restarted as the
+    // leader has entries of its own epoch that no quorum confirmed yet. Earlier proposals are in
+    // the log by now, because openraft handles calls in order.
+    let end = owners.log_end().await?;
+    let mut metrics = raft.metrics();
+    let reached = |now: &Metrics| {
+        let applied = now.last_applied.map_or(0, |log_id| log_id.index + 1);
+        now.current_term != epoch.0 || applied >= end
+    };
+    let now = metrics.wait_for(reached).await.ok()?;
+    (now.current_term == epoch.0).then_some(())
 }

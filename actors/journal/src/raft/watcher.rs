@@ -6,14 +6,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use openraft::error::{Fatal, InitializeError, RaftError};
-use openraft::{BasicNode, RaftMetrics, ServerState};
+use openraft::{BasicNode, ServerState};
 use reelyard_core::event::Epoch;
 use reelyard_replication::Leadership;
 
-use super::node::{Raft, RaftNode};
+use super::node::{RaftNode, caught_up};
+use super::{Metrics, Raft};
 use crate::owners::PieceOwners;
-
-type Metrics = RaftMetrics<u64, BasicNode>;
 
 /// When nothing is written, a snapshot is due after this fraction (1/8) of the usual log size.
 const QUIET_PART: u64 = 8;
@@ -184,21 +183,4 @@ impl RaftWatcher {
     pub(super) fn fail(&self, why: &str) {
         self.node.fail(&self.owners, why);
     }
-}
-
-/// Waits until a quorum confirms that this node leads in `epoch` and everything in its log is
-/// applied; none if it leads no more.
-pub(super) async fn caught_up(raft: &Raft, owners: &PieceOwners, epoch: Epoch) -> Option<()> {
-    raft.ensure_linearizable().await.ok()?;
-    // All of the log, not only the part that is known to be committed. A node that restarted as the
-    // leader has entries of its own epoch that no quorum confirmed yet. Earlier proposals are in
-    // the log by now, because openraft handles calls in order.
-    let end = owners.log_end().await?;
-    let mut metrics = raft.metrics();
-    let reached = |now: &Metrics| {
-        let applied = now.last_applied.map_or(0, |log_id| log_id.index + 1);
-        now.current_term != epoch.0 || applied >= end
-    };
-    let now = metrics.wait_for(reached).await.ok()?;
-    (now.current_term == epoch.0).then_some(())
 }

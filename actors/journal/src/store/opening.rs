@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::database::guarded;
-use super::durability_mark::{self, MarkState};
-use super::head::StoreHead;
-use super::trees::{Trees, inspect};
-use super::{SLED, StoreError, snapshots};
 use crate::settings::OpenError;
+use crate::store::StoreError;
+use crate::store::database::head::StoreHead;
+use crate::store::database::sled_database::SLED;
+use crate::store::database::sled_database::guarded;
+use crate::store::database::snapshot_chunks;
+use crate::store::database::trees::{Trees, inspect};
+use crate::store::disk::durability_mark::{self, MarkState};
 
 /// Opens the store in `dir` if nothing is wrong with it.
 pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenError> {
@@ -32,7 +34,7 @@ pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenErr
             "an unfinished write to the journal was rolled back"
         );
     }
-    guarded(|| seen.trees.tidy().and_then(|()| snapshots::drop_abandoned(&seen.trees)))
+    guarded(|| seen.trees.tidy().and_then(|()| snapshot_chunks::drop_abandoned(&seen.trees)))
         .map_err(failed)?;
     Ok((seen.trees, log_file))
 }

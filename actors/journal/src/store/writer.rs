@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
-use super::database::guarded;
-use super::disk_space::DiskSpaceMonitor;
-use super::durability_mark::MarkFile;
-use super::lock::DirectoryLock;
-use super::trees::{Trees, inspect};
-use super::{StoreError, StoreObserver};
+use crate::store::database::sled_database::guarded;
+use crate::store::database::trees::{Trees, inspect};
+use crate::store::disk::disk_space::DiskSpaceMonitor;
+use crate::store::disk::durability_mark::MarkFile;
+use crate::store::disk::lock::DirectoryLock;
+use crate::store::error::{StoreError, unsynced};
+use crate::store::observer::StoreObserver;
 
 /// How many jobs may share one flush.
 const JOBS_PER_FLUSH: usize = 1024;
@@ -103,11 +104,6 @@ impl StoreWriter {
     pub(super) fn hurry(&self) {
         self.hurry.store(true, Ordering::Relaxed);
     }
-}
-
-/// A sync that failed, for want of room too, is never tried again.
-pub(super) fn unsynced(error: std::io::Error) -> StoreError {
-    StoreError::Unsynced(error.to_string())
 }
 
 impl WriterState {

@@ -13,8 +13,9 @@ use rustix::process::{
 };
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
+use super::arguments::{BecomeArgs, BoxRunArgs};
+use super::exit::{CANNOT_RUN, FAILED, NOT_FOUND, print_message};
 use super::guard::Guard;
-use super::{BecomeArgs, BoxRunArgs, CANNOT_RUN, FAILED, NOT_FOUND, print_message};
 use crate::box_client::HeldBoxes;
 
 /// The process of the command and all its descendants.

@@ -2,6 +2,7 @@
 
 pub(in crate::box_lease) mod apply;
 pub(in crate::box_lease) mod apply_boxes;
+mod apply_terms;
 #[cfg(test)]
 pub(in crate::box_lease) mod apply_tests;
 pub(in crate::box_lease) mod audit;

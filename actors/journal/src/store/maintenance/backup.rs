@@ -16,11 +16,12 @@ use super::new_database::{NewDatabase, StoreItem, each_item};
 use super::report::{Condition, all_voters};
 use super::upkeep::{self, DatabaseCopy, UpkeepError};
 use crate::raft;
-use crate::store::durability_mark::{self, MarkFile};
-use crate::store::head::StoreHead;
-use crate::store::lock::DirectoryLock;
-use crate::store::trees::inspect;
-use crate::store::{SLED, StoreError};
+use crate::store::StoreError;
+use crate::store::database::head::StoreHead;
+use crate::store::database::sled_database::SLED;
+use crate::store::database::trees::inspect;
+use crate::store::disk::durability_mark::{self, MarkFile};
+use crate::store::disk::lock::DirectoryLock;
 
 const MAGIC: &[u8] = b"REELYARD STORE";
 const VERSION: u8 = 1;

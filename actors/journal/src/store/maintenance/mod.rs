@@ -1,7 +1,6 @@
 //! Work on a whole store: backup, check, rewrite and repair.
 
 pub(crate) mod backup;
-pub(crate) mod log_verifier;
 pub(crate) mod new_database;
 pub(crate) mod report;
 pub(crate) mod rewrite;

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use crate::store::database::{guarded, open_log_file, open_sled};
-use crate::store::head::StoreHead;
+use crate::store::StoreError;
+use crate::store::database::head::StoreHead;
+use crate::store::database::log;
+use crate::store::database::sled_database::{guarded, open_log_file, open_sled};
+use crate::store::database::snapshot_chunks::tree_name;
+use crate::store::database::trees::Trees;
 use crate::store::record;
-use crate::store::snapshots::tree_name;
-use crate::store::trees::Trees;
-use crate::store::{StoreError, log};
 
 /// Bytes written between two flushes: what sled holds in memory until then.
 const FLUSH_BYTES: usize = 8 << 20;
@@ -38,7 +39,7 @@ pub(in crate::store) fn each_item(
             let number = manifest.number;
             for chunk in 0..manifest.chunks() {
                 let body = trees.chunk(&manifest, chunk)?;
-                let link = crate::store::snapshots::chunk_link(number, chunk);
+                let link = crate::store::database::snapshot_chunks::chunk_link(number, chunk);
                 let (record, _) = record::frame_linked(link, &body);
                 take(StoreItem::Chunk { number, chunk, record })?;
             }

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use crate::raft;
 use crate::store::StoreError;
-use crate::store::database::guarded;
-use crate::store::durability_mark::MarkState;
-use crate::store::head::StoreHead;
+use crate::store::database::head::StoreHead;
+use crate::store::database::sled_database::guarded;
+use crate::store::database::trees::{InspectedDatabase, Trees};
+use crate::store::disk::durability_mark::MarkState;
 use crate::store::opening::loss;
-use crate::store::trees::{InspectedDatabase, Trees};
 use crate::stream::{self, StreamChecker};
 
 /// How many log entries are read at once.

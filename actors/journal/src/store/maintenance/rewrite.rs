@@ -12,9 +12,11 @@ use std::time::Instant;
 use bytesize::ByteSize;
 
 use super::new_database::{NewDatabase, each_item, remove_tree};
-use crate::store::database::guarded;
-use crate::store::trees::{Trees, inspect};
-use crate::store::{SLED, StoreError, disk_space};
+use crate::store::StoreError;
+use crate::store::database::sled_database::SLED;
+use crate::store::database::sled_database::guarded;
+use crate::store::database::trees::{Trees, inspect};
+use crate::store::disk::disk_space;
 
 const NEW: &str = "sled.new";
 const OLD: &str = "sled.old";
@@ -47,7 +49,9 @@ pub(in crate::store) fn if_too_large(
         return Ok((trees, log_file));
     }
     let began = Instant::now();
-    if disk_space::free(dir)? < 4 * live + crate::store::database::SEGMENT_BYTES as u64 {
+    if disk_space::free(dir)?
+        < 4 * live + crate::store::database::sled_database::SEGMENT_BYTES as u64
+    {
         tracing::warn!(size, live, "there is no room to rewrite the journal's store");
         return Ok((trees, log_file));
     }
@@ -110,7 +114,7 @@ pub(in crate::store) fn size(dir: &Path) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::log::Purged;
+    use crate::store::database::head::Purged;
 
     const ROWS: u64 = 3000;
 

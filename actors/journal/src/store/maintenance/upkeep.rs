@@ -14,11 +14,14 @@ use super::report::{Condition, StoreReport};
 use super::rewrite;
 use crate::raft;
 use crate::settings::OpenError;
-use crate::store::database::guarded;
-use crate::store::durability_mark::{self, MarkFile, MarkState};
-use crate::store::lock::DirectoryLock;
-use crate::store::trees::inspect;
-use crate::store::{SLED, StoreError, disk_space, snapshots};
+use crate::store::StoreError;
+use crate::store::database::sled_database::SLED;
+use crate::store::database::sled_database::guarded;
+use crate::store::database::snapshot_chunks;
+use crate::store::database::trees::inspect;
+use crate::store::disk::disk_space;
+use crate::store::disk::durability_mark::{self, MarkFile, MarkState};
+use crate::store::disk::lock::DirectoryLock;
 
 /// Why nothing could be done with a store.
 #[derive(Debug, thiserror::Error)]
@@ -125,7 +128,7 @@ pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, Up
         // The head first: rows behind the end that it names are removed only afterwards.
         trees.seal()?;
         trees.tidy()?;
-        snapshots::drop_abandoned(&trees)?;
+        snapshot_chunks::drop_abandoned(&trees)?;
         trees.db.flush()?;
         log_file.sync_data()?;
         Ok(trees.head())

@@ -9,12 +9,14 @@ use reelyard_core::clock::Millis;
 use serde::{Deserialize, Serialize};
 
 use super::paths::path::{RootName, SharePath};
-use super::paths::path_order::ChunkNumber;
 use super::values::id::ShareId;
 use super::values::usage::UsageCounter;
 use super::values::value_types::{
     Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner,
 };
+
+/// The index of a chunk in the order of paths.
+pub(in crate::share_expiry) type ChunkNumber = u32;
 
 /// One share. Immutable except for its last use: a change replaces the record.
 ///

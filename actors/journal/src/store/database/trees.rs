@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::StoreError;
-use super::database::{guarded, open_log_file, open_sled};
-use super::head::StoreHead;
-use super::log::LogTrees;
-use super::record::{frame, unframe};
-use super::writer::unsynced;
+use crate::store::StoreError;
+use crate::store::database::head::StoreHead;
+use crate::store::database::log::LogTrees;
+use crate::store::database::sled_database::{get, guarded, open_log_file, open_sled};
+use crate::store::error::unsynced;
+use crate::store::record::frame;
 
 /// The key of the committed position, the one small value outside of the head: it is written
 /// beside everything else, and never waited for.
@@ -18,11 +18,11 @@ const COMMITTED: &str = "committed";
 
 /// The sled database, its open trees, and its head.
 pub(crate) struct Trees {
-    pub(super) db: sled::Db,
+    pub(in crate::store) db: sled::Db,
     pub(crate) log: LogTrees,
     head: Mutex<StoreHead>,
     /// Flushes with `sync_data` since it was opened.
-    pub(super) flushes: AtomicU64,
+    pub(in crate::store) flushes: AtomicU64,
 }
 
 impl Trees {
@@ -31,24 +31,24 @@ impl Trees {
         self.lock_head().clone()
     }
 
-    pub(super) fn change_head(&self, change: impl FnOnce(&mut StoreHead)) {
+    pub(in crate::store) fn change_head(&self, change: impl FnOnce(&mut StoreHead)) {
         change(&mut self.lock_head());
     }
 
     /// Puts the head into sled as it is.
-    pub(super) fn put_head(&self) -> Result<(), StoreError> {
+    pub(in crate::store) fn put_head(&self) -> Result<(), StoreError> {
         self.lock_head().write(&self.db)
     }
 
     /// Writes the head that belongs to the writes since the last flush.
-    pub(super) fn seal(&self) -> Result<(), StoreError> {
+    pub(in crate::store) fn seal(&self) -> Result<(), StoreError> {
         let mut head = self.lock_head();
         head.sequence += 1;
         head.log = Some(self.log.log_end());
         head.write(&self.db)
     }
 
-    pub(super) fn truncate(&self, index: u64) -> Result<(), StoreError> {
+    pub(in crate::store) fn truncate(&self, index: u64) -> Result<(), StoreError> {
         let end = self.log.end_before(index)?;
         // The head first: a crash on the way leaves rows too many, and none too few.
         self.change_head(|head| head.log = Some(end));
@@ -57,7 +57,7 @@ impl Trees {
     }
 
     /// Removes the remains of a crash from the log.
-    pub(super) fn tidy(&self) -> Result<(), StoreError> {
+    pub(in crate::store) fn tidy(&self) -> Result<(), StoreError> {
         self.log.tidy(self.head().purged.as_ref())
     }
 
@@ -75,7 +75,7 @@ impl Trees {
     }
 
     /// Bytes of the stored values, without sled's overhead.
-    pub(super) fn live_bytes(&self) -> u64 {
+    pub(in crate::store) fn live_bytes(&self) -> u64 {
         self.log.bytes() + self.snapshot().map_or(0, |snapshot| snapshot.bytes)
     }
 
@@ -91,18 +91,18 @@ impl Trees {
 }
 
 /// Content of a database before anything in it is changed.
-pub(super) struct InspectedDatabase {
-    pub(super) trees: Trees,
+pub(in crate::store) struct InspectedDatabase {
+    pub(in crate::store) trees: Trees,
     /// The first row of the log.
-    pub(super) first: Option<u64>,
+    pub(in crate::store) first: Option<u64>,
     /// Rows that were written and never acknowledged.
-    pub(super) unfinished: u64,
+    pub(in crate::store) unfinished: u64,
     /// Fault of the log, which is cut before it.
-    pub(super) fault: Option<StoreError>,
+    pub(in crate::store) fault: Option<StoreError>,
 }
 
 /// Opens or creates the database in `sled` and reads it through.
-pub(super) fn inspect(sled: &Path) -> Result<(InspectedDatabase, File), StoreError> {
+pub(in crate::store) fn inspect(sled: &Path) -> Result<(InspectedDatabase, File), StoreError> {
     let db = open_sled(sled)?;
     let log_file = open_log_file(sled)?;
     // A killed process wrote this data, and the node is about to rely on it.
@@ -115,16 +115,4 @@ pub(super) fn inspect(sled: &Path) -> Result<(InspectedDatabase, File), StoreErr
         Ok(InspectedDatabase { trees, first, unfinished, fault })
     })?;
     Ok((seen, log_file))
-}
-
-pub(super) fn get<T: serde::de::DeserializeOwned>(
-    db: &sled::Db,
-    key: &str,
-) -> Result<Option<T>, StoreError> {
-    let damaged = |why: String| StoreError::damaged(&format!("the value {key}"), why);
-    let Some(record) = db.get(key)? else {
-        return Ok(None);
-    };
-    let body = unframe(&record).map_err(|error| damaged(error.to_string()))?;
-    postcard::from_bytes(body).map(Some).map_err(|error| damaged(error.to_string()))
 }

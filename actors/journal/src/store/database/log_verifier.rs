@@ -1,8 +1,8 @@
 //! Verifies that the rows form one log up to the end in the head.
 
 use crate::store::StoreError;
-use crate::store::head::LogEnd;
-use crate::store::log::{damaged, index_of};
+use crate::store::database::head::LogEnd;
+use crate::store::database::log_row::{damaged, index_of};
 use crate::store::record::{self, RecordLink};
 
 /// Reads rows one after the other and checks that they are one log.

@@ -6,17 +6,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::StoreError;
+use crate::store::StoreError;
+use crate::store::record::unframe;
 
 /// Pages of up to a quarter of a segment stay in the log file; larger ones would become files
 /// that are never synced.
-pub(super) const SEGMENT_BYTES: usize = 4 << 20;
+pub(in crate::store) const SEGMENT_BYTES: usize = 4 << 20;
 const CACHE_BYTES: u64 = 64 << 20;
 /// A store that was just closed keeps its lock for a moment.
-pub(super) const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+pub(in crate::store) const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The directory of sled, within that of the store.
+pub(in crate::store) const SLED: &str = "sled";
 
 /// Opens or creates the sled database in `path`. Blocks.
-pub(super) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
+pub(in crate::store) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
     remove_half_written(path)?;
     let config = sled::Config::new()
         .path(path)
@@ -64,7 +68,7 @@ fn remove_half_written(path: &Path) -> io::Result<()> {
 
 /// Opens the handle that syncs sled's writes, because sled never syncs its log file itself. Syncs
 /// the writes of its creation now.
-pub(super) fn open_log_file(path: &Path) -> io::Result<File> {
+pub(in crate::store) fn open_log_file(path: &Path) -> io::Result<File> {
     // Without its settings sled takes ours, but half of them it refuses.
     for created in [path.join("conf").as_path(), path] {
         File::open(created)?.sync_all()?;
@@ -74,7 +78,9 @@ pub(super) fn open_log_file(path: &Path) -> io::Result<File> {
 
 /// Runs what uses sled, which panics over some failures that it could have reported: they are
 /// failures like any other.
-pub(super) fn guarded<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+pub(in crate::store) fn guarded<T>(
+    run: impl FnOnce() -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let why = panic_text(&*panic);
         let full = ["StorageFull", "No space left", "QuotaExceeded"];
@@ -86,10 +92,17 @@ pub(super) fn guarded<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<
     })
 }
 
-/// Whether the error means that the disk is full.
-pub(super) fn is_full(error: &io::Error) -> bool {
-    use io::ErrorKind::{QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded)
+/// The value of a key, outside of the log and the snapshots; none if there is none.
+pub(in crate::store) fn get<T: serde::de::DeserializeOwned>(
+    db: &sled::Db,
+    key: &str,
+) -> Result<Option<T>, StoreError> {
+    let damaged = |why: String| StoreError::damaged(&format!("the value {key}"), why);
+    let Some(record) = db.get(key)? else {
+        return Ok(None);
+    };
+    let body = unframe(&record).map_err(|error| damaged(error.to_string()))?;
+    postcard::from_bytes(body).map(Some).map_err(|error| damaged(error.to_string()))
 }
 
 fn is_locked(error: &io::Error) -> bool {

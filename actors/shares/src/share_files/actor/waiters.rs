@@ -1,7 +1,7 @@
 //! Callers that wait for the end of a move.
 
 use crate::share_expiry::Moved;
-use crate::share_files::MoveError;
+use crate::share_files::messages::MoveError;
 use tokio::sync::oneshot;
 
 pub(crate) type MoveReply = Result<Moved, MoveError>;

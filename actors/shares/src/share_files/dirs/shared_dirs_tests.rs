@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use reelyard_core::event::RequestId;
 
-use super::dirs::*;
 use super::open_roots::SharedDir;
+use super::shared_dirs::*;
 use crate::share_expiry::{MoveEnd, MoveRefused, NewMove, ShareLocation, SharedFileIdentity};
 
 pub(super) fn opened(name: &str, path: &Path) -> SharedDir {

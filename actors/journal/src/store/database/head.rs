@@ -6,12 +6,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::StoreError;
-use super::durability_mark::DurabilityMark;
-use super::log::Purged;
-use super::record::{RecordLink, frame, unframe};
-use super::snapshots::SnapshotManifest;
-use super::trees::get;
+use crate::store::StoreError;
+use crate::store::database::sled_database::get;
+use crate::store::database::snapshot_manifest::SnapshotManifest;
+use crate::store::disk::durability_mark::DurabilityMark;
+use crate::store::record::{RecordLink, frame, unframe};
 
 const HEAD: &str = "head";
 /// Keys under which stores of earlier versions kept the same, one by one.
@@ -35,21 +34,30 @@ pub(crate) struct StoreHead {
     pub(crate) snapshot: Option<SnapshotManifest>,
     /// End of the log, once it is known: one past the last entry, purged ones included, and the
     /// checksum to which the next row links.
-    pub(super) log: Option<LogEnd>,
+    pub(in crate::store) log: Option<LogEnd>,
 }
 
 /// End of the log: index and checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct LogEnd {
+pub(in crate::store) struct LogEnd {
     /// One past the last entry, purged ones included.
-    pub(super) end: u64,
+    pub(in crate::store) end: u64,
     /// The checksum of the last row.
-    pub(super) link: RecordLink,
+    pub(in crate::store) link: RecordLink,
+}
+
+/// How far the log was purged.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Purged {
+    /// The last purged entry.
+    pub(crate) index: u64,
+    /// Its full log id, as the raft layer encodes it.
+    pub(crate) log_id: Vec<u8>,
 }
 
 impl StoreHead {
     /// The head of a store; that of an empty one when there is none.
-    pub(super) fn read(db: &sled::Db) -> Result<StoreHead, StoreError> {
+    pub(in crate::store) fn read(db: &sled::Db) -> Result<StoreHead, StoreError> {
         if let Some(head) = get(db, HEAD)? {
             return Ok(head);
         }
@@ -68,7 +76,7 @@ impl StoreHead {
     }
 
     /// Puts it into sled. Durable with the next flush.
-    pub(super) fn write(&self, db: &sled::Db) -> Result<(), StoreError> {
+    pub(in crate::store) fn write(&self, db: &sled::Db) -> Result<(), StoreError> {
         let body = postcard::to_stdvec(self).map_err(|error| StoreError::Io(error.to_string()))?;
         if db.insert(HEAD, frame(&body))?.is_none() {
             for former in FORMER {
@@ -79,7 +87,7 @@ impl StoreHead {
     }
 
     /// The same state, for the mark beside the store.
-    pub(super) fn mark(&self) -> DurabilityMark {
+    pub(in crate::store) fn mark(&self) -> DurabilityMark {
         DurabilityMark {
             sequence: self.sequence,
             log_end: self.log.unwrap_or_default().end,
@@ -89,7 +97,7 @@ impl StoreHead {
     }
 
     /// Whether nothing was ever written.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::store) fn is_empty(&self) -> bool {
         let StoreHead { sequence, node, vote, purged, snapshot, log } = self;
         let log = log.is_none_or(|log| log.end == 0);
         *sequence == 0
@@ -104,7 +112,7 @@ impl StoreHead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::database::open_sled;
+    use crate::store::database::sled_database::open_sled;
     use crate::stream::StreamPart;
 
     #[test]

@@ -9,7 +9,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, Result};
 
-use super::dirs::{entry, entry_now};
+use super::dir_entry::{entry, entry_now};
 use crate::share_expiry::MoveRefused;
 
 /// A name in an open directory.

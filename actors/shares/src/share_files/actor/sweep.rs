@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 
-use super::dirs::{PathPresence, SharedDirs};
 use crate::share_expiry::{
     ResolvedLocation, RootName, Share, ShareFilter, ShareId, ShareLocation, ShareLookup,
     ShareViewHandle,
 };
+use crate::share_files::dirs::{PathPresence, SharedDirs};
 
 /// How many shares are looked at in one go.
 pub(super) const IN_ONE_GO: usize = 100;

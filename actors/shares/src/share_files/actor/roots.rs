@@ -1,16 +1,14 @@
 //! Roots that go, come, and become other directories.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use tokio::task::spawn_blocking;
 
-use super::{CheckRoots, ShareFiles, SharedDirs};
+use super::share_files_actor::ShareFiles;
 use crate::share_expiry::RootName;
-
-/// How often their paths are checked.
-pub(super) const LOOK_EVERY: Duration = Duration::from_secs(5);
+use crate::share_files::dirs::SharedDirs;
+use crate::share_files::messages::CheckRoots;
 
 /// The reason for each root that cannot be reached.
 type UnreachableRoots = BTreeMap<RootName, String>;

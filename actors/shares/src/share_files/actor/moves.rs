@@ -6,31 +6,24 @@ use std::time::Duration;
 
 use actix::fut::{ready, wrap_future};
 use actix::{
-    ActorFutureExt, AsyncContext, Context, Handler, MailboxError, Message, ResponseActFuture,
-    WrapFuture,
+    ActorFutureExt, AsyncContext, Context, Handler, MailboxError, ResponseActFuture, WrapFuture,
 };
 use reelyard_core::event::RequestId;
 use reelyard_replication::CommitError;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
-use super::{
-    MoveError, MoveFile, NotMoved, RETRY, ShareFiles, ShareFilesCollaborators, SharedDirs,
-    UnsettledMove,
-};
+use super::share_files_actor::{RETRY, ShareFiles, ShareFilesCollaborators, UnsettledMovesFound};
+use super::waiters::{MoveReply, MoveRequestWaiters};
 use crate::share_expiry::{
     BeginMove, BegunMove, MoveEnd, Moved, NewMove, PendingMove, RecallMove, SettleMove, ShareError,
     ShareRefusal,
 };
-use crate::share_files::waiters::{MoveReply, MoveRequestWaiters};
+use crate::share_files::dirs::{NotMoved, SharedDirs};
+use crate::share_files::messages::{MoveError, MoveFile, UnsettledMove};
 
 /// How long the log waits before it reports again that a move is unsettled.
 const WARN_AGAIN_AFTER: Duration = Duration::from_secs(10 * 60);
-
-/// There are moves that were found begun.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct UnsettledMovesFound;
 
 /// The answer of another actor, or that it is unknown.
 fn answered<T>(

@@ -5,25 +5,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde::{Deserialize, Serialize};
-
-use super::StoreError;
-use super::head::{LogEnd, StoreHead};
-use super::record::{self, LARGEST_VALUE, frame_linked, unframe};
-use crate::store::maintenance::log_verifier::LogVerifier;
+use crate::store::StoreError;
+use crate::store::database::head::{LogEnd, Purged, StoreHead};
+use crate::store::database::log_row::{damaged, index_of};
+use crate::store::database::log_verifier::LogVerifier;
+use crate::store::record::{self, LARGEST_VALUE, frame_linked, unframe};
 
 /// How many entries share a tree.
 const SEGMENT_ENTRIES: u64 = 1024;
 const TREE_PREFIX: &str = "log/";
-
-/// How far the log was purged.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Purged {
-    /// The last purged entry.
-    pub(crate) index: u64,
-    /// Its full log id, as the raft layer encodes it.
-    pub(crate) log_id: Vec<u8>,
-}
 
 /// The rows of the log, by index. Each links to the one before it, and the store's head holds the
 /// position of the last one. So a row that is missing, stale or of another log is detected.
@@ -58,21 +48,24 @@ impl LogSegment {
 }
 
 /// Where reading the log through came to an end.
-pub(super) struct ReadThrough {
+pub(in crate::store) struct ReadThrough {
     /// The log, cut at the first fault.
-    pub(super) log: LogTrees,
+    pub(in crate::store) log: LogTrees,
     /// The first row that is there.
-    pub(super) first: Option<u64>,
+    pub(in crate::store) first: Option<u64>,
     /// Number of rows after the end in the head: they were written, but never acknowledged.
-    pub(super) unfinished: u64,
+    pub(in crate::store) unfinished: u64,
     /// Fault of the row after the cut.
-    pub(super) fault: Option<StoreError>,
+    pub(in crate::store) fault: Option<StoreError>,
 }
 
 impl LogTrees {
     /// Reads the log through up to its end or the first fault, so that damage is found now and not
     /// when a row is needed. Changes nothing.
-    pub(super) fn read_through(db: &sled::Db, head: &StoreHead) -> Result<ReadThrough, StoreError> {
+    pub(in crate::store) fn read_through(
+        db: &sled::Db,
+        head: &StoreHead,
+    ) -> Result<ReadThrough, StoreError> {
         let mut trees = BTreeMap::new();
         for name in db.tree_names() {
             if let Some(number) = segment_number(&name) {
@@ -168,7 +161,7 @@ impl LogTrees {
     }
 
     /// Hands every row to `take` as it is stored.
-    pub(super) fn each_record(
+    pub(in crate::store) fn each_record(
         &self,
         take: &mut dyn FnMut(u64, Vec<u8>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
@@ -194,7 +187,7 @@ impl LogTrees {
     }
 
     /// Where the log would end without the rows from `index` on.
-    pub(super) fn end_before(&self, index: u64) -> Result<LogEnd, StoreError> {
+    pub(in crate::store) fn end_before(&self, index: u64) -> Result<LogEnd, StoreError> {
         let segments = self.segments();
         if index >= segments.end.end {
             return Ok(segments.end);
@@ -215,13 +208,13 @@ impl LogTrees {
 
     /// Removes the rows after `end`. The store's head must hold `end` already: after a crash only
     /// rows are left that the next start removes.
-    pub(super) fn truncate(&self, end: LogEnd) -> Result<(), StoreError> {
+    pub(in crate::store) fn truncate(&self, end: LogEnd) -> Result<(), StoreError> {
         self.segments().end = end;
         self.cut()
     }
 
     /// Removes the remains of a crash: rows after the end, and segments that were purged.
-    pub(super) fn tidy(&self, purged: Option<&Purged>) -> Result<(), StoreError> {
+    pub(in crate::store) fn tidy(&self, purged: Option<&Purged>) -> Result<(), StoreError> {
         self.cut()?;
         purged.map_or(Ok(()), |purged| self.purge(purged.index))
     }
@@ -270,12 +263,12 @@ impl LogTrees {
     }
 
     /// End of the log, from the store's head.
-    pub(super) fn log_end(&self) -> LogEnd {
+    pub(in crate::store) fn log_end(&self) -> LogEnd {
         self.segments().end
     }
 
     /// How many segments there are.
-    pub(super) fn segment_count(&self) -> usize {
+    pub(in crate::store) fn segment_count(&self) -> usize {
         self.segments().trees.len()
     }
 
@@ -291,7 +284,7 @@ impl LogTrees {
 }
 
 /// The name of the tree that holds entry `index`.
-pub(super) fn segment_name(index: u64) -> String {
+pub(in crate::store) fn segment_name(index: u64) -> String {
     format!("{TREE_PREFIX}{:016x}", index / SEGMENT_ENTRIES)
 }
 
@@ -300,20 +293,11 @@ fn segment_number(name: &[u8]) -> Option<u64> {
     u64::from_str_radix(name, 16).ok()
 }
 
-pub(super) fn index_of(key: &[u8]) -> Result<u64, StoreError> {
-    key.try_into()
-        .map(u64::from_be_bytes)
-        .map_err(|_| StoreError::damaged("a key of the log", format!("it has {} bytes", key.len())))
-}
-
-pub(super) fn damaged(index: u64, why: impl ToString) -> StoreError {
-    StoreError::damaged(&format!("log entry {index}"), why)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::database::open_sled;
+    use crate::store::database::sled_database::open_sled;
+
     use crate::store::record::frame;
 
     fn open(db: &sled::Db, head: &StoreHead) -> Result<LogTrees, StoreError> {

@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 
-use super::dirs::{ParentDirectory, SharedDirs, parent};
 use crate::share_expiry::{MoveEnd, MoveRefused, NewMove, ShareLocation};
+use crate::share_files::dirs::{ParentDirectory, SharedDirs, parent};
 
 impl SharedDirs {
     /// The outcome of a recorded move.

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::dirs::*;
-use super::dirs_tests::{new_move, opened, place};
 use super::open_roots::RootUnreachable;
+use super::shared_dirs::*;
+use super::shared_dirs_tests::{new_move, opened, place};
 use crate::share_expiry::{MoveRefused, RootName};
 
 struct ReplacedRootsFixture {

@@ -35,7 +35,7 @@ pub(crate) struct DiskSpace {
 }
 
 /// Watches over the room of one store.
-pub(super) struct DiskSpaceMonitor {
+pub(in crate::store) struct DiskSpaceMonitor {
     dir: PathBuf,
     /// How much is to be kept in reserve.
     wanted: u64,
@@ -47,7 +47,7 @@ pub(super) struct DiskSpaceMonitor {
 
 impl DiskSpaceMonitor {
     /// Looks at the room of the store in `dir`, and keeps `wanted` bytes of it in reserve.
-    pub(super) fn keep(dir: &Path, wanted: u64) -> io::Result<DiskSpaceMonitor> {
+    pub(in crate::store) fn keep(dir: &Path, wanted: u64) -> io::Result<DiskSpaceMonitor> {
         let state = watch::Sender::new(DiskSpace { reserve: held(dir)?, ..DiskSpace::default() });
         let looked = Instant::now();
         let mut room =
@@ -57,22 +57,22 @@ impl DiskSpaceMonitor {
     }
 
     /// The room, to be watched.
-    pub(super) fn state(&self) -> watch::Receiver<DiskSpace> {
+    pub(in crate::store) fn state(&self) -> watch::Receiver<DiskSpace> {
         self.state.subscribe()
     }
 
     /// Whether nothing is taken until there is room again.
-    pub(super) fn is_full(&self) -> bool {
+    pub(in crate::store) fn is_full(&self) -> bool {
         self.state.borrow().full.is_some()
     }
 
     /// Measures the free room if the interval is over.
-    pub(super) fn look_if_due(&mut self) -> io::Result<()> {
+    pub(in crate::store) fn look_if_due(&mut self) -> io::Result<()> {
         if self.looked.elapsed() >= INTERVAL { self.look() } else { Ok(()) }
     }
 
     /// Looks how much room there is, and acts on it.
-    pub(super) fn look(&mut self) -> io::Result<()> {
+    pub(in crate::store) fn look(&mut self) -> io::Result<()> {
         self.looked = Instant::now();
         let before = self.state.borrow().clone();
         let mut now = DiskSpace { free: free(&self.dir)?, ..before.clone() };
@@ -124,7 +124,7 @@ impl DiskSpaceMonitor {
     }
 
     /// There was no room for a write: gives the reserve up. Answers whether there was one.
-    pub(super) fn give_up_reserve(&mut self) -> io::Result<bool> {
+    pub(in crate::store) fn give_up_reserve(&mut self) -> io::Result<bool> {
         let given_up = match fs::remove_file(self.dir.join(FILE)) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
@@ -158,13 +158,13 @@ impl DiskSpaceMonitor {
 }
 
 /// Bytes that can still be written to the file system of `dir`.
-pub(super) fn free(dir: &Path) -> io::Result<u64> {
+pub(in crate::store) fn free(dir: &Path) -> io::Result<u64> {
     let seen = statvfs(dir)?;
     Ok(seen.f_bavail.saturating_mul(seen.f_frsize))
 }
 
 /// How large the reserve of the store in `dir` is.
-pub(super) fn held(dir: &Path) -> io::Result<u64> {
+pub(in crate::store) fn held(dir: &Path) -> io::Result<u64> {
     match fs::metadata(dir.join(FILE)) {
         Ok(found) => Ok(found.len()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),

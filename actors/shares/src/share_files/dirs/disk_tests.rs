@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::{Errno, Result};
 
-use super::dirs::*;
-use super::dirs_tests::{new_move, opened, place};
 use super::disk::*;
+use super::shared_dirs::*;
+use super::shared_dirs_tests::{new_move, opened, place};
 use crate::share_expiry::{MoveEnd, MoveRefused, NewMove};
 
 /// A disk that does not know how to rename without overwriting, as NFS; and more that may fail.

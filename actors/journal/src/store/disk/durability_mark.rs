@@ -2,7 +2,7 @@
 //!
 //! sled handles damage by forgetting, without an error. A voter that forgot acknowledged entries or
 //! its vote could let a majority forget them. So every flush has a number, in the store's
-//! [`StoreHead`](super::head::StoreHead) and here. A store whose head is older than its mark is not
+//! [`StoreHead`](crate::store::database::head::StoreHead) and here. A store whose head is older than its mark is not
 //! opened.
 //!
 //! The mark is written after every flush. It is synced once a second, when the store is idle, with
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{frame, unframe};
+use crate::store::record::{frame, unframe};
 
 const FILE: &str = "mark";
 /// Two slots, written in turn, each in a block of its own: one torn write cannot take both.
@@ -34,20 +34,20 @@ const FORMER_FILE: &str = "watermark";
 /// The last state that was known to be durable. A mark with other fields gets another file, as the one
 /// before it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct DurabilityMark {
+pub(in crate::store) struct DurabilityMark {
     /// The number of the last flush.
-    pub(super) sequence: u64,
+    pub(in crate::store) sequence: u64,
     /// One past the last entry of the log.
-    pub(super) log_end: u64,
+    pub(in crate::store) log_end: u64,
     /// Log index of the current snapshot.
-    pub(super) snapshot: Option<u64>,
+    pub(in crate::store) snapshot: Option<u64>,
     /// The vote, as the raft layer encodes it.
-    pub(super) vote: Option<Vec<u8>>,
+    pub(in crate::store) vote: Option<Vec<u8>>,
 }
 
 /// Result of reading a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum MarkState {
+pub(in crate::store) enum MarkState {
     /// The file does not exist.
     Nothing,
     /// There is one, and nothing in it can be read.
@@ -59,7 +59,7 @@ pub(super) enum MarkState {
 }
 
 /// Reads the mark beside a store, without changing anything.
-pub(super) fn find(dir: &Path) -> io::Result<MarkState> {
+pub(in crate::store) fn find(dir: &Path) -> io::Result<MarkState> {
     let bytes = match fs::read(dir.join(FILE)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return find_former(dir),
@@ -90,7 +90,7 @@ fn find_former(dir: &Path) -> io::Result<MarkState> {
 }
 
 /// The open file of the mark. It never claims more than is durable in the store.
-pub(super) struct MarkFile {
+pub(in crate::store) struct MarkFile {
     dir: PathBuf,
     file: File,
     next_slot: u64,
@@ -101,7 +101,7 @@ pub(super) struct MarkFile {
 
 impl MarkFile {
     /// Opens or creates the file, and writes `mark` to it: the present state of the store.
-    pub(super) fn create(dir: &Path, mark: &DurabilityMark) -> io::Result<Self> {
+    pub(in crate::store) fn create(dir: &Path, mark: &DurabilityMark) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).write(true).open(dir.join(FILE))?;
         let mut file = MarkFile {
@@ -124,7 +124,7 @@ impl MarkFile {
     }
 
     /// Records that the store is durable up to `mark`.
-    pub(super) fn write(&mut self, mark: &DurabilityMark) -> io::Result<()> {
+    pub(in crate::store) fn write(&mut self, mark: &DurabilityMark) -> io::Result<()> {
         self.file.write_all_at(&encode(mark)?, self.next_slot * SLOT_DISTANCE)?;
         self.next_slot = (self.next_slot + 1) % SLOTS;
         self.ahead = true;
@@ -132,17 +132,17 @@ impl MarkFile {
     }
 
     /// Whether the interval between two syncs is over.
-    pub(super) fn is_due(&self) -> bool {
+    pub(in crate::store) fn is_due(&self) -> bool {
         self.ahead && self.synced.elapsed() >= INTERVAL
     }
 
     /// Whether something was written that is not synced.
-    pub(super) fn is_ahead(&self) -> bool {
+    pub(in crate::store) fn is_ahead(&self) -> bool {
         self.ahead
     }
 
     /// Syncs the file.
-    pub(super) fn sync(&mut self) -> io::Result<()> {
+    pub(in crate::store) fn sync(&mut self) -> io::Result<()> {
         if self.ahead {
             self.file.sync_data()?;
             self.ahead = false;

@@ -7,28 +7,25 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx,
-};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, openat};
 use rustix::io::Errno;
 
+use super::dir_entry::{SharedDirEntry, beneath, entry};
 use super::disk::{NameInDirectory, NotRenamed, ShareFileSystem, SystemFileSystem, rename};
 use super::open_roots::{ReachableRoot, RootUnreachable, SharedDir};
 use crate::share_expiry::{
     MoveRefused, NewMove, RootName, ShareLocation, SharePath, SharedFileIdentity,
 };
 
-/// How often opening is tried while another program renames directories above the path.
-const TRIES: usize = 16;
-
 /// All of them. Cheap to clone; clones see the same, also after [`SharedDirs::change`]. Everything here
 /// blocks on the disk.
 #[derive(Clone, Debug)]
 pub struct SharedDirs {
     pub(super) dirs: Arc<ArcSwap<BTreeMap<RootName, Arc<SharedDir>>>>,
-    pub(super) disk: Arc<dyn ShareFileSystem>,
+    pub(in crate::share_files) disk: Arc<dyn ShareFileSystem>,
 }
 
 impl Default for SharedDirs {
@@ -66,70 +63,10 @@ pub enum PathPresence {
     Unclear,
 }
 
-/// Something in a directory.
-#[derive(Clone, Copy)]
-pub(super) struct SharedDirEntry {
-    pub(super) identity: SharedFileIdentity,
-    pub(super) kind: FileType,
-    /// How many hard links it has.
-    pub(super) names: u32,
-}
-
 /// The directory that something is in, and its name there.
-pub(super) struct ParentDirectory<'a> {
-    pub(super) dir: OwnedFd,
+pub(in crate::share_files) struct ParentDirectory<'a> {
+    pub(in crate::share_files) dir: OwnedFd,
     name: &'a str,
-}
-
-/// The identity of the file at `name` in `dir`, or of `dir` itself without a name.
-pub(super) fn entry(dir: impl AsFd, name: &str) -> Result<SharedDirEntry, Errno> {
-    stat_entry(dir, name, AtFlags::empty())
-}
-
-/// The same, as a server has it now and not as it was remembered.
-pub(super) fn entry_now(dir: impl AsFd, name: &str) -> Result<SharedDirEntry, Errno> {
-    stat_entry(dir, name, AtFlags::STATX_FORCE_SYNC)
-}
-
-fn stat_entry(dir: impl AsFd, name: &str, how: AtFlags) -> Result<SharedDirEntry, Errno> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | how;
-    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-    let attributes = statx(dir, name, flags, wanted)?;
-    let has_birth_time = attributes.stx_mask & StatxFlags::BTIME.bits() != 0;
-    let born = attributes.stx_btime;
-    let nanos = || born.tv_sec.saturating_mul(1_000_000_000).saturating_add(born.tv_nsec.into());
-    let identity = SharedFileIdentity {
-        device: u64::from(attributes.stx_dev_major) << 32 | u64::from(attributes.stx_dev_minor),
-        inode: attributes.stx_ino,
-        born: has_birth_time.then(nanos),
-    };
-    let kind = FileType::from_raw_mode(attributes.stx_mode.into());
-    Ok(SharedDirEntry { identity, kind, names: attributes.stx_nlink })
-}
-
-impl SharedFileIdentity {
-    /// The identity of an open file.
-    pub fn of(file: impl AsFd) -> std::io::Result<Self> {
-        Ok(entry(file, "")?.identity)
-    }
-}
-
-pub(super) fn beneath(
-    dir: impl AsFd,
-    path: &str,
-    flags: OFlags,
-    how: ResolveFlags,
-) -> Result<OwnedFd, Errno> {
-    let path = if path.is_empty() { "." } else { path };
-    let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | how;
-    let mut opened = Err(Errno::AGAIN);
-    for _ in 0..TRIES {
-        opened = openat2(&dir, path, flags | OFlags::CLOEXEC, Mode::empty(), how);
-        if !matches!(opened, Err(Errno::AGAIN | Errno::INTR)) {
-            break;
-        }
-    }
-    opened
 }
 
 /// A handle of the directory at `name` from `dir`, with its identity.
@@ -159,11 +96,11 @@ fn refused(errno: Errno) -> MoveRefused {
 }
 
 impl ParentDirectory<'_> {
-    pub(super) fn slot(&self) -> NameInDirectory<'_> {
+    pub(in crate::share_files) fn slot(&self) -> NameInDirectory<'_> {
         NameInDirectory { dir: self.dir.as_fd(), name: self.name }
     }
 
-    pub(super) fn entry(&self) -> Result<Option<SharedDirEntry>, MoveRefused> {
+    pub(in crate::share_files) fn entry(&self) -> Result<Option<SharedDirEntry>, MoveRefused> {
         match entry(&self.dir, self.name) {
             Ok(entry) => Ok(Some(entry)),
             Err(errno) if is_absent(errno) => Ok(None),
@@ -171,7 +108,10 @@ impl ParentDirectory<'_> {
         }
     }
 
-    pub(super) fn is_at(&self, file: &SharedFileIdentity) -> Result<bool, MoveRefused> {
+    pub(in crate::share_files) fn is_at(
+        &self,
+        file: &SharedFileIdentity,
+    ) -> Result<bool, MoveRefused> {
         Ok(self.entry()?.is_some_and(|entry| entry.identity.is(file)))
     }
 }
@@ -186,7 +126,7 @@ impl From<RootUnreachable> for MoveRefused {
 }
 
 /// The directory that something of a root is in; none if that is not there.
-pub(super) fn parent<'a>(
+pub(in crate::share_files) fn parent<'a>(
     root: &ReachableRoot,
     place: &'a ShareLocation,
 ) -> Result<Option<ParentDirectory<'a>>, MoveRefused> {
@@ -378,6 +318,40 @@ impl SharedDirs {
         to: &ShareLocation,
     ) -> Result<[ReachableRoot; 2], MoveRefused> {
         Ok([self.reached(&from.root)?, self.reached(&to.root)?])
+    }
+}
+
+impl SharedDirs {
+    /// The open root of this name.
+    pub fn reached(&self, root: &RootName) -> Result<ReachableRoot, RootUnreachable> {
+        self.dirs.load().get(root).ok_or(RootUnreachable::NoRoot)?.reached()
+    }
+
+    /// Opens each directory that has appeared, or has replaced the open one; returns their names.
+    pub fn reopen_changed(&self) -> Vec<RootName> {
+        let dirs = self.dirs.load();
+        let came = dirs.values().filter(|dir| dir.reopen());
+        came.map(|dir| dir.name.clone()).collect()
+    }
+
+    /// Whether a root has become another directory less than this long ago: missing files in it may still
+    /// appear. The same holds while no shared file was found in it yet: it may be the empty mount point.
+    pub fn is_new(&self, root: &RootName, since: Duration) -> bool {
+        self.reached(root).is_ok_and(|reached| reached.is_new(since))
+    }
+
+    /// The reason why a whole root cannot be reached, so that files below it may seem to be missing. None
+    /// if the root is as before. An empty root counts as unmounted only if there `was_something` in it.
+    pub fn unreachable(&self, root: &RootName, was_something: bool) -> Option<String> {
+        let reached = match self.reached(root) {
+            Ok(reached) => reached,
+            Err(RootUnreachable::NoRoot) => return None,
+            Err(RootUnreachable::Away(why)) => return Some(format!("it is not there: {why}")),
+        };
+        reached.displaced().or_else(|| match reached.is_empty() {
+            Ok(is_empty) => (is_empty && was_something).then(|| "it is empty".to_owned()),
+            Err(error) => Some(format!("it cannot be read: {error}")),
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use arc_swap::ArcSwapOption;
 use rustix::fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat};
 use rustix::io::Errno;
 
-use super::dirs::{SharedDirs, beneath, entry};
+use super::dir_entry::{beneath, entry};
 use crate::share_expiry::{RootName, SharedFileIdentity};
 
 /// One root with its directory.
@@ -85,7 +85,7 @@ impl SharedDir {
     }
 
     /// Opens the directory at its path now, if it is another one than the open one.
-    fn reopen(self: &Arc<Self>) -> bool {
+    pub(super) fn reopen(self: &Arc<Self>) -> bool {
         let Ok(handle) = open(self) else { return false };
         let is_held = self.reached().is_ok_and(|reached| reached.is(&handle).unwrap_or(false));
         if !is_held {
@@ -111,12 +111,19 @@ impl ReachableRoot {
         }
     }
 
+    /// Whether it has become another directory less than this long ago, or no shared file was found in it
+    /// since.
+    pub(super) fn is_new(&self, since: Duration) -> bool {
+        let has_shared = self.held.has_shared.load(Ordering::Relaxed);
+        self.held.reopened.is_some_and(|at| at.elapsed() < since || !has_shared)
+    }
+
     /// Something was found in it that is shared.
     pub(super) fn note_shared(&self) {
         self.held.has_shared.store(true, Ordering::Relaxed);
     }
 
-    fn is_empty(&self) -> Result<bool, Errno> {
+    pub(super) fn is_empty(&self) -> Result<bool, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let mut entries = Dir::new(beneath(self, ".", flags, ResolveFlags::empty())?)?;
         // The directory itself and its parent are always there.
@@ -131,41 +138,5 @@ impl ReachableRoot {
 impl AsFd for ReachableRoot {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.held.handle.as_fd()
-    }
-}
-
-impl SharedDirs {
-    /// The open root of this name.
-    pub fn reached(&self, root: &RootName) -> Result<ReachableRoot, RootUnreachable> {
-        self.dirs.load().get(root).ok_or(RootUnreachable::NoRoot)?.reached()
-    }
-
-    /// Opens each directory that has appeared, or has replaced the open one; returns their names.
-    pub fn reopen_changed(&self) -> Vec<RootName> {
-        let dirs = self.dirs.load();
-        let came = dirs.values().filter(|dir| dir.reopen());
-        came.map(|dir| dir.name.clone()).collect()
-    }
-
-    /// Whether a root has become another directory less than this long ago: missing files in it may still
-    /// appear. The same holds while no shared file was found in it yet: it may be the empty mount point.
-    pub fn is_new(&self, root: &RootName, since: Duration) -> bool {
-        let Ok(ReachableRoot { held, .. }) = self.reached(root) else { return false };
-        let has_shared = held.has_shared.load(Ordering::Relaxed);
-        held.reopened.is_some_and(|at| at.elapsed() < since || !has_shared)
-    }
-
-    /// The reason why a whole root cannot be reached, so that files below it may seem to be missing. None
-    /// if the root is as before. An empty root counts as unmounted only if there `was_something` in it.
-    pub fn unreachable(&self, root: &RootName, was_something: bool) -> Option<String> {
-        let reached = match self.reached(root) {
-            Ok(reached) => reached,
-            Err(RootUnreachable::NoRoot) => return None,
-            Err(RootUnreachable::Away(why)) => return Some(format!("it is not there: {why}")),
-        };
-        reached.displaced().or_else(|| match reached.is_empty() {
-            Ok(is_empty) => (is_empty && was_something).then(|| "it is empty".to_owned()),
-            Err(error) => Some(format!("it cannot be read: {error}")),
-        })
     }
 }

@@ -1,0 +1,83 @@
+//! Starts a raft node: its settings for openraft, and the task that watches over it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openraft::{Config, SnapshotPolicy};
+
+use super::Raft;
+use super::log_store::LogStore;
+use super::network::PeerFactory;
+use super::node::RaftNode;
+use super::state_machine::{LogGrowth, PieceStateMachine};
+use super::watcher::RaftWatcher;
+use crate::owners::PieceOwners;
+use crate::settings::{JournalOptions, OpenError};
+use crate::store::{JournalStore, SnapshotManifest};
+use crate::transport::Transport;
+
+/// The most entries of one append call: with entries of up to 32 KiB this is 2 MiB.
+const ENTRIES_PER_CALL: u64 = 64;
+/// How long the last call of a snapshot may take: the other node installs it before it answers.
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(60);
+const SNAPSHOT_CALL_BYTES: u64 = 1 << 20;
+
+/// How much more slowly a node that founds its cluster alone keeps time.
+const SLOWER_ALONE: u32 = 16;
+
+impl RaftNode {
+    /// Starts the node on the runtime it is called in. It answers at once: the log is applied in
+    /// the background as the owners of the pieces arrive.
+    pub(crate) fn start(
+        settings: &JournalOptions,
+        transport: Arc<dyn Transport>,
+        owners: Arc<PieceOwners>,
+        store: Arc<JournalStore>,
+        snapshot: Option<&SnapshotManifest>,
+    ) -> Result<Arc<RaftNode>, OpenError> {
+        let config = Arc::new(config(settings)?);
+        let growth = Arc::new(LogGrowth::default());
+        let machine =
+            PieceStateMachine::new(owners.clone(), store.clone(), growth.clone(), snapshot)
+                .map_err(|error| OpenError::of_store(&settings.dir, error))?;
+        let node = Arc::new(RaftNode::new(settings, growth));
+        let run = RaftWatcher {
+            node: node.clone(),
+            owners,
+            founders: settings.founders.clone(),
+            heartbeat: settings.heartbeat,
+            snapshot_log_bytes: settings.snapshot_log_bytes,
+            snapshot_when_quiet: settings.snapshot_when_quiet,
+        };
+        let task = async move {
+            let network = PeerFactory { transport };
+            let opened = Raft::new(run.node.id, config, network, LogStore::new(store), machine);
+            match opened.await {
+                Ok(raft) => run.until_it_ends(raft).await,
+                Err(error) => run.fail(&error.to_string()),
+            }
+        };
+        *node.running() = Some(tokio::spawn(task));
+        Ok(node)
+    }
+}
+
+fn config(settings: &JournalOptions) -> Result<Config, OpenError> {
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let slower = if settings.founders.keys().eq([&settings.node]) { SLOWER_ALONE } else { 1 };
+    Config {
+        cluster_name: "reelyard".to_owned(),
+        heartbeat_interval: millis(settings.heartbeat * slower),
+        election_timeout_min: millis(settings.election.0 * slower),
+        election_timeout_max: millis(settings.election.1 * slower),
+        install_snapshot_timeout: millis(INSTALL_TIMEOUT),
+        snapshot_max_chunk_size: SNAPSHOT_CALL_BYTES,
+        max_payload_entries: ENTRIES_PER_CALL,
+        // Snapshots are taken by the size of the log, not by its count of entries.
+        snapshot_policy: SnapshotPolicy::Never,
+        max_in_snapshot_log_to_keep: settings.keep_entries,
+        ..Config::default()
+    }
+    .validate()
+    .map_err(|error| OpenError::Settings(error.to_string()))
+}
