@@ -61,8 +61,11 @@ fn sentences_are_short_and_words_are_plain() {
     let faults: Vec<String> = english()
         .iter()
         .flat_map(|(file, text)| {
-            prose::faults(&prose::of_markdown(text))
+            let paragraphs = prose::of_markdown(text);
+            let clauses = prose::clauses_as_subjects(&paragraphs);
+            prose::faults(&paragraphs)
                 .into_iter()
+                .chain(clauses)
                 .map(move |fault| format!("{file}:{fault}"))
         })
         .collect();

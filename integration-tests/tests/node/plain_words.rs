@@ -92,6 +92,33 @@ fn the_api_document_is_plain() {
 }
 
 #[test]
+fn documents_of_the_sources_are_plain() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for name in ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"] {
+        files.push(root.join(name));
+    }
+    let mut folders = vec![root.join("actors")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "md") {
+                files.push(path);
+            }
+        }
+    }
+    let mut texts = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        texts.push((file.display().to_string(), prose::of_markdown(&text)));
+    }
+    assert!(texts.len() > 15, "only {} documents were found", texts.len());
+    assert_plain(texts);
+}
+
+#[test]
 fn the_python_client_is_plain() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/clients/python");
     let mut texts = Vec::new();
