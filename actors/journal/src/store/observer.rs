@@ -1,4 +1,4 @@
-//! Notice of what becomes durable.
+//! Notice of durable writes.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! The disk of a store: its free space, its lock, and the mark of what is durable.
+//! The disk of a store: its free space, its lock, and the mark of durable writes.
 
 pub(super) mod disk_space;
 pub(super) mod durability_mark;
