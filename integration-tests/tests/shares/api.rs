@@ -87,7 +87,8 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let made = place.share(&["create", "films/a.mpg", "--ttl", "1h", "--owner", "jo"], "");
     assert_eq!(made.code, Some(0), "{}", made.err);
-    let url = made.out.lines().next().unwrap().to_owned();
+    assert!(made.err.starts_with("films/a.mpg until "), "{}", made.err);
+    let url = made.out.strip_suffix('\n').unwrap().to_owned();
     assert!(url.starts_with(&format!("http://{}/s/", place.links)), "{url}");
     assert_eq!(place.fetch(&format!("{url}/file")), (200, "0123456789".to_owned()));
     let secret = place.share(&["create", "films/new", "--password", "--json"], "open sesame\n");

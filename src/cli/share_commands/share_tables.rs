@@ -66,14 +66,15 @@ fn hook_state(hook: &HookShown, now: Millis) -> String {
     }
 }
 
-/// Prints a new share: its link first.
+/// Prints a new share. Only its link goes to standard output, so that a script can use it.
 pub fn created(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(share, out)?);
     }
     writeln!(out, "{}", share.url)?;
-    let until = share.expires_at.map_or("never".to_owned(), |at| at.to_string());
-    Ok(writeln!(out, "{} until {until}", plain(&share.path))?)
+    let ends = share.expires_at.map_or("without a deadline".to_owned(), |at| format!("until {at}"));
+    eprintln!("{} {ends}", plain(&share.path));
+    Ok(())
 }
 
 /// Prints all properties of a share.
