@@ -8,7 +8,7 @@ use reelyard_core::clock::Clock;
 use reelyard_core::supervision::Route;
 use reelyard_file_server::certificate::Certificate;
 use reelyard_file_server::http::request_head::HostRule;
-use reelyard_file_server::server::{FileServer, FileServerSettings, ServerLifetime};
+use reelyard_file_server::server::{FileServer, FileServerSettings, ServerLifetime, ServerThreads};
 use reelyard_file_server::{ConnectionLimits, SendLimits};
 use reelyard_shares::share_expiry::{ShareViewHandle, TakeDownload};
 
@@ -144,7 +144,7 @@ impl ShareServer {
             certificate,
             pages,
         });
-        let lifetime = ServerLifetime::new();
+        let lifetime = ServerLifetime::default();
         pages::start(handed, &state, lifetime.guard())?;
         let (service, connections) = (Arc::clone(&state), Arc::clone(&state.counts.connections));
         let server = FileServer::start(listener, of_server, service, connections, lifetime)?;
@@ -190,7 +190,7 @@ impl ShareServer {
 fn server_settings(settings: &ShareServerSettings) -> FileServerSettings {
     FileServerSettings {
         name: "share",
-        threads: settings.threads,
+        threads: ServerThreads::Shared(settings.threads),
         blocking_threads: settings.password_checks,
         connections: ConnectionLimits {
             connections: settings.connections,

@@ -124,6 +124,18 @@ impl<'s> Sending<'s> {
         if more { Ok(()) } else { self.flush().await }
     }
 
+    /// Sends a head and all of its body, at once if the connection accepts both.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Sending::bytes`].
+    pub async fn head_and_body(&mut self, head: &[u8], body: &[u8]) -> Result<(), SendFailure> {
+        let count = self.stream.try_send_both(head, body).unwrap_or(0);
+        self.record_progress(count as u64)?;
+        self.bytes(head.get(count..).unwrap_or_default(), true).await?;
+        self.bytes(&body[count.saturating_sub(head.len())..], false).await
+    }
+
     /// Sends `range` of a file while its contents stay the same. So a client that gets the whole
     /// range never gets a mixture of two states. Bytes that the kernel accepted cannot be
     /// withdrawn.

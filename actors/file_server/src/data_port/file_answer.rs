@@ -89,9 +89,8 @@ impl FileAnswer<'_> {
         let hash = ContentHash(*blake3::hash(bytes).as_bytes());
         head.header(CONTENT_HASH_HEADER, hash);
         let length = bytes.len() as u64;
-        let mut sending = request.sending(None);
-        sending.bytes(&head.finish(BodyLength::Bytes(length)), true).await?;
-        sending.bytes(bytes, false).await?;
+        let head = head.finish(BodyLength::Bytes(length));
+        request.sending(None).head_and_body(&head, bytes).await?;
         self.bytes.add(length);
         Ok(())
     }

@@ -23,7 +23,7 @@ use reelyard_core::traffic::ByteCount;
 use crate::connection::limiter::ConnectionLimits;
 use crate::connection::sending::SendLimits;
 use crate::http::request_head::HostRule;
-use crate::server::{FileServer, FileServerSettings, ServerLifetime};
+use crate::server::{FileServer, FileServerSettings, ServerLifetime, ServerThreads};
 use counters::DataPortCounts;
 use service::DataPortService;
 
@@ -58,10 +58,9 @@ impl DataPortLimits {
     fn server_settings(&self) -> FileServerSettings {
         FileServerSettings {
             name: "data-port",
-            // Each connection can wait for a slow disk, and none waits for the disk of another.
-            threads: self.connections.saturating_add(1),
-            // Each can wait for a hash.
-            blocking_threads: self.connections,
+            threads: ServerThreads::PerConnection,
+            // For the wait for a hash.
+            blocking_threads: 1,
             connections: ConnectionLimits {
                 connections: self.connections,
                 per_client: self.connections.div_ceil(2).max(2),
@@ -118,7 +117,7 @@ impl DataPort {
             counts: Arc::clone(&counts),
         });
         let (settings, connections) = (limits.server_settings(), Arc::clone(&counts.connections));
-        let lifetime = ServerLifetime::new();
+        let lifetime = ServerLifetime::default();
         let server = FileServer::start(listener, settings, service, connections, lifetime)?;
         Ok(DataPort { addr: server.addr(), counts, server: Some(server) })
     }

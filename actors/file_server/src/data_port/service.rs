@@ -25,6 +25,9 @@ use crate::ticket::{TICKET_HEADER, TicketKey};
 /// How long a request for a hash that is being computed is held before it is answered 202.
 const HASH_PATIENCE: Duration = Duration::from_secs(5);
 
+const NOT_FOUND: (u16, &str) = (404, "Not Found");
+const SERVER_ERROR: (u16, &str) = (500, "Internal Server Error");
+
 /// Serves the files of a worker.
 pub(super) struct DataPortService {
     pub(super) routes: DataPortRoutes,
@@ -81,8 +84,7 @@ impl DataPortService {
         let metadata = file.metadata().map_err(SendFailure::Unreadable)?;
         let fingerprint = FileFingerprint::from(&metadata);
         if wants_hash {
-            let hashed = self.hash(file, fingerprint).await;
-            return request.send(&hash_answer(head, fingerprint, hashed)).await;
+            return self.answer_hash(request, file, fingerprint).await;
         }
         let (hashes, bytes) = (&*self.hashes, &self.counts.bytes);
         FileAnswer { file, fingerprint, hashes, bytes }.send(request).await
@@ -105,7 +107,6 @@ impl DataPortService {
     fn open(&self, request: &ServedRequest<'_>) -> Result<(File, bool), TextAnswer> {
         self.check_ticket(request)?;
         let path = request.head.path;
-        const NOT_FOUND: (u16, &str) = (404, "Not Found");
         let Some(wanted) = ServedFileRequest::parse(path) else {
             return Err(TextAnswer::new(NOT_FOUND, "nothing is served under this path"));
         };
@@ -117,17 +118,42 @@ impl DataPortService {
             }
             Err(FileNotServed::Failed(error)) => {
                 tracing::warn!(path, %error, "a file cannot be opened for a client");
-                Err(TextAnswer::new((500, "Internal Server Error"), error.to_string()))
+                Err(TextAnswer::new(SERVER_ERROR, error.to_string()))
             }
         }
     }
 
-    /// Waits for the hash on a thread of its own.
-    async fn hash(&self, file: File, fingerprint: FileFingerprint) -> Hashed {
+    /// Answers with the hash of a file. A thread that serves no connection waits for it.
+    async fn answer_hash(
+        &self,
+        request: &ServedRequest<'_>,
+        file: File,
+        fingerprint: FileFingerprint,
+    ) -> Result<(), SendFailure> {
         let hashes = Arc::clone(&self.hashes);
         let hashing =
             tokio::task::spawn_blocking(move || hashes.hash_of(&file, fingerprint, HASH_PATIENCE));
-        hashing.await.unwrap_or_else(|error| Hashed::Failed(error.to_string()))
+        let hashed = hashing.await.unwrap_or_else(|error| Hashed::Failed(error.to_string()));
+        let answer = match hashed {
+            Hashed::Known(blake3) => {
+                let body = serde_json::to_vec(&FileHash { size: fingerprint.size, blake3 });
+                let body = body.map_err(|error| SendFailure::Unreadable(error.into()))?;
+                let mut head = ResponseHead::new((200, "OK"), request.head.keep_alive);
+                head.header("Content-Type", "application/json");
+                head.header("ETag", fingerprint);
+                head.finish_with(&body, request.head.is_head())
+            }
+            Hashed::UnderWay => {
+                let text = "the hash is being computed, ask again";
+                TextAnswer::new((202, "Accepted"), text).finish(request.head)
+            }
+            Hashed::Changed => {
+                let text = "the file was changed while it was read";
+                TextAnswer::new((409, "Conflict"), text).finish(request.head)
+            }
+            Hashed::Failed(why) => TextAnswer::new(SERVER_ERROR, why).finish(request.head),
+        };
+        request.send(&answer).await
     }
 }
 
@@ -156,31 +182,6 @@ fn refuse_method(head: &RequestHead<'_>) -> Option<Vec<u8>> {
         return Some(text_answer(of_answer, "only GET and HEAD are served here", false));
     }
     None
-}
-
-fn hash_answer(head: &RequestHead<'_>, fingerprint: FileFingerprint, hashed: Hashed) -> Vec<u8> {
-    let refusal = match hashed {
-        Hashed::Known(blake3) => {
-            let body = FileHash { size: fingerprint.size, blake3 };
-            match serde_json::to_vec(&body) {
-                Ok(body) => {
-                    let mut of_answer = ResponseHead::new((200, "OK"), head.keep_alive);
-                    of_answer.header("Content-Type", "application/json");
-                    of_answer.header("ETag", fingerprint);
-                    return of_answer.finish_with(&body, head.is_head());
-                }
-                Err(error) => TextAnswer::new((500, "Internal Server Error"), error.to_string()),
-            }
-        }
-        Hashed::UnderWay => {
-            TextAnswer::new((202, "Accepted"), "the hash is being computed, ask again")
-        }
-        Hashed::Changed => {
-            TextAnswer::new((409, "Conflict"), "the file was changed while it was read")
-        }
-        Hashed::Failed(why) => TextAnswer::new((500, "Internal Server Error"), why),
-    };
-    refusal.finish(head)
 }
 
 /// The bytes of a whole answer with a line of text.

@@ -1,15 +1,17 @@
 //! Accepts connections within the limits.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use super::lifetime::ServerGuard;
 use super::service::FileService;
 use super::serving::{self, ServingShared};
+use super::settings::ServerThreads;
 use crate::connection::client_stream::ClientStream;
 use crate::connection::limiter::{ConnectionLimiter, ConnectionSlot};
 use crate::connection::lingering_close;
@@ -24,65 +26,112 @@ const RETIRE_EVERY: Duration = Duration::from_millis(100);
 /// Pause after a failed accept.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
-/// Accepts connections until the server stops. A retiring server accepts none, and returns when it has no
-/// connection left.
-pub(super) async fn accept_all<S: FileService>(
-    listener: TcpListener,
+/// Accepts the connections of one server.
+pub(super) struct Acceptor<S> {
+    limiter: ConnectionLimiter,
+    /// Turns of refused clients.
+    refusals: Arc<Semaphore>,
     shared: Arc<ServingShared<S>>,
-    mut guard: ServerGuard,
-    mut retiring: watch::Receiver<bool>,
-) {
-    let limiter = ConnectionLimiter::new(shared.settings.connections);
-    let refusals = Arc::new(Semaphore::new(MAX_LINGERING_CLOSES));
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = guard.stopped() => return,
-            _ = retiring.wait_for(|retiring| *retiring) => break,
-        };
-        match accepted {
-            Ok((stream, peer)) => admit(stream, peer, &limiter, &refusals, &shared, &guard),
-            Err(error) => {
+    guard: ServerGuard,
+}
+
+impl<S: FileService> Acceptor<S> {
+    /// An acceptor without connections.
+    pub(super) fn new(shared: Arc<ServingShared<S>>, guard: ServerGuard) -> Self {
+        let limiter = ConnectionLimiter::new(shared.settings.connections);
+        let refusals = Arc::new(Semaphore::new(MAX_LINGERING_CLOSES));
+        Acceptor { limiter, refusals, shared, guard }
+    }
+
+    /// Accepts connections until the server retires. Then it closes the listener, and returns when no
+    /// connection is left.
+    pub(super) async fn run(mut self, listener: TcpListener) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = self.guard.retired() => break,
+            };
+            if let Err(error) = accepted.and_then(|(stream, peer)| self.admit(stream, peer)) {
                 // No free file descriptor, or the client is already gone. Both pass.
                 reelyard_core::open_files::are_exhausted(&error);
-                tracing::warn!(server = shared.settings.name, %error, "cannot accept a connection");
+                let server = self.shared.settings.name;
+                tracing::warn!(server, %error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }
+        drop(listener);
+        while !self.limiter.is_free() {
+            self.limiter.evict_idle();
+            tokio::select! {
+                () = tokio::time::sleep(RETIRE_EVERY) => {}
+                () = self.guard.stopped() => return,
+            }
+        }
     }
-    drop(listener);
-    while !limiter.is_free() {
-        limiter.evict_idle();
-        tokio::select! {
-            () = tokio::time::sleep(RETIRE_EVERY) => {}
-            () = guard.stopped() => return,
+
+    /// Serves a new connection, or refuses it if all slots are in use.
+    fn admit(&self, stream: TcpStream, peer: SocketAddr) -> io::Result<()> {
+        let client = self.shared.service.limited_client(peer.ip().to_canonical());
+        let Some(slot) = self.limiter.take(peer, client) else {
+            self.shared.counts.refused_busy.one();
+            self.refuse(stream);
+            return Ok(());
+        };
+        let (shared, guard) = (Arc::clone(&self.shared), self.guard.clone());
+        match shared.settings.threads {
+            ServerThreads::Shared(_) => {
+                tokio::spawn(serve(stream, slot, shared, guard));
+                Ok(())
+            }
+            ServerThreads::PerConnection => {
+                serve_on_own_thread(stream.into_std()?, slot, shared, guard)
+            }
+        }
+    }
+
+    fn refuse(&self, stream: TcpStream) {
+        if self.shared.service.certificate().is_some() {
+            // A TLS handshake needs more time than a refused client gets.
+            return;
+        }
+        lingering_close::refuse_busy(&stream);
+        if let Ok(turn) = Arc::clone(&self.refusals).try_acquire_owned() {
+            tokio::spawn(async move {
+                lingering_close::close(&ClientStream::plain(stream)).await;
+                drop(turn);
+            });
         }
     }
 }
 
-/// Serves a new connection, or refuses it if all slots are in use.
-fn admit<S: FileService>(
-    stream: TcpStream,
-    peer: SocketAddr,
-    limiter: &ConnectionLimiter,
-    refusals: &Arc<Semaphore>,
-    shared: &Arc<ServingShared<S>>,
-    guard: &ServerGuard,
-) {
-    let client = shared.service.limited_client(peer.ip().to_canonical());
-    match limiter.take(peer, client) {
-        Some(slot) => {
-            tokio::spawn(run(stream, slot, Arc::clone(shared), guard.clone()));
-        }
-        None => {
-            shared.counts.refused_busy.one();
-            refuse(stream, shared, refusals);
-        }
-    }
+/// Serves a connection on a thread with a runtime of its own.
+fn serve_on_own_thread<S: FileService>(
+    stream: std::net::TcpStream,
+    slot: ConnectionSlot,
+    shared: Arc<ServingShared<S>>,
+    guard: ServerGuard,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(shared.settings.blocking_threads.max(1))
+        .thread_name(shared.settings.name)
+        .enable_all()
+        .build()?;
+    let stream = {
+        let _in_runtime = runtime.enter();
+        TcpStream::from_std(stream)?
+    };
+    let thread = std::thread::Builder::new().name(shared.settings.name.to_owned());
+    thread.spawn(move || {
+        // Held until the runtime is gone.
+        let _guard = guard.clone();
+        runtime.block_on(serve(stream, slot, shared, guard));
+        drop(runtime);
+    })?;
+    Ok(())
 }
 
-/// Runs a connection until it ends, loses its slot, or the server stops.
-async fn run<S: FileService>(
+/// Serves a connection until it ends, loses its slot, or the server stops.
+async fn serve<S: FileService>(
     stream: TcpStream,
     slot: ConnectionSlot,
     shared: Arc<ServingShared<S>>,
@@ -96,18 +145,4 @@ async fn run<S: FileService>(
         () = guard.stopped() => {}
     }
     counts.connections.one_less();
-}
-
-fn refuse<S: FileService>(stream: TcpStream, shared: &ServingShared<S>, refusals: &Arc<Semaphore>) {
-    if shared.service.certificate().is_some() {
-        // A TLS handshake needs more time than a refused client gets.
-        return;
-    }
-    lingering_close::refuse_busy(&stream);
-    if let Ok(turn) = Arc::clone(refusals).try_acquire_owned() {
-        tokio::spawn(async move {
-            lingering_close::close(&ClientStream::plain(stream)).await;
-            drop(turn);
-        });
-    }
 }

@@ -2,11 +2,20 @@
 
 use tokio::sync::{mpsc, watch};
 
+/// The steps of a server to its end, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ServerPhase {
+    Serving,
+    /// It accepts no more connections.
+    Retired,
+    /// Every part ends at once.
+    Stopped,
+}
+
 /// Ends a server, and waits for its end.
 pub struct ServerLifetime {
-    retiring: watch::Sender<bool>,
-    stopping: watch::Sender<bool>,
-    /// None once the server has the last guard.
+    phase: watch::Sender<ServerPhase>,
+    /// The source of the guards; none once the server waits for its end.
     alive: Option<mpsc::Sender<()>>,
     /// Returns none when every guard is gone.
     ended: mpsc::Receiver<()>,
@@ -15,61 +24,52 @@ pub struct ServerLifetime {
 /// Held by each part of a server while it runs. Cheap to clone.
 #[derive(Clone)]
 pub struct ServerGuard {
-    stopping: watch::Receiver<bool>,
+    phase: watch::Receiver<ServerPhase>,
     _alive: Option<mpsc::Sender<()>>,
 }
 
 impl ServerLifetime {
-    /// The lifetime of a new server.
-    pub fn new() -> Self {
-        let (alive, ended) = mpsc::channel(1);
-        let (retiring, stopping) = (watch::Sender::new(false), watch::Sender::new(false));
-        ServerLifetime { retiring, stopping, alive: Some(alive), ended }
-    }
-
-    /// A guard for a part that starts before the server.
+    /// A guard for a part that starts now.
     pub fn guard(&self) -> ServerGuard {
-        ServerGuard { stopping: self.stopping.subscribe(), _alive: self.alive.clone() }
-    }
-
-    /// The guard for the server itself. After this, the lifetime ends with the last guard.
-    pub(super) fn last_guard(&mut self) -> ServerGuard {
-        ServerGuard { stopping: self.stopping.subscribe(), _alive: self.alive.take() }
-    }
-
-    pub(super) fn retiring(&self) -> watch::Receiver<bool> {
-        self.retiring.subscribe()
+        ServerGuard { phase: self.phase.subscribe(), _alive: self.alive.clone() }
     }
 
     pub(super) fn retire(&self) {
-        self.retiring.send_replace(true);
+        self.phase.send_replace(ServerPhase::Retired);
     }
 
     pub(super) fn stop(&self) {
-        self.stopping.send_replace(true);
+        self.phase.send_replace(ServerPhase::Stopped);
     }
 
     /// Returns when every guard is gone.
     pub(super) async fn ended(&mut self) {
+        self.alive = None;
         while self.ended.recv().await.is_some() {}
-    }
-
-    /// As [`ServerLifetime::ended`], on a thread without a runtime.
-    pub(super) fn wait_ended(&mut self) {
-        while self.ended.blocking_recv().is_some() {}
     }
 }
 
 impl Default for ServerLifetime {
     fn default() -> Self {
-        ServerLifetime::new()
+        let (alive, ended) = mpsc::channel(1);
+        let phase = watch::Sender::new(ServerPhase::Serving);
+        ServerLifetime { phase, alive: Some(alive), ended }
     }
 }
 
 impl ServerGuard {
+    /// Returns when the server retires or stops.
+    pub(super) async fn retired(&mut self) {
+        self.reached(ServerPhase::Retired).await;
+    }
+
     /// Returns when the server stops.
     pub async fn stopped(&mut self) {
+        self.reached(ServerPhase::Stopped).await;
+    }
+
+    async fn reached(&mut self, phase: ServerPhase) {
         // An error means that the server is gone.
-        let _ = self.stopping.wait_for(|stopping| *stopping).await;
+        let _ = self.phase.wait_for(|reached| *reached >= phase).await;
     }
 }

@@ -12,7 +12,10 @@ mod settings;
 pub use counts::{ConnectionCounts, Count};
 pub use lifetime::{ServerGuard, ServerLifetime};
 pub use service::{Answered, ConnectionHandover, FileService, ServedRequest};
-pub use settings::FileServerSettings;
+pub use settings::{FileServerSettings, ServerThreads};
+
+use accepting::Acceptor;
+use serving::ServingShared;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -27,6 +30,7 @@ pub struct FileServer {
     lifetime: ServerLifetime,
     /// The accept task. It ends when a retiring server has no connection left.
     accepting: JoinHandle<()>,
+    /// None once it is shut down.
     runtime: Option<Runtime>,
 }
 
@@ -41,12 +45,17 @@ impl FileServer {
         settings: FileServerSettings,
         service: Arc<S>,
         counts: Arc<ConnectionCounts>,
-        mut lifetime: ServerLifetime,
+        lifetime: ServerLifetime,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
+        let threads = match settings.threads {
+            ServerThreads::Shared(threads) => threads.max(1),
+            // For the accept task.
+            ServerThreads::PerConnection => 1,
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(settings.threads.max(1))
+            .worker_threads(threads)
             .max_blocking_threads(settings.blocking_threads.max(1))
             .thread_name(settings.name)
             .enable_all()
@@ -55,9 +64,9 @@ impl FileServer {
             let _in_runtime = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
-        let (guard, retiring) = (lifetime.last_guard(), lifetime.retiring());
-        let shared = Arc::new(serving::ServingShared { service, settings, counts });
-        let accepting = runtime.spawn(accepting::accept_all(listener, shared, guard, retiring));
+        let shared = Arc::new(ServingShared { service, settings, counts });
+        let acceptor = Acceptor::new(shared, lifetime.guard());
+        let accepting = runtime.spawn(acceptor.run(listener));
         Ok(FileServer { addr, lifetime, accepting, runtime: Some(runtime) })
     }
 
@@ -89,8 +98,9 @@ impl FileServer {
         // On a thread of its own, because a thread of another runtime must not wait for this one.
         let stopping =
             std::thread::Builder::new().name("file-server-end".into()).spawn(move || {
-                self.lifetime.wait_ended();
-                drop(self.runtime.take());
+                if let Some(runtime) = self.runtime.take() {
+                    runtime.block_on(self.lifetime.ended());
+                }
             });
         match stopping.map(std::thread::JoinHandle::join) {
             Ok(Ok(())) => {}

@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{
     Answered, ConnectionCounts, FileServer, FileServerSettings, FileService, ServedRequest,
-    ServerLifetime,
+    ServerLifetime, ServerThreads,
 };
 use crate::connection::limiter::ConnectionLimits;
 use crate::connection::sending::{FileBody, SendFailure, SendLimits};
@@ -20,11 +21,18 @@ const SIZE: u64 = 64 << 20;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
-/// Answers every request with the same file.
-struct OneFileService(File);
+/// Answers every request with the same file. `/slow` waits for a disk that answers when the test ends.
+struct OneFileService {
+    file: File,
+    slow_disk: Mutex<Receiver<()>>,
+}
 
 impl FileService for OneFileService {
     async fn answer(&self, request: &ServedRequest<'_>) -> Result<Answered, SendFailure> {
+        if request.head.path == "/slow" {
+            // An error means that the disk answers.
+            let _ = self.slow_disk.lock().unwrap().recv();
+        }
         let head = ResponseHead::new((200, "OK"), true).finish(BodyLength::Bytes(SIZE));
         let mut sending = request.sending(None);
         sending.bytes(&head, true).await?;
@@ -43,7 +51,7 @@ impl FileService for OneFileService {
 
 impl FileBody for OneFileService {
     fn file(&self) -> &File {
-        &self.0
+        &self.file
     }
 
     fn is_unchanged(&self) -> io::Result<bool> {
@@ -56,6 +64,8 @@ impl FileBody for OneFileService {
 struct ServerFixture {
     server: FileServer,
     counts: Arc<ConnectionCounts>,
+    /// The disk of `/slow` answers when this is dropped.
+    slow_disk: Sender<()>,
 }
 
 impl ServerFixture {
@@ -65,7 +75,7 @@ impl ServerFixture {
         let long = Duration::from_secs(60);
         let settings = FileServerSettings {
             name: "one-file",
-            threads: 2,
+            threads: ServerThreads::PerConnection,
             blocking_threads: 1,
             connections: ConnectionLimits { connections, per_client: connections, slow_reader },
             request_timeout: long,
@@ -73,10 +83,12 @@ impl ServerFixture {
             hosts: HostRule::Any,
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (service, counts) = (Arc::new(OneFileService(file)), Arc::default());
-        let (of_server, lifetime) = (Arc::clone(&counts), ServerLifetime::new());
+        let (slow_disk, answer) = mpsc::channel();
+        let service = Arc::new(OneFileService { file, slow_disk: Mutex::new(answer) });
+        let counts = Arc::default();
+        let (of_server, lifetime) = (Arc::clone(&counts), ServerLifetime::default());
         let server = FileServer::start(listener, settings, service, of_server, lifetime);
-        ServerFixture { server: server.unwrap(), counts }
+        ServerFixture { server: server.unwrap(), counts, slow_disk }
     }
 
     fn addr(&self) -> SocketAddr {
@@ -155,4 +167,21 @@ async fn a_draining_server_finishes_its_answers_and_accepts_no_connection() {
     let received = reading.join().unwrap();
     assert!(received > SIZE, "the head and the whole body: {received}");
     assert_eq!(TcpStream::connect(addr).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn a_slow_disk_stalls_no_other_connection() {
+    let fixture = ServerFixture::new(8, None);
+    let mut clients: Vec<_> = (0..8).map(|_| TcpStream::connect(fixture.addr()).unwrap()).collect();
+    while fixture.counts.connections.so_far() < 8 {
+        std::thread::yield_now();
+    }
+    clients[0].write_all(b"GET /slow HTTP/1.1\r\n\r\n").unwrap();
+    for client in &mut clients[1..] {
+        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        client.write_all(REQUEST).unwrap();
+        client.read_exact(&mut [0; 12]).unwrap();
+    }
+    drop(fixture.slow_disk);
+    fixture.server.stop_blocking();
 }

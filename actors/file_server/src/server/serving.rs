@@ -13,25 +13,14 @@ use crate::connection::limiter::ConnectionSlot;
 use crate::connection::lingering_close;
 use crate::connection::request_reader::{NoRequest, read_head};
 use crate::connection::sending::{SendFailure, Sending};
-use crate::connection::watch::{SendWatch, until_cut};
-use crate::http::request_head::{BadHead, RequestHead};
+use crate::connection::watch::until_cut;
+use crate::http::request_head::RequestHead;
 
 /// The parts that all connections of a server share.
 pub(super) struct ServingShared<S> {
     pub(super) service: Arc<S>,
     pub(super) settings: FileServerSettings,
     pub(super) counts: Arc<ConnectionCounts>,
-}
-
-/// The next step after a request.
-enum NextStep {
-    /// Read another request, after this many bytes of the current one. The watch may still cut the
-    /// sent answer.
-    NextRequest(usize, Option<Box<dyn SendWatch>>),
-    /// Give the connection to the service.
-    HandOver(Option<usize>),
-    /// Close the connection.
-    End,
 }
 
 /// Runs one connection from accept to close.
@@ -92,59 +81,44 @@ async fn serve<S: FileService>(
         if !slot.mark_busy() {
             return None;
         }
-        let next = match read {
-            Ok(()) => answer(&stream, &buffer, &slot, shared).await,
-            Err(NoRequest::Gone) => NextStep::End,
-            Err(NoRequest::Bad(bad)) => {
-                refuse_unread(&stream, &slot, bad, shared).await;
-                NextStep::End
-            }
-        };
-        match next {
-            NextStep::NextRequest(length, of_answer) => {
+        if let Err(why) = read {
+            refuse_unread(&stream, &slot, why, shared).await;
+            return None;
+        }
+        let Ok(Some(head)) = RequestHead::parse(&buffer) else { return None };
+        let request = ServedRequest::new(&head, &stream, &slot, settings.send);
+        match shared.service.answer(&request).await {
+            Ok(Answered::Sent { keep_alive: true, watch: of_answer }) => {
+                let length = head.length;
                 buffer.drain(..length);
                 watch = of_answer;
             }
-            NextStep::HandOver(length) => {
+            Ok(Answered::Sent { keep_alive: false, watch }) => {
+                tokio::select! {
+                    () = lingering_close::close(&stream) => {}
+                    () = until_cut(watch) => stream.reset_at_close(),
+                }
+                return None;
+            }
+            Ok(Answered::HandOver { length }) => {
                 return Some(ConnectionHandover { stream, read: buffer, length, slot });
             }
-            NextStep::End => return None,
-        }
-    }
-}
-
-async fn answer<S: FileService>(
-    stream: &ClientStream,
-    buffer: &[u8],
-    slot: &ConnectionSlot,
-    shared: &ServingShared<S>,
-) -> NextStep {
-    let Ok(Some(head)) = RequestHead::parse(buffer) else { return NextStep::End };
-    let request = ServedRequest::new(&head, stream, slot, shared.settings.send);
-    match shared.service.answer(&request).await {
-        Ok(Answered::Sent { keep_alive: true, watch }) => NextStep::NextRequest(head.length, watch),
-        Ok(Answered::Sent { keep_alive: false, watch }) => {
-            tokio::select! {
-                () = lingering_close::close(stream) => {}
-                () = until_cut(watch) => stream.reset_at_close(),
+            Err(SendFailure::Cut) => {
+                stream.reset_at_close();
+                return None;
             }
-            NextStep::End
+            Err(_) => return None,
         }
-        Ok(Answered::HandOver { length }) => NextStep::HandOver(length),
-        Err(SendFailure::Cut) => {
-            stream.reset_at_close();
-            NextStep::End
-        }
-        Err(SendFailure::Left | SendFailure::TooSlow | SendFailure::Unreadable(_)) => NextStep::End,
     }
 }
 
 async fn refuse_unread<S: FileService>(
     stream: &ClientStream,
     slot: &ConnectionSlot,
-    bad: BadHead,
+    why: NoRequest,
     shared: &ServingShared<S>,
 ) {
+    let NoRequest::Bad(bad) = why else { return };
     let answer = shared.service.refuse_unread(bad);
     // If this send fails, the client only sees the close.
     let _ = Sending::new(stream, slot, shared.settings.send, None).bytes(&answer, false).await;

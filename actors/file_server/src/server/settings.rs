@@ -11,10 +11,10 @@ use crate::http::request_head::HostRule;
 pub struct FileServerSettings {
     /// Name in logs, and of its threads.
     pub name: &'static str,
-    /// Number of threads that serve connections. A thread waits while a slow disk reads, so there are
-    /// more than processors.
-    pub threads: usize,
-    /// Largest number of further threads, for work that the service does beside connections.
+    /// Threads that serve the connections.
+    pub threads: ServerThreads,
+    /// Largest number of further threads of each runtime, for work that the service does beside
+    /// connections.
     pub blocking_threads: usize,
     /// Limits of the connections.
     pub connections: ConnectionLimits,
@@ -24,4 +24,15 @@ pub struct FileServerSettings {
     pub send: SendLimits,
     /// The rule for `Host` headers of requests.
     pub hosts: HostRule,
+}
+
+/// The threads that serve the connections of one server. A thread waits while a slow disk reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerThreads {
+    /// Each connection has its own, with a poller of its own. So a slow disk stalls no other connection,
+    /// and requests on several connections wake several threads at once. Costs three more file
+    /// descriptors for each connection.
+    PerConnection,
+    /// This many for all connections.
+    Shared(usize),
 }

@@ -9,7 +9,7 @@ pub use detached::DetachedStream;
 pub(crate) use send_blocked::SendBlocked;
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -102,6 +102,18 @@ impl ClientStream {
         let flags = SendFlags::NOSIGNAL | if more { SendFlags::MORE } else { SendFlags::empty() };
         let trying = || send(&self.stream, bytes, flags).map_err(io::Error::from);
         match self.stream.try_io(Interest::WRITABLE, trying) {
+            Ok(count) => Ok(count),
+            Err(error) => SendBlocked::of_socket(&error).map_or(Ok(0), Err),
+        }
+    }
+
+    /// Accepts some of `head` and of the `body` behind it, possibly none. Without TLS one system call sends
+    /// both.
+    pub(crate) fn try_send_both(&self, head: &[u8], body: &[u8]) -> Result<usize, SendBlocked> {
+        if self.session.is_some() {
+            return self.try_send(head, true);
+        }
+        match self.stream.try_write_vectored(&[IoSlice::new(head), IoSlice::new(body)]) {
             Ok(count) => Ok(count),
             Err(error) => SendBlocked::of_socket(&error).map_or(Ok(0), Err),
         }
