@@ -3,6 +3,7 @@
 mod accepting;
 mod counts;
 mod lifetime;
+mod poll_keeper;
 #[cfg(test)]
 mod server_tests;
 mod service;
@@ -15,6 +16,7 @@ pub use service::{Answered, ConnectionHandover, FileService, ServedRequest};
 pub use settings::{FileServerSettings, ServerThreads};
 
 use accepting::Acceptor;
+use poll_keeper::PollKeeper;
 use serving::ServingShared;
 
 use std::io;
@@ -32,6 +34,7 @@ pub struct FileServer {
     accepting: JoinHandle<()>,
     /// None once it is shut down.
     runtime: Option<Runtime>,
+    _poll_keeper: Option<PollKeeper>,
 }
 
 impl FileServer {
@@ -64,10 +67,15 @@ impl FileServer {
             let _in_runtime = runtime.enter();
             tokio::net::TcpListener::from_std(listener)?
         };
+        let poll_keeper = match settings.threads {
+            ServerThreads::Shared(_) => Some(PollKeeper::start(runtime.handle().clone())?),
+            ServerThreads::PerConnection => None,
+        };
         let shared = Arc::new(ServingShared { service, settings, counts });
         let acceptor = Acceptor::new(shared, lifetime.guard());
         let accepting = runtime.spawn(acceptor.run(listener));
-        Ok(FileServer { addr, lifetime, accepting, runtime: Some(runtime) })
+        let runtime = Some(runtime);
+        Ok(FileServer { addr, lifetime, accepting, runtime, _poll_keeper: poll_keeper })
     }
 
     /// The address of the listener.

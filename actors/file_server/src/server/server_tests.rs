@@ -19,19 +19,32 @@ use crate::http::response_head::{BodyLength, ResponseHead};
 /// More bytes than the kernel buffers for a connection.
 const SIZE: u64 = 64 << 20;
 
+const HEAD_ONLY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
-/// Answers every request with the same file. `/slow` waits for a disk that answers when the test ends.
+/// Answers every request with the same file; `/slow` and `/quick` with a head only.
 struct OneFileService {
     file: File,
-    slow_disk: Mutex<Receiver<()>>,
+    slow_disk: Mutex<BlockingDisk>,
+}
+
+/// A disk that blocks its reader until the test lets it answer.
+struct BlockingDisk {
+    reads: Sender<()>,
+    answers: Receiver<()>,
 }
 
 impl FileService for OneFileService {
     async fn answer(&self, request: &ServedRequest<'_>) -> Result<Answered, SendFailure> {
         if request.head.path == "/slow" {
-            // An error means that the disk answers.
-            let _ = self.slow_disk.lock().unwrap().recv();
+            let disk = self.slow_disk.lock().unwrap();
+            disk.reads.send(()).unwrap();
+            disk.answers.recv().unwrap();
+        }
+        if request.head.path != "/" {
+            request.send(HEAD_ONLY).await?;
+            return Ok(Answered::Sent { keep_alive: true, watch: None });
         }
         let head = ResponseHead::new((200, "OK"), true).finish(BodyLength::Bytes(SIZE));
         let mut sending = request.sending(None);
@@ -64,18 +77,24 @@ impl FileBody for OneFileService {
 struct ServerFixture {
     server: FileServer,
     counts: Arc<ConnectionCounts>,
-    /// The disk of `/slow` answers when this is dropped.
-    slow_disk: Sender<()>,
+    /// Gets each read of the slow disk.
+    reads: Receiver<()>,
+    /// Lets the slow disk answer.
+    answers: Sender<()>,
 }
 
 impl ServerFixture {
     fn new(connections: usize, slow_reader: Option<Duration>) -> Self {
+        ServerFixture::with(ServerThreads::PerConnection, connections, slow_reader)
+    }
+
+    fn with(threads: ServerThreads, connections: usize, slow_reader: Option<Duration>) -> Self {
         let file = tempfile::tempfile().unwrap();
         file.set_len(SIZE).unwrap();
         let long = Duration::from_secs(60);
         let settings = FileServerSettings {
             name: "one-file",
-            threads: ServerThreads::PerConnection,
+            threads,
             blocking_threads: 1,
             connections: ConnectionLimits { connections, per_client: connections, slow_reader },
             request_timeout: long,
@@ -83,12 +102,14 @@ impl ServerFixture {
             hosts: HostRule::Any,
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (slow_disk, answer) = mpsc::channel();
-        let service = Arc::new(OneFileService { file, slow_disk: Mutex::new(answer) });
+        let (begins, reads) = mpsc::channel();
+        let (answers, ends) = mpsc::channel();
+        let slow_disk = Mutex::new(BlockingDisk { reads: begins, answers: ends });
+        let service = Arc::new(OneFileService { file, slow_disk });
         let counts = Arc::default();
         let (of_server, lifetime) = (Arc::clone(&counts), ServerLifetime::default());
         let server = FileServer::start(listener, settings, service, of_server, lifetime);
-        ServerFixture { server: server.unwrap(), counts, slow_disk }
+        ServerFixture { server: server.unwrap(), counts, reads, answers }
     }
 
     fn addr(&self) -> SocketAddr {
@@ -171,17 +192,20 @@ async fn a_draining_server_finishes_its_answers_and_accepts_no_connection() {
 
 #[test]
 fn a_slow_disk_stalls_no_other_connection() {
-    let fixture = ServerFixture::new(8, None);
-    let mut clients: Vec<_> = (0..8).map(|_| TcpStream::connect(fixture.addr()).unwrap()).collect();
-    while fixture.counts.connections.so_far() < 8 {
-        std::thread::yield_now();
+    for threads in [ServerThreads::PerConnection, ServerThreads::Shared(2)] {
+        let fixture = ServerFixture::with(threads, 2, None);
+        let [mut slow, mut quick] = [0, 1].map(|_| TcpStream::connect(fixture.addr()).unwrap());
+        quick.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut answer = [0; HEAD_ONLY.len()];
+        // Some of many reads block the only thread that is awake.
+        for _ in 0..30 {
+            slow.write_all(b"GET /slow HTTP/1.1\r\n\r\n").unwrap();
+            fixture.reads.recv().unwrap();
+            quick.write_all(b"GET /quick HTTP/1.1\r\n\r\n").unwrap();
+            quick.read_exact(&mut answer).unwrap();
+            fixture.answers.send(()).unwrap();
+            slow.read_exact(&mut answer).unwrap();
+        }
+        fixture.server.stop_blocking();
     }
-    clients[0].write_all(b"GET /slow HTTP/1.1\r\n\r\n").unwrap();
-    for client in &mut clients[1..] {
-        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        client.write_all(REQUEST).unwrap();
-        client.read_exact(&mut [0; 12]).unwrap();
-    }
-    drop(fixture.slow_disk);
-    fixture.server.stop_blocking();
 }

@@ -33,6 +33,6 @@ pub enum ServerThreads {
     /// and requests on several connections wake several threads at once. Costs three more file
     /// descriptors for each connection.
     PerConnection,
-    /// This many for all connections.
+    /// This many for all connections. A slow disk stalls the others only when it blocks all threads.
     Shared(usize),
 }
