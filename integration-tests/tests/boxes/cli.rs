@@ -153,6 +153,11 @@ fn a_box_is_leased_used_and_given_back() -> Result<()> {
     }
     let of_one = done(node.cli(&["audit", "p", "0", "--what", "released", "--fence", &token]));
     assert_eq!(of_one.lines().count(), 2, "{of_one}");
+    let refused = node.cli(&["audit", "p", "--what", "xyz"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    for word in ["released", "init_failed", "wrong_token"] {
+        assert_eq!(refused.err.matches(word).count(), 1, "{word}: {}", refused.err);
+    }
     let page = read(node.cli(&["audit", "p", "--limit", "1", "--json"]));
     assert!(page["next"].is_string() && page["items"].as_array().unwrap().len() == 1, "{page}");
     Ok(())

@@ -4,13 +4,14 @@ use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use reelyard_api::{
-    AuditLine, BoxShown, Granted, GrantedLease, LeaseEnded, LeaseShown, LeaseToken, LeaseVerified,
-    Page, Problem, Span, WaitShown, WantedLease, WantedLeaseRevocation, WantedQuarantine,
-    WantedRenewal,
+    AuditLine, BoxLogKind, BoxShown, Granted, GrantedLease, LeaseEnded, LeaseShown, LeaseToken,
+    LeaseVerified, Page, Problem, Span, WaitShown, WantedLease, WantedLeaseRevocation,
+    WantedQuarantine, WantedRenewal,
 };
-use reelyard_boxes::box_lease::{BoxPhase, Priority};
+use reelyard_boxes::box_lease::{BoxPhase, LeaseEnd, Priority};
 use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId, PoolName, Reason};
 use serde::de::DeserializeOwned;
 
@@ -161,6 +162,15 @@ struct AcquireArgs {
     take_over: bool,
 }
 
+/// The kinds of audit entries: the ends of leases, and the events of boxes.
+fn audit_kinds() -> PossibleValuesParser {
+    let ends = LeaseEnd::ALL.map(LeaseEnd::word);
+    // The failure of a preparation ends a lease and is an event of its box.
+    let events = enum_word::words::<BoxLogKind>().iter().copied();
+    let others = events.filter(|word| !ends.contains(word));
+    PossibleValuesParser::new(ends.into_iter().chain(others))
+}
+
 #[derive(Debug, Args)]
 struct AuditArgs {
     /// Name of the pool.
@@ -174,8 +184,8 @@ struct AuditArgs {
     /// Only the lease with this fencing token, and its cleanups.
     #[arg(long, value_name = "TOKEN")]
     fence: Option<u64>,
-    /// Only entries of this kind, for example expired or clean_failed.
-    #[arg(long)]
+    /// Only entries of this kind.
+    #[arg(long, value_parser = audit_kinds())]
     what: Option<String>,
     #[command(flatten)]
     page: PageArgs,

@@ -18,7 +18,7 @@ pub fn parser<T: DeserializeOwned + Clone + Send + Sync + 'static>()
 }
 
 /// The words of `T`, in the order of declaration.
-fn words<T: DeserializeOwned>() -> &'static [&'static str] {
+pub fn words<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut words: &'static [&'static str] = &[];
     // Always an error: only the list of variants is needed.
     let _ = T::deserialize(VariantList(&mut words));
