@@ -112,6 +112,17 @@ pub struct ForeignManager {
     pub times: u64,
 }
 
+impl ForeignManager {
+    /// Keeps the times of an earlier report of the same actions. The worker's clock is not known, so a
+    /// report gives only the latest time that they can have by our clock.
+    fn keep_earlier_times(&mut self, before: &ForeignManager) {
+        if self.times == before.times && self.what == before.what {
+            self.first = self.first.min(before.first);
+            self.last = self.last.min(before.last);
+        }
+    }
+}
+
 /// How long after the last action a worker's report of a manager counts: managers act at least once a
 /// minute.
 const ENDED_AFTER: Duration = Duration::from_secs(120);
@@ -214,8 +225,12 @@ impl ForeignManagers {
                 *of != host || !sign.is_reported_by_workers() || heard.contains_key(sign)
             });
         }
-        for (sign, manager) in heard {
-            let logged = self.signs.get(&(host, sign)).and_then(|(_, logged)| *logged);
+        for (sign, mut manager) in heard {
+            let before = self.signs.get(&(host, sign));
+            let logged = before.and_then(|(_, logged)| *logged);
+            if let Some((before, _)) = before {
+                manager.keep_earlier_times(before);
+            }
             self.signs.insert((host, sign), (manager, logged));
         }
         if let Some(heard) = conduct.epoch.filter(|heard| *heard > us.epoch) {
@@ -515,6 +530,13 @@ mod tests {
         let last: Vec<_> =
             managers_seen.at(Millis(hour)).map(|one| (one.last, one.times)).collect();
         assert_eq!(last, [(Millis(hour - 5_000), 3)], "as the worker counted");
+        // The next look comes before the worker sees this node again.
+        managers_seen.record_worker_managers(
+            &conduct(vec![lists(10_000), ours(15_000)], 5, hour + 9_000),
+            US,
+        );
+        let last: Vec<_> = managers_seen.at(Millis(hour + 9_000)).map(|one| one.last).collect();
+        assert_eq!(last, [Millis(hour - 5_000)], "nothing was seen since");
         // It no longer lists, and the worker still remembers it for ten minutes.
         let later = vec![lists(10_000), ours(135_000)];
         managers_seen.record_worker_managers(&conduct(later, 5, hour + 120_000), US);
