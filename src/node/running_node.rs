@@ -51,7 +51,7 @@ impl RunningNode {
             listener.local_addr().map_err(|error| NodeError::Listen(config.listen, error))?;
         private_dir::create(&config.data_dir)
             .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
-        private_dir::narrow(&config.data_dir, &["journal"]);
+        private_dir::narrow(&config.data_dir, &settings::OWN_FILES);
         let live = LiveConfig::new(config.clone())?;
         let roots = share_links::open_roots(&config);
         let pieces = [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];

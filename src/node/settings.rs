@@ -18,6 +18,12 @@ use reelyard_yard::task_manager::{HostSetting, TaskSettings};
 
 use crate::config::NodeConfig;
 
+/// The file of the data directory that has the confirmed time of the shares.
+pub const SHARE_CLOCK: &str = "share-clock";
+
+/// How the names of the node's own files in its data directory begin.
+pub const OWN_FILES: [&str; 2] = ["journal", SHARE_CLOCK];
+
 /// Settings of the Catalog.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {
     CatalogSettings::of(&config.yard, &config.source_dirs)

@@ -36,14 +36,22 @@ fn files_and_backups_of_a_node_are_readable_by_their_owner_only() {
     })
     .unwrap();
     let log = node.log_text();
+    let clock = data.join("share-clock");
+    wait_for("the clock is noted", &[&node], || clock.exists().then_some(())).unwrap();
     node.kill();
     assert_eq!(
         [mode(&data), mode(&data.join("journal")), mode(&data.join("journal/sled"))],
         [0o700; 3]
     );
+    assert_eq!(mode(&clock), 0o600);
     assert_eq!([mode(&data.join("journal/sled/db")), mode(&data.join("journal/mark"))], [0o600; 2]);
     assert!(log.contains("directory closed to other users"), "{log}");
     assert!(log.contains("lets others read it: chmod 600"), "{log}");
+    // All files of an earlier run belong to the node, so the directory is closed again.
+    fs::set_permissions(&data, Permissions::from_mode(0o755)).unwrap();
+    node.start_again().unwrap();
+    wait_for("the directory is closed", &[&node], || (mode(&data) == 0o700).then_some(())).unwrap();
+    node.kill();
 
     let backup = at("backup");
     let dir = data.to_str().unwrap();

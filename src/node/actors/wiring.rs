@@ -412,7 +412,7 @@ impl ActorParts {
         let actor = Supervised::start(Supervision::of("share_expiry"), move || {
             let settings = settings::shares(&live.now().config);
             ShareExpiry::new(settings, clock.clone(), journal.clone(), shown.clone())
-                .keeping_time_at(&live.now().config.data_dir.join("share-clock"))
+                .keeping_time_at(&live.now().config.data_dir.join(settings::SHARE_CLOCK))
                 .with_change_feed(changes.publisher())
         });
         (actor, board)

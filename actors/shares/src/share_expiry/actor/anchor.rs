@@ -4,7 +4,9 @@
 //! that starts in the same boot gets the confirmed time from it, even if the wall clock was set. After
 //! another boot the file is useless. So it need not survive a power failure, and is never synced.
 
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -64,10 +66,12 @@ pub struct AnchorNote {
 }
 
 impl AnchorNote {
-    /// Writes the file. Blocking.
+    /// Writes the file, which only its owner may read. Blocking.
     pub fn write(self) -> io::Result<()> {
         let beside = self.path.with_extension("new");
-        std::fs::write(&beside, self.text)?;
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        file.write_all(self.text.as_bytes())?;
         std::fs::rename(beside, self.path)
     }
 }
