@@ -106,17 +106,29 @@ fn read_entry(entry: &openraft::Entry<Types>) -> Result<Option<CommittedEntry>, 
 }
 
 fn cannot_read_log(error: impl std::error::Error + 'static) -> RaftStorageError {
-    StorageIOError::read_logs(openraft::AnyError::new(&error)).into()
+    StorageIOError::read_logs(openraft::AnyError::error(&error)).into()
 }
 
 fn cannot_write_log(error: StoreError) -> RaftStorageError {
-    StorageIOError::write_logs(openraft::AnyError::new(&error)).into()
+    StorageIOError::write_logs(openraft::AnyError::error(&error)).into()
 }
 
 fn cannot_apply(error: &OwnersError) -> RaftStorageError {
-    StorageIOError::write_state_machine(openraft::AnyError::new(error)).into()
+    StorageIOError::write_state_machine(openraft::AnyError::error(error)).into()
 }
 
 fn cannot_snapshot(error: impl std::error::Error + 'static) -> RaftStorageError {
-    StorageIOError::write_snapshot(None, openraft::AnyError::new(&error)).into()
+    StorageIOError::write_snapshot(None, openraft::AnyError::error(&error)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_is_reported_without_names_of_types() {
+        let message = cannot_write_log(StoreError::Unsynced("no space".to_owned())).to_string();
+        let expected = "a write to the store could not be synced: no space";
+        assert!(message.contains(expected) && !message.contains("::"), "{message}");
+    }
 }
