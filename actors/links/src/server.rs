@@ -58,20 +58,7 @@ impl ShareServerMeter {
 }
 
 impl ShareServer {
-    /// Listens at the configured address and serves until it is stopped.
-    ///
-    /// # Errors
-    ///
-    /// The address cannot be bound, or the system has no threads or random bytes.
-    pub fn start(
-        settings: ShareServerSettings,
-        collaborators: ShareServerCollaborators,
-    ) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(settings.listen)?;
-        ShareServer::start_on(listener, settings, collaborators)
-    }
-
-    /// Like [`ShareServer::start`], on a listener that is already bound.
+    /// Serves the connections of a listener until it is stopped.
     ///
     /// # Errors
     ///

@@ -59,17 +59,17 @@ impl DataPortRoutes {
         DataPortRoutes { source_dirs, base_dir }
     }
 
-    /// Opens the file at `place`, if a route leads to it and it is a regular file.
-    pub fn open(&self, place: &ServedFile) -> Result<File, FileNotServed> {
-        let opened = match place {
+    /// Opens `wanted`, if a route leads to it and it is a regular file.
+    pub fn open(&self, wanted: &ServedFile) -> Result<File, FileNotServed> {
+        let opened = match wanted {
             ServedFile::Copy(name) => match &self.base_dir {
                 Some(base) => base.open_file(name),
                 None => return Err(FileNotServed::Absent("this worker keeps no copies")),
             },
             ServedFile::Master(dir, name) => {
-                let wanted = without_slashes(dir);
+                let path = without_slashes(dir);
                 let listed =
-                    |source: &&PathBuf| without_slashes(source.as_os_str().as_bytes()) == wanted;
+                    |source: &&PathBuf| without_slashes(source.as_os_str().as_bytes()) == path;
                 match self.source_dirs.iter().find(listed) {
                     Some(source) => return open_master(source, name),
                     None => {
@@ -141,7 +141,7 @@ impl ServedFileRequest {
         };
         let (kind, rest) = path.split_once('/')?;
         let decoded: Vec<u8> = percent_decode_str(rest).collect();
-        let place = match kind {
+        let file = match kind {
             "copies" => ServedFile::Copy(FileName::new(decoded).ok()?),
             "masters" => {
                 let slash = decoded.iter().rposition(|&byte| byte == b'/')?;
@@ -153,7 +153,7 @@ impl ServedFileRequest {
             }
             _ => return None,
         };
-        Some(ServedFileRequest { hash, file: place })
+        Some(ServedFileRequest { hash, file })
     }
 }
 

@@ -143,7 +143,7 @@ pub fn http_date(seconds: u64) -> String {
 mod tests {
     use super::*;
 
-    fn asked(lines: &str) -> ConditionalResponse {
+    fn response(lines: &str) -> ConditionalResponse {
         let text = format!("GET /x HTTP/1.1\r\n{lines}\r\n");
         let head = RequestHead::parse(text.as_bytes()).unwrap().unwrap();
         evaluate(&head, &Validators { etag: "\"a\"".into(), modified: 1_000_000_000 }, 100)
@@ -155,48 +155,57 @@ mod tests {
     #[test]
     fn a_client_that_has_it_is_not_sent_it_again() {
         for tags in ["\"a\"", "\"x\", W/\"a\"", "*", "\"x\"\r\nIf-None-Match: \"a\""] {
-            let answer = asked(&format!("If-None-Match: {tags}\r\n"));
+            let answer = response(&format!("If-None-Match: {tags}\r\n"));
             assert_eq!(answer, ConditionalResponse::NotModified, "{tags}");
         }
-        assert_eq!(asked("If-None-Match: \"x\"\r\n"), ConditionalResponse::Whole);
+        assert_eq!(response("If-None-Match: \"x\"\r\n"), ConditionalResponse::Whole);
         assert_eq!(
-            asked(&format!("If-Modified-Since: {SAME}\r\n")),
+            response(&format!("If-Modified-Since: {SAME}\r\n")),
             ConditionalResponse::NotModified
         );
-        assert_eq!(asked(&format!("If-Modified-Since: {BEFORE}\r\n")), ConditionalResponse::Whole);
-        assert_eq!(asked("If-Modified-Since: soon\r\n"), ConditionalResponse::Whole);
+        assert_eq!(
+            response(&format!("If-Modified-Since: {BEFORE}\r\n")),
+            ConditionalResponse::Whole
+        );
+        assert_eq!(response("If-Modified-Since: soon\r\n"), ConditionalResponse::Whole);
         // The tag takes precedence.
         let both = format!("If-None-Match: \"x\"\r\nIf-Modified-Since: {SAME}\r\n");
-        assert_eq!(asked(&both), ConditionalResponse::Whole);
+        assert_eq!(response(&both), ConditionalResponse::Whole);
     }
 
     #[test]
     fn a_failed_precondition_is_reported() {
-        assert_eq!(asked("If-Match: \"x\"\r\n"), ConditionalResponse::Failed);
-        assert_eq!(asked("If-Match: W/\"a\"\r\n"), ConditionalResponse::Failed);
-        assert_eq!(asked("If-Match: \"a\"\r\n"), ConditionalResponse::Whole);
-        assert_eq!(asked("If-Match: *\r\n"), ConditionalResponse::Whole);
+        assert_eq!(response("If-Match: \"x\"\r\n"), ConditionalResponse::Failed);
+        assert_eq!(response("If-Match: W/\"a\"\r\n"), ConditionalResponse::Failed);
+        assert_eq!(response("If-Match: \"a\"\r\n"), ConditionalResponse::Whole);
+        assert_eq!(response("If-Match: *\r\n"), ConditionalResponse::Whole);
         assert_eq!(
-            asked(&format!("If-Unmodified-Since: {BEFORE}\r\n")),
+            response(&format!("If-Unmodified-Since: {BEFORE}\r\n")),
             ConditionalResponse::Failed
         );
-        assert_eq!(asked(&format!("If-Unmodified-Since: {SAME}\r\n")), ConditionalResponse::Whole);
+        assert_eq!(
+            response(&format!("If-Unmodified-Since: {SAME}\r\n")),
+            ConditionalResponse::Whole
+        );
     }
 
     #[test]
     fn a_range_of_a_changed_file_gets_the_whole_file() {
-        assert_eq!(asked("Range: bytes=1-2\r\n"), ConditionalResponse::Part(1..3));
+        assert_eq!(response("Range: bytes=1-2\r\n"), ConditionalResponse::Part(1..3));
         assert_eq!(
-            asked("Range: bytes=1-2\r\nIf-Range: \"a\"\r\n"),
+            response("Range: bytes=1-2\r\nIf-Range: \"a\"\r\n"),
             ConditionalResponse::Part(1..3)
         );
-        assert_eq!(asked("Range: bytes=1-2\r\nIf-Range: \"x\"\r\n"), ConditionalResponse::Whole);
-        assert_eq!(asked("Range: bytes=1-2\r\nIf-Range: W/\"a\"\r\n"), ConditionalResponse::Whole);
-        let dated = |date: &str| asked(&format!("Range: bytes=1-2\r\nIf-Range: {date}\r\n"));
+        assert_eq!(response("Range: bytes=1-2\r\nIf-Range: \"x\"\r\n"), ConditionalResponse::Whole);
+        assert_eq!(
+            response("Range: bytes=1-2\r\nIf-Range: W/\"a\"\r\n"),
+            ConditionalResponse::Whole
+        );
+        let dated = |date: &str| response(&format!("Range: bytes=1-2\r\nIf-Range: {date}\r\n"));
         assert_eq!(dated(SAME), ConditionalResponse::Part(1..3));
         assert_eq!(dated(BEFORE), ConditionalResponse::Whole);
-        assert_eq!(asked("Range: bytes=100-\r\n"), ConditionalResponse::Unsatisfiable);
-        assert_eq!(asked("Range: bytes=0-1,5-6\r\n"), ConditionalResponse::Whole);
+        assert_eq!(response("Range: bytes=100-\r\n"), ConditionalResponse::Unsatisfiable);
+        assert_eq!(response("Range: bytes=0-1,5-6\r\n"), ConditionalResponse::Whole);
     }
 
     #[test]
