@@ -4,7 +4,6 @@
 
 pub mod backoff;
 pub mod boot;
-pub mod bounded_read;
 pub mod change_feed;
 pub mod clock;
 pub mod durations;
@@ -14,14 +13,14 @@ pub mod history;
 pub mod host;
 pub mod live_setting;
 pub mod manager;
-pub mod mounts;
 pub mod names;
-pub mod open_files;
-pub mod private_dir;
-pub mod rate_text;
 pub mod secret_id;
 pub mod settings;
-pub mod shown_text;
 pub mod supervision;
+mod system;
+mod text;
 pub mod token;
 pub mod traffic;
+
+pub use system::{bounded_read, mounts, open_files, private_dir};
+pub use text::{rate_text, shown_text};

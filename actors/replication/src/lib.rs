@@ -3,11 +3,8 @@
 //! **Invariant:** nothing here knows openraft or sled. The crate `reelyard-journal` implements
 //! [`ReplicatedLog`].
 
-pub mod batch;
-mod commit_backoff;
+mod commits;
 mod election;
-mod idempotency_ledger;
-mod in_flight;
 mod leadership;
 mod messages;
 mod ownership;
@@ -18,11 +15,12 @@ mod shell;
 pub mod stored;
 mod turns;
 
-pub use batch::{ENTRY_BYTES, ENTRY_EVENTS};
-pub use commit_backoff::{CommitBackoff, CommitPause};
+pub use commits::batch;
+pub use commits::batch::{ENTRY_BYTES, ENTRY_EVENTS};
+pub use commits::commit_backoff::{CommitBackoff, CommitPause};
+pub use commits::idempotency_ledger::{FrozenLedger, IdempotencyLedger, REMEMBERED_FOR};
+pub use commits::in_flight::InFlight;
 pub use election::ElectionConfig;
-pub use idempotency_ledger::{FrozenLedger, IdempotencyLedger, REMEMBERED_FOR};
-pub use in_flight::InFlight;
 pub use leadership::{EPOCH_LEAP, Leadership};
 pub use messages::{Apply, CommitAnswer, CommitError, Install, InstallStage, JournalCommand};
 pub use ownership::{

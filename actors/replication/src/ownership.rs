@@ -8,8 +8,8 @@ use reelyard_core::event::{Commit, EncodedEvent, Epoch, RequestId};
 use reelyard_core::names::NamePin;
 use reelyard_core::secret_id::IdSource;
 
-use crate::idempotency_ledger::{FrozenLedger, IdempotencyLedger};
-use crate::in_flight::InFlight;
+use crate::commits::idempotency_ledger::{FrozenLedger, IdempotencyLedger};
+use crate::commits::in_flight::InFlight;
 use crate::messages::{CommitAnswer, CommitError, InstallStage};
 use crate::piece::{FrozenPiece, Piece, UnreadableEvent};
 

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{Epoch, RequestId};
 
-use crate::batch;
-use crate::in_flight::InFlight;
+use crate::commits::batch;
+use crate::commits::in_flight::InFlight;
 use crate::messages::{Apply, CommitAnswer, CommitError, Install, InstallStage, JournalCommand};
 use crate::ownership::{
     AppliedEvent, Outcomes, Ownership, RequestContext, decode_answers, to_bytes,

@@ -11,7 +11,7 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::Epoch;
 use reelyard_core::secret_id::IdSource;
 
-use crate::commit_backoff::CommitBackoff;
+use crate::commits::commit_backoff::CommitBackoff;
 use crate::messages::{CommitError, JournalCommand};
 use crate::ownership::{AppliedEvent, Outcomes, RequestContext};
 use crate::piece::Piece;

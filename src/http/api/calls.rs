@@ -5,9 +5,8 @@ use super::api_call::ApiCall;
 use super::node_calls::{config, document, events, status};
 use crate::http::api::box_calls::{acquire, boxes, leases, pools};
 use crate::http::api::share_calls::{file_moves, new_share, share_events, shares};
-use crate::http::api::yard_calls::{
-    explain, files, history, host_changes, hosts, pins, plan, removals, tasks, workers,
-};
+use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
+use crate::http::api::yard_calls::{explain, files, history, pins, plan, removals, tasks, workers};
 
 /// All calls. The macro argument before each handler is the type that `utoipa::path` generates from
 /// the name of the handler.

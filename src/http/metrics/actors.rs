@@ -5,7 +5,7 @@ use std::fmt;
 
 use reelyard_core::supervision::SupervisionStatus;
 
-use super::metrics_writer::MetricsWriter;
+use super::page::metrics_writer::MetricsWriter;
 
 /// The sums over all actors of one kind.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use reelyard_boxes::box_lease::{
 };
 use reelyard_core::durations::Durations;
 
-use super::metrics_writer::{Labels, MetricsWriter};
+use super::page::metrics_writer::{Labels, MetricsWriter};
 
 /// Writes the metrics of boxes. Queues, waits and times come from the deciding node only.
 pub fn write(sheet: &mut MetricsWriter<'_>, board: &BoxViewHandle) -> fmt::Result {

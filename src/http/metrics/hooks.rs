@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reelyard_core::clock::Millis;
 use reelyard_shares::webhook::WebhookView;
 
-use super::metrics_writer::MetricsWriter;
+use super::page::metrics_writer::MetricsWriter;
 
 /// Writes the state of each webhook.
 pub fn write(

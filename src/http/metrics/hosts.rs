@@ -9,7 +9,7 @@ use reelyard_yard::cfw_worker::CfwWorkerView;
 use reelyard_yard::heartbeat::{Health, HostBeats};
 use reelyard_yard::task_manager::{PlannedHost, TaskManagerView};
 
-use super::metrics_writer::MetricsWriter;
+use super::page::metrics_writer::MetricsWriter;
 use crate::node::Wiring;
 
 /// A host as its CfwWorker, the HeartbeatSupervisor and the TaskManager show it.

@@ -5,7 +5,7 @@ use std::fmt;
 use reelyard_core::clock::Millis;
 use reelyard_yard::catalog::view::{CatalogInputState, CatalogInputView, CatalogView};
 
-use super::metrics_writer::MetricsWriter;
+use super::page::metrics_writer::MetricsWriter;
 
 /// One kind of input.
 struct InputMetrics {

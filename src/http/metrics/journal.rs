@@ -4,7 +4,7 @@ use std::fmt;
 
 use reelyard_journal::JournalStatus;
 
-use super::metrics_writer::MetricsWriter;
+use super::page::metrics_writer::MetricsWriter;
 
 /// Writes the state of the journal.
 pub fn write(sheet: &mut MetricsWriter<'_>, status: &JournalStatus) -> fmt::Result {

@@ -9,12 +9,11 @@
 
 mod actors;
 mod boxes;
-mod form;
 mod hooks;
 mod hosts;
 mod inputs;
 mod journal;
-mod metrics_writer;
+mod page;
 mod removals;
 pub mod requests;
 mod shares;
@@ -28,7 +27,8 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_core::clock::Millis;
 use reelyard_yard::task_manager::PlanningMode;
 
-use self::metrics_writer::MetricsWriter;
+use self::page::form;
+use self::page::metrics_writer::MetricsWriter;
 use self::requests::RequestCounts;
 use super::node_state::NodeHttpState;
 pub use worker::WorkerFigures;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use reelyard_yard::remover::{RemovalMode, RemoverView};
 
-use super::metrics_writer::MetricsWriter;
+use super::page::metrics_writer::MetricsWriter;
 
 /// Writes the metrics of the Remover.
 pub fn write(sheet: &mut MetricsWriter<'_>, view: &RemoverView) -> fmt::Result {

@@ -7,7 +7,7 @@ use reelyard_links::ShareServerCounters;
 use reelyard_shares::share_expiry::{LAG_STEPS, Lags, ShareEnding, ShareViewHandle};
 use reelyard_shares::share_files::ShareFilesView;
 
-use super::metrics_writer::MetricsWriter;
+use super::page::metrics_writer::MetricsWriter;
 
 /// Writes the metrics of shares, and of their links if they are served.
 pub fn write(

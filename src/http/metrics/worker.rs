@@ -10,7 +10,7 @@ use reelyard_file_server::data_port::{DataPortCounters, DataPortMeter};
 use reelyard_worker::box_host::{BoxHostView, HostedBoxes};
 use reelyard_worker::downloader::{DownloaderHandle, DownloaderView};
 
-use super::metrics_writer::MetricsWriter;
+use super::page::metrics_writer::MetricsWriter;
 
 /// Sources of the metrics of a worker.
 pub struct WorkerFigures {

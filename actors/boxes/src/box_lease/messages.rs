@@ -14,8 +14,8 @@ use tokio::sync::{oneshot, watch};
 
 use super::settings::BoxLeaseSettings;
 use crate::box_lease::state::event::BoxRefusal;
-use crate::box_lease::state::lease::Lease;
-use crate::box_lease::state::spec::PoolSpec;
+use crate::box_lease::state::leases::lease::Lease;
+use crate::box_lease::state::pools::spec::PoolSpec;
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -24,10 +24,14 @@ pub use settings::BoxLeaseSettings;
 pub use state::audit::{AuditCursor, AuditEntry, AuditFilter, BadAuditCursor};
 pub use state::box_table::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
 pub use state::event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
-pub use state::lease::{EndedLease, Lease, LeaseEnd};
-pub use state::pool::{BoxCounts, BoxPhase, BoxRecord, BoxState, Draining, Pool, PoolTotals};
-pub use state::slots::Slots;
-pub use state::spec::{BadSpec, LARGEST_POOL, MOST_AT_ONCE, MOST_SLOTS, PoolSpec, SlotRange};
+pub use state::leases::lease::{EndedLease, Lease, LeaseEnd};
+pub use state::pools::pool::{
+    BoxCounts, BoxPhase, BoxRecord, BoxState, Draining, Pool, PoolTotals,
+};
+pub use state::pools::slots::Slots;
+pub use state::pools::spec::{
+    BadSpec, LARGEST_POOL, MOST_AT_ONCE, MOST_SLOTS, PoolSpec, SlotRange,
+};
 pub use views::box_change::{BoxChange, LeaseOf};
 pub use views::box_lease_view::{BoxView, PoolQueueView};
 pub use views::view_handle::{BoxStatus, BoxViewHandle, LARGEST_PAGE, ListPage, PoolStatus};

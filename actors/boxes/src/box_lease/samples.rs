@@ -8,8 +8,8 @@ use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, HookOutput, LeaseI
 
 use crate::box_lease::state::box_table::BoxTable;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal, NewGrant};
-use crate::box_lease::state::pool::{BoxPhase, BoxState};
-use crate::box_lease::state::spec::PoolSpec;
+use crate::box_lease::state::pools::pool::{BoxPhase, BoxState};
+use crate::box_lease::state::pools::spec::PoolSpec;
 
 pub(super) const TERM: Duration = Duration::from_millis(100);
 

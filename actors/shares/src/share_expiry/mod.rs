@@ -9,7 +9,7 @@ mod settings;
 mod state;
 mod views;
 
-pub use crate::share_expiry::state::totals::Totals;
+pub use crate::share_expiry::state::table::totals::Totals;
 pub use crate::share_expiry::state::values::bad_terms::BadTerms;
 pub use actor::ShareExpiry;
 pub use messages::*;
@@ -32,11 +32,11 @@ pub use state::moves::pending_move::{
 pub use state::notification::{
     LARGEST_PAGE, ShareNotification, ShareNotificationKind, ShareNotifications,
 };
-pub use state::order::ShareDueKey;
 pub use state::paths::path::{BadPath, LONGEST_PATH, RootName, SharePath};
-pub use state::shards::ShareLookup;
-pub use state::share::{ClientKey, DownloadLimit, Exhausted, Share};
-pub use state::share_table::{ShareTable, TombstoneKey};
+pub use state::table::order::ShareDueKey;
+pub use state::table::shards::ShareLookup;
+pub use state::table::share::{ClientKey, DownloadLimit, Exhausted, Share};
+pub use state::table::share_table::{ShareTable, TombstoneKey};
 pub use state::values::id::{BadShareId, ShareId};
 pub use state::values::share_lifetime::{OnlyIf, ShareLifetime};
 pub use state::values::usage::MOST_USES;

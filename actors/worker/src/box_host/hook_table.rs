@@ -11,8 +11,8 @@ use reelyard_core::settings::toml::{self, Table, Value};
 use reelyard_core::settings::{Read, SettingValue, SettingsReader, Wrong, quoted, text, wrong};
 use reelyard_protocol::boxes::HooksName;
 
-use super::checks::{CleanBoxChecks, Uid};
 use super::hooks::{HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT};
+use super::inspection::checks::{CleanBoxChecks, Uid};
 use super::template::{Template, TemplateBlank};
 
 /// Hooks by name, from the setting box.hooks.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reelyard_protocol::boxes::{HookKind, HookTarget, HooksName};
 
-use super::checks::CleanBoxChecks;
+use super::inspection::checks::CleanBoxChecks;
 use super::template::{Template, TemplateValues};
 
 /// How often a cleanup is run again at once.

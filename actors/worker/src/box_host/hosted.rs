@@ -14,8 +14,8 @@ use reelyard_protocol::boxes::{
 use tokio::sync::{Semaphore, watch};
 
 use super::BoxHost;
-use super::claims::BoxClaims;
 use super::messages::{EndHooks, SettingsChanged};
+use super::ownership::claims::BoxClaims;
 use super::shared::{BoxHostSettings, BoxHostShared};
 use super::views::BoxHostView;
 use crate::downloader::disk::state_store::StateStore;

@@ -4,8 +4,8 @@
 use actix::Message;
 use reelyard_protocol::boxes::{HookAnswer, HookKind};
 
-use super::job_queue::HookRunId;
-use crate::box_host::box_key::HostedBoxKey;
+use super::jobs::job_queue::HookRunId;
+use crate::box_host::jobs::box_key::HostedBoxKey;
 
 /// Something that was run for a box has ended.
 #[derive(Message)]

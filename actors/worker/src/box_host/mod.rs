@@ -1,18 +1,13 @@
 #![doc = include_str!("README.md")]
 
-pub(crate) mod box_claim;
-pub(crate) mod box_key;
-mod box_probe;
-mod checks;
-mod claims;
-mod fair_queue;
-mod hook_execution;
+mod hook_runs;
 mod hook_table;
 mod hooks;
 mod hosted;
-mod job_queue;
+mod inspection;
+pub(crate) mod jobs;
 mod messages;
-mod program;
+pub(crate) mod ownership;
 #[cfg(test)]
 mod samples;
 mod settings;
@@ -28,17 +23,17 @@ use std::time::{Duration, Instant};
 use actix::prelude::*;
 use tokio::sync::oneshot;
 
-pub use crate::box_host::box_claim::BoxClaim;
-pub use checks::{
-    BoxLeftovers, BoxNotServed, CleanBoxChecks, LeftProcess, LeftoverTargets, Uid, named,
-};
-pub use claims::BoxClaimConflict;
+pub use crate::box_host::ownership::box_claim::BoxClaim;
+pub use hook_runs::program::end_left_hooks;
 pub use hook_table::BoxHooks;
 pub use hooks::{
     CLEANUPS_AGAIN, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, NoHooks,
 };
 pub use hosted::HostedBoxes;
-pub use program::end_left_hooks;
+pub use inspection::checks::{
+    BoxLeftovers, BoxNotServed, CleanBoxChecks, LeftProcess, LeftoverTargets, Uid, named,
+};
+pub use ownership::claims::BoxClaimConflict;
 pub use settings::BoxHostConfig;
 pub use shared::BoxHostSettings;
 pub use template::{BadTemplate, Template, TemplateBlank, TemplateValues};
@@ -49,13 +44,13 @@ use reelyard_protocol::boxes::{
     InspectedBox, PoolName, RunHook,
 };
 
-use crate::box_host::box_key::HostedBoxKey;
+use crate::box_host::jobs::box_key::HostedBoxKey;
 use crate::downloader::managers::epoch_guard::Deposed;
-use box_probe::ProcessSnapshot;
-use hook_execution::{GIVEN_UP, HookExecution};
-use job_queue::{BoxJobQueue, HookJobStart};
+use hook_runs::hook_execution::{GIVEN_UP, HookExecution};
+use hook_runs::program::HookCancellation;
+use inspection::box_probe::ProcessSnapshot;
+use jobs::job_queue::{BoxJobQueue, HookJobStart, HookRunId};
 use messages::{EndHooks, HookOverdue, HookRunEnded, SettingsChanged};
-use program::HookCancellation;
 use shared::{BoxHostShared, RunningHookGuard};
 
 /// How long a look at boxes may take.
@@ -65,7 +60,7 @@ const LONGEST_LOOK: Duration = Duration::from_secs(30);
 pub struct BoxHost {
     agenda: BoxJobQueue<oneshot::Sender<HookAnswer>>,
     /// Dropping a sender ends its run; one for each run under way.
-    runs: HashMap<job_queue::HookRunId, mpsc::Sender<Infallible>>,
+    runs: HashMap<HookRunId, mpsc::Sender<Infallible>>,
     lasting: Arc<BoxHostShared>,
     is_stopping: bool,
 }

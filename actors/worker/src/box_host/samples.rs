@@ -6,10 +6,10 @@ use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookKind, HookTarget, PoolName, RunHook};
 
-use super::checks::CleanBoxChecks;
 use super::hooks::{HookProgram, HookSet};
+use super::inspection::checks::CleanBoxChecks;
 use super::template::{Template, TemplateBlank};
-use crate::box_host::box_key::HostedBoxKey;
+use crate::box_host::jobs::box_key::HostedBoxKey;
 
 /// A pool on this worker.
 pub fn place(pool: &str) -> HookTarget {

@@ -7,8 +7,8 @@ use arc_swap::ArcSwap;
 use reelyard_core::live_setting::LiveSetting;
 use tokio::sync::{Semaphore, watch};
 
-use super::claims::BoxClaims;
 use super::hooks::HookSets;
+use super::ownership::claims::BoxClaims;
 use super::settings::BoxHostConfig;
 use super::views::BoxHostView;
 use crate::downloader::managers::epoch_guard::EpochGuard;

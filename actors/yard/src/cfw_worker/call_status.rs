@@ -6,7 +6,7 @@ use reelyard_core::clock::Millis;
 use reelyard_protocol::worker::WorkerAdopted;
 use tracing::{info, warn};
 
-use super::client::WorkerStatus;
+use super::calls::client::WorkerStatus;
 use super::{
     AdoptHost, AskFailure, CfwWorker, CircuitState, HostCallKind, HostCallStatus, ResetBreaker,
     SubscribeToCallStatus,

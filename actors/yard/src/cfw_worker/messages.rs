@@ -14,9 +14,9 @@ use reelyard_protocol::worker::{ManagerSeen, WorkerAdopted};
 use roaring::RoaringBitmap;
 use serde::Serialize;
 
-use super::ask_failure::{AskFailure, TokenTrouble};
+use super::calls::ask_failure::{AskFailure, TokenTrouble};
 use super::settings::CfwWorkerSettings;
-use crate::cfw_worker::circuit_state::{CallTrouble, CircuitState};
+use crate::cfw_worker::breaker::circuit_state::{CallTrouble, CircuitState};
 
 /// Asks nothing of the host from now on, or asks again. Calls that are under way come to their end.
 #[derive(Clone, Copy, Debug, Message)]

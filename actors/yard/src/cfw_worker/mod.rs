@@ -5,24 +5,15 @@
 //! answer its probes gets only probes, and so does one whose calls keep failing (`circuit_breaker`). A
 //! host in maintenance is not called at all.
 
-mod agent_meter;
-mod ask_failure;
+pub(crate) mod breaker;
 mod call_status;
-mod circuit_breaker;
-pub(crate) mod circuit_state;
-mod client;
-mod deletion;
-pub mod holdings;
+pub(crate) mod calls;
 mod legacy;
-mod look;
+mod lists;
+mod load;
 mod maintenance;
 mod messages;
-pub(crate) mod refresh_reply;
-mod routes;
-pub mod schedule;
 mod settings;
-mod traffic;
-mod traffic_watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,13 +23,14 @@ use arc_swap::ArcSwap;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
-pub use crate::cfw_worker::circuit_state::{CallTrouble, CircuitState, HostCallKind};
-pub use ask_failure::{AskFailure, TokenTrouble};
-pub use circuit_breaker::CircuitBreakerSettings;
-pub use client::http_client;
+pub use crate::cfw_worker::breaker::circuit_state::{CallTrouble, CircuitState, HostCallKind};
+pub use breaker::circuit_breaker::CircuitBreakerSettings;
+pub use calls::ask_failure::{AskFailure, TokenTrouble};
+pub use calls::client::http_client;
+pub use calls::routes::HostRoutes;
+pub use lists::{holdings, schedule};
 pub use messages::*;
 use reelyard_protocol::legacy::cfw::DiskFigures;
-pub use routes::HostRoutes;
 pub use settings::CfwWorkerSettings;
 
 use reelyard_core::clock::{Clock, Millis};
@@ -47,12 +39,12 @@ use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::NameTable;
 use reelyard_protocol::inventory::new_names::NewNameLimiter;
 
-use crate::cfw_worker::refresh_reply::RefreshReply;
-use circuit_breaker::CircuitBreaker;
-use client::{HostClient, HostProgram, WorkerStatus};
-use holdings::HeldFiles;
-use schedule::PollSchedule;
-use traffic_watch::TrafficWatch;
+use crate::cfw_worker::calls::refresh_reply::RefreshReply;
+use breaker::circuit_breaker::{self, CircuitBreaker};
+use calls::client::{HostClient, HostProgram, WorkerStatus};
+use lists::holdings::HeldFiles;
+use lists::schedule::PollSchedule;
+use load::traffic_watch::TrafficWatch;
 
 /// The actor checks its schedule at least this often, so that jumps of the clock and suspends are
 /// noticed.

@@ -6,7 +6,7 @@ use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::inventory::limits::ListLimits;
 
-use super::circuit_breaker::CircuitBreakerSettings;
+use super::breaker::circuit_breaker::CircuitBreakerSettings;
 use crate::settings::YardConfig;
 use crate::settings::hosts::Agents;
 

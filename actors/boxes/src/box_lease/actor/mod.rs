@@ -2,15 +2,10 @@
 
 pub(in crate::box_lease) mod acquire;
 pub(in crate::box_lease) mod acquisition;
+pub(in crate::box_lease) mod box_hooks;
 pub(in crate::box_lease) mod changes;
-pub(in crate::box_lease) mod cleaning;
 pub(in crate::box_lease) mod grants;
-pub(in crate::box_lease) mod hooks;
 pub(in crate::box_lease) mod on_applied;
-pub(in crate::box_lease) mod prepare;
-#[cfg(test)]
-pub(in crate::box_lease) mod prepare_tests;
-pub(in crate::box_lease) mod probes;
 pub(in crate::box_lease) mod requests;
 pub(in crate::box_lease) mod turn;
 

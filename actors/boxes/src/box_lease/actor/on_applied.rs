@@ -16,7 +16,7 @@ use crate::box_lease::policy::leading::MachineUptime;
 use crate::box_lease::policy::memory::box_key::BoxKey;
 use crate::box_lease::state::box_table::FoundLease;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
-use crate::box_lease::state::lease::LeaseEnd;
+use crate::box_lease::state::leases::lease::LeaseEnd;
 use crate::box_lease::{BoxChange, BoxError, BoxLease, SharedTable};
 
 impl Handler<JournalCommand> for BoxLease {

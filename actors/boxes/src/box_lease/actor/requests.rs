@@ -9,7 +9,7 @@ use reelyard_replication::{Outcomes, Owner, OwnerReply, ReplicaHandle, reply_now
 
 use super::grants::MYSELF;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
-use crate::box_lease::state::spec::BadSpec;
+use crate::box_lease::state::pools::spec::BadSpec;
 use crate::box_lease::{
     AdoptPool, BoxError, BoxLease, ChangeBoxSettings, Lease, PoolPut, ProcessDueBoxes, PutPool,
     QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease, SharedTable,

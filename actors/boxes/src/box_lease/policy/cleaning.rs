@@ -10,7 +10,7 @@ use super::decision_context::BoxDecisionContext;
 use super::memory::BoxMemory;
 use super::memory::box_key::BoxKey;
 use crate::box_lease::state::event::BoxEvent;
-use crate::box_lease::state::pool::{BoxPhase, BoxState, Draining};
+use crate::box_lease::state::pools::pool::{BoxPhase, BoxState, Draining};
 
 /// How many boxes one event reports as inspected, and how many as dirty: with their evidence these fit an
 /// entry of the journal.

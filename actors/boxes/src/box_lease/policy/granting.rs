@@ -275,7 +275,7 @@ mod tests {
     use crate::box_lease::policy::memory::waiters::WaiterListener;
     use crate::box_lease::samples::{TERM, holder, p, table};
     use crate::box_lease::state::box_table::SharedTable;
-    use crate::box_lease::state::spec::PoolSpec;
+    use crate::box_lease::state::pools::spec::PoolSpec;
 
     /// A leader of one pool of three boxes, with a request for two boxes in its queue.
     struct WaitingRequest {

@@ -7,7 +7,7 @@ use reelyard_protocol::boxes::{
 use super::decision_context::BoxDecisionContext;
 use super::memory::box_key::BoxKey;
 use crate::box_lease::state::event::BoxRefusal;
-use crate::box_lease::state::pool::{BoxPhase, BoxState};
+use crate::box_lease::state::pools::pool::{BoxPhase, BoxState};
 
 impl BoxDecisionContext<'_> {
     /// Where hooks run for a pool; none for a pool without a host, or where another node leads.

@@ -13,7 +13,7 @@ use super::memory::box_key::BoxKey;
 use super::memory::terms::HoldLimit;
 use super::preparing::PreparingLease;
 use crate::box_lease::state::event::BoxEvent;
-use crate::box_lease::state::spec::PoolSpec;
+use crate::box_lease::state::pools::spec::PoolSpec;
 
 /// Of how many leases one event says that they have their full terms again.
 pub const TERMS_AT_ONCE: usize = 500;

@@ -11,9 +11,9 @@ use crate::box_lease::policy::memory::allocator::PoolAllocator;
 use crate::box_lease::policy::memory::terms::LeaseTerms;
 use crate::box_lease::state::box_table::{BoxTable, FoundLease};
 use crate::box_lease::state::event::{BoxEvent, BoxRefusal};
-use crate::box_lease::state::lease::{EndedLease, Lease};
-use crate::box_lease::state::pool::Pool;
-use crate::box_lease::state::spec::MOST_AT_ONCE;
+use crate::box_lease::state::leases::lease::{EndedLease, Lease};
+use crate::box_lease::state::pools::pool::Pool;
+use crate::box_lease::state::pools::spec::MOST_AT_ONCE;
 
 /// The state of a named request to acquire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ mod tests {
     use crate::box_lease::policy::memory::terms::HoldLimit;
     use crate::box_lease::samples::{TERM, grant, granted, holder, p, release, table};
     use crate::box_lease::state::event::BoxOutcome;
-    use crate::box_lease::state::spec::PoolSpec;
+    use crate::box_lease::state::pools::spec::PoolSpec;
 
     fn ask() -> BoxLeaseRequest {
         BoxLeaseRequest::one(p(), holder())

@@ -2,8 +2,8 @@
 
 use reelyard_protocol::boxes::BoxNumber;
 
-use crate::box_lease::state::lease::LeaseEnd;
-use crate::box_lease::state::pool::{BoxPhase, BoxState, Pool};
+use crate::box_lease::state::leases::lease::LeaseEnd;
+use crate::box_lease::state::pools::pool::{BoxPhase, BoxState, Pool};
 
 impl Pool {
     /// Why some of its boxes cannot be granted: they are quarantined, or cannot be cleaned or made ready.

@@ -11,8 +11,8 @@ use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
 
 use super::box_table::{BoxTable, DroppedPool, FoundLease, GrantedRequest, SharedTable};
 use super::event::{BoxEvent, BoxLogEntry, BoxLogEvent, BoxOutcome, BoxRefusal, NewGrant};
-use super::lease::{EndedLease, Lease, LeaseEnd};
-use super::pool::{BoxState, Pool};
+use super::leases::lease::{EndedLease, Lease, LeaseEnd};
+use super::pools::pool::{BoxState, Pool};
 use super::snapshot::{FrozenBoxTable, thaw_row};
 
 pub(in crate::box_lease) type BoxApplyResult = Result<BoxOutcome, BoxRefusal>;

@@ -8,9 +8,9 @@ use reelyard_protocol::boxes::{BoxNumber, HookOutput, PoolName};
 use super::apply::BoxApplyResult;
 use super::box_table::{BoxTable, DroppedPool};
 use super::event::{BoxLogEvent, BoxOutcome, BoxRefusal};
-use super::pool::{BoxPhase, BoxState, Draining, Pool};
-use super::slots::Slots;
-use super::spec::PoolSpec;
+use super::pools::pool::{BoxPhase, BoxState, Draining, Pool};
+use super::pools::slots::Slots;
+use super::pools::spec::PoolSpec;
 
 impl BoxTable {
     pub(in crate::box_lease) fn put_pool(

@@ -9,7 +9,7 @@ use reelyard_protocol::boxes::LeaseId;
 
 use super::box_table::BoxTable;
 use super::event::BoxOutcome;
-use super::given_terms::GivenTerms;
+use super::leases::given_terms::GivenTerms;
 
 impl BoxTable {
     /// Leases get their terms once more: of a boot that had been up for that long, if that is known.

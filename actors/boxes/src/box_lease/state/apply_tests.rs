@@ -8,10 +8,10 @@ use reelyard_replication::{FrozenPiece, Piece};
 
 use super::box_table::{BoxTable, SharedTable};
 use super::event::{BoxEvent, BoxLogEvent, BoxOutcome, BoxRefusal};
-use super::lease::LeaseEnd;
-use super::pool::BoxPhase;
+use super::leases::lease::LeaseEnd;
+use super::pools::pool::BoxPhase;
+use super::pools::spec::PoolSpec;
 use super::snapshot::FrozenBoxTable;
-use super::spec::PoolSpec;
 use crate::box_lease::samples::{
     TERM, cleaned, cleaning, grant, granted, holder, hosted, p, phase, refused, release, said,
     table,

@@ -6,7 +6,7 @@ use reelyard_core::history::BoundedLog;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, PoolName};
 
 use super::event::{BoxLogEntry, BoxLogEvent};
-use super::lease::EndedLease;
+use super::leases::lease::EndedLease;
 
 /// One entry of the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]

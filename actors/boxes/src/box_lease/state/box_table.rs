@@ -8,10 +8,10 @@ use reelyard_core::history::BoundedLog;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId, PoolName};
 
 use super::event::{BoxLogEntry, BoxRefusal};
-use super::given_terms::GivenTerms;
-use super::lease::{EndedLease, Lease};
-use super::pool::Pool;
-use super::slots::Slots;
+use super::leases::given_terms::GivenTerms;
+use super::leases::lease::{EndedLease, Lease};
+use super::pools::pool::Pool;
+use super::pools::slots::Slots;
 
 /// The durable state of the BoxLeaseActor.
 ///
@@ -164,7 +164,7 @@ impl BoxTable {
 
     /// The lease that a box has, if any.
     pub fn lease_of(&self, pool: &PoolName, number: BoxNumber) -> Option<&Arc<Lease>> {
-        use super::pool::BoxState::{Leased, Preparing};
+        use super::pools::pool::BoxState::{Leased, Preparing};
         match self.pools.get(pool)?.find(number)?.state {
             Preparing { lease } | Leased { lease } => self.leases.get(&lease),
             _ => None,

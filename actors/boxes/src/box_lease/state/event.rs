@@ -16,8 +16,8 @@ use reelyard_protocol::boxes::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::lease::LeaseEnd;
-use super::spec::{BadSpec, PoolSpec};
+use super::leases::lease::LeaseEnd;
+use super::pools::spec::{BadSpec, PoolSpec};
 use super::stored::spec_of_event;
 
 /// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::box_table::{BoxTable, DroppedPool, GrantedRequest};
 use super::event::BoxLogEntry;
-use super::given_terms::GivenTerms;
-use super::lease::{EndedLease, Lease};
-use super::pool::{BoxRecord, BoxState, Pool};
-use super::slots::Slots;
-use super::spec::PoolSpec;
+use super::leases::given_terms::GivenTerms;
+use super::leases::lease::{EndedLease, Lease};
+use super::pools::pool::{BoxRecord, BoxState, Pool};
+use super::pools::slots::Slots;
+use super::pools::spec::PoolSpec;
 use super::stored::{
     StoredBox, StoredEndedLease, StoredGivenTerms, StoredLease, StoredPoolSpec, StoredPoolTotals,
     StoredSlots,

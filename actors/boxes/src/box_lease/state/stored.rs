@@ -15,11 +15,11 @@ use reelyard_protocol::boxes::{
 use reelyard_replication::stored_form;
 use serde::{Deserialize, Serialize};
 
-use super::given_terms::GivenTerms;
-use super::lease::{EndedLease, Lease, LeaseEnd};
-use super::pool::{BoxRecord, BoxState, Draining, PoolTotals};
-use super::slots::Slots;
-use super::spec::{PoolSpec, SlotRange};
+use super::leases::given_terms::GivenTerms;
+use super::leases::lease::{EndedLease, Lease, LeaseEnd};
+use super::pools::pool::{BoxRecord, BoxState, Draining, PoolTotals};
+use super::pools::slots::Slots;
+use super::pools::spec::{PoolSpec, SlotRange};
 
 stored_form! {
     /// The stored fields of a lease.
@@ -183,7 +183,7 @@ pub(in crate::box_lease) mod spec_of_event {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::StoredPoolSpec;
-    use crate::box_lease::state::spec::PoolSpec;
+    use crate::box_lease::state::pools::spec::PoolSpec;
 
     pub(in crate::box_lease) fn serialize<S: Serializer>(
         spec: &PoolSpec,

@@ -11,9 +11,9 @@ use super::box_lease_view::BoxView;
 use crate::box_lease::state::audit::{self, AuditCursor, AuditEntry, AuditFilter};
 use crate::box_lease::state::box_table::SharedTable;
 use crate::box_lease::state::event::{BoxLogEntry, BoxRefusal};
-use crate::box_lease::state::lease::{EndedLease, Lease};
-use crate::box_lease::state::pool::{BoxCounts, BoxRecord, PoolTotals};
-use crate::box_lease::state::spec::PoolSpec;
+use crate::box_lease::state::leases::lease::{EndedLease, Lease};
+use crate::box_lease::state::pools::pool::{BoxCounts, BoxRecord, PoolTotals};
+use crate::box_lease::state::pools::spec::PoolSpec;
 
 /// The most lines of one page.
 pub const LARGEST_PAGE: usize = 1000;
@@ -246,7 +246,7 @@ fn newest<T: Clone>(
 }
 
 impl PoolStatus {
-    fn of(name: &PoolName, pool: &crate::box_lease::state::pool::Pool) -> Self {
+    fn of(name: &PoolName, pool: &crate::box_lease::state::pools::pool::Pool) -> Self {
         PoolStatus {
             name: name.clone(),
             spec: Arc::clone(pool.spec()),

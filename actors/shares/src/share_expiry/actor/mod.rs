@@ -20,8 +20,8 @@ use reelyard_replication::{LogHandle, Owner, Replicated};
 use tokio::time::Instant;
 
 use crate::share_expiry::actor::anchor::Anchor;
-use crate::share_expiry::policy::download_waiters::DownloadWaiters;
-use crate::share_expiry::policy::move_end_waiters::MoveEndWaiters;
+use crate::share_expiry::policy::waiters::download_waiters::DownloadWaiters;
+use crate::share_expiry::policy::waiters::move_end_waiters::MoveEndWaiters;
 use crate::share_expiry::{
     Budget, ClientKey, ClockStepDetector, ClockTrouble, ExpiryTimerWheel, Lags, ShareChange,
     ShareCounters, ShareDecisionContext, ShareExpirySettings, ShareId, ShareMoment, SharePolicy,

@@ -13,9 +13,9 @@ use crate::share_expiry::settings::{AtLimit, ShareExpirySettings};
 use crate::share_expiry::state::event::{
     NewDeadline, NewOwner, NewShare, ShareChanges, ShareEvent, ShareLimits, ShareRefusal,
 };
-use crate::share_expiry::state::order::ShareDueKey;
-use crate::share_expiry::state::share::{ClientKey, Share};
-use crate::share_expiry::state::share_table::ShareTable;
+use crate::share_expiry::state::table::order::ShareDueKey;
+use crate::share_expiry::state::table::share::{ClientKey, Share};
+use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::share_lifetime::ShareLifetime;
 use crate::share_expiry::state::values::value_types::{ShareEnding, ShareOwner};

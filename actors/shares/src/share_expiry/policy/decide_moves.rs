@@ -8,7 +8,7 @@ use crate::share_expiry::state::moves::pending_move::{
     MoveRefused, MoveStage, NewMove, ShareLocation,
 };
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
-use crate::share_expiry::state::share::Share;
+use crate::share_expiry::state::table::share::Share;
 use crate::share_expiry::state::values::id::ShareId;
 
 impl ShareDecisionContext<'_> {

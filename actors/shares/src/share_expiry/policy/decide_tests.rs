@@ -13,8 +13,8 @@ use crate::share_expiry::messages::{CreateShare, NewTerms, TakeDownload};
 use crate::share_expiry::samples::{new_share, path, root};
 use crate::share_expiry::settings::{AtLimit, ShareExpirySettings};
 use crate::share_expiry::state::event::*;
-use crate::share_expiry::state::share::{ClientKey, DownloadLimit, Share};
-use crate::share_expiry::state::share_table::ShareTable;
+use crate::share_expiry::state::table::share::{ClientKey, DownloadLimit, Share};
+use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::share_lifetime::{OnlyIf, ShareLifetime};
 use crate::share_expiry::state::values::value_types::{

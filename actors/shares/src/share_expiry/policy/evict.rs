@@ -9,9 +9,9 @@ use std::collections::{BTreeSet, HashSet};
 use reelyard_core::clock::Millis;
 
 use crate::share_expiry::settings::AtLimit;
-use crate::share_expiry::state::order::ShareDueKey;
-use crate::share_expiry::state::share::Share;
-use crate::share_expiry::state::share_table::ShareTable;
+use crate::share_expiry::state::table::order::ShareDueKey;
+use crate::share_expiry::state::table::share::Share;
+use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
 
 /// The least use count of a share. Otherwise each new share would be the least used one, and would go before

@@ -8,9 +8,8 @@ pub(in crate::share_expiry) mod decide_clock_tests;
 pub(in crate::share_expiry) mod decide_moves;
 #[cfg(test)]
 pub(in crate::share_expiry) mod decide_tests;
-pub(crate) mod download_waiters;
 pub(in crate::share_expiry) mod evict;
-pub(crate) mod move_end_waiters;
 pub(in crate::share_expiry) mod terms;
 pub(in crate::share_expiry) mod time;
 pub(in crate::share_expiry) mod timer;
+pub(crate) mod waiters;

@@ -10,9 +10,9 @@ use std::collections::BinaryHeap;
 
 use reelyard_core::clock::Millis;
 
-use crate::share_expiry::state::order::ShareDueKey;
-use crate::share_expiry::state::share::Share;
-use crate::share_expiry::state::share_table::ShareTable;
+use crate::share_expiry::state::table::order::ShareDueKey;
+use crate::share_expiry::state::table::share::Share;
+use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
 
 /// How many deadlines a window has.

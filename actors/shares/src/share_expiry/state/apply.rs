@@ -12,12 +12,12 @@ use super::constants::MOST_TAKERS;
 use super::download_cache::CountedDownload;
 use super::event::{NewShare, ShareChanges, ShareEvent, ShareOutcome, ShareRefusal};
 use super::event_v1;
-use super::shards::ShareLookup;
-use super::share::{
+use super::snapshot::{FrozenShareTable, thaw_row};
+use super::table::shards::ShareLookup;
+use super::table::share::{
     ClientKey, ColdShareFields, DownloadClient, DownloadLimit, Exhausted, Share, ShareInit,
 };
-use super::share_table::{NotificationRecord, ShareTable, TombstoneKey};
-use super::snapshot::{FrozenShareTable, thaw_row};
+use super::table::share_table::{NotificationRecord, ShareTable, TombstoneKey};
 use super::values::id::ShareId;
 use super::values::text::SharedText;
 use super::values::value_types::{ShareEnding, Tombstone};

@@ -7,14 +7,14 @@ use reelyard_core::event::RequestId;
 use reelyard_replication::Piece;
 
 use super::event::*;
-use super::shards::ShareLookup;
-use super::share::ClientKey;
-use super::share_table::ShareTable;
+use super::table::shards::ShareLookup;
+use super::table::share::ClientKey;
+use super::table::share_table::ShareTable;
 use super::values::id::ShareId;
 use super::values::value_types::{Deadline, ShareEnding, ShareOwner, Tombstone};
 use crate::share_expiry::samples::new_share;
 use crate::share_expiry::state::notification::ShareNotificationKind;
-use crate::share_expiry::state::totals::Totals;
+use crate::share_expiry::state::table::totals::Totals;
 
 fn created(ids: impl IntoIterator<Item = u128>) -> ShareTable {
     let mut table = ShareTable::default();

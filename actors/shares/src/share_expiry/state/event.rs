@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::moves::pending_move::{MoveEnd, MoveRefused, NewMove};
 use super::paths::path::{RootName, SharePath};
-use super::share::ClientKey;
+use super::table::share::ClientKey;
 use super::values::id::ShareId;
 use super::values::value_types::{
     Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner,

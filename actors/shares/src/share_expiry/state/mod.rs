@@ -9,14 +9,10 @@ pub(in crate::share_expiry) mod event;
 pub(in crate::share_expiry) mod event_v1;
 pub(in crate::share_expiry) mod moves;
 pub(crate) mod notification;
-pub(in crate::share_expiry) mod order;
 pub(in crate::share_expiry) mod paths;
-pub(in crate::share_expiry) mod shards;
-pub(in crate::share_expiry) mod share;
-pub(in crate::share_expiry) mod share_table;
 pub(in crate::share_expiry) mod snapshot;
 #[cfg(test)]
 pub(in crate::share_expiry) mod snapshot_tests;
 pub(in crate::share_expiry) mod stored;
-pub(crate) mod totals;
+pub(in crate::share_expiry) mod table;
 pub(in crate::share_expiry) mod values;

@@ -13,16 +13,16 @@ use serde::{Deserialize, Serialize};
 
 use super::download_cache::CountedDownload;
 use super::moves::pending_move::PendingMove;
-use super::order::ShareDueKey;
 use super::paths::path_order::PathOrder;
-use super::shards::Shard;
-use super::share::{ClientKey, Share};
-use super::share_table::{NotificationRecord, ShareTable, TombstoneKey};
 use super::stored::{
     StoredCountedDownload, StoredMove, StoredNotification, StoredShare, StoredShareTotals,
     StoredTombstone,
 };
-use super::totals::Totals;
+use super::table::order::ShareDueKey;
+use super::table::shards::Shard;
+use super::table::share::{ClientKey, Share};
+use super::table::share_table::{NotificationRecord, ShareTable, TombstoneKey};
+use super::table::totals::Totals;
 use super::values::id::ShareId;
 use super::values::text::SharedText;
 use super::values::value_types::Tombstone;

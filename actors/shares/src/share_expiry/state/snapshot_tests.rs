@@ -6,10 +6,10 @@ use reelyard_replication::{Piece, UnreadableEvent};
 
 use super::event::{ShareEvent, ShareOutcome};
 use super::moves::pending_move::MoveEnd;
-use super::order::ShareDueKey;
-use super::shards::ShareLookup;
-use super::share::{ClientKey, Share};
-use super::share_table::ShareTable;
+use super::table::order::ShareDueKey;
+use super::table::shards::ShareLookup;
+use super::table::share::{ClientKey, Share};
+use super::table::share_table::ShareTable;
 use super::values::id::ShareId;
 use super::values::value_types::{Deadline, PasswordHash, ShareEnding, ShareNote, ShareOwner};
 use crate::share_expiry::samples::{new_move, new_share, path, root};

@@ -13,11 +13,11 @@ use super::download_cache::CountedDownload;
 use super::moves::pending_move::{MoveStage, NewMove, PendingMove};
 use super::notification::ShareNotificationKind;
 use super::paths::path::{RootName, SharePath};
-use super::share::{
+use super::table::share::{
     ClientKey, ColdShareFields, DownloadClient, DownloadLimit, Exhausted, Share, ShareInit,
 };
-use super::share_table::NotificationRecord;
-use super::totals::Totals;
+use super::table::share_table::NotificationRecord;
+use super::table::totals::Totals;
 use super::values::id::ShareId;
 use super::values::text::SharedText;
 use super::values::value_types::{

@@ -1,6 +1,6 @@
 //! The read view of the ShareExpiryActor.
 
-use crate::share_expiry::state::totals::Totals;
+use crate::share_expiry::state::table::totals::Totals;
 use std::fmt;
 use std::time::Duration;
 

@@ -20,9 +20,9 @@ use crate::share_expiry::state::moves::pending_move::{
 };
 use crate::share_expiry::state::notification::LARGEST_PAGE;
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
-use crate::share_expiry::state::shards::{Shards, ShareLookup};
-use crate::share_expiry::state::share::Share;
-use crate::share_expiry::state::share_table::ShareTable;
+use crate::share_expiry::state::table::shards::{Shards, ShareLookup};
+use crate::share_expiry::state::table::share::Share;
+use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::value_types::ShareOwner;
 

@@ -5,9 +5,9 @@ use reelyard_protocol::inventory::listing::ListForm;
 use reqwest::header::TRANSFER_ENCODING;
 use reqwest::{Method, Response};
 
-use crate::cfw_worker::ask_failure::AskFailure;
-use crate::cfw_worker::client::{HostClient, expect_ok};
-use crate::cfw_worker::holdings::{Extent, InventoryAnswer};
+use crate::cfw_worker::calls::ask_failure::AskFailure;
+use crate::cfw_worker::calls::client::{HostClient, expect_ok};
+use crate::cfw_worker::lists::holdings::{Extent, InventoryAnswer};
 
 impl HostClient {
     /// `GET /files` of an old cfw.

@@ -10,8 +10,8 @@ use reelyard_replication::InFlight;
 use roaring::RoaringBitmap;
 
 use super::arrivals::RecentArrivals;
+use super::disk_space::room::RoomWanted;
 use super::holders::{CopyHolder, CopyHolderStatus, CopyHolders};
-use super::room::RoomWanted;
 use crate::catalog::ranking::Ranking;
 use crate::catalog::sources::masters::Masters;
 use crate::remover::settings::RemoverSettings;

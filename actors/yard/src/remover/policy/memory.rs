@@ -12,8 +12,8 @@ use reelyard_replication::{AppliedEvent, InFlight};
 
 use super::arrivals::RecentArrivals;
 use super::decision_context::{Inputs, RemoverDecisionContext};
+use super::disk_space::room::RoomWanted;
 use super::holders::{CopyHolderStatus, CopyHolders};
-use super::room::RoomWanted;
 use super::round::{Confirmation, Removal, RemovalProposal};
 use crate::catalog::load_balancer::rising::RisingHits;
 use crate::catalog::ranking::Ranking;

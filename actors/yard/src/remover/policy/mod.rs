@@ -3,13 +3,10 @@
 pub(in crate::remover) mod arrivals;
 pub(crate) mod counters;
 pub(in crate::remover) mod decision_context;
+pub(in crate::remover) mod disk_space;
 pub(in crate::remover) mod duplicates;
 pub(in crate::remover) mod explain;
 pub(in crate::remover) mod holders;
-pub(in crate::remover) mod make_room;
 pub(in crate::remover) mod memory;
-pub(in crate::remover) mod over_limit;
-pub(crate) mod relief;
 pub(in crate::remover) mod repeated_files;
-pub(in crate::remover) mod room;
 pub(in crate::remover) mod round;

@@ -8,8 +8,8 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 
 use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
-use super::room::RoomSought;
-use crate::remover::policy::relief::Relief;
+use super::disk_space::room::RoomSought;
+use crate::remover::policy::disk_space::relief::Relief;
 use crate::remover::settings::RemoverSettings;
 use crate::remover::state::event::{Intent, RemovalEvent};
 use crate::remover::state::reason::{Reason, Spared};

@@ -12,8 +12,8 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
 use serde::Serialize;
 
-use crate::remover::policy::relief::Relief;
-use crate::remover::policy::room::RoomVerdict;
+use crate::remover::policy::disk_space::relief::Relief;
+use crate::remover::policy::disk_space::room::RoomVerdict;
 use crate::remover::policy::round::RemoverWaits;
 use crate::remover::settings::RemovalMode;
 use crate::remover::state::reason::{Reason, Spared};

@@ -5,7 +5,7 @@ use actix::{Context, Handler};
 use reelyard_core::host::HostAddr;
 use reelyard_replication::{Owner, OwnerReply, RequestContext};
 
-use crate::task_manager::policy::host_rules::host_answer;
+use crate::task_manager::policy::hosts_in_memory::host_rules::host_answer;
 use crate::task_manager::{
     AddHost, ChangeTaskSettings, HostRefused, RemoveHost, SetHostMode, TaskDecisionContext,
     TaskEvent, TaskManager,

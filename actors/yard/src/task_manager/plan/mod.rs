@@ -34,9 +34,9 @@ use crate::catalog::ranking::Ranking;
 use crate::catalog::sources::masters::Masters;
 use crate::heartbeat::Health;
 use crate::room::WantsRoom;
-use crate::task_manager::policy::hosts::HostTable;
+use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
 use crate::task_manager::state::event::NewTask;
-use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::hosts::host_record::HostRecord;
 use crate::task_manager::state::task_book::TaskBook;
 use rate_limiter::PlanningRateLimiter;
 

@@ -6,8 +6,8 @@ use reelyard_core::names::FileId;
 use reelyard_protocol::worker::TaskId;
 use reelyard_replication::InFlight;
 
-use crate::task_manager::policy::hosts::HostTable;
-use crate::task_manager::policy::rates::CopyRateContext;
+use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
+use crate::task_manager::policy::hosts_in_memory::rates::CopyRateContext;
 use crate::task_manager::settings::TaskSettings;
 use crate::task_manager::state::event::{NewTask, TaskEvent};
 use crate::task_manager::state::task_book::TaskBook;

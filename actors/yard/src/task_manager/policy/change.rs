@@ -102,8 +102,8 @@ mod tests {
     use reelyard_replication::{InFlight, Piece};
 
     use super::*;
-    use crate::task_manager::policy::hosts::HostTable;
-    use crate::task_manager::policy::liveness::TaskLiveness;
+    use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
+    use crate::task_manager::policy::hosts_in_memory::liveness::TaskLiveness;
     use crate::task_manager::samples;
     use crate::task_manager::settings::TaskSettings;
 

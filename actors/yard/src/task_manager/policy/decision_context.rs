@@ -6,8 +6,8 @@ use reelyard_core::clock::Millis;
 use reelyard_protocol::worker::{Blame, TaskId};
 use reelyard_replication::InFlight;
 
-use super::hosts::HostTable;
-use super::liveness::TaskLiveness;
+use super::hosts_in_memory::hosts::HostTable;
+use super::hosts_in_memory::liveness::TaskLiveness;
 use crate::task_manager::settings::TaskSettings;
 use crate::task_manager::state::backoff::{self, BackingOff, Blamed};
 use crate::task_manager::state::event::{GivenUp, TaskEnding, TaskEvent};

@@ -12,7 +12,7 @@ use super::time_out::{self, TaskDestination};
 use crate::heartbeat::Health;
 use crate::task_manager::state::backoff::{Blamed, remembered};
 use crate::task_manager::state::event::{GivenUp, TaskEnding, TaskEvent};
-use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::hosts::host_record::HostRecord;
 use crate::task_manager::state::task::{Task, TaskState};
 
 impl TaskDecisionContext<'_> {
@@ -214,8 +214,8 @@ mod tests {
     use reelyard_replication::InFlight;
 
     use super::*;
-    use crate::task_manager::policy::hosts::HostTable;
-    use crate::task_manager::policy::liveness::TaskLiveness;
+    use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
+    use crate::task_manager::policy::hosts_in_memory::liveness::TaskLiveness;
     use crate::task_manager::samples::{host, task};
     use crate::task_manager::settings::{HostSetting, TaskSettings};
     use crate::task_manager::state::task_book::TaskBook;

@@ -13,9 +13,9 @@ use reelyard_replication::{AppliedEvent, InFlight};
 
 use super::decision_context::TaskDecisionContext;
 use super::foreign_managers::{ForeignManager, ForeignManagers, OwnLeadership};
-use super::hosts::{HostTable, Landed};
-use super::inventory::next_difference;
-use super::liveness::TaskLiveness;
+use super::hosts_in_memory::hosts::{HostTable, Landed};
+use super::hosts_in_memory::inventory::next_difference;
+use super::hosts_in_memory::liveness::TaskLiveness;
 use super::reports::ReportsEffect;
 use crate::catalog::MasterLook;
 use crate::catalog::load_balancer::rising::RisingHits;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::OLD_COPY_SPEED;
 
-use super::liveness::TaskLiveness;
+use super::hosts_in_memory::liveness::TaskLiveness;
 use crate::task_manager::settings::TaskSettings;
 use crate::task_manager::state::task::{Task, TaskState};
 

@@ -16,7 +16,7 @@ use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
 use super::backoff::Blamed;
-use super::host_record::HostRecord;
+use super::hosts::host_record::HostRecord;
 use super::stored::{StoredBackOff, StoredCopyRecord, StoredHostRecord, StoredTask};
 use super::task_book::{Placement, TaskBook, TasksById};
 use crate::task_manager::state::copy_record::CopyRecord;

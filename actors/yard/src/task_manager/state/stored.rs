@@ -11,7 +11,7 @@ use reelyard_replication::stored_form;
 use serde::{Deserialize, Serialize};
 
 use super::copy_record::CopyRecord;
-use super::host_record::HostRecord;
+use super::hosts::host_record::HostRecord;
 use super::task::{Task, TaskState};
 
 /// The stored reason of a copy that was not compared with its source. Earlier programs wrote a sentence.

@@ -17,7 +17,7 @@ use roaring::RoaringBitmap;
 
 use super::backoff::Blamed;
 use super::ended_index::EndedIndex;
-use super::host_record::HostRecord;
+use super::hosts::host_record::HostRecord;
 use crate::task_manager::state::copy_record::CopyRecord;
 use crate::task_manager::state::task::Task;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use reelyard_core::host::HostAddr;
 use tokio::sync::watch;
 
-use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::hosts::host_record::HostRecord;
 
 /// Every host on record. Unlike the view it is first shown when it has all hosts that this node had on
 /// record at its start. So no host is called that is in maintenance, or gone, because its record was

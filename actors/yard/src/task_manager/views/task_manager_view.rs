@@ -25,10 +25,10 @@ use crate::task_manager::plan::{
     HostParticipation, LinkSays, PassedOver, PlannerWaits, Skip, Unusable,
 };
 use crate::task_manager::policy::foreign_managers::ForeignManager;
-use crate::task_manager::policy::liveness::TaskProgress;
+use crate::task_manager::policy::hosts_in_memory::liveness::TaskProgress;
 use crate::task_manager::state::backoff::Blamed;
 use crate::task_manager::state::copy_record::CopyRecord;
-use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::hosts::host_record::HostRecord;
 use crate::task_manager::state::task::{Task, TaskState};
 use crate::task_manager::state::task_book::TasksById;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use reelyard_protocol::boxes::{BoxNumber, Holder};
 
 use super::queue::{LeaseQueue, WaiterId};
-use crate::box_lease::state::pool::{BoxPhase, BoxRecord, Pool};
+use crate::box_lease::state::pools::pool::{BoxPhase, BoxRecord, Pool};
 
 /// The shortest and longest retry time for a refused caller.
 const LEAST_RETRY: Duration = Duration::from_secs(1);
@@ -264,7 +264,7 @@ mod tests {
     use crate::box_lease::samples::{self, granted, p, release};
     use crate::box_lease::state::box_table::BoxTable;
     use crate::box_lease::state::event::BoxEvent;
-    use crate::box_lease::state::spec::PoolSpec;
+    use crate::box_lease::state::pools::spec::PoolSpec;
 
     fn table(size: u32) -> (BoxTable, PoolName) {
         let (mut table, pool) = (BoxTable::default(), PoolName::new("p").unwrap());

@@ -9,8 +9,8 @@ use super::pending_move::{MoveEnd, MoveRefused, MoveStage, NewMove, PendingMove,
 use crate::share_expiry::state::constants::MOST_MOVES;
 use crate::share_expiry::state::event::{ShareOutcome, ShareRefusal};
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
-use crate::share_expiry::state::share::Share;
-use crate::share_expiry::state::share_table::ShareTable;
+use crate::share_expiry::state::table::share::Share;
+use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::text::SharedText;
 use crate::share_expiry::state::values::value_types::ShareEnding;
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::path_key::{PathKey, PathKeyDelta};
-use crate::share_expiry::state::share::Share;
+use crate::share_expiry::state::table::share::Share;
 
 /// How many shares a chunk has at most.
 pub(in crate::share_expiry) const MOST: usize = 128;

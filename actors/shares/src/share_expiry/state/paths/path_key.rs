@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::share_expiry::state::share::Share;
+use crate::share_expiry::state::table::share::Share;
 use crate::share_expiry::state::values::id::ShareId;
 
 /// How many bytes of its first key a chunk keeps: mostly enough to distinguish it from other chunks.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::path::{RootName, SharePath};
 use super::path_chunk::{Chunk, MOST, WELL_FILLED};
 use super::path_key::{HEAD, PathKey, PathPosition, PositionInPath, place_of};
-use crate::share_expiry::state::share::{ChunkNumber, Share};
+use crate::share_expiry::state::table::share::{ChunkNumber, Share};
 use crate::share_expiry::state::values::id::ShareId;
 
 /// A chunk with fewer shares is joined with the next, if that makes no more than a well filled one.

@@ -20,9 +20,9 @@ use crate::catalog::ranking::{CopiesWanted, Ranking};
 use crate::catalog::sources::masters::Masters;
 use crate::name_traits::NameTraits;
 use crate::task_manager::plan::explaining::skip::Skip;
-use crate::task_manager::policy::hosts::HostTable;
+use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
 use crate::task_manager::settings::TaskSettings;
-use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::hosts::host_record::HostRecord;
 use crate::task_manager::state::task_book::TaskBook;
 
 /// No position: the file has no grade.

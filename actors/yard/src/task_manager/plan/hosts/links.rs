@@ -198,7 +198,7 @@ mod tests {
 
     use super::*;
     use crate::cfw_worker::HostObserved;
-    use crate::task_manager::policy::hosts::HostTable;
+    use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
     use crate::task_manager::samples::{host, new_task};
     use crate::task_manager::settings::{HostSetting, TaskSettings};
     use crate::task_manager::state::event::TaskEvent;

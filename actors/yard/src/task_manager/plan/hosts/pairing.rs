@@ -14,10 +14,10 @@ use crate::task_manager::plan::PlanningContext;
 use crate::task_manager::plan::explaining::explanation::LinkSays;
 use crate::task_manager::plan::explaining::skip::{Skip, Unusable};
 use crate::task_manager::plan::files::unschedulable::Rooms;
-use crate::task_manager::policy::hosts::HostState;
+use crate::task_manager::policy::hosts_in_memory::hosts::HostState;
 use crate::task_manager::settings::PlacementPolicy;
 use crate::task_manager::state::backoff::Blamed;
-use crate::task_manager::state::host_record::HostRecord;
+use crate::task_manager::state::hosts::host_record::HostRecord;
 
 /// A source that may serve.
 #[derive(Clone, Debug)]
@@ -510,7 +510,7 @@ mod tests {
 
     use super::*;
     use crate::heartbeat::HealthChanged;
-    use crate::task_manager::policy::hosts::HostTable;
+    use crate::task_manager::policy::hosts_in_memory::hosts::HostTable;
     use crate::task_manager::samples::host;
     use crate::task_manager::settings::{HostSetting, TaskSettings};
     use crate::task_manager::state::event::TaskEvent;

@@ -1,0 +1,136 @@
+//! Making boxes ready before their holder gets them.
+
+use std::time::Duration;
+
+use actix::Context;
+use reelyard_protocol::boxes::{HookKind, HookOutput, LeaseId};
+use reelyard_replication::Owner;
+
+use crate::box_lease::actor::grants::MYSELF;
+use crate::box_lease::policy::memory::queue::WaiterId;
+use crate::box_lease::policy::preparing::PreparingLease;
+use crate::box_lease::{BoxLease, BoxRefusal};
+
+impl BoxLease {
+    /// Boxes were granted that are to be made ready first.
+    pub(in crate::box_lease) fn prepare(
+        &mut self,
+        waiter: Option<WaiterId>,
+        leases: Vec<LeaseId>,
+        term: Duration,
+        ctx: &mut Context<Self>,
+    ) {
+        let (memory, context) = self.at();
+        let overdue = memory.prepare(&context, waiter, &leases, term);
+        drop(context);
+        self.wake_at(overdue, ctx);
+        for id in leases {
+            self.start_init(id, ctx);
+        }
+    }
+
+    /// Boxes that were being made ready under an earlier leader are made ready again.
+    pub(in crate::box_lease) fn prepare_again(
+        &mut self,
+        preparing: Vec<PreparingLease>,
+        ctx: &mut Context<Self>,
+    ) {
+        for (leases, term) in self.memory.sort_preparing(preparing) {
+            self.prepare(None, leases, term, ctx);
+        }
+    }
+
+    /// A box is ready: if all of its request are, that goes on record.
+    pub(in crate::box_lease) fn init_done(&mut self, id: LeaseId, ctx: &mut Context<Self>) {
+        if self.memory.groups.one_ready(id) && !self.is_held_up() {
+            self.commit_ready(ctx);
+        }
+    }
+
+    /// Commits which boxes are ready.
+    pub(in crate::box_lease) fn commit_ready(&mut self, ctx: &mut Context<Self>) {
+        for (first, event) in self.memory.take_ready() {
+            let asked = self.replica.unnamed_request(MYSELF);
+            // Applied or refused results were handled then.
+            self.commit_part(asked, vec![event], ctx, move |actor, settled, _| {
+                if settled.is_err() {
+                    actor.memory.not_ready(first);
+                }
+            });
+        }
+    }
+
+    /// The boxes are ready on record: their holder gets the answer.
+    pub(in crate::box_lease) fn follow_prepared(
+        &mut self,
+        leases: &[LeaseId],
+        ctx: &mut Context<Self>,
+    ) {
+        let (memory, context) = self.at();
+        for id in leases {
+            memory.note_term(&context, *id);
+        }
+        drop(context);
+        // Without one it was prepared under an earlier leader: the caller of a named request may ask for
+        // it.
+        let group = leases.first().and_then(|first| self.memory.groups.dissolve(*first));
+        if let Some(waiter) = group.and_then(|group| group.waiter) {
+            self.hand_out(waiter, leases.to_vec(), ctx);
+        }
+    }
+
+    /// A box could not be made ready, or its host did not answer. The request gets the next boxes.
+    pub(in crate::box_lease) fn init_failed(
+        &mut self,
+        id: LeaseId,
+        said: Option<HookOutput>,
+        ctx: &mut Context<Self>,
+    ) {
+        let Some((group, events)) = self.memory.init_failed(id, said) else { return };
+        let waiter = group.waiter;
+        let asked = self.replica.unnamed_request(MYSELF);
+        // In another epoch the memory was built again.
+        self.commit_part(asked, events, ctx, move |actor, settled, ctx| {
+            if settled.is_err() {
+                actor.memory.orphans.extend(group.leases);
+            }
+            let Some(id) = waiter.filter(|id| actor.memory.waiters.get(*id).is_some()) else {
+                return;
+            };
+            match settled {
+                Ok(_) => actor.requeue(id, ctx),
+                Err(error) => actor.memory.end_waiter(id, error.into()),
+            }
+        });
+    }
+
+    /// A request whose boxes could not be made ready gets the next ones.
+    fn requeue(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
+        let (memory, context) = self.at();
+        let pool = memory.requeue(&context, id);
+        drop(context);
+        if let Some(pool) = pool {
+            self.grant_waiting(&pool, ctx);
+        }
+        self.soon(ctx);
+    }
+
+    /// A lease ended while its box was being made ready, by another request.
+    pub(in crate::box_lease) fn ended_while_preparing(
+        &mut self,
+        id: LeaseId,
+        refusal: BoxRefusal,
+        ctx: &mut Context<Self>,
+    ) {
+        let leases = self.memory.ended_while_preparing(id, refusal);
+        self.take_back(leases, ctx);
+    }
+
+    fn start_init(&mut self, id: LeaseId, ctx: &mut Context<Self>) {
+        let found = self.replica.piece().read().leases.get(&id).cloned();
+        if let Some(lease) = found {
+            let key = (lease.pool.clone(), lease.number);
+            self.start_hook(key, HookKind::Init, Some(id), 1, ctx);
+        }
+    }
+}

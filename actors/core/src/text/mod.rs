@@ -1,0 +1,4 @@
+//! Text for people.
+
+pub mod rate_text;
+pub mod shown_text;

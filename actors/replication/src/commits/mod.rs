@@ -1,0 +1,6 @@
+//! Commits of an owner on their way: in a batch, in flight, answered once, and after a loss.
+
+pub mod batch;
+pub(super) mod commit_backoff;
+pub(super) mod idempotency_ledger;
+pub(super) mod in_flight;

@@ -1,0 +1,4 @@
+//! Claims of pools on the boxes of a worker.
+
+pub(crate) mod box_claim;
+pub(super) mod claims;

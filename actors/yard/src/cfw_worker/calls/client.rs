@@ -1,0 +1,382 @@
+//! The calls to one host, each with its time-out and its reading of the answer.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use reelyard_core::event::Epoch;
+use reelyard_core::host::{HostAddr, HostKind};
+use reelyard_core::manager::{MANAGER_HEADER, ManagerIdentity};
+use reelyard_core::names::{FileName, NameTable};
+use reelyard_core::open_files;
+use reelyard_core::traffic::Traffic;
+use reelyard_protocol::http_client;
+use reelyard_protocol::inventory::limits::BadList;
+use reelyard_protocol::inventory::listing::{FileListing, ListForm, ListReader};
+use reelyard_protocol::inventory::new_names::NewNameLimiter;
+use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures, parse_df};
+use reelyard_protocol::signed_call::{Addressee, SignedCaller, SignedResponse};
+use reelyard_protocol::worker::{
+    EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerSeen,
+    WorkerAdopted, WorkerInfo,
+};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+
+use super::ask_failure::{AskFailure, TokenTrouble};
+use crate::cfw_worker::lists::holdings::{Extent, InventoryAnswer};
+use crate::cfw_worker::settings::CfwWorkerSettings;
+
+/// The longest answer that is read of calls that answer no list, in bytes.
+const LONGEST_ANSWER: u64 = 64 << 10;
+
+/// An unused connection is dropped after this time. An old cfw closes it after 5 s. So no call is sent into a
+/// connection that is just being closed.
+const IDLE_CONNECTION: Duration = Duration::from_secs(4);
+
+/// The HTTP client for all hosts of a process: it keeps their connections.
+pub fn http_client(settings: &CfwWorkerSettings) -> Result<Client, reqwest::Error> {
+    http_client::without_tls()
+        .connect_timeout(settings.connect_timeout)
+        .pool_idle_timeout(IDLE_CONNECTION)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .http1_only()
+        .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
+/// The program that answers at an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cfw_worker) struct HostProgram {
+    pub kind: HostKind,
+    pub version: Option<String>,
+}
+
+/// The status that a Reelyard worker reports beside its program and version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cfw_worker) struct WorkerStatus {
+    /// The highest epoch it has heard.
+    pub epoch: Epoch,
+    /// The managers that called it recently.
+    pub managers: Vec<ManagerSeen>,
+    /// The load of its link, if it reports one.
+    pub traffic: Option<Traffic>,
+}
+
+/// Calls one host.
+#[derive(Clone)]
+pub(in crate::cfw_worker) struct HostClient {
+    pub(in crate::cfw_worker) http: Client,
+    host: HostAddr,
+    pub(in crate::cfw_worker) settings: CfwWorkerSettings,
+    manager_identity: Option<ManagerIdentity>,
+    /// How many names without a file number its lists may still add.
+    pub(in crate::cfw_worker) new_names: NewNameLimiter,
+    signed: SignedCaller,
+    /// Whether no call at all is made, not even one that others of the same look went before.
+    /// Clones share it.
+    resting: Arc<AtomicBool>,
+}
+
+impl HostClient {
+    pub fn new(
+        http: Client,
+        host: HostAddr,
+        settings: CfwWorkerSettings,
+        new_names: NewNameLimiter,
+    ) -> Self {
+        HostClient {
+            http,
+            host,
+            settings,
+            manager_identity: None,
+            new_names,
+            signed: SignedCaller::default(),
+            resting: Arc::default(),
+        }
+    }
+
+    /// Calls as others are configured to from now on.
+    pub fn change_settings(&mut self, http: Client, settings: CfwWorkerSettings) {
+        self.http = http;
+        self.settings = settings;
+    }
+
+    /// Makes no calls from now on, or makes them again.
+    pub fn set_paused(&self, on: bool) {
+        self.resting.store(on, Ordering::Relaxed);
+    }
+
+    /// Sets the name under which our workers see this caller, from now on.
+    pub fn set_manager_identity(&mut self, badge: ManagerIdentity) {
+        self.manager_identity = Some(badge);
+    }
+
+    /// `HEAD /hb`: only 200 is alive.
+    pub async fn probe(&self, timeout: Duration) -> Result<Duration, AskFailure> {
+        let begun = Instant::now();
+        match self.send(self.request(Method::HEAD, "/hb"), timeout).await?.status() {
+            StatusCode::OK => Ok(begun.elapsed()),
+            other => Err(AskFailure::Status(other.as_u16())),
+        }
+    }
+
+    /// `GET /info`: an old cfw does not know it. With a token, a worker has to prove with its
+    /// answer that it knows the same.
+    pub async fn program(&self) -> Result<(HostProgram, Option<WorkerStatus>), AskFailure> {
+        let timeout = self.settings.call_timeout;
+        let sent = self.send_signed(self.request(Method::GET, "/info"), timeout).await?;
+        let (answer, proof) = sent.into_parts();
+        match answer.status() {
+            StatusCode::NOT_FOUND => Ok((HostProgram { kind: HostKind::Cfw, version: None }, None)),
+            StatusCode::OK => {
+                let body = read(answer, timeout).await?;
+                let info = self.read_info(&body)?;
+                match &self.settings.token {
+                    Some(token) if !proof.is_good(token, &body) => {
+                        Err(AskFailure::Token(TokenTrouble::NotProved))
+                    }
+                    _ => Ok(info),
+                }
+            }
+            StatusCode::UNAUTHORIZED => Err(AskFailure::Token(match self.settings.token {
+                Some(_) => TokenTrouble::Other,
+                None => TokenTrouble::Wanted,
+            })),
+            other => Err(AskFailure::Status(other.as_u16())),
+        }
+    }
+
+    fn read_info(&self, body: &[u8]) -> Result<(HostProgram, Option<WorkerStatus>), AskFailure> {
+        let info: WorkerInfo = serde_json::from_slice(body)
+            .map_err(|error| AskFailure::Garbled(format!("GET /info: {error}")))?;
+        if info.program != "reelyard" {
+            return Err(AskFailure::Garbled(format!(
+                "GET /info reports the product {:?}",
+                info.program
+            )));
+        }
+        // A worker polls for tasks under its own name: under another one it would never get any.
+        if info.host != self.host {
+            return Err(AskFailure::Garbled(format!(
+                "this worker says that its address is {}, but the yard names {host}: set `listen` of \
+                 the worker to {host}",
+                info.host,
+                host = self.host
+            )));
+        }
+        let mut data_addr = info.data_listen;
+        if data_addr.ip().is_unspecified() {
+            data_addr = SocketAddr::new(self.host.ip(), data_addr.port());
+        }
+        let kind = HostKind::Reelyard { data_addr, fetches_from_old: info.fetches_from_old };
+        let (epoch, managers, traffic) = (info.epoch, info.managers, info.traffic);
+        let word = WorkerStatus { epoch, managers, traffic };
+        Ok((HostProgram { kind, version: Some(info.version) }, Some(word)))
+    }
+
+    /// The files of the host: the inventory of a Reelyard worker, or its changes; the list of an old
+    /// cfw.
+    pub async fn list(
+        &self,
+        kind: HostKind,
+        names: NameTable,
+        since: Option<InventoryCursor>,
+    ) -> Result<InventoryAnswer, AskFailure> {
+        match kind {
+            HostKind::Reelyard { .. } => self.inventory(names, since).await,
+            _ => self.names(names).await,
+        }
+    }
+
+    /// `GET /inventory`, with `since` for changes only. A worker that cannot report changes answers with
+    /// everything.
+    async fn inventory(
+        &self,
+        names: NameTable,
+        since: Option<InventoryCursor>,
+    ) -> Result<InventoryAnswer, AskFailure> {
+        let path = match since {
+            Some(cursor) => format!("/inventory?since={cursor}"),
+            None => "/inventory".to_owned(),
+        };
+        let request = self.with_badge(self.request(Method::GET, &path));
+        let answer = self.send_signed(request, self.settings.list_timeout).await?.response;
+        expect_ok(&answer)?;
+        let cursor_in = |header: &str| -> Option<InventoryCursor> {
+            answer.headers().get(header)?.to_str().ok()?.parse().ok()
+        };
+        let cursor = cursor_in(INVENTORY_HEADER);
+        let is_changes = answer.headers().contains_key(INVENTORY_SINCE_HEADER);
+        if is_changes && (since.is_none() || cursor_in(INVENTORY_SINCE_HEADER) != since) {
+            return Err(AskFailure::Garbled(
+                "it sent changes although the full list was requested".to_owned(),
+            ));
+        }
+        let (form, extent) = match is_changes {
+            true => (ListForm::Changes, Extent::Changes),
+            false => (ListForm::Inventory, Extent::Whole),
+        };
+        let listed = self.read_list(answer, form, names).await?;
+        Ok(InventoryAnswer { extent, cursor, listed })
+    }
+
+    /// Reads a list while it arrives. Memory holds only its file numbers and one batch of names, however
+    /// long its body is.
+    pub(in crate::cfw_worker) async fn read_list(
+        &self,
+        mut answer: Response,
+        form: ListForm,
+        names: NameTable,
+    ) -> Result<FileListing, AskFailure> {
+        let timeout = self.settings.list_timeout;
+        let limits = self.settings.list_limits();
+        let mut reader = ListReader::new(form, names, limits, self.new_names.clone());
+        while let Some(piece) = answer.chunk().await.map_err(|error| failure(error, timeout))? {
+            reader.push(&piece).map_err(bad_list)?;
+        }
+        reader.finish().map_err(bad_list)
+    }
+
+    /// Reads the disk figures of the host (`GET /df`).
+    pub async fn disk(&self) -> Result<DiskFigures, AskFailure> {
+        let timeout = self.settings.call_timeout;
+        let answer = self.send(self.request(Method::GET, "/df"), timeout).await?;
+        expect_ok(&answer)?;
+        parse_df(&read(answer, timeout).await?).map_err(garbled)
+    }
+
+    /// `DELETE /files/{name}`. Every host gets the epoch; an old cfw does not read it.
+    pub async fn delete(
+        &self,
+        kind: HostKind,
+        name: &FileName,
+        epoch: Epoch,
+    ) -> Result<Deleted, AskFailure> {
+        let path = format!("/files/{}", name.to_percent());
+        let request = self.request(Method::DELETE, &path).header(EPOCH_HEADER, epoch.0);
+        let timeout = self.settings.call_timeout;
+        let answer = match kind {
+            HostKind::Reelyard { .. } => {
+                self.send_signed(self.with_badge(request), timeout).await?.response
+            }
+            _ => self.send(request, timeout).await?,
+        };
+        match answer.status() {
+            StatusCode::OK => Ok(Deleted::Removed),
+            StatusCode::NOT_FOUND => Ok(Deleted::Absent),
+            StatusCode::NOT_ACCEPTABLE => Ok(Deleted::Directory),
+            StatusCode::PRECONDITION_FAILED => Ok(Deleted::Deposed),
+            other => Err(AskFailure::Status(other.as_u16())),
+        }
+    }
+
+    /// `POST /adopt`: this node is obeyed from now on. Answers the highest epoch before.
+    pub async fn adopt(&self, epoch: Epoch) -> Result<WorkerAdopted, AskFailure> {
+        if self.manager_identity.as_ref().and_then(ManagerIdentity::id).is_none() {
+            let why = "this node does not know the id of its cluster yet".to_owned();
+            return Err(AskFailure::NotAsked(why));
+        }
+        let timeout = self.settings.call_timeout;
+        let request = self.request(Method::POST, "/adopt").header(EPOCH_HEADER, epoch.0);
+        let answer = self.send_signed(self.with_badge(request), timeout).await?.response;
+        expect_ok(&answer)?;
+        serde_json::from_slice(&read(answer, timeout).await?).map_err(garbled)
+    }
+
+    /// Sends a request; `timeout` holds for the whole exchange, the body included.
+    pub(in crate::cfw_worker) async fn send(
+        &self,
+        request: RequestBuilder,
+        timeout: Duration,
+    ) -> Result<Response, AskFailure> {
+        if self.resting.load(Ordering::Relaxed) {
+            return Err(AskFailure::in_maintenance());
+        }
+        request.timeout(timeout).send().await.map_err(|error| failure(error, timeout))
+    }
+
+    /// The same for our workers: signed, if the worker asks for that.
+    async fn send_signed(
+        &self,
+        request: RequestBuilder,
+        timeout: Duration,
+    ) -> Result<SignedResponse, AskFailure> {
+        if self.resting.load(Ordering::Relaxed) {
+            return Err(AskFailure::in_maintenance());
+        }
+        let failed = |error| failure(error, timeout);
+        let request = request.timeout(timeout).build().map_err(failed)?;
+        let (token, to) = (self.settings.token.as_ref(), Addressee::Worker(self.host));
+        self.signed.send(&self.http, token, to, request).await.map_err(failed)
+    }
+
+    pub(in crate::cfw_worker) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("http://{}{path}", self.host))
+    }
+
+    /// Adds the id of this node; for our workers only.
+    fn with_badge(&self, request: RequestBuilder) -> RequestBuilder {
+        match self.manager_identity.as_ref().and_then(ManagerIdentity::id) {
+            Some(id) => request.header(MANAGER_HEADER, id.to_string()),
+            None => request,
+        }
+    }
+}
+
+/// Reads a short body.
+async fn read(answer: Response, timeout: Duration) -> Result<Vec<u8>, AskFailure> {
+    read_up_to(LONGEST_ANSWER, answer, timeout).await
+}
+
+/// Reads a body of at most `most` bytes.
+pub(in crate::cfw_worker) async fn read_up_to(
+    most: u64,
+    mut answer: Response,
+    timeout: Duration,
+) -> Result<Vec<u8>, AskFailure> {
+    let mut body = Vec::new();
+    while let Some(bytes) = answer.chunk().await.map_err(|error| failure(error, timeout))? {
+        if (body.len() + bytes.len()) as u64 > most {
+            return Err(AskFailure::Garbled(format!("the answer is longer than {most} bytes")));
+        }
+        body.extend_from_slice(&bytes);
+    }
+    Ok(body)
+}
+
+pub(in crate::cfw_worker) fn expect_ok(answer: &Response) -> Result<(), AskFailure> {
+    match answer.status() {
+        StatusCode::OK => Ok(()),
+        other => Err(AskFailure::Status(other.as_u16())),
+    }
+}
+
+/// A list that is refused.
+fn bad_list(bad: BadList) -> AskFailure {
+    if bad.is_too_much() { AskFailure::TooMuch(bad.to_string()) } else { garbled(bad) }
+}
+
+pub(in crate::cfw_worker) fn garbled(error: impl ToString) -> AskFailure {
+    AskFailure::Garbled(error.to_string())
+}
+
+/// The failure, in the words of the layer that noticed it first.
+fn failure(error: reqwest::Error, timeout: Duration) -> AskFailure {
+    if open_files::are_exhausted(&error) {
+        return AskFailure::NoDescriptor;
+    }
+    if error.is_timeout() {
+        return match error.is_connect() {
+            true => AskFailure::Unreachable("no connection within the time limit".to_owned()),
+            false => AskFailure::TimedOut(timeout),
+        };
+    }
+    let mut cause: &dyn Error = &error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    AskFailure::Unreachable(cause.to_string())
+}

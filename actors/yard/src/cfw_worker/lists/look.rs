@@ -1,0 +1,283 @@
+//! Reads the state of a host: its program, its files and its disk.
+
+use std::sync::Arc;
+
+use actix::prelude::*;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::{HostKind, HostRole};
+use reelyard_core::names::NameTable;
+use reelyard_core::shown_text::word;
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_protocol::worker::InventoryCursor;
+use tokio::sync::oneshot;
+use tracing::info;
+
+use super::holdings::{Extent, InventoryAnswer};
+use crate::cfw_worker::calls::client::{HostClient, HostProgram, WorkerStatus};
+use crate::cfw_worker::calls::refresh_reply::RefreshReply;
+use crate::cfw_worker::{AskFailure, CfwWorker, HostCallKind, Inventory, Refresh};
+
+/// The result of a read of a host.
+struct HostLookResult {
+    asked: Millis,
+    program: Result<HostProgram, AskFailure>,
+    /// The status that a Reelyard worker reports beside.
+    worker_status: Option<WorkerStatus>,
+    /// None for a pure source.
+    copies: Option<CopiesLookResult>,
+}
+
+/// The answer of a destination about its copies.
+struct CopiesLookResult {
+    answered: Result<InventoryAnswer, AskFailure>,
+    /// None when it was not asked for, behind a list that failed.
+    disk: Option<Result<DiskFigures, AskFailure>>,
+}
+
+/// The state before a read.
+struct KnownBeforeLook {
+    program: HostProgram,
+    /// The cursor from which it can report changes.
+    cursor: Option<InventoryCursor>,
+    on_trial: bool,
+}
+
+/// One read: first the program of the host, then its files and its disk at the same time. On probation
+/// the calls are sent one at a time, and the read stops at the first failure.
+async fn look_at(
+    client: HostClient,
+    role: HostRole,
+    names: NameTable,
+    asked: Millis,
+    known: KnownBeforeLook,
+) -> HostLookResult {
+    let (program, word) = match client.program().await {
+        Ok(entry) => entry,
+        Err(failure) => return HostLookResult::failed(asked, failure),
+    };
+    if !role.is_destination() {
+        return HostLookResult { asked, program: Ok(program), worker_status: word, copies: None };
+    }
+    // Another program has other files.
+    let since = known.cursor.filter(|_| program == known.program);
+    let (answered, disk) = if known.on_trial {
+        let answered = client.list(program.kind, names, since).await;
+        let disk = if answered.is_ok() { Some(client.disk().await) } else { None };
+        (answered, disk)
+    } else {
+        let listing = client.list(program.kind, names, since);
+        let (answered, disk) = tokio::join!(listing, client.disk());
+        (answered, Some(disk))
+    };
+    HostLookResult {
+        asked,
+        program: Ok(program),
+        worker_status: word,
+        copies: Some(CopiesLookResult { answered, disk }),
+    }
+}
+
+impl HostLookResult {
+    fn failed(asked: Millis, failure: AskFailure) -> Self {
+        HostLookResult { asked, program: Err(failure), worker_status: None, copies: None }
+    }
+}
+
+impl CfwWorker {
+    /// Reads the host now. If a read is under way, another one follows, because the first may have started
+    /// before the change that the caller wants to see.
+    pub(in crate::cfw_worker) fn look_soon(
+        &mut self,
+        ctx: &mut Context<Self>,
+        reply: Option<RefreshReply>,
+    ) {
+        if self.looking_for.is_some() {
+            self.looking_next_for.get_or_insert_default().extend(reply);
+        } else {
+            self.look(ctx, reply.into_iter().collect());
+        }
+    }
+
+    /// Begins a look. None is under way.
+    pub(in crate::cfw_worker) fn look(
+        &mut self,
+        ctx: &mut Context<Self>,
+        replies: Vec<RefreshReply>,
+    ) {
+        debug_assert!(self.looking_for.is_none(), "two looks at one host at the same time");
+        self.looks += 1;
+        self.looking_for = Some(replies);
+        let asked = self.clock.now();
+        self.client.new_names.raise(self.settings.list_limits(), asked);
+        let known = KnownBeforeLook {
+            program: self.program.clone(),
+            cursor: self.holdings.asked(asked, self.settings.full_inventory_interval),
+            on_trial: self.breaker.state(asked).on_probation(),
+        };
+        let look = look_at(self.client.clone(), self.role, self.names.clone(), asked, known);
+        // Spawned by itself, so that reading a long list does not run inside the actor.
+        let looking = fut::wrap_future::<_, Self>(tokio::spawn(look));
+        ctx.spawn(looking.map(move |looked, worker, ctx| {
+            let looked = looked.unwrap_or_else(|panic| {
+                let failure =
+                    AskFailure::Garbled(format!("the answer could not be read (panic): {panic}"));
+                HostLookResult::failed(asked, failure)
+            });
+            worker.looked(looked, ctx);
+        }));
+    }
+
+    /// Takes the result of a read and answers the callers that waited for it.
+    fn looked(&mut self, looked: HostLookResult, ctx: &mut Context<Self>) {
+        let HostLookResult { asked, program, worker_status: word, copies } = looked;
+        self.record_worker_status(word, asked);
+        self.judge(HostCallKind::Info, &program);
+        self.token_trouble = match &program {
+            Err(AskFailure::Token(trouble)) => Some(*trouble),
+            Err(_) => self.token_trouble,
+            Ok(_) => None,
+        };
+        let answer = match (program, copies) {
+            (Err(failure), _) => {
+                self.record_failure("GET /info", &failure);
+                Err(failure)
+            }
+            (Ok(program), copies) => {
+                self.learn(program);
+                copies.map(|copies| self.take_copies(copies, asked)).unwrap_or_else(|| {
+                    let why = "it is only a source: the file lists of sources are not read";
+                    Err(AskFailure::NotAsked(why.to_owned()))
+                })
+            }
+        };
+        if matches!(answer, Ok(_) | Err(AskFailure::NotAsked(_))) {
+            let interval = match self.holdings.follows_changes() {
+                true => self.settings.changes_interval,
+                false => self.settings.inventory_interval,
+            };
+            self.look_schedule.answered(asked, interval, fastrand::f64());
+            if self.breaker.state(self.clock.now()).on_probation() {
+                // The next step is taken as soon as it would be after a failure.
+                self.look_schedule.failed(self.clock.now());
+            }
+            self.notify_subscribers();
+        } else {
+            self.failed_looks += 1;
+            self.look_schedule.failed(self.clock.now());
+        }
+        // A list that arrived has ended this already; any other end leaves the known files.
+        self.holdings.not_answered();
+        reply_to_all(self.looking_for.take(), &answer);
+        if let Some(replies) = self.looking_next_for.take() {
+            match self.not_to_be_asked() {
+                Some(failure) => reply_to_all(Some(replies), &Err(failure)),
+                None => self.look(ctx, replies),
+            }
+        }
+        self.publish();
+        self.turn(ctx);
+    }
+
+    fn learn(&mut self, program: HostProgram) {
+        if program != self.program {
+            let version = program.version.as_deref();
+            info!(host = %self.host, kind = word(&program.kind), version, "host reports its program");
+            self.program = program;
+        }
+    }
+
+    fn take_copies(
+        &mut self,
+        CopiesLookResult { answered, disk }: CopiesLookResult,
+        asked: Millis,
+    ) -> Result<Arc<Inventory>, AskFailure> {
+        if let Some(disk) = disk {
+            self.take_disk(disk, asked);
+        }
+        self.judge(HostCallKind::List, &answered);
+        match answered {
+            Ok(answered) => {
+                let is_whole = matches!(answered.extent, Extent::Whole);
+                self.whole_lists += u64::from(is_whole);
+                Ok(self.holdings.answered(answered, asked))
+            }
+            Err(failure) => {
+                let call = match self.program.kind {
+                    HostKind::Reelyard { .. } => "GET /inventory",
+                    _ => "GET /files",
+                };
+                self.record_failure(call, &failure);
+                if matches!(failure, AskFailure::Garbled(_) | AskFailure::TooMuch(_)) {
+                    self.holdings.doubt();
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// Asks for the disk alone, between two looks.
+    pub(in crate::cfw_worker) fn ask_disk(&mut self, ctx: &mut Context<Self>) {
+        self.disk_asked = true;
+        let looks = self.looks;
+        let asked = self.clock.now();
+        let client = self.client.clone();
+        let asking = fut::wrap_future::<_, Self>(async move { client.disk().await });
+        ctx.spawn(asking.map(move |disk, worker, ctx| {
+            worker.disk_asked = false;
+            // A look that began meanwhile asks again: this answer may come behind its own.
+            if worker.looks == looks && worker.take_disk(disk, asked) {
+                worker.notify_subscribers();
+            }
+            worker.follow_breaker();
+            worker.publish();
+            worker.sleep(ctx);
+        }));
+    }
+
+    /// Takes in an answer of `GET /df`; whether it was one.
+    fn take_disk(&mut self, disk: Result<DiskFigures, AskFailure>, asked: Millis) -> bool {
+        self.judge(HostCallKind::Disk, &disk);
+        match disk {
+            Ok(disk) => {
+                self.disk = Some((disk, asked));
+                let interval = self.settings.disk_interval;
+                self.disk_schedule.answered(asked, interval, fastrand::f64());
+                true
+            }
+            Err(failure) => {
+                self.record_failure("GET /df", &failure);
+                self.disk_schedule.failed(self.clock.now());
+                false
+            }
+        }
+    }
+}
+
+/// Answers all callers that waited. A caller that has gone does not need the answer.
+fn reply_to_all(replies: Option<Vec<RefreshReply>>, answer: &Result<Arc<Inventory>, AskFailure>) {
+    for reply in replies.unwrap_or_default() {
+        let _ = reply.send(answer.clone());
+    }
+}
+
+impl Handler<Refresh> for CfwWorker {
+    type Result = ResponseFuture<Result<Arc<Inventory>, AskFailure>>;
+
+    fn handle(&mut self, _: Refresh, ctx: &mut Context<Self>) -> Self::Result {
+        // On probation a look that is under way is joined; beside any other call there is none.
+        let beside = || self.is_on_trial().filter(|_| self.looking_for.is_none());
+        if let Some(failure) = self.not_to_be_asked().or_else(beside) {
+            return Box::pin(async { Err(failure) });
+        }
+        let (reply, answer) = oneshot::channel();
+        self.look_soon(ctx, Some(reply));
+        self.publish();
+        Box::pin(async move {
+            answer.await.unwrap_or_else(|_| {
+                Err(AskFailure::NotAsked(
+                    "the actor of the host stopped during the call".to_owned(),
+                ))
+            })
+        })
+    }
+}

@@ -1,0 +1,583 @@
+//! Removes copies so that a much hotter file gets room. Pure.
+//!
+//! The planner reports the hot files that fit on no destination. For those with enough rising hits, room
+//! is made on the one host where the fewest bytes must be removed. The worst files of that host are
+//! removed, but never more than a share of its disk. The room is reserved for that file (`RoomMade`)
+//! until it is placed or no longer hot.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, FileName};
+
+use super::room::{RoomSought, RoomVerdict};
+use crate::remover::policy::decision_context::RemoverDecisionContext;
+use crate::remover::policy::holders::{CopyHolder, CopyHolderStatus};
+use crate::remover::policy::round::{Removal, RemovalProposal};
+use crate::remover::state::event::Intent;
+use crate::remover::state::reason::{Reason, Spared};
+use crate::room::{RoomMade, WantsRoom};
+
+/// How many hosts are gone through for one file, those that lack least first.
+const MOST_HOSTS: usize = 8;
+
+/// How long after a disk was read the planner's figures certainly include that read.
+const FIGURES_SETTLE: Duration = Duration::from_secs(5);
+
+/// Why a host offers nothing.
+enum NoOffer {
+    /// The sizes of its worst files are not known yet.
+    Unsized,
+    /// More bytes would have to be removed than is allowed.
+    TooMuch,
+}
+
+/// The copies to remove on one host for one file.
+struct Offer {
+    host: HostAddr,
+    lacking: u64,
+    goes: u64,
+    victims: Vec<(FileId, u64)>,
+}
+
+impl RemoverDecisionContext<'_> {
+    /// The reserved rooms by host, decided and unapplied ones included.
+    fn rooms_made(&self) -> BTreeMap<HostAddr, RoomMade> {
+        let mut made = self.book.rooms_made(self.settings, self.now);
+        for Intent { host, reason, .. } in self.setting_out() {
+            if let Reason::MakesRoom { better, better_size, .. } = reason {
+                let (file, size) = (self.book.file(better), *better_size);
+                let until = self.now.after(self.settings.keep_room_for);
+                made.insert(*host, RoomMade { file, size, until, freed: 0 });
+            }
+        }
+        made
+    }
+
+    /// Proposes removals to make room, for one file per host.
+    pub fn propose_room(&self, proposal: &mut RemovalProposal) {
+        if self.settings.make_room_percent == 0 {
+            return;
+        }
+        let made = self.rooms_awaited();
+        let mut taken: BTreeSet<HostAddr> = made.keys().copied().collect();
+        // A host with removals under way will soon report other figures, so it is left out.
+        taken.extend(proposal.under_way.going.iter().map(|(host, _)| *host));
+        for wish in &self.room_wanted.files {
+            let earlier = made.iter().find(|(_, room)| room.file == wish.file);
+            let from = self.settings.make_room_hits;
+            let verdict = match earlier {
+                // The room stays, but no more copies are removed for a file that has cooled down.
+                Some((host, _)) if wish.hits < from => RoomVerdict::MadeEarlier { host: *host },
+                Some((host, room)) => self.make_up_for(*host, room, wish, proposal),
+                None if wish.hits < from => RoomVerdict::TooFewHits { from },
+                None => self.make_room(wish, &mut taken, proposal),
+            };
+            proposal.rooms.push(RoomSought { wish: *wish, verdict });
+        }
+    }
+
+    /// Rooms that were made for files which still want them, on hosts that can take these files. A room
+    /// whose file is placed, on its way or no longer hot is free for any file.
+    fn rooms_awaited(&self) -> BTreeMap<HostAddr, RoomMade> {
+        let mut made = self.rooms_made();
+        made.retain(|addr, room| {
+            let takes = |host: &CopyHolder| {
+                host.is_askable()
+                    && host.status == CopyHolderStatus::Serves
+                    && !host.lists(room.file)
+            };
+            self.room_wanted.is_for(room.file) && self.holders.get(*addr).is_some_and(takes)
+        });
+        made
+    }
+
+    /// Completes room that was made but is too small after all, because other files arrived or a removed
+    /// file was smaller than reported. The rest of the share of the same disk makes up for it.
+    fn make_up_for(
+        &self,
+        addr: HostAddr,
+        room: &RoomMade,
+        wish: &WantsRoom,
+        proposal: &mut RemovalProposal,
+    ) -> RoomVerdict {
+        let earlier = RoomVerdict::MadeEarlier { host: addr };
+        let is_settled = |host: &&CopyHolder| {
+            let read = host.present_disk().and(host.disk.as_ref()).map(|(_, at)| *at);
+            read.is_some_and(|at| at.after(FIGURES_SETTLE) <= self.now)
+        };
+        let host = self.holders.get(addr).filter(is_settled);
+        let left = self.room_wanted.rooms.get(&addr).copied();
+        let (Some(host), Some(left)) = (host, left) else { return earlier };
+        let lacking = wish.size.saturating_sub(left);
+        if lacking == 0 || !self.may_make_room(addr, host, proposal) {
+            return earlier;
+        }
+        match self.offer(wish, lacking, room.freed, (addr, host), proposal) {
+            Ok(offer) => self.take_up(offer, wish, proposal),
+            Err(_) => earlier,
+        }
+    }
+
+    fn make_room(
+        &self,
+        wish: &WantsRoom,
+        taken: &mut BTreeSet<HostAddr>,
+        proposal: &mut RemovalProposal,
+    ) -> RoomVerdict {
+        let can_take = |addr: HostAddr, host: &CopyHolder| {
+            !taken.contains(&addr)
+                && !host.lists(wish.file)
+                && (wish.old_hosts_carry || host.is_ours())
+        };
+        let mut hosts: Vec<(u64, HostAddr, &CopyHolder)> = self
+            .holders
+            .askable()
+            .filter(|(addr, host)| can_take(*addr, host))
+            .filter(|(addr, host)| self.may_make_room(*addr, host, proposal))
+            .filter_map(|(addr, host)| {
+                let room = self.room_wanted.rooms.get(&addr)?;
+                Some((wish.size.saturating_sub(*room), addr, host))
+            })
+            .collect();
+        hosts.sort_unstable_by_key(|(lacking, addr, _)| (*lacking, *addr));
+        let least = hosts.first().map(|(lacking, ..)| *lacking);
+        let mut best: Option<Offer> = None;
+        let mut are_unsized = false;
+        for (lacking, addr, host) in hosts.into_iter().take(MOST_HOSTS) {
+            match self.offer(wish, lacking, 0, (addr, host), proposal) {
+                Ok(offer) if best.as_ref().is_none_or(|best| offer.goes < best.goes) => {
+                    best = Some(offer);
+                }
+                Ok(_) | Err(NoOffer::TooMuch) => {}
+                Err(NoOffer::Unsized) => are_unsized = true,
+            }
+        }
+        match best {
+            Some(offer) => {
+                taken.insert(offer.host);
+                self.take_up(offer, wish, proposal)
+            }
+            None if are_unsized => RoomVerdict::SizesUnknown,
+            None => RoomVerdict::TooMuch { lacking: least },
+        }
+    }
+
+    /// Proposes the removals of an offer.
+    fn take_up(
+        &self,
+        offer: Offer,
+        wish: &WantsRoom,
+        proposal: &mut RemovalProposal,
+    ) -> RoomVerdict {
+        let Offer { host, lacking, goes, victims } = offer;
+        for (file, size) in victims {
+            let reason = Reason::MakesRoom {
+                better: self.name(wish.file),
+                better_size: wish.size,
+                better_grade: (wish.grade > 0).then_some(wish.grade),
+                better_hits: wish.hits,
+                grade: self.grade(file),
+            };
+            proposal.add(Removal { host, file, size: Some(size), reason, keeper: None });
+        }
+        RoomVerdict::Made { host, lacking, goes }
+    }
+
+    /// Whether room is made on a host at all now.
+    fn may_make_room(&self, addr: HostAddr, host: &CopyHolder, proposal: &RemovalProposal) -> bool {
+        host.status == CopyHolderStatus::Serves
+            && self.keeps_all(host).is_none()
+            && host.present_disk().is_some()
+            && !proposal.relieving.contains(&addr)
+    }
+
+    /// The copies to remove on a host: its worst files, until there is room. The total, bytes removed
+    /// earlier for this file included, never exceeds the share of a disk for one file.
+    fn offer(
+        &self,
+        wish: &WantsRoom,
+        lacking: u64,
+        freed: u64,
+        (addr, host): (HostAddr, &CopyHolder),
+        proposal: &mut RemovalProposal,
+    ) -> Result<Offer, NoOffer> {
+        let disk = host.present_disk().ok_or(NoOffer::TooMuch)?;
+        let share = disk.mark(self.settings.make_room_percent).saturating_sub(freed);
+        if lacking == 0 || lacking > share || wish.size > self.marks(disk).0 {
+            return Err(NoOffer::TooMuch);
+        }
+        let (mut victims, mut goes, mut are_unsized) = (Vec::new(), 0_u64, false);
+        for file in self.worst_first(host) {
+            if goes >= lacking || victims.len() == self.settings.most_per_host {
+                break;
+            }
+            if self.arrivals.came_hot.contains(&(addr, file)) {
+                proposal.spare(Spared::CameHot, 1);
+                continue;
+            }
+            if self.spares(addr, file, proposal).is_some() {
+                continue;
+            }
+            match self.size(file) {
+                // Its master could not be seen, so its size is unknown: it is kept.
+                None if self.inputs.sizes.contains_key(&file) => {}
+                // A file of unknown size blocks the better ones after it until its size is known.
+                None => {
+                    proposal.wants_size(file);
+                    are_unsized = true;
+                }
+                Some(size) if size == 0 || size > share => {}
+                Some(size) => {
+                    goes = goes.saturating_add(size);
+                    victims.push((file, size));
+                }
+            }
+        }
+        if are_unsized {
+            return Err(NoOffer::Unsized);
+        }
+        // The last one may have made up for better ones that nothing would be gained by.
+        for index in (0..victims.len()).rev() {
+            let size = victims[index].1;
+            if goes - size >= lacking {
+                goes -= size;
+                victims.remove(index);
+            }
+        }
+        let offer = Offer { host: addr, lacking, goes, victims };
+        if (lacking..=share).contains(&goes) { Ok(offer) } else { Err(NoOffer::TooMuch) }
+    }
+
+    /// The files whose room would not be enough, because one of the copies to remove for them is kept.
+    pub(in crate::remover) fn in_vain(
+        &self,
+        removals: &[Removal],
+        stays: impl Fn(&Removal) -> bool,
+    ) -> BTreeSet<FileName> {
+        let for_whom = |removal: &Removal| match &removal.reason {
+            Reason::MakesRoom { better, .. } if stays(removal) => Some(better.clone()),
+            _ => None,
+        };
+        removals.iter().filter_map(for_whom).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use reelyard_core::clock::Millis;
+    use reelyard_core::event::RequestId;
+    use reelyard_core::host::HostKind;
+    use reelyard_protocol::legacy::cfw::DiskFigures;
+    use reelyard_replication::{AppliedEvent, InFlight, Piece};
+
+    use super::*;
+    use crate::catalog::ranking::{RankedFile, Ranking};
+    use crate::catalog::sources::masters::Masters;
+    use crate::cfw_worker::{HostObserved, Inventory};
+    use crate::heartbeat::{Health, HealthChanged};
+    use crate::remover::samples::{host, name};
+    use crate::remover::{
+        Confirmation, Ending, RecentArrivals, RemovalBook, RemovalEvent, RemovalOutcome,
+        RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
+    };
+
+    const NOW: Millis = Millis(10_000_000);
+
+    /// Hosts of 1000 bytes with a limit of 90 %; files by rank, each with its size and its host.
+    struct MakeRoomFixture {
+        policy: RemoverPolicy,
+        book: RemovalBook,
+        files: Vec<FileId>,
+        now: Millis,
+        wanted: RoomWanted,
+    }
+
+    fn yard(files: &[(&str, u64, u8)], hosts: u8) -> MakeRoomFixture {
+        let settings = RemoverSettings {
+            make_room_hits: 6,
+            make_room_percent: 30,
+            old_host_quiet: std::time::Duration::ZERO,
+            ..RemoverSettings::default()
+        };
+        let (mut policy, book) = (RemoverPolicy::new(settings), RemovalBook::default());
+        let ids: Vec<FileId> = files.iter().map(|(text, ..)| book.file(&name(text))).collect();
+        let ranked = ids.iter().zip(files).map(|(file, (_, size, _))| RankedFile {
+            file: *file,
+            size: Some(*size),
+            listed_on: Vec::new(),
+        });
+        policy.set_ranking(Arc::new(Ranking::from_files(ranked)));
+        let all = ids.iter().map(|file| file.0).collect();
+        policy.set_masters(Arc::new(Masters { files: all, ..Masters::default() }));
+        policy.set_hosts(
+            (1..=hosts).map(|last| (host(last), CopyHolderStatus::Serves)),
+            Default::default(),
+        );
+        for last in 1..=hosts {
+            let (host, at) = (host(last), NOW);
+            let (from, to) = (Health::Unknown, Health::Up);
+            policy.health_changed(&HealthChanged { host, from, to, at });
+            let held = ids.iter().zip(files).filter(|(_, (.., on))| *on == last);
+            let used: u64 = held.clone().map(|(_, (_, size, _))| size).sum();
+            let files = held.map(|(file, _)| file.0).collect();
+            let disk = DiskFigures { used, avail: 1000 - used, ..DiskFigures::default() };
+            let inventory = Some(Arc::new(Inventory { files, unreadable_names: 0, at }));
+            let disk = Some((disk, at));
+            policy.observe(&HostObserved {
+                host,
+                kind: HostKind::Cfw,
+                inventory,
+                disk,
+                traffic: None,
+                at,
+            });
+        }
+        MakeRoomFixture { policy, book, files: ids, now: NOW, wanted: RoomWanted::default() }
+    }
+
+    impl MakeRoomFixture {
+        /// The planner has no room for these: index, hits; nothing is on its way.
+        fn want(&mut self, wishes: &[(usize, u64, u32)], rooms: &[(u8, u64)]) {
+            let files = wishes.iter().map(|&(index, size, hits)| {
+                let file = self.files[index];
+                WantsRoom { file, size, hits, grade: 1, old_hosts_carry: true }
+            });
+            let rooms = rooms.iter().map(|&(last, room)| (host(last), room)).collect();
+            self.wanted = RoomWanted { files: files.collect(), rooms };
+            self.policy.set_room_wanted(self.wanted.clone());
+        }
+
+        fn propose(&mut self) -> RemovalProposal {
+            let in_flight = InFlight::default();
+            let (book, now) = (&self.book, self.now);
+            self.policy.propose(RemoverPieceContext { book, in_flight: &in_flight, now })
+        }
+
+        fn goes(proposal: &RemovalProposal) -> Vec<(HostAddr, FileId)> {
+            proposal.removals.iter().map(|removal| (removal.host, removal.file)).collect()
+        }
+    }
+
+    #[test]
+    fn the_worst_files_go_where_the_fewest_bytes_do() {
+        let files = [("new", 300, 0), ("a", 400, 1), ("b", 200, 1), ("c", 200, 1), ("d", 880, 2)];
+        let mut yard = yard(&files, 2);
+        yard.want(&[(0, 300, 9)], &[(1, 100), (2, 20)]);
+        let proposal = yard.propose();
+        assert_eq!(MakeRoomFixture::goes(&proposal), [(host(1), yard.files[3])]);
+        let made = RoomVerdict::Made { host: host(1), lacking: 200, goes: 200 };
+        assert_eq!(proposal.rooms[0].verdict, made);
+        assert!(matches!(
+            &proposal.removals[0].reason,
+            Reason::MakesRoom { better, better_size: 300, better_hits: 9, .. } if *better == name("new")
+        ));
+    }
+
+    #[test]
+    fn room_needs_enough_hits_and_at_most_its_share_of_a_disk() {
+        let files = [("new", 500, 0), ("a", 400, 1), ("b", 250, 1), ("c", 250, 1)];
+        let mut yard = yard(&files, 1);
+        yard.want(&[(0, 500, 9)], &[(1, 0)]);
+        let too_much = RoomVerdict::TooMuch { lacking: Some(500) };
+        assert_eq!(yard.propose().rooms[0].verdict, too_much);
+        yard.want(&[(0, 300, 5)], &[(1, 0)]);
+        let proposal = yard.propose();
+        assert_eq!(proposal.rooms[0].verdict, RoomVerdict::TooFewHits { from: 6 });
+        assert!(proposal.removals.is_empty());
+        yard.want(&[(0, 300, 6)], &[]);
+        assert_eq!(yard.propose().rooms[0].verdict, RoomVerdict::TooMuch { lacking: None });
+    }
+
+    #[test]
+    fn a_file_that_came_as_hot_is_not_removed_for_the_next() {
+        let mut yard = yard(&[("new", 300, 0), ("a", 400, 1), ("b", 290, 1), ("c", 200, 1)], 1);
+        let came_hot = [(host(1), yard.files[3])].into();
+        let arrivals = RecentArrivals { came_hot, ..RecentArrivals::default() };
+        yard.policy.set_hosts([(host(1), CopyHolderStatus::Serves)], arrivals);
+        yard.want(&[(0, 200, 9)], &[(1, 10)]);
+        let proposal = yard.propose();
+        assert_eq!(MakeRoomFixture::goes(&proposal), [(host(1), yard.files[2])]);
+        assert_eq!(proposal.spared.get(&Spared::CameHot), Some(&1));
+    }
+
+    /// The victims of the one wish are gone, and the host was read again `after` that.
+    fn after_one_room(after: Duration) -> MakeRoomFixture {
+        let files = [("x", 200, 0), ("y", 200, 0), ("a", 500, 1), ("b", 200, 1), ("c", 200, 1)];
+        let mut yard = yard(&files, 1);
+        yard.want(&[(0, 200, 9)], &[(1, 0)]);
+        let removals = yard.propose().removals;
+        let masters = yard.files.iter().copied().collect();
+        let seen = Confirmation { asked_at: NOW, masters, ..Confirmation::default() };
+        let in_flight = InFlight::default();
+        let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
+        let (events, _) = yard.policy.confirm(removals, &seen, context);
+        let ended = RemovalEvent::Ended { host: host(1), name: name("c"), ending: Ending::Removed };
+        for event in events.into_iter().chain([ended]) {
+            let result = yard.book.apply(NOW, &event);
+            let applied =
+                AppliedEvent { request: RequestId(0), at: NOW, event, result: result.clone() };
+            assert_eq!(result, Ok(RemovalOutcome::Applied));
+            yard.policy.on_applied(&applied, &yard.book, true);
+        }
+        yard.now = NOW.after(after);
+        let at = Millis(NOW.0 + 1);
+        let held = [2, 3].map(|index| yard.files[index].0).into_iter().collect();
+        let inventory = Some(Arc::new(Inventory { files: held, unreadable_names: 0, at }));
+        let disk = DiskFigures { used: 700, avail: 300, ..DiskFigures::default() };
+        let disk = Some((disk, at));
+        let kind = HostKind::Cfw;
+        yard.policy.observe(&HostObserved {
+            host: host(1),
+            kind,
+            inventory,
+            disk,
+            traffic: None,
+            at,
+        });
+        yard
+    }
+
+    #[test]
+    fn a_host_makes_room_for_the_next_file_after_the_first() {
+        let mut yard = after_one_room(Duration::from_secs(10));
+        yard.want(&[(0, 200, 9), (1, 200, 8)], &[(1, 200)]);
+        let proposal = yard.propose();
+        assert_eq!(proposal.rooms[1].verdict, RoomVerdict::TooMuch { lacking: None });
+        // The first is on its way: the planner has no wish for it, and counts it.
+        yard.want(&[(1, 200, 8)], &[(1, 0)]);
+        assert_eq!(MakeRoomFixture::goes(&yard.propose()), [(host(1), yard.files[3])]);
+    }
+
+    #[test]
+    fn too_little_room_is_extended_within_the_share_of_the_disk() {
+        // Another file took 60 of the 200 bytes.
+        let mut yard = after_one_room(Duration::from_secs(1));
+        yard.want(&[(0, 200, 9)], &[(1, 140)]);
+        let earlier = RoomVerdict::MadeEarlier { host: host(1) };
+        assert_eq!(yard.propose().rooms[0].verdict, earlier, "its figures may be old");
+        let mut yard = after_one_room(Duration::from_secs(10));
+        yard.want(&[(0, 200, 9)], &[(1, 140)]);
+        let proposal = yard.propose();
+        assert_eq!(proposal.removals, [], "200 of 300 went, and the next would be 200 more");
+        assert_eq!(proposal.rooms[0].verdict, earlier);
+        yard.policy.learn_sizes([(yard.files[3], 80)]);
+        let made = RoomVerdict::Made { host: host(1), lacking: 60, goes: 80 };
+        assert_eq!(yard.propose().rooms[0].verdict, made);
+    }
+
+    #[test]
+    fn no_more_copies_are_removed_for_a_file_that_has_cooled_down() {
+        let mut yard = after_one_room(Duration::from_secs(10));
+        yard.policy.learn_sizes([(yard.files[3], 80)]);
+        yard.want(&[(0, 200, 5)], &[(1, 140)]);
+        let proposal = yard.propose();
+        assert_eq!(proposal.removals, []);
+        assert_eq!(proposal.rooms[0].verdict, RoomVerdict::MadeEarlier { host: host(1) });
+    }
+
+    #[test]
+    fn a_host_that_cannot_take_the_file_makes_no_room() {
+        let files = [("new", 300, 0), ("a", 400, 1), ("b", 300, 1), ("c", 300, 2)];
+        let mut yard = yard(&files, 2);
+        yard.want(&[(0, 300, 9)], &[(2, 0)]);
+        assert_eq!(
+            MakeRoomFixture::goes(&yard.propose()),
+            [(host(2), yard.files[3])],
+            "its room is unknown"
+        );
+        yard.want(&[(2, 300, 9)], &[(1, 0)]);
+        assert!(yard.propose().removals.is_empty(), "it holds one already");
+        yard.want(&[(0, 300, 9)], &[(1, 0), (2, 0)]);
+        let mut wanted = yard.wanted.clone();
+        wanted.files[0].old_hosts_carry = false;
+        yard.policy.set_room_wanted(wanted);
+        assert!(yard.propose().removals.is_empty(), "old hosts cannot carry its name");
+    }
+
+    #[test]
+    fn nothing_goes_that_nothing_is_gained_by() {
+        let files = [("new", 300, 0), ("a", 500, 1), ("b", 290, 1), ("c", 50, 1), ("d", 50, 1)];
+        let mut yard = yard(&files, 1);
+        yard.want(&[(0, 300, 9)], &[(1, 20)]);
+        assert_eq!(
+            MakeRoomFixture::goes(&yard.propose()),
+            [(host(1), yard.files[2])],
+            "b alone will do"
+        );
+    }
+
+    #[test]
+    fn room_is_made_once_per_file_and_for_one_file_per_host() {
+        let files = [("x", 200, 0), ("y", 200, 0), ("a", 500, 1), ("b", 200, 1), ("c", 200, 1)];
+        let mut yard = yard(&files, 1);
+        yard.want(&[(0, 200, 9), (1, 200, 8)], &[(1, 0)]);
+        let proposal = yard.propose();
+        assert_eq!(MakeRoomFixture::goes(&proposal), [(host(1), yard.files[4])]);
+        assert_eq!(proposal.rooms[1].verdict, RoomVerdict::TooMuch { lacking: None });
+
+        let seen = Confirmation {
+            asked_at: NOW,
+            masters: yard.files.iter().copied().collect(),
+            ..Confirmation::default()
+        };
+        let in_flight = InFlight::default();
+        let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
+        let (events, _) = yard.policy.confirm(proposal.removals, &seen, context);
+        for event in events {
+            assert_eq!(yard.book.apply(NOW, &event), Ok(RemovalOutcome::Applied));
+        }
+        let ended = RemovalEvent::Ended { host: host(1), name: name("c"), ending: Ending::Removed };
+        for event in [None, Some(ended)] {
+            event.map(|event| yard.book.apply(NOW, &event).unwrap());
+            let proposal = yard.propose();
+            assert_eq!(proposal.rooms[0].verdict, RoomVerdict::MadeEarlier { host: host(1) });
+            assert_eq!(proposal.removals, []);
+        }
+        let later = NOW.after(yard.policy.settings().keep_room_for);
+        assert!(yard.book.rooms_made(yard.policy.settings(), later).is_empty());
+    }
+
+    #[test]
+    fn files_of_unknown_size_are_measured_first() {
+        let mut yard = yard(&[("new", 300, 0), ("a", 295, 1), ("b", 290, 1)], 1);
+        let ranked = [1, 0].map(|index| RankedFile {
+            file: yard.files[index],
+            size: Some(295),
+            listed_on: Vec::new(),
+        });
+        yard.policy.set_ranking(Arc::new(Ranking::from_files(ranked)));
+        yard.want(&[(0, 300, 9)], &[(1, 20)]);
+        let proposal = yard.propose();
+        assert_eq!(proposal.rooms[0].verdict, RoomVerdict::SizesUnknown);
+        assert_eq!((proposal.masters(), proposal.removals.len()), (vec![yard.files[2]], 0));
+        yard.policy.learn_sizes([(yard.files[2], 290)]);
+        assert_eq!(MakeRoomFixture::goes(&yard.propose()), [(host(1), yard.files[2])]);
+    }
+
+    #[test]
+    fn the_removals_for_one_file_happen_together_or_not_at_all() {
+        let files = [("new", 300, 0), ("a", 500, 1), ("b", 150, 1), ("c", 150, 1)];
+        let mut yard = yard(&files, 1);
+        let wish = [(0, 300, 9)];
+        yard.want(&wish, &[(1, 0)]);
+        let removals = yard.propose().removals;
+        assert_eq!(removals.len(), 2);
+        let spared = |yard: &MakeRoomFixture, masters: &[FileId]| {
+            let masters = masters.iter().copied().collect();
+            let seen = Confirmation { asked_at: NOW, masters, ..Confirmation::default() };
+            let in_flight = InFlight::default();
+            let context = RemoverPieceContext { book: &yard.book, in_flight: &in_flight, now: NOW };
+            let (events, spared) = yard.policy.confirm(removals.clone(), &seen, context);
+            (events.len(), spared.into_iter().map(|(_, why)| why).collect::<Vec<_>>())
+        };
+        assert_eq!(spared(&yard, &yard.files), (2, vec![]));
+        let (only_c, all) = ([yard.files[3]], yard.files.clone());
+        assert_eq!(spared(&yard, &only_c), (0, vec![Spared::InVain, Spared::MasterUnknown]));
+        yard.want(&[], &[(1, 0)]);
+        assert_eq!(spared(&yard, &all), (0, vec![Spared::NotNeeded, Spared::NotNeeded]));
+    }
+}

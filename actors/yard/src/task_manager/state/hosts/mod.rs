@@ -1,0 +1,4 @@
+//! Recorded hosts and changes of them. Pure.
+
+pub(in crate::task_manager) mod host_changes;
+pub(in crate::task_manager) mod host_record;

@@ -1,0 +1,6 @@
+//! The API of a node, its events and its metrics.
+
+mod api_document;
+mod api_node;
+mod events;
+mod metrics;

@@ -1,0 +1,7 @@
+//! Commands of the program.
+
+mod cli_client;
+mod cli_help;
+mod cli_roles;
+mod cli_store;
+mod demo;

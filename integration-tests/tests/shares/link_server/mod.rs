@@ -1,0 +1,14 @@
+//! The public server of links.
+
+mod browser;
+pub(super) mod clients;
+mod cuts;
+mod link_answers;
+mod link_edges;
+mod links;
+mod links_and_clocks;
+mod links_of_the_actor;
+mod pages;
+mod tls;
+mod tls_node;
+mod zip;

@@ -1,0 +1,4 @@
+//! Delivery of events to webhooks.
+
+mod hooks;
+mod webhook_mailbox;
