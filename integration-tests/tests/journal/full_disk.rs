@@ -168,7 +168,7 @@ fn a_journal_on_a_full_disk_is_readable_and_resumes_with_space() {
         disk.fill();
         let refused = open(dir.path(), None).await.map(drop).unwrap_err();
         assert!(matches!(refused, OpenError::Full { .. }), "{refused}");
-        assert!(refused.to_string().contains("make room"), "{refused}");
+        assert!(refused.to_string().contains("Make room"), "{refused}");
         disk.clear();
         let (journal, probe) = open(dir.path(), None).await.unwrap();
         assert_eq!(taken(&probe).await, (0..=20).collect());
