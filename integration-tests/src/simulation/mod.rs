@@ -116,6 +116,7 @@ impl fmt::Display for SeedResult {
             }
             None => writeln!(f, "seed {seed} holds: {:?}", self.figures)?,
         }
+        writeln!(f, "trace {:016x}", self.trace)?;
         writeln!(
             f,
             "again: REELYARD_SEED={seed} cargo nextest run -p reelyard-integration-tests \

@@ -1,5 +1,7 @@
 //! Complete simulated yards: see `integration-tests/src/simulation/README.md`.
 
+use std::process::Command;
+
 use reelyard_integration_tests::simulation::{Figures, run};
 
 /// The number of fixed seeds of one test. Several tests share all fixed seeds and run in parallel.
@@ -65,6 +67,20 @@ fn the_same_seed_happens_the_same_way_twice() {
         assert_eq!((first.trace, first.figures), (second.trace, second.figures), "seed {seed}");
     }
     assert_ne!(run(1).trace, run(2).trace);
+}
+
+/// The order in which tasks wake and the order of hash maps differ between processes. A trace must not show it.
+#[test]
+fn another_process_gives_the_same_trace() {
+    let program = std::env::current_exe().unwrap();
+    for seed in [0, 6, 10, 12, 13, 19, 22, 27] {
+        let expected = format!("trace {:016x}", run(seed).trace);
+        let mut again = Command::new(&program);
+        again.args(["--exact", "seeds::one_seed", "--nocapture"]);
+        let again = again.env("REELYARD_SEED", seed.to_string()).output().unwrap();
+        let printed = String::from_utf8_lossy(&again.stdout);
+        assert!(printed.contains(&expected), "seed {seed}: no {expected} in\n{printed}");
+    }
 }
 
 /// The seed of `REELYARD_SEED` with a complete trace; a fixed one without it.
