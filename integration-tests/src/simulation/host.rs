@@ -7,11 +7,12 @@ use reelyard_core::names::FileName;
 use reelyard_protocol::inventory::{InventoryLine, ListedFile, write_inventory};
 use reelyard_protocol::legacy::cfw::write_df;
 
+use super::box_worker::SimulatedBoxWorker;
 use super::context::Context;
 use super::disk::{SimulatedCopy, SimulatedDisk};
 use super::host_old::SimulatedCfw;
 use super::host_ours::SimulatedWorker;
-use super::messages::{SimulatedCall, SimulatedMessage, SimulatedResponse};
+use super::messages::{HookCall, SimulatedCall, SimulatedMessage, SimulatedResponse};
 use super::parties::{Party, PartyTimer};
 use super::scene::{HostPlan, SceneInputs};
 use crate::trace;
@@ -40,6 +41,8 @@ pub struct SimulatedHost {
     pub clock_off: i64,
     /// The disk, which outlives the worker.
     pub disk: SimulatedDisk,
+    /// Its boxes, which outlive the worker.
+    pub boxes: SimulatedBoxWorker,
     /// The program on the host.
     pub program: SimulatedProgram,
 }
@@ -63,7 +66,8 @@ impl SimulatedHost {
             false => SimulatedProgram::Old(SimulatedCfw::default()),
         };
         let (addr, role) = (plan.addr, plan.role);
-        SimulatedHost { id, addr, role, up: false, life: 0, clock_off: 0, disk, program }
+        let boxes = SimulatedBoxWorker::new();
+        SimulatedHost { id, addr, role, up: false, life: 0, clock_off: 0, disk, boxes, program }
     }
 
     /// The identity of this host in the network.
@@ -104,6 +108,10 @@ impl SimulatedHost {
 
     /// Handles a timer.
     pub fn ring(&mut self, context: &mut Context, timer: PartyTimer) {
+        if let PartyTimer::HookEnds { caller, hook } = timer {
+            let answer = self.boxes.end(&hook);
+            return context.answer(self.party(), caller.0, caller.1, answer);
+        }
         match self.program {
             SimulatedProgram::Ours(_) => self.ring_ours(context, timer),
             SimulatedProgram::Old(_) => self.ring_old(context, timer),
@@ -119,6 +127,9 @@ impl SimulatedHost {
         letter: SimulatedMessage,
     ) {
         match letter {
+            SimulatedMessage::Call { id, call: SimulatedCall::Hook(call) } => {
+                self.use_boxes(context, (from, id), &call);
+            }
             SimulatedMessage::Call { id, call } => {
                 let answer = self.answer(yard, &call);
                 context.answer(self.party(), from, id, answer);
@@ -126,6 +137,23 @@ impl SimulatedHost {
             SimulatedMessage::Answer { id, answer } => self.answered(context, id, Some(answer)),
             SimulatedMessage::Raft(_) => {}
         }
+    }
+
+    /// Carries out a request for boxes. A hook takes some time.
+    fn use_boxes(&mut self, context: &mut Context, caller: (Party, u64), call: &HookCall) {
+        let answer = match call {
+            HookCall::Run(run) => match self.boxes.begin(context, run) {
+                Ok(hook) => {
+                    let after = context.rng.u64(5..1500);
+                    let ends = PartyTimer::HookEnds { caller, hook };
+                    return context.after(after, self.party(), self.life, ends);
+                }
+                Err(refused) => refused,
+            },
+            HookCall::Inspect(inspect) => self.boxes.inspect(inspect),
+            HookCall::Probe => SimulatedResponse::status(200),
+        };
+        context.answer(self.party(), caller.0, caller.1, answer);
     }
 
     /// Handles the answer to a call, or its timeout.

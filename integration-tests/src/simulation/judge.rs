@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use reelyard_api::{Granted, GrantedLease};
+use reelyard_boxes::box_lease::SharedTable;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{Commit, Epoch, PieceId, RequestId};
 use reelyard_core::host::HostAddr;
@@ -14,8 +16,8 @@ use reelyard_yard::task_manager::{NewTask, TaskBook, TaskEvent, TaskOutcome, Tas
 
 use super::hashes::{hash, hash_answers};
 use super::invariants::{
-    Exceptions, acknowledged, back_off, deposed, holdings, ignored, one_copy, one_task, reports,
-    right_bytes, room, same_pieces, signs, sources, wires,
+    Exceptions, acknowledged, back_off, deposed, holdings, ignored, leases, one_copy, one_task,
+    reports, right_bytes, room, same_pieces, signs, sources, wires,
 };
 use super::parties::Party;
 use super::pieces;
@@ -80,6 +82,8 @@ pub struct Judge {
     pub deposed: u64,
     /// Every complete content that a master ever had.
     pub versions: BTreeSet<(FileName, u64)>,
+    /// The leases of boxes.
+    pub leases: leases::LeaseRecord,
     /// The true holders of each file.
     pub on_disk: holdings::OnDisk,
     parties: BTreeMap<HostAddr, Party>,
@@ -106,6 +110,7 @@ impl Judge {
             copies: 0,
             deposed: 0,
             versions: BTreeSet::new(),
+            leases: leases::LeaseRecord::default(),
             on_disk: BTreeMap::new(),
             parties: parties.map(|(number, host)| (host.addr, Party::Host(number))).collect(),
             programs: scene
@@ -136,7 +141,8 @@ impl Judge {
         self.broken.get_or_insert(InvariantViolation { invariant, what });
     }
 
-    fn check(&mut self, (invariant, verdict): (&'static str, Result<(), String>)) {
+    /// Records the result of a check.
+    pub fn check(&mut self, (invariant, verdict): (&'static str, Result<(), String>)) {
         if let Err(what) = verdict {
             self.fail(invariant, what);
         }
@@ -207,12 +213,23 @@ impl Judge {
 
     /// Records the first effect of a commit.
     fn first_effect(&mut self, index: u64, commit: &Commit, answer: &CommitAnswer) {
-        if commit.piece == PieceId::Tasks {
-            for (event, result) in pieces::events_of::<TaskBook>(commit, answer) {
-                if matches!(result, Ok(TaskOutcome::Applied)) {
-                    self.task_event(index, commit, &event);
+        match commit.piece {
+            PieceId::Tasks => {
+                for (event, result) in pieces::events_of::<TaskBook>(commit, answer) {
+                    if matches!(result, Ok(TaskOutcome::Applied)) {
+                        self.task_event(index, commit, &event);
+                    }
                 }
             }
+            PieceId::Boxes => {
+                for (event, result) in pieces::events_of::<SharedTable>(commit, answer) {
+                    if let Ok(outcome) = result {
+                        let verdict = self.leases.apply(self.now, &event, &outcome);
+                        self.check((leases::NAME, verdict));
+                    }
+                }
+            }
+            _ => {}
         }
     }
 
@@ -340,6 +357,16 @@ impl Judge {
         match acknowledged::check(&self.record, request, outcomes) {
             Ok(at) => self.acknowledged.push(at),
             Err(what) => self.fail(acknowledged::NAME, what),
+        }
+    }
+
+    /// Records an answer to a job: it may promise leases.
+    pub fn answered_job(&mut self, body: &[u8]) {
+        let granted = serde_json::from_slice::<Granted>(body).map(|granted| granted.leases);
+        let renewed = || serde_json::from_slice::<GrantedLease>(body).map(|lease| vec![lease]);
+        for lease in granted.or_else(|_| renewed()).unwrap_or_default() {
+            let left = u64::try_from(lease.left.0.as_millis()).unwrap_or(u64::MAX);
+            self.leases.promise(self.now, lease.lease_id, left);
         }
     }
 

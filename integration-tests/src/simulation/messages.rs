@@ -1,7 +1,9 @@
 //! The messages on the network. Bodies are the bytes that the real programs send.
 
+use reelyard_boxes::box_lease::{BoxLeaseRequest, ReleaseLease, RenewLease};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
+use reelyard_protocol::boxes::{InspectBoxes, RunHook};
 use reelyard_protocol::worker::TaskId;
 
 use super::parties::Party;
@@ -77,6 +79,10 @@ pub enum SimulatedCall {
         /// The JSON of the change.
         body: Vec<u8>,
     },
+    /// A request to the host of boxes.
+    Hook(HookCall),
+    /// A request for boxes.
+    Boxes(BoxCall),
     /// A read of some bytes of a master, over any protocol.
     Read {
         /// The file name of the master.
@@ -93,6 +99,30 @@ pub enum SimulatedCall {
     },
 }
 
+/// The requests of a node to the host of boxes.
+#[derive(Clone, Debug)]
+pub enum HookCall {
+    /// Runs a hook for a box.
+    Run(RunHook),
+    /// Inspects free boxes.
+    Inspect(InspectBoxes),
+    /// Checks whether the worker answers.
+    Probe,
+}
+
+/// The requests of a job for boxes, as the API passes them on.
+#[derive(Clone, Debug)]
+pub enum BoxCall {
+    /// `POST /api/v1/pools/{pool}/leases`
+    Acquire(BoxLeaseRequest),
+    /// `POST /api/v1/leases/{id}/renew`
+    Renew(RenewLease),
+    /// `POST /api/v1/leases/{id}/release`
+    Release(ReleaseLease),
+    /// The connection of the call ended.
+    HangUp,
+}
+
 impl SimulatedCall {
     /// A short name for the trace.
     pub fn name(&self) -> &'static str {
@@ -105,6 +135,8 @@ impl SimulatedCall {
             SimulatedCall::Orders { .. } => "GET orders",
             SimulatedCall::Reports { .. } => "POST reports",
             SimulatedCall::Tasks => "GET /tasks",
+            SimulatedCall::Hook(_) => "POST hooks",
+            SimulatedCall::Boxes(_) => "POST leases",
             SimulatedCall::Patch { .. } => "PATCH /tasks",
             SimulatedCall::Read { .. } => "GET master",
             SimulatedCall::Hash { .. } => "GET hash",

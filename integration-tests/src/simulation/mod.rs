@@ -1,5 +1,7 @@
 #![doc = include_str!("README.md")]
 
+mod box_worker;
+mod clients;
 mod context;
 mod disk;
 mod hashes;
@@ -59,6 +61,10 @@ pub struct Figures {
     pub late: u64,
     /// Second copies of files on hosts that had not reported them.
     pub unasked: u64,
+    /// Granted requests for boxes.
+    pub grants: u64,
+    /// Leases that expired.
+    pub expired: u64,
     /// Simulated time in seconds.
     pub seconds: u64,
 }
@@ -86,6 +92,8 @@ pub fn run(seed: u64) -> SeedResult {
             copies: judge.copies,
             late: judge.exceptions.late,
             unasked: judge.exceptions.unasked,
+            grants: judge.leases.grants(),
+            expired: judge.leases.expired,
             seconds,
         },
     }
@@ -100,6 +108,8 @@ impl Figures {
         self.copies += other.copies;
         self.late += other.late;
         self.unasked += other.unasked;
+        self.grants += other.grants;
+        self.expired += other.expired;
         self.seconds += other.seconds;
     }
 }

@@ -2,7 +2,9 @@
 //! observers around the owners.
 
 mod agents;
+mod box_calls;
 mod calls;
+mod hooks;
 mod journal;
 mod outbox;
 mod process;
@@ -21,11 +23,13 @@ use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::catalog::{MasterLook, MastersChanged, RankingChanged, RisingChanged};
 use reelyard_yard::task_manager::{NewTask, TaskBook, TaskEvent};
 
+use tokio::task::AbortHandle;
+
 use super::context::Context;
 use super::invariants::holdings::LeaderKnowledge;
 use super::invariants::room::RoomKnowledge;
 use super::machine::SimulatedMachine;
-use super::messages::SimulatedMessage;
+use super::messages::{SimulatedMessage, SimulatedResponse};
 use super::node_watch::HostWatch;
 use super::operator::OperatorAction;
 use super::parties::{Party, PartyTimer};
@@ -35,6 +39,7 @@ use super::queue::SimulationEvent;
 use super::replica::Replica;
 use super::scene::{Scene, SceneInputs};
 use crate::trace;
+use hooks::HookRequest;
 pub use outbox::ListReply;
 use outbox::{LookReply, NodeRequest, PendingReply};
 use process::NodeProcess;
@@ -77,6 +82,10 @@ pub struct SimulatedNode {
     /// The latest request time of all disks that the TaskManager received of each host.
     pub(super) latest_reports: BTreeMap<HostAddr, Millis>,
     looks: BTreeMap<u64, LookReply>,
+    /// The calls to the hosts of boxes.
+    hooks: BTreeMap<u64, HookRequest>,
+    /// The calls that are not answered yet, by caller and its number.
+    open_calls: BTreeMap<(Party, u64), AbortHandle>,
     look_numbers: u64,
     catalog_seen: [u64; 3],
 }
@@ -105,6 +114,8 @@ impl SimulatedNode {
             reported_disks: BTreeMap::new(),
             latest_reports: BTreeMap::new(),
             looks: BTreeMap::new(),
+            hooks: BTreeMap::new(),
+            open_calls: BTreeMap::new(),
             look_numbers: 0,
             catalog_seen: [0; 3],
         }
@@ -159,11 +170,14 @@ impl SimulatedNode {
         trace!(context, "{} is killed", self.party());
     }
 
-    /// Ends the TaskManager as a panic does. It restarts, and the journal rebuilds its piece.
-    pub fn owner_panics(&mut self, context: &mut Context, yard: &SceneInputs) {
-        trace!(context, "{}: the TaskManager panics", self.party());
+    /// Ends the owner of a piece as a panic does. It restarts, and the journal rebuilds its piece.
+    pub fn owner_panics(&mut self, context: &mut Context, yard: &SceneInputs, piece: PieceId) {
+        trace!(context, "{}: the owner of {piece:?} panics", self.party());
         let Some(process) = &mut self.process else { return };
-        process.restart_task_manager();
+        process.restart_owner(piece);
+        if piece != PieceId::Tasks {
+            return;
+        }
         // The observers send their state to the new incarnation.
         self.reported_disks.clear();
         self.latest_reports.clear();
@@ -200,7 +214,12 @@ impl SimulatedNode {
             NodeRequest::LookUp(files, reply) => self.look_up(context, &files, reply),
             NodeRequest::Refresh(host, reply) => self.refresh(context, host, reply),
             NodeRequest::Arrived(host, file) => self.arrived(host, file),
+            NodeRequest::Hook(request) => self.ask_box_host(context, request),
             NodeRequest::Answer { caller, answer } => {
+                self.open_calls.remove(&caller);
+                if matches!(caller.0, Party::Job(_)) {
+                    context.judge.answered_job(&answer.body);
+                }
                 context.answer(self.party(), caller.0, caller.1, answer);
             }
             NodeRequest::Again(after, action) => {
@@ -263,7 +282,7 @@ impl SimulatedNode {
                 self.settle_all(context, back);
             }
             PartyTimer::Watch(host) => self.watch(context, host),
-            PartyTimer::CallIsOver(id) => self.answered(context, id, None),
+            PartyTimer::CallIsOver(id) => self.call_ended(context, id, None),
             PartyTimer::Catalog => {
                 self.see_catalog(yard);
                 let after = context.rng.u64(500..3000);
@@ -278,8 +297,16 @@ impl SimulatedNode {
     pub fn receive(&mut self, context: &mut Context, from: Party, letter: SimulatedMessage) {
         match letter {
             SimulatedMessage::Raft(rpc) => self.raft(context, from, rpc),
-            SimulatedMessage::Answer { id, answer } => self.answered(context, id, Some(answer)),
+            SimulatedMessage::Answer { id, answer } => self.call_ended(context, id, Some(answer)),
             SimulatedMessage::Call { id, call } => self.call(context, (from, id), call),
+        }
+    }
+
+    /// Handles the answer to a call, or its timeout.
+    fn call_ended(&mut self, context: &mut Context, id: u64, answer: Option<SimulatedResponse>) {
+        match self.hooks.remove(&id) {
+            Some(request) => SimulatedNode::box_host_answered(request, answer),
+            None => self.answered(context, id, answer),
         }
     }
 

@@ -1,10 +1,11 @@
 //! The actions of the operator, the users and random faults while the yard has faults.
 
-use reelyard_core::event::RequestId;
+use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::TaskId;
 
 use super::parties::Party;
+use super::pieces::PIECES;
 use super::scene::Scene;
 
 /// One action at one time.
@@ -14,8 +15,8 @@ pub enum OperatorAction {
     Kill(Party),
     /// Starts the process.
     Start(Party),
-    /// Causes a panic of a TaskManager.
-    OwnerPanics(usize),
+    /// Causes a panic of the owner of a piece on a node.
+    OwnerPanics(usize, PieceId),
     /// Cuts a link, in one direction or both.
     Cut(Party, Party, bool),
     /// Removes that cut.
@@ -31,6 +32,13 @@ pub enum OperatorAction {
         /// The request's id, equal for each repetition.
         request: RequestId,
     },
+    /// Creates or changes the pool of boxes.
+    PutPool {
+        /// The number of boxes.
+        size: u32,
+    },
+    /// Revokes a lease of a box.
+    RevokeLease,
     /// Looks for masters on behalf of a node's TaskManager.
     LookUp {
         /// The node that receives the result.
@@ -63,13 +71,18 @@ pub enum OperatorAction {
 impl OperatorAction {
     /// Whether the action continues after the faults end.
     pub fn lasts(&self) -> bool {
-        matches!(self, OperatorAction::LookUp { .. } | OperatorAction::Cancel { .. })
+        matches!(
+            self,
+            OperatorAction::LookUp { .. }
+                | OperatorAction::Cancel { .. }
+                | OperatorAction::PutPool { .. }
+        )
     }
 }
 
 /// Draws all actions, each with its time in virtual milliseconds.
 pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)> {
-    let mut deeds = Vec::new();
+    let mut deeds = vec![(500, OperatorAction::PutPool { size: scene.pool.size })];
     let names: Vec<FileName> = scene.yard.masters.keys().cloned().collect();
     for _ in 0..rng.usize(4..22) {
         let at = rng.u64(2000..scene.trouble);
@@ -77,12 +90,15 @@ pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)
         let name = names[rng.usize(0..names.len())].clone();
         let host = rng.usize(0..scene.hosts.len());
         let party = party(scene, rng);
-        match rng.u32(0..18) {
+        match rng.u32(0..20) {
             0..3 => {
                 deeds.push((at, OperatorAction::Kill(party)));
                 deeds.push((at + lasts, OperatorAction::Start(party)));
             }
-            3 => deeds.push((at, OperatorAction::OwnerPanics(rng.usize(0..scene.nodes)))),
+            3 => {
+                let (node, piece) = (rng.usize(0..scene.nodes), PIECES[rng.usize(0..PIECES.len())]);
+                deeds.push((at, OperatorAction::OwnerPanics(node, piece)));
+            }
             4..7 => {
                 let (other, both) = (self::party(scene, rng), rng.u32(0..100) < 70);
                 deeds.push((at, OperatorAction::Cut(party, other, both)));
@@ -128,6 +144,8 @@ pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)
                 deeds.push((at, OperatorAction::Fill(host, bytes)));
                 deeds.push((at + lasts, OperatorAction::Fill(host, -bytes)));
             }
+            17 => deeds.push((at, OperatorAction::PutPool { size: rng.u32(1..7) })),
+            18 => deeds.push((at, OperatorAction::RevokeLease)),
             _ if rng.bool() => deeds.push((at, OperatorAction::Put(host, name))),
             _ => deeds.push((at, OperatorAction::Delete(host, name))),
         }
@@ -136,8 +154,9 @@ pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)
 }
 
 fn party(scene: &Scene, rng: &mut fastrand::Rng) -> Party {
-    match rng.usize(0..scene.nodes + scene.hosts.len()) {
+    match rng.usize(0..scene.nodes + scene.hosts.len() + scene.jobs) {
         node if node < scene.nodes => Party::Node(node),
-        host => Party::Host(host - scene.nodes),
+        other if other < scene.nodes + scene.hosts.len() => Party::Host(other - scene.nodes),
+        job => Party::Job(job - scene.nodes - scene.hosts.len()),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::box_worker::RunningHook;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::TaskId;
@@ -14,6 +15,8 @@ pub enum Party {
     Node(usize),
     /// A storage host.
     Host(usize),
+    /// A job that leases boxes.
+    Job(usize),
 }
 
 impl fmt::Display for Party {
@@ -21,6 +24,7 @@ impl fmt::Display for Party {
         match self {
             Party::Node(number) => write!(f, "node{number}"),
             Party::Host(number) => write!(f, "host{number}"),
+            Party::Job(number) => write!(f, "job{number}"),
         }
     }
 }
@@ -65,6 +69,15 @@ pub enum PartyTimer {
     Publish(TaskId),
     /// The worker makes the end of a copy durable, and reports it.
     Keep(TaskId),
+    /// A hook of a box ends, and its call is answered.
+    HookEnds {
+        /// The caller and the number of its call.
+        caller: (Party, u64),
+        /// The hook.
+        hook: RunningHook,
+    },
+    /// A job goes on.
+    JobActs,
     /// A withdrawn copy has ended.
     GivenUp(TaskId),
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
+use reelyard_boxes::box_lease::SharedTable;
 use reelyard_core::event::{Commit, PieceId};
 use reelyard_core::names::NameTable;
 use reelyard_replication::{CommitAnswer, FrozenPiece, Ownership, Piece, decode_answers};
@@ -12,7 +13,7 @@ use reelyard_yard::task_manager::{TaskBook, TaskEvent};
 use super::invariants::same_pieces;
 
 /// All pieces of a node.
-pub const PIECES: [PieceId; 1] = [PieceId::Tasks];
+pub const PIECES: [PieceId; 2] = [PieceId::Tasks, PieceId::Boxes];
 
 /// The snapshot rows of all pieces.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +85,10 @@ pub fn describe(commit: &Commit, answer: &CommitAnswer) -> Vec<String> {
         PieceId::Tasks => events_of::<TaskBook>(commit, answer)
             .iter()
             .map(|(event, result)| format!("{} -> {result:?}", short(event)))
+            .collect(),
+        PieceId::Boxes => events_of::<SharedTable>(commit, answer)
+            .iter()
+            .map(|(event, result)| format!("{event:?} -> {result:?}"))
             .collect(),
         piece => vec![format!("{piece:?}: {} events", commit.events.len())],
     }

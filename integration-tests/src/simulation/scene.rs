@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use reelyard_boxes::box_lease::PoolSpec;
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::names::FileName;
+use reelyard_protocol::boxes::PoolName;
 use reelyard_yard::task_manager::{HostSetting, PlacementPolicy, TaskSettings};
 
 use super::machine::ClockError;
@@ -75,6 +77,10 @@ pub struct Scene {
     pub yard: SceneInputs,
     /// The settings of every TaskManager.
     pub settings: TaskSettings,
+    /// The pool of boxes, as the operator first wants it.
+    pub pool: PoolSpec,
+    /// The number of jobs that lease boxes.
+    pub jobs: usize,
     /// The number of lost messages per thousand until all faults are removed.
     pub lost_of_1000: u32,
     /// The duration of the faults, in virtual milliseconds.
@@ -106,21 +112,45 @@ impl Scene {
         yard.ranking.truncate(files - files / 5);
         let nodes = [1, 1, 1, 3, 3, 3, 5][rng.usize(0..7)];
         let clocks = draw_clocks(rng, nodes);
+        let hosts = draw_hosts(rng, &names, &yard);
+        let pool = draw_pool(rng, &hosts);
         Scene {
             nodes,
             clocks,
-            hosts: draw_hosts(rng, &names, &yard),
+            hosts,
             yard,
             settings: draw_settings(rng),
+            pool,
+            jobs: rng.usize(0..6),
             lost_of_1000: [0, 2, 10, 30][rng.usize(0..4)],
             trouble: rng.u64(20_000..65_000),
         }
+    }
+
+    /// The pool with this number of boxes.
+    pub fn pool_of(&self, size: u32) -> PoolSpec {
+        PoolSpec { size, ..self.pool.clone() }
     }
 
     /// The hosts in the configuration of every node.
     pub fn host_settings(&self) -> Vec<HostSetting> {
         self.hosts.iter().map(|host| HostSetting { addr: host.addr, role: host.role }).collect()
     }
+}
+
+/// The name of the pool of boxes.
+#[allow(clippy::expect_used, reason = "the text is a name by its form")]
+pub fn pool_name() -> PoolName {
+    PoolName::new("jobs").expect("a name")
+}
+
+/// A pool whose boxes are only numbers, or boxes of the last host that runs a Reelyard worker.
+fn draw_pool(rng: &mut fastrand::Rng, hosts: &[HostPlan]) -> PoolSpec {
+    let ours = hosts.iter().rfind(|host| host.ours).map(|host| host.addr);
+    let host = ours.filter(|_| rng.bool());
+    let grace = Duration::from_millis([0, 0, 500, 3000][rng.usize(0..4)]);
+    let max_hold = [None, Some(Duration::from_secs(15))][rng.usize(0..2)];
+    PoolSpec { host, grace, max_hold, ..PoolSpec::of(1, rng.u32(2..6)) }
 }
 
 /// The clocks of the nodes: equal in half of the seeds, else with skew and drift.

@@ -8,6 +8,7 @@ use reelyard_yard::catalog::MasterLook;
 
 use tokio::time::Instant;
 
+use super::clients::job::SimulatedJob;
 use super::context::Context;
 use super::disk::SimulatedCopy;
 use super::host::{SimulatedHost, SimulatedProgram};
@@ -40,6 +41,8 @@ pub struct SimulationWorld {
     pub nodes: Vec<SimulatedNode>,
     /// The hosts, by index.
     pub hosts: Vec<SimulatedHost>,
+    /// The jobs that lease boxes, by index.
+    pub jobs: Vec<SimulatedJob>,
     began: Instant,
 }
 
@@ -72,12 +75,16 @@ impl SimulationWorld {
         for (at, deed) in deeds {
             context.queue.push(at, SimulationEvent::Done(deed));
         }
-        let mut world = SimulationWorld { context, scene, yard, nodes, hosts, began };
+        let jobs = (0..scene.jobs).map(|id| SimulatedJob::new(id, scene.nodes)).collect();
+        let mut world = SimulationWorld { context, scene, yard, nodes, hosts, jobs, began };
         for node in &mut world.nodes {
             node.start(&mut world.context);
         }
         for host in &mut world.hosts {
             host.start(&mut world.context);
+        }
+        for job in &mut world.jobs {
+            job.start(&mut world.context);
         }
         world
     }
@@ -120,7 +127,7 @@ impl SimulationWorld {
         self.keep_time();
         let Some(happening) = self.context.queue.next() else { return false };
         self.context.trace.mix(self.context.now());
-        let SimulationWorld { context, yard, nodes, hosts, .. } = self;
+        let SimulationWorld { context, yard, nodes, hosts, jobs, .. } = self;
         match happening {
             SimulationEvent::Arrives(SimulatedEnvelope { from, to, letter }) => {
                 // A cut or a missing process also loses messages in transit.
@@ -130,11 +137,13 @@ impl SimulationWorld {
                 match to {
                     Party::Node(id) => nodes[id].receive(context, from, letter),
                     Party::Host(id) => hosts[id].receive(context, yard, from, letter),
+                    Party::Job(id) => jobs[id].receive(context, letter),
                 }
             }
             SimulationEvent::Rings { party, life, timer } => match party {
                 Party::Node(id) if nodes[id].life == life => nodes[id].ring(context, yard, timer),
                 Party::Host(id) if hosts[id].life == life => hosts[id].ring(context, timer),
+                Party::Job(id) if jobs[id].life == life => jobs[id].ring(context, timer),
                 _ => {}
             },
             SimulationEvent::Done(deed) => self.perform_action(deed),
@@ -178,17 +187,19 @@ impl SimulationWorld {
         if !deed.lasts() {
             trace!(self.context, "{deed:?}");
         }
-        let SimulationWorld { context, yard, nodes, hosts, .. } = self;
+        let SimulationWorld { context, yard, nodes, hosts, jobs, .. } = self;
         match deed {
             OperatorAction::Kill(Party::Node(id)) if nodes[id].up => nodes[id].crash(context),
             OperatorAction::Kill(Party::Host(id)) if hosts[id].up => hosts[id].crash(context),
             OperatorAction::Start(Party::Node(id)) if !nodes[id].up => nodes[id].start(context),
             OperatorAction::Start(Party::Host(id)) if !hosts[id].up => hosts[id].start(context),
+            OperatorAction::Kill(Party::Job(id)) if jobs[id].up => jobs[id].crash(context),
+            OperatorAction::Start(Party::Job(id)) if !jobs[id].up => jobs[id].start(context),
             OperatorAction::Kill(_) | OperatorAction::Start(_) => {}
-            OperatorAction::OwnerPanics(id) if nodes[id].up => {
-                nodes[id].owner_panics(context, yard)
+            OperatorAction::OwnerPanics(id, piece) if nodes[id].up => {
+                nodes[id].owner_panics(context, yard, piece);
             }
-            OperatorAction::OwnerPanics(_) => {}
+            OperatorAction::OwnerPanics(..) => {}
             OperatorAction::Cut(a, b, both) => {
                 context.network.cut(a, b);
                 if both {
@@ -207,6 +218,16 @@ impl SimulationWorld {
                 context.judge.clocks_jumped = true;
             }
             OperatorAction::Jump(Party::Host(id), by) => hosts[id].clock_off += by,
+            OperatorAction::Jump(Party::Job(_), _) => {}
+            OperatorAction::PutPool { size } => match leading(nodes) {
+                Some(node) => node.put_pool(context, size),
+                None => context.queue.push(3000, SimulationEvent::Done(deed)),
+            },
+            OperatorAction::RevokeLease => {
+                if let Some(node) = leading(nodes) {
+                    node.revoke_lease(context);
+                }
+            }
             OperatorAction::Cancel { task, request } => self.cancel(task, request),
             OperatorAction::LookUp { node, life, number, names } => {
                 self.look_up((node, life, number), &names);
@@ -263,8 +284,7 @@ impl SimulationWorld {
         task: Option<reelyard_protocol::worker::TaskId>,
         request: reelyard_core::event::RequestId,
     ) {
-        let leading = |node: &&mut SimulatedNode| node.up && node.epoch().is_some();
-        match self.nodes.iter_mut().find(leading) {
+        match leading(&mut self.nodes) {
             Some(node) => node.cancel(&mut self.context, task, request),
             None => self
                 .context
@@ -306,11 +326,15 @@ impl SimulationWorld {
             host.crash(&mut self.context);
             host.clock_off = 0;
             host.disk.other = 0;
+            host.boxes.failures = 0;
             host.disk.capacity = host.disk.capacity.max(10 * (host.disk.used() + all));
             if let SimulatedProgram::Old(old) = &mut host.program {
                 old.faults = [0; 3];
             }
             host.start(&mut self.context);
+        }
+        for job in &mut self.jobs {
+            job.retires = true;
         }
     }
 
@@ -321,4 +345,9 @@ impl SimulationWorld {
         }
         self.serve().await;
     }
+}
+
+/// A node that leads.
+fn leading(nodes: &mut [SimulatedNode]) -> Option<&mut SimulatedNode> {
+    nodes.iter_mut().find(|node| node.up && node.epoch().is_some())
 }

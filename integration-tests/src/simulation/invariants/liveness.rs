@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use reelyard_boxes::box_lease::BoxPhase;
 use reelyard_core::host::HostRole;
 use reelyard_core::names::FileName;
 use reelyard_protocol::legacy::cfm::carries;
@@ -47,6 +48,27 @@ pub fn missing(world: &SimulationWorld) -> Vec<String> {
             && ours.unacknowledged().next().is_some()
         {
             missing.push(format!("{} has reports that no node accepted", host.party()));
+        }
+    }
+    missing.extend(missing_of_boxes(world));
+    missing
+}
+
+/// Jobs that still wait or work, and boxes that are not free again.
+fn missing_of_boxes(world: &SimulationWorld) -> Vec<String> {
+    let mut missing = Vec::new();
+    for job in world.jobs.iter().filter(|job| !job.is_idle()) {
+        missing.push(format!("{} has no answer or still works", job.party()));
+    }
+    for (pool, number) in world.context.judge.leases.leased() {
+        missing.push(format!("box {number:?} of {pool} is leased"));
+    }
+    for node in &world.nodes {
+        for (pool, counts) in node.pools() {
+            let (free, all) = (counts.of(BoxPhase::Free), counts.all());
+            if free != all {
+                missing.push(format!("{}: {free} of {all} boxes of {pool} are free", node.party()));
+            }
         }
     }
     missing

@@ -9,9 +9,11 @@ use reelyard_yard::task_manager::NewTask;
 
 pub mod acknowledged;
 pub mod back_off;
+pub mod clean_boxes;
 pub mod deposed;
 pub mod holdings;
 pub mod ignored;
+pub mod leases;
 pub mod liveness;
 pub mod one_copy;
 pub mod one_task;

@@ -9,6 +9,9 @@ use futures::future::BoxFuture;
 use reelyard_core::event::{Commit, PieceId};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
+use reelyard_protocol::boxes::{
+    AdoptBoxes, BoxInspection, HookAnswer, InspectBoxes, NotHeard, PoolName, ProbeHost, RunHook,
+};
 use reelyard_replication::{
     CommitAnswer, CommitError, JournalCommand, Leadership, OnFullDisk, ReplicatedLog,
 };
@@ -16,6 +19,7 @@ use reelyard_yard::catalog::{LookUpMasters, MasterLook};
 use reelyard_yard::cfw_worker::{AskFailure, CopyArrived, Inventory, Refresh};
 use tokio::sync::{oneshot, watch};
 
+use super::hooks::HookRequest;
 use super::outbox::{NodeRequest, ProcessOutbox};
 
 /// The journal of a process, as its owners use it.
@@ -118,4 +122,51 @@ fn or_not_asked<T>(
     answer.map(|answer| {
         answer.unwrap_or_else(|_| Err(AskFailure::NotAsked("no call was made".to_owned())))
     })
+}
+
+/// The way to the hosts of boxes, as their owner uses it.
+pub struct SimulatedBoxLink(pub ProcessOutbox);
+
+impl Actor for SimulatedBoxLink {
+    type Context = Context<Self>;
+}
+
+impl Handler<RunHook> for SimulatedBoxLink {
+    type Result = ResponseFuture<HookAnswer>;
+
+    fn handle(&mut self, run: RunHook, _: &mut Context<Self>) -> Self::Result {
+        let (reply, answer) = oneshot::channel();
+        self.0.push(NodeRequest::Hook(HookRequest::Run(run, reply)));
+        let silent = |_| HookAnswer::Silent { why: "no call was made".to_owned() };
+        Box::pin(answer.map(move |answer| answer.unwrap_or_else(silent)))
+    }
+}
+
+impl Handler<InspectBoxes> for SimulatedBoxLink {
+    type Result = ResponseFuture<Result<BoxInspection, String>>;
+
+    fn handle(&mut self, inspect: InspectBoxes, _: &mut Context<Self>) -> Self::Result {
+        let (reply, answer) = oneshot::channel();
+        self.0.push(NodeRequest::Hook(HookRequest::Inspect(inspect, reply)));
+        Box::pin(answer.map(|answer| answer.unwrap_or(Err("no call was made".to_owned()))))
+    }
+}
+
+impl Handler<ProbeHost> for SimulatedBoxLink {
+    type Result = ResponseFuture<Result<(), NotHeard>>;
+
+    fn handle(&mut self, probe: ProbeHost, _: &mut Context<Self>) -> Self::Result {
+        let (reply, answer) = oneshot::channel();
+        self.0.push(NodeRequest::Hook(HookRequest::Probe(probe.host, probe.within, reply)));
+        let not_asked = |_| Err(NotHeard::NotAsked("no call was made".to_owned()));
+        Box::pin(answer.map(move |answer| answer.unwrap_or_else(not_asked)))
+    }
+}
+
+impl Handler<AdoptBoxes> for SimulatedBoxLink {
+    type Result = Result<Vec<PoolName>, String>;
+
+    fn handle(&mut self, _: AdoptBoxes, _: &mut Context<Self>) -> Self::Result {
+        Err("no operator adopts boxes in a simulation".to_owned())
+    }
 }

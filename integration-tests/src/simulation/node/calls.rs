@@ -47,6 +47,7 @@ impl SimulatedNode {
                 context.answer(self.party(), caller.0, caller.1, SimulatedResponse::ok(body));
             }
             SimulatedCall::Patch { id, body } => self.change(context, caller, &id, &body),
+            SimulatedCall::Boxes(call) => self.box_call(caller, call),
             _ => {
                 let nothing = SimulatedResponse::status(404);
                 context.answer(self.party(), caller.0, caller.1, nothing);
@@ -60,17 +61,18 @@ impl SimulatedNode {
     }
 
     /// Answers a call once a future has the answer.
-    fn answer_later(
+    pub(super) fn answer_later(
         &mut self,
         caller: (Party, u64),
         answer: impl Future<Output = SimulatedResponse> + 'static,
     ) {
         let Some(process) = &mut self.process else { return };
         let outbox = process.outbox.clone();
-        process.spawn(async move {
+        let task = process.spawn(async move {
             let answer = answer.await;
             outbox.push(NodeRequest::Answer { caller, answer });
         });
+        self.open_calls.insert(caller, task);
     }
 
     fn poll(

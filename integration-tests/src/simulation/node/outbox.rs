@@ -12,6 +12,7 @@ use reelyard_yard::catalog::MasterLook;
 use reelyard_yard::cfw_worker::{AskFailure, Inventory};
 use tokio::sync::{Notify, oneshot};
 
+use super::hooks::HookRequest;
 use crate::simulation::messages::SimulatedResponse;
 use crate::simulation::operator::OperatorAction;
 use crate::simulation::parties::Party;
@@ -37,6 +38,8 @@ pub enum NodeRequest {
     Refresh(HostAddr, ListReply),
     /// A copy arrived on a host.
     Arrived(HostAddr, FileId),
+    /// The owner of boxes uses a host.
+    Hook(HookRequest),
     /// An HTTP request is answered.
     Answer {
         /// The caller and the number of its call.

@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use actix::{Actor, Addr, Context, Handler, Message};
+use reelyard_boxes::box_lease::{BoxLease, BoxLeaseSettings, BoxViewHandle};
 use reelyard_core::clock::Clock;
+use reelyard_core::event::PieceId;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::NameTable;
 use reelyard_core::secret_id::IdSource;
 use reelyard_core::supervision::Route;
+use reelyard_protocol::boxes::BoxHosts;
 use reelyard_replication::{Leadership, LogHandle, Owner};
 use reelyard_yard::cfw_worker::{CopyArrived, HostRoutes, Refresh};
 use reelyard_yard::remover::RemoverViewHandle;
@@ -17,7 +21,7 @@ use reelyard_yard::task_manager::{TaskCollaborators, TaskManager, TaskViewHandle
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::agents::{SimulatedCatalog, SimulatedHostAgent, SimulatedLog};
+use super::agents::{SimulatedBoxLink, SimulatedCatalog, SimulatedHostAgent, SimulatedLog};
 use super::outbox::ProcessOutbox;
 use crate::simulation::runtime::CountedTask;
 use crate::simulation::scene::Scene;
@@ -29,25 +33,69 @@ pub struct RunningOwner<A: Actor> {
     task: AbortHandle,
 }
 
-/// All that runs in the process of a node.
+/// What each incarnation of an owner is built from.
+pub struct OwnerParts {
+    scene: Arc<Scene>,
+    /// The clock of the process.
+    pub clock: Clock,
+    /// The file names of the process.
+    pub names: NameTable,
+    log: LogHandle,
+    collaborators: TaskCollaborators,
+    box_hosts: BoxHosts,
+    /// The read view of the TaskManager.
+    pub tasks_view: TaskViewHandle,
+    /// The read view of the BoxLeaseActor.
+    pub boxes_view: BoxViewHandle,
+}
+
+impl OwnerParts {
+    fn task_manager(&self, rng: &mut fastrand::Rng) -> TaskManager {
+        let task_manager = TaskManager::new(
+            self.scene.settings.clone(),
+            &self.scene.host_settings(),
+            self.names.clone(),
+            self.clock.clone(),
+            self.log.clone(),
+            self.collaborators.clone(),
+            self.tasks_view.clone(),
+        );
+        task_manager.with_id_source(IdSource::seeded(rng.u64(..)))
+    }
+
+    fn boxes(&self, rng: &mut fastrand::Rng) -> BoxLease {
+        let boxes = BoxLease::new(
+            BoxLeaseSettings::default(),
+            self.clock.clone(),
+            self.log.clone(),
+            self.box_hosts.clone(),
+            self.boxes_view.clone(),
+        );
+        boxes.with_id_source(IdSource::seeded(rng.u64(..)))
+    }
+}
+
+/// All that runs in the process of a node. It dereferences to the parts of its owners.
 pub struct NodeProcess {
     tasks: JoinSet<()>,
     /// The requests of its actors.
     pub outbox: ProcessOutbox,
     /// Shows its owners who leads.
     pub leadership: watch::Sender<Leadership>,
-    /// The clock of the process.
-    pub clock: Clock,
-    /// The file names of the process.
-    pub names: NameTable,
     /// The TaskManager.
     pub task_manager: RunningOwner<TaskManager>,
-    /// The read view of the TaskManager.
-    pub tasks_view: TaskViewHandle,
-    collaborators: TaskCollaborators,
-    log: LogHandle,
-    scene: Arc<Scene>,
+    /// The BoxLeaseActor.
+    pub boxes: RunningOwner<BoxLease>,
+    parts: OwnerParts,
     rng: fastrand::Rng,
+}
+
+impl Deref for NodeProcess {
+    type Target = OwnerParts;
+
+    fn deref(&self) -> &OwnerParts {
+        &self.parts
+    }
 }
 
 impl NodeProcess {
@@ -78,53 +126,46 @@ impl NodeProcess {
             arrived: routes::<CopyArrived>(&hosts),
             removals: RemoverViewHandle::default(),
         };
-        let (names, tasks_view) = (NameTable::new(), TaskViewHandle::default());
-        let task_manager = TaskManager::new(
-            scene.settings.clone(),
-            &scene.host_settings(),
-            names.clone(),
-            clock.clone(),
-            log.clone(),
-            collaborators.clone(),
-            tasks_view.clone(),
-        );
-        let task_manager = task_manager.with_id_source(IdSource::seeded(rng.u64(..)));
-        let task_manager = start_actor(&mut tasks, task_manager);
-        let scene = Arc::clone(scene);
-        NodeProcess {
-            tasks,
-            outbox,
-            leadership,
+        let link = start_actor(&mut tasks, SimulatedBoxLink(outbox.clone())).addr;
+        let box_hosts = BoxHosts {
+            run: Route::fixed(link.clone().recipient()),
+            look: Route::fixed(link.clone().recipient()),
+            adopt: Route::fixed(link.clone().recipient()),
+            probe: Route::fixed(link.recipient()),
+        };
+        let parts = OwnerParts {
+            scene: Arc::clone(scene),
             clock,
-            names,
-            task_manager,
-            tasks_view,
-            collaborators,
+            names: NameTable::new(),
             log,
-            scene,
-            rng,
+            collaborators,
+            box_hosts,
+            tasks_view: TaskViewHandle::default(),
+            boxes_view: BoxViewHandle::default(),
+        };
+        let task_manager = start_actor(&mut tasks, parts.task_manager(&mut rng));
+        let boxes = start_actor(&mut tasks, parts.boxes(&mut rng));
+        NodeProcess { tasks, outbox, leadership, task_manager, boxes, parts, rng }
+    }
+
+    /// Ends the owner of a piece in the middle of its work, and starts the next incarnation.
+    pub fn restart_owner(&mut self, piece: PieceId) {
+        let NodeProcess { tasks, parts, rng, .. } = self;
+        match piece {
+            PieceId::Boxes => {
+                self.boxes.task.abort();
+                self.boxes = start_actor(tasks, parts.boxes(rng));
+            }
+            _ => {
+                self.task_manager.task.abort();
+                self.task_manager = start_actor(tasks, parts.task_manager(rng));
+            }
         }
     }
 
-    /// Ends the TaskManager in the middle of its work, and starts the next incarnation.
-    pub fn restart_task_manager(&mut self) {
-        self.task_manager.task.abort();
-        let task_manager = TaskManager::new(
-            self.scene.settings.clone(),
-            &self.scene.host_settings(),
-            self.names.clone(),
-            self.clock.clone(),
-            self.log.clone(),
-            self.collaborators.clone(),
-            self.tasks_view.clone(),
-        );
-        let task_manager = task_manager.with_id_source(IdSource::seeded(self.rng.u64(..)));
-        self.task_manager = start_actor(&mut self.tasks, task_manager);
-    }
-
     /// Runs a future until it or the process ends.
-    pub fn spawn(&mut self, future: impl Future<Output = ()> + 'static) {
-        self.tasks.spawn_local(CountedTask::new(future));
+    pub fn spawn(&mut self, future: impl Future<Output = ()> + 'static) -> AbortHandle {
+        self.tasks.spawn_local(CountedTask::new(future))
     }
 
     /// The text of a panic since the last call.

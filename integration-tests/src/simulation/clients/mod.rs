@@ -1,0 +1,3 @@
+//! The clients of the yard: programs outside it that use the API.
+
+pub mod job;
