@@ -22,6 +22,7 @@ fn all_hold(seeds: impl IntoIterator<Item = u64>) {
     println!("{all:?}");
     // Seeds without events would prove nothing.
     assert!(all.copies > runs && all.commits > 10 * runs, "{all:?}");
+    assert!(all.grants > runs && all.expired > runs / 4, "{all:?}");
     // Second copies must be rare.
     assert!(50 * all.unasked <= all.copies && 50 * all.late <= all.copies, "{all:?}");
 }

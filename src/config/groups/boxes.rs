@@ -23,7 +23,7 @@ settings! {
         ///   labels ({})           for people and scripts: { site = "a" }
         ///   ttl_default ("1m")    lifetime of a lease
         ///   ttl_max ("1day")      longest lifetime without a renewal
-        ///   max_hold (no limit)   longest time that one lease may hold a box
+        ///   max_hold (no limit)   longest time for which renewals can extend a lease
         ///   grace ("5s")          pause before the box of an expired or revoked lease is cleaned
         ///   queue_limit (1000)    largest number of waiting requests
         ///   quota (0: no limit)   largest number of boxes that one holder has or waits for

@@ -98,7 +98,7 @@ impl LeaseRecord {
         self.live.retain(|_, live| *live != lease);
         let promised = self.promised.get(&lease).copied();
         match (event, promised) {
-            (BoxEvent::Expired { .. }, promised) => {
+            (BoxEvent::TermsPassed { .. }, promised) => {
                 self.expired += 1;
                 match promised.filter(|until| now < *until) {
                     Some(until) => Err(format!("{lease} expires at {now}, promised until {until}")),

@@ -254,10 +254,10 @@ impl LeaseWorld {
         let live: Vec<_> = self.table.read().leases().cloned().collect();
         let now = self.reading();
         for lease in live {
-            let hold = HoldLimit { granted: lease.granted, most: None };
+            let hold = HoldLimit::of(&lease, None);
             if lease.is_held() {
-                let lasts = self.terms.note_again(lease.id, lease.term, hold, now);
-                let ends = now.monotonic.saturating_add(lasts);
+                self.terms.note(lease.id, lease.term, hold, now);
+                let ends = now.monotonic.saturating_add(lease.term);
                 self.lasts.insert(lease.id, u64::try_from(ends.as_millis()).unwrap());
             }
         }

@@ -72,7 +72,7 @@ impl BoxMemory {
                 begun.preparing.push(PreparingLease { token, id, request, term });
                 continue;
             }
-            let hold = HoldLimit { granted: lease.granted, most: context.max_hold(&lease.pool) };
+            let hold = HoldLimit::of(lease, context.max_hold(&lease.pool));
             let given = context.table.again.get(&lease.id);
             match given.and_then(|given| given.end(lease.renewals, machine.boot)) {
                 Some(ends) => {
@@ -80,8 +80,8 @@ impl BoxMemory {
                     self.terms.note_rest(lease.id, lease.term, rest, hold, context.now);
                 }
                 None => {
-                    let term = self.terms.note_again(lease.id, lease.term, hold, context.now);
-                    again.push((lease.id, lease.renewals, term));
+                    self.terms.note(lease.id, lease.term, hold, context.now);
+                    again.push((lease.id, lease.renewals, lease.term));
                 }
             }
         }
@@ -102,7 +102,7 @@ impl BoxMemory {
         id: LeaseId,
     ) {
         let Some(lease) = context.table.leases.get(&id) else { return };
-        let hold = HoldLimit { granted: lease.granted, most: context.max_hold(&lease.pool) };
+        let hold = HoldLimit::of(lease, context.max_hold(&lease.pool));
         if lease.is_held() {
             self.terms.note(id, lease.term, hold, context.now);
         }

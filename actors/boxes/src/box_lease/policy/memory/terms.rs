@@ -11,6 +11,7 @@ use reelyard_core::clock::{ClockReading, Millis};
 use reelyard_protocol::boxes::LeaseId;
 
 use super::schedule::KeyedDeadlines;
+use crate::box_lease::state::lease::Lease;
 
 /// The terms of the live leases.
 #[derive(Clone, Debug, Default)]
@@ -39,38 +40,27 @@ pub struct HoldLimit {
 }
 
 impl HoldLimit {
-    /// How much of `term` it may still be held.
-    fn left(self, term: Duration, now: ClockReading) -> Duration {
+    /// The limit of a lease in a pool with the longest hold `most`.
+    pub fn of(lease: &Lease, most: Option<Duration>) -> Self {
+        HoldLimit { granted: lease.granted, most }
+    }
+
+    /// How long it may still be held; none for any time.
+    fn left(self, now: ClockReading) -> Option<Duration> {
         let held = now.wall.since(self.granted);
-        self.most.map_or(term, |most| term.min(most.saturating_sub(held)))
+        self.most.map(|most| most.saturating_sub(held))
     }
 }
 
 impl LeaseTerms {
-    /// A lease lasts for `term` from now on.
+    /// Records that a lease lasts for `term` from now on. A lease of an earlier leader or process gets its
+    /// full term once more: its renewal may have been answered just now. The longest hold limits only renewals.
     pub fn note(&mut self, id: LeaseId, term: Duration, hold: HoldLimit, now: ClockReading) {
-        // For any step of the wall clock since.
+        // For any step of the wall clock since. Its holder was promised `term` already.
         self.hold_ends.entry(id).or_insert_with(|| {
-            hold.most.map(|most| {
-                let held = now.wall.since(hold.granted);
-                now.monotonic.saturating_add(most.saturating_sub(held))
-            })
+            hold.left(now).map(|left| now.monotonic.saturating_add(left.max(term)))
         });
         self.passing.set(id, now.monotonic.saturating_add(term));
-    }
-
-    /// Records the term of a lease that another leader granted, or this one before a restart. It is the
-    /// full term once more, because its renewal may have been answered just now. Returns its length.
-    pub fn note_again(
-        &mut self,
-        id: LeaseId,
-        term: Duration,
-        hold: HoldLimit,
-        now: ClockReading,
-    ) -> Duration {
-        let term = hold.left(term, now);
-        self.note(id, term, hold, now);
-        term
     }
 
     /// Records the term of a lease that got its full term again in the same boot, and was not renewed
@@ -84,7 +74,7 @@ impl LeaseTerms {
         hold: HoldLimit,
         now: ClockReading,
     ) {
-        self.note(id, rest.min(hold.left(term, now)), hold, now);
+        self.note(id, rest.min(term), hold, now);
     }
 
     /// Removes an ended lease.
@@ -210,19 +200,31 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_hold_cuts_no_promised_term() {
+        // Granted at 1000, and ready at 2000 for a term of 2500.
+        let hold = HoldLimit { granted: Millis(1000), most: Some(ms(2500)) };
+        let mut terms = LeaseTerms::default();
+        terms.note(ID, ms(2500), hold, at(2000, 0));
+        assert_eq!(terms.renewed(ID, ms(2500), at(3000, 1000)), ms(1500));
+        // The wall clock of another leader may be ahead.
+        let mut terms = LeaseTerms::default();
+        terms.note(ID, ms(2500), hold, at(90_000, 0));
+        assert_eq!(terms.next(at(90_000, 0)), Some(ms(2500)));
+        assert_eq!(terms.renewed(ID, ms(2500), at(91_000, 1000)), ms(1500));
+    }
+
+    #[test]
     fn a_new_leader_gives_the_full_term_again_once() {
         let due = |mut terms: LeaseTerms, last: u64| {
             assert_eq!(terms.take_due(at(0, last - 1)), None);
             assert_eq!(terms.take_due(at(0, last)), Some(ID));
         };
-        let mut terms = LeaseTerms::default();
-        assert_eq!(terms.note_again(ID, ms(1000), FREELY, at(1900, 0)), ms(1000));
-        due(terms, 1000);
-        // Never beyond the longest hold.
-        let hold = HoldLimit { granted: Millis(1000), most: Some(ms(1200)) };
-        let mut terms = LeaseTerms::default();
-        assert_eq!(terms.note_again(ID, ms(1000), hold, at(1900, 0)), ms(300));
-        due(terms, 300);
+        let limited = HoldLimit { granted: Millis(1000), most: Some(ms(1200)) };
+        for hold in [FREELY, limited] {
+            let mut terms = LeaseTerms::default();
+            terms.note(ID, ms(1000), hold, at(1900, 0));
+            due(terms, 1000);
+        }
         // The next time only the rest of it, for any setting of the wall clock.
         for (wall, rest, left) in
             [(2500, 400, 400), (90_000, 1, 1), (-90_000, 1000, 1000), (2500, 5000, 1000)]
