@@ -2,6 +2,7 @@
 //! [`SimulatedWorker`] and [`SimulatedCfw`].
 
 use reelyard_core::clock::Millis;
+use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::names::FileName;
 use reelyard_protocol::inventory::{InventoryLine, ListedFile, write_inventory};
@@ -12,7 +13,7 @@ use super::context::Context;
 use super::disk::{SimulatedCopy, SimulatedDisk};
 use super::host_old::SimulatedCfw;
 use super::host_ours::SimulatedWorker;
-use super::messages::{HookCall, SimulatedCall, SimulatedMessage, SimulatedResponse};
+use super::messages::{BoxHostCall, SimulatedCall, SimulatedMessage, SimulatedResponse};
 use super::parties::{Party, PartyTimer};
 use super::scene::{HostPlan, SceneInputs};
 use crate::trace;
@@ -130,6 +131,10 @@ impl SimulatedHost {
             SimulatedMessage::Call { id, call: SimulatedCall::Hook(call) } => {
                 self.use_boxes(context, (from, id), &call);
             }
+            SimulatedMessage::Call { id, call: SimulatedCall::Delete { name, epoch } } => {
+                let answer = self.delete(context, &name, epoch);
+                context.answer(self.party(), from, id, answer);
+            }
             SimulatedMessage::Call { id, call } => {
                 let answer = self.answer(yard, &call);
                 context.answer(self.party(), from, id, answer);
@@ -139,10 +144,30 @@ impl SimulatedHost {
         }
     }
 
+    /// Deletes a copy. A Reelyard worker obeys only the latest leader.
+    fn delete(
+        &mut self,
+        context: &mut Context,
+        name: &FileName,
+        epoch: Option<Epoch>,
+    ) -> SimulatedResponse {
+        if let (SimulatedProgram::Ours(ours), Some(epoch)) = (&mut self.program, epoch)
+            && !ours.observe_epoch(epoch)
+        {
+            return SimulatedResponse::status(412);
+        }
+        if self.disk.files.remove(name).is_none() {
+            return SimulatedResponse::status(404);
+        }
+        trace!(context, "{} deletes {name:?}", self.party());
+        context.judge.deleted(self.addr, name);
+        SimulatedResponse::status(200)
+    }
+
     /// Carries out a request for boxes. A hook takes some time.
-    fn use_boxes(&mut self, context: &mut Context, caller: (Party, u64), call: &HookCall) {
+    fn use_boxes(&mut self, context: &mut Context, caller: (Party, u64), call: &BoxHostCall) {
         let answer = match call {
-            HookCall::Run(run) => match self.boxes.begin(context, run) {
+            BoxHostCall::Run(run) => match self.boxes.begin(context, run) {
                 Ok(hook) => {
                     let after = context.rng.u64(5..1500);
                     let ends = PartyTimer::HookEnds { caller, hook };
@@ -150,8 +175,8 @@ impl SimulatedHost {
                 }
                 Err(refused) => refused,
             },
-            HookCall::Inspect(inspect) => self.boxes.inspect(inspect),
-            HookCall::Probe => SimulatedResponse::status(200),
+            BoxHostCall::Inspect(inspect) => self.boxes.inspect(inspect),
+            BoxHostCall::Probe => SimulatedResponse::status(200),
         };
         context.answer(self.party(), caller.0, caller.1, answer);
     }

@@ -137,7 +137,7 @@ impl SimulatedWorker {
     }
 
     /// Handles the epoch of a leader. Returns whether the worker obeys it.
-    fn observe_epoch(&mut self, epoch: Epoch) -> bool {
+    pub(super) fn observe_epoch(&mut self, epoch: Epoch) -> bool {
         match Deposed::unless_heard(epoch, self.store.epoch) {
             Ok(true) => self.store.epoch = epoch,
             Ok(false) => {}

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use reelyard_api::{Granted, GrantedLease};
 use reelyard_boxes::box_lease::SharedTable;
@@ -12,13 +13,16 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::{Report, TaskId};
 use reelyard_replication::CommitAnswer;
+use reelyard_shares::share_expiry::{ShareId, ShareTable};
+use reelyard_yard::remover::RemovalBook;
 use reelyard_yard::task_manager::{NewTask, TaskBook, TaskEvent, TaskOutcome, TaskSettings};
 
 use super::hashes::{hash, hash_answers};
 use super::invariants::{
-    Exceptions, acknowledged, back_off, deposed, holdings, ignored, leases, one_copy, one_task,
-    reports, right_bytes, room, same_pieces, signs, sources, wires,
+    Exceptions, acknowledged, back_off, deposed, holdings, ignored, leases, links, one_copy,
+    one_task, removals, reports, right_bytes, room, same_pieces, signs, sources, wires,
 };
+use super::machine::WALL;
 use super::parties::Party;
 use super::pieces;
 use super::scene::Scene;
@@ -82,6 +86,10 @@ pub struct Judge {
     pub deposed: u64,
     /// Every complete content that a master ever had.
     pub versions: BTreeSet<(FileName, u64)>,
+    /// The shares and their links.
+    pub shares: links::SharesOnRecord,
+    /// The removals of copies.
+    pub removals: removals::RemovalsOnRecord,
     /// The leases of boxes.
     pub leases: leases::LeaseRecord,
     /// The true holders of each file.
@@ -110,6 +118,8 @@ impl Judge {
             copies: 0,
             deposed: 0,
             versions: BTreeSet::new(),
+            shares: links::SharesOnRecord::default(),
+            removals: removals::RemovalsOnRecord::default(),
             leases: leases::LeaseRecord::default(),
             on_disk: BTreeMap::new(),
             parties: parties.map(|(number, host)| (host.addr, Party::Host(number))).collect(),
@@ -218,6 +228,24 @@ impl Judge {
                 for (event, result) in pieces::events_of::<TaskBook>(commit, answer) {
                     if matches!(result, Ok(TaskOutcome::Applied)) {
                         self.task_event(index, commit, &event);
+                    }
+                }
+            }
+            PieceId::Removals => {
+                for (event, result) in pieces::events_of::<RemovalBook>(commit, answer) {
+                    if let Ok(outcome) = result {
+                        let verdict = self.removals.apply(&event, outcome);
+                        self.check((removals::NAME, verdict));
+                    }
+                }
+            }
+            PieceId::Shares => {
+                for (event, result) in pieces::events_of::<ShareTable>(commit, answer) {
+                    if let Ok(outcome) = result {
+                        let times =
+                            (commit.at, Millis(WALL).after(Duration::from_millis(self.now)));
+                        let verdict = self.shares.apply(index, times, &event, &outcome);
+                        self.check((links::NAME, verdict));
                     }
                 }
             }
@@ -360,6 +388,12 @@ impl Judge {
         }
     }
 
+    /// Records the answer of a node to a request for a link.
+    pub fn opened(&mut self, by: links::AnsweringNode, id: ShareId, answer: links::LinkAnswer) {
+        let verdict = self.shares.check(by, id, answer);
+        self.check((links::NAME, verdict));
+    }
+
     /// Records an answer to a job: it may promise leases.
     pub fn answered_job(&mut self, body: &[u8]) {
         let granted = serde_json::from_slice::<Granted>(body).map(|granted| granted.leases);
@@ -423,12 +457,22 @@ impl Judge {
         self.copies += 1;
         self.check(right_bytes::check(&self.versions, host, name, content, verified));
         let others = self.on_disk.entry(name.clone()).or_default();
-        let doubled = others.keys().any(|other| *other != host);
+        // An old cfw repeats a copy while no node leads.
+        let is_second = !others.is_empty() && !others.contains_key(&host);
         others.entry(host).or_insert(self.now);
-        if doubled {
+        if is_second {
             let is_open = task.is_some_and(|task| self.record.open.contains_key(&task));
             self.exceptions.doubled(is_open);
         }
+    }
+
+    /// Records that a call deleted a copy.
+    pub fn deleted(&mut self, host: HostAddr, name: &FileName) {
+        let holders = self.on_disk.entry(name.clone()).or_default();
+        holders.remove(&host);
+        let others = !holders.is_empty();
+        let verdict = self.removals.delete(host, name, others);
+        self.check((removals::NAME, verdict));
     }
 
     /// Records that a file was added to a disk, or removed, by hand.
@@ -438,6 +482,7 @@ impl Judge {
             holders.entry(host).or_insert(self.now);
         } else {
             holders.remove(&host);
+            self.removals.excuse(name);
         }
     }
 }

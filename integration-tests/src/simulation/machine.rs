@@ -42,6 +42,11 @@ impl SimulatedMachine {
         self.offset.fetch_add(millis, Ordering::Relaxed);
     }
 
+    /// The present wall clock.
+    pub fn wall(&self) -> Millis {
+        self.reading().wall
+    }
+
     /// Sets the wall clock to the correct time.
     pub fn set_right(&self) {
         let truly = self.began.elapsed().as_millis();

@@ -1,10 +1,13 @@
 //! The messages on the network. Bodies are the bytes that the real programs send.
 
 use reelyard_boxes::box_lease::{BoxLeaseRequest, ReleaseLease, RenewLease};
+use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_protocol::boxes::{InspectBoxes, RunHook};
 use reelyard_protocol::worker::TaskId;
+
+use reelyard_shares::share_expiry::{ChangeShare, CreateShare, RevokeShares, TakeDownload};
 
 use super::parties::Party;
 use super::replica::Rpc;
@@ -79,8 +82,17 @@ pub enum SimulatedCall {
         /// The JSON of the change.
         body: Vec<u8>,
     },
+    /// `DELETE /files/{name}`: deletes a copy.
+    Delete {
+        /// The file name of the copy.
+        name: FileName,
+        /// The epoch of the decision, for a Reelyard worker.
+        epoch: Option<Epoch>,
+    },
     /// A request to the host of boxes.
-    Hook(HookCall),
+    Hook(BoxHostCall),
+    /// A request about shares, or for a link.
+    Share(ShareCall),
     /// A request for boxes.
     Boxes(BoxCall),
     /// A read of some bytes of a master, over any protocol.
@@ -101,13 +113,26 @@ pub enum SimulatedCall {
 
 /// The requests of a node to the host of boxes.
 #[derive(Clone, Debug)]
-pub enum HookCall {
+pub enum BoxHostCall {
     /// Runs a hook for a box.
     Run(RunHook),
     /// Inspects free boxes.
     Inspect(InspectBoxes),
     /// Checks whether the worker answers.
     Probe,
+}
+
+/// The requests of a visitor, as the API and the server of links pass them on.
+#[derive(Clone, Debug)]
+pub enum ShareCall {
+    /// `POST /api/v1/shares`
+    Create(CreateShare),
+    /// `PATCH /api/v1/shares/{id}`
+    Change(ChangeShare),
+    /// `POST /api/v1/shares/revoke`
+    Revoke(RevokeShares),
+    /// `GET /s/{id}/file`
+    Open(TakeDownload),
 }
 
 /// The requests of a job for boxes, as the API passes them on.
@@ -135,6 +160,8 @@ impl SimulatedCall {
             SimulatedCall::Orders { .. } => "GET orders",
             SimulatedCall::Reports { .. } => "POST reports",
             SimulatedCall::Tasks => "GET /tasks",
+            SimulatedCall::Delete { .. } => "DELETE /files",
+            SimulatedCall::Share(_) => "POST shares",
             SimulatedCall::Hook(_) => "POST hooks",
             SimulatedCall::Boxes(_) => "POST leases",
             SimulatedCall::Patch { .. } => "PATCH /tasks",

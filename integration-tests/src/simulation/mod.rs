@@ -61,6 +61,12 @@ pub struct Figures {
     pub late: u64,
     /// Second copies of files on hosts that had not reported them.
     pub unasked: u64,
+    /// Copies that removals deleted.
+    pub deleted: u64,
+    /// Links that were served.
+    pub served: u64,
+    /// Shares that were reclaimed.
+    pub reclaimed: u64,
     /// Granted requests for boxes.
     pub grants: u64,
     /// Leases that expired.
@@ -92,6 +98,9 @@ pub fn run(seed: u64) -> SeedResult {
             copies: judge.copies,
             late: judge.exceptions.late,
             unasked: judge.exceptions.unasked,
+            deleted: judge.removals.deleted,
+            served: judge.shares.served,
+            reclaimed: judge.shares.reclaimed,
             grants: judge.leases.grants(),
             expired: judge.leases.expired,
             seconds,
@@ -108,6 +117,9 @@ impl Figures {
         self.copies += other.copies;
         self.late += other.late;
         self.unasked += other.unasked;
+        self.deleted += other.deleted;
+        self.served += other.served;
+        self.reclaimed += other.reclaimed;
         self.grants += other.grants;
         self.expired += other.expired;
         self.seconds += other.seconds;

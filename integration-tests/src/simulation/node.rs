@@ -4,10 +4,12 @@
 mod agents;
 mod box_calls;
 mod calls;
+mod deletions;
 mod hooks;
 mod journal;
 mod outbox;
 mod process;
+mod share_calls;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,6 +41,7 @@ use super::queue::SimulationEvent;
 use super::replica::Replica;
 use super::scene::{Scene, SceneInputs};
 use crate::trace;
+use deletions::PendingDeletion;
 use hooks::HookRequest;
 pub use outbox::ListReply;
 use outbox::{LookReply, NodeRequest, PendingReply};
@@ -82,6 +85,8 @@ pub struct SimulatedNode {
     /// The latest request time of all disks that the TaskManager received of each host.
     pub(super) latest_reports: BTreeMap<HostAddr, Millis>,
     looks: BTreeMap<u64, LookReply>,
+    /// The deletions that no host has answered yet.
+    deletions: BTreeMap<u64, PendingDeletion>,
     /// The calls to the hosts of boxes.
     hooks: BTreeMap<u64, HookRequest>,
     /// The calls that are not answered yet, by caller and its number.
@@ -114,6 +119,7 @@ impl SimulatedNode {
             reported_disks: BTreeMap::new(),
             latest_reports: BTreeMap::new(),
             looks: BTreeMap::new(),
+            deletions: BTreeMap::new(),
             hooks: BTreeMap::new(),
             open_calls: BTreeMap::new(),
             look_numbers: 0,
@@ -175,7 +181,7 @@ impl SimulatedNode {
         trace!(context, "{}: the owner of {piece:?} panics", self.party());
         let Some(process) = &mut self.process else { return };
         process.restart_owner(piece);
-        if piece != PieceId::Tasks {
+        if !matches!(piece, PieceId::Tasks | PieceId::Removals) {
             return;
         }
         // The observers send their state to the new incarnation.
@@ -214,6 +220,7 @@ impl SimulatedNode {
             NodeRequest::LookUp(files, reply) => self.look_up(context, &files, reply),
             NodeRequest::Refresh(host, reply) => self.refresh(context, host, reply),
             NodeRequest::Arrived(host, file) => self.arrived(host, file),
+            NodeRequest::Delete(host, delete, reply) => self.delete(context, host, delete, reply),
             NodeRequest::Hook(request) => self.ask_box_host(context, request),
             NodeRequest::Answer { caller, answer } => {
                 self.open_calls.remove(&caller);
@@ -304,31 +311,39 @@ impl SimulatedNode {
 
     /// Handles the answer to a call, or its timeout.
     fn call_ended(&mut self, context: &mut Context, id: u64, answer: Option<SimulatedResponse>) {
-        match self.hooks.remove(&id) {
-            Some(request) => SimulatedNode::box_host_answered(request, answer),
-            None => self.answered(context, id, answer),
+        if let Some(request) = self.hooks.remove(&id) {
+            SimulatedNode::box_host_answered(request, answer);
+        } else if let Some(deletion) = self.deletions.remove(&id) {
+            self.deletion_answered(context, deletion, answer);
+        } else {
+            self.answered(context, id, answer);
         }
     }
 
     /// The Catalog sends its changed inputs.
     fn see_catalog(&mut self, yard: &SceneInputs) {
         let Some(process) = &self.process else { return };
-        let manager = &process.task_manager.addr;
+        let (manager, remover) = (&process.task_manager.addr, &process.remover.addr);
         let [ranking, hot, masters] = yard.changes.map(|changes| changes + 1);
         let id = |name: &FileName| process.names.intern(name);
         let seen = std::mem::replace(&mut self.catalog_seen, [ranking, hot, masters]);
         if seen[0] != ranking {
             let ranked = |name| RankedFile { file: id(name), size: None, listed_on: Vec::new() };
             let ranking = Arc::new(Ranking::from_files(yard.ranking.iter().map(ranked)));
+            remover.do_send(RankingChanged(Arc::clone(&ranking)));
             manager.do_send(RankingChanged(ranking));
         }
         if seen[1] != hot {
             let hot = yard.hot.iter().map(|(name, hits)| (id(name), *hits));
-            manager.do_send(RisingChanged(Arc::new(RisingHits::new(hot, &process.names))));
+            let rising = Arc::new(RisingHits::new(hot, &process.names));
+            remover.do_send(RisingChanged(Arc::clone(&rising)));
+            manager.do_send(RisingChanged(rising));
         }
         if seen[2] != masters {
             let files = yard.masters.keys().map(|name| id(name).0).collect();
-            manager.do_send(MastersChanged(Arc::new(Masters { files, ..Masters::default() })));
+            let masters = Arc::new(Masters { files, ..Masters::default() });
+            remover.do_send(MastersChanged(Arc::clone(&masters)));
+            manager.do_send(MastersChanged(masters));
         }
     }
 

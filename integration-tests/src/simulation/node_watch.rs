@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{HostAddr, HostKind};
-use reelyard_core::names::FileId;
+use reelyard_core::names::{FileId, FileName};
 use reelyard_protocol::inventory::limits::ListLimits;
 use reelyard_protocol::inventory::listing::{ListForm, ListReader};
 use reelyard_protocol::inventory::new_names::NewNameLimiter;
@@ -165,7 +165,7 @@ impl SimulatedNode {
         self.calls.insert(id, (host, asking));
     }
 
-    fn is_destination(&self, host: HostAddr) -> bool {
+    pub(super) fn is_destination(&self, host: HostAddr) -> bool {
         let mut hosts = self.scene.hosts.iter();
         hosts.any(|plan| plan.addr == host && plan.role.is_destination())
     }
@@ -186,7 +186,12 @@ impl SimulatedNode {
     }
 
     /// Observes a host now, or again after the observation in progress.
-    fn look_soon(&mut self, context: &mut Context, host: HostAddr, refresh: Vec<ListReply>) {
+    pub(super) fn look_soon(
+        &mut self,
+        context: &mut Context,
+        host: HostAddr,
+        refresh: Vec<ListReply>,
+    ) {
         let Some(watch) = self.watches.get_mut(&host) else { return };
         if watch.look.is_some() {
             watch.look_again.get_or_insert_default().extend(refresh);
@@ -412,6 +417,7 @@ impl SimulatedNode {
             None => self.reported_disks.remove(&host),
         };
         if let Some(process) = &self.process {
+            process.remover.addr.do_send(seen.clone());
             process.task_manager.addr.do_send(seen);
         }
     }
@@ -430,8 +436,24 @@ impl SimulatedNode {
         }
     }
 
+    /// The program at a host that answers; `None` for one that does not.
+    pub(super) fn kind_of(&self, host: HostAddr) -> Option<HostKind> {
+        let watch = self.watches.get(&host)?;
+        (watch.answers == Some(true)).then_some(watch.kind)
+    }
+
+    /// Notes that a copy is gone from a host.
+    pub(super) fn gone(&mut self, host: HostAddr, name: &FileName) {
+        let Some(process) = &self.process else { return };
+        let file = process.names.intern(name);
+        if self.watches.get_mut(&host).is_some_and(|watch| watch.holdings.gone(file)) {
+            self.report_again(host);
+        }
+    }
+
     fn report_health(&self, changed: HealthChanged) {
         if let Some(process) = &self.process {
+            process.remover.addr.do_send(changed.clone());
             process.task_manager.addr.do_send(changed);
         }
     }

@@ -37,6 +37,8 @@ pub enum OperatorAction {
         /// The number of boxes.
         size: u32,
     },
+    /// Pins a file, or unpins it.
+    Pin(FileName, bool),
     /// Revokes a lease of a box.
     RevokeLease,
     /// Looks for masters on behalf of a node's TaskManager.
@@ -90,7 +92,7 @@ pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)
         let name = names[rng.usize(0..names.len())].clone();
         let host = rng.usize(0..scene.hosts.len());
         let party = party(scene, rng);
-        match rng.u32(0..20) {
+        match rng.u32(0..21) {
             0..3 => {
                 deeds.push((at, OperatorAction::Kill(party)));
                 deeds.push((at + lasts, OperatorAction::Start(party)));
@@ -146,6 +148,7 @@ pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)
             }
             17 => deeds.push((at, OperatorAction::PutPool { size: rng.u32(1..7) })),
             18 => deeds.push((at, OperatorAction::RevokeLease)),
+            19 => deeds.push((at, OperatorAction::Pin(name, rng.u32(0..100) < 70))),
             _ if rng.bool() => deeds.push((at, OperatorAction::Put(host, name))),
             _ => deeds.push((at, OperatorAction::Delete(host, name))),
         }

@@ -17,6 +17,8 @@ pub enum Party {
     Host(usize),
     /// A job that leases boxes.
     Job(usize),
+    /// A person with share links.
+    Visitor(usize),
 }
 
 impl fmt::Display for Party {
@@ -24,6 +26,7 @@ impl fmt::Display for Party {
         match self {
             Party::Node(number) => write!(f, "node{number}"),
             Party::Host(number) => write!(f, "host{number}"),
+            Party::Visitor(number) => write!(f, "visitor{number}"),
             Party::Job(number) => write!(f, "job{number}"),
         }
     }
@@ -76,6 +79,8 @@ pub enum PartyTimer {
         /// The hook.
         hook: RunningHook,
     },
+    /// A visitor uses links.
+    VisitorActs,
     /// A job goes on.
     JobActs,
     /// A withdrawn copy has ended.

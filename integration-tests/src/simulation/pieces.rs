@@ -8,12 +8,15 @@ use reelyard_boxes::box_lease::SharedTable;
 use reelyard_core::event::{Commit, PieceId};
 use reelyard_core::names::NameTable;
 use reelyard_replication::{CommitAnswer, FrozenPiece, Ownership, Piece, decode_answers};
+use reelyard_shares::share_expiry::ShareTable;
+use reelyard_yard::remover::RemovalBook;
 use reelyard_yard::task_manager::{TaskBook, TaskEvent};
 
 use super::invariants::same_pieces;
 
 /// All pieces of a node.
-pub const PIECES: [PieceId; 2] = [PieceId::Tasks, PieceId::Boxes];
+pub const PIECES: [PieceId; 4] =
+    [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];
 
 /// The snapshot rows of all pieces.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +88,14 @@ pub fn describe(commit: &Commit, answer: &CommitAnswer) -> Vec<String> {
         PieceId::Tasks => events_of::<TaskBook>(commit, answer)
             .iter()
             .map(|(event, result)| format!("{} -> {result:?}", short(event)))
+            .collect(),
+        PieceId::Removals => events_of::<RemovalBook>(commit, answer)
+            .iter()
+            .map(|(event, result)| format!("{event:?} -> {result:?}"))
+            .collect(),
+        PieceId::Shares => events_of::<ShareTable>(commit, answer)
+            .iter()
+            .map(|(event, result)| format!("{event:?} -> {result:?}"))
             .collect(),
         PieceId::Boxes => events_of::<SharedTable>(commit, answer)
             .iter()

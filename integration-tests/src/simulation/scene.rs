@@ -8,6 +8,7 @@ use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::names::FileName;
 use reelyard_protocol::boxes::PoolName;
+use reelyard_yard::remover::{RemovalMode, RemoverSettings};
 use reelyard_yard::task_manager::{HostSetting, PlacementPolicy, TaskSettings};
 
 use super::machine::ClockError;
@@ -77,8 +78,12 @@ pub struct Scene {
     pub yard: SceneInputs,
     /// The settings of every TaskManager.
     pub settings: TaskSettings,
+    /// The settings of every Remover.
+    pub removals: RemoverSettings,
     /// The pool of boxes, as the operator first wants it.
     pub pool: PoolSpec,
+    /// The number of visitors with share links.
+    pub visitors: usize,
     /// The number of jobs that lease boxes.
     pub jobs: usize,
     /// The number of lost messages per thousand until all faults are removed.
@@ -114,13 +119,16 @@ impl Scene {
         let clocks = draw_clocks(rng, nodes);
         let hosts = draw_hosts(rng, &names, &yard);
         let pool = draw_pool(rng, &hosts);
+        let settings = draw_settings(rng);
         Scene {
             nodes,
             clocks,
             hosts,
             yard,
-            settings: draw_settings(rng),
+            removals: draw_removals(rng, &settings),
+            settings,
             pool,
+            visitors: rng.usize(0..4),
             jobs: rng.usize(0..6),
             lost_of_1000: [0, 2, 10, 30][rng.usize(0..4)],
             trouble: rng.u64(20_000..65_000),
@@ -185,8 +193,8 @@ fn draw_hosts(rng: &mut fastrand::Rng, names: &[FileName], yard: &SceneInputs) -
             number if number < sources => HostRole::Source,
             _ => HostRole::Destination,
         };
-        let holds = if role.is_destination() && rng.u32(0..100) < 30 {
-            (0..rng.usize(1..4)).map(|_| names[rng.usize(0..names.len())].clone()).collect()
+        let holds = if role.is_destination() && rng.u32(0..100) < 50 {
+            (0..rng.usize(1..6)).map(|_| names[rng.usize(0..names.len())].clone()).collect()
         } else {
             Vec::new()
         };
@@ -208,6 +216,28 @@ fn draw_hosts(rng: &mut fastrand::Rng, names: &[FileName], yard: &SceneInputs) -
 #[allow(clippy::expect_used, reason = "the text is an address by its form")]
 fn address(number: usize) -> HostAddr {
     format!("10.0.0.{}:{}", 1 + number / 2, 8888 + 2 * (number % 2)).parse().expect("an address")
+}
+
+/// The settings of removals for these of tasks. In a third of the seeds nothing is removed.
+fn draw_removals(rng: &mut fastrand::Rng, tasks: &TaskSettings) -> RemoverSettings {
+    let seconds = Duration::from_secs;
+    RemoverSettings {
+        mode: [RemovalMode::On, RemovalMode::On, RemovalMode::Off][rng.usize(0..3)],
+        interval: seconds(rng.u64(3..15)),
+        ignore_prefixes: tasks.ignore_prefixes.clone(),
+        storage_limit_percent: tasks.storage_limit_percent,
+        low_water_percent: tasks.storage_limit_percent - 5 * rng.u32(1..3),
+        spare_copied_within: seconds(rng.u64(5..60)),
+        spare_hot_within: seconds(rng.u64(10..60)),
+        keep_room_for: seconds(60),
+        make_room_hits: rng.u32(2..6),
+        make_room_percent: [0, 20, 50][rng.usize(0..3)],
+        // The longest election of the nodes, and how long a call may be on its way.
+        old_host_quiet: seconds(10),
+        doubt: seconds(30),
+        keep_history: rng.u64(3..20),
+        ..RemoverSettings::default()
+    }
 }
 
 fn draw_settings(rng: &mut fastrand::Rng) -> TaskSettings {

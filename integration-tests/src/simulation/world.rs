@@ -9,6 +9,7 @@ use reelyard_yard::catalog::MasterLook;
 use tokio::time::Instant;
 
 use super::clients::job::SimulatedJob;
+use super::clients::visitor::SimulatedVisitor;
 use super::context::Context;
 use super::disk::SimulatedCopy;
 use super::host::{SimulatedHost, SimulatedProgram};
@@ -41,6 +42,8 @@ pub struct SimulationWorld {
     pub nodes: Vec<SimulatedNode>,
     /// The hosts, by index.
     pub hosts: Vec<SimulatedHost>,
+    /// The visitors with share links, by index.
+    pub visitors: Vec<SimulatedVisitor>,
     /// The jobs that lease boxes, by index.
     pub jobs: Vec<SimulatedJob>,
     began: Instant,
@@ -76,12 +79,19 @@ impl SimulationWorld {
             context.queue.push(at, SimulationEvent::Done(deed));
         }
         let jobs = (0..scene.jobs).map(|id| SimulatedJob::new(id, scene.nodes)).collect();
-        let mut world = SimulationWorld { context, scene, yard, nodes, hosts, jobs, began };
+        let visitors =
+            (0..scene.visitors).map(|id| SimulatedVisitor::new(id, scene.nodes)).collect();
+        let mut world =
+            SimulationWorld { context, scene, yard, nodes, hosts, visitors, jobs, began };
+        world.note_clocks();
         for node in &mut world.nodes {
             node.start(&mut world.context);
         }
         for host in &mut world.hosts {
             host.start(&mut world.context);
+        }
+        for visitor in &world.visitors {
+            visitor.start(&mut world.context);
         }
         for job in &mut world.jobs {
             job.start(&mut world.context);
@@ -127,7 +137,7 @@ impl SimulationWorld {
         self.keep_time();
         let Some(happening) = self.context.queue.next() else { return false };
         self.context.trace.mix(self.context.now());
-        let SimulationWorld { context, yard, nodes, hosts, jobs, .. } = self;
+        let SimulationWorld { context, yard, nodes, hosts, visitors, jobs, .. } = self;
         match happening {
             SimulationEvent::Arrives(SimulatedEnvelope { from, to, letter }) => {
                 // A cut or a missing process also loses messages in transit.
@@ -138,11 +148,13 @@ impl SimulationWorld {
                     Party::Node(id) => nodes[id].receive(context, from, letter),
                     Party::Host(id) => hosts[id].receive(context, yard, from, letter),
                     Party::Job(id) => jobs[id].receive(context, letter),
+                    Party::Visitor(id) => visitors[id].receive(context, letter),
                 }
             }
             SimulationEvent::Rings { party, life, timer } => match party {
                 Party::Node(id) if nodes[id].life == life => nodes[id].ring(context, yard, timer),
                 Party::Host(id) if hosts[id].life == life => hosts[id].ring(context, timer),
+                Party::Visitor(id) => visitors[id].ring(context, timer),
                 Party::Job(id) if jobs[id].life == life => jobs[id].ring(context, timer),
                 _ => {}
             },
@@ -150,6 +162,15 @@ impl SimulationWorld {
         }
         self.check_acknowledged();
         true
+    }
+
+    /// Notes how far the clocks are ahead.
+    fn note_clocks(&mut self) {
+        for node in &self.nodes {
+            let ahead = node.clock_ahead(&self.context);
+            let most = &mut self.context.judge.shares.most_ahead;
+            *most = ahead.max(*most);
+        }
     }
 
     /// Lets all actors run, and carries out their requests, until nothing is left to do.
@@ -216,13 +237,19 @@ impl SimulationWorld {
             OperatorAction::Jump(Party::Node(id), by) => {
                 nodes[id].machine.step_by(by);
                 context.judge.clocks_jumped = true;
+                self.note_clocks();
             }
             OperatorAction::Jump(Party::Host(id), by) => hosts[id].clock_off += by,
-            OperatorAction::Jump(Party::Job(_), _) => {}
+            OperatorAction::Jump(Party::Job(_) | Party::Visitor(_), _) => {}
             OperatorAction::PutPool { size } => match leading(nodes) {
                 Some(node) => node.put_pool(context, size),
                 None => context.queue.push(3000, SimulationEvent::Done(deed)),
             },
+            OperatorAction::Pin(name, pinned) => {
+                if let Some(node) = leading(nodes) {
+                    node.pin(context, name, pinned);
+                }
+            }
             OperatorAction::RevokeLease => {
                 if let Some(node) = leading(nodes) {
                     node.revoke_lease(context);
@@ -335,6 +362,9 @@ impl SimulationWorld {
         }
         for job in &mut self.jobs {
             job.retires = true;
+        }
+        for visitor in &mut self.visitors {
+            visitor.retires = true;
         }
     }
 

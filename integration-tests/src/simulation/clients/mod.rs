@@ -1,3 +1,4 @@
 //! The clients of the yard: programs outside it that use the API.
 
 pub mod job;
+pub mod visitor;

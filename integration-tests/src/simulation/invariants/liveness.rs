@@ -5,9 +5,12 @@
 use std::collections::BTreeSet;
 
 use reelyard_boxes::box_lease::BoxPhase;
+use reelyard_core::clock::Millis;
 use reelyard_core::host::HostRole;
 use reelyard_core::names::FileName;
 use reelyard_protocol::legacy::cfm::carries;
+
+use reelyard_yard::remover::RemovalMode;
 
 use crate::simulation::host::SimulatedProgram;
 use crate::simulation::scene::IGNORED;
@@ -15,6 +18,9 @@ use crate::simulation::world::SimulationWorld;
 
 /// The name of the invariant in a violation.
 pub const NAME: &str = "liveness";
+
+/// The time in which a due share is reclaimed, in milliseconds.
+const RECLAIM_WITHIN: i64 = 10_000;
 
 /// The missing results.
 pub fn missing(world: &SimulationWorld) -> Vec<String> {
@@ -50,7 +56,34 @@ pub fn missing(world: &SimulationWorld) -> Vec<String> {
             missing.push(format!("{} has reports that no node accepted", host.party()));
         }
     }
+    missing.extend(missing_of_removals(world));
     missing.extend(missing_of_boxes(world));
+    let settled = Millis(world.context.wall().0 - RECLAIM_WITHIN);
+    for share in world.context.judge.shares.overdue(settled) {
+        missing.push(format!("{share:?} is due and was not reclaimed"));
+    }
+    missing
+}
+
+/// Removals without an end, and copies that are too many.
+fn missing_of_removals(world: &SimulationWorld) -> Vec<String> {
+    let judge = &world.context.judge;
+    let mut missing = Vec::new();
+    for (host, name) in judge.removals.open() {
+        missing.push(format!("the removal of {name:?} on {host} has no end"));
+    }
+    if world.scene.removals.mode != RemovalMode::On {
+        return missing;
+    }
+    let may_go = |name: &FileName| {
+        let is_kept = name.as_bytes().starts_with(IGNORED) || judge.removals.is_pinned(name);
+        !is_kept && carries(name) && world.yard.masters.contains_key(name)
+    };
+    for (name, holders) in judge.on_disk.iter().filter(|(name, _)| may_go(name)) {
+        if holders.len() > 1 {
+            missing.push(format!("{name:?} has {} copies", holders.len()));
+        }
+    }
     missing
 }
 

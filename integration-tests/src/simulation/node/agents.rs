@@ -12,11 +12,12 @@ use reelyard_core::names::FileId;
 use reelyard_protocol::boxes::{
     AdoptBoxes, BoxInspection, HookAnswer, InspectBoxes, NotHeard, PoolName, ProbeHost, RunHook,
 };
+use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_replication::{
     CommitAnswer, CommitError, JournalCommand, Leadership, OnFullDisk, ReplicatedLog,
 };
 use reelyard_yard::catalog::{LookUpMasters, MasterLook};
-use reelyard_yard::cfw_worker::{AskFailure, CopyArrived, Inventory, Refresh};
+use reelyard_yard::cfw_worker::{AskFailure, CopyArrived, DeleteCopy, Inventory, Refresh};
 use tokio::sync::{oneshot, watch};
 
 use super::hooks::HookRequest;
@@ -168,5 +169,15 @@ impl Handler<AdoptBoxes> for SimulatedBoxLink {
 
     fn handle(&mut self, _: AdoptBoxes, _: &mut Context<Self>) -> Self::Result {
         Err("no operator adopts boxes in a simulation".to_owned())
+    }
+}
+
+impl Handler<DeleteCopy> for SimulatedHostAgent {
+    type Result = ResponseFuture<Result<Deleted, AskFailure>>;
+
+    fn handle(&mut self, delete: DeleteCopy, _: &mut Context<Self>) -> Self::Result {
+        let (reply, answer) = oneshot::channel();
+        self.outbox.push(NodeRequest::Delete(self.host, delete, reply));
+        Box::pin(or_not_asked(answer))
     }
 }

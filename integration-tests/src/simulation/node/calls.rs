@@ -47,6 +47,7 @@ impl SimulatedNode {
                 context.answer(self.party(), caller.0, caller.1, SimulatedResponse::ok(body));
             }
             SimulatedCall::Patch { id, body } => self.change(context, caller, &id, &body),
+            SimulatedCall::Share(call) => self.share_call(context, caller, call),
             SimulatedCall::Boxes(call) => self.box_call(caller, call),
             _ => {
                 let nothing = SimulatedResponse::status(404);

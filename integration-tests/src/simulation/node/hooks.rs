@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::SimulatedNode;
 use crate::simulation::box_worker::HOOK_FAILED;
 use crate::simulation::context::Context;
-use crate::simulation::messages::{HookCall, SimulatedCall, SimulatedResponse};
+use crate::simulation::messages::{BoxHostCall, SimulatedCall, SimulatedResponse};
 
 /// The timeout of a hook, in milliseconds.
 const HOOK_TIMEOUT: u64 = 10_000;
@@ -31,13 +31,15 @@ pub enum HookRequest {
 impl SimulatedNode {
     pub(super) fn ask_box_host(&mut self, context: &mut Context, request: HookRequest) {
         let (host, call, timeout) = match &request {
-            HookRequest::Run(run, _) => (run.place.host, HookCall::Run(run.clone()), HOOK_TIMEOUT),
+            HookRequest::Run(run, _) => {
+                (run.place.host, BoxHostCall::Run(run.clone()), HOOK_TIMEOUT)
+            }
             HookRequest::Inspect(inspect, _) => {
-                (inspect.place.host, HookCall::Inspect(inspect.clone()), INSPECT_TIMEOUT)
+                (inspect.place.host, BoxHostCall::Inspect(inspect.clone()), INSPECT_TIMEOUT)
             }
             HookRequest::Probe(host, within, _) => {
                 let within = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
-                (*host, HookCall::Probe, within)
+                (*host, BoxHostCall::Probe, within)
             }
         };
         let Some(to) = context.judge.party_at(host) else { return };

@@ -400,7 +400,7 @@ impl SimulatedNode {
         }
         self.noticing = true;
         let after = match context.rng.u32(0..100) {
-            0..3 => context.rng.u64(1000..12_000),
+            0..10 => context.rng.u64(1000..12_000),
             _ => context.rng.u64(0..20),
         };
         context.after(after, self.party(), self.life, PartyTimer::Notice);

@@ -9,9 +9,10 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_replication::{CommitAnswer, CommitError, JournalCommand};
 use reelyard_yard::catalog::MasterLook;
-use reelyard_yard::cfw_worker::{AskFailure, Inventory};
+use reelyard_yard::cfw_worker::{AskFailure, DeleteCopy, Inventory};
 use tokio::sync::{Notify, oneshot};
 
+use super::deletions::DeletionReply;
 use super::hooks::HookRequest;
 use crate::simulation::messages::SimulatedResponse;
 use crate::simulation::operator::OperatorAction;
@@ -40,6 +41,8 @@ pub enum NodeRequest {
     Arrived(HostAddr, FileId),
     /// The owner of boxes uses a host.
     Hook(HookRequest),
+    /// The Remover deletes a copy on a host.
+    Delete(HostAddr, DeleteCopy, DeletionReply),
     /// An HTTP request is answered.
     Answer {
         /// The caller and the number of its call.

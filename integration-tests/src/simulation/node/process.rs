@@ -1,6 +1,6 @@
 //! The process of a node: its actors, as in production. To kill it is to drop it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,14 +15,16 @@ use reelyard_core::secret_id::IdSource;
 use reelyard_core::supervision::Route;
 use reelyard_protocol::boxes::BoxHosts;
 use reelyard_replication::{Leadership, LogHandle, Owner};
-use reelyard_yard::cfw_worker::{CopyArrived, HostRoutes, Refresh};
-use reelyard_yard::remover::RemoverViewHandle;
+use reelyard_shares::share_expiry::{ShareExpiry, ShareExpirySettings, ShareViewHandle};
+use reelyard_yard::cfw_worker::{CopyArrived, DeleteCopy, HostRoutes, Refresh};
+use reelyard_yard::remover::{Remover, RemoverCollaborators, RemoverViewHandle};
 use reelyard_yard::task_manager::{TaskCollaborators, TaskManager, TaskViewHandle};
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::agents::{SimulatedBoxLink, SimulatedCatalog, SimulatedHostAgent, SimulatedLog};
 use super::outbox::ProcessOutbox;
+use crate::simulation::clients::visitor::root;
 use crate::simulation::runtime::CountedTask;
 use crate::simulation::scene::Scene;
 
@@ -41,10 +43,13 @@ pub struct OwnerParts {
     /// The file names of the process.
     pub names: NameTable,
     log: LogHandle,
-    collaborators: TaskCollaborators,
+    task_collaborators: TaskCollaborators,
+    remover_collaborators: RemoverCollaborators,
     box_hosts: BoxHosts,
     /// The read view of the TaskManager.
     pub tasks_view: TaskViewHandle,
+    /// The read view of the ShareExpiryActor.
+    pub shares_view: ShareViewHandle,
     /// The read view of the BoxLeaseActor.
     pub boxes_view: BoxViewHandle,
 }
@@ -57,10 +62,32 @@ impl OwnerParts {
             self.names.clone(),
             self.clock.clone(),
             self.log.clone(),
-            self.collaborators.clone(),
+            self.task_collaborators.clone(),
             self.tasks_view.clone(),
         );
         task_manager.with_id_source(IdSource::seeded(rng.u64(..)))
+    }
+
+    fn remover(&self, rng: &mut fastrand::Rng) -> Remover {
+        let remover = Remover::new(
+            self.scene.removals.clone(),
+            self.names.clone(),
+            self.clock.clone(),
+            self.log.clone(),
+            self.remover_collaborators.clone(),
+            self.task_collaborators.removals.clone(),
+        );
+        remover.with_id_source(IdSource::seeded(rng.u64(..)))
+    }
+
+    fn shares(&self, rng: &mut fastrand::Rng) -> ShareExpiry {
+        let settings = ShareExpirySettings {
+            roots: BTreeSet::from([root()]),
+            ..ShareExpirySettings::default()
+        };
+        let (clock, log) = (self.clock.clone(), self.log.clone());
+        let shares = ShareExpiry::new(settings, clock, log, self.shares_view.clone());
+        shares.with_id_source(IdSource::seeded(rng.u64(..)))
     }
 
     fn boxes(&self, rng: &mut fastrand::Rng) -> BoxLease {
@@ -84,6 +111,10 @@ pub struct NodeProcess {
     pub leadership: watch::Sender<Leadership>,
     /// The TaskManager.
     pub task_manager: RunningOwner<TaskManager>,
+    /// The Remover.
+    pub remover: RunningOwner<Remover>,
+    /// The ShareExpiryActor.
+    pub shares: RunningOwner<ShareExpiry>,
     /// The BoxLeaseActor.
     pub boxes: RunningOwner<BoxLease>,
     parts: OwnerParts,
@@ -120,11 +151,18 @@ impl NodeProcess {
             })
             .collect();
         let hosts = Arc::new(hosts);
-        let collaborators = TaskCollaborators {
-            look_up: Route::fixed(catalog.recipient()),
+        let tasks_view = TaskViewHandle::default();
+        let task_collaborators = TaskCollaborators {
+            look_up: Route::fixed(catalog.clone().recipient()),
             refresh: routes::<Refresh>(&hosts),
             arrived: routes::<CopyArrived>(&hosts),
             removals: RemoverViewHandle::default(),
+        };
+        let remover_collaborators = RemoverCollaborators {
+            look_up: Route::fixed(catalog.recipient()),
+            refresh: routes::<Refresh>(&hosts),
+            delete: routes::<DeleteCopy>(&hosts),
+            tasks: tasks_view.clone(),
         };
         let link = start_actor(&mut tasks, SimulatedBoxLink(outbox.clone())).addr;
         let box_hosts = BoxHosts {
@@ -138,14 +176,18 @@ impl NodeProcess {
             clock,
             names: NameTable::new(),
             log,
-            collaborators,
+            task_collaborators,
+            remover_collaborators,
             box_hosts,
-            tasks_view: TaskViewHandle::default(),
+            tasks_view,
+            shares_view: ShareViewHandle::default(),
             boxes_view: BoxViewHandle::default(),
         };
         let task_manager = start_actor(&mut tasks, parts.task_manager(&mut rng));
+        let remover = start_actor(&mut tasks, parts.remover(&mut rng));
+        let shares = start_actor(&mut tasks, parts.shares(&mut rng));
         let boxes = start_actor(&mut tasks, parts.boxes(&mut rng));
-        NodeProcess { tasks, outbox, leadership, task_manager, boxes, parts, rng }
+        NodeProcess { tasks, outbox, leadership, task_manager, remover, shares, boxes, parts, rng }
     }
 
     /// Ends the owner of a piece in the middle of its work, and starts the next incarnation.
@@ -155,6 +197,14 @@ impl NodeProcess {
             PieceId::Boxes => {
                 self.boxes.task.abort();
                 self.boxes = start_actor(tasks, parts.boxes(rng));
+            }
+            PieceId::Shares => {
+                self.shares.task.abort();
+                self.shares = start_actor(tasks, parts.shares(rng));
+            }
+            PieceId::Removals => {
+                self.remover.task.abort();
+                self.remover = start_actor(tasks, parts.remover(rng));
             }
             _ => {
                 self.task_manager.task.abort();

@@ -61,13 +61,13 @@ impl ShareTime {
 
     /// The recorded time is known: none if nothing is recorded. The present value is only raised.
     pub fn start(&mut self, record: Option<Millis>, wall: Millis, uptime: Duration) {
-        match self.now {
-            Some(now) => self.now = Some(record.map_or(now, |record| now.max(nanos(record)))),
-            None => {
-                self.now = Some(nanos(record.unwrap_or(wall)));
-                self.uptime = uptime;
-            }
+        if self.now.is_none() {
+            self.now = Some(nanos(record.unwrap_or(wall)));
+            self.uptime = uptime;
         }
+        // The time since the last look passed before the record was known.
+        self.look(wall, uptime);
+        self.now = self.now.max(record.map(nanos));
     }
 
     /// The wall clock is right: links that another clock refused may work again.
@@ -191,6 +191,15 @@ mod tests {
         assert_eq!((moment.now, moment.behind), (Millis(NOON + 49_500), ms(500)));
         let moment = time.look(wall(150_000), ms(150_000));
         assert_eq!((moment.now, moment.behind), (wall(150_000), Duration::ZERO));
+    }
+
+    #[test]
+    fn a_record_counts_from_the_moment_it_is_known() {
+        // Nobody looked at the time for three seconds, and a record of another node arrives.
+        let mut time = started(NOON);
+        let now = Millis(NOON + 3000);
+        time.start(Some(now), now, ms(3000));
+        assert_eq!(time.look(now, ms(3000)).now, now);
     }
 
     #[test]

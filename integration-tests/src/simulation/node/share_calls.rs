@@ -1,0 +1,125 @@
+//! The HTTP calls of visitors to a node: the API of shares, and the links themselves.
+
+use reelyard_shares::share_expiry::{
+    Share, ShareError, ShareId, ShareLookup, ShareMoment, TakeDownload,
+};
+
+use super::SimulatedNode;
+use crate::simulation::context::Context;
+use crate::simulation::invariants::links::{AnsweringNode, LinkAnswer};
+use crate::simulation::machine::WALL;
+use crate::simulation::messages::{ShareCall, SimulatedResponse};
+use crate::simulation::parties::Party;
+
+impl SimulatedNode {
+    pub(super) fn share_call(
+        &mut self,
+        context: &mut Context,
+        caller: (Party, u64),
+        call: ShareCall,
+    ) {
+        let Some(process) = &self.process else { return };
+        let shares = process.shares.addr.clone();
+        match call {
+            ShareCall::Create(create) => {
+                self.answer_later(caller, async move {
+                    match shares.send(create).await {
+                        Ok(Ok(share)) => created(share.id()),
+                        Ok(Err(error)) => refused(&error),
+                        Err(_) => SimulatedResponse::status(503),
+                    }
+                });
+            }
+            ShareCall::Change(change) => {
+                self.answer_later(caller, async move {
+                    match shares.send(change).await {
+                        Ok(Ok(_)) => SimulatedResponse::status(200),
+                        Ok(Err(error)) => refused(&error),
+                        Err(_) => SimulatedResponse::status(503),
+                    }
+                });
+            }
+            ShareCall::Revoke(revoke) => {
+                self.answer_later(caller, async move {
+                    match shares.send(revoke).await {
+                        Ok(Ok(_)) => SimulatedResponse::status(200),
+                        Ok(Err(error)) => refused(&error),
+                        Err(_) => SimulatedResponse::status(503),
+                    }
+                });
+            }
+            ShareCall::Open(take) => self.open_link(context, caller, take),
+        }
+    }
+
+    /// Serves a link, after the rules of the server of links.
+    fn open_link(&mut self, context: &mut Context, caller: (Party, u64), take: TakeDownload) {
+        let Some(process) = &self.process else { return };
+        if !process.shares_view.is_up() {
+            let starting = SimulatedResponse::status(503);
+            return context.answer(self.party(), caller.0, caller.1, starting);
+        }
+        let ShareMoment { latest, .. } = process.shares_view.moment(&process.clock);
+        let found = process.shares_view.find(take.id);
+        let answer = match &found {
+            ShareLookup::Live(share) if share.is_live(latest) => LinkAnswer::Served,
+            ShareLookup::Live(_) => LinkAnswer::Due,
+            ShareLookup::Ended(_) => LinkAnswer::Ended,
+            ShareLookup::Unknown => LinkAnswer::Unknown,
+        };
+        let by = AnsweringNode {
+            node: self.id,
+            life: self.life,
+            applied: self.applied,
+            wall: self.machine.wall(),
+        };
+        context.judge.opened(by, take.id, answer);
+        match found {
+            ShareLookup::Live(share) if answer == LinkAnswer::Served => {
+                self.serve_link(context, caller, &share, take);
+            }
+            _ => context.answer(self.party(), caller.0, caller.1, SimulatedResponse::status(410)),
+        }
+    }
+
+    /// A limited share counts the download before it is served.
+    fn serve_link(
+        &mut self,
+        context: &mut Context,
+        caller: (Party, u64),
+        share: &Share,
+        take: TakeDownload,
+    ) {
+        let Some(process) = &self.process else { return };
+        if share.downloads().is_none() {
+            let served = SimulatedResponse::status(200);
+            return context.answer(self.party(), caller.0, caller.1, served);
+        }
+        let taking = process.shares.addr.send(take);
+        self.answer_later(caller, async move {
+            match taking.await {
+                Ok(Ok(_)) => SimulatedResponse::status(200),
+                Ok(Err(error)) => refused(&error),
+                Err(_) => SimulatedResponse::status(503),
+            }
+        });
+    }
+
+    /// How far the clock of its machine is ahead of the correct time, in milliseconds.
+    pub fn clock_ahead(&self, context: &Context) -> i64 {
+        let truly = i64::try_from(context.now()).unwrap_or(i64::MAX);
+        self.machine.wall().0 - WALL - truly
+    }
+}
+
+fn created(id: ShareId) -> SimulatedResponse {
+    SimulatedResponse { status: 201, body: serde_json::to_vec(&id).unwrap_or_default() }
+}
+
+/// The status of an error: whether a repetition may help.
+fn refused(error: &ShareError) -> SimulatedResponse {
+    match error {
+        ShareError::Refused(_) => SimulatedResponse::status(409),
+        ShareError::Journal(_) => SimulatedResponse::status(503),
+    }
+}
