@@ -76,7 +76,7 @@ pub enum PartyTimer {
     HookEnds {
         /// The caller and the number of its call.
         caller: (Party, u64),
-        /// The hook.
+        /// The running program and its later result.
         hook: RunningHook,
     },
     /// A visitor uses links.

@@ -15,7 +15,7 @@ use reelyard_protocol::boxes::{BoxNumber, FenceToken, LeaseId, PoolName};
 /// The name of the invariant in a violation.
 pub const NAME: &str = "leases";
 
-/// How much faster the clock of a machine may run: one part of so many.
+/// The drift of a machine: its clock runs faster by at most one part in this number.
 const DRIFT: u64 = 1000;
 
 /// The judge's own record of leases.

@@ -14,7 +14,7 @@ use reelyard_shares::share_expiry::{Deadline, ShareEvent, ShareId, ShareOutcome}
 /// The name of the invariant in a violation.
 pub const NAME: &str = "links";
 
-/// What clocks may differ from the greatest known one by their drift, in milliseconds.
+/// The largest difference of clocks by their drift, in milliseconds.
 const DRIFT: i64 = 250;
 
 /// One share by the committed events.
@@ -48,6 +48,11 @@ impl RecordedShare {
     fn has_ended_at(&self, index: u64) -> bool {
         self.ended.is_some_and(|ended| ended <= index)
     }
+}
+
+/// Whether a deadline has come. It is not compared by the code under test.
+fn has_come(deadline: Deadline, now: Millis) -> bool {
+    deadline.instant().is_some_and(|instant| now >= instant)
 }
 
 /// How a node answered a request for a link.
@@ -94,7 +99,7 @@ impl SharesOnRecord {
     /// The shares that should have been reclaimed before `now`.
     pub fn overdue(&self, now: Millis) -> impl Iterator<Item = ShareId> {
         let is_overdue =
-            move |share: &RecordedShare| share.ended.is_none() && !share.due().is_after(now);
+            move |share: &RecordedShare| share.ended.is_none() && has_come(share.due(), now);
         self.shares.iter().filter(move |(_, share)| is_overdue(share)).map(|(id, _)| *id)
     }
 
@@ -139,7 +144,7 @@ impl SharesOnRecord {
                     return Err(format!("shares are reclaimed at {at:?}, which no clock showed"));
                 }
                 self.reclaimed += ended;
-                self.end(index, ids, *ended, |share| !share.due().is_after(at))
+                self.end(index, ids, *ended, |share| has_come(share.due(), at))
             }
             (ShareEvent::Ended { ids, .. }, ShareOutcome::Ended { ended, .. }) => {
                 self.end(index, ids, *ended, |_| true)
@@ -197,7 +202,7 @@ impl SharesOnRecord {
         let wrong = match answer {
             LinkAnswer::Served => {
                 self.served += 1;
-                let is_due = deadlines.iter().all(|deadline| !deadline.is_after(wall));
+                let is_due = deadlines.iter().all(|deadline| has_come(*deadline, wall));
                 let refused = self.refused.get(&(node, life, id));
                 let was_refused = refused.is_some_and(|before| deadlines == [*before; 2]);
                 share.has_ended_at(applied) || is_due || was_refused

@@ -35,7 +35,7 @@ pub struct RunningOwner<A: Actor> {
     task: AbortHandle,
 }
 
-/// What each incarnation of an owner is built from.
+/// The parts from which each incarnation of an owner is built.
 pub struct OwnerParts {
     scene: Arc<Scene>,
     /// The clock of the process.
@@ -111,7 +111,7 @@ pub struct NodeProcess {
     pub leadership: watch::Sender<Leadership>,
     /// The TaskManager.
     pub task_manager: RunningOwner<TaskManager>,
-    /// The Remover.
+    /// The owner of removals.
     pub remover: RunningOwner<Remover>,
     /// The ShareExpiryActor.
     pub shares: RunningOwner<ShareExpiry>,

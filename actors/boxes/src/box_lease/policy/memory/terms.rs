@@ -11,7 +11,7 @@ use reelyard_core::clock::{ClockReading, Millis};
 use reelyard_protocol::boxes::LeaseId;
 
 use super::schedule::KeyedDeadlines;
-use crate::box_lease::state::lease::Lease;
+use crate::box_lease::state::leases::lease::Lease;
 
 /// The terms of the live leases.
 #[derive(Clone, Debug, Default)]
