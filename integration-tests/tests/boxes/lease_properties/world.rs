@@ -206,7 +206,7 @@ impl LeaseWorld {
         if lease.is_held() {
             let ends = now.monotonic.saturating_add(lease.term);
             self.lasts.insert(id, u64::try_from(ends.as_millis()).unwrap());
-            self.terms.note(id, lease.term, HoldLimit::of(&lease, None), now);
+            self.terms.note(id, lease.term, HoldLimit::of(lease, None), now);
         }
     }
 
