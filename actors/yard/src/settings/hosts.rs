@@ -35,7 +35,7 @@ settings! {
         /// In one hour a host may also list at most this number of names that are new to the node. A
         /// longer list is refused as a whole: the last good list stays, and the circuit breaker of
         /// the host opens.
-        max_files: NonZeroU64 = Default "200000",
+        max_files: NonZeroU64 = Default "150000",
     }
 }
 
