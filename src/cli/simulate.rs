@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bytesize::ByteSize;
 use clap::Args;
 use comfy_table::{Cell, Table};
+use reelyard_core::counted::counted;
 use reelyard_core::host::BitsPerSecond;
 use reelyard_simulate::options::{
     DemandOptions, RecordedOptions, SimulationOptions, SyntheticOptions, YardOptions,
@@ -179,13 +180,13 @@ fn print(report: &SimulationReport, out: &mut dyn Write) -> io::Result<()> {
     let days = setting.seconds as f64 / 86_400.0;
     writeln!(
         out,
-        "{} destinations of {}, {} sources, {} files of {} in all, {} days, seed {}",
-        setting.destinations,
+        "{} of {}, {}, {} of {} in all, {}, seed {}",
+        counted(setting.destinations, "destination", "destinations"),
         ByteSize::b(setting.disk),
-        setting.sources,
-        setting.files,
+        counted(setting.sources, "source", "sources"),
+        counted(setting.files, "file", "files"),
         ByteSize::b(setting.bytes),
-        (days * 100.0).round() / 100.0,
+        counted((days * 100.0).round() / 100.0, "day", "days"),
         setting.seed
     )?;
     writeln!(out)?;
@@ -232,7 +233,7 @@ fn figures(report: &SimulationReport) -> Table {
     }
     add("removed and copied again within a day", amount(&churn.within_a_day));
     add("removed and copied again at any time", amount(&churn.in_all));
-    add("removed to make room more than once", format!("{} files", churn.twice_for_room));
+    add("removed to make room more than once", counted(churn.twice_for_room, "file", "files"));
     add(
         "hot files served",
         format!("{} of {}", hot.served, hot.served + hot.unserved + hot.waiting),
@@ -251,14 +252,14 @@ fn figures(report: &SimulationReport) -> Table {
         );
     }
     for (skip, files) in &rounds.skipped_in_the_last {
-        add(&format!("skipped in the last round: {skip}"), format!("{files} files"));
+        add(&format!("skipped in the last round: {skip}"), counted(files, "file", "files"));
     }
     add("removal rounds", rounds.removing.to_string());
     table
 }
 
 fn amount(amount: &Amount) -> String {
-    format!("{} files, {}", amount.files, ByteSize::b(amount.bytes))
+    format!("{}, {}", counted(amount.files, "file", "files"), ByteSize::b(amount.bytes))
 }
 
 fn percent(share: f64) -> String {

@@ -1,5 +1,6 @@
 //! `reelyard store`
 
+use reelyard_core::counted::counted;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -137,7 +138,10 @@ fn print(report: &StoreReport, out: &mut dyn Write) -> io::Result<()> {
     add("log", log(report));
     add("flush", format!("{} of {}", report.flush, maybe(report.marked_flush)));
     if report.unfinished > 0 {
-        add("unfinished", format!("{} entries, never acknowledged", report.unfinished));
+        add(
+            "unfinished",
+            format!("{}, never acknowledged", counted(report.unfinished, "entry", "entries")),
+        );
     }
     add("on disk", ByteSize::b(report.disk_bytes).to_string());
     add("reserve", ByteSize::b(report.reserve_bytes).to_string());

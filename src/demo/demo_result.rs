@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use comfy_table::{Table, presets};
 use reelyard_api::TaskView;
+use reelyard_core::counted::counted;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::ShownName;
 use reelyard_protocol::worker::ContentHash;
@@ -109,8 +110,9 @@ impl DemoResult {
         let retried: usize = self.rows.iter().map(|row| row.tries.saturating_sub(1)).sum();
         let overtaking = self.rows.iter().filter(|row| row.hits > 0 && row.overtook > 0).count();
         println!("placed and verified  {verified} of {expected} files, each on one destination");
-        println!("hot                  {overtaking} files overtook better-ranked ones");
-        println!("retried              {retried} copies");
+        let overtaking = counted(overtaking, "file", "files");
+        println!("hot                  {overtaking} overtook better-ranked ones");
+        println!("retried              {}", counted(retried, "copy", "copies"));
         for failure in &self.failures {
             println!("  {failure}");
         }

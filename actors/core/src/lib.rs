@@ -23,4 +23,5 @@ pub mod token;
 pub mod traffic;
 
 pub use system::{bounded_read, mounts, open_files, private_dir};
+pub use text::counted;
 pub use text::{rate_text, shown_text};

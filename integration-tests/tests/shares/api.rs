@@ -226,7 +226,7 @@ fn a_link_works_after_each_move_of_its_file() -> Result<()> {
         (place.create("films/new/b.mpg", json!({})), place.create("films/new", json!({})));
     let url = |share: &Value, part: &str| format!("{}/{part}", share["url"].as_str().unwrap());
     let moved = place.share(&["move", "films/new", "films/old"], "");
-    assert_eq!(moved.out, "moved; 2 shares have followed\n", "{}", moved.err);
+    assert_eq!(moved.out, "moved; shares that followed: 2\n", "{}", moved.err);
     assert_eq!(place.fetch(&url(&file, "file")), (200, "abc".to_owned()));
     assert!(place.fetch(dir["url"].as_str().unwrap()).1.contains("b.mpg"));
     let shown = place.ask("GET", &format!("/shares/{}", file["id"].as_str().unwrap()), None).1;

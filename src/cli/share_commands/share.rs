@@ -60,8 +60,11 @@ enum ShareCommand {
     ConfirmClock,
     /// Print the events of shares, as webhooks get them, until you stop the command.
     Events {
-        /// Start with the event of this number; 0 prints all stored events.
+        /// Start after the event of this number; 0 prints all stored events.
         #[arg(long, value_name = "NUMBER")]
+        after: Option<u64>,
+        /// The earlier name: start with the event of this number.
+        #[arg(long, hide = true, conflicts_with = "after")]
         from: Option<u64>,
     },
     /// Show counts of shares, and the state of reclaim and webhooks.
@@ -178,9 +181,9 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
             }
             show_moves(&moves.items, out)
         }
-        ShareCommand::Events { from } => {
+        ShareCommand::Events { after, from } => {
             // Used for the first request; reconnects continue after the last received event.
-            let from = from.map(|from| from.to_string());
+            let from = from.or(after.map(first_after)).map(|from| from.to_string());
             let query: Vec<_> = from.iter().map(|from| ("from", from.as_str())).collect();
             events::follow(&client, &["shares", "events"], &query, String::new(), json, out)
         }
@@ -191,6 +194,11 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
         }
         ShareCommand::Status => status_of_all(&client, json, out),
     }
+}
+
+/// The number of the first event after `number`. From 0 the API sends all stored events.
+fn first_after(number: u64) -> u64 {
+    if number == 0 { 0 } else { number.saturating_add(1) }
 }
 
 fn extend(
@@ -229,9 +237,9 @@ fn move_file(
     }
     let ended = match moved.ended {
         0 => String::new(),
-        ended => format!("; {ended} shares of the replaced file have ended"),
+        ended => format!("; ended shares of the replaced file: {ended}"),
     };
-    Ok(writeln!(out, "moved; {} shares have followed{ended}", moved.followed)?)
+    Ok(writeln!(out, "moved; shares that followed: {}{ended}", moved.followed)?)
 }
 
 fn pause_reclaim(
@@ -331,6 +339,13 @@ fn list(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn events_start_after_a_number_and_0_means_all() {
+        assert_eq!(first_after(0), 0);
+        assert_eq!(first_after(2), 3);
+        assert_eq!(first_after(u64::MAX), u64::MAX);
+    }
 
     #[test]
     fn a_deadline_becomes_no_earlier_unless_that_was_said() {

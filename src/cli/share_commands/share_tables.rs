@@ -5,6 +5,7 @@ use std::io::Write;
 use comfy_table::Cell;
 use reelyard_api::{HookShown, MoveShown, ReclaimView, Rfc3339, ShareShown};
 use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::counted::counted;
 
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
@@ -135,10 +136,9 @@ pub fn status(view: &ReclaimView, json: bool, out: &mut dyn Write) -> Result<(),
         writeln!(out, "{}", plain(trouble))?;
     }
     let ReclaimView { shares, backlog, tombstones, totals, .. } = view;
-    writeln!(
-        out,
-        "{shares} shares, {backlog} of them past their deadline; {tombstones} tombstones"
-    )?;
+    let shares = counted(shares, "share", "shares");
+    let tombstones = counted(tombstones, "tombstone", "tombstones");
+    writeln!(out, "{shares}, {backlog} of them past their deadline; {tombstones}")?;
     Ok(writeln!(
         out,
         "of {} created: {} expired, {} exhausted, {} revoked, {} removed, {} root gone, {} evicted",

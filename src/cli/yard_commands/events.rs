@@ -10,6 +10,7 @@ use reelyard_api::{
     ShareSummary, TaskChange, TaskStep,
 };
 use reelyard_core::change_feed::ChangeId;
+use reelyard_core::counted::counted;
 use reelyard_core::names::ShownName;
 use serde_json::{Value, json};
 
@@ -163,7 +164,7 @@ fn of_placement(change: &PlacementChange) -> String {
     let list = |files: u64, first: &[ShownName]| {
         let names: Vec<String> = first.iter().map(name).collect();
         let more = if files > names.len() as u64 { ", ..." } else { "" };
-        format!("{files} files ({}{more})", names.join(", "))
+        format!("{} ({}{more})", counted(files, "file", "files"), names.join(", "))
     };
     let gained =
         (change.gained > 0).then(|| format!("holds {} more", list(change.gained, &change.came)));
@@ -175,7 +176,9 @@ fn of_placement(change: &PlacementChange) -> String {
 
 fn of_host(event: &HostEvent) -> String {
     match event {
-        HostEvent::Configured { hosts } => format!("the configuration names {hosts} hosts"),
+        HostEvent::Configured { hosts } => {
+            format!("the configuration names {}", counted(hosts, "host", "hosts"))
+        }
         HostEvent::Health { host, from, to } => {
             format!("{host} is {}, was {}", enum_word::of(to), enum_word::of(from))
         }
@@ -206,13 +209,17 @@ fn of_host(event: &HostEvent) -> String {
 fn of_input(change: &InputChange) -> String {
     match change {
         InputChange::Ranking { files, bad_rows: 0 } => {
-            format!("the ranking was read: {files} files")
+            format!("the ranking was read: {}", counted(files, "file", "files"))
         }
         InputChange::Ranking { files, bad_rows } => {
-            format!("the ranking was read: {files} files, {bad_rows} bad rows")
+            let files = counted(files, "file", "files");
+            let bad_rows = counted(bad_rows, "bad row", "bad rows");
+            format!("the ranking was read: {files}, {bad_rows}")
         }
-        InputChange::Masters { files } => format!("there are {files} masters"),
-        InputChange::Hot { files } => format!("{files} files are hot"),
+        InputChange::Masters { files } => {
+            format!("masters found: {files}")
+        }
+        InputChange::Hot { files } => format!("hot files: {files}"),
         InputChange::Unusable { problem } => {
             format!(
                 "an input cannot be used, its last valid state stays in use: {}",
@@ -286,7 +293,7 @@ fn of_share(change: &ShareChange) -> String {
         ShareChange::Moved { root, from, to_root, to, shares } => {
             let (from, to) = (plain(from.as_str()), plain(to.as_str()));
             let to_root = to_root.as_ref().unwrap_or(root);
-            format!("{root}/{from} was moved to {to_root}/{to}; {shares} shares follow")
+            format!("{root}/{from} was moved to {to_root}/{to}; shares that follow: {shares}")
         }
         ShareChange::Reclaim { paused, asked_by } => {
             let what = if *paused { "paused" } else { "resumed" };
@@ -303,10 +310,10 @@ fn of_box(change: &BoxChange) -> String {
     let by = |by: Option<&str>| by.map(|by| format!(" by {}", plain(by))).unwrap_or_default();
     match change {
         BoxChange::PoolPut { pool, size, created: true } => {
-            format!("pool {pool} was created: {size} boxes")
+            format!("pool {pool} was created: {}", counted(size, "box", "boxes"))
         }
         BoxChange::PoolPut { pool, size, created: false } => {
-            format!("pool {pool} was changed: {size} boxes")
+            format!("pool {pool} was changed: {}", counted(size, "box", "boxes"))
         }
         BoxChange::PoolRemoved { pool, gone: true } => format!("pool {pool} was removed"),
         BoxChange::PoolRemoved { pool, gone: false } => {

@@ -53,7 +53,7 @@ fn print_facts(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
         ("rank", Some(rank)),
         ("hits", Some(explanation.hits.to_string())),
         ("master", Some(master)),
-        ("before it", explanation.ahead.map(|ahead| format!("{ahead} files that need a copy"))),
+        ("before it", explanation.ahead.map(|ahead| format!("files that need a copy: {ahead}"))),
         ("held on", list(explanation.held_on.iter().map(|held| held.host.to_string()).collect())),
         ("history", list(explanation.listed_on.iter().map(ToString::to_string).collect())),
         ("task", explanation.task.map(|task| task.to_string())),

@@ -10,6 +10,7 @@ use reelyard_api::{
     HostReset, HostView, StaysView, WantedMode, WantedRole,
 };
 use reelyard_core::clock::Clock;
+use reelyard_core::counted::counted;
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
 use reelyard_core::traffic::Traffic;
 use reelyard_yard::heartbeat::Health;
@@ -309,10 +310,10 @@ fn print_foreign_managers(hosts: &[HostView], out: &mut dyn Write) -> Result<(),
         for manager in &host.foreign_managers {
             let how_sure = if manager.sure { "manages" } else { "may manage" };
             let (addr, what) = (host.host, plain(&manager.what));
-            let (times, last) = (manager.times, manager.last);
+            let (times, last) = (counted(manager.times, "time", "times"), manager.last);
             writeln!(
                 out,
-                "another manager {how_sure} {addr}: {what} ({times} times, last seen at {last})"
+                "another manager {how_sure} {addr}: {what} ({times}, last seen at {last})"
             )?;
         }
     }
@@ -323,7 +324,8 @@ fn print_foreign_managers(hosts: &[HostView], out: &mut dyn Write) -> Result<(),
 fn state_text(host: &HostView) -> Vec<String> {
     let draining = host.draining.as_ref().map(|DrainView { left, only_here, stays }| {
         let stay: u64 = stays.iter().map(|stays| stays.files).sum();
-        format!("{left} files left, {only_here} of them only there, {stay} cannot leave")
+        let left = counted(left, "file", "files");
+        format!("{left} left, {only_here} of them only there, {stay} cannot leave")
     });
     let silent = host.silent_since.map(|since| format!("silent since {since}"));
     let lost = host.lost.then(|| "presumed lost: its copies do not count".to_owned());

@@ -1,5 +1,6 @@
 //! `reelyard plan`
 
+use reelyard_core::counted::counted;
 use std::ffi::OsString;
 use std::io::{self, Write};
 
@@ -52,7 +53,8 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
         writeln!(out, "copies to remove:")?;
         removals::print_copies(&plan.removals, out)?;
     }
-    writeln!(out, "waiting for a source or a destination: {} files", plan.waiting)?;
+    let waiting = counted(plan.waiting, "file", "files");
+    writeln!(out, "waiting for a source or a destination: {waiting}")?;
     print_skipped(&plan.skipped, out)?;
     print_back_offs(&plan.back_offs, out)?;
     Ok(())

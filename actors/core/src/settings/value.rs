@@ -70,7 +70,7 @@ pub fn quoted(value: &Value) -> String {
 pub fn text<'v>(value: &'v Value, wanted: &str) -> Read<&'v str> {
     match value {
         Value::String(text) => Ok(text),
-        other => wrong(format!("expected {wanted} in quotes, not {}", quoted(other))),
+        other => wrong(format!("expected {wanted}, not {}", quoted(other))),
     }
 }
 

@@ -10,14 +10,14 @@ mod state;
 mod views;
 
 pub use crate::share_expiry::state::table::totals::Totals;
-pub use crate::share_expiry::state::values::bad_terms::BadTerms;
+pub use crate::share_expiry::state::values::bad_lifetime::BadLifetime;
 pub use actor::ShareExpiry;
 pub use messages::*;
 pub use policy::budget::Budget;
 pub use policy::clock_step::{ClockStep, ClockStepDetector};
 pub use policy::decide::{AT_ONCE, DownloadDecision, ShareDecisionContext, SharePolicy};
 pub use policy::evict::Eviction;
-pub use policy::terms::TermsPolicy;
+pub use policy::lifetimes::AllowedLifetimes;
 pub use policy::time::ShareMoment;
 pub use policy::timer::{ExpiryTimerWheel, WINDOW};
 pub use settings::{AtLimit, BadEffort, Effort, RootDirs, ShareExpirySettings, ShareRulesConfig};

@@ -11,7 +11,7 @@ use reelyard_core::settings::{Read, SettingValue, Wrong, quoted, wrong};
 use reelyard_core::{setting_words, settings};
 use serde::{Deserialize, Serialize};
 
-use crate::share_expiry::policy::terms::TermsPolicy;
+use crate::share_expiry::policy::lifetimes::AllowedLifetimes;
 use crate::share_expiry::state::paths::path::RootName;
 
 /// The action at the limit of shares.
@@ -192,7 +192,7 @@ pub struct ShareExpirySettings {
     /// The roots that may be shared from. Shares of any other root end.
     pub roots: BTreeSet<RootName>,
     /// How long shares may last.
-    pub terms: TermsPolicy,
+    pub lifetimes: AllowedLifetimes,
     /// How long before the deadline the notice of the end is sent; none sends no notice.
     pub notice_before: Option<Duration>,
     /// How long a counted download may be resumed without counting again.
@@ -229,7 +229,7 @@ impl ShareExpirySettings {
     pub fn of(rules: &ShareRulesConfig, hooks: BTreeSet<String>) -> Self {
         ShareExpirySettings {
             roots: rules.roots.0.keys().cloned().collect(),
-            terms: TermsPolicy {
+            lifetimes: AllowedLifetimes {
                 default_ttl: Some(rules.default_ttl),
                 min_ttl: rules.min_ttl,
                 max_ttl: rules.max_ttl,

@@ -93,7 +93,7 @@ async fn a_share_ends_at_the_deadline_that_was_set_last() {
     let why = ShareEnding::Expired;
     assert_eq!(refused(yard.change(id, term(60, None)).await), ShareRefusal::Ended { why });
     let mut forever = settings();
-    forever.terms.allow_never = true;
+    forever.lifetimes.allow_never = true;
     yard.expiry.send(ChangeShareSettings(forever)).await.unwrap();
     let id = yard.create(film(60)).await.id();
     yard.change(id, never).await.unwrap();

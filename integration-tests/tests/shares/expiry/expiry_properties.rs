@@ -10,11 +10,11 @@ use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
 use reelyard_replication::{InFlight, Piece};
 use reelyard_shares::share_expiry::{
-    ClientKey, CreateShare, Deadline, DownloadDecision, ExpiryTimerWheel, MoveEnd, MoveRefused,
-    NewMove, NewTerms, OnlyIf, RootName, Share, ShareDecisionContext, ShareDueKey, ShareEnding,
-    ShareEvent, ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLocation, ShareLookup,
-    ShareNotificationKind, ShareOutcome, SharePath, SharePolicy, ShareTable, SharedFileIdentity,
-    TakeDownload, TermsPolicy,
+    AllowedLifetimes, ClientKey, CreateShare, Deadline, DownloadDecision, ExpiryTimerWheel,
+    MoveEnd, MoveRefused, NewMove, NewTerms, OnlyIf, RootName, Share, ShareDecisionContext,
+    ShareDueKey, ShareEnding, ShareEvent, ShareExpirySettings, ShareId, ShareKind, ShareLifetime,
+    ShareLocation, ShareLookup, ShareNotificationKind, ShareOutcome, SharePath, SharePolicy,
+    ShareTable, SharedFileIdentity, TakeDownload,
 };
 
 const START: i64 = 1_000_000;
@@ -154,14 +154,14 @@ struct ShareWorld {
 
 impl ShareWorld {
     fn new() -> Self {
-        let terms = TermsPolicy {
+        let lifetimes = AllowedLifetimes {
             min_ttl: Duration::ZERO,
             allow_never: true,
-            ..ShareExpirySettings::default().terms
+            ..ShareExpirySettings::default().lifetimes
         };
         let settings = ShareExpirySettings {
             roots: [root()].into(),
-            terms,
+            lifetimes,
             notice_before: Some(Duration::from_millis(NOTICE.unsigned_abs())),
             resume_within: Duration::from_millis(RESUME.unsigned_abs()),
             ..ShareExpirySettings::default()

@@ -384,7 +384,7 @@ fn the_event_stream_loses_nothing_over_a_kill_and_keeps_its_numbers() -> Result<
         assert_eq!(lost.next()?.id, "0", "all that is kept");
     }
     let url = format!("http://{node}");
-    let mut printed = binary::reelyard(&["share", "events", "--from", "3", "--url", &url]);
+    let mut printed = binary::reelyard(&["share", "events", "--after", "2", "--url", &url]);
     let mut printed = printed.stdout(std::process::Stdio::piped()).spawn()?;
     let mut line = String::new();
     let mut out = std::io::BufReader::new(printed.stdout.take().unwrap());

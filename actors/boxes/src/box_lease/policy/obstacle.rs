@@ -1,5 +1,6 @@
 //! Why boxes of a pool cannot be granted, in words. Pure.
 
+use reelyard_core::counted::counted;
 use reelyard_protocol::boxes::BoxNumber;
 
 use crate::box_lease::state::leases::lease::LeaseEnd;
@@ -33,9 +34,8 @@ impl Pool {
                         (0, ..) => None,
                         (failures, _, said) => {
                             let said = said.unwrap_or("no reason was given");
-                            Some(format!(
-                                "the cleanup of box {number} has failed {failures} times: {said}"
-                            ))
+                            let times = counted(failures, "time", "times");
+                            Some(format!("the cleanup of box {number} has failed {times}: {said}"))
                         }
                     };
                 }

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytesize::ByteSize;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reelyard_core::clock::Millis;
+use reelyard_core::counted::counted;
 use reelyard_core::shown_text::escaped;
 use sha2::{Digest, Sha256};
 
@@ -181,7 +182,7 @@ fn table(listing: &DirectoryListing) -> Markup {
 }
 
 fn entries(count: usize) -> String {
-    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+    counted(count, "entry", "entries")
 }
 
 /// Prefix of the number of entries if they were not all counted.

@@ -126,8 +126,8 @@ impl SharePolicy {
         at: ShareDecisionContext<'_>,
     ) -> Result<NewDeadline, ShareRefusal> {
         let ShareDecisionContext { now, latest, confirmed_in, .. } = at;
-        let deadline = self.settings.terms.deadline(term, now);
-        if deadline != self.settings.terms.deadline(term, latest) {
+        let deadline = self.settings.lifetimes.deadline(term, now);
+        if deadline != self.settings.lifetimes.deadline(term, latest) {
             return Err(ShareRefusal::ClockUnconfirmed { ahead: latest.since(now), confirmed_in });
         }
         let deadline = deadline?;

@@ -9,14 +9,14 @@ use reelyard_core::event::RequestId;
 use reelyard_replication::{InFlight, Piece};
 
 use super::decide::{DownloadDecision, ShareDecisionContext, SharePolicy};
-use super::terms::TermsPolicy;
+use super::lifetimes::AllowedLifetimes;
 use crate::share_expiry::messages::{CreateShare, NewTerms, TakeDownload};
 use crate::share_expiry::samples::{path, root};
 use crate::share_expiry::settings::ShareExpirySettings;
 use crate::share_expiry::state::event::{ShareEvent, ShareRefusal};
 use crate::share_expiry::state::table::share::ClientKey;
 use crate::share_expiry::state::table::share_table::ShareTable;
-use crate::share_expiry::state::values::bad_terms::BadTerms;
+use crate::share_expiry::state::values::bad_lifetime::BadLifetime;
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::share_lifetime::ShareLifetime;
 use crate::share_expiry::state::values::value_types::{Deadline, ShareKind};
@@ -29,16 +29,16 @@ const UNCONFIRMED: ShareRefusal =
     ShareRefusal::ClockUnconfirmed { ahead: AHEAD, confirmed_in: HOLD };
 
 fn policy() -> SharePolicy {
-    let terms = TermsPolicy {
+    let lifetimes = AllowedLifetimes {
         max_ttl: Some(MOST),
         allow_never: true,
-        ..ShareExpirySettings::default().terms
+        ..ShareExpirySettings::default().lifetimes
     };
     let default_ttl = Some(Duration::from_secs(20_000));
-    let terms = TermsPolicy { default_ttl, ..terms };
+    let lifetimes = AllowedLifetimes { default_ttl, ..lifetimes };
     SharePolicy::new(ShareExpirySettings {
         roots: [root()].into(),
-        terms,
+        lifetimes,
         ..ShareExpirySettings::default()
     })
 }
@@ -124,7 +124,7 @@ fn an_instant_is_a_deadline_if_both_clocks_allow_it() {
         assert_eq!(changed(until(instant), latest), expected, "{instant}");
     }
     assert_eq!(created(ShareLifetime::Never, latest), Ok(Deadline::NEVER));
-    let too_long = Err(ShareRefusal::Terms(BadTerms::TooLong { most: MOST }));
+    let too_long = Err(ShareRefusal::Terms(BadLifetime::TooLong { most: MOST }));
     assert_eq!(created(until(latest.after(MOST + AHEAD)), latest), too_long, "by either clock");
 }
 

@@ -219,7 +219,7 @@ fn a_policy_without_victims_refuses_a_new_share() {
         at_limit: AtLimit::NearestDeadline,
         ..ShareExpirySettings::default()
     });
-    case.policy.settings.terms.allow_never = true;
+    case.policy.settings.lifetimes.allow_never = true;
     let events = case.create(1, "me", ShareLifetime::Never).unwrap();
     case.apply(events);
     assert_eq!(case.create(2, "me", ttl(60)), Err(ShareRefusal::Full { most: 1 }));
@@ -252,7 +252,7 @@ fn a_default_that_changes_moves_nothing() {
     let events = case.create(1, "me", ShareLifetime::Default).unwrap();
     case.apply(events);
     let before = case.table.live_at(ShareId(1), NOW).unwrap();
-    case.policy.settings.terms.default_ttl = Some(Duration::from_secs(1));
+    case.policy.settings.lifetimes.default_ttl = Some(Duration::from_secs(1));
     assert_eq!(case.upkeep(), []);
     assert_eq!(case.table.live_at(ShareId(1), NOW).unwrap(), before);
 }

@@ -9,7 +9,7 @@ pub(in crate::share_expiry) mod decide_moves;
 #[cfg(test)]
 pub(in crate::share_expiry) mod decide_tests;
 pub(in crate::share_expiry) mod evict;
-pub(in crate::share_expiry) mod terms;
+pub(in crate::share_expiry) mod lifetimes;
 pub(in crate::share_expiry) mod time;
 pub(in crate::share_expiry) mod timer;
 pub(crate) mod waiters;

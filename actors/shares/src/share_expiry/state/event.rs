@@ -18,7 +18,7 @@ use super::values::id::ShareId;
 use super::values::value_types::{
     Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner,
 };
-use crate::share_expiry::state::values::bad_terms::BadTerms;
+use crate::share_expiry::state::values::bad_lifetime::BadLifetime;
 
 /// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -333,7 +333,7 @@ pub enum ShareRefusal {
     },
     /// Terms that are not allowed.
     #[error(transparent)]
-    Terms(#[from] BadTerms),
+    Terms(#[from] BadLifetime),
     /// There are as many shares as there may be.
     #[error("the limit of {most} shares is reached (share.max_shares)")]
     Full {

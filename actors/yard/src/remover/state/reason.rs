@@ -1,5 +1,6 @@
 //! Why a copy is removed or kept: codes with the numbers that decided. Pure.
 
+use reelyard_core::counted::counted;
 use reelyard_core::names::FileName;
 use serde::{Deserialize, Serialize};
 
@@ -60,10 +61,10 @@ impl Reason {
         };
         match self {
             Reason::Duplicate { copies, wanted, .. } => {
-                format!("{copies} copies, {wanted} wanted")
+                format!("{}, {wanted} wanted", counted(copies, "copy", "copies"))
             }
             Reason::Draining { elsewhere } => {
-                format!("its host is being drained, and there are {elsewhere} copies elsewhere")
+                format!("its host is being drained; copies elsewhere: {elsewhere}")
             }
             Reason::OverLimit { used, limit, grade, .. } => format!(
                 "the disk of its host is over its limit ({used} of {limit} bytes), and it is the file with \

@@ -1,6 +1,6 @@
 //! The value types of a share.
 
-pub(crate) mod bad_terms;
+pub(crate) mod bad_lifetime;
 pub(in crate::share_expiry) mod id;
 pub(in crate::share_expiry) mod share_lifetime;
 pub(in crate::share_expiry) mod text;

@@ -1,6 +1,6 @@
-//! Until when a share may last. Pure.
+//! How long shares may last. Pure.
 
-use crate::share_expiry::state::values::bad_terms::BadTerms;
+use crate::share_expiry::state::values::bad_lifetime::BadLifetime;
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
@@ -10,7 +10,7 @@ use crate::share_expiry::state::values::value_types::Deadline;
 
 /// The lifetimes that an operator allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TermsPolicy {
+pub struct AllowedLifetimes {
     /// The lifetime of a share without one in its request; none has no deadline.
     pub default_ttl: Option<Duration>,
     /// The shortest life a share may be given.
@@ -21,9 +21,9 @@ pub struct TermsPolicy {
     pub allow_never: bool,
 }
 
-impl TermsPolicy {
+impl AllowedLifetimes {
     /// The deadline of a share that gets its terms at `now`.
-    pub fn deadline(&self, term: ShareLifetime, now: Millis) -> Result<Deadline, BadTerms> {
+    pub fn deadline(&self, term: ShareLifetime, now: Millis) -> Result<Deadline, BadLifetime> {
         let at = match term {
             ShareLifetime::Never => return self.never(),
             ShareLifetime::Default => match self.default_ttl {
@@ -34,18 +34,18 @@ impl TermsPolicy {
             ShareLifetime::At(at) => at,
         };
         if at < now.after(self.min_ttl) || at <= now {
-            return Err(BadTerms::TooShort { least: self.min_ttl });
+            return Err(BadLifetime::TooShort { least: self.min_ttl });
         }
         match self.max_ttl {
-            Some(most) if at > now.after(most) => Err(BadTerms::TooLong { most }),
+            Some(most) if at > now.after(most) => Err(BadLifetime::TooLong { most }),
             // Not "never": a client that gives a deadline wants one.
-            _ if at > Millis::LAST => Err(BadTerms::BeyondCalendar),
+            _ if at > Millis::LAST => Err(BadLifetime::BeyondCalendar),
             _ => Ok(Deadline::at(at)),
         }
     }
 
-    fn never(&self) -> Result<Deadline, BadTerms> {
-        if self.allow_never { Ok(Deadline::NEVER) } else { Err(BadTerms::NeverNotAllowed) }
+    fn never(&self) -> Result<Deadline, BadLifetime> {
+        if self.allow_never { Ok(Deadline::NEVER) } else { Err(BadLifetime::NeverNotAllowed) }
     }
 }
 
@@ -55,8 +55,8 @@ mod tests {
 
     const NOW: Millis = Millis(1_000_000);
 
-    fn policy() -> TermsPolicy {
-        TermsPolicy {
+    fn policy() -> AllowedLifetimes {
+        AllowedLifetimes {
             default_ttl: Some(Duration::from_secs(60)),
             min_ttl: Duration::from_secs(10),
             max_ttl: Some(Duration::from_secs(100)),
@@ -68,8 +68,8 @@ mod tests {
     fn both_sides_of_the_shortest_and_the_longest_life() {
         let ttl = |ms| policy().deadline(ShareLifetime::Ttl(Duration::from_millis(ms)), NOW);
         let at = |ms| policy().deadline(ShareLifetime::At(Millis(NOW.0 + ms)), NOW);
-        let short = Err(BadTerms::TooShort { least: Duration::from_secs(10) });
-        let long = Err(BadTerms::TooLong { most: Duration::from_secs(100) });
+        let short = Err(BadLifetime::TooShort { least: Duration::from_secs(10) });
+        let long = Err(BadLifetime::TooLong { most: Duration::from_secs(100) });
         assert_eq!((ttl(9_999), at(9_999)), (short.clone(), short.clone()));
         assert!(ttl(10_000).is_ok() && at(10_000).is_ok());
         assert!(ttl(100_000).is_ok() && at(100_000).is_ok());
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_share_without_any_life_is_refused_also_without_a_shortest() {
-        let policy = TermsPolicy { min_ttl: Duration::ZERO, ..policy() };
+        let policy = AllowedLifetimes { min_ttl: Duration::ZERO, ..policy() };
         assert!(policy.deadline(ShareLifetime::At(NOW), NOW).is_err());
         assert!(policy.deadline(ShareLifetime::Ttl(Duration::ZERO), NOW).is_err());
         assert!(policy.deadline(ShareLifetime::Ttl(Duration::from_millis(1)), NOW).is_ok());
@@ -91,17 +91,17 @@ mod tests {
 
     #[test]
     fn endless_shares_need_permission() {
-        let forever = TermsPolicy { default_ttl: None, max_ttl: None, ..policy() };
-        let allowed = TermsPolicy { allow_never: true, ..forever.clone() };
+        let forever = AllowedLifetimes { default_ttl: None, max_ttl: None, ..policy() };
+        let allowed = AllowedLifetimes { allow_never: true, ..forever.clone() };
         for term in [ShareLifetime::Never, ShareLifetime::Default] {
-            assert_eq!(forever.deadline(term, NOW), Err(BadTerms::NeverNotAllowed));
+            assert_eq!(forever.deadline(term, NOW), Err(BadLifetime::NeverNotAllowed));
             assert_eq!(allowed.deadline(term, NOW), Ok(Deadline::NEVER));
         }
         for term in
             [ShareLifetime::At(Millis(Millis::LAST.0 + 1)), ShareLifetime::Ttl(Duration::MAX)]
         {
-            assert_eq!(forever.deadline(term, NOW), Err(BadTerms::BeyondCalendar));
-            assert_eq!(allowed.deadline(term, NOW), Err(BadTerms::BeyondCalendar));
+            assert_eq!(forever.deadline(term, NOW), Err(BadLifetime::BeyondCalendar));
+            assert_eq!(allowed.deadline(term, NOW), Err(BadLifetime::BeyondCalendar));
         }
         let last = ShareLifetime::At(Millis::LAST);
         assert_eq!(forever.deadline(last, NOW), Ok(Deadline::at(Millis::LAST)));

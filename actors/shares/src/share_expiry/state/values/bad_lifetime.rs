@@ -1,13 +1,13 @@
-//! Why the terms of a share are refused.
+//! Why the lifetime of a share is refused.
 
 use reelyard_core::clock::Millis;
 use reelyard_core::durations::in_words;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Terms that the operator does not allow.
+/// The operator does not allow this lifetime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
-pub enum BadTerms {
+pub enum BadLifetime {
     /// Shorter than the shortest.
     #[error("a share lasts at least {}", in_words(*.least))]
     TooShort {
