@@ -59,6 +59,11 @@ impl MemoryHub {
         self.state().isolated.remove(&node);
     }
 
+    /// Whether no link is cut.
+    pub fn is_whole(&self) -> bool {
+        self.state().isolated.is_empty()
+    }
+
     /// Restores every link.
     pub fn heal(&self) {
         self.state().isolated.clear();

@@ -121,6 +121,67 @@ async fn made(node: &ShareFilesNode, by: &str, request: RequestId) -> Result<Mov
     node.files.send(MoveFile { from, to, overwrite: false, asked_by, request }).await.unwrap()
 }
 
+/// The answer of a node that leads in an epoch after `epoch`. On a busy machine a leader can lose the lead
+/// before it answers.
+async fn made_by_leader(
+    nodes: &[ShareFilesNode],
+    epoch: u64,
+    by: &str,
+    request: RequestId,
+) -> Result<Moved, MoveError> {
+    eventually_some("a leader answers the move", || async {
+        let (node, _) = leader(nodes, epoch).await;
+        match made(&nodes[node], by, request).await {
+            Err(MoveError::Share(ShareError::Journal(_))) => None,
+            answer => Some(answer),
+        }
+    })
+    .await
+}
+
+/// Creates a share of the file `a`.
+async fn created(nodes: &[ShareFilesNode]) -> ShareId {
+    let share = CreateShare {
+        root: root(),
+        path: place("a").path,
+        kind: ShareKind::File,
+        looked: None,
+        term: ShareLifetime::Ttl(Duration::from_secs(86_400)),
+        password: None,
+        max_downloads: None,
+        owner: None,
+        note: None,
+        asked_by: "a test".to_owned(),
+        request: Some(RequestId::random()),
+    };
+    eventually_some("a leader creates the share", || async {
+        let (node, _) = leader(nodes, 0).await;
+        match nodes[node].expiry.send(share.clone()).await.unwrap() {
+            Err(ShareError::Journal(_)) => None,
+            created => Some(created.unwrap().id()),
+        }
+    })
+    .await
+}
+
+/// Lets a leader lose the lead during a move. Returns the node, its epoch and the request.
+async fn lost_during_a_move(hub: &MemoryHub, nodes: &[ShareFilesNode]) -> (usize, u64, RequestId) {
+    eventually_some("a leader loses the lead during a move", || async {
+        let (node, epoch) = leader(nodes, 0).await;
+        let request = RequestId::random();
+        let answer = made(&nodes[node], LOSER, request).await;
+        if hub.is_whole() {
+            // The node did not lead any more when it recorded the move.
+            assert!(matches!(answer, Err(MoveError::Share(_))), "{answer:?}");
+            return None;
+        }
+        let deposed = MoveError::Share(ShareError::Journal(CommitError::Deposed));
+        assert_eq!(answer, Err(deposed));
+        Some((node, epoch, request))
+    })
+    .await
+}
+
 #[test]
 fn a_node_that_loses_the_lead_before_the_rename_touches_nothing() {
     let (dirs, storage) =
@@ -131,32 +192,15 @@ fn a_node_that_loses_the_lead_before_the_rename_touches_nothing() {
         for (node, dir) in NODES.into_iter().zip(&dirs) {
             nodes.push(opened(&hub, node, dir.path(), storage.path()).await);
         }
-        let (old, epoch) = leader(&nodes, 0).await;
-        let share = CreateShare {
-            root: root(),
-            path: place("a").path,
-            kind: ShareKind::File,
-            looked: None,
-            term: ShareLifetime::Ttl(Duration::from_secs(86_400)),
-            password: None,
-            max_downloads: None,
-            owner: None,
-            note: None,
-            asked_by: "a test".to_owned(),
-            request: None,
-        };
-        let id = nodes[old].expiry.send(share).await.unwrap().unwrap().id();
-        let request = RequestId::random();
-        let answer = made(&nodes[old], LOSER, request).await;
-        let deposed = MoveError::Share(ShareError::Journal(CommitError::Deposed));
-        assert_eq!(answer, Err(deposed));
+        let id = created(&nodes).await;
+        let (old, epoch, request) = lost_during_a_move(&hub, &nodes).await;
         assert!(storage.path().join("a").exists() && !storage.path().join("b").exists());
 
         let (new, _) = leader(&nodes, epoch).await;
         assert_ne!(new, old);
         let is_settled = || nodes[new].shares.unsettled().borrow().is_empty();
         eventually("the new leader settles it", is_settled).await;
-        let answer = made(&nodes[new], LOSER, request).await;
+        let answer = made_by_leader(&nodes, epoch, LOSER, request).await;
         let interrupted = |why: &ShareRefusal| *why == ShareRefusal::Move(MoveRefused::Interrupted);
         let is_interrupted = match &answer {
             Err(MoveError::Refused(why)) => *why == MoveRefused::Interrupted,
@@ -164,7 +208,7 @@ fn a_node_that_loses_the_lead_before_the_rename_touches_nothing() {
             _ => false,
         };
         assert!(is_interrupted, "{answer:?}");
-        let answer = made(&nodes[new], "a test", RequestId::random()).await;
+        let answer = made_by_leader(&nodes, epoch, "a test", RequestId::random()).await;
         assert_eq!(answer, Ok(Moved { followed: 1, ended: 0 }));
         assert!(!storage.path().join("a").exists() && storage.path().join("b").exists());
         hub.heal();
