@@ -55,6 +55,8 @@ async fn bytes_ranges_and_hashes_are_served() {
 
     let stale = client.get(&url).header("Range", "bytes=0-1").header("If-Range", "\"old\"");
     assert_eq!(stale.send().await.unwrap().status(), StatusCode::OK);
+    let known = client.get(&url).header("If-None-Match", &etag).send().await.unwrap();
+    assert_eq!((known.status(), &known.headers()["etag"]), (StatusCode::NOT_MODIFIED, &etag));
     let head = client.head(&url).send().await.unwrap();
     assert_eq!(head.headers()["content-length"], "3000000");
     assert_eq!(head.bytes().await.unwrap(), "");

@@ -49,7 +49,7 @@ impl FileAnswer<'_> {
         let mut head = ResponseHead::new(response.status(), request.head.keep_alive);
         response.describe_range(&mut head, size);
         let Some(range) = response.range(size) else {
-            return request.send(&without_file(head, &response, request)).await;
+            return request.send(&without_file(head, &response, &current, request)).await;
         };
         head.header("Content-Type", "application/octet-stream");
         head.header("Accept-Ranges", "bytes");
@@ -111,10 +111,14 @@ impl FileAnswer<'_> {
 fn without_file(
     mut head: ResponseHead,
     response: &ConditionalResponse,
+    current: &Validators,
     request: &ServedRequest<'_>,
 ) -> Vec<u8> {
     let text = match response {
-        ConditionalResponse::NotModified => return head.finish(BodyLength::NoBody),
+        ConditionalResponse::NotModified => {
+            head.header("ETag", &current.etag);
+            return head.finish(BodyLength::NoBody);
+        }
         ConditionalResponse::Unsatisfiable => "the requested range is outside the file\n",
         _ => "the file is not the one that the request describes\n",
     };

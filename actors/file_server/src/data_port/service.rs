@@ -174,7 +174,7 @@ impl TextAnswer {
 fn refuse_method(head: &RequestHead<'_>) -> Option<Vec<u8>> {
     if head.has_body {
         let of_answer = ResponseHead::new((400, "Bad Request"), false);
-        return Some(text_answer(of_answer, "this is not a valid request", false));
+        return Some(text_answer(of_answer, "this is not a valid request", head.is_head()));
     }
     if !matches!(head.method, "GET" | "HEAD") {
         let mut of_answer = ResponseHead::new((405, "Method Not Allowed"), false);
@@ -211,5 +211,7 @@ mod tests {
         let with_body = refusal("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n").unwrap();
         assert!(with_body.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{with_body}");
         assert!(with_body.contains("\r\nConnection: close\r\n"), "{with_body}");
+        let to_head = refusal("HEAD / HTTP/1.1\r\nContent-Length: 5\r\n\r\n").unwrap();
+        assert!(to_head.ends_with("\r\n\r\n"), "{to_head}");
     }
 }
