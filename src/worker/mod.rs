@@ -88,7 +88,6 @@ pub struct Worker {
     host: HostAddr,
     store: Arc<StateStore>,
     epochs: EpochGuard,
-    hashes: HashCache,
     data_port: DataPort,
     http: Arc<http::worker::WorkerHttp>,
     server: ServerHandle,
@@ -131,7 +130,7 @@ impl Worker {
         let OpenedState { store, epochs, base, partials, inventory, live_settings, box_marks } =
             opened;
         let hashes = HashCache::new(Arc::clone(&store), clock.clone());
-        let data_port = start_data_port(&settings, &base, &hashes, &live_settings, &clock)?;
+        let data_port = start_data_port(&settings, &base, hashes, &live_settings, &clock)?;
         let managers = SeenManagersHandle::default();
         let line = Arc::<ArcSwap<NodeLinkView>>::default();
         let received = ByteCount::default();
@@ -187,7 +186,6 @@ impl Worker {
             host,
             store,
             epochs,
-            hashes,
             data_port,
             http,
             server,
@@ -237,11 +235,9 @@ impl Worker {
         // Before the server, so that waiting calls about hooks are answered.
         self.boxes.stop().await;
         self.server.stop(true).await;
-        let (host, store, hashes, mut data_port) =
-            (self.host, self.store, self.hashes, self.data_port);
+        let (host, store, mut data_port) = (self.host, self.store, self.data_port);
         let stopped = blocking(move || {
             data_port.stop();
-            hashes.stop();
             store.sync()
         });
         match stopped.await {
@@ -301,7 +297,7 @@ fn open_base(path: &Path) -> std::io::Result<(BaseDir, PathBuf)> {
 fn start_data_port(
     settings: &WorkerSettings,
     base: &Option<Arc<BaseDir>>,
-    hashes: &HashCache,
+    hashes: HashCache,
     live_settings: &LiveWorkerSettings,
     clock: &Clock,
 ) -> Result<DataPort, WorkerError> {
@@ -309,7 +305,7 @@ fn start_data_port(
     let copies = base.clone().map(|base| base as Arc<dyn CopyDirectory>);
     let routes = DataPortRoutes::new(settings.source_dirs.clone(), copies);
     let (token, limits) = (live_settings.token.clone(), settings.data_port.clone());
-    DataPort::start(addr, routes, hashes.clone(), token, clock.clone(), limits)
+    DataPort::start(addr, routes, hashes, token, clock.clone(), limits)
         .map_err(|error| WorkerError::Listen(addr, error))
 }
 

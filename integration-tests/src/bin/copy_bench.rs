@@ -54,11 +54,10 @@ fn serve(listen: SocketAddr, source_dir: &Path, state_dir: &Path) -> Result<()> 
     let hashes = HashCache::new(store, clock.clone());
     let routes = DataPortRoutes::new(vec![source_dir.to_owned()], None);
     let limits = DataPortLimits::default();
-    let mut port = DataPort::start(listen, routes, hashes.clone(), None, clock, limits)?;
+    let mut port = DataPort::start(listen, routes, hashes, None, clock, limits)?;
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
     let bytes = port.counters().bytes;
     port.stop();
-    hashes.stop();
     println!("{}", serde_json::json!({ "bytes": bytes, "cpu": cpu_seconds()? }));
     Ok(())
 }

@@ -32,6 +32,9 @@ pub trait FileHashes: Send + Sync {
 
     /// Begins to hash `file` while it is sent. None if the hash is known or no hashing can begin.
     fn follow(&self, file: &File, identity: FileFingerprint) -> Option<Box<dyn SendProgress>>;
+
+    /// Ends all hashing, and every wait for a hash. Returns when no thread hashes.
+    fn stop(&self);
 }
 
 /// Hears how far a file was sent, until it is dropped.

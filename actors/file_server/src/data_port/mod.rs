@@ -3,6 +3,8 @@
 
 mod backends;
 mod counters;
+#[cfg(test)]
+mod data_port_tests;
 mod file_answer;
 mod routes;
 mod service;
@@ -77,6 +79,7 @@ impl DataPortLimits {
 pub struct DataPort {
     addr: SocketAddr,
     counts: Arc<DataPortCounts>,
+    hashes: Arc<dyn FileHashes>,
     /// None once it is stopped.
     server: Option<FileServer>,
 }
@@ -109,9 +112,10 @@ impl DataPort {
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(addr)?;
         let counts = Arc::<DataPortCounts>::default();
+        let hashes: Arc<dyn FileHashes> = Arc::new(hashes);
         let service = Arc::new(DataPortService {
             routes,
-            hashes: Arc::new(hashes),
+            hashes: Arc::clone(&hashes),
             token: token.into(),
             clock,
             counts: Arc::clone(&counts),
@@ -119,7 +123,7 @@ impl DataPort {
         let (settings, connections) = (limits.server_settings(), Arc::clone(&counts.connections));
         let lifetime = ServerLifetime::default();
         let server = FileServer::start(listener, settings, service, connections, lifetime)?;
-        Ok(DataPort { addr: server.addr(), counts, server: Some(server) })
+        Ok(DataPort { addr: server.addr(), counts, hashes, server: Some(server) })
     }
 
     /// The address of the listener.
@@ -142,9 +146,11 @@ impl DataPort {
         DataPortMeter(Arc::clone(&self.counts))
     }
 
-    /// Stops listening, aborts every connection, and blocks until all threads have ended.
+    /// Stops hashing and listening, aborts every connection, and blocks until all threads have ended.
     pub fn stop(&mut self) {
         if let Some(server) = self.server.take() {
+            // First, because threads of connections wait for hashes.
+            self.hashes.stop();
             server.stop_blocking();
         }
     }

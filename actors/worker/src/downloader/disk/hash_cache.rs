@@ -96,20 +96,6 @@ impl HashCache {
         }
     }
 
-    /// Ends all hashing and returns when no thread is left.
-    pub fn stop(&self) {
-        let mut table = self.jobs.table();
-        table.stopping = true;
-        for job in table.under_way.values() {
-            let mut lead = job.lead();
-            lead.outcome.get_or_insert(Hashed::UnderWay);
-            job.moved.notify_all();
-        }
-        while !table.under_way.is_empty() {
-            table = self.jobs.ended.wait(table).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
     /// Takes part in the job on `identity`, which is begun if there is none. `enter` is done before the job
     /// can look whether a caller still needs it.
     fn join(
@@ -312,6 +298,19 @@ impl FileHashes for HashCache {
             tracing::warn!(%error, "a stored hash could not be read: the file is read again");
             None
         })
+    }
+
+    fn stop(&self) {
+        let mut table = self.jobs.table();
+        table.stopping = true;
+        for job in table.under_way.values() {
+            let mut lead = job.lead();
+            lead.outcome.get_or_insert(Hashed::UnderWay);
+            job.moved.notify_all();
+        }
+        while !table.under_way.is_empty() {
+            table = self.jobs.ended.wait(table).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 }
 
