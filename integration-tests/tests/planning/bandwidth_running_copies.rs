@@ -13,7 +13,7 @@ use reelyard_protocol::worker::{Said, TaskOrder};
 use reelyard_yard::bandwidth::{Bandwidth, HostLimits};
 use reelyard_yard::task_manager::{CheckTasksNow, TaskSettings};
 
-use crate::task_manager_yard::{YardPlan, destination};
+use crate::task_manager::task_manager_yard::{YardPlan, destination};
 
 /// A Wednesday, 07:59:30 in Seoul, in Unix milliseconds.
 const ALMOST_EIGHT: i64 = 1_795_042_770_000;

@@ -23,7 +23,7 @@ use reelyard_yard::task_manager::{
     Blamed, HostSetting, TaskBook, TaskEvent, TaskPieceContext, TaskPolicy, TaskSettings, TaskState,
 };
 
-use crate::task_manager_yard::{GIB, SIZE, destination, source};
+use crate::task_manager::task_manager_yard::{GIB, SIZE, destination, source};
 
 const START: Millis = Millis(1_800_000_000_000);
 /// The number of ranked files.

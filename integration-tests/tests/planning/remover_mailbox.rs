@@ -26,7 +26,9 @@ use reelyard_yard::remover::{
 };
 use reelyard_yard::task_manager::TaskSettings;
 
-use crate::task_manager_yard::{GIB, SIZE, SharedWorld, TaskManagerYard, YardPlan, destination};
+use crate::task_manager::task_manager_yard::{
+    GIB, SIZE, SharedWorld, TaskManagerYard, YardPlan, destination,
+};
 
 /// The deletions that hosts were asked for, and their answers.
 #[derive(Default)]

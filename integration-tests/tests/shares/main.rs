@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod api;
+mod clients;
 mod cluster;
 mod expiry;
 mod files;

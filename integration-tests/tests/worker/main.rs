@@ -4,14 +4,12 @@
 mod copy;
 mod data_port;
 mod downloader;
-mod external_downloader;
 mod faults;
 mod full_disk;
 mod managers;
-mod old_cfm;
+mod old_programs;
 mod reload;
 mod restart;
 mod resume;
 mod room;
 mod runs;
-mod wire;

@@ -13,7 +13,7 @@ use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr};
 use serde_json::{Value, json};
 
-use crate::link_server::clients::{FILM, ShareApi, ShareClient};
+use crate::clients::{FILM, ShareApi, ShareClient};
 
 const ROUNDS: usize = 9;
 const CLIENTS: u8 = 4;

@@ -1,7 +1,6 @@
 //! The public server of links.
 
 mod browser;
-pub(super) mod clients;
 mod cuts;
 mod link_answers;
 mod link_edges;

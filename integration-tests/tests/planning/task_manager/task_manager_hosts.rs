@@ -13,7 +13,7 @@ use reelyard_yard::task_manager::{
     SetHostMode, TaskSettings, TaskState,
 };
 
-use crate::task_manager_yard::{TaskManagerYard, YardPlan, destination, source};
+use crate::task_manager::task_manager_yard::{TaskManagerYard, YardPlan, destination, source};
 
 const START: i64 = 1_800_000_000_000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);

@@ -11,7 +11,7 @@ use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::JournalOptions;
 use reelyard_yard::task_manager::{Task, TaskManagerView};
 
-use crate::task_manager_yard::{TaskManagerYard, YardPlan};
+use crate::task_manager::task_manager_yard::{TaskManagerYard, YardPlan};
 
 const START: i64 = 1_800_000_000_000;
 

@@ -12,7 +12,9 @@ use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Says, Skip};
 use reelyard_yard::task_manager::{ExplainFile, PlacementPolicy};
 
-use crate::task_manager_yard::{GIB, SIZE, TaskManagerYard, YardPlan, destination, source};
+use crate::task_manager::task_manager_yard::{
+    GIB, SIZE, TaskManagerYard, YardPlan, destination, source,
+};
 
 const START: i64 = 1_800_000_000_000;
 

@@ -8,7 +8,7 @@ use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_yard::task_manager::{CheckTasksNow, TaskManagerView};
 
-use crate::task_manager_yard::YardPlan;
+use crate::task_manager::task_manager_yard::YardPlan;
 
 const START: i64 = 1_800_000_000_000;
 

@@ -10,7 +10,9 @@ use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::plan::{PlanVerdict, PlannerWaits, Says, Skip};
 use reelyard_yard::task_manager::{ExplainFile, PlanNow, TaskManagerView, TaskState};
 
-use crate::task_manager_yard::{SIZE, TaskManagerYard, YardPlan, destination, is_of, source};
+use crate::task_manager::task_manager_yard::{
+    SIZE, TaskManagerYard, YardPlan, destination, is_of, source,
+};
 
 const START: i64 = 1_800_000_000_000;
 
@@ -127,7 +129,7 @@ fn a_host_that_was_never_listed_gets_nothing_and_delays_others() {
         for host in [source(1), destination(1), destination(2)] {
             yard.health(host, Health::Up).await;
         }
-        let kind = crate::task_manager_yard::ours(source(1));
+        let kind = crate::task_manager::task_manager_yard::ours(source(1));
         let seen = reelyard_yard::cfw_worker::HostObserved {
             host: source(1),
             kind,
@@ -172,7 +174,7 @@ fn an_unlisted_host_gets_nothing_and_its_placements_count() {
             yard.health(host, Health::Up).await;
         }
         let (host, kind, at) =
-            (source(1), crate::task_manager_yard::ours(source(1)), yard.clock.now());
+            (source(1), crate::task_manager::task_manager_yard::ours(source(1)), yard.clock.now());
         let seen = HostObserved { host, kind, inventory: None, disk: None, traffic: None, at };
         yard.manager.send(seen).await.unwrap();
         yard.look(other).await;

@@ -6,7 +6,9 @@ use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_yard::cfw_worker::HostObserved;
 use reelyard_yard::task_manager::CopyFile;
 
-use crate::task_manager_yard::{TaskManagerYard, YardPlan, destination, ours, source};
+use crate::task_manager::task_manager_yard::{
+    TaskManagerYard, YardPlan, destination, ours, source,
+};
 
 const START: i64 = 1_800_000_000_000;
 

@@ -8,7 +8,7 @@ use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::worker::{Blame, Said};
 use reelyard_yard::task_manager::{ResetHost, TaskState};
 
-use crate::task_manager_yard::{YardPlan, destination};
+use crate::task_manager::task_manager_yard::{YardPlan, destination};
 
 const START: i64 = 1_000_000;
 

@@ -10,7 +10,7 @@ use reelyard_yard::task_manager::{
     ByHandRefused, CopyFile, CopyRefused, ExplainFile, LinkRules, Weights,
 };
 
-use crate::task_manager_yard::{
+use crate::task_manager::task_manager_yard::{
     GIB, TaskManagerYard, YardPlan, destination, ours, source, traffic,
 };
 

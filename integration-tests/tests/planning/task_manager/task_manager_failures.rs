@@ -16,7 +16,9 @@ use reelyard_yard::task_manager::{
     Blamed, CancelTask, ResetHost, TakeReports, Task, TaskManagerView, TaskSettings, TaskState,
 };
 
-use crate::task_manager_yard::{SIZE, TaskManagerYard, YardPlan, destination, ours, source};
+use crate::task_manager::task_manager_yard::{
+    SIZE, TaskManagerYard, YardPlan, destination, ours, source,
+};
 
 const START: i64 = 1_800_000_000_000;
 

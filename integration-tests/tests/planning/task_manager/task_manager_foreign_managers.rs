@@ -14,7 +14,7 @@ use reelyard_yard::task_manager::{
     CancelTask, ChangeTask, ForeignManagerSign, TakeReports, TaskManagerView, TaskState,
 };
 
-use crate::task_manager_yard::{TaskManagerYard, YardPlan, destination};
+use crate::task_manager::task_manager_yard::{TaskManagerYard, YardPlan, destination};
 
 const START: i64 = 1_800_000_000_000;
 
