@@ -77,7 +77,7 @@ fn two_clusters_on_the_same_hosts_are_reported_by_both() -> Result<()> {
     );
     // It is reported once, for any number of observations.
     let lines = first.log_text();
-    let lines: Vec<&str> = lines.lines().filter(|line| line.contains("OtherCluster")).collect();
+    let lines: Vec<&str> = lines.lines().filter(|line| line.contains("other_cluster")).collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
     Ok(())
 }
