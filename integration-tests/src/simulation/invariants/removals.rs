@@ -2,8 +2,8 @@
 //!
 //! - Ignored and pinned files are never removed.
 //! - A keeper is not being removed, and a copy that is being removed is no keeper.
-//! - The last copy of a file on any disk goes only to make room. The file lists no exception: a file of which somebody
-//!   deleted copies by hand, or of which a copy made room, is not judged.
+//! - The last copy of a file on any disk goes only to make room. A file is excused if a copy of it was deleted by hand,
+//!   or went to make room.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,11 @@
 //! The HTTP calls of visitors to a node: the API of shares, and the links themselves.
 
+use std::future::Future;
+
+use actix::dev::ToEnvelope;
+use actix::{Addr, Handler, Message};
 use reelyard_shares::share_expiry::{
-    Share, ShareError, ShareId, ShareLookup, ShareMoment, TakeDownload,
+    Share, ShareError, ShareExpiry, ShareId, ShareLookup, ShareMoment, TakeDownload,
 };
 
 use super::SimulatedNode;
@@ -22,31 +26,21 @@ impl SimulatedNode {
         let shares = process.shares.addr.clone();
         match call {
             ShareCall::Create(create) => {
+                let creating = asked(&shares, create);
                 self.answer_later(caller, async move {
-                    match shares.send(create).await {
-                        Ok(Ok(share)) => created(share.id()),
-                        Ok(Err(error)) => refused(&error),
-                        Err(_) => SimulatedResponse::status(503),
+                    match creating.await {
+                        Ok(share) => created(share.id()),
+                        Err(failed) => failed,
                     }
                 });
             }
             ShareCall::Change(change) => {
-                self.answer_later(caller, async move {
-                    match shares.send(change).await {
-                        Ok(Ok(_)) => SimulatedResponse::status(200),
-                        Ok(Err(error)) => refused(&error),
-                        Err(_) => SimulatedResponse::status(503),
-                    }
-                });
+                let changing = asked(&shares, change);
+                self.answer_later(caller, async move { done(changing.await) });
             }
             ShareCall::Revoke(revoke) => {
-                self.answer_later(caller, async move {
-                    match shares.send(revoke).await {
-                        Ok(Ok(_)) => SimulatedResponse::status(200),
-                        Ok(Err(error)) => refused(&error),
-                        Err(_) => SimulatedResponse::status(503),
-                    }
-                });
+                let revoking = asked(&shares, revoke);
+                self.answer_later(caller, async move { done(revoking.await) });
             }
             ShareCall::Open(take) => self.open_link(context, caller, take),
         }
@@ -95,14 +89,8 @@ impl SimulatedNode {
             let served = SimulatedResponse::status(200);
             return context.answer(self.party(), caller.0, caller.1, served);
         }
-        let taking = process.shares.addr.send(take);
-        self.answer_later(caller, async move {
-            match taking.await {
-                Ok(Ok(_)) => SimulatedResponse::status(200),
-                Ok(Err(error)) => refused(&error),
-                Err(_) => SimulatedResponse::status(503),
-            }
-        });
+        let taking = asked(&process.shares.addr, take);
+        self.answer_later(caller, async move { done(taking.await) });
     }
 
     /// How far the clock of its machine is ahead of the correct time, in milliseconds.
@@ -116,10 +104,31 @@ fn created(id: ShareId) -> SimulatedResponse {
     SimulatedResponse { status: 201, body: serde_json::to_vec(&id).unwrap_or_default() }
 }
 
-/// The status of an error: whether a repetition may help.
-fn refused(error: &ShareError) -> SimulatedResponse {
-    match error {
-        ShareError::Refused(_) => SimulatedResponse::status(409),
-        ShareError::Journal(_) => SimulatedResponse::status(503),
+/// Sends a request to the owner of shares. An error is its answer, whose status says whether a repetition may help.
+fn asked<M, T>(
+    shares: &Addr<ShareExpiry>,
+    message: M,
+) -> impl Future<Output = Result<T, SimulatedResponse>> + 'static
+where
+    M: Message<Result = Result<T, ShareError>> + Send + 'static,
+    T: Send + 'static,
+    ShareExpiry: Handler<M>,
+    actix::Context<ShareExpiry>: ToEnvelope<ShareExpiry, M>,
+{
+    let asking = shares.send(message);
+    async move {
+        match asking.await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(ShareError::Refused(_))) => Err(SimulatedResponse::status(409)),
+            Ok(Err(ShareError::Journal(_))) | Err(_) => Err(SimulatedResponse::status(503)),
+        }
+    }
+}
+
+/// The answer to a request whose result nobody reads.
+fn done<T>(result: Result<T, SimulatedResponse>) -> SimulatedResponse {
+    match result {
+        Ok(_) => SimulatedResponse::status(200),
+        Err(failed) => failed,
     }
 }
