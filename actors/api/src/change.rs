@@ -246,7 +246,7 @@ pub struct BackOffChange {
 }
 
 impl From<(&Blamed, Option<&BackOff>)> for BackOffChange {
-    /// The present backoff of the blamed target, if there is one.
+    /// The current backoff of the blamed target, if there is one.
     fn from((blamed, held): (&Blamed, Option<&BackOff>)) -> Self {
         let (source, destination, file) = match blamed {
             Blamed::Source(host) => (Some(*host), None, None),

@@ -27,7 +27,7 @@ impl FromStr for Rfc3339 {
 
     fn from_str(text: &str) -> Result<Self, BadInstant> {
         let read = text.parse().map(|at: jiff::Timestamp| Millis(at.as_millisecond()));
-        // jiff leaves out the last day of 9999, which is a common way to say "for good".
+        // jiff leaves out the last day of 9999, which is a common way to say "permanently".
         let last_day = || humantime::parse_rfc3339(text).ok().map(Millis::from);
         let at = read.ok().or_else(last_day).ok_or_else(|| BadInstant(text.to_owned()))?;
         let known = (Millis(0)..=Millis::LAST).contains(&at);

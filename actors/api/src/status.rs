@@ -42,7 +42,7 @@ pub struct InputView {
     /// Reason for any state other than [`InputState::Good`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// Time when the node read the present content; missing before the first read.
+    /// Time when the node read the current content; missing before the first read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Millis>,
     /// How the node notices changes: `events`, or `polling: ` with the reason. Missing before the first look.
@@ -60,7 +60,7 @@ pub struct InputView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InputState {
-    /// The node has read its present content.
+    /// The node has read its current content.
     Good,
     /// The configuration names no such input.
     Unset,
@@ -94,7 +94,7 @@ pub struct JournalView {
     /// Number of the leader that this node knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<u64>,
-    /// Present epoch, which is raft's term.
+    /// Current epoch, which is raft's term.
     pub epoch: Epoch,
     /// The last entry that is durable here.
     pub last_index: u64,

@@ -25,14 +25,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
-/// How many hooks of one pool a worker is asked for at a time; further ones wait here. A pool whose hooks
-/// hang blocks none of another pool.
+/// How many calls for hooks of one pool run at a time; further ones wait here. So a pool with hanging
+/// hooks blocks no other pool.
 const CALLS_PER_POOL: usize = 64;
 
 /// How many boxes one call has looked at.
 const BOXES_PER_LOOK: usize = 4096;
 
-/// The keep-alive interval of an idle connection: a hook may take long, and a dead worker sends nothing.
+/// The keep-alive interval of an idle connection. A hook may take long, and a dead worker sends nothing.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// How often in vain, until it is given up.
@@ -44,8 +44,8 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 /// The longest answer that is read, in bytes: every box of a look dirty.
 const LONGEST_ANSWER: usize = 16 << 20;
 
-/// How long a call may take at most. A worker has shorter time-outs for its hooks; this one is for a
-/// worker that hangs, and neither answers nor ends the connection.
+/// The longest time of a call. A worker has shorter time-outs for its hooks. This one is for a worker
+/// that hangs: it neither answers nor closes the connection.
 pub const LONGEST_CALL: Duration = Duration::from_secs(60 * 60);
 
 /// How long a worker may take to write down that boxes are handed over.
@@ -58,7 +58,7 @@ pub struct BoxLinkSettings {
     pub token: Option<SharedToken>,
     /// How long it may take until a worker takes a connection.
     pub connect_timeout: Duration,
-    /// How long a call may take at most.
+    /// The longest time of a call.
     pub longest_call: Duration,
 }
 
@@ -77,7 +77,7 @@ pub struct BoxLink {
 }
 
 impl BoxLink {
-    /// Opens it on the present arbiter: a BoxLeaseActor is made with [`BoxLink::hosts`].
+    /// Opens the link on the current arbiter. Create the BoxLeaseActor with [`BoxLink::hosts`].
     ///
     /// # Errors
     /// The HTTP client cannot be made.
@@ -106,10 +106,10 @@ impl BoxLink {
         }
     }
 
-    /// Calls as these settings say from now on.
+    /// Uses these settings for calls from now on.
     ///
     /// # Errors
-    /// The HTTP client cannot be made: it goes on as before.
+    /// The HTTP client cannot be created. Then the link continues with the old settings.
     pub fn change_settings(&self, settings: BoxLinkSettings) -> Result<(), reqwest::Error> {
         self.line.set(BoxHostClient::new(settings)?);
         Ok(())
@@ -174,7 +174,7 @@ impl BoxHostClient {
         }
     }
 
-    /// Whether a worker answers anything at all.
+    /// Whether a worker answers at all.
     async fn probe(&self, host: HostAddr, within: Duration) -> Result<(), NoAnswer> {
         let request = self.http.head(format!("http://{host}/hb")).timeout(within);
         self.send(host, request).await.map(drop)
@@ -262,7 +262,7 @@ async fn of_cluster(badge: ManagerIdentity, place: HookTarget) -> Result<HookTar
 
 impl BoxLinkActor {
     fn calls_for(&mut self, place: &HookTarget) -> Arc<Semaphore> {
-        // Of pools for which nothing is under way nothing is kept.
+        // Removes pools without running calls.
         self.calls.retain(|_, calls| Arc::strong_count(calls) > 1);
         let calls = self.calls.entry((place.host, place.pool.clone()));
         Arc::clone(calls.or_insert_with(|| Arc::new(Semaphore::new(CALLS_PER_POOL))))
@@ -317,7 +317,7 @@ impl Handler<InspectBoxes> for BoxLinkActor {
                         looked.boxes.extend(more.boxes);
                         looked.highest = looked.highest.max(more.highest);
                     }
-                    // The others are asked for again.
+                    // The others are requested again.
                     Err(_) if !looked.boxes.is_empty() => break,
                     Err(why) => return Err(why),
                 }

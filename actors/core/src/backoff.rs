@@ -1,13 +1,14 @@
 //! Backoff: stopping calls to a failing target, and resuming them step by step. Pure.
 //!
-//! A [`BackOff`] is a breaker with three states. It is **open** until its end: the caller sends nothing
-//! to that target. From then on it is on **probation** ("half-open"): it gets one trial at a time. A
-//! failure opens it again for longer. A success halves the number of remembered failures. At zero it is
-//! **closed**: the backoff is gone. After a long open time it needs several successes in a row before it is
-//! trusted fully again.
+//! A [`BackOff`] is a breaker with three states. It is **open** until its end: the caller sends nothing to
+//! that target. After that it is on **probation** ("half-open"): it gets one trial at a time. A failure opens
+//! it again for longer. A success halves the number of remembered failures. At zero it is **closed**: the
+//! backoff is gone. After a long open time it needs several successes in a row before it is trusted fully
+//! again.
 //!
-//! Two kinds of targets have one. Targets blamed for failed copies belong to the TaskManager and are durable.
-//! Hosts whose calls keep failing, although they answer their probes, belong to each CfwWorker.
+//! Two kinds of targets have a breaker. Breakers of targets that caused failed copies belong to the
+//! TaskManager and are durable. Breakers of hosts whose calls keep failing, although they answer their
+//! probes, belong to each CfwWorker.
 
 use std::time::Duration;
 
@@ -19,8 +20,8 @@ use crate::clock::Millis;
 /// are not tried again together.
 const JITTER: f64 = 0.1;
 
-/// How long something is left alone: `base` after the first failure, doubled with each further one,
-/// never longer than `cap`.
+/// How long a target gets nothing: `base` after the first failure, doubled with each further failure, at most
+/// `cap`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExponentialBackoff {
     /// The pause after the first failure.
@@ -47,7 +48,7 @@ impl ExponentialBackoff {
 /// so that the next failure counts on from here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackOff {
-    /// Failures in a row, less those that successes on probation removed; 0 if targets were only taken
+    /// Failures in a row, minus those that successes on probation removed. It is 0 if targets were only taken
     /// back.
     pub failures: u32,
     /// When the last of them happened, or it was taken back.
@@ -59,9 +60,8 @@ pub struct BackOff {
 }
 
 impl BackOff {
-    /// The back-off that follows on `current` when something ended at `now`: the target gets no work
-    /// until `until`. An end without `failed` keeps the failure count, and keeps a longer back-off as it
-    /// is.
+    /// The backoff after `current` when work for the target ended at `now`: the target gets no work until
+    /// `until`. An end without `failed` keeps the failure count, and does not shorten a longer backoff.
     pub fn next(
         current: Option<&BackOff>,
         failed: bool,
@@ -86,15 +86,15 @@ impl BackOff {
         now < self.until
     }
 
-    /// Whether it is so long over that the next failure counts as the first again: as long as it
-    /// lasted, and at least `base`.
+    /// Whether the next failure counts as the first again. For that the backoff must have ended as long ago
+    /// as it lasted, and at least `base` ago.
     pub fn is_stale(&self, base: Duration, now: Millis) -> bool {
         now >= self.until.after(self.until.since(self.since).max(base))
     }
 
-    /// The back-off after a success at `now`; none when it is closed. Its probation counts from then:
-    /// however long the trial took, the next step is not forgotten for that. A success of something that
-    /// was begun before ends the time of being left alone: it works after all.
+    /// The backoff after a success at `now`; none when it is closed. The time of the probation starts again,
+    /// so that a long trial does not let the next step expire. A success of work that began before the
+    /// backoff ends its open time, because the target works.
     pub fn after_success(&self, now: Millis) -> Option<Self> {
         let failures = self.failures / 2;
         (failures > 0).then(|| BackOff { failures, until: now, ..self.clone() })

@@ -14,7 +14,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 pub struct BootId(pub [u8; 16]);
 
 impl BootId {
-    /// The present boot of this machine. Reads a small file.
+    /// The current boot of this machine. Reads a small file.
     ///
     /// # Errors
     /// When the kernel does not say which boot this is.

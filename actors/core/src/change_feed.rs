@@ -1,9 +1,9 @@
 //! The feed of changes for its listeners: a ring of the last changes, in memory.
 //!
 //! A publisher never waits and does not know the listeners. A listener has no buffer of its own: it reads
-//! from the ring at its own pace. A listener that falls behind gets a notice that it has missed
-//! something. So the memory is bounded for any number of listeners. A listener that comes back can continue
-//! at its old position while the ring still has it.
+//! from the ring at its own pace. A listener that falls behind gets a notice that it missed changes. So the
+//! memory is bounded for any number of listeners. A listener that reconnects can continue at its old position
+//! while the ring still has it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -23,7 +23,7 @@ const KEPT: usize = 4096;
 /// How many may listen at a time.
 const MOST_LISTENERS: usize = 64;
 
-/// Names one change of one process: `<start>-<number>`. Those of one process grow.
+/// Identifies one change of one process: `<start>-<number>`. The numbers of one process grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChangeId {
     /// When the process began to publish, in Unix milliseconds.
@@ -111,8 +111,8 @@ pub enum ListenFrom {
     Now,
     /// With the changes after this number.
     After(ChangeId),
-    /// After a number that this process does not know: the listener gets a reset, and then every change
-    /// that is kept.
+    /// The listener continues after a number that this process does not know. It gets a reset, and then every
+    /// change that is kept.
     Lost,
 }
 
@@ -122,7 +122,7 @@ impl<C> Feed<C> {
         Feed::of_size(clock, KEPT, MOST_LISTENERS)
     }
 
-    /// A feed that keeps `kept` changes and takes `listeners` listeners at most.
+    /// A feed that keeps `kept` changes and accepts at most `listeners` listeners.
     pub fn of_size(clock: &Clock, kept: usize, most_listeners: usize) -> Self {
         Feed(Arc::new(FeedInner {
             start: clock.now().0,
@@ -300,7 +300,7 @@ impl<C: Send + Sync + 'static> Feed<C> {
 /// One item that a listener reads from the feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedItem<C> {
-    /// A listener that begins after it misses nothing.
+    /// A listener that begins after it misses no change.
     pub id: ChangeId,
     /// A change, or the notice that some are missing.
     pub event: FeedEvent<C>,
@@ -351,16 +351,16 @@ pub struct FeedListener<C> {
 }
 
 impl<C> FeedListener<C> {
-    /// The next changes as soon as there are any: at least one, and at most `most`.
+    /// Returns the next changes as soon as there are any: at least one, and at most `most`.
     pub async fn next(&mut self, most: usize) -> Vec<FeedItem<C>> {
         loop {
-            // Before the ring is looked at, so that nothing that comes meanwhile is slept through.
+            // Registers before it reads the ring, so that no change in between is missed.
             self.newest.mark_unchanged();
             let heard = self.read(most.max(1));
             if !heard.is_empty() {
                 return heard;
             }
-            // The sender lives as long as this.
+            // This handle keeps the sender alive.
             let _ = self.newest.changed().await;
         }
     }

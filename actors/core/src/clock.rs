@@ -106,7 +106,7 @@ pub trait MachineClocks: Send + Sync {
     /// Both clocks of the machine now.
     fn reading(&self) -> ClockReading;
 
-    /// The present boot of the machine. The monotonic clock of a reading counts from it.
+    /// The current boot of the machine. The monotonic clock of a reading counts from it.
     fn boot(&self) -> BootId;
 }
 
@@ -150,8 +150,8 @@ impl Default for SystemClock {
     }
 }
 
-/// Backward steps up to this long are held back: time goes on by the monotonic clock, 1 % slower,
-/// until the system has caught up. A longer one is followed.
+/// Backward steps up to this length are held back: time continues by the monotonic clock, 1 % slower, until
+/// the system has caught up. A longer step takes effect.
 pub const LARGEST_HELD_STEP: Duration = Duration::from_secs(5 * 60);
 
 impl Clock {
@@ -172,7 +172,7 @@ impl Clock {
         Clock(ClockSource::Manual(Arc::new(ManualTime { wall, monotonic, boot })))
     }
 
-    /// The present time, in milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     pub fn now(&self) -> Millis {
         match &self.0 {
             ClockSource::System(held) => {
@@ -203,8 +203,8 @@ impl Clock {
         }
     }
 
-    /// How long the machine has been up: like the monotonic clock of a [`ClockReading`], but while the
-    /// machine is suspended this one goes on.
+    /// How long the machine has been up: like the monotonic clock of a [`ClockReading`], but this one also
+    /// counts while the machine is suspended.
     pub fn uptime(&self) -> Duration {
         match &self.0 {
             ClockSource::System(_) => {
@@ -236,8 +236,8 @@ impl Clock {
         }
     }
 
-    /// The boot of the machine from which [`Clock::uptime`] counts. Where the kernel does not say which
-    /// one it is, each process has one of its own.
+    /// The boot of the machine from which [`Clock::uptime`] counts. If the kernel does not say which boot it
+    /// is, each process has its own.
     pub fn boot(&self) -> BootId {
         static OF_MACHINE: OnceLock<BootId> = OnceLock::new();
         match &self.0 {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::clock::Millis;
 
-/// An instant, and the time that a clock went forward from its first reading until then. A backward step
-/// counts as no time. So an entry lives its full time and no longer, even if the clock was years ahead when
-/// the entry was added.
+/// An instant, and the time that a clock has advanced from its first reading until then. A backward step
+/// counts as no time. So an entry lives exactly its full time, even if the clock was years ahead when the
+/// entry was added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ElapsedTime {
     at: Millis,

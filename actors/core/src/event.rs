@@ -101,7 +101,7 @@ impl RequestId {
     }
 
     /// The id of a request with the client's `name` and the content `what`. Its lower half comes from the
-    /// name, and its upper half from the content. So the same name with another request is found out.
+    /// name, and its upper half from the content. So another request with the same name is detected.
     pub fn of(name: &str, what: &[u8]) -> Self {
         let half = |bytes: &[u8]| {
             let mut first = [0; 8];
@@ -146,14 +146,15 @@ pub struct Commit {
     /// Names this commit. Repeating a commit under the same id changes nothing while the id is
     /// remembered (see `remember`).
     pub request: RequestId,
-    /// Whether the piece keeps `request` and its outcome after applying it. Set for requests
-    /// that came from outside and may be repeated; not for an actor's own doings.
+    /// Whether the piece keeps `request` and its outcome after applying it. Set for requests from outside,
+    /// which may be repeated. Not set for an actor's own decisions.
     pub remember: bool,
     /// The caller: a user, a host, or an actor's own name. The caller's name, for the audit.
     pub asked_by: String,
     /// The epoch of the leader that decided. Refused at apply time unless it is the entry's term.
     pub epoch: Epoch,
-    /// When it was decided, by the deciding leader's clock: the only time `apply` knows.
+    /// When it was decided, by the clock of the deciding leader. This is the only time that `apply` may
+    /// use.
     pub at: Millis,
     /// The piece that owns these events.
     pub piece: PieceId,

@@ -106,7 +106,7 @@ pub enum HostMode {
     /// It gets no new copies and gives none; its running copies finish, and its files are placed
     /// elsewhere.
     Draining,
-    /// The node sends it nothing: its silence is no failure.
+    /// The node sends it nothing. Its silence is no failure.
     Maintenance,
 }
 
@@ -141,7 +141,7 @@ impl fmt::Display for HostMode {
     }
 }
 
-/// The program that answers at a host's address, as far as is known.
+/// The program that answers at a host's address, if it is known.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]

@@ -1,6 +1,6 @@
 //! The common base of all parts of Reelyard: clocks, names, addresses, ids, supervision, the feed of changes.
 //!
-//! **Invariant:** there is no actor here, and nothing knows the network or a store.
+//! **Invariant:** this crate has no actor, and uses no network and no store.
 
 pub mod backoff;
 pub mod boot;

@@ -14,7 +14,7 @@ impl<T> LiveSetting<T> {
         LiveSetting(Arc::new(ArcSwap::from_pointee(value)))
     }
 
-    /// The present value. Read it at each use: a stored value does not follow changes.
+    /// The current value. Read it at each use: a stored value does not follow changes.
     pub fn now(&self) -> Arc<T> {
         self.0.load_full()
     }

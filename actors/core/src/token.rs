@@ -40,7 +40,7 @@ impl SharedToken {
         blake3::derive_key(context, self.0.as_bytes())
     }
 
-    /// The text itself, to be stored where it came from and nowhere else.
+    /// The text itself. Store it only where it came from.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 /// The coarsest that a file system keeps time (FAT): two changes within it can look like one.
 const COARSEST_TIME: Duration = Duration::from_secs(2);
 
-/// Device, inode, size and times of a file. Any write to the file changes it (as finely as the
-/// file system keeps time).
+/// Device, inode, size and times of a file. Any write to the file changes it, within the time resolution
+/// of the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileFingerprint {
     /// Number of the device (`st_dev`).

@@ -22,7 +22,7 @@ impl ThreadMemory {
     pub fn of(length: usize) -> Self {
         let mut space = if length <= MOST_KEPT { KEPT.take() } else { Vec::new() };
         if space.len() < length {
-            // Nothing of the old content is wanted: it need not be moved.
+            // The old content is not needed, so it need not be moved.
             space = vec![0; length];
         }
         ThreadMemory { space, length }

@@ -34,8 +34,8 @@ impl Trunk {
     fn push(&mut self, mut value: [u8; 32]) {
         self.groups += 1;
         let mut complete = self.groups;
-        // Two subtrees of one size are one of twice the size: as in counting in binary. This one
-        // is never the root: a byte behind it is to come.
+        // Two subtrees of one size make one of twice the size, as in binary counting. This subtree is never
+        // the root, because at least one more byte follows.
         while complete.is_multiple_of(2)
             && let Some(left) = self.subtrees.pop()
         {

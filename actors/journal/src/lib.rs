@@ -75,9 +75,9 @@ struct OpenJournal {
 }
 
 impl Journal {
-    /// Opens the journal. Owners are brought to the present state on the tokio runtime of the caller;
-    /// everything else has its own threads. Every piece in `pieces` needs an owner, which must register
-    /// next. Until all owners are there, nothing is applied and no node leads.
+    /// Opens the journal. Owners are rebuilt on the tokio runtime of the caller; everything else has its own
+    /// threads. Every piece in `pieces` needs an owner, which must register next. Until all owners have
+    /// registered, nothing is applied and no node leads.
     pub async fn open(
         settings: JournalOptions,
         transport: Arc<dyn Transport>,
@@ -121,26 +121,24 @@ impl Journal {
         })))
     }
 
-    /// Makes `owner` apply the events of `piece`. It first gets the present piece (`Install`, then
-    /// `Apply` up to the present), with the application of new entries paused. When this node
-    /// leads, `LeaderStarted` follows. Registering again (a restarted actor) replaces the former
-    /// owner.
+    /// Makes `owner` apply the events of `piece`. It first gets the current piece (`Install`, then `Apply`
+    /// up to the last entry), while the application of new entries is paused. When this node leads,
+    /// `LeaderStarted` follows. Registering again (a restarted actor) replaces the previous owner.
     pub fn register(&self, piece: PieceId, owner: Recipient<JournalCommand>) {
         let (owners, node) = (self.0.owners.clone(), self.0.node.clone());
         let ticket = owners.announce(piece);
         self.0.runtime.spawn(async move { node.join_owner(&owners, piece, owner, ticket).await });
     }
 
-    /// Waits until the newest owner of `piece` knows everything that this node had on record when
-    /// it started; false if the journal stopped instead. Until then the piece may be old. A node
-    /// must not use it for actions that it takes without being leader.
+    /// Waits until the newest owner of `piece` has applied everything that was on record when this node
+    /// started. False if the journal stopped instead. Until then the piece may be old. A node must not use
+    /// it for actions that need no leadership.
     pub async fn caught_up(&self, piece: PieceId) -> bool {
         self.0.node.came_up().await && self.0.owners.newest_owner_ready(piece).await
     }
 
-    /// Commits: answered once the events are durable on a majority and applied here. It is handed in at
-    /// once, before the future is polled: of one thread's commits none comes into the log before an
-    /// earlier one.
+    /// Commits: answered once the events are durable on a majority and applied here. The commit is proposed
+    /// at once, before the future is polled. So the log keeps the order of the commits of one thread.
     pub fn commit(
         &self,
         commit: Commit,
@@ -153,7 +151,7 @@ impl Journal {
         self.0.node.answer(request).await
     }
 
-    /// The node that leads, as far as this one knows.
+    /// The node that leads, if this node knows it.
     pub fn leader(&self) -> Option<u64> {
         match *self.leadership().borrow() {
             Leadership::Leading { .. } => Some(self.0.id),
@@ -162,32 +160,32 @@ impl Journal {
         }
     }
 
-    /// Why nothing is taken for want of room on the disk, and what to do; none while there is room.
+    /// Why no commits are accepted on a full disk, and what to do. None while there is room.
     pub fn disk_full(&self) -> Option<String> {
         let store = self.open_parts().as_ref().map(|open| open.store.clone())?;
         store.room().borrow().full.clone()
     }
 
-    /// The owners that decided something by themselves which fits no journal entry, in words. Such an
-    /// owner goes no further, and only a repair of the program helps.
+    /// Descriptions of owners whose own decision fits into no journal entry. Such an owner does not
+    /// continue, and only a repair of the program helps.
     pub fn stuck(&self) -> Vec<String> {
         self.0.stuck.list(Instant::now())
     }
 
-    /// Present leadership, as a channel to watch.
+    /// The current leadership, as a channel to watch.
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
         self.0.node.leadership()
     }
 
-    /// Waits until the journal cannot go on, and returns the reason: the process must end then.
+    /// Waits until the journal cannot continue, and returns the reason. The process must then end.
     pub async fn failed(&self) -> String {
         let mut failure = self.0.node.failure();
-        // The sender lives as long as this handle.
+        // This handle keeps the sender alive.
         let why = failure.wait_for(Option::is_some).await;
         why.ok().and_then(|why| why.clone()).unwrap_or_default()
     }
 
-    /// Present status of the journal.
+    /// The current status of the journal.
     pub fn status(&self) -> JournalStatus {
         let figures = self.0.node.figures();
         let leadership = *self.leadership().borrow();

@@ -25,7 +25,7 @@ const MISSED_AFTER: Duration = Duration::from_secs(10);
 pub(crate) struct PieceOwners {
     pieces: BTreeSet<PieceId>,
     roster: Mutex<Roster>,
-    /// Held while anything is applied, frozen, installed or rebuilt.
+    /// Held while a piece is applied, frozen, installed or rebuilt.
     apply_lock: tokio::sync::Mutex<AppliedPosition>,
     /// Wakes the state machine when an owner has joined.
     joined: Notify,
@@ -33,7 +33,7 @@ pub(crate) struct PieceOwners {
     read_entry: ReadEntry,
 }
 
-/// The present owners, and whether this node leads.
+/// The current owners, and whether this node leads.
 #[derive(Default)]
 struct Roster {
     owners: BTreeMap<PieceId, RegisteredOwner>,
@@ -201,12 +201,12 @@ impl PieceOwners {
         None
     }
 
-    /// An entry of the raft layer's own: nothing to apply.
+    /// An entry of the raft layer: nothing must be applied.
     pub(crate) async fn pass(&self, index: u64) {
         self.apply_lock.lock().await.applied = index;
     }
 
-    /// Freezes every piece at the present index.
+    /// Freezes every piece at the current index.
     pub(crate) async fn freeze(&self) -> Result<Vec<(PieceId, Box<dyn FrozenPiece>)>, OwnersError> {
         loop {
             let position = self.apply_lock.lock().await;
@@ -278,7 +278,7 @@ impl PieceOwners {
         roster.leading.filter(|_| seated.leading.is_none())
     }
 
-    /// Orders one owner to lead in `epoch`, if this node still leads in it.
+    /// Commands one owner to lead in `epoch`, if this node still leads in it.
     pub(crate) fn let_lead(&self, piece: PieceId, ticket: u64, epoch: Epoch) {
         let mut roster = self.roster();
         let leading = roster.leading == Some(epoch);

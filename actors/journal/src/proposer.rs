@@ -1,7 +1,7 @@
 //! Joins commits into entries: those that arrive while one entry is under way go into the next.
 //!
-//! openraft 0.9 waits for the disk on every entry, so one commit an entry would be a few thousand
-//! a second at best.
+//! openraft 0.9 waits for the disk on every entry, so with one commit per entry only a few thousand a
+//! second would be possible.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -94,7 +94,7 @@ impl CommitProposer {
         (proposer, tokio::spawn(join.run()))
     }
 
-    /// Takes no more commits; those that wait are still brought to their end.
+    /// Accepts no more commits. Waiting commits are still completed.
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
     }
@@ -234,7 +234,7 @@ impl EntryBatcher {
         self.proposals.recv().await
     }
 
-    /// The commits of the next entry: those that wait and may still be proposed, until it is full.
+    /// The commits of the next entry: waiting commits that may still be proposed, until the entry is full.
     fn fill(&mut self, first: CommitProposal, session: ProposerSession) -> Vec<CommitProposal> {
         let mut fill = EntryFill::default();
         let mut entry = Vec::new();

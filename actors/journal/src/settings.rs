@@ -36,8 +36,8 @@ pub struct JournalOptions {
     /// After this time without a write, a snapshot is taken at an eighth of that size already. It
     /// disturbs no client then, and the next start has fewer entries to apply.
     pub snapshot_when_quiet: Duration,
-    /// How many entries before a snapshot are kept, so that a follower that is a little behind
-    /// needs no snapshot. Each takes up to 32 KiB of memory until the next snapshot.
+    /// How many entries before a snapshot are kept, so that a follower that is slightly behind needs no
+    /// snapshot. Each entry takes up to 32 KiB of memory until the next snapshot.
     pub keep_entries: u64,
     /// Bytes of the disk that are kept in reserve for when it is full. Nothing more is taken when
     /// less than a quarter of that is free.

@@ -94,7 +94,7 @@ impl StreamWriter {
     }
 }
 
-/// Checks a stream as it comes in, and finds its parts.
+/// Checks a stream while it arrives, and finds its parts.
 pub(crate) struct StreamChecker {
     state: StreamCheckState,
     /// Bytes of the state's number that have come in.

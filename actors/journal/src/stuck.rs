@@ -22,7 +22,7 @@ struct OwnerFailure {
 }
 
 impl StuckOwners {
-    /// Takes note of a failure. Answers whether it is news.
+    /// Records a failure. Answers whether it was not known yet.
     pub fn note(&self, piece: PieceId, why: String, at: Instant) -> bool {
         let failure = OwnerFailure { piece, why, at };
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,7 +30,7 @@ impl StuckOwners {
         before.is_none_or(|before| is_over(&before, at))
     }
 
-    /// Every one that goes on, in words.
+    /// Descriptions of all current failures.
     pub fn list(&self, now: Instant) -> Vec<String> {
         let failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shown = failures.values().filter(|failure| !is_over(failure, now));

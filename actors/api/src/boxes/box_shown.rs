@@ -15,19 +15,19 @@ use crate::instant::Rfc3339;
 pub struct BoxShown {
     /// Number of the box in its pool.
     pub number: BoxNumber,
-    /// Present state of the box.
+    /// Current state of the box.
     pub state: BoxPhase,
     /// Time of the last change of the state.
     pub since: Rfc3339,
     /// Whether the box is removed once it is free, because its pool became smaller.
     pub retiring: bool,
-    /// Fencing token of its present or last lease.
+    /// Fencing token of its current or last lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<FenceToken>,
-    /// Id of the box for its present or last holder. Missing once the box is clean.
+    /// Id of the box for its current or last holder. Missing once the box is clean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotId>,
-    /// The lease of the present holder, if the box is leased.
+    /// The lease of the current holder, if the box is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseShown>,
     /// End of the last lease, while the box is being cleaned.

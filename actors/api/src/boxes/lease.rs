@@ -246,7 +246,7 @@ pub struct LeaseShown {
     pub box_id: u32,
     /// Fencing token of the lease.
     pub token: FenceToken,
-    /// Present or last holder.
+    /// Current or last holder.
     pub holder: Holder,
     /// State of the lease.
     pub state: LeaseState,

@@ -10,7 +10,7 @@ use crate::request_name::request_name;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedMove {
-    /// Present name of the root, and the path below it, as in "movies/new/a.mpg".
+    /// Current name of the root, and the path below it, as in "movies/new/a.mpg".
     pub from: String,
     /// Its new path, with its own name at the end.
     pub to: String,
@@ -27,7 +27,7 @@ pub struct WantedMove {
 pub struct MoveShown {
     /// Number of the move in the journal.
     pub number: u64,
-    /// Present name of the root, and the path below it.
+    /// Current name of the root, and the path below it.
     pub from: String,
     /// New name of the root, and the path below it.
     pub to: String,

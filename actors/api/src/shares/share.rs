@@ -57,7 +57,7 @@ pub struct WantedShare {
     pub request_id: Option<String>,
 }
 
-/// New terms of a share. A missing member keeps its present value.
+/// New terms of a share. A missing member keeps its current value.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WantedTerms {
@@ -67,8 +67,8 @@ pub struct WantedTerms {
     /// Deadline of the share, instead of `ttl`.
     #[serde(default, deserialize_with = "no_null", skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Rfc3339>,
-    /// Condition: the change applies only if the present deadline is missing, exists, or is earlier
-    /// or later than the new one.
+    /// Condition: the change applies only if the current deadline is missing, exists, or is earlier or
+    /// later than the new one.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
     pub only_if: Option<OnlyIf>,
     /// New password; null removes it.
@@ -143,7 +143,7 @@ pub struct ShareShown {
     pub path: String,
     /// Kind of the shared path: file or directory.
     pub kind: ShareKind,
-    /// Present state of the share.
+    /// Current state of the share.
     pub state: ShareState,
     /// Time of the creation.
     pub created_at: Rfc3339,

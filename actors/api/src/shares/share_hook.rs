@@ -23,7 +23,7 @@ pub struct HookShown {
     /// Time of the oldest notification that waits for delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<Millis>,
-    /// Present failure. Missing while deliveries succeed.
+    /// Current failure. Missing while deliveries succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<HookFailing>,
     /// Notifications that the receiver accepted.

@@ -30,7 +30,7 @@ pub struct FileView {
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_id_in_text")]
     #[schema(value_type = Option<String>)]
     pub task: Option<TaskId>,
-    /// Present backoff of the file, if any.
+    /// Current backoff of the file, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOffView>,
 }
@@ -57,7 +57,7 @@ pub enum FileState {
     Listed,
     /// It is larger than the room on any destination.
     TooBig,
-    /// No destination has room for it at present.
+    /// No destination has room for it now.
     NoRoom,
     /// All suitable destinations are old cfws. Their protocol cannot transport its name.
     NameNotCarried,

@@ -65,10 +65,10 @@ pub struct HostView {
     pub serving: u32,
     /// Copies under way to it.
     pub fetching: u32,
-    /// Present limit for all copies from it together, in bits per second. Missing for no limit.
+    /// Current limit for all copies from it together, in bits per second. Missing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sends_below: Option<BitsPerSecond>,
-    /// Present limit for all copies to it together, in bits per second. Missing for no limit.
+    /// Current limit for all copies to it together, in bits per second. Missing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receives_below: Option<BitsPerSecond>,
     /// Load of its link. Missing while it is not known.
@@ -86,10 +86,10 @@ pub struct HostView {
     /// Error of the last call to the node_exporter of this host. Missing after a good call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_failure: Option<String>,
-    /// Present backoff, and why: the one of `breakers` that lasts longest.
+    /// Current backoff, and why: the one of `breakers` that lasts longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOffView>,
-    /// Present backoff or probation, and why: at most one for each of the three breakers.
+    /// Current backoff or probation, and why: at most one for each of the three breakers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakers: Vec<BreakerView>,
     /// Signs that another manager controls the host, too.
@@ -213,7 +213,7 @@ pub enum BreakerState {
 /// Result of a reset of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct HostReset {
-    /// Number of removed backoffs of copies, those of pairs included.
+    /// Number of removed backoffs of copies, including those of pairs.
     pub back_offs: usize,
 }
 

@@ -36,7 +36,7 @@ pub struct TaskView {
     /// Bytes at the destination by its last report. Missing for old cfws, which send none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied: Option<u64>,
-    /// Present rate limit of the copy, in bits per second. For an ended task: the limit when it was planned.
+    /// Current rate limit of the copy, in bits per second. For an ended task: the limit when it was planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_speed: Option<BitsPerSecond>,
     /// Time when the task was created.

@@ -44,7 +44,7 @@ pub enum BoxError {
         pool: PoolName,
         /// How many requests wait.
         waiting: u64,
-        /// When asking again makes sense, by how long boxes were held lately.
+        /// When a retry makes sense, estimated from recent hold times.
         retry_after: Duration,
     },
     /// The mailbox is full.
@@ -94,7 +94,7 @@ pub struct BoxLeaseRequest {
 }
 
 impl BoxLeaseRequest {
-    /// Whether its holder may take over the leases that `holder` got by the same request.
+    /// Whether this holder may take over the leases that `holder` got with the same request.
     pub(super) fn goes_on_for(&self, holder: &Holder) -> Result<(), BoxRefusal> {
         if self.take_over || self.holder == *holder {
             return Ok(());
@@ -102,7 +102,7 @@ impl BoxLeaseRequest {
         Err(BoxRefusal::RequestOfOther { holder: holder.clone(), asker: self.holder.clone() })
     }
 
-    /// One box, for as long as the pool says, without waiting.
+    /// One box, with the term of the pool, without waiting.
     pub fn one(pool: PoolName, holder: Holder) -> Self {
         BoxLeaseRequest {
             pool,
@@ -130,8 +130,8 @@ pub struct Grant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcquireTicket(pub(super) u64);
 
-/// Sends a request for boxes. [`Acquisition`](super::Acquisition) sends it, and reports when the caller
-/// has gone.
+/// Sends a request for boxes. [`Acquisition`](super::Acquisition) sends it, and reports when the caller has
+/// left.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Acquire {
@@ -141,7 +141,7 @@ pub struct Acquire {
     pub(super) progress: watch::Sender<AcquireProgress>,
 }
 
-/// The caller of a request has gone.
+/// The caller of a request has left.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct CancelAcquire {
@@ -160,14 +160,14 @@ pub enum AcquireProgress {
     Waiting {
         /// Its position: 1 is served next.
         position: u64,
-        /// The estimated wait, by how long boxes were held lately.
+        /// The estimated wait, from recent hold times.
         estimate: Option<Duration>,
     },
     /// Its boxes are being made ready.
     Preparing,
 }
 
-/// Extends the term of a lease. Answers the lease as it is then.
+/// Extends the term of a lease. Answers the lease with its new term.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Arc<Lease>, BoxError>")]
 pub struct RenewLease {
@@ -211,7 +211,7 @@ pub struct RevokeLease {
     pub asked_by: String,
 }
 
-/// A pool is to be so: it is created, or changed. Surplus boxes are removed as soon as they are free.
+/// Creates a pool, or changes it to this specification. Surplus boxes are removed as soon as they are free.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<PoolPut, BoxError>")]
 pub struct PutPool {
@@ -234,8 +234,8 @@ pub enum PoolPut {
     AlreadySo,
 }
 
-/// A pool is to go. Nothing is granted any more; it is gone once all its boxes are clean. Answers
-/// whether it is already.
+/// Removes a pool. Nothing more is granted. The pool disappears once all its boxes are clean. Answers whether
+/// it has already disappeared.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<bool, BoxError>")]
 pub struct RemovePool {
@@ -281,8 +281,8 @@ pub struct RecheckPool {
     pub pool: PoolName,
 }
 
-/// An operator hands over the boxes of a pool on its host, which knows them as another pool's or
-/// another cluster's. Answers the pools that lost boxes.
+/// An operator gives boxes to a pool on its host, although the host knows them as boxes of another pool or
+/// cluster. Answers the pools that lost boxes.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Vec<PoolName>, BoxError>")]
 pub struct AdoptPool {

@@ -1,8 +1,8 @@
 //! A bounded list of events, newest last. Pure.
 //!
-//! Each piece keeps the history of its objects, in the same event that changes the piece: no line can be
-//! lost between the two. Line numbers never change, so that a reader can go on where it stopped although
-//! old lines were removed meanwhile.
+//! Each piece keeps the history of its objects, in the same event that changes the piece: so no line can
+//! be lost. Line numbers never change, so that a reader can continue where it stopped, even if old lines
+//! were removed meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct BoundedLog<T> {
     shards: VecDeque<Arc<Vec<T>>>,
     /// The number of the first line of the first shard.
     base: u64,
-    /// Lines with a lower number are gone, though their shard may still be there.
+    /// Lines with a lower number are removed, though their shard may still exist.
     first: u64,
 }
 
@@ -88,7 +88,7 @@ impl<T> BoundedLog<T> {
         self.shards.get(index / SHARD)?.get(index % SHARD)
     }
 
-    /// The lines with a lower number than `before` go.
+    /// Removes the lines with a lower number than `before`.
     pub fn forget_before(&mut self, before: u64) {
         self.first = before.clamp(self.first, self.next());
         while self.shards.len() > 1 && self.base + SHARD as u64 <= self.first {

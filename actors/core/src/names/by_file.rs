@@ -1,4 +1,4 @@
-//! A value for each file, in pages that are given back when nothing is in them.
+//! A value for each file, in pages that are freed when they are empty.
 
 use super::FileId;
 
@@ -6,7 +6,7 @@ use super::FileId;
 const FILES: u32 = 4096;
 
 /// A value for each file, found as quickly as in a list by number. Numbers are never reused, so a list would
-/// grow as long as names come and go. Here only the pages in use take memory.
+/// grow while names appear and disappear. Here only the pages in use take memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByFile<T> {
     /// None where every value is `absent`.

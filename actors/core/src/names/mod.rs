@@ -43,7 +43,7 @@ pub enum BadFileName {
     /// It is longer than a file system allows.
     #[error("the name is longer than 255 bytes")]
     TooLong,
-    /// Nothing is wrong with it, but the process has numbered as many names as it can.
+    /// The name is valid, but the process has numbered as many names as it can.
     #[error("the process has no free number for another name: restart it")]
     TooManyNames,
 }

@@ -19,17 +19,17 @@ use super::{BadFileName, FileId, FileName};
 /// and lists that bring new ones are refused.
 const LAST_ORDINARY: u32 = u32::MAX - (1 << 24);
 
-/// The id of every name that came after the last one. The id has no name.
+/// The id of every name after the last possible one. The id has no name.
 const NAMELESS: u32 = u32::MAX;
 
 /// The text instead of a name that was forgotten.
 const FORGOTTEN: &[u8] = b"\x01forgotten name";
 
-/// The names that the process knows, each stored once, so that sets of files are bitmaps and lists
-/// of files are four bytes an entry. Ids count up from 0 and are never given twice.
+/// The names that the process knows, each stored once, so that sets of files are bitmaps and lists of files
+/// are four bytes an entry. Ids count up from 0 and are never reused.
 ///
-/// Names are forgotten by [`NameTable::sweep`]. An id that is still in use then has no name any more and
-/// appears as forgotten; it never means another file.
+/// Names are forgotten by [`NameTable::sweep`]. An id that is still in use then appears as forgotten. It
+/// never means another file.
 ///
 /// Clones share the table.
 #[derive(Clone, Default)]
@@ -69,13 +69,13 @@ impl NameHasher {
 pub struct Swept {
     /// Names that were forgotten.
     pub forgotten: u64,
-    /// Names that nothing referred to this time: the next sweep forgets those that stay so.
+    /// Names without a reference at the last sweep. The next sweep forgets them if they still have none.
     pub suspects: u64,
     /// Names that are left, the suspects included.
     pub kept: u64,
 }
 
-/// Keeps names from being forgotten while ids are gathered that no view shows yet. Names that are
+/// Prevents that names are forgotten while ids are collected that no view shows yet. Names that are
 /// interned or found while it lives stay for at least one sweep after its end.
 #[derive(Debug)]
 pub struct NamePin {
@@ -119,7 +119,7 @@ struct Interned {
     ids: HashTable<u32>,
     /// The ids that have a name.
     present: RoaringBitmap,
-    /// Ids that nothing referred to at the last sweep.
+    /// Ids without a reference at the last sweep.
     suspects: RoaringBitmap,
     /// A bit for each id that was found since, while there are suspects.
     touched: Vec<AtomicU64>,
@@ -133,7 +133,7 @@ impl NameTable {
 
     /// The id of `name`, given now if it had none.
     pub fn intern(&self, name: &FileName) -> FileId {
-        // Two statements: the lock for reading must be gone before the one for writing is wanted.
+        // Two statements, because the read lock must be released before the write lock is taken.
         let known = self.find(name.as_bytes());
         known.unwrap_or_else(|| {
             let hashed =
@@ -225,9 +225,9 @@ impl NameTable {
 
     /// Forgets names that had no reference at the last sweep, are outside `live`, and were neither interned
     /// nor found in between. Names outside `live` may be removed at the next sweep. Between two sweeps
-    /// every id in use must have come into one of the views that make up `live`. A caller that takes longer
-    /// holds a [`NamePin`]. While a pin is older than the last sweep, nothing is forgotten, and the result
-    /// is none.
+    /// every id in use must have appeared in one of the views that `live` consists of. A caller that takes
+    /// longer holds a [`NamePin`]. While a pin is older than the last sweep, nothing is forgotten, and the
+    /// result is none.
     pub fn sweep(&self, live: &RoaringBitmap) -> Option<Swept> {
         let mut interned = self.write();
         let mut pins = lock(&self.pins);
@@ -327,7 +327,7 @@ impl Interned {
         Some(FileId(id))
     }
 
-    /// Notes that an id is in use, if that may matter.
+    /// Notes that an id is in use, if a sweep may need to know.
     fn touch(&self, id: u32) {
         if self.suspects.is_empty() {
             return;

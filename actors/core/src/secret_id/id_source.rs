@@ -8,7 +8,7 @@ pub struct NoRandomness(String);
 /// The value of the character `-`.
 pub(super) const HYPHEN: u128 = 62;
 
-/// A source of random ids. Decisions get it handed in, so that they draw nothing by themselves.
+/// A source of random ids. It is passed to decisions, so that they draw nothing themselves.
 #[derive(Debug)]
 pub struct IdSource(Source);
 

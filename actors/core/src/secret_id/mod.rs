@@ -1,6 +1,6 @@
 //! Ids that are secrets: 128 random bits, 22 characters as text.
 //!
-//! Each kind of id is a type of its own, declared by the macro `secret_id!`. `Display` and serde write the
+//! Each kind of id is a separate type, declared by the macro `secret_id!`. `Display` and serde write the
 //! whole id: base64url without padding in text, and 16 bytes in postcard. `Debug`, which logs use, writes
 //! only the first characters.
 
@@ -24,7 +24,7 @@ pub fn with_text<T>(id: u128, f: impl FnOnce(&str) -> T) -> T {
     f(std::str::from_utf8(&text[..written]).unwrap_or_default())
 }
 
-/// The id that is written so; none where it is not exactly one.
+/// The id in this text; none if the text is not exactly one id.
 pub fn read(text: &str) -> Option<u128> {
     if text.len() != ID_TEXT {
         return None;

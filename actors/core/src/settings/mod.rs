@@ -6,8 +6,8 @@
 //! the parser and the default come from it. So do the commented file of `reelyard config default` and the
 //! rules of a reload.
 //!
-//! **Invariant:** nothing here reads a file, a variable or an argument. The binary does that, and hands
-//! over the values as [`Gathered`].
+//! **Invariant:** nothing here reads a file, a variable or an argument. The binary does that, and passes
+//! the values as [`Gathered`].
 
 mod addresses;
 mod declaration;

@@ -31,7 +31,7 @@ pub trait SettingValue: Sized {
     fn from_toml(value: &Value) -> Read<Self>;
 
     /// Parses the text of an environment variable or a `--set` argument: as TOML if that gives this
-    /// type, else as a string.
+    /// type, otherwise as a string.
     fn from_text(text: &str) -> Read<Self> {
         let as_text = || Self::from_toml(&Value::String(text.to_owned()));
         match text.parse::<Value>() {

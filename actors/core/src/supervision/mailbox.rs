@@ -53,7 +53,7 @@ impl<A: Actor<Context = Context<A>>> ActorMailbox<A> {
 
     fn put(&self, arrivals: Option<MailboxQueue<A>>) {
         let before = std::mem::replace(&mut *self.lock(), arrivals);
-        // Unlocked: messages may hold anything, and dropping them may lead anywhere.
+        // After the unlock, because a message may hold anything, and its drop may run any code.
         drop(before);
     }
 
@@ -77,7 +77,7 @@ impl<A: Actor<Context = Context<A>>> ActorMailbox<A> {
         Some(ContextFut::new(context, actor, Mailbox::default()))
     }
 
-    /// The message to handle next; none when nothing waits, and then the task is woken by the next.
+    /// The next message to handle. None if no message waits; then the next message wakes the task.
     fn next(&self, task: &mut task::Context<'_>) -> Option<Envelope<A>> {
         self.lock().as_mut()?.next(task)
     }
@@ -118,8 +118,8 @@ impl<A: Actor> MailboxQueue<A> {
     }
 }
 
-/// Handles what arrives, as long as the actor runs. The first task in its context, and so the first that
-/// is polled, as actix polls a mailbox.
+/// Handles messages while the actor runs. It is the first task in its context, so it is polled first, as
+/// a mailbox of actix is.
 struct MailboxPoller<A: Actor> {
     intake: Arc<ActorMailbox<A>>,
 }

@@ -1,9 +1,8 @@
 //! Restarting actors that panicked: actix' own Supervisor does not.
 //!
-//! A supervised actor is made by a factory, as often as it takes. Each incarnation registers itself with
-//! its owner (for an owner of a piece, the journal) when it starts. Senders hold a [`Supervised`] or a
-//! [`Route`], which reach the present incarnation: messages that are sent during a restart pause wait in
-//! the new mailbox.
+//! A factory creates each incarnation of a supervised actor. Each incarnation registers itself with its owner
+//! (for an owner of a piece, the journal) when it starts. Senders hold a [`Supervised`] or a [`Route`], which
+//! reach the current incarnation. Messages that are sent during a restart pause wait in the new mailbox.
 
 mod mailbox;
 mod restart_policy;
@@ -33,8 +32,8 @@ pub struct Supervision {
     /// How many messages wait in its mailbox before `try_send` is refused, and how many requests
     /// from outside ([`Supervised::ask`]) may be with it at a time.
     pub mailbox: usize,
-    /// Called with every incarnation, before its first message is handled, so that its senders can learn
-    /// the new address. Messages from here on wait in its mailbox.
+    /// Called with every incarnation before its first message is handled, so that its senders can get the new
+    /// address. Messages wait in its mailbox from then on.
     pub started: Arc<dyn Fn() + Send + Sync>,
     /// How its failures are answered.
     pub policy: RestartPolicy,
@@ -104,7 +103,7 @@ struct SupervisedInner<A: Actor> {
     request_permits: Arc<Semaphore>,
     refused: AtomicU64,
     stopping: watch::Sender<bool>,
-    /// True once nothing runs and nothing will.
+    /// True once the actor has ended and will not restart.
     ended: watch::Sender<bool>,
 }
 
@@ -115,7 +114,7 @@ impl<A: Actor> Clone for Supervised<A> {
 }
 
 impl<A: Actor<Context = Context<A>>> Supervised<A> {
-    /// Starts an actor on the present arbiter.
+    /// Starts an actor on the current arbiter.
     pub fn start(supervision: Supervision, factory: impl FnMut() -> A + 'static) -> Self {
         let supervised = Self::prepare(&supervision);
         let keeper = SupervisorTask { supervision, shared: supervised.shared.clone() };
@@ -160,12 +159,12 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         Supervised { shared: Arc::new(shared) }
     }
 
-    /// The address of the present incarnation. Not to be kept: it is another one after a restart.
+    /// The address of the current incarnation. Do not keep it: a restart changes it.
     pub fn addr(&self) -> Addr<A> {
         Addr::clone(&self.shared.present.load())
     }
 
-    /// A route to the present incarnation, for one kind of message.
+    /// A route to the current incarnation, for one kind of message.
     pub fn route<M>(&self) -> Route<M>
     where
         M: Message + Send + 'static,
@@ -178,7 +177,7 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         Route(Arc::new(move || supervised.addr().recipient()))
     }
 
-    /// Sends a request to the present incarnation from outside. The number of open requests is limited to the
+    /// Sends a request to the current incarnation from outside. The number of open requests is limited to the
     /// capacity of the mailbox. One more is refused at once.
     pub fn ask<M>(
         &self,
@@ -201,7 +200,7 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         }
     }
 
-    /// The present status.
+    /// The current status.
     pub fn status(&self) -> SupervisionStatus {
         let mut status = SupervisionStatus::clone(&self.shared.status.load());
         status.refused = self.shared.refused.load(Ordering::Relaxed);
@@ -210,16 +209,16 @@ impl<A: Actor<Context = Context<A>>> Supervised<A> {
         status
     }
 
-    /// Stops the actor for good, and waits until it has ended.
+    /// Stops the actor permanently, and waits until it has ended.
     pub async fn stop(&self) {
         self.shared.stopping.send_replace(true);
         let mut ended = self.shared.ended.subscribe();
-        // The sender lives as long as this handle.
+        // This handle keeps the sender alive.
         let _ = ended.wait_for(|ended| *ended).await;
     }
 }
 
-/// A route to the present incarnation of an actor, for one kind of message. Cheap to clone.
+/// A route to the current incarnation of an actor, for one kind of message. Cheap to clone.
 pub struct Route<M>(Arc<dyn Fn() -> Recipient<M> + Send + Sync>)
 where
     M: Message + Send + 'static,
@@ -245,7 +244,7 @@ where
         Route(Arc::new(move || recipient.clone()))
     }
 
-    /// The present recipient of messages. Not to be kept: a restart replaces it.
+    /// The current recipient of messages. Do not keep it: a restart replaces it.
     pub fn recipient(&self) -> Recipient<M> {
         (self.0)()
     }
@@ -327,9 +326,9 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
     async fn run(&self, factory: Rc<RefCell<impl FnMut() -> A + 'static>>) -> IncarnationEnd {
         let mut stopping = self.shared.stopping.subscribe();
         let intake = Arc::clone(&self.shared.intake);
-        // A task of its own, so that a panic ends the task and not its keeper.
+        // A separate task, so that a panic ends the task and not its keeper.
         let incarnation = actix_rt::spawn(async move {
-            // One incarnation after the other: nothing else borrows it.
+            // Incarnations run one after the other, so nothing else borrows it.
             let actor = (factory.borrow_mut())();
             // It is open until the keeper, which waits for this, closes it.
             let Some(running) = intake.run(actor) else { return IncarnationEnd::Stopped };

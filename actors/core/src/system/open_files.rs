@@ -1,4 +1,4 @@
-//! File descriptors of this process: their limit, and the last time when there were none.
+//! File descriptors of this process: their limit, and the last time when none was free.
 //!
 //! A failure for lack of free descriptors says nothing about the called host. This module detects such a
 //! failure, so that no host is blamed for it.
@@ -29,14 +29,14 @@ pub fn limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// `wanted` connections, or at most `percent` of all descriptors: the others are in reserve for this
-/// process itself. At least 8.
+/// `wanted` connections, or at most `percent` of all descriptors. The process itself needs the others. At
+/// least 8.
 pub fn at_most(wanted: usize, percent: u64) -> usize {
     let part = limit().unwrap_or(u64::MAX).saturating_mul(percent) / 100;
     wanted.min(usize::try_from(part).unwrap_or(usize::MAX)).max(8)
 }
 
-/// Whether an error, or its cause, is that this process or this machine has no descriptor left. If so, it
+/// Whether an error, or its cause, is that this process or this machine has no free descriptor. If so, it
 /// is logged and reported.
 pub fn are_exhausted(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);

@@ -13,8 +13,7 @@ const FILE: u32 = 0o600;
 /// The bits of the group and of others.
 const OTHERS: u32 = 0o077;
 
-/// Creates a directory and those above it that are missing, for their owner alone. An existing directory
-/// stays as it is.
+/// Creates a directory and its missing parents, for their owner only. An existing directory stays as it is.
 ///
 /// # Errors
 /// Those of mkdir(2).
@@ -22,9 +21,9 @@ pub fn create(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(DIRECTORY).create(dir)
 }
 
-/// Removes the rights of group and others from the entries of `dir`. Also from `dir` itself if every entry is
-/// ours, that is, its name begins with one of `ours`. Otherwise the operator may have chosen a directory that
-/// others need, such as `/var/lib`. Logs entries that had wider rights, and entries that cannot be changed.
+/// Removes the rights of group and others from the entries of `dir`. If all names in `dir` begin with one of
+/// `ours`, it does the same for `dir` itself. Otherwise the operator may have chosen a directory that others
+/// need, such as `/var/lib`. Logs entries that had wider rights, and entries that cannot be changed.
 pub fn narrow(dir: &Path, ours: &[&str]) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     let mut is_ours = true;

@@ -87,8 +87,8 @@ fn as_prefix(letter: char) -> char {
     if letter.eq_ignore_ascii_case(&'k') { 'k' } else { letter.to_ascii_uppercase() }
 }
 
-/// A number with at most nine decimals times `factor`, in whole ones; none when it is no number,
-/// none within when it is too large.
+/// A number with at most nine decimals times `factor`, as an integer. The outer value is none if it is no
+/// number, the inner one if it is too large.
 fn decimal(number: &str, factor: u64) -> Option<Option<u64>> {
     let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -9,7 +9,7 @@ use crate::host::BitsPerSecond;
 /// Two readings closer together than this give no rate: one packet more or less would decide it.
 const SHORTEST: Duration = Duration::from_millis(400);
 
-/// A reading that is older than this many windows says nothing of the present.
+/// A reading that is older than this many windows is ignored.
 const STALE_WINDOWS: u32 = 4;
 
 /// The rate at which counters grow, over a window that moves along.
@@ -33,7 +33,7 @@ struct CounterReading {
 pub struct Measured {
     /// All traffic of the link.
     pub all: Rates,
-    /// Those copies that were counted beside.
+    /// The copies that were counted separately.
     pub copies: Rates,
     /// Time between the two readings that were compared.
     pub over: Duration,
@@ -47,9 +47,9 @@ impl Meter {
 
     /// Takes the counters of a link and of the copies that went over it, as read at `at`.
     ///
-    /// A counter that went back started again: the host was restarted, the interface was made again, or
-    /// a narrow counter wrapped. Earlier readings are then useless. A wrap is not computed, because the
-    /// last value before it is unknown. The same applies to a clock that was set back.
+    /// A counter that decreased has started again: the host was restarted, the interface was created
+    /// again, or a narrow counter wrapped. Earlier readings are then useless. A wrap is not computed,
+    /// because the last value before it is unknown. The same applies to a clock that was set back.
     pub fn take(&mut self, at: Duration, link: TrafficBytes, copies: TrafficBytes) {
         if let Some(last) = self.readings.back() {
             let went_back = |now: TrafficBytes, then: TrafficBytes| {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::BitsPerSecond;
 
-/// Bytes that went by in each direction since some beginning.
+/// Bytes in each direction since some beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficBytes {
     /// Bytes sent.
@@ -45,7 +45,7 @@ pub struct Traffic {
     /// The part of it that Reelyard's copies cause. Missing if it is not measured apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<Rates>,
-    /// Over how many milliseconds this was measured, up to the moment it was asked for.
+    /// The length of the measurement in milliseconds, up to the request.
     pub over_ms: u64,
 }
 
@@ -57,7 +57,7 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// This without `part`, which may be more where the two were not measured alike.
+    /// This without `part`. `part` may be larger if the two were not measured in the same way.
     pub fn without(self, part: Rates) -> Rates {
         let less =
             |all: BitsPerSecond, part: BitsPerSecond| BitsPerSecond(all.0.saturating_sub(part.0));

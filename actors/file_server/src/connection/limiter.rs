@@ -2,8 +2,8 @@
 //!
 //! If all slots are taken, a new connection gets the slot of one that waits for a request. If none waits,
 //! it gets the slot of a slow reader: a connection whose client takes nothing of its answer. The client
-//! of that connection then counts as slow for a while. A slow client takes no slot from slow readers, and
-//! none from a connection whose first request is still in transit. So slow readers that connect again at
+//! of that connection then counts as slow for a while. A slow client gets no slot of a slow reader, and
+//! no slot of a connection whose first request is still in transit. So slow readers that connect again at
 //! once do not keep out other clients.
 
 use std::collections::HashMap;
@@ -57,7 +57,7 @@ struct TakenSlot {
     activity: SlotActivity,
 }
 
-/// The present activity of a connection.
+/// The current activity of a connection.
 #[derive(Clone, Copy, Debug)]
 enum SlotActivity {
     /// It is served.

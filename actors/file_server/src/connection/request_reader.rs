@@ -10,7 +10,7 @@ use crate::http::request_head::{BadHead, HostRule, RequestHead};
 /// Why no request was read.
 #[derive(Debug)]
 pub(crate) enum NoRequest {
-    /// The client is gone, or was silent for too long. There is no answer.
+    /// The client left, or was silent for too long. There is no answer.
     Gone,
     /// The head is refused.
     Bad(BadHead),

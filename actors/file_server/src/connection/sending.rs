@@ -49,7 +49,8 @@ pub trait FileBody: Sync {
     /// The open file.
     fn file(&self) -> &File;
 
-    /// Whether the contents are still those of the beginning. Called before the last chunk is sent.
+    /// Whether the contents are unchanged since the beginning. Called before the last chunk is
+    /// sent.
     ///
     /// # Errors
     ///

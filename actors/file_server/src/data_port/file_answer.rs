@@ -16,8 +16,8 @@ use crate::server::ServedRequest;
 use crate::thread_memory::ThreadMemory;
 use crate::tree_hash::GROUP;
 
-/// Files up to this size are read, hashed and sent in one step. For them a hashing thread beside the
-/// sender, and a second request for the hash, would be most of the work.
+/// Files up to this size are read, hashed and sent in one step. For them a separate hashing thread and a
+/// second request for the hash would be most of the work.
 const SMALL: u64 = GROUP as u64;
 
 /// The answer to a request for the bytes of a file.

@@ -82,7 +82,7 @@ impl DataPortRoutes {
     }
 }
 
-/// Opens a master. A directory that is gone, or that is empty because nothing is mounted there, is
+/// Opens a master. If its directory is missing, or is empty because nothing is mounted there, that is
 /// no fault of the file.
 fn open_master(source: &Path, name: &FileName) -> Result<File, FileNotServed> {
     let dir = open_dir(source).map_err(FileNotServed::Failed)?;

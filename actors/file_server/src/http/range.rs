@@ -5,8 +5,8 @@ use std::ops::Range;
 /// The bytes of a file to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestedRange {
-    /// All of them: nothing was asked, or something that may be ignored (several ranges, another
-    /// unit, a range that does not read).
+    /// The whole file: no range was requested, or one that may be ignored (several ranges,
+    /// another unit, or a range that cannot be parsed).
     Whole,
     /// These bytes of the file; never empty.
     Part(Range<u64>),

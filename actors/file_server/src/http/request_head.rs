@@ -1,4 +1,4 @@
-//! The head of a request: what of it matters where files are served.
+//! The parts of a request head that a file server needs.
 
 /// A request head may be this long, in bytes. The longest path is under 13,000: a directory of
 /// 4,096 bytes and a name, all percent-encoded.
@@ -7,7 +7,7 @@ pub const LONGEST_HEAD: usize = 16 << 10;
 /// A request head may have this many header lines.
 pub const MOST_HEADERS: usize = 64;
 
-/// A request head, in the bytes it came in.
+/// A request head, in the bytes of the request.
 #[derive(Clone, Debug)]
 pub struct RequestHead<'b> {
     /// Method, as the client sent it.

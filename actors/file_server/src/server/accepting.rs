@@ -52,7 +52,7 @@ impl<S: FileService> Acceptor<S> {
                 () = self.guard.retired() => break,
             };
             if let Err(error) = accepted.and_then(|(stream, peer)| self.admit(stream, peer)) {
-                // No free file descriptor, or the client is already gone. Both pass.
+                // No free file descriptor, or the client has already left. Both are temporary.
                 reelyard_core::open_files::are_exhausted(&error);
                 let server = self.shared.settings.name;
                 tracing::warn!(server, %error, "cannot accept a connection");
@@ -104,7 +104,7 @@ impl<S: FileService> Acceptor<S> {
     }
 }
 
-/// Serves a connection on a thread with a runtime of its own.
+/// Serves a connection on its own thread with its own runtime.
 fn serve_on_own_thread<S: FileService>(
     stream: std::net::TcpStream,
     slot: ConnectionSlot,
@@ -122,7 +122,7 @@ fn serve_on_own_thread<S: FileService>(
     };
     let thread = std::thread::Builder::new().name(shared.settings.name.to_owned());
     thread.spawn(move || {
-        // Held until the runtime is gone.
+        // Held until the runtime has ended.
         let _guard = guard.clone();
         runtime.block_on(serve(stream, slot, shared, guard));
         drop(runtime);

@@ -17,7 +17,7 @@ pub struct ServerLifetime {
     phase: watch::Sender<ServerPhase>,
     /// The source of the guards; none once the server waits for its end.
     alive: Option<mpsc::Sender<()>>,
-    /// Returns none when every guard is gone.
+    /// Returns none when every guard was dropped.
     ended: mpsc::Receiver<()>,
 }
 
@@ -42,7 +42,7 @@ impl ServerLifetime {
         self.phase.send_replace(ServerPhase::Stopped);
     }
 
-    /// Returns when every guard is gone.
+    /// Returns when every guard was dropped.
     pub(super) async fn ended(&mut self) {
         self.alive = None;
         while self.ended.recv().await.is_some() {}
@@ -69,7 +69,7 @@ impl ServerGuard {
     }
 
     async fn reached(&mut self, phase: ServerPhase) {
-        // An error means that the server is gone.
+        // An error means that the server has ended.
         let _ = self.phase.wait_for(|reached| *reached >= phase).await;
     }
 }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-/// A running server. It has threads of its own, so that no other task waits for a slow disk.
+/// A running server. It has its own threads, so that no other task waits for a slow disk.
 pub struct FileServer {
     addr: SocketAddr,
     lifetime: ServerLifetime,
@@ -88,7 +88,7 @@ impl FileServer {
     pub async fn drain(&mut self, hurry: impl Future<Output = ()>) -> bool {
         self.lifetime.retire();
         tokio::select! {
-            // An error means that the runtime is gone, with all connections.
+            // An error means that the runtime has ended, with all connections.
             _ = &mut self.accepting => true,
             () = hurry => false,
         }
@@ -103,7 +103,7 @@ impl FileServer {
     /// Like [`FileServer::stop`], but blocks this thread until all threads of the server have ended.
     pub fn stop_blocking(mut self) {
         self.lifetime.stop();
-        // On a thread of its own, because a thread of another runtime must not wait for this one.
+        // On its own thread, because a thread of another runtime must not wait for this one.
         let stopping =
             std::thread::Builder::new().name("file-server-end".into()).spawn(move || {
                 if let Some(runtime) = self.runtime.take() {

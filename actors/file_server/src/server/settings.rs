@@ -13,7 +13,7 @@ pub struct FileServerSettings {
     pub name: &'static str,
     /// Threads that serve the connections.
     pub threads: ServerThreads,
-    /// Largest number of further threads of each runtime, for work that the service does beside
+    /// Largest number of further threads of each runtime, for work of the service outside of
     /// connections.
     pub blocking_threads: usize,
     /// Limits of the connections.
@@ -29,9 +29,9 @@ pub struct FileServerSettings {
 /// The threads that serve the connections of one server. A thread waits while a slow disk reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerThreads {
-    /// Each connection has its own, with a poller of its own. So a slow disk stalls no other connection,
-    /// and requests on several connections wake several threads at once. Costs three more file
-    /// descriptors for each connection.
+    /// Each connection has its own thread, with its own poller. So a slow disk stalls no other
+    /// connection, and requests on several connections wake several threads at once. Costs three more
+    /// file descriptors for each connection.
     PerConnection,
     /// This many for all connections. A slow disk stalls the others only when it blocks all threads.
     Shared(usize),

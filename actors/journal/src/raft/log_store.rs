@@ -93,7 +93,8 @@ impl RaftLogStorage<Types> for LogStore {
         Ok(())
     }
 
-    /// A store that lost its end may hold a position behind that: then nothing is known.
+    /// A store that lost its end may have a position behind its end. Then the position is
+    /// unknown.
     async fn read_committed(&mut self) -> Result<Option<LogId>, RaftStorageError> {
         let trees = self.trees().await?;
         let committed: Option<Option<LogId>> = trees.committed().map_err(cannot_read_log)?;

@@ -1,4 +1,4 @@
-//! openraft, and nothing of it outside this folder.
+//! openraft. No code outside this folder uses it.
 // openraft's own error types are large, and its traits ask for them by value.
 #![allow(clippy::result_large_err)]
 

@@ -23,7 +23,7 @@ use crate::transport::{NodeUnreachable, Transport};
 const VERSION: u8 = 1;
 /// Why a node cannot be used whose calls have another version.
 const ANOTHER_VERSION: &str = "it speaks another version of the calls between nodes: run the same version of reelyard on all nodes";
-/// How long a node that could not be reached is left alone.
+/// How long a node that could not be reached gets no calls.
 const REST: Duration = Duration::from_millis(100);
 
 /// A call from another node.

@@ -17,7 +17,7 @@ use crate::owners::PieceOwners;
 use crate::session::ProposerSession;
 use crate::settings::JournalOptions;
 
-/// An entry whose answers this node does not learn. It may still be applied.
+/// An entry whose answers this node does not get. It may still be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotWritten;
 
@@ -37,14 +37,14 @@ pub(crate) struct NodeFigures {
 /// This node as a member of its cluster.
 pub(crate) struct RaftNode {
     pub(super) id: u64,
-    /// Set once the log is applied as far as it is known to be committed.
+    /// Set once the log is applied up to its known commit position.
     pub(super) raft: OnceLock<Raft>,
     pub(super) growth: Arc<LogGrowth>,
     /// Session for the proposer. It changes before the owners get `LeaderStarted`, so that the
     /// proposer accepts their first decision.
     session: watch::Sender<ProposerSession>,
-    /// Leadership for all other readers. It changes after the owners get `LeaderStarted`, so that a request
-    /// sent after the change finds owners that know it.
+    /// Leadership for all other readers. It changes after the owners get `LeaderStarted`. So a request that
+    /// is sent after the change finds owners that know it.
     leadership: watch::Sender<Leadership>,
     /// A leader without an answer of a quorum for this time no longer leads.
     pub(super) patience: Duration,
@@ -70,17 +70,17 @@ impl RaftNode {
         }
     }
 
-    /// Present session, for the proposer.
+    /// The current session, for the proposer.
     pub(crate) fn session(&self) -> watch::Receiver<ProposerSession> {
         self.session.subscribe()
     }
 
-    /// Present leadership, as a channel to watch.
+    /// The current leadership, as a channel to watch.
     pub(crate) fn leadership(&self) -> watch::Receiver<Leadership> {
         self.leadership.subscribe()
     }
 
-    /// Why the node cannot go on, once it cannot.
+    /// Why the node cannot continue, once it cannot.
     pub(crate) fn failure(&self) -> watch::Receiver<Option<String>> {
         self.failure.subscribe()
     }
@@ -88,8 +88,8 @@ impl RaftNode {
     /// Writes one entry: answers once it is applied here.
     pub(crate) async fn write(&self, entry: Vec<u8>) -> Result<Vec<CommitAnswer>, NotWritten> {
         let raft = self.raft.get().ok_or(NotWritten)?;
-        // openraft answers "not the leader" in two cases. It took nothing in, or it later dropped the entry
-        // from this node's log, while another node may still bring it through.
+        // openraft answers "not the leader" in two cases. It accepted nothing, or it later dropped the
+        // entry from this node's log, while another node may still commit it.
         match raft.client_write(CommitBatch(entry.into())).await {
             Ok(written) => Ok(written.data),
             Err(error) => {
@@ -175,8 +175,8 @@ impl RaftNode {
         });
     }
 
-    /// Brings an owner to the present. If this node leads, the owner may decide only after the decisions of
-    /// its former incarnation are applied and no more of them can come.
+    /// Rebuilds an owner up to the last entry. If this node leads, the owner may decide only after the
+    /// decisions of its previous incarnation are applied and no more of them can follow.
     pub(crate) async fn join_owner(
         &self,
         owners: &PieceOwners,
@@ -195,7 +195,7 @@ impl RaftNode {
             if let Ok(Some(())) = tokio::time::timeout(self.patience, caught_up).await {
                 owners.let_lead(piece, ticket, epoch);
             } else {
-                // Until anything changes, or for a while.
+                // Waits for a change, or for a short time.
                 let mut metrics = raft.metrics();
                 metrics.mark_unchanged();
                 let _ = tokio::time::timeout(self.patience, metrics.changed()).await;
@@ -234,9 +234,9 @@ impl RaftNode {
 /// applied; none if it leads no more.
 pub(super) async fn caught_up(raft: &Raft, owners: &PieceOwners, epoch: Epoch) -> Option<()> {
     raft.ensure_linearizable().await.ok()?;
-    // All of the log, not only the part that is known to be committed. A node that restarted as the
-    // leader has entries of its own epoch that no quorum confirmed yet. Earlier proposals are in
-    // the log by now, because openraft handles calls in order.
+    // The whole log, not only the part that is known to be committed. A node that restarted as the leader
+    // has entries of its own epoch that no quorum confirmed yet. Earlier proposals are in the log by now,
+    // because openraft handles calls in order.
     let end = owners.log_end().await?;
     let mut metrics = raft.metrics();
     let reached = |now: &Metrics| {

@@ -11,7 +11,7 @@ pub(crate) fn read_vote(vote: &[u8]) -> Option<(u64, Option<u64>)> {
     Some((vote.leader_id.term, vote.leader_id.voted_for()))
 }
 
-/// A vote of `node` for itself in a term that is beyond each of `known`.
+/// A vote of `node` for itself in a term above each of `known`.
 pub(crate) fn raised_vote<'a>(
     node: u64,
     known: impl IntoIterator<Item = &'a [u8]>,

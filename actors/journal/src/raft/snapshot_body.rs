@@ -18,8 +18,8 @@ const RETRY: Duration = Duration::from_millis(100);
 
 /// A snapshot's bytes with a position in them.
 ///
-/// Reading a chunk out of the store and writing a piece into the page cache take microseconds;
-/// they are done where they are asked for.
+/// To read a chunk from the store or to write a piece into the page cache takes microseconds, so the
+/// caller's thread does it.
 pub(crate) struct SnapshotBody {
     bytes: SnapshotBytes,
     at: u64,

@@ -120,7 +120,7 @@ impl RaftStateMachine<Types> for PieceStateMachine {
         Ok(answers)
     }
 
-    /// Freezes the pieces at once; they are written while entries go on being applied.
+    /// Freezes the pieces at once. They are written while further entries are applied.
     async fn get_snapshot_builder(&mut self) -> Builder {
         let frozen = self.owners.freeze().await;
         self.growth.since_snapshot.store(0, Ordering::Relaxed);
@@ -224,7 +224,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
     }
 }
 
-/// Encodes frozen pieces as one stream, as fast as it is taken. Blocks.
+/// Encodes frozen pieces as one stream, as fast as the receiver takes it. Blocks.
 fn encode(frozen: FrozenPieces, pieces: &mpsc::Sender<Vec<u8>>) -> Vec<StreamPart> {
     let mut writer = StreamWriter::new();
     for (piece, frozen) in frozen {
@@ -232,7 +232,7 @@ fn encode(frozen: FrozenPieces, pieces: &mpsc::Sender<Vec<u8>>) -> Vec<StreamPar
         frozen.write(&mut |row| {
             writer.row(row);
             if writer.ready() >= PIECE_BYTES {
-                // The receiver is gone if writing has failed.
+                // If writing has failed, the receiver no longer exists.
                 let _ = pieces.blocking_send(writer.take());
             }
         });

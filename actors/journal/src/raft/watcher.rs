@@ -18,7 +18,7 @@ use crate::owners::PieceOwners;
 const QUIET_PART: u64 = 8;
 
 /// How often a single leader checks its own state if nothing has changed. No other node can depose it,
-/// so only a snapshot can become due meanwhile, and that is taken into account.
+/// so only a snapshot can become due meanwhile, and the interval considers that.
 const ALONE: Duration = Duration::from_secs(10);
 
 /// The task that watches over the node.
@@ -31,14 +31,14 @@ pub(super) struct RaftWatcher {
     pub(super) snapshot_when_quiet: Duration,
 }
 
-/// How long the log has been as long as it is.
+/// How long the log has had its current length.
 struct LogQuietPeriod {
     log: u64,
     since: Instant,
 }
 
 impl LogQuietPeriod {
-    /// How long nothing was written, the log behind the last snapshot being so long now.
+    /// How long nothing was written, if the log behind the last snapshot has this length now.
     fn look(&mut self, log: u64) -> Duration {
         if std::mem::replace(&mut self.log, log) != log {
             self.since = Instant::now();
@@ -106,7 +106,7 @@ impl RaftWatcher {
         metrics.membership_config.membership().voter_ids().eq([self.node.id])
     }
 
-    /// Takes note of who leads, and answers in which epoch this node does.
+    /// Records the current leader, and answers the epoch in which this node leads.
     async fn follow(
         &self,
         raft: &Raft,
@@ -120,7 +120,7 @@ impl RaftWatcher {
         if is_leader && leading == Some(epoch) {
             let silence = metrics.millis_since_quorum_ack.map(Duration::from_millis);
             let answered = silence.is_some_and(|silence| silence + age <= self.node.patience);
-            // No other node can lead a cluster of one, however slow its disk is.
+            // No other node can lead a cluster with one member, however slow its disk is.
             if answered || self.is_alone(metrics) {
                 return leading;
             }
@@ -154,7 +154,8 @@ impl RaftWatcher {
         matches!(tokio::time::timeout(self.node.patience, confirm).await, Ok(Some(())))
     }
 
-    /// Answers after how long one is due if nothing is written until then; none if that makes none due.
+    /// Answers after how long a snapshot is due if nothing is written until then; none if none becomes
+    /// due.
     async fn take_snapshot_if_due(
         &self,
         raft: &Raft,

@@ -1,4 +1,4 @@
-//! The open store: it reads at once, and writes on a thread of its own.
+//! The open store: it reads at once, and writes on its own thread.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -153,7 +153,8 @@ impl JournalStore {
         self.write_relied_upon(write).await
     }
 
-    /// The same as [`JournalStore::write`], for what others rely on as soon as it is answered.
+    /// The same as [`JournalStore::write`], for data on which others rely as soon as it is
+    /// answered.
     pub(super) async fn write_relied_upon<W>(&self, write: W) -> Result<(), StoreError>
     where
         W: Fn(&Trees) -> Result<(), StoreError> + Send + 'static,

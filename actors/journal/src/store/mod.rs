@@ -1,10 +1,10 @@
-//! The journal's store: sled, used in the one way that is durable.
+//! The journal's store: sled, used in a durable way.
 //!
 //! **Invariant:** a write is answered only after `flush` *and* `sync_data` on the log file. On Linux sled's
 //! flush alone leaves the data in the page cache.
 //!
-//! **Invariant:** every write that must be durable runs on the store's own thread, in the order of
-//! the calls. Many writes share one flush and its head.
+//! **Invariant:** every write that must be durable runs on the thread of the store, in the order of the
+//! calls. Many writes share one flush and its head.
 //!
 //! **Invariant:** nothing in a store is changed before it is known to be whole.
 

@@ -12,7 +12,7 @@ use crate::store::database::snapshot_chunks;
 use crate::store::database::trees::{Trees, inspect};
 use crate::store::disk::durability_mark::{self, MarkState};
 
-/// Opens the store in `dir` if nothing is wrong with it.
+/// Opens the store in `dir` if it has no fault.
 pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenError> {
     let failed = |error: StoreError| OpenError::of_store(dir, error);
     let found = durability_mark::find(dir).map_err(|error| failed(error.into()))?;

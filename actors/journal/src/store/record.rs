@@ -12,7 +12,7 @@ const LINKED: u8 = 2;
 const LINK_BYTES: usize = 4;
 const CHECKSUM_BYTES: usize = 4;
 
-/// Bytes that a frame adds to its body at most.
+/// The largest number of bytes that a frame adds to its body.
 const FRAME_BYTES: usize = 1 + LINK_BYTES + CHECKSUM_BYTES;
 
 /// The link of a value to its predecessor. For a row of the log it is the checksum of the row

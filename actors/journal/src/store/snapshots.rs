@@ -1,5 +1,5 @@
-//! Snapshots of a running store: each is written beside the former one, made current by the head, and
-//! kept as long as it is read.
+//! Snapshots of a running store. Each is written beside the previous one, becomes current by a write
+//! of the head, and is kept while it is read.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,20 +16,20 @@ use crate::stream::StreamPart;
 
 /// Bytes written between two flushes.
 const RUN_BYTES: usize = 32 * CHUNK_BYTES;
-/// The longest pause after a run. As a rule it is as long as the run took: the other half of the
-/// disk's time is for commits.
+/// The longest pause after a run. Usually it is as long as the run, so that half of the disk's time
+/// is for commits.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Result of writing a snapshot.
 #[derive(Clone)]
 pub(crate) struct SnapshotInstalled {
-    /// The snapshot that is current now: the one just written, unless a newer one came first.
+    /// The current snapshot: the one just written, unless a newer one was finished first.
     pub(crate) current: SnapshotManifest,
     /// A former snapshot. It is dropped when its last reader has finished.
     pub(crate) former: Option<SnapshotManifest>,
 }
 
-/// Writes a stream beside the current snapshot, at a pace that leaves room for commits.
+/// Writes a stream beside the current snapshot, slowly enough to leave room for commits.
 pub(crate) struct SnapshotWriter {
     store: Arc<JournalStore>,
     number: u64,
@@ -70,7 +70,7 @@ impl SnapshotWriter {
         self.store.write(write).await
     }
 
-    /// Makes the written snapshot the current one, durably, unless a newer one came first.
+    /// Makes the written snapshot the current one, durably, unless a newer one was finished first.
     pub(crate) async fn finish(
         mut self,
         index: u64,
@@ -106,8 +106,7 @@ impl SnapshotWriter {
 }
 
 impl JournalStore {
-    /// Drops a snapshot that is current no longer, and others before it, unless somebody reads
-    /// them still.
+    /// Drops a snapshot that is no longer current, and earlier ones, unless a reader still uses them.
     pub(crate) async fn drop_snapshot(&self, former: SnapshotManifest) -> Result<(), StoreError> {
         let unread = self.readers.with(|readers| {
             readers.entry(former.number).or_default().doomed = true;
@@ -132,7 +131,7 @@ impl JournalStore {
     }
 }
 
-/// Reads the current snapshot's stream. It is kept as long as this lives.
+/// Reads the current snapshot's stream. The snapshot is kept while this value lives.
 pub(crate) struct SnapshotReader {
     store: Arc<JournalStore>,
     manifest: SnapshotManifest,
@@ -181,7 +180,7 @@ impl Drop for SnapshotReader {
         self.store.readers.with(|readers| {
             if let Some(reading) = readers.get_mut(&self.manifest.number) {
                 reading.readers -= 1;
-                // A doomed one goes with the next that is dropped, or with the next start.
+                // If this fails, the snapshot is dropped with the next one, or at the next start.
                 if reading.readers == 0 && !reading.doomed {
                     readers.remove(&self.manifest.number);
                 }

@@ -22,11 +22,11 @@ use crate::store::observer::StoreObserver;
 const JOBS_PER_FLUSH: usize = 1024;
 /// How long the writer is without work before it syncs the mark.
 const QUIET: Duration = Duration::from_millis(100);
-/// How often it looks at the disk when it has nothing else to do.
+/// How often the disk is checked while there is no other work.
 const IDLE: Duration = Duration::from_secs(1);
 /// How often a store that has no room is tried again.
 const RETRY: Duration = Duration::from_millis(500);
-/// How long a reader may hold on to a database that is to be closed.
+/// How long a reader may still use a database that must be closed.
 const LETTING_GO: Duration = Duration::from_secs(30);
 
 /// A job on the writer's thread. It runs again after a lack of room, on a store without its earlier
@@ -73,8 +73,7 @@ pub(super) struct WriterState {
     /// The last flush that is durable.
     pub(super) durable: u64,
     pub(super) observer: Option<Arc<dyn StoreObserver>>,
-    /// After a failed write or flush the content of the disk is unknown, so nothing more is
-    /// written.
+    /// After a failed write or flush the content of the disk is unknown. So nothing more is written.
     pub(super) failed: Option<StoreError>,
     pub(super) hurry: Arc<AtomicBool>,
 }
@@ -147,7 +146,7 @@ impl WriterState {
             std::iter::once(first).chain(inbox.try_iter().take(JOBS_PER_FLUSH)).collect();
         let written = self.write_durably(&jobs);
         for job in jobs {
-            // A caller that has stopped waiting learns the outcome from the log after the next start.
+            // A caller that has stopped waiting finds the outcome in the log after the next start.
             let _ = job.done.send(written.clone());
         }
     }

@@ -1,4 +1,4 @@
-//! Waiting for boxes: a future that reports when the caller has gone.
+//! Waiting for boxes: a future that reports when its caller drops it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,13 +24,14 @@ static TICKETS: AtomicU64 = AtomicU64::new(0);
 pub struct AcquireRoutes {
     /// The route for requests.
     pub acquire: Route<Acquire>,
-    /// The route for callers that have gone.
+    /// The route for callers that dropped their request.
     pub leave: Route<CancelAcquire>,
 }
 
-/// A request for boxes that is under way. It ends with the grant, or with the reason for none.
+/// A running request for boxes. It ends with the grant, or with the reason why there is none.
 ///
-/// Dropped before that, it leaves the queue at once; a grant to it meanwhile is taken back.
+/// If it is dropped before that, it leaves the queue at once. A grant in the meantime is taken
+/// back.
 #[must_use = "dropped, it leaves the queue"]
 pub struct Acquisition {
     ticket: AcquireTicket,
@@ -55,7 +56,7 @@ impl Acquisition {
         Ok(Acquisition { ticket, answer, progress, leave, is_over: false })
     }
 
-    /// How the wait goes, to be watched.
+    /// The progress of the wait, as a channel to watch.
     pub fn progress(&self) -> watch::Receiver<AcquireProgress> {
         self.progress.clone()
     }

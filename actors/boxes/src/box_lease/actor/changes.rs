@@ -90,7 +90,7 @@ impl BoxChangeBatch {
         }
     }
 
-    /// The last box of a pool that is removed goes some time later.
+    /// The last box of a pool under removal may be removed some time later.
     fn note_pools_that_are_gone(&mut self, table: &BoxTable) {
         for (pool, at) in std::mem::take(&mut self.emptied) {
             if table.pool(&pool).is_err() {

@@ -85,7 +85,7 @@ impl Handler<RemovePool> for BoxLease {
             events.extend(context.revocations(&pool, &asked_by));
         }
         events.push(BoxEvent::PoolRemoved { pool });
-        // In order: the pool is gone at once only if its leases have ended before.
+        // The order matters: the pool is removed at once only if its leases have ended before.
         let mut parts = Vec::new();
         for events in ReplicaHandle::<SharedTable>::parts(events) {
             parts.push((self.replica.unnamed_request(&asked_by), events));

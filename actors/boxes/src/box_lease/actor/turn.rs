@@ -37,7 +37,7 @@ impl BoxLease {
         }
     }
 
-    /// Whether nothing is decided just now: a commit came back without an outcome.
+    /// Whether decisions pause because a commit came back without an outcome.
     pub(in crate::box_lease) fn is_held_up(&self) -> bool {
         self.replica.pause_left().is_some()
     }
@@ -166,7 +166,7 @@ impl BoxLease {
         });
     }
 
-    /// Puts on record that boxes are to be inspected before they are granted.
+    /// Records that the boxes must be inspected before they are granted.
     fn recheck(&mut self, ctx: &mut Context<Self>) {
         for pool in self.memory.take_rechecks() {
             let event = BoxEvent::Recheck { pool: pool.clone() };

@@ -16,7 +16,7 @@ use crate::box_lease::state::event::BoxRefusal;
 /// The shortest wait of a request that arrives before this node's leadership is on record.
 const UNTIL_LED: Duration = Duration::from_secs(1);
 
-/// When a request is retried that met a full queue, if nothing is known of the pool.
+/// When a request that met a full queue may be retried, if nothing is known of the pool.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The action for a caller.
@@ -92,7 +92,7 @@ impl BoxMemory {
         }
     }
 
-    /// The present leases of a grant, for the answer.
+    /// The current leases of a grant, for the answer.
     pub(in crate::box_lease) fn grant_of(
         &self,
         context: &BoxDecisionContext<'_>,
@@ -121,7 +121,7 @@ impl BoxMemory {
         }
     }
 
-    /// A new request enters the queue. Refused if its pool is gone.
+    /// A new request enters the queue. Refused if its pool no longer exists.
     pub(in crate::box_lease) fn enqueue(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -164,7 +164,7 @@ impl BoxMemory {
             Ok(found) => found.spec().queue_limit as usize,
             Err(_) => 0,
         };
-        // A request that comes before the start of this lead is on record waits for that record.
+        // A request that arrives before this leader has recorded its start waits for that record.
         let wait = if context.has_led() { wait } else { wait.max(UNTIL_LED) };
         if wait.is_zero() {
             return WaitDecision::TimeOut;
@@ -207,7 +207,7 @@ impl BoxMemory {
         first == id && allocator.can_grant(pool, count, 0)
     }
 
-    /// A request has waited as long as it wants to.
+    /// The maximum wait of a request has passed.
     pub(in crate::box_lease) fn time_out(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -220,8 +220,8 @@ impl BoxMemory {
         self.end_waiter(id, BoxError::TimedOut { pool, wait, why });
     }
 
-    /// A grant to a request failed: the request goes back to its place, unless its time is over once all
-    /// free boxes have been granted. If its pool has changed meanwhile, or all its callers have gone, the
+    /// A grant to a request failed: the request goes back to its place, unless its wait ends when all
+    /// free boxes have been granted. If its pool has changed meanwhile, or all its callers have left, the
     /// wait ends instead.
     pub(in crate::box_lease) fn requeue(
         &mut self,
@@ -253,7 +253,7 @@ impl BoxMemory {
         Some(ask.pool)
     }
 
-    /// Every caller of a request has gone. Answers the leases that are to be taken back.
+    /// Every caller of a request has left. Answers the leases to take back.
     pub(in crate::box_lease) fn abandon(&mut self, id: WaiterId) -> Vec<LeaseId> {
         let Some(waiter) = self.waiters.get(id) else { return Vec::new() };
         let (pool, stage) = (waiter.ask.pool.clone(), waiter.stage);
@@ -266,8 +266,8 @@ impl BoxMemory {
         self.groups.dissolve_of(id)
     }
 
-    /// A caller has gone without reading its answer. Answers the leases that are to be taken back: none
-    /// if another caller has them.
+    /// A caller has left without reading its answer. Answers the leases to take back: none if another
+    /// caller has them.
     pub(in crate::box_lease) fn not_read(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -315,7 +315,7 @@ impl BoxMemory {
         }
     }
 
-    /// Ends the waits of requests for boxes of a pool, for as many boxes as `of` says.
+    /// Ends the waits of requests for boxes of a pool, if they want as many boxes as `of` selects.
     pub(in crate::box_lease) fn end_waiters(
         &mut self,
         name: &PoolName,

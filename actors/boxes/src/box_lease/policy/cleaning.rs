@@ -20,9 +20,9 @@ const DIRTY_AT_ONCE: usize = 20;
 /// The consequences of the end of a cleanup.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::box_lease) enum CleanupResult {
-    /// It was of another cleaning: nothing.
+    /// The answer belongs to an earlier cleaning: nothing changes.
     Outdated,
-    /// This goes on record.
+    /// This event must be recorded.
     Record(Vec<BoxEvent>),
     /// The host did not answer, for this reason.
     Silent(String),
@@ -92,8 +92,8 @@ impl BoxDecisionContext<'_> {
 
 impl BoxMemory {
     /// Plans the cleanup of a box that may have changed, unless one is planned or running. It starts after
-    /// a grace, because a holder may not know of the end yet. After a failed cleanup it starts after a
-    /// pause. Returns the time by the monotonic clock.
+    /// a grace, because a holder may not know yet that its lease has ended. After a failed cleanup it
+    /// starts after a pause. Returns the time by the monotonic clock.
     pub(in crate::box_lease) fn plan_cleanup(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -167,8 +167,8 @@ fn quarantined(key: &BoxKey, cleaning: u64, said: HookOutput) -> BoxEvent {
     BoxEvent::Quarantined { pool, number, cleaning: Some(cleaning), said, by: None }
 }
 
-/// The events by which an inspection goes on record. Higher tokens of the host come first: the boxes can
-/// be granted only behind them.
+/// The events that record an inspection. Higher tokens of the host come first, because the boxes can be
+/// granted only with tokens behind them.
 pub(in crate::box_lease) fn inspection_events(
     pool: &PoolName,
     inspection: BoxInspection,

@@ -7,7 +7,7 @@ use reelyard_core::event::Epoch;
 
 use crate::box_lease::state::box_table::BoxTable;
 
-/// The state that a decision reads. It locks the table: it must end before anything is committed.
+/// The state that a decision reads. It locks the table, so drop it before a commit.
 pub(in crate::box_lease) struct BoxDecisionContext<'a> {
     /// The table as applied.
     pub(in crate::box_lease) table: RwLockReadGuard<'a, BoxTable>,
@@ -18,8 +18,8 @@ pub(in crate::box_lease) struct BoxDecisionContext<'a> {
 }
 
 impl BoxDecisionContext<'_> {
-    /// Whether it is on record that this leader decides. Nothing is granted before: its tokens may have
-    /// to go on beyond those of a past that its store has forgotten.
+    /// Whether this leader has recorded its start. Before that nothing is granted: the store may have
+    /// forgotten higher tokens, and new tokens must be above them.
     pub(in crate::box_lease) fn has_led(&self) -> bool {
         self.epoch.is_some_and(|epoch| self.table.led() >= epoch)
     }

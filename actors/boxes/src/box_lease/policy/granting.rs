@@ -33,8 +33,8 @@ pub(in crate::box_lease) enum GrantFollowUp {
 }
 
 impl BoxMemory {
-    /// Grants boxes to the next requests, `most` at most and while boxes are free. One more may be about
-    /// to be free: it goes to the first of them. Each lease gets an id of `ids`.
+    /// Grants boxes to the next requests, `most` at most and while boxes are free. One more box may be
+    /// about to become free: the first request gets it. Each lease gets an id of `ids`.
     pub(in crate::box_lease) fn next_grants(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -86,8 +86,8 @@ impl BoxMemory {
         events
     }
 
-    /// The grants to the next request that a released box makes possible. They go into the entry of the
-    /// release, if no hook runs in between.
+    /// The grants to the next request that a released box makes possible. They are part of the entry of
+    /// the release, if no hook runs in between.
     pub(in crate::box_lease) fn grants_behind(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -117,7 +117,7 @@ impl BoxMemory {
         for event in events {
             let BoxEvent::Granted(grant) = event else { continue };
             let Some((first, _)) = grant.leases.first() else { continue };
-            // Not there: it came to be applied, or leadership ended.
+            // It is missing if it was applied meanwhile, or if leadership ended.
             let Some(id) = self.granting.remove(first) else { continue };
             if !is_unknown {
                 self.settle_boxes(context, grant);
@@ -226,8 +226,8 @@ impl BoxMemory {
         }
     }
 
-    /// Answers the waiting callers with their leases. False if no caller gets them: they are to be taken
-    /// back.
+    /// Answers the waiting callers with their leases. False if no caller gets them: the caller must take
+    /// them back.
     pub(in crate::box_lease) fn hand_out(
         &mut self,
         context: &BoxDecisionContext<'_>,

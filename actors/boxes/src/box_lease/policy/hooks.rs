@@ -24,7 +24,7 @@ impl BoxDecisionContext<'_> {
         Ok(Some(HookTarget { host, epoch, pool, hooks, cluster: None, ids: found.ids() }))
     }
 
-    /// The hook to run for a box in its present state, and the number of its cleaning.
+    /// The hook to run for a box in its current state, and the number of its cleaning.
     pub(in crate::box_lease) fn hook_for(
         &self,
         key: &BoxKey,
@@ -74,8 +74,8 @@ impl BoxDecisionContext<'_> {
         dirty.map(|(number, _)| number).collect()
     }
 
-    /// Adds the boxes that a host was not asked about: a free box that draws ids has none, so nothing of
-    /// it can be dirty.
+    /// Adds the boxes that the host was not asked about. In a pool that draws ids a free box has no id,
+    /// so it cannot be dirty.
     pub(in crate::box_lease) fn with_undrawn(
         &self,
         pool: &PoolName,

@@ -17,7 +17,7 @@ use super::memory::waiters::WaiterStage;
 /// How long after its deadline a request whose boxes are being made ready is checked.
 pub(in crate::box_lease) const OVERDUE_AFTER: Duration = Duration::from_millis(200);
 
-/// How long a host that does not answer is left alone.
+/// How long a host that does not answer gets no calls.
 const SILENT: ExponentialBackoff =
     ExponentialBackoff { base: Duration::from_secs(1), cap: Duration::from_secs(30) };
 
@@ -50,7 +50,7 @@ impl BoxMemory {
         context.host_of(pool).is_some_and(|host| self.probes.silence(host).is_some())
     }
 
-    /// Why the host of a pool does not do its work, if so.
+    /// Why the host of a pool does not do its work, if it does not.
     pub(in crate::box_lease) fn silence_of(
         &self,
         context: &BoxDecisionContext<'_>,
@@ -60,7 +60,7 @@ impl BoxMemory {
         unheard.or_else(|| self.hook_calls.silence(pool)).cloned()
     }
 
-    /// Why a request for boxes of a pool may wait in vain, as far as that is known.
+    /// Why a request for boxes of a pool may wait in vain, if that is known.
     pub(in crate::box_lease) fn wait_obstacle(
         &self,
         context: &BoxDecisionContext<'_>,
@@ -94,7 +94,7 @@ impl BoxMemory {
     }
 
     /// Ends a request beyond its time limit, if its boxes are still being made ready. Answers the leases
-    /// that are to be taken back.
+    /// to take back.
     pub(in crate::box_lease) fn end_overdue(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -116,7 +116,7 @@ impl BoxMemory {
         self.hook_calls.silences.insert(pool.clone(), why.to_owned());
     }
 
-    /// A host did not answer for a box. Answers how long it is left alone.
+    /// A host did not answer for a box. Answers how long it gets no more calls.
     pub(in crate::box_lease) fn silent_box(&mut self, key: &BoxKey, why: &str) -> Duration {
         self.note_silence(&key.0, why);
         let count = self.hook_calls.silent_boxes.entry(key.clone()).or_default();

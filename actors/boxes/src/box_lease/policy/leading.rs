@@ -15,7 +15,7 @@ use super::preparing::PreparingLease;
 use crate::box_lease::state::event::BoxEvent;
 use crate::box_lease::state::pools::spec::PoolSpec;
 
-/// Of how many leases one event says that they have their full terms again.
+/// How many leases one event may list that have their full terms again.
 pub const TERMS_AT_ONCE: usize = 500;
 
 /// More tokens than are ever given in a millisecond.
@@ -108,7 +108,7 @@ impl BoxMemory {
         }
     }
 
-    /// The pools whose rechecks are to be committed now.
+    /// The pools whose rechecks must be committed now.
     pub(in crate::box_lease) fn take_rechecks(&mut self) -> Vec<PoolName> {
         let mut wanted = Vec::new();
         for (pool, is_under_way) in &mut self.rechecks {
@@ -127,9 +127,9 @@ impl BoxDecisionContext<'_> {
         self.table.pool(pool).ok()?.spec().max_hold
     }
 
-    /// The event by which this leader goes on record, if it has not. An epoch far above the last one means
+    /// The event that records this leader, if it is not recorded yet. An epoch far above the last one means
     /// that the store was restored from a backup, or that a loss was accepted. Then the store does not know
-    /// the tokens that were given since.
+    /// the tokens that were drawn since.
     pub(in crate::box_lease) fn led_event(&self) -> Option<BoxEvent> {
         let epoch = self.epoch?;
         if self.has_led() {

@@ -18,7 +18,7 @@ use crate::box_lease::state::pools::spec::MOST_AT_ONCE;
 /// The state of a named request to acquire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PriorAcquire {
-    /// Nothing: it is to be granted.
+    /// No earlier grant: the request may be granted.
     Nothing,
     /// These are its leases, and they are held.
     Held(Vec<LeaseId>),
@@ -87,7 +87,7 @@ impl BoxTable {
         Ok((term, ttl))
     }
 
-    /// A lease is to last longer: for so long from now on, or as long as it was first asked for.
+    /// Extends a lease: by `ttl` from now on, or by the term of its first request.
     pub fn renewal(
         &self,
         id: LeaseId,

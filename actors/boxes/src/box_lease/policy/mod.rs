@@ -1,5 +1,5 @@
-//! Decisions, and what the actor keeps in memory for them. Pure: callers hand in the table, the time and
-//! the source of ids.
+//! Decisions, and the state in memory that they need. Pure: callers pass the table, the time and the
+//! source of ids.
 
 pub(in crate::box_lease) mod acquiring;
 pub(in crate::box_lease) mod cleaning;

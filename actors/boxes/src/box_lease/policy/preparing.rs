@@ -1,5 +1,5 @@
-//! Making the boxes of a request ready: all of them, or the request goes back to its place and gets the
-//! next ones.
+//! Prepares the boxes of a request. If one fails, the request goes back to its place and gets other
+//! boxes.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(in crate::box_lease) struct PreparingLease {
 }
 
 impl BoxMemory {
-    /// Boxes were granted that are to be made ready first. Answers when their request is overdue, by the
+    /// Boxes were granted that must be prepared first. Answers when their request is overdue, by the
     /// monotonic clock.
     pub(in crate::box_lease) fn prepare(
         &mut self,
@@ -92,8 +92,8 @@ impl BoxMemory {
         self.watch_overdue(context, id)
     }
 
-    /// Leases that were being made ready under an earlier leader, by their requests: callers of named
-    /// requests may come back for them. The others are taken back.
+    /// Sorts leases whose boxes were being prepared under an earlier leader, by their requests. Callers
+    /// of named requests may return for them. The others are taken back.
     pub(in crate::box_lease) fn sort_preparing(
         &mut self,
         mut preparing: Vec<PreparingLease>,
@@ -114,7 +114,7 @@ impl BoxMemory {
         named.into_values().collect()
     }
 
-    /// The events by which ready boxes go on record, each with the first lease of its group.
+    /// The events that record ready boxes, each with the first lease of its group.
     pub(in crate::box_lease) fn take_ready(&mut self) -> Vec<(LeaseId, BoxEvent)> {
         let mut ready = Vec::new();
         for first in self.groups.take_ready() {
@@ -126,7 +126,7 @@ impl BoxMemory {
         ready
     }
 
-    /// The commit of a ready group came back without an outcome: it is tried again, unless the group has
+    /// The commit of a ready group returned without an outcome. It is repeated, unless the group has
     /// ended.
     pub(in crate::box_lease) fn not_ready(&mut self, first: LeaseId) {
         if self.groups.groups.contains_key(&first) {
@@ -154,8 +154,7 @@ impl BoxMemory {
         Some((group, events))
     }
 
-    /// A lease ended while its box was being made ready, by another request. Answers the leases that are
-    /// to be taken back.
+    /// Another request ended a lease while its box was being prepared. Answers the leases to take back.
     pub(in crate::box_lease) fn ended_while_preparing(
         &mut self,
         id: LeaseId,

@@ -10,14 +10,14 @@ use super::memory::BoxMemory;
 use crate::box_lease::state::box_table::FoundLease;
 use crate::box_lease::state::event::BoxEvent;
 
-/// How many leases one event ends at most: they fit an entry of the journal.
+/// How many leases one event ends at most, so that it fits into an entry of the journal.
 pub(in crate::box_lease) const LEASES_AT_ONCE: usize = 1000;
 
 /// How many leases one commit reports as used with a wrong token, and how many are remembered until then.
 const WRONG_TOKENS_AT_ONCE: usize = 20;
 const MOST_WRONG_TOKENS: usize = 1000;
 
-/// How much one event forgets at most.
+/// How many records one event forgets at most.
 const FORGOTTEN_AT_ONCE: u64 = 10_000;
 
 /// The pools whose ids have rested, and when the next rest ends by the monotonic clock.
@@ -28,7 +28,8 @@ pub(in crate::box_lease) struct EndedRests {
 }
 
 impl BoxMemory {
-    /// The leases that are past their terms, with their numbers of renewals; as many as one event ends.
+    /// The leases whose terms have passed, with their numbers of renewals, at most as many as one event
+    /// ends.
     pub(in crate::box_lease) fn take_expired(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -45,8 +46,8 @@ impl BoxMemory {
         over
     }
 
-    /// The commit that ends these leases came back. A lease that is still live as it was is due again;
-    /// one that was renewed meanwhile has another term. Answers whether any is due.
+    /// The commit that ends these leases returned. A lease that is live and was not renewed is due again.
+    /// A renewed lease has another term. Answers whether any is due.
     pub(in crate::box_lease) fn put_back_expired(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -117,8 +118,7 @@ impl BoxMemory {
         Some(BoxEvent::Forgot { ended_before, box_log_before: log_before })
     }
 
-    /// The uses of leases with wrong tokens that go on record now: a few at a time, however often that
-    /// is tried.
+    /// The uses of leases with wrong tokens to record now: at most a few at a time.
     pub(in crate::box_lease) fn take_wrong_tokens(&mut self) -> Vec<BoxEvent> {
         let mut events = Vec::new();
         while events.len() < WRONG_TOKENS_AT_ONCE
@@ -164,7 +164,7 @@ impl BoxDecisionContext<'_> {
     }
 }
 
-/// The number of the first line that stays, of those that may go at once.
+/// The number of the first line that stays, if at most this many are forgotten at once.
 fn forgotten<T>(list: &BoundedLog<T>, most: u64, is_old: impl Fn(&T) -> bool) -> u64 {
     let too_many = list.len().saturating_sub(most).min(FORGOTTEN_AT_ONCE);
     let surplus = list.first() + too_many;

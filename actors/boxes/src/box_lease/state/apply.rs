@@ -314,8 +314,8 @@ impl BoxTable {
         BoxOutcome::Ended { leases: ended }
     }
 
-    /// A lease ends, and its box is to be cleaned. It is free at once only where no hook runs and no
-    /// holder can be surprised.
+    /// Ends a lease; its box must then be cleaned. The box is free at once only if no hook runs and
+    /// the holder knows of the end.
     fn end(&mut self, at: Millis, id: LeaseId, end: LeaseEnding<'_>) -> bool {
         let Some(lease) = self.leases.remove(&id) else { return false };
         self.again.remove(&id);
@@ -346,7 +346,7 @@ impl BoxTable {
         true
     }
 
-    /// A pool that goes is gone with its last box.
+    /// Removes a pool under removal together with its last box.
     pub(in crate::box_lease) fn drop_if_gone(&mut self, name: &PoolName) -> bool {
         let is_gone = |pool: &Pool| pool.goes && pool.boxes.is_empty();
         if !self.pools.get(name).is_some_and(is_gone) {

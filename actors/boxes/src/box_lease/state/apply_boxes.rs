@@ -232,7 +232,7 @@ fn changed(count: usize) -> BoxOutcome {
 }
 
 impl Pool {
-    /// A new pool, that goes on where one of its name ended.
+    /// A new pool that continues where an earlier pool of its name ended.
     fn after(remnant: Option<DroppedPool>, spec: &PoolSpec) -> Self {
         let (last_token, slots) =
             remnant.map_or_else(Default::default, |left| (left.last_token, left.slots));

@@ -20,11 +20,11 @@ pub enum AuditEntry {
 /// Selects entries of the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Those of this pool, also of one that is gone.
+    /// Entries of this pool, also of a removed one.
     pub pool: PoolName,
     /// Only entries of this box.
     pub number: Option<BoxNumber>,
-    /// Those of leases of this holder. Hook runs in between have no holder.
+    /// Entries of leases of this holder. Hook runs in between have no holder.
     pub holder: Option<Holder>,
     /// The lease of this token, and the hook runs after it.
     pub token: Option<FenceToken>,
@@ -111,7 +111,7 @@ impl AuditFilter {
 }
 
 /// The entries that a filter selects from a cursor on, `most` at most, and where the next ones begin. At
-/// most `looked_at` lines are looked at: there may be more even where these are few.
+/// most `looked_at` lines are read, so more entries may follow even if the result is short.
 pub(in crate::box_lease) fn newest(
     (leases, log): (&BoundedLog<EndedLease>, &BoundedLog<BoxLogEntry>),
     filter: &AuditFilter,

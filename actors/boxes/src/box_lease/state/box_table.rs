@@ -78,14 +78,14 @@ impl BoxTable {
         self.led
     }
 
-    /// The highest token that was given in any pool, also in those that are gone.
+    /// The highest token that was drawn in any pool, including removed ones.
     pub fn highest_token(&self) -> FenceToken {
         let pools = self.pools.values().map(|pool| pool.last_token);
         let gone = self.remnants.values().map(|left| left.last_token);
         pools.chain(gone).max().unwrap_or_default()
     }
 
-    /// Whether the last token of the pool is on record, also of a pool that is gone.
+    /// Whether the last token of the pool is recorded, also of a removed pool.
     pub fn knows_tokens_of(&self, pool: &PoolName) -> bool {
         self.pools.contains_key(pool) || self.remnants.contains_key(pool)
     }
@@ -127,8 +127,8 @@ impl BoxTable {
         }
     }
 
-    /// The live lease of this token that its holder knows, or why there is none. A token of another lease
-    /// gets its own error also when the lease has ended.
+    /// The live lease of this token that its holder knows, or why there is none. A token of another lease has
+    /// its own error, even if the lease has ended.
     pub fn held(&self, id: LeaseId, token: FenceToken) -> Result<&Arc<Lease>, BoxRefusal> {
         let wanted = match self.find(id) {
             FoundLease::Live(lease) => lease.token,
@@ -152,12 +152,12 @@ impl BoxTable {
         self.requests.get(&request.name())
     }
 
-    /// The leases that ended, as far as that is remembered.
+    /// The ended leases that are still remembered.
     pub fn ended(&self) -> &BoundedLog<EndedLease> {
         &self.ended
     }
 
-    /// Other events of boxes, as far as they are remembered.
+    /// Other events of boxes that are still remembered.
     pub fn box_log(&self) -> &BoundedLog<BoxLogEntry> {
         &self.box_log
     }
@@ -182,7 +182,7 @@ impl BoxTable {
 pub struct SharedTable(Arc<RwLock<BoxTable>>);
 
 impl SharedTable {
-    /// Locks the table for reading. Not to be held across anything that takes long: events wait for it.
+    /// Locks the table for reading. Hold it only for a moment, because events wait for it.
     pub fn read(&self) -> RwLockReadGuard<'_, BoxTable> {
         // A panic while it changes ends the process.
         self.0.read().unwrap_or_else(PoisonError::into_inner)

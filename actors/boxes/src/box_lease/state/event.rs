@@ -20,7 +20,7 @@ use super::leases::lease::LeaseEnd;
 use super::pools::spec::{BadSpec, PoolSpec};
 use super::stored::spec_of_event;
 
-/// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
+/// One durable change of the piece. Postcard numbers the variants in this order: add new ones at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BoxEvent {
     /// A pool is so from now on.
@@ -31,7 +31,7 @@ pub enum BoxEvent {
         #[serde(with = "spec_of_event")]
         spec: Box<PoolSpec>,
     },
-    /// A pool is to go: nothing is granted any more, and it goes with its last box.
+    /// Removes a pool: nothing more is granted, and it disappears with its last box.
     PoolRemoved {
         /// The name of the pool.
         pool: PoolName,
@@ -74,7 +74,7 @@ pub enum BoxEvent {
         /// The leases, and how often each was renewed when that was decided.
         leases: Vec<(LeaseId, u32)>,
     },
-    /// These leases are revoked. Those that have ended are left out.
+    /// These leases are revoked. Leases that have ended are left out.
     Revoked {
         /// The ids of the leases.
         leases: Vec<LeaseId>,
@@ -83,7 +83,7 @@ pub enum BoxEvent {
         /// The reason, for the audit.
         reason: Option<Reason>,
     },
-    /// No caller knows these: the caller had gone. Those that have ended are left out.
+    /// The callers of these leases left before they got the answer. Leases that have ended are left out.
     NotTaken {
         /// The ids of the leases.
         leases: Vec<LeaseId>,
@@ -118,11 +118,11 @@ pub enum BoxEvent {
         pool: PoolName,
         /// The number of the box in its pool.
         number: BoxNumber,
-        /// The cleaning that failed for good; none if an operator wants it so.
+        /// The cleaning that failed finally; none if an operator quarantined the box.
         cleaning: Option<u64>,
         /// The evidence for it.
         said: HookOutput,
-        /// The caller that wants it, if any.
+        /// The caller that requested it, if any.
         by: Option<String>,
     },
     /// A box is cleaned again, and may then be used.
@@ -134,12 +134,12 @@ pub enum BoxEvent {
         /// The caller's name, for the audit.
         by: String,
     },
-    /// The free boxes of a pool are to be looked at by its host before they are granted.
+    /// The host of a pool must inspect its free boxes before they are granted.
     Recheck {
         /// The name of the pool.
         pool: PoolName,
     },
-    /// The host of a pool has looked at boxes. Those that need no look any more are left out.
+    /// The host of a pool has inspected boxes. Boxes that need no inspection any more are left out.
     Reconciled {
         /// The name of the pool.
         pool: PoolName,
@@ -164,7 +164,7 @@ pub enum BoxEvent {
         #[serde(with = "spec_of_event")]
         spec: Box<PoolSpec>,
     },
-    /// The tokens of a pool go on beyond this one: its host served its boxes for it.
+    /// The tokens of a pool continue above this one, because its host has served its boxes with it.
     TokensRaised {
         /// The name of the pool.
         pool: PoolName,
@@ -175,7 +175,7 @@ pub enum BoxEvent {
     Led {
         /// The epoch of the new leader.
         epoch: Epoch,
-        /// The tokens of all pools go on beyond this one: later decisions were lost.
+        /// The tokens of all pools continue above this one, because later decisions were lost.
         beyond: Option<FenceToken>,
     },
     /// The terms of these leases have passed by the monotonic clock. Skips leases that were renewed since
@@ -210,7 +210,7 @@ pub enum BoxEvent {
         /// The leases, how often each was renewed when that was decided, and how long it lasts.
         leases: Vec<(LeaseId, u32, Duration)>,
     },
-    /// The host of a pool serves its boxes for it from now on, also those that it served for another
+    /// The host of a pool serves these boxes for it from now on, also boxes that it served for another
     /// pool.
     Adopted {
         /// The name of the pool.
@@ -231,7 +231,7 @@ pub struct NewGrant {
     pub leases: Vec<(LeaseId, BoxNumber)>,
     /// The job that gets them.
     pub holder: Holder,
-    /// The term after each renewal without a term of its own.
+    /// The term after each renewal that sets none.
     pub ttl: Duration,
     /// How long they last first, from now on or from when their boxes are ready.
     pub term: Duration,
@@ -251,7 +251,7 @@ pub enum BoxOutcome {
     },
     /// The pool is being removed.
     PoolRemoved {
-        /// Whether it is gone already.
+        /// Whether it is already removed.
         gone: bool,
     },
     /// Boxes were granted to a holder.
@@ -261,7 +261,7 @@ pub enum BoxOutcome {
     },
     /// Boxes are ready for their holder.
     Prepared {
-        /// Until when their leases last.
+        /// The ends of their leases.
         expires_at: Millis,
     },
     /// A lease got a longer term.
@@ -276,7 +276,7 @@ pub enum BoxOutcome {
         /// The ids of the leases.
         leases: Vec<LeaseId>,
     },
-    /// A box that failed its cleaning is to be cleaned again.
+    /// A box with a failed cleaning must be cleaned again.
     CleanAgain,
     /// Boxes changed their states.
     Boxes {
@@ -289,7 +289,7 @@ pub enum BoxOutcome {
     AlreadySo,
 }
 
-/// Why an event changed nothing, or a request was refused before there was one.
+/// Why an event changed nothing, or why a request was refused before there was an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BoxRefusal {
     /// No pool has this name.
@@ -321,13 +321,13 @@ pub enum BoxRefusal {
         /// The name of the pool.
         pool: PoolName,
     },
-    /// A pool goes: nothing is granted any more.
+    /// The pool is being removed: nothing more is granted.
     #[error("pool {pool} is being removed")]
     PoolGoes {
         /// The name of the pool.
         pool: PoolName,
     },
-    /// No such lease, or nothing of it is remembered.
+    /// No such lease, or it is forgotten.
     #[error("the lease does not exist")]
     UnknownLease,
     /// The token is another lease's.
@@ -357,10 +357,10 @@ pub enum BoxRefusal {
         /// The longest allowed time.
         most: Duration,
     },
-    /// It has been held as long as it may be in all.
+    /// The lease has reached the longest hold of its pool.
     #[error("the lease reached max_hold of its pool and cannot be renewed")]
     HeldTooLong,
-    /// The holder has, or waits for, as many boxes as a holder may have.
+    /// The holder has, or waits for, the largest allowed number of boxes.
     #[error(
         "this holder has or waits for {count} boxes; its quota is {most}: release a box or \
         raise the quota"
@@ -380,7 +380,7 @@ pub enum BoxRefusal {
     /// A box that was to be granted is not free.
     #[error("the box is not free")]
     NotFree,
-    /// No id is to be drawn for a box.
+    /// No id is free for a box.
     #[error("every id of the pool is in use or in its rest time")]
     NoSlot,
     /// The id is in use, or was.
@@ -437,7 +437,7 @@ pub enum BoxRefusal {
 }
 
 impl BoxRefusal {
-    /// The error for a lease that ended so.
+    /// The error for a lease that ended in this way.
     pub fn of_end(how: LeaseEnd, reason: Option<&Reason>) -> Self {
         match how {
             LeaseEnd::Released => BoxRefusal::AlreadyReleased,
@@ -480,7 +480,7 @@ pub enum BoxLogEvent {
     WrongToken {
         /// The last token that was given.
         given: FenceToken,
-        /// How many tries failed so far.
+        /// Number of failed tries so far.
         times: u64,
     },
     /// The boxes of the pool were handed over to it on its host. One line for all of them, at the first.

@@ -30,7 +30,7 @@ const A_ROW: usize = 256;
 /// How many runs of resting ids one row holds.
 const RUNS_A_ROW: usize = 25_000;
 
-/// One row of the snapshot. Postcard numbers the variants in this order: new ones go to the end.
+/// One row of the snapshot. Postcard numbers the variants in this order: add new ones at the end.
 #[derive(Serialize, Deserialize)]
 enum BoxSnapshotRow {
     /// A pool without its boxes. Its boxes and ids follow.
@@ -74,7 +74,7 @@ struct StoredPool {
 pub(in crate::box_lease) struct FrozenBoxTable(BoxTable);
 
 impl FrozenBoxTable {
-    /// Takes the table as it is. Leases and lines are shared with it; of boxes there are few.
+    /// Freezes the current table. Leases and lines are shared with it; there are only few boxes.
     pub(in crate::box_lease) fn of(table: &BoxTable) -> Self {
         FrozenBoxTable(BoxTable {
             pools: table.pools.clone(),
@@ -121,7 +121,7 @@ impl FrozenPiece for FrozenBoxTable {
             again.iter().map(|(id, given)| (*id, given.clone().into())).collect();
         again.sort_unstable_by_key(|(id, _)| *id);
         in_rows(&mut again.into_iter(), |again| put(&BoxSnapshotRow::GivenTerms(again)));
-        // An empty list goes on from its number, too.
+        // An empty list keeps its number, too.
         let mut from = ended.first();
         put(&BoxSnapshotRow::Ended { from, ended: Vec::new() });
         in_rows(&mut ended.oldest_first().map(|(_, ended)| ended.clone().into()), |ended| {

@@ -70,7 +70,7 @@ stored_form! {
     }
 }
 
-/// The state of a box. Postcard numbers the variants in this order: new ones go to the end.
+/// The state of a box. Postcard numbers the variants in this order: add new ones at the end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum StoredBoxState {
     Free { order: u64 },
@@ -82,7 +82,7 @@ enum StoredBoxState {
 }
 
 stored_form! {
-    /// A box that is to be cleaned.
+    /// A box that must be cleaned.
     struct StoredDraining of Draining {
         cleaning: u64,
         after: Option<LeaseEnd>,

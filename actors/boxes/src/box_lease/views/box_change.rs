@@ -14,19 +14,19 @@ pub enum BoxChange {
     PoolPut {
         /// Pool of the box.
         pool: PoolName,
-        /// How many boxes it is to have.
+        /// The wanted number of boxes.
         size: u32,
         /// Whether there was none of that name.
         created: bool,
     },
-    /// A pool is being removed, or is gone.
+    /// A pool is being removed, or was removed.
     PoolRemoved {
         /// Pool of the box.
         pool: PoolName,
-        /// Whether it is gone; else it goes with its last box.
+        /// Whether it is already removed. Otherwise it is removed with its last box.
         gone: bool,
     },
-    /// A box is somebody's, or is being made ready for somebody.
+    /// A holder got a box, or the box is being prepared for a holder.
     Granted {
         /// The lease that was granted.
         lease: LeaseOf,

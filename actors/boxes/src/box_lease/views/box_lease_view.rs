@@ -1,4 +1,4 @@
-//! The read view of the BoxLeaseActor, beside the table itself.
+//! The read view of the BoxLeaseActor, in addition to the table itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,9 +33,9 @@ pub struct PoolQueueView {
     pub wanted: u64,
     /// Boxes that can be granted at once.
     pub available: u64,
-    /// How long boxes were held lately.
+    /// The mean of recent hold times.
     pub mean_hold: Option<Duration>,
-    /// Why the pool's host does not answer, for as long as it has answered nothing since.
+    /// Why the host of the pool does not answer. None after its next answer.
     pub silence: Option<String>,
     /// Counters since this node leads.
     pub counts: PoolQueueCounts,

@@ -39,7 +39,7 @@ pub struct PoolStatus {
     pub name: PoolName,
     /// The wanted specification.
     pub spec: Arc<PoolSpec>,
-    /// Whether it goes with its last box.
+    /// Whether it is removed with its last box.
     pub goes: bool,
     /// The number of boxes in each phase.
     pub counts: BoxCounts,
@@ -47,7 +47,7 @@ pub struct PoolStatus {
     pub totals: PoolTotals,
     /// The token that was given last.
     pub last_token: FenceToken,
-    /// Why some of its boxes cannot be granted, if so.
+    /// Why some of its boxes cannot be granted, if that is so.
     pub hindrance: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl BoxViewHandle {
         self.0.is_up.load(Ordering::Acquire)
     }
 
-    /// The table as it is, to be looked at for a moment: events wait meanwhile.
+    /// The current table. Read it only for a moment, because events wait meanwhile.
     pub fn with_table<T>(
         &self,
         look: impl FnOnce(&crate::box_lease::state::box_table::BoxTable) -> T,
@@ -87,7 +87,7 @@ impl BoxViewHandle {
     }
 
     /// The lease of this token, if it is live and its holder knows it: for services that guard the
-    /// resource. As applied on this node: a caller that must be sure asks the leader.
+    /// resource. This is the state on this node. A caller that must be certain asks the leader.
     pub fn verify(&self, lease: LeaseId, token: FenceToken) -> Result<Arc<Lease>, BoxRefusal> {
         self.with_table(|table| table.held(lease, token).cloned())
     }
@@ -110,7 +110,7 @@ impl BoxViewHandle {
         self.with_table(|table| Ok(PoolStatus::of(name, table.pool(name)?)))
     }
 
-    /// The boxes of a pool from a number on, `most` at most, each with its lease.
+    /// The boxes of a pool from a number on, at most `most`, each with its lease.
     pub fn boxes(
         &self,
         name: &PoolName,
@@ -140,8 +140,8 @@ impl BoxViewHandle {
         })
     }
 
-    /// The live leases of a pool whose boxes have that number or a higher one, ordered by box. They are of
-    /// one holder or of all, and at most `most`. There may be more even when a part is short.
+    /// The live leases of a pool whose boxes have that number or a higher one, ordered by box. They belong
+    /// to one holder or to all. At most `most`; more may follow even if a page is short.
     pub fn leases(
         &self,
         name: &PoolName,
@@ -164,8 +164,8 @@ impl BoxViewHandle {
         })
     }
 
-    /// The history of boxes from a cursor on, newest first, `most` lines at most. There may be more even
-    /// when a part is short.
+    /// The history of boxes from a cursor on, newest first, at most `most` lines. More may follow even if
+    /// a page is short.
     pub fn audit(
         &self,
         filter: &AuditFilter,
@@ -179,8 +179,8 @@ impl BoxViewHandle {
         ListPage { lines, next }
     }
 
-    /// The ended leases of a pool, or of one box: those before a number, newest first, `most` at most.
-    /// There may be more even when a part is short.
+    /// The ended leases of a pool or of one box before a number, newest first, at most `most`. More may
+    /// follow even if a page is short.
     pub fn ended(
         &self,
         pool: &PoolName,
@@ -194,8 +194,8 @@ impl BoxViewHandle {
         })
     }
 
-    /// The hook runs and quarantines of a pool, or of one box: lines before a number, newest first,
-    /// `most` at most. There may be more even when a part is short.
+    /// The hook runs and quarantines of a pool or of one box before a number, newest first, at most `most`
+    /// lines. More may follow even if a page is short.
     pub fn box_log(
         &self,
         pool: &PoolName,
@@ -209,7 +209,7 @@ impl BoxViewHandle {
         })
     }
 
-    /// The present view of the actor: the waiting requests, and the counters.
+    /// The current view of the actor: the waiting requests, and the counters.
     pub fn view(&self) -> Arc<BoxView> {
         self.0.view.load_full()
     }

@@ -86,7 +86,7 @@ impl StoreHead {
         Ok(())
     }
 
-    /// The same state, for the mark beside the store.
+    /// The same state, for the mark outside of sled.
     pub(in crate::store) fn mark(&self) -> DurabilityMark {
         DurabilityMark {
             sequence: self.sequence,

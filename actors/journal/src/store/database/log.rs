@@ -47,7 +47,7 @@ impl LogSegment {
     }
 }
 
-/// Where reading the log through came to an end.
+/// The result of reading the whole log.
 pub(in crate::store) struct ReadThrough {
     /// The log, cut at the first fault.
     pub(in crate::store) log: LogTrees,
@@ -60,8 +60,8 @@ pub(in crate::store) struct ReadThrough {
 }
 
 impl LogTrees {
-    /// Reads the log through up to its end or the first fault, so that damage is found now and not
-    /// when a row is needed. Changes nothing.
+    /// Reads the log up to its end or the first fault, so that damage is found now and not when a row is
+    /// needed. Changes nothing.
     pub(in crate::store) fn read_through(
         db: &sled::Db,
         head: &StoreHead,
@@ -160,7 +160,7 @@ impl LogTrees {
         Ok(rows)
     }
 
-    /// Hands every row to `take` as it is stored.
+    /// Passes every row to `take` as it is stored.
     pub(in crate::store) fn each_record(
         &self,
         take: &mut dyn FnMut(u64, Vec<u8>) -> Result<(), StoreError>,
@@ -200,7 +200,7 @@ impl LogTrees {
         };
         let link = match segment.tree.get(before.to_be_bytes())? {
             Some(row) => record::read(&row).map_err(|error| damaged(before, error))?.checksum,
-            // It is purged: nothing will be checked against it.
+            // It is purged, so nothing will be checked against it.
             None => 0,
         };
         Ok(LogEnd { end: index, link })
@@ -234,8 +234,8 @@ impl LogTrees {
         Ok(())
     }
 
-    /// Drops the segments that lie wholly at or before `index`, and the rows up to it in the segment that
-    /// stays. sled keeps written rows in memory, so a segment of large rows takes up to 32 MiB.
+    /// Drops the segments that end at or before `index`, and the rows up to `index` in the next segment.
+    /// sled keeps written rows in memory, so a segment of large rows takes up to 32 MiB.
     pub(crate) fn purge(&self, index: u64) -> Result<(), StoreError> {
         let mut dropped = Vec::new();
         {

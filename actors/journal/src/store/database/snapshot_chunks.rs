@@ -90,7 +90,7 @@ impl Trees {
     }
 }
 
-/// The number of the next snapshot: one that no tree has, not even one that is to be dropped.
+/// The number of the next snapshot. No tree has this number, not even one that will be dropped.
 pub(in crate::store) fn next_number(db: &sled::Db, head: &StoreHead) -> u64 {
     let numbers = db.tree_names().into_iter().filter_map(|name| {
         let number = std::str::from_utf8(&name).ok()?.strip_prefix(TREE_PREFIX)?;

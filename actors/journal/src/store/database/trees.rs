@@ -12,8 +12,8 @@ use crate::store::database::sled_database::{get, guarded, open_log_file, open_sl
 use crate::store::error::unsynced;
 use crate::store::record::frame;
 
-/// The key of the committed position, the one small value outside of the head: it is written
-/// beside everything else, and never waited for.
+/// The key of the committed position, the only small value outside of the head. It is written
+/// separately, and nothing waits for it.
 const COMMITTED: &str = "committed";
 
 /// The sled database, its open trees, and its head.
@@ -35,7 +35,7 @@ impl Trees {
         change(&mut self.lock_head());
     }
 
-    /// Puts the head into sled as it is.
+    /// Writes the head into sled without changes.
     pub(in crate::store) fn put_head(&self) -> Result<(), StoreError> {
         self.lock_head().write(&self.db)
     }

@@ -1,9 +1,9 @@
 //! Room on the store's disk: it detects in time that little is left, and keeps a reserve.
 //!
-//! sled cannot go on after a write that found no room: the database must be opened again, and that
-//! writes too. So a reserve file is kept beside it. The journal refuses new commits while little
-//! room is left; commits in progress still fit. If another program takes the rest of the room
-//! first, the reserve is released. It is made again once there is room.
+//! sled cannot continue after a write that found no room: the database must be opened again, and
+//! that writes too. So a reserve file is kept beside the database. The journal refuses new commits
+//! while little room is left; commits in progress still fit. If another program takes the rest of
+//! the room first, the reserve is released. It is created again once there is room.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,11 +16,11 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use tokio::sync::watch;
 
 const FILE: &str = "reserve";
-/// How often the disk is looked at while the store is written to.
+/// How often the disk is checked while the store is written.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// How long after a reserve could not be made it is tried again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(60);
-/// Room below which nothing more is taken, where no reserve is kept.
+/// Free space below which no commits are accepted, if there is no reserve.
 const LEAST: u64 = 1 << 20;
 
 /// The room that a store has.
@@ -30,14 +30,14 @@ pub(crate) struct DiskSpace {
     pub(crate) free: u64,
     /// Bytes that are kept in reserve.
     pub(crate) reserve: u64,
-    /// Why nothing is taken until there is room again, and what to do.
+    /// Why no commits are accepted until there is room again, and what to do.
     pub(crate) full: Option<String>,
 }
 
 /// Watches over the room of one store.
 pub(in crate::store) struct DiskSpaceMonitor {
     dir: PathBuf,
-    /// How much is to be kept in reserve.
+    /// The wanted size of the reserve.
     wanted: u64,
     state: watch::Sender<DiskSpace>,
     looked: Instant,
@@ -61,7 +61,7 @@ impl DiskSpaceMonitor {
         self.state.subscribe()
     }
 
-    /// Whether nothing is taken until there is room again.
+    /// Whether no commits are accepted until there is room again.
     pub(in crate::store) fn is_full(&self) -> bool {
         self.state.borrow().full.is_some()
     }
@@ -99,7 +99,7 @@ impl DiskSpaceMonitor {
             _ => {}
         }
         self.state.send_if_modified(|state| {
-            // Each byte that other programs write is no news.
+            // Small changes by other programs are not reported.
             let news = state.full != now.full || state.reserve != now.reserve;
             *state = now;
             news
@@ -107,7 +107,7 @@ impl DiskSpaceMonitor {
         Ok(())
     }
 
-    /// Makes the reserve as large as is wanted; answers how large it is.
+    /// Extends the reserve to the wanted size. Answers its size.
     fn make_reserve(&mut self) -> u64 {
         match reserve(&self.dir.join(FILE), self.wanted) {
             Ok(()) => {
@@ -140,7 +140,7 @@ impl DiskSpaceMonitor {
         Ok(given_up)
     }
 
-    /// With less than this free nothing more is taken.
+    /// If less than this is free, no commits are accepted.
     fn low(&self) -> u64 {
         (self.wanted / 4).max(LEAST)
     }

@@ -1,9 +1,9 @@
 //! The last flush that is known to be durable, in a small file beside sled.
 //!
-//! sled handles damage by forgetting, without an error. A voter that forgot acknowledged entries or
-//! its vote could let a majority forget them. So every flush has a number, in the store's
-//! [`StoreHead`](crate::store::database::head::StoreHead) and here. A store whose head is older than its mark is not
-//! opened.
+//! If its data are damaged, sled drops a part of them without an error. If a voter forgets acknowledged
+//! entries or its vote, a majority may forget them. So every flush has a number, in the store's
+//! [`StoreHead`](crate::store::database::head::StoreHead) and here. A store whose head is older than its mark
+//! is not opened.
 //!
 //! The mark is written after every flush. It is synced once a second, when the store is idle, with
 //! every vote and with every snapshot. A process that is killed therefore leaves it exact; only a
@@ -50,7 +50,7 @@ pub(in crate::store) struct DurabilityMark {
 pub(in crate::store) enum MarkState {
     /// The file does not exist.
     Nothing,
-    /// There is one, and nothing in it can be read.
+    /// The mark exists, and is not readable.
     Damaged,
     /// The mark of an earlier version: only the log's end.
     Former { log_end: u64 },
@@ -58,7 +58,7 @@ pub(in crate::store) enum MarkState {
     Mark(DurabilityMark),
 }
 
-/// Reads the mark beside a store, without changing anything.
+/// Reads the mark of a store, without changing anything.
 pub(in crate::store) fn find(dir: &Path) -> io::Result<MarkState> {
     let bytes = match fs::read(dir.join(FILE)) {
         Ok(bytes) => bytes,
@@ -100,7 +100,7 @@ pub(in crate::store) struct MarkFile {
 }
 
 impl MarkFile {
-    /// Opens or creates the file, and writes `mark` to it: the present state of the store.
+    /// Opens or creates the file, and writes `mark` to it: the current state of the store.
     pub(in crate::store) fn create(dir: &Path, mark: &DurabilityMark) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).write(true).open(dir.join(FILE))?;

@@ -16,7 +16,7 @@ pub(crate) struct DirectoryLock {
 }
 
 impl DirectoryLock {
-    /// Takes the lock, waiting up to `patience` for a holder that is just closing.
+    /// Takes the lock. Waits up to `patience` for a holder that is just closing.
     pub(crate) fn take(dir: &Path, patience: Duration) -> Result<Self, OpenError> {
         let io = |why: String| OpenError::Io { dir: dir.to_owned(), why };
         let file = OpenOptions::new()

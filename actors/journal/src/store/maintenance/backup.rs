@@ -78,8 +78,8 @@ pub enum BackupError {
     OneOfSeveral,
 }
 
-/// Writes everything in the store in `dir` to `target`, or to a file of its own making where that is
-/// a directory. The store is checked first, by a copy in `scratch`, or beside it. Blocks.
+/// Writes the content of the store in `dir` to `target`. If `target` is a directory, it creates a file
+/// there. The store is checked first, on a copy in `scratch` or beside the store. Blocks.
 pub fn back_up(
     dir: &Path,
     target: &Path,
@@ -137,11 +137,11 @@ pub fn back_up(
     Ok(summary(&file, bytes, &head))
 }
 
-/// Makes a store in `dir`, where there is none, of the backup in `file`. Its term begins beyond
-/// those that the node may have led in since. Blocks.
+/// Creates a store in `dir` from the backup in `file`. `dir` must have no store. Its term begins above
+/// all terms in which the node may have led since. Blocks.
 pub fn restore(file: &Path, dir: &Path) -> Result<BackupSummary, BackupError> {
     let failed = |why: String| BackupError::File { file: file.to_owned(), why };
-    // All of it is read before anything is written.
+    // The whole backup is read before anything is written.
     let mut head = None;
     read_items(file, |kind, _, bytes| {
         if kind == HEAD {
@@ -284,7 +284,7 @@ fn read_items(
     Ok(())
 }
 
-/// Reads or writes, and sums up what went through.
+/// Reads or writes, and computes the checksum of the bytes.
 struct ChecksummedStream<T> {
     inner: T,
     checksum: u32,

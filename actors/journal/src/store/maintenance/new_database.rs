@@ -1,4 +1,4 @@
-//! A new database with the live content of another, row by row as it is stored.
+//! A new database with the live content of another. Rows are copied without decoding.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::store::record;
 /// Bytes written between two flushes: what sled holds in memory until then.
 const FLUSH_BYTES: usize = 8 << 20;
 
-/// One thing that a store holds, as it is stored.
+/// One item of a store, as it is stored.
 pub(in crate::store) enum StoreItem {
     /// A row of the log, framed as it is stored.
     Row { index: u64, record: Vec<u8> },

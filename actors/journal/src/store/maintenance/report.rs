@@ -23,7 +23,7 @@ const ENTRIES: u64 = 256;
 pub enum Condition {
     /// Everything that was ever acknowledged is there.
     Whole,
-    /// Its end is missing, or nothing says where it was: going on is a decision.
+    /// Its end is missing, or its end is unknown. An operator must decide whether to continue.
     Lost,
     /// Something in the middle cannot be read: there is no going on.
     Damaged,

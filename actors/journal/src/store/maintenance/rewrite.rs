@@ -1,8 +1,8 @@
 //! Rewrites a store that has grown far beyond its content: sled never returns the space of deleted data.
 //!
 //! The live content is copied into `sled.new` and synced. Then `sled` becomes `sled.old`, `sled.new`
-//! becomes `sled`, and `sled.old` is removed. After a crash in between, the next start completes it
-//! ([`finish`]): `sled` is missing only when `sled.new` is complete.
+//! becomes `sled`, and `sled.old` is removed. After a crash in between, the next start completes the
+//! rewrite ([`finish`]). `sled` is missing only if `sled.new` is complete.
 
 use std::fs::{self, File};
 use std::io;

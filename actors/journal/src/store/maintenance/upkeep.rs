@@ -23,7 +23,7 @@ use crate::store::disk::disk_space;
 use crate::store::disk::durability_mark::{self, MarkFile, MarkState};
 use crate::store::disk::lock::DirectoryLock;
 
-/// Why nothing could be done with a store.
+/// Why an operation on a store is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum UpkeepError {
     /// There is no store.
@@ -63,7 +63,7 @@ impl From<io::Error> for UpkeepError {
     }
 }
 
-/// Checks all of the store in `dir`, by a copy of it in `scratch`, or beside it. Blocks.
+/// Checks the whole store in `dir`, on a copy in `scratch` or beside the store. Blocks.
 pub fn check(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, UpkeepError> {
     let _lock = lock(dir)?;
     let found = durability_mark::find(dir)?;
@@ -81,8 +81,8 @@ pub fn check(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, UpkeepEr
     Ok(report)
 }
 
-/// Goes on with what is left of the store in `dir`: its end becomes the end of the log. Answers what
-/// was the matter before; a store that is whole is left alone. Blocks.
+/// Continues with the rest of the store in `dir`: its end becomes the end of the log. Answers its
+/// condition before. A store without damage is not changed. Blocks.
 pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, UpkeepError> {
     let report = check(dir, scratch)?;
     let refused = |why: &str| Err(UpkeepError::NotAcceptable(why.to_owned()));
@@ -137,7 +137,7 @@ pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, Up
     Ok(report)
 }
 
-/// Takes the lock of a store that is there and that no process has open.
+/// Takes the lock of an existing store that no process has open.
 pub(in crate::store) fn lock(dir: &Path) -> Result<DirectoryLock, UpkeepError> {
     if !is_store(dir) {
         return Err(UpkeepError::NoStore(dir.to_owned()));

@@ -39,7 +39,7 @@ impl BoxLease {
         }
     }
 
-    /// The result of a cleanup is known: it goes on record.
+    /// Records the known result of a cleanup.
     pub(in crate::box_lease) fn cleanup_ended(
         &mut self,
         key: &BoxKey,
@@ -66,7 +66,7 @@ impl BoxLease {
         self.commit_then(events, ctx, move |actor, _, ctx| {
             actor.memory.hook_calls.settled(&key, run);
             if actor.replica.epoch().is_some() {
-                // Where that failed it is cleaned again rather than believed to be clean.
+                // If that failed, the box is cleaned again, because it may be dirty.
                 actor.plan_cleanup(&key, ctx);
             }
         });
@@ -85,7 +85,7 @@ impl BoxLease {
         self.wake_at(at, ctx);
     }
 
-    /// A host has inspected boxes: that goes on record.
+    /// Records which boxes a host has inspected.
     pub(in crate::box_lease) fn record_inspection(
         &mut self,
         pool: &PoolName,

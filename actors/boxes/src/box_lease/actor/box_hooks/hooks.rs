@@ -74,7 +74,7 @@ impl BoxLease {
         let run = memory.hook_calls.next();
         memory.hook_calls.of_boxes.insert(key.clone(), HookCall { run, kind, lease, cleaning });
         let (hosts, actor, clock) = (self.hosts.clone(), ctx.address(), self.clock.clone());
-        // A task of its own: the actor polls all of its own tasks whenever it wakes.
+        // A separate task, because the actor polls all of its own tasks whenever it wakes.
         actix_rt::spawn(async move {
             let began = clock.timer();
             let dirt = if inspects_first { inspect_drawn_id(&hosts, &hook).await } else { None };
@@ -100,8 +100,8 @@ impl BoxLease {
         if boxes.is_empty() || memory.hook_calls.looks_at(&name) {
             return;
         }
-        // A free box that draws ids has none, so nothing of it could be dirty. The call still asks whether
-        // the ids belong to the pool.
+        // In a pool that draws ids a free box has no id, so it cannot be dirty. The call still asks
+        // whether the ids belong to the pool.
         let boxes = if context.draws_ids(&name) { Vec::new() } else { boxes };
         drop(context);
         let run = memory.hook_calls.next();

@@ -12,7 +12,7 @@ use crate::box_lease::policy::preparing::PreparingLease;
 use crate::box_lease::{BoxLease, BoxRefusal};
 
 impl BoxLease {
-    /// Boxes were granted that are to be made ready first.
+    /// Prepares granted boxes before their holder gets them.
     pub(in crate::box_lease) fn prepare(
         &mut self,
         waiter: Option<WaiterId>,
@@ -40,7 +40,7 @@ impl BoxLease {
         }
     }
 
-    /// A box is ready: if all of its request are, that goes on record.
+    /// A box is ready. If all boxes of its request are ready, the grant is recorded.
     pub(in crate::box_lease) fn init_done(&mut self, id: LeaseId, ctx: &mut Context<Self>) {
         if self.memory.groups.one_ready(id) && !self.is_held_up() {
             self.commit_ready(ctx);

@@ -19,8 +19,8 @@ const EVERY_IF_SILENT: Duration = Duration::from_millis(500);
 /// How long its answer may take. With `EVERY` a host that hangs is known within ten seconds.
 const WITHIN: Duration = Duration::from_secs(3);
 
-/// How long a host may take to answer for a request beyond its deadline: with `OVERDUE_AFTER` less than a
-/// second.
+/// How long a host may take to answer for a request that is beyond its deadline. Together with
+/// `OVERDUE_AFTER` this is less than a second.
 const OVERDUE_WITHIN: Duration = Duration::from_millis(600);
 
 /// A host was asked whether it answers at all.

@@ -27,13 +27,14 @@ const REST_STEPS: u32 = 64;
 pub struct PoolAllocator {
     /// The waiting requests.
     pub queue: LeaseQueue,
-    /// How many boxes each holder waits for, those that are being granted included.
+    /// How many boxes each holder waits for, including those that are being granted.
     pub asking: HolderDemand,
     /// The ids that may be drawn again.
     pub rests: SlotRests,
     /// The mean time for which boxes are held.
     pub pace: MeanHoldTime,
-    /// Free boxes by when they became free: the longest free one goes first.
+    /// Free boxes by the time when they became free: the box that is free for the longest time comes
+    /// first.
     available: BTreeMap<u64, BoxNumber>,
     orders: HashMap<BoxNumber, u64>,
     granting: HashSet<BoxNumber>,
@@ -77,7 +78,7 @@ impl PoolAllocator {
         slots.ready(self.rests.before) >= (self.granting.len() + count) as u64
     }
 
-    /// Takes this many boxes for a grant, the one that becomes free first.
+    /// Takes this many boxes for a grant, the box that is free for the longest time first.
     pub fn take(&mut self, count: u32, coming: Option<BoxNumber>) -> Vec<BoxNumber> {
         let mut taken: Vec<BoxNumber> = coming.into_iter().collect();
         while taken.len() < usize::try_from(count).unwrap_or(usize::MAX) {
@@ -137,14 +138,14 @@ impl PoolAllocator {
     }
 }
 
-/// How many boxes come round: those that stay and are not out of use.
+/// How many boxes can be granted again: those that stay and are not in quarantine.
 fn usable(pool: &Pool) -> u32 {
     let (counts, size) = (pool.counts(), pool.spec().size);
     let quarantined = counts.of(BoxPhase::Quarantined);
     if quarantined == 0 || counts.all() == size {
         return size.saturating_sub(quarantined);
     }
-    // Those that go are counted with the others.
+    // Boxes that are to be removed are counted with the others.
     let stays = |(_, record): &(BoxNumber, &BoxRecord)| {
         !record.retiring && record.state.phase() != BoxPhase::Quarantined
     };
@@ -184,7 +185,7 @@ pub struct MeanHoldTime {
 }
 
 impl MeanHoldTime {
-    /// One was held for so long.
+    /// Records how long a box was held.
     pub fn note(&mut self, held: Duration) {
         self.mean = Some(match self.mean {
             None => held,
@@ -192,7 +193,7 @@ impl MeanHoldTime {
         });
     }
 
-    /// The mean, if any was held.
+    /// The mean, if any box was held.
     pub fn mean(&self) -> Option<Duration> {
         self.mean
     }
@@ -231,7 +232,7 @@ impl SlotRests {
         }
     }
 
-    /// Looks which rests are over at `now`. Answers whether any came to be.
+    /// Checks which rests are over at `now`. Answers whether any ended.
     pub fn look(&mut self, rest: Duration, now: Duration) -> bool {
         let mut news = false;
         while let Some(begun) = self.begun.front().filter(|begun| begun.last + rest <= now) {

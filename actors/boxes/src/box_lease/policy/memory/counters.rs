@@ -9,7 +9,7 @@ pub struct PoolQueueCounts {
     pub served: u64,
     /// Requests that waited long enough.
     pub timed_out: u64,
-    /// Requests whose callers went away.
+    /// Requests whose callers left.
     pub left: u64,
     /// Requests that a full queue refused.
     pub queue_full: u64,

@@ -17,7 +17,7 @@ pub(crate) struct HookCalls {
     /// How often in a row a host did not answer for a box, or for a pool.
     pub(crate) silent_boxes: HashMap<BoxKey, u32>,
     pub(crate) silent_pools: HashMap<PoolName, u32>,
-    /// Why the host of a pool did not answer, for as long as it has answered nothing since.
+    /// Why the host of a pool does not answer. Removed at its next answer.
     pub(crate) silences: HashMap<PoolName, String>,
     /// How many were started: names each.
     pub(crate) started: u64,
@@ -52,7 +52,7 @@ impl HookCalls {
         self.settling.remove(key);
     }
 
-    /// The commit came back, in success or failure.
+    /// The commit returned, in success or failure.
     pub(crate) fn settled(&mut self, key: &BoxKey, run: u64) {
         if self.settling.get(key) == Some(&run) {
             self.settling.remove(key);
@@ -64,7 +64,7 @@ impl HookCalls {
         self.looks.contains_key(pool)
     }
 
-    /// Why the host of a pool does not answer, if so.
+    /// Why the host of a pool does not answer, if it does not.
     pub(crate) fn silence(&self, pool: &PoolName) -> Option<&String> {
         self.silences.get(pool)
     }

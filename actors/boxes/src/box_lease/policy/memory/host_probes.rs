@@ -21,12 +21,12 @@ pub(crate) struct BoxHostProbes {
 }
 
 impl BoxHostProbes {
-    /// Why a host does not answer, if so.
+    /// Why a host does not answer, if it does not.
     pub(crate) fn silence(&self, host: HostAddr) -> Option<&String> {
         self.silent.get(&host)
     }
 
-    /// When a host is to be asked next.
+    /// When a host is probed next.
     pub(crate) fn next(&self) -> Option<Duration> {
         self.due.next()
     }

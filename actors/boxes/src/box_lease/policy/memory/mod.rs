@@ -43,11 +43,11 @@ pub(in crate::box_lease) struct BoxMemory {
     pub(in crate::box_lease) sharing: HashMap<LeaseId, usize>,
     pub(in crate::box_lease) terms: LeaseTerms,
     pub(in crate::box_lease) groups: PreparingGroups,
-    /// Boxes that are to be cleaned, and when.
+    /// Boxes that must be cleaned, and when.
     pub(in crate::box_lease) cleanings: KeyedDeadlines<BoxKey>,
     /// Pools whose hosts must look at boxes, and when.
     pub(in crate::box_lease) inspections: KeyedDeadlines<PoolName>,
-    /// Pools that grant nothing before the inspection of their boxes is on record. The value says whether
+    /// Pools that grant nothing before the inspection of their boxes is recorded. The value says whether
     /// that record is being written.
     pub(in crate::box_lease) rechecks: BTreeMap<PoolName, bool>,
     pub(in crate::box_lease) hook_calls: HookCalls,
@@ -78,7 +78,7 @@ impl BoxMemory {
         past.hook_calls.clear();
         *self = BoxMemory {
             settings: past.settings,
-            // Both count on: answers of the past match no id of the present.
+            // Both numbers continue, so that late answers match no current id.
             waiters: past.waiters,
             hook_calls: past.hook_calls,
             wrong_tokens: past.wrong_tokens,
@@ -114,7 +114,7 @@ impl BoxMemory {
         Some(waiter)
     }
 
-    /// A request no longer counts among those that its holder waits for.
+    /// Removes a request from the number of requests that its holder waits for.
     pub(in crate::box_lease) fn uncount(&mut self, id: WaiterId) {
         let Some(waiter) = self.waiters.get_mut(id).filter(|waiter| waiter.is_counted) else {
             return;
@@ -131,7 +131,7 @@ impl BoxMemory {
         leases.iter().any(|id| self.taking_back.contains(id))
     }
 
-    /// A pool is gone, and all requests for it have ended.
+    /// Forgets a pool that was removed. All requests for it have ended.
     pub(in crate::box_lease) fn forget_pool(&mut self, pool: &PoolName) {
         self.allocators.remove(pool);
         self.counts.remove(pool);

@@ -1,21 +1,21 @@
 //! The waiting requests of one pool, in order. Pure.
 //!
-//! A waiting request has a place that never changes: its time of arrival, less the worth of its priority.
-//! One step of priority equals a fixed time of waiting. So priorities age by themselves, and a request
-//! that waits long enough is ahead of all new ones. The first one is served first, also when it wants
-//! more boxes than are free: those behind it wait, and it does not starve. Only a request for more boxes
-//! than the pool can give is skipped while that is so, and keeps its place.
+//! The place of a waiting request never changes: it is the time of arrival, minus the worth of its
+//! priority. One step of priority is worth a fixed time of waiting. So a request that waits long enough
+//! is ahead of all new ones. The first request is served first, even if it wants more boxes than are
+//! free. Later requests wait, so that it does not starve. Only a request for more boxes than the pool can
+//! give now is skipped, and it keeps its place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use crate::box_lease::messages::Priority;
 
-/// Names a waiter, of all pools, as long as this node leads.
+/// Identifies a waiter among all pools, while this node leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaiterId(pub u64);
 
-/// A place in the queue: the lower the earlier. Equal ones go by their order of arrival.
+/// A place in the queue: a lower one is served earlier. Equal ones are served in their order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeaseQueuePosition {
     rank: i128,
@@ -65,7 +65,7 @@ impl LeaseQueue {
         true
     }
 
-    /// The next request of those that want this many boxes at most, and its number of boxes.
+    /// The first request for at most this many boxes, and its number of boxes.
     pub fn first(&self, most: u32) -> Option<(WaiterId, u32)> {
         self.all().find(|(_, count)| *count <= most)
     }

@@ -4,9 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
 
-/// Keys with the instants at which it is their turn. Each has one at most.
-///
-/// Every operation takes time in the logarithm of how many there are.
+/// Keys with their due times, at most one for each key. Every operation takes logarithmic time.
 #[derive(Clone, Debug)]
 pub struct KeyedDeadlines<K> {
     by_time: BTreeSet<(Duration, K)>,

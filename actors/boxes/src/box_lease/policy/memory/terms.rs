@@ -90,7 +90,7 @@ impl LeaseTerms {
         ends.map_or(wanted, |ends| wanted.min(ends.saturating_sub(now.monotonic)))
     }
 
-    /// Takes a lease that is past its term. It is to be noted again unless it ends.
+    /// Takes a lease whose term has passed. Note it again unless it ends.
     pub fn take_due(&mut self, now: ClockReading) -> Option<LeaseId> {
         self.passing.take_due(now.monotonic)
     }

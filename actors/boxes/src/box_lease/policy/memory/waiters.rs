@@ -14,7 +14,7 @@ use crate::box_lease::messages::{
 };
 use crate::box_lease::state::event::BoxRefusal;
 
-/// One waiting request, however often it is repeated.
+/// One waiting request, including all its repetitions.
 pub(in crate::box_lease) struct LeaseWaiter {
     pub(in crate::box_lease) ask: BoxLeaseRequest,
     /// How long its leases last first.
@@ -49,7 +49,7 @@ pub(in crate::box_lease) struct WaiterListener {
 }
 
 impl WaiterListener {
-    /// Sends the answer. False if the caller has gone.
+    /// Sends the answer. False if the caller has left.
     pub(in crate::box_lease) fn answer(self, answer: Result<Grant, BoxError>) -> bool {
         self.reply.send(answer).is_ok()
     }
@@ -61,7 +61,7 @@ impl LeaseWaiter {
         !self.listeners.is_empty()
     }
 
-    /// Until when it waits, by the monotonic clock.
+    /// The end of its wait, by the monotonic clock.
     pub(in crate::box_lease) fn deadline(&self) -> Duration {
         self.came.saturating_add(self.ask.wait)
     }
@@ -144,7 +144,7 @@ impl LeaseWaiters {
         }
     }
 
-    /// A caller has gone. Returns the request if it has no caller left.
+    /// A caller has left. Returns the request if it has no caller left.
     pub(in crate::box_lease) fn leave(&mut self, ticket: AcquireTicket) -> Option<WaiterId> {
         let id = self.by_ticket.remove(&ticket)?;
         let waiter = self.all.get_mut(&id)?;

@@ -23,7 +23,7 @@ impl GivenTerms {
         GivenTerms { renewals, ends: Vec::new() }
     }
 
-    /// Whether this is about the present lease, with this many renewals.
+    /// Whether this is the current lease, with this many renewals.
     pub fn is_of(&self, renewals: u32) -> bool {
         self.renewals == renewals
     }

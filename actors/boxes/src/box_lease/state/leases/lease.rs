@@ -24,7 +24,7 @@ pub struct Lease {
     pub holder: Holder,
     /// When it was granted, in milliseconds.
     pub granted: Millis,
-    /// The term after each renewal without a term of its own.
+    /// The term after each renewal that sets none.
     pub ttl: Duration,
     /// The length of the term, from the last answer to the holder.
     pub term: Duration,
@@ -70,7 +70,7 @@ pub enum LeaseEnd {
     Expired,
     /// An operator revoked it.
     Revoked,
-    /// The caller had gone before the answer.
+    /// The caller left before the answer.
     NotTaken,
     /// Its box could not be made ready, and no caller got it.
     InitFailed,
@@ -97,7 +97,7 @@ impl LeaseEnd {
         }
     }
 
-    /// Whether its holder may not know, and still be at work.
+    /// Whether the holder may still use the box because it does not know of the end.
     pub fn may_surprise(self) -> bool {
         matches!(self, LeaseEnd::Expired | LeaseEnd::Revoked)
     }
@@ -117,7 +117,7 @@ pub struct EndedLease {
     pub at: Millis,
     /// How the lease ended, for the history and the counters.
     pub how: LeaseEnd,
-    /// The caller that ended it, unless it was its holder or a matter of time.
+    /// The caller that ended it. None if its holder ended it, or its term passed.
     pub by: Option<String>,
     /// The operator's reason, if it was revoked.
     pub reason: Option<Reason>,

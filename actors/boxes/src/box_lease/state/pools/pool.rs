@@ -21,7 +21,7 @@ use crate::box_lease::state::leases::lease::LeaseEnd;
 #[derive(Clone, Debug)]
 pub struct Pool {
     pub(in crate::box_lease) spec: Arc<PoolSpec>,
-    /// Whether it goes with its last box.
+    /// Whether it is removed with its last box.
     pub(in crate::box_lease) goes: bool,
     /// The token that was given last.
     pub(in crate::box_lease) last_token: FenceToken,
@@ -39,11 +39,11 @@ pub struct Pool {
 /// One box of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxRecord {
-    /// The present state.
+    /// The current state.
     pub state: BoxState,
     /// When the state began, in milliseconds.
     pub since: Millis,
-    /// Whether it goes as soon as it is free: its pool has become smaller.
+    /// Whether it is removed as soon as it is free, because its pool was made smaller.
     pub retiring: bool,
     /// The token of its last lease.
     pub token: Option<FenceToken>,
@@ -61,7 +61,7 @@ pub enum BoxState {
         /// The how manieth box that became free it was.
         order: u64,
     },
-    /// Its host is to look at it before it is granted.
+    /// Its host must inspect it before it is granted.
     Unchecked,
     /// It is granted, and being made ready.
     Preparing {
@@ -73,7 +73,7 @@ pub enum BoxState {
         /// The id of its lease.
         lease: LeaseId,
     },
-    /// It is to be cleaned, or being cleaned.
+    /// It must be cleaned, or is being cleaned.
     Draining(Draining),
     /// It is out of use until an operator changes that.
     Quarantined {
@@ -84,13 +84,13 @@ pub enum BoxState {
     },
 }
 
-/// A box that is to be cleaned.
+/// A box that must be cleaned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draining {
     /// Names this cleaning, of all of the pool.
     pub cleaning: u64,
-    /// How the lease ended after which it is cleaned; none when its host found it dirty, or when it
-    /// comes from the quarantine.
+    /// How the lease before the cleaning ended. None if the host found the box dirty, or if it comes from
+    /// quarantine.
     pub after: Option<LeaseEnd>,
     /// The last holder, if known.
     pub holder: Option<Holder>,
@@ -118,13 +118,13 @@ pub struct Draining {
 pub enum BoxPhase {
     /// The box can be granted.
     Free,
-    /// Its host is to look at it.
+    /// Its host must inspect it.
     Unchecked,
     /// The box is being made ready.
     Preparing,
     /// A holder has the box.
     Leased,
-    /// It is to be cleaned, or being cleaned.
+    /// It must be cleaned, or is being cleaned.
     Draining,
     /// The box is out of use.
     Quarantined,
@@ -198,7 +198,7 @@ pub struct PoolTotals {
 }
 
 impl PoolTotals {
-    /// How many leases ended so.
+    /// How many leases ended in this way.
     pub fn ended(&self, how: LeaseEnd) -> u64 {
         self.ended[how as usize]
     }
@@ -224,7 +224,7 @@ impl Pool {
         &self.spec
     }
 
-    /// Whether it goes with its last box.
+    /// Whether it is removed with its last box.
     pub fn goes(&self) -> bool {
         self.goes
     }
@@ -264,7 +264,7 @@ impl Pool {
         self.slots.as_ref()
     }
 
-    /// All ids that its boxes have or may draw, also those of boxes that are still to go.
+    /// All ids that its boxes have or may draw, including boxes that will be removed.
     pub fn ids(&self) -> Vec<IdRange> {
         let ids = self.spec.ids();
         let mut all = vec![ids];
@@ -347,7 +347,7 @@ impl Pool {
         BoxState::Free { order: self.freed }
     }
 
-    /// The state of a box that is to be cleaned.
+    /// The state of a box that must be cleaned.
     pub(in crate::box_lease) fn next_cleaning(
         &mut self,
         after: Option<LeaseEnd>,
@@ -358,7 +358,7 @@ impl Pool {
         BoxState::Draining(Draining { cleaning, after, holder, failures: 0, said: None })
     }
 
-    /// A box is clean: it is free, or goes.
+    /// A box is clean: it becomes free, or is removed.
     pub(in crate::box_lease) fn free(&mut self, number: BoxNumber, at: Millis) {
         let Some(record) = self.boxes.get_mut(&number) else { return };
         if let (Some(slot), Some(slots)) = (record.slot.take(), &mut self.slots) {

@@ -18,10 +18,10 @@ use super::spec::SlotRange;
 pub struct Slots {
     /// All ids of the pool: first and end.
     pub(in crate::box_lease) range: (u64, u64),
-    /// Those that were never used, as first and end, the next one first.
+    /// Ids that were never used, as first and end, the next one first.
     pub(in crate::box_lease) fresh: VecDeque<(u64, u64)>,
-    /// Those that rest, as first and end, the one whose rest began first at the front. No two adjacent
-    /// ranges could be one.
+    /// Resting ids, as first and end. The range that rests for the longest time is first. Adjacent
+    /// ranges are merged.
     pub(in crate::box_lease) resting: VecDeque<(u64, u64)>,
     /// How many ids are in `resting`.
     pub(in crate::box_lease) resting_count: u64,
@@ -36,8 +36,8 @@ impl Slots {
         Slots { range, fresh: VecDeque::from([range]), ..Slots::default() }
     }
 
-    /// Another range. No id may be in use. Ids that stay keep their state. New ids rest first, since
-    /// nothing is known of them: they may have been in use until a moment ago.
+    /// Changes the range. No id may be in use. Ids that stay keep their state. New ids rest first,
+    /// because they may have been in use a moment ago.
     pub fn move_to(&mut self, range: SlotRange) {
         let (first, end) = bounds(range);
         let (old_first, old_end) = self.range;
@@ -50,7 +50,7 @@ impl Slots {
         for (from, to) in resting.into_iter().map(clip).filter(is_some) {
             self.rest(from, to);
         }
-        // Those that leave count as drawn: the numbers of the others only grow.
+        // Ids that leave count as drawn, so that the numbers of the others only grow.
         self.drawn += there - self.resting_count;
         for (from, to) in [before, behind].into_iter().filter(is_some) {
             self.rest(from, to);

@@ -40,18 +40,18 @@ pub struct PoolSpec {
     pub labels: BTreeMap<String, String>,
     /// The term of a lease if the request has none.
     pub ttl_default: Duration,
-    /// How long it may last at most without a renewal.
+    /// The longest term without a renewal.
     pub ttl_max: Duration,
-    /// How long it may be held in all, however often it is renewed; any time if none.
+    /// The longest hold including all renewals; no limit if none.
     pub max_hold: Option<Duration>,
     /// The pause before the box of an expired or revoked lease is cleaned and granted again. Its holder may
-    /// not know of the end yet.
+    /// not know yet that the lease has ended.
     pub grace: Duration,
     /// How many requests may wait.
     pub queue_limit: u32,
     /// How many boxes one holder may have or wait for; 0 for any number.
     pub quota: u32,
-    /// How long one has to wait to be as urgent as one of the next higher priority that comes then.
+    /// After this wait a request is as urgent as a new request of the next higher priority.
     pub priority_ages: Duration,
     /// How often a cleanup is tried before the box is taken out of use.
     pub clean_attempts: u32,
@@ -99,7 +99,7 @@ pub enum BadSpec {
     /// Too many labels, or too long ones.
     #[error("a pool has at most {MOST_LABELS} labels, each of 1 to {LONGEST_LABEL} bytes")]
     Labels,
-    /// Something is asked for that only a host can do.
+    /// It needs a host, and the pool has none.
     #[error("the pool has no host, so no hooks run for its boxes and no other pool can take them")]
     NoHost,
 }
@@ -127,7 +127,7 @@ impl PoolSpec {
         }
     }
 
-    /// Whether a pool can be so.
+    /// Whether a pool can have this specification.
     pub fn check(&self) -> Result<(), BadSpec> {
         let day = Duration::from_secs(24 * 60 * 60);
         let least = Duration::from_millis(1);
@@ -182,7 +182,7 @@ impl PoolSpec {
         self.hooks.as_ref().map_or(pool.as_str(), HooksName::as_str)
     }
 
-    /// Whether nothing is run for its boxes.
+    /// Whether no hooks run for its boxes.
     pub fn is_logical(&self) -> bool {
         self.host.is_none()
     }
