@@ -1,33 +1,19 @@
 #![doc = include_str!("README.md")]
 
-mod box_worker;
 mod clients;
-mod context;
-mod disk;
-mod hashes;
-mod host;
-mod host_old;
-mod host_ours;
+mod environment;
+mod hosts;
 pub mod invariants;
 mod judge;
-mod machine;
-mod messages;
-mod network;
 mod node;
-mod node_watch;
-mod operator;
-mod parties;
 mod pieces;
-mod proposer;
-mod queue;
-mod replica;
-mod runtime;
+mod raft;
 mod scene;
-mod trace;
 mod world;
 
 use std::fmt;
 
+use environment::runtime::on_virtual_time;
 pub use judge::InvariantViolation;
 use world::SimulationWorld;
 
@@ -79,7 +65,7 @@ pub struct Figures {
 pub fn run(seed: u64) -> SeedResult {
     // Code that uses the generator of the thread gets the same numbers in each run.
     fastrand::seed(seed);
-    let world = runtime::on_virtual_time(async move {
+    let world = on_virtual_time(async move {
         let mut world = SimulationWorld::new(seed);
         world.run().await;
         world

@@ -12,7 +12,7 @@ use reelyard_shares::share_expiry::ShareTable;
 use reelyard_yard::remover::RemovalBook;
 use reelyard_yard::task_manager::{TaskBook, TaskEvent};
 
-use super::invariants::same_pieces;
+use crate::simulation::invariants::log::same_pieces;
 
 /// All pieces of a node.
 pub const PIECES: [PieceId; 4] =

@@ -8,9 +8,11 @@ use reelyard_api::{Granted, GrantedLease};
 use reelyard_boxes::box_lease::{BoxLeaseRequest, ReleaseLease, RenewLease};
 use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId};
 
-use crate::simulation::context::Context;
-use crate::simulation::messages::{BoxCall, SimulatedCall, SimulatedMessage, SimulatedResponse};
-use crate::simulation::parties::{Party, PartyTimer};
+use crate::simulation::environment::context::Context;
+use crate::simulation::environment::messages::{
+    BoxCall, SimulatedCall, SimulatedMessage, SimulatedResponse,
+};
+use crate::simulation::environment::parties::{Party, PartyTimer};
 use crate::simulation::scene::pool_name;
 use crate::trace;
 

@@ -10,9 +10,11 @@ use reelyard_shares::share_expiry::{
     ShareLifetime, SharePath, TakeDownload,
 };
 
-use crate::simulation::context::Context;
-use crate::simulation::messages::{ShareCall, SimulatedCall, SimulatedMessage, SimulatedResponse};
-use crate::simulation::parties::{Party, PartyTimer};
+use crate::simulation::environment::context::Context;
+use crate::simulation::environment::messages::{
+    ShareCall, SimulatedCall, SimulatedMessage, SimulatedResponse,
+};
+use crate::simulation::environment::parties::{Party, PartyTimer};
 
 /// The timeout of a call, in milliseconds.
 const PATIENCE: u64 = 4000;

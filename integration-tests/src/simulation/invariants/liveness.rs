@@ -12,7 +12,7 @@ use reelyard_protocol::legacy::cfm::carries;
 
 use reelyard_yard::remover::RemovalMode;
 
-use crate::simulation::host::SimulatedProgram;
+use crate::simulation::hosts::host::{SimulatedHost, SimulatedProgram};
 use crate::simulation::scene::IGNORED;
 use crate::simulation::world::SimulationWorld;
 
@@ -121,10 +121,8 @@ fn placeable(world: &SimulationWorld) -> BTreeSet<FileName> {
 }
 
 fn has_a_pair(world: &SimulationWorld, name: &FileName) -> bool {
-    let is_ours = |host: &crate::simulation::host::SimulatedHost| {
-        matches!(host.program, SimulatedProgram::Ours(_))
-    };
-    let from_old = |host: &crate::simulation::host::SimulatedHost| match &host.program {
+    let is_ours = |host: &SimulatedHost| matches!(host.program, SimulatedProgram::Ours(_));
+    let from_old = |host: &SimulatedHost| match &host.program {
         SimulatedProgram::Ours(ours) => ours.fetches_from_old(),
         SimulatedProgram::Old(_) => true,
     };

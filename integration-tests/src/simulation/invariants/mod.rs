@@ -1,4 +1,4 @@
-//! The invariants, one file each, in the words of the design.
+//! The invariants, one file each, grouped by subject.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,17 @@ use reelyard_core::names::FileName;
 use reelyard_protocol::worker::TaskId;
 use reelyard_yard::task_manager::NewTask;
 
-pub mod acknowledged;
-pub mod back_off;
-pub mod clean_boxes;
-pub mod deposed;
-pub mod holdings;
-pub mod ignored;
-pub mod leases;
+pub mod boxes;
+pub mod copies;
 pub mod links;
 pub mod liveness;
-pub mod one_copy;
-pub mod one_task;
-pub mod removals;
-pub mod reports;
-pub mod right_bytes;
-pub mod room;
-pub mod same_pieces;
-pub mod signs;
-pub mod sources;
-pub mod wires;
+pub mod log;
+pub mod plans;
 
 /// The name of an invariant, and the result of its check.
 pub type InvariantCheck = (&'static str, Result<(), String>);
 
-/// Copies beyond the first that the invariant of one copy allows: see [`one_copy`].
+/// Copies beyond the first that the invariant of one copy allows: see [`plans::one_copy`].
 #[derive(Clone, Debug, Default)]
 pub struct Exceptions {
     /// Copies of tasks that were abandoned or withdrawn before the arrival.

@@ -15,10 +15,10 @@ use serde::Serialize;
 
 use super::SimulatedNode;
 use super::outbox::NodeRequest;
-use crate::simulation::context::Context;
-use crate::simulation::messages::{BoxCall, SimulatedResponse};
-use crate::simulation::operator::OperatorAction;
-use crate::simulation::parties::Party;
+use crate::simulation::environment::context::Context;
+use crate::simulation::environment::messages::{BoxCall, SimulatedResponse};
+use crate::simulation::environment::parties::Party;
+use crate::simulation::scene::operator::OperatorAction;
 use crate::simulation::scene::pool_name;
 use crate::trace;
 

@@ -16,10 +16,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::SimulatedNode;
 use super::outbox::NodeRequest;
-use crate::simulation::context::Context;
-use crate::simulation::messages::{SimulatedCall, SimulatedResponse};
-use crate::simulation::operator::OperatorAction;
-use crate::simulation::parties::Party;
+use crate::simulation::environment::context::Context;
+use crate::simulation::environment::messages::{SimulatedCall, SimulatedResponse};
+use crate::simulation::environment::parties::Party;
+use crate::simulation::scene::operator::OperatorAction;
 use crate::trace;
 
 /// The delay before the operator repeats a request, in milliseconds.

@@ -10,8 +10,8 @@ use reelyard_yard::remover::PinFile;
 use tokio::sync::oneshot;
 
 use super::SimulatedNode;
-use crate::simulation::context::Context;
-use crate::simulation::messages::{SimulatedCall, SimulatedResponse};
+use crate::simulation::environment::context::Context;
+use crate::simulation::environment::messages::{SimulatedCall, SimulatedResponse};
 
 /// The timeout of a deletion, in milliseconds.
 const DELETE_TIMEOUT: u64 = 3000;

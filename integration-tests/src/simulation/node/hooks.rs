@@ -9,9 +9,9 @@ use reelyard_protocol::boxes::{
 use tokio::sync::oneshot;
 
 use super::SimulatedNode;
-use crate::simulation::box_worker::HOOK_FAILED;
-use crate::simulation::context::Context;
-use crate::simulation::messages::{BoxHostCall, SimulatedCall, SimulatedResponse};
+use crate::simulation::environment::context::Context;
+use crate::simulation::environment::messages::{BoxHostCall, SimulatedCall, SimulatedResponse};
+use crate::simulation::hosts::boxes::HOOK_FAILED;
 
 /// The timeout of a hook, in milliseconds.
 const HOOK_TIMEOUT: u64 = 10_000;

@@ -14,12 +14,12 @@ use tokio::sync::oneshot;
 
 use super::outbox::PendingReply;
 use super::{COMMIT_TIMEOUT, SNAPSHOT_EVERY, SimulatedNode};
-use crate::simulation::context::Context;
-use crate::simulation::messages::SimulatedMessage;
-use crate::simulation::parties::{Party, PartyTimer};
+use crate::simulation::environment::context::Context;
+use crate::simulation::environment::messages::SimulatedMessage;
+use crate::simulation::environment::parties::{Party, PartyTimer};
 use crate::simulation::pieces::{self, PIECES, PieceRows};
-use crate::simulation::proposer::FinishedCommit;
-use crate::simulation::replica::{Outgoing, Rpc};
+use crate::simulation::raft::proposer::FinishedCommit;
+use crate::simulation::raft::replica::{Outgoing, Rpc};
 use crate::trace;
 
 /// A piece that its owner freezes.

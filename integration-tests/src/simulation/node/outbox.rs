@@ -14,9 +14,9 @@ use tokio::sync::{Notify, oneshot};
 
 use super::deletions::DeletionReply;
 use super::hooks::HookRequest;
-use crate::simulation::messages::SimulatedResponse;
-use crate::simulation::operator::OperatorAction;
-use crate::simulation::parties::Party;
+use crate::simulation::environment::messages::SimulatedResponse;
+use crate::simulation::environment::parties::Party;
+use crate::simulation::scene::operator::OperatorAction;
 
 /// The receiver of the result of a commit.
 pub type PendingReply = oneshot::Sender<Result<CommitAnswer, CommitError>>;

@@ -25,7 +25,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::agents::{SimulatedBoxLink, SimulatedCatalog, SimulatedHostAgent, SimulatedLog};
 use super::outbox::ProcessOutbox;
 use crate::simulation::clients::visitor::root;
-use crate::simulation::runtime::CountedTask;
+use crate::simulation::environment::runtime::CountedTask;
 use crate::simulation::scene::Scene;
 
 /// An owner: its present address, and the task to end for a panic.

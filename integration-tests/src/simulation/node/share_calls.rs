@@ -9,11 +9,11 @@ use reelyard_shares::share_expiry::{
 };
 
 use super::SimulatedNode;
-use crate::simulation::context::Context;
+use crate::simulation::environment::context::Context;
+use crate::simulation::environment::machine::WALL;
+use crate::simulation::environment::messages::{ShareCall, SimulatedResponse};
+use crate::simulation::environment::parties::Party;
 use crate::simulation::invariants::links::{AnsweringNode, LinkAnswer};
-use crate::simulation::machine::WALL;
-use crate::simulation::messages::{ShareCall, SimulatedResponse};
-use crate::simulation::parties::Party;
 
 impl SimulatedNode {
     pub(super) fn share_call(

@@ -1,0 +1,4 @@
+//! Invariants of boxes and their leases.
+
+pub mod clean_boxes;
+pub mod leases;

@@ -1,0 +1,10 @@
+//! Invariants of planned copies: where they go, where they come from, and how their tasks end.
+
+pub mod back_off;
+pub mod ignored;
+pub mod one_copy;
+pub mod one_task;
+pub mod room;
+pub mod signs;
+pub mod sources;
+pub mod wires;

@@ -1,0 +1,4 @@
+//! The models of Raft and of the proposer of entries.
+
+pub mod proposer;
+pub mod replica;
