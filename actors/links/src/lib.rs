@@ -1,4 +1,4 @@
-//! Public links: serves `/s/{id}` on a listener of its own. Nothing of the control plane is
+//! Public links: serves `/s/{id}` on its own listener. Nothing of the control plane is
 //! reachable there.
 //!
 //! Files and archives are sent from a separate runtime, so that no other task waits for a slow

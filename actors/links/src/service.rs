@@ -57,7 +57,7 @@ impl FileService for ShareServerState {
         head.finish_with(text.as_bytes(), false)
     }
 
-    /// A trusted proxy has no limit of its own: it speaks for many visitors.
+    /// A trusted proxy has no limit, because many visitors use it.
     fn limited_client(&self, peer: IpAddr) -> Option<IpAddr> {
         let is_trusted = self.settings.trusted_proxies.contains(&peer);
         (!is_trusted).then(|| client_network(peer))

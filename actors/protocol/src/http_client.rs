@@ -40,7 +40,7 @@ fn trusting(roots: RootCertStore) -> ClientBuilder {
             let tls = tls.with_root_certificates(roots).with_no_client_auth();
             builder.tls_backend_preconfigured(tls)
         }
-        // Those that are safe are always there with ring.
+        // The safe versions are always available with ring.
         Err(_) => builder,
     }
 }

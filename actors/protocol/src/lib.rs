@@ -1,6 +1,7 @@
-//! The messages between programs. The reader and the writer of a format stand side by side.
+//! The messages between programs. The reader and the writer of a format are in one place.
 //!
-//! **Invariant:** nothing here decides. `legacy` holds the formats of old cfm and cfw only.
+//! **Invariant:** this crate makes no decisions. `legacy` holds the formats of old cfm and cfw
+//! only.
 
 pub mod boxes;
 pub mod http_client;

@@ -1,21 +1,21 @@
 //! The interface between a node and its Reelyard workers. Old cfws do not use it.
 //!
 //! - `GET  /api/v1/workers/{host}/tasks?known=1,2&wait=25s` (node): a long poll. Answers [`TaskOrders`] at
-//!   once while the host has a ready task outside `known`, or a task in `known` is no longer the host's to
-//!   do. Otherwise it answers when that comes true or `wait` ends. `wait=0s` is answered at once: so a
-//!   worker learns which program answers. With `&rates=` and the number of the last answer, a changed rate
-//!   is also a reason to answer.
+//!   once if the host has a ready task outside `known`, or if a task in `known` no longer belongs to the
+//!   host. Otherwise it answers when this becomes true or `wait` ends. `wait=0s` is answered at once: so a
+//!   worker finds out which program answers. With `&rates=` and the number of the last answer, a changed
+//!   rate is also a reason to answer.
 //! - `POST /api/v1/workers/{host}/reports` (node): [`Reports`], answered by [`ReportsTaken`].
-//! - `GET  /info` (worker): [`WorkerInfo`], with the present load of its link.
+//! - `GET  /info` (worker): [`WorkerInfo`], with the current load of its link.
 //! - `POST /boxes/run`, `POST /boxes/look` (worker): see [`super::boxes`].
-//! - `GET  /inventory` (worker): one line per file, `size modified-ms percent-encoded-name`,
-//!   then a last line `end <count>`; a list without it is incomplete and is refused. The header
-//!   `Reelyard-Inventory` carries a cursor ([`InventoryCursor`]) where the worker notices changes.
+//! - `GET  /inventory` (worker): one line per file, `size modified-ms percent-encoded-name`, then a last
+//!   line `end <count>`; a list without it is incomplete and is refused. The header `Reelyard-Inventory`
+//!   carries a cursor ([`InventoryCursor`]) if the worker notices changes.
 //! - `GET  /inventory?since=<cursor>` (worker): the changes since then. An answer with the header
 //!   `Reelyard-Inventory-Since` (the same cursor) has lines of two kinds, and then `end <count>`. `+ size
 //!   modified-ms name` is a file that exists; it may have been replaced. `- name` is a name without a file.
-//!   Each name comes once, in no order. An answer without that header is a full list: the worker was
-//!   restarted, no longer has changes so old, or its version has no cursors.
+//!   Each name appears once, in any order. An answer without that header is a full list. The worker was
+//!   restarted, no longer has changes of that age, or its version has no cursors.
 //! - `DELETE /files/{name}` (worker): cfw's call. With the header `Reelyard-Epoch` the worker refuses it
 //!   with 412 if it knows a higher epoch, obeys another cluster, or the epoch is too high.
 //! - `POST /adopt` (worker): the worker obeys the calling node (both headers) from now on in that
@@ -176,8 +176,7 @@ pub struct TaskOrder {
     pub source_data: Option<SocketAddr>,
     /// The master's size when the task was planned, in bytes.
     pub size: u64,
-    /// The rate to keep below now; none for as fast as it goes. It may change while the copy is
-    /// under way.
+    /// The highest rate; no limit if none. It may change during the copy.
     #[schema(required)]
     pub copy_speed: Option<BitsPerSecond>,
 }
@@ -195,7 +194,7 @@ pub struct TaskOrders {
     /// parameter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<u32>,
-    /// The cluster that gives these orders. Missing from a node that does not know its id yet.
+    /// The cluster that gives these orders. Missing if the node does not know its id yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub manager: Option<ManagerId>,
@@ -212,8 +211,8 @@ impl TaskOrders {
         TaskOrders { epoch, tasks, rates: Some(rates), manager: None }
     }
 
-    /// Whether the list is news for a worker that knows these tasks. News is a new task, a missing
-    /// task, or other rates than those with the worker's number, if the worker sends one.
+    /// Whether the list has something new for a worker that knows these tasks. That is a new task, a
+    /// missing task, or other rates than those with the worker's number, if the worker sends one.
     pub fn is_news_for(&self, known: &HashSet<TaskId>, rates: Option<u32>) -> bool {
         let ordered: HashSet<TaskId> = self.tasks.iter().map(|order| order.id).collect();
         ordered != *known || (rates.is_some() && rates != self.rates)
@@ -224,25 +223,25 @@ impl TaskOrders {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Blame {
-    /// The source cannot be reached, broke off, or cannot read its disk.
+    /// The source cannot be reached, closed the connection, or cannot read its disk.
     Source,
     /// The destination's disk is full or fails.
     Destination,
-    /// The file itself: its master is gone, is no regular file, or changes while it is copied.
+    /// The file itself: its master is missing, is no regular file, or changes during the copy.
     File,
     /// These two together: the bytes arrived other than they were sent, or the destination has no
     /// way to fetch from that source.
     Pair,
 }
 
-/// A worker's report about a task. Postcard numbers the variants in this order, and reports are
-/// stored: new variants go to the end.
+/// A worker's report about a task. Postcard numbers the variants in this order, and reports are stored: add
+/// new variants at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Said {
     /// The worker began the copy.
     Working,
-    /// It goes on: a sign of life.
+    /// The copy continues: a sign of life.
     Progress {
         /// Bytes on the destination's disk so far.
         bytes: u64,
@@ -271,12 +270,12 @@ pub enum Said {
     },
 }
 
-/// One report. Those of an end are kept by the worker until they were taken.
+/// One report. The worker keeps reports of ends until they were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Report {
     /// Id of the task.
     pub task: TaskId,
-    /// The file, so that a node that has forgotten the task still learns of the copy.
+    /// The file, so that a node that has forgotten the task still gets the copy on record.
     pub name: FileName,
     /// When it happened, by the worker's clock.
     pub at: Millis,
@@ -334,8 +333,8 @@ pub struct WorkerInfo {
     /// Managers that called it recently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub managers: Vec<ManagerSeen>,
-    /// Present load of its link. Missing while it is not known, and from workers of versions that
-    /// do not measure it.
+    /// Current load of its link. Missing while it is not known, and from workers of versions that do not
+    /// measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
 }
@@ -368,11 +367,11 @@ pub struct ManagerSeen {
     /// person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manager: Option<ManagerId>,
-    /// From where: an IP, or the address that the worker itself asks for orders.
+    /// The caller's address: an IP, or the address that the worker itself asks for orders.
     pub from: String,
     /// Kind of its last call.
     pub does: ManagerAction,
-    /// When it did so first, as far as is remembered.
+    /// Time of its first such call, if that is still remembered.
     pub first: Millis,
     /// Time of its last such call.
     pub last: Millis,

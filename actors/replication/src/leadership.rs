@@ -1,4 +1,4 @@
-//! The leader, as far as this node knows.
+//! The leader, if this node knows it.
 
 use reelyard_core::event::Epoch;
 
@@ -8,7 +8,7 @@ use crate::messages::CommitError;
 /// Workers refuse a leader of an older epoch than they have seen.
 pub const EPOCH_LEAP: u64 = 1000;
 
-/// The present leader of the cluster.
+/// The current leader of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leadership {
     /// This node: a quorum has confirmed it, and everything before is applied here.
@@ -37,7 +37,7 @@ impl Leadership {
     }
 
     /// The answer to a request that cannot be decided in its epoch. On the leader this means that
-    /// the owner of the piece does not know this epoch yet, or a newer one.
+    /// the owner of the piece does not know this epoch yet, or already knows a newer one.
     pub fn refusal(self) -> CommitError {
         match self {
             Leadership::Leading { .. } => CommitError::Deposed,

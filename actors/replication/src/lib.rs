@@ -1,4 +1,4 @@
-//! The replicated log, as owners of pieces use it, free of storage.
+//! The replicated log as owners of pieces use it, without storage.
 //!
 //! **Invariant:** nothing here knows openraft or sled. The crate `reelyard-journal` implements
 //! [`ReplicatedLog`].

@@ -18,9 +18,9 @@ use crate::piece::{FrozenPiece, UnreadableEvent};
 pub enum JournalCommand {
     /// Apply these commits, all of this owner's piece.
     Apply(Apply),
-    /// Freeze the piece as it is after everything applied so far.
+    /// Freeze the current piece, after everything that was applied so far.
     Freeze {
-        /// Where the frozen piece goes.
+        /// Receives the frozen piece.
         reply: oneshot::Sender<Box<dyn FrozenPiece>>,
     },
     /// Replace the piece by another one, which arrives in several of these commands.
@@ -30,12 +30,12 @@ pub enum JournalCommand {
         /// The epoch to decide in.
         epoch: Epoch,
     },
-    /// This node no longer leads: decide nothing. Everything in flight ends with an unknown
+    /// This node no longer leads: make no decisions. Everything in flight ends with an unknown
     /// outcome.
     LeaderStopped,
 }
 
-/// A part of a piece that replaces the present one once all of it has come.
+/// A part of a piece. After its last part the new piece replaces the current one.
 pub struct Install {
     /// The log index at which it was frozen; 0 for an empty piece.
     pub index: u64,
@@ -45,13 +45,13 @@ pub struct Install {
     pub reply: oneshot::Sender<Result<(), UnreadableEvent>>,
 }
 
-/// The parts in which a piece comes.
+/// The parts of a piece that is installed.
 pub enum InstallStage {
     /// An empty piece. Parts of an earlier, unfinished installation are dropped.
     Begin,
     /// Some of the rows that [`FrozenPiece::write`] wrote, in its order.
     Rows(Vec<Vec<u8>>),
-    /// That was all: it takes the place of the present one.
+    /// The end: the new piece replaces the current one.
     End,
 }
 
@@ -82,13 +82,13 @@ pub enum CommitError {
     /// This node does not lead. Ask the leader.
     #[error("this node does not lead the yard{}", match .leader { Some(id) => format!("; the leader is node {id}"), None => String::new() })]
     NotLeader {
-        /// The leader, as far as this node knows.
+        /// The leader, if this node knows it.
         leader: Option<u64>,
     },
-    /// Leadership changed between deciding and applying: nothing was changed.
+    /// Leadership changed between decision and application: nothing was changed.
     #[error("leadership changed during the request: nothing was done, try again")]
     Deposed,
-    /// The journal has as much under way as it takes.
+    /// The journal's queue is full.
     #[error("busy, retry in {}", in_words(*.retry_after))]
     Busy {
         /// When asking again makes sense.

@@ -13,21 +13,21 @@ use crate::commits::in_flight::InFlight;
 use crate::messages::{CommitAnswer, CommitError, InstallStage};
 use crate::piece::{FrozenPiece, Piece, UnreadableEvent};
 
-/// A piece and what its owner knows of it.
+/// A piece, and its owner's records about it.
 pub struct Ownership<P: Piece> {
     piece: P,
-    /// Outcomes of remembered requests, so that a repeated one is answered and not done twice.
+    /// Outcomes of remembered requests, so that a repeated request is answered and not executed twice.
     ledger: IdempotencyLedger,
     in_flight: InFlight<P::Event>,
     /// The epoch this node leads in; none on a follower, which only applies.
     epoch: Option<Epoch>,
     /// Log index of the last entry applied here.
     applied: u64,
-    /// A piece that is on its way here, to take the place of the present one.
+    /// A piece that is being installed. It will replace the current one.
     incoming: Option<Incoming<P>>,
 }
 
-/// A piece that comes in parts.
+/// A piece of which some parts were installed.
 struct Incoming<P> {
     piece: P,
     ledger: IdempotencyLedger,
@@ -38,7 +38,7 @@ struct Incoming<P> {
 /// An applied event and its result.
 #[derive(Debug)]
 pub struct AppliedEvent<P: Piece> {
-    /// The commit it came in.
+    /// The commit of the event.
     pub request: RequestId,
     /// Time of the decision, by the clock of the leader.
     pub at: Millis,
@@ -107,7 +107,7 @@ impl<P: Piece> Ownership<P> {
         }
     }
 
-    /// The piece as applied so far.
+    /// The piece with everything applied so far.
     pub fn piece(&self) -> &P {
         &self.piece
     }
@@ -157,8 +157,8 @@ impl<P: Piece> Ownership<P> {
         Some(commit)
     }
 
-    /// Ends the in-flight state of a commit that came back. With an unknown outcome the commit stays in
-    /// flight until it is applied after all or leadership ends.
+    /// Ends the in-flight state of a returned commit. With an unknown outcome the commit stays in flight
+    /// until it is applied after all or leadership ends.
     pub fn settle<T>(&mut self, request: RequestId, result: &Result<T, CommitError>) {
         if !matches!(result, Err(CommitError::Unknown { .. })) {
             self.in_flight.end_one(request);
@@ -176,12 +176,12 @@ impl<P: Piece> Ownership<P> {
         self.in_flight.clear();
     }
 
-    /// Applies the commits of one entry of `term`. A commit of another epoch changes nothing, and
-    /// neither does one that is remembered: it is answered as before.
+    /// Applies the commits of one entry of `term`. A commit of another epoch changes nothing. A remembered
+    /// commit changes nothing either, and gets its earlier answer.
     ///
     /// # Errors
-    /// An event that this program cannot read. The piece is then between two entries: there is no
-    /// going on from here.
+    /// An event that this program cannot read. The piece is then between two entries, so the owner cannot
+    /// continue.
     pub fn apply(
         &mut self,
         index: u64,
@@ -228,7 +228,7 @@ impl<P: Piece> Ownership<P> {
         Ok(CommitAnswer::Applied(answers))
     }
 
-    /// The piece and the ledger after everything applied so far, for a snapshot.
+    /// The piece and the ledger with everything applied so far, for a snapshot.
     pub fn freeze(&self) -> Box<dyn FrozenPiece> {
         Box::new(FrozenOwnership { ledger: self.ledger.freeze(), piece: self.piece.freeze() })
     }
@@ -244,11 +244,11 @@ impl<P: Piece> Ownership<P> {
         self.install_part(index, InstallStage::End)
     }
 
-    /// Installs one part of a piece that comes in parts. The last part makes it the present piece.
+    /// Installs one part of a piece. With the last part the new piece becomes the current one.
     ///
     /// # Errors
     ///
-    /// A row that this program cannot read. Then everything stays as it was.
+    /// A row that this program cannot read. Then nothing changes.
     pub fn install_part(&mut self, index: u64, stage: InstallStage) -> Result<(), UnreadableEvent> {
         match stage {
             InstallStage::Begin => {
@@ -259,7 +259,7 @@ impl<P: Piece> Ownership<P> {
             }
             InstallStage::Rows(rows) => self.thaw(&rows),
             InstallStage::End => {
-                // Without a beginning there is nothing to end.
+                // An end without a beginning is ignored.
                 if let Some(Incoming { piece, ledger, .. }) = self.incoming.take() {
                     self.piece = piece;
                     self.ledger = ledger;

@@ -21,10 +21,11 @@ pub trait Piece: Sized + 'static {
     type Event: Serialize + DeserializeOwned + Clone + Debug + 'static;
     /// The answer of an applied event, such as assigned ids or counts.
     type Outcome: Serialize + DeserializeOwned + Clone + Debug + 'static;
-    /// Why an event changed nothing: its precondition no longer held when it came to be applied.
+    /// Why an event changed nothing: its precondition no longer held when it was applied.
     type Refusal: Serialize + DeserializeOwned + Clone + Error + 'static;
 
-    /// Reads an event of any version that was ever written. The default knows only the present one.
+    /// Reads an event of any version that was ever written. The default reads only the current
+    /// version.
     fn decode(event: &EncodedEvent) -> Result<Self::Event, UnreadableEvent> {
         if event.version != Self::EVENT_VERSION {
             return Err(UnreadableEvent::Version { piece: Self::ID, version: event.version });
@@ -43,7 +44,7 @@ pub trait Piece: Sized + 'static {
         false
     }
 
-    /// A frozen view of the present piece, to be written elsewhere while the piece goes on. It shares
+    /// A frozen view of the current piece, to be written elsewhere while the piece changes. It shares
     /// shards that are copied on write, so that freezing is quick for a piece of any size.
     fn freeze(&self) -> Box<dyn FrozenPiece>;
 

@@ -36,7 +36,7 @@ pub enum StateChange<P: Piece> {
     Nothing,
 }
 
-/// A commit that came back. [`ReplicaHandle::settle`] returns its result.
+/// A returned commit. [`ReplicaHandle::settle`] returns its result.
 #[must_use = "a commit stays in flight until it is settled"]
 pub struct CommitSettlement<P: Piece> {
     request: RequestId,
@@ -51,7 +51,7 @@ impl<P: Piece> ReplicaHandle<P> {
         ReplicaHandle { own: Ownership::new(piece), journal: journal.into() }
     }
 
-    /// The piece as applied so far.
+    /// The piece with everything applied so far.
     pub fn piece(&self) -> &P {
         self.own.piece()
     }
@@ -96,9 +96,9 @@ impl<P: Piece> ReplicaHandle<P> {
         self.own.in_flight().of(request).map(<[_]>::to_vec)
     }
 
-    /// Cuts a list of events into parts that each fit one commit, in order. Each part is committed
-    /// and applied by itself: the list is not applied as one. An event that fits no commit forms a
-    /// part of its own, and committing it answers `TooLarge`.
+    /// Cuts a list of events into parts that each fit into one commit, in order. Each part is committed
+    /// and applied separately. An event that fits into no commit forms its own part, and its commit
+    /// answers `TooLarge`.
     pub fn parts(events: Vec<P::Event>) -> Vec<Vec<P::Event>> {
         let sizes = events.iter().map(|event| batch::event_bytes(to_bytes(event).len()));
         let runs = batch::split(sizes);
@@ -112,7 +112,7 @@ impl<P: Piece> ReplicaHandle<P> {
     }
 
     /// Starts a commit. Its events are in flight at once, and enter the log in the order of these calls.
-    /// The order in which the futures are polled does not matter. Await the future off the mailbox
+    /// The order in which the futures are polled does not matter. Await the future outside of the mailbox
     /// (`ctx.spawn`) and pass its settlement to [`ReplicaHandle::settle`]. Never use `ctx.wait`: the entry
     /// is applied through the same mailbox, and would wait for itself.
     pub fn commit(
@@ -143,8 +143,8 @@ impl<P: Piece> ReplicaHandle<P> {
         }
     }
 
-    /// Ends the in-flight state of a commit that came back. With an unknown outcome the commit stays in
-    /// flight until it is applied after all or leadership ends.
+    /// Ends the in-flight state of a returned commit. With an unknown outcome the commit stays in flight
+    /// until it is applied after all or leadership ends.
     pub fn settle(&mut self, settlement: CommitSettlement<P>) -> Result<Outcomes<P>, CommitError> {
         self.own.settle(settlement.request, &settlement.result);
         if let (true, Err(error @ CommitError::TooLarge { .. })) =
@@ -197,7 +197,8 @@ impl<P: Piece> ReplicaHandle<P> {
             Ok(Err(error)) => end_process(index, &error.to_string()),
             Err(_) => end_process(index, "apply panicked"),
         };
-        // The journal waits for this before the next entry; it is gone only when it is stopping.
+        // The journal waits for this before the next entry. The receiver is missing only if the journal is
+        // stopping.
         let _ = reply.send(entry.answers);
         entry.events
     }

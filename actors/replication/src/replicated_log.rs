@@ -21,7 +21,7 @@ pub enum OnFullDisk {
 
 /// The part of the replicated log that an owner needs.
 pub trait ReplicatedLog: Send + Sync {
-    /// Makes `owner` apply the events of `piece`. A second call replaces the former owner.
+    /// Makes `owner` apply the events of `piece`. A second call replaces the previous owner.
     fn register(&self, piece: PieceId, owner: Recipient<JournalCommand>);
 
     /// Commits. The commit enters the log in the order of these calls, before the future is polled.
@@ -35,7 +35,7 @@ pub trait ReplicatedLog: Send + Sync {
     /// False if the log stopped instead.
     fn caught_up(&self, piece: PieceId) -> BoxFuture<'static, bool>;
 
-    /// The present leader, as a channel to watch.
+    /// The current leader, as a channel to watch.
     fn leadership(&self) -> watch::Receiver<Leadership>;
 
     /// Why the log takes no commits for want of room on the disk. None while there is room.

@@ -77,7 +77,7 @@ impl<P: Piece, C> Replicated<P, C> {
         self.is_caught_up
     }
 
-    /// The published view is older than what the owner knows: the present turn renews it.
+    /// The published view is older than the owner's state: the current turn renews it.
     pub fn mark_stale(&mut self) {
         self.is_view_stale = true;
     }
@@ -87,7 +87,7 @@ impl<P: Piece, C> Replicated<P, C> {
         self.next_turn.left(self.clock.timer())
     }
 
-    /// How long the owner decides nothing by itself, after a commit without an outcome.
+    /// How long the owner makes no decisions of its own, after a commit without an outcome.
     pub fn pause_left(&self) -> Option<Duration> {
         self.pause.left(self.clock.now())
     }
@@ -119,7 +119,7 @@ impl<P: Piece, C> Replicated<P, C> {
 }
 
 impl<P: Piece, C> Replicated<P, C> {
-    /// Takes a commit of a request that came back.
+    /// Settles the returned commit of a request.
     fn settle_request(
         &mut self,
         settlement: CommitSettlement<P>,
@@ -147,7 +147,7 @@ impl<P: Piece, C> DerefMut for Replicated<P, C> {
 /// The reply to a request that may wait for a commit.
 pub type OwnerReply<A, T, E> = ResponseActFuture<A, Result<T, E>>;
 
-/// A reply that waits for nothing.
+/// A reply without a wait.
 pub fn reply_now<A: Actor, T: 'static, E: 'static>(result: Result<T, E>) -> OwnerReply<A, T, E> {
     Box::pin(actix::fut::ready(result))
 }
@@ -173,7 +173,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// The shell of this owner.
     fn shell(&mut self) -> &mut Replicated<Self::Piece, Self::Change>;
 
-    /// The time that goes on record with its own commits.
+    /// The time that is recorded with the owner's own commits.
     fn commit_time(&self) -> Millis;
 
     /// These events of one entry were applied or refused, in order.
@@ -207,7 +207,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// The part of a turn that every node does, before [`Owner::take_turn`].
     fn begin_turn(&mut self, _ctx: &mut Context<Self>) {}
 
-    /// The turn of a leader that decides nothing for now: a commit returned without an outcome.
+    /// The turn of a leader that makes no decisions for now, because a commit returned without an outcome.
     fn take_paused_turn(&mut self, _ctx: &mut Context<Self>) {}
 
     /// Publishes changes on `feed` from now on.
@@ -265,7 +265,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
                 self.note_stale(ctx);
             }
             StateChange::LeaderStarted(epoch) => {
-                // Commits of another epoch say nothing about this one.
+                // Outcomes of commits of another epoch do not matter for this one.
                 self.shell().pause = CommitBackoff::default();
                 self.catch_up();
                 self.on_leader_started(epoch, ctx);
@@ -388,8 +388,8 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         }));
     }
 
-    /// Takes a commit of the owner's own that came back. Without an outcome the owner decides nothing for
-    /// a while.
+    /// Settles a returned commit of the owner itself. Without an outcome the owner makes no decisions for a
+    /// while.
     fn settle_own(
         &mut self,
         settlement: CommitSettlement<Self::Piece>,
@@ -417,7 +417,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     }
 
     /// Answers a request: decides and commits it, and reads the reply from the outcomes. A repeated request
-    /// joins the one under way, or gets the earlier reply again. A decision without events is read at once.
+    /// joins the running one, or gets the earlier reply again. A decision without events is read at once.
     ///
     /// The caller gets the errors of `decide` and `read`, and those of the commit.
     fn answer_request<T: 'static, E: From<CommitError> + 'static>(
@@ -446,8 +446,8 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         self.commit_request(vec![(request, events)], |owner, outcomes, _| read(owner, outcomes?))
     }
 
-    /// Commits the decision of a request in parts, in order. Once all parts are back, `read` gets the
-    /// outcomes of all, or the first error. Such an error pauses nothing: it goes to the caller.
+    /// Commits the decision of a request in parts, in order. Once all parts have returned, `read` gets the
+    /// outcomes of all, or the first error. Such an error causes no pause: the caller gets it.
     fn commit_request<R: 'static>(
         &mut self,
         parts: Vec<(RequestContext, Vec<<Self::Piece as Piece>::Event>)>,

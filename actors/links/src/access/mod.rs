@@ -1,4 +1,4 @@
-//! Whether a request may be served, and the file that a link stands for.
+//! Whether a request may be served, and the file of a link.
 
 pub(crate) mod authorization;
 pub(crate) mod client_address;

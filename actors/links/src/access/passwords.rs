@@ -133,8 +133,8 @@ impl Passwords {
         if !checked.await.unwrap_or(false) {
             return Err(LinkRefusal::Password { wrong: true });
         }
-        // Only wrong passwords count: many people may share an address, and one person may open
-        // many links.
+        // Only wrong passwords count, because many people may share an address, and one person
+        // may open many links.
         self.by_network.give_back(&network);
         self.by_link.give_back(&share.id());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -164,7 +164,7 @@ impl LinkRefusal {
             ShareError::Refused(ShareRefusal::Unknown) => LinkRefusal::Unknown,
             ShareError::Refused(ShareRefusal::Exhausted) => LinkRefusal::Exhausted,
             ShareError::Refused(ShareRefusal::Ended { why }) => LinkRefusal::Ended { at: now, why },
-            // Problems of the disk or the leader mean nothing to a visitor.
+            // A visitor does not need to know problems of the disk or the leader.
             _ => LinkRefusal::NotNow("try again in a moment".to_owned()),
         }
     }

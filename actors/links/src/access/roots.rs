@@ -1,7 +1,7 @@
 //! The share roots, and opening paths below them.
 //!
-//! **Invariant:** nothing outside a root is ever opened, also during concurrent symlink changes and
-//! renames. The kernel resolves each path beneath the open handle of the root.
+//! **Invariant:** nothing outside a root is ever opened, even if symlinks and names change at the
+//! same time. The kernel resolves each path beneath the open handle of the root.
 
 use std::fs::{File, Metadata};
 use std::io;

@@ -51,7 +51,7 @@ impl ShareServerState {
         Err(NotOpened::Absent)
     }
 
-    /// The location of a share; none if its file is gone.
+    /// The location of a share; none if its file is missing.
     fn place_of(&self, share: &Share, known: &ResolvedLocation) -> Option<ShareLocation> {
         let said = || ShareLocation { root: share.root().clone(), path: share.path().clone() };
         match known {

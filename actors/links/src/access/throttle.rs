@@ -17,7 +17,7 @@ const FORGET_EVERY: Duration = Duration::from_secs(1);
 /// its tries are used (GCRA).
 pub(crate) struct Throttle<K> {
     every: Duration,
-    /// How far that time may be ahead of the present.
+    /// How far that time may be ahead of the current time.
     ahead: Duration,
     spent: Mutex<Spent<K>>,
 }

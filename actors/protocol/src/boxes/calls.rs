@@ -1,9 +1,10 @@
-//! The interface for running hooks: the requests of the BoxLeaseActor to the worker that hosts a pool. A
-//! worker's own configuration defines the hooks; nothing of them comes from a node.
+//! The interface for running hooks: the requests of the BoxLeaseActor to the worker that hosts a pool. The
+//! worker's own configuration defines the hooks, and no node can change them.
 //!
 //! Every call carries the epoch of its decision: a worker refuses calls of a deposed leader. A call may be
-//! repeated, after a change of leader or without an answer. A worker that runs it already joins the two. A
-//! worker that has done it does it again. A box has only one open request at a time.
+//! repeated, after a change of leader or without an answer. If the worker still runs the first call, it
+//! joins the two. If it has finished the first call, it runs the hook again. A box has only one open
+//! request at a time.
 
 use actix::Message;
 use reelyard_core::event::Epoch;
@@ -28,7 +29,7 @@ pub struct HookTarget {
     /// The cluster that decided it. The way to the worker fills it in; none from a node of an older
     /// version.
     pub cluster: Option<ClusterId>,
-    /// All ids of the pool at present, in order: no other pool has them. Empty from a node of an older
+    /// All current ids of the pool, in order: no other pool has them. Empty from a node of an older
     /// version.
     pub ids: Vec<IdRange>,
 }
@@ -73,7 +74,7 @@ pub struct RunHook {
     pub box_id: u32,
     /// The token of its lease, or of its last one: `{token}`.
     pub token: Option<FenceToken>,
-    /// The present or last holder: `{holder}`.
+    /// The current or last holder: `{holder}`.
     pub holder: Option<Holder>,
     /// The number of the attempt, counted from one.
     pub attempt: u32,
@@ -92,7 +93,7 @@ pub enum HookAnswer {
         /// The output: the evidence.
         said: HookOutput,
     },
-    /// The worker did not answer, or refused to do it: nothing is known of the box.
+    /// The worker did not answer, or refused the call: the state of the box is unknown.
     Silent {
         /// The error text, for operators.
         why: String,
@@ -107,7 +108,7 @@ pub struct InspectBoxes {
     pub place: HookTarget,
     /// The boxes; in a pool that draws ids, one by the id that was drawn for it.
     pub boxes: Vec<BoxNumber>,
-    /// The token that was given last in the pool, as far as the node knows.
+    /// The last token of the pool, if the node knows it.
     pub last_token: FenceToken,
 }
 
@@ -130,7 +131,7 @@ pub struct AdoptBoxes {
     pub place: HookTarget,
 }
 
-/// A box that was looked at. One that could not be is left out, and asked for again.
+/// An inspected box. If a box could not be inspected, it is left out and requested again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InspectedBox {
     /// The number of the box in its pool.
@@ -154,7 +155,7 @@ pub struct ProbeHost {
 pub enum NotHeard {
     /// The worker did not answer.
     Silent(String),
-    /// It was not asked, because this node could not: that says nothing of the worker.
+    /// This node could not ask the worker, so nothing is known of the worker.
     NotAsked(String),
 }
 

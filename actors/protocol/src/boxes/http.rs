@@ -5,9 +5,10 @@
 //!   meanwhile.
 //! - `POST /boxes/look` (worker): [`BoxInspectionRequest`], answered by [`BoxInspectionResponse`].
 //! - `POST /boxes/adopt` (worker): [`BoxAdoptionRequest`], answered by [`BoxAdoptionResponse`]: an
-//!   operator hands over boxes that the worker knows as boxes of another pool or cluster.
+//!   operator gives boxes to a pool, although the worker knows them as boxes of another pool or
+//!   cluster.
 //!
-//! All are guarded by the token that node and workers share, and carry the epoch of the decision.
+//! All are signed with the token that node and workers share, and carry the epoch of the decision.
 //! The worker answers a refusal with 200 and the reason. It answers 400 with the reason as text
 //! only to a body that it cannot read. It ignores unknown fields.
 
@@ -49,7 +50,7 @@ pub enum BoxHookKind {
     Cleanup,
 }
 
-/// Something is to be run for a box.
+/// A request to run a hook for a box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookRunRequest {
     /// Epoch, pool and cluster that the order belongs to.
@@ -65,7 +66,7 @@ pub struct HookRunRequest {
     /// The token of its lease, or of its last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<FenceToken>,
-    /// Present or last holder of the box.
+    /// Current or last holder of the box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Holder>,
     /// The number of the attempt, counted from one.
@@ -92,14 +93,14 @@ pub enum HookRunResponse {
         /// Output of the hook, as evidence.
         said: HookOutput,
     },
-    /// It was refused, or given up: nothing is known of the box.
+    /// The run was refused or given up: the state of the box is unknown.
     Silent {
         /// Reason, for the log.
         why: String,
     },
 }
 
-/// Boxes are to be looked at.
+/// A request to inspect boxes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxInspectionRequest {
     /// Epoch, pool and cluster that the order belongs to.
@@ -107,12 +108,12 @@ pub struct BoxInspectionRequest {
     pub place: BoxRunTarget,
     /// Numbers of the boxes to inspect.
     pub boxes: Vec<BoxNumber>,
-    /// The token that was given last in the pool, as far as the node knows.
+    /// The last token of the pool, if the node knows it.
     #[serde(default)]
     pub last_token: FenceToken,
 }
 
-/// Boxes are to be handed over.
+/// A request to give boxes to a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxAdoptionRequest {
     /// Epoch, cluster and pool that get the boxes.
@@ -136,7 +137,7 @@ pub enum BoxAdoptionResponse {
 pub enum BoxInspectionResponse {
     /// Findings, one per inspected box.
     LookedAt(Vec<BoxFinding>),
-    /// Nothing was looked at, for this reason.
+    /// No box was inspected, for this reason.
     Refused(String),
     /// The same as `InspectedBox`, for a node that names its cluster.
     Seen {
@@ -148,7 +149,7 @@ pub enum BoxInspectionResponse {
     },
 }
 
-/// A box that was looked at.
+/// An inspected box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxFinding {
     /// Number of the box in its pool, counted from 1.
@@ -250,7 +251,7 @@ impl BoxInspectionRequest {
 }
 
 impl BoxAdoptionRequest {
-    /// Boxes of a place are to be its pool's.
+    /// Requests that boxes of a place belong to its pool.
     pub fn of(adopt: AdoptBoxes) -> Self {
         BoxAdoptionRequest { place: BoxRunTarget::of(adopt.place) }
     }

@@ -17,7 +17,7 @@ pub const LONGEST_REASON: usize = 500;
 /// How much of a hook's output is kept, in bytes.
 pub const LONGEST_SAID: usize = 1024;
 
-/// A text that names nothing here.
+/// A text that is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{what} is {wanted}")]
 pub struct BadBoxText {

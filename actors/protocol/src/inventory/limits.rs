@@ -1,12 +1,12 @@
 //! How much one list may hold, and why a list is refused.
 
-/// How long names are on average at most, in bytes, in a list that is as long as it may be.
+/// The largest average length of names, in bytes, in a list of the largest length.
 pub const AVERAGE_NAME: u64 = 48;
 
 /// How much one list may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListLimits {
-    /// Lines: files, names that cannot be read, and names that are gone.
+    /// Lines: files, unreadable names, and removed names.
     pub files: u64,
     /// Bytes of all names together.
     pub name_bytes: u64,
@@ -20,7 +20,8 @@ impl ListLimits {
     }
 }
 
-/// Why a list means nothing: taking it for whole would make files vanish that are there.
+/// Why a list is ignored. If an incomplete list were used, existing files would seem to be
+/// removed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadList {
     /// Its last line has no end, or the end line is missing.

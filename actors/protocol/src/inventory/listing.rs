@@ -1,8 +1,8 @@
 //! Reads the file list of a host while it arrives. Pure.
 //!
-//! Names go into the name table as they arrive. Of a list, memory holds a bitmap and one batch of names.
-//! A list beyond its limits is refused as a whole, because with a part of it existing files would seem
-//! to be gone.
+//! Names go into the name table as they arrive. For a list, memory holds a bitmap and one batch of
+//! names. A list beyond its limits is refused as a whole. If a part of it were used, existing files
+//! would seem to be removed.
 
 use percent_encoding::percent_decode;
 use reelyard_core::names::{
@@ -59,7 +59,7 @@ pub struct ListReader {
     read: u64,
     /// Bytes of all names so far.
     name_bytes: u64,
-    /// The last line so far, while its end is still to come.
+    /// The beginning of the last line, until its end arrives.
     unfinished: Vec<u8>,
     /// Whether that line is already longer than any name; then it is not kept.
     is_overlong: bool,
@@ -127,7 +127,7 @@ impl ListReader {
     /// Takes in the next bytes.
     ///
     /// # Errors
-    /// Why the list means nothing; then it is read no further.
+    /// Why the list is ignored; then do not push more.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), BadList> {
         self.read += bytes.len() as u64;
         let most = self.limits.files.saturating_add(1).saturating_mul(LONGEST_LINE as u64);
@@ -147,7 +147,7 @@ impl ListReader {
         self.keep(bytes)
     }
 
-    /// Keeps the beginning of a line whose end is still to come, or that it is too long to matter.
+    /// Keeps the beginning of a line whose end has not arrived yet. A line that is too long is not kept.
     fn keep(&mut self, part: &[u8]) -> Result<(), BadList> {
         if self.unfinished.len() + part.len() > LONGEST_LINE {
             self.is_overlong = true;
@@ -246,10 +246,10 @@ impl ListReader {
         Ok(())
     }
 
-    /// The list, if it came to its end.
+    /// The list, if its end was received.
     ///
     /// # Errors
-    /// Why it means nothing.
+    /// Why it is ignored.
     pub fn finish(mut self) -> Result<FileListing, BadList> {
         // Every cfw ends each line with LF: a last line without it was cut off.
         if !self.unfinished.is_empty() || self.is_overlong {

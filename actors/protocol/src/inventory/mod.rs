@@ -25,11 +25,11 @@ pub struct ListedFile<'a> {
 /// One line, the last one excepted.
 #[derive(Clone, Copy, Debug)]
 pub enum InventoryLine<'a> {
-    /// Of a whole list: a file.
+    /// In a full list: a file.
     File(ListedFile<'a>),
-    /// Of a list of changes: a file that is there, perhaps another one than before.
+    /// In a list of changes: a file that exists. It may have been replaced.
     Held(ListedFile<'a>),
-    /// Of a list of changes: a name without a file.
+    /// In a list of changes: a name without a file.
     Gone(&'a FileName),
 }
 

@@ -10,7 +10,7 @@ use reelyard_core::clock::Millis;
 
 use crate::inventory::limits::{BadList, ListLimits};
 
-/// In this time a host may bring as many new names as one list may hold.
+/// In this time a host may list as many new names as one list may hold.
 const REFILLED_IN: Duration = Duration::from_secs(60 * 60);
 
 /// The number of new names that one host may still add. Clones share it.
@@ -19,8 +19,8 @@ pub struct NewNameLimiter {
     left: Arc<Mutex<NewNameAllowance>>,
 }
 
-/// Both are counted in parts: an hour's worth of milliseconds makes one, so that nothing is lost to
-/// rounding however often it is raised.
+/// Both are counted in parts: one unit has as many parts as an hour has milliseconds. So rounding
+/// loses nothing, however often the allowance is raised.
 #[derive(Clone, Copy, Debug)]
 struct NewNameAllowance {
     names: u128,
@@ -28,7 +28,7 @@ struct NewNameAllowance {
     raised: Millis,
 }
 
-/// As many parts as so much is.
+/// The number of parts of this many units.
 fn parts(of: u64) -> u128 {
     u128::from(of) * REFILLED_IN.as_millis()
 }
@@ -54,7 +54,7 @@ impl NewNameLimiter {
     /// Takes `names` new names of `bytes` bytes in all.
     ///
     /// # Errors
-    /// `TooManyNew` when the host may not bring as many; then none are to be taken.
+    /// `TooManyNew` if the host may not list that many. Then none of them may be added.
     pub fn take(&self, names: u64, bytes: u64) -> Result<(), BadList> {
         let mut left = self.lock();
         let after = left.names.checked_sub(parts(names)).zip(left.bytes.checked_sub(parts(bytes)));

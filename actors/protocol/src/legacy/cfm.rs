@@ -131,9 +131,9 @@ pub enum BadChange {
 /// Reads the body of `PATCH /tasks/{id}`. None when it names no status: cfm looks for the task
 /// before it refuses that.
 ///
-/// It follows Go's decoder. The case of the key does not matter; other keys and bytes after the
-/// object are ignored. Of a repeated key the last good value counts, but any bad one spoils the
-/// body. `null` instead of an object changes nothing, and invalid UTF-8 is replaced.
+/// It follows Go's decoder. The case of the key does not matter; other keys and bytes after the object are
+/// ignored. If a key is repeated, the last valid value counts, but any invalid one makes the body invalid.
+/// `null` instead of an object changes nothing, and invalid UTF-8 is replaced.
 pub fn parse_change(body: &[u8]) -> Result<Option<OldState>, BadChange> {
     let text = String::from_utf8_lossy(body);
     let mut reader = serde_json::Deserializer::from_str(&text);
@@ -185,7 +185,7 @@ fn is_status_key(key: &str) -> bool {
     key.replace('\u{17f}', "s").eq_ignore_ascii_case("status")
 }
 
-/// A value of the key `status`; none for anything but one of the four words.
+/// A value of the key `status`. None for any other value than one of the four words.
 struct StatusValue(Option<OldState>);
 
 impl<'de> Deserialize<'de> for StatusValue {

@@ -38,19 +38,19 @@ impl DiskFigures {
 /// How a host answered a `DELETE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Deleted {
-    /// It was there and is gone (200).
+    /// The file existed and was removed (200).
     Removed,
     /// It was not there (404).
     Absent,
     /// It is a directory and stays (406).
     Directory,
-    /// A newer leader has spoken to this host: ours may delete nothing (412).
+    /// A newer leader has called this host, so this leader may delete nothing (412).
     Deposed,
 }
 
 /// The answer of `GET /df`, fields in cfw's order: sizes in bytes as strings, the percentage as a
-/// number. A field that is missing or no number makes the whole answer unreadable: figures are
-/// never made up.
+/// number. If a field is missing or is no number, the whole answer is invalid, because no figure
+/// may be guessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DfAnswer {
     #[serde(with = "number_in_a_string")]
@@ -64,7 +64,7 @@ pub struct DfAnswer {
     free_size: u64,
 }
 
-/// The largest file system that is believed, in bytes.
+/// The largest plausible file system, in bytes.
 const LARGEST_DISK: u64 = 1 << 60;
 
 /// Why an answer of `GET /df` is unusable.
@@ -95,7 +95,7 @@ impl From<DiskFigures> for DfAnswer {
 
 /// The body of `GET /df`: one object, then a newline.
 pub fn write_df(disk: DiskFigures) -> Vec<u8> {
-    // Five numbers written to memory: nothing can fail.
+    // Writing five numbers to memory cannot fail.
     #[allow(clippy::expect_used)]
     let mut body = serde_json::to_vec(&DfAnswer::from(disk)).expect("numbers serialise");
     body.push(b'\n');

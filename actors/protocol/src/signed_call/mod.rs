@@ -2,31 +2,31 @@
 //!
 //! The token itself never leaves a program of the yard: another program may listen at a configured
 //! address. People and scripts keep sending `Authorization: Bearer <token>` to a node or worker that they
-//! name themselves; that is their decision.
+//! name themselves; they are responsible for that address.
 //!
 //! The exchange is a challenge and a response:
 //!
-//! 1. A first call goes without credentials. An old cfw or cfm answers it or does not know it, and
-//!    never sees anything else. A program of the yard that has a token answers 401 and a challenge
-//!    in [`CHALLENGE_HEADER`], drawn from the system's randomness.
+//! 1. A first call has no credentials. An old cfw or cfm answers it or does not know it, and gets nothing
+//!    else. A program of the yard that has a token answers 401 and a challenge in [`CHALLENGE_HEADER`],
+//!    drawn from the random numbers of the system.
 //! 2. The caller repeats the call with [`SIGNATURE_HEADER`]: `<challenge>.<nonce>.<BLAKE3 of the
 //!    body>.<signature>`, and keeps the challenge for its next calls to that address.
 //! 3. The receiver computes the keyed BLAKE3 hash over the [`CallText`] itself and compares in constant
-//!    time. It refuses a nonce that came before with the same challenge. Where the answer gives orders, it
-//!    carries [`PROOF_HEADER`]: the receiver knows the token as well.
+//!    time. It refuses a nonce that was used before with the same challenge. If the answer gives orders,
+//!    it carries [`PROOF_HEADER`]: this proves that the receiver knows the token as well.
 //!
 //! A challenge replaces the time of day, so that no clock matters. A host whose clock is an hour off still
 //! works, and a recorded call is useless after a restart. The price is one more exchange for the first
 //! call, and for one call whenever the challenge changes.
 //!
-//! The signed text names the addressee. A worker uses its own address, never the `Host` header. So every
-//! other address refuses a call that was made to one address, also when the program there handed out
-//! another worker's challenge. A node has several names (addresses, DNS, proxies) and cannot know them
-//! all: for it the addressee is "a node". A program at a wrong node address could therefore pass a call on
-//! to the true node, unchanged and at once. Any device in between could do the same.
+//! The signed text names the addressee. A worker uses its own address, never the `Host` header. So a call
+//! to one address is refused at every other address, even if the program there sent another worker's
+//! challenge. A node has several names (addresses, DNS, proxies) and cannot know them all: for it the
+//! addressee is "a node". A program at a wrong node address could therefore pass a call on to the true
+//! node, unchanged and at once. Any device in between could do the same.
 //!
 //! This neither keeps the content secret nor proves that lists and reports come from the true host. That
-//! takes TLS.
+//! needs TLS.
 
 mod caller;
 mod verifier;
@@ -71,7 +71,7 @@ impl fmt::Display for Addressee {
     }
 }
 
-/// The signed parts of a call, beside its challenge, nonce and body.
+/// The signed parts of a call, in addition to its challenge, nonce and body.
 #[derive(Clone, Copy, Debug)]
 pub struct CallText<'a> {
     /// The addressee of the call.

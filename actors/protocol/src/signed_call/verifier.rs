@@ -54,7 +54,7 @@ pub enum SignedCallRefused {
     /// It answers no challenge of the last minutes.
     #[error("the signature uses an old challenge: use the challenge of this answer")]
     Stale,
-    /// The very call came before.
+    /// The same call was already received.
     #[error("this signed call was already received: each call is accepted once")]
     Repeated,
 }

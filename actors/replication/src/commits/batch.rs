@@ -40,8 +40,8 @@ impl EntryFill {
     }
 }
 
-/// Cuts a list of events, given by their encoded sizes, into runs that each fit one commit. An
-/// event that fits no commit forms a run of its own: committing it answers `TooLarge`.
+/// Cuts a list of events, given by their encoded sizes, into runs that each fit into one commit. An
+/// event that fits into no commit forms its own run: the commit answers `TooLarge`.
 pub fn split(sizes: impl IntoIterator<Item = usize>) -> Vec<usize> {
     let mut runs = Vec::new();
     let (mut events, mut bytes) = (0, COMMIT_OVERHEAD);
@@ -85,7 +85,7 @@ pub enum UnreadableEntry {
 
 /// Joins commits, each already encoded by [`encode_commit`], into one entry.
 pub fn join<'a>(commits: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<u8> {
-    // The same bytes as a sequence of commits: its length as a varint, then one after the other.
+    // The same bytes as a sequence of commits: its length as a varint, then the commits.
     let mut count = [0; 10];
     let mut left = commits.len() as u64;
     let mut used = 0;
@@ -121,7 +121,7 @@ pub fn read(entry: &[u8]) -> Result<Vec<Commit>, UnreadableEntry> {
     postcard::from_bytes(body).map_err(|error| unreadable(body, &error))
 }
 
-/// A commit whose piece need not be known.
+/// A commit whose piece may be unknown.
 #[derive(Serialize, Deserialize)]
 struct AnyCommit {
     request: u128,

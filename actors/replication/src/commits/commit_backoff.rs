@@ -11,7 +11,7 @@ use crate::messages::CommitError;
 /// The pause after an error that does not say how long it lasts.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The present pause, and the last error that was logged.
+/// The current pause, and the last error that was logged.
 #[derive(Debug, Default)]
 pub struct CommitBackoff {
     /// When the pause began and how long it is.
@@ -22,14 +22,14 @@ pub struct CommitBackoff {
 /// The pause after a commit without an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitPause {
-    /// How long nothing is decided.
+    /// How long no decisions are made.
     pub pause: Duration,
     /// Whether the error differs from the last one: only then the owner logs it.
     pub is_news: bool,
 }
 
 impl CommitBackoff {
-    /// A commit came back without an outcome.
+    /// A commit returned without an outcome.
     pub fn uncommitted(&mut self, error: &CommitError, now: Millis) -> CommitPause {
         let pause = match error {
             CommitError::Busy { retry_after } => *retry_after,
@@ -40,7 +40,7 @@ impl CommitBackoff {
         CommitPause { pause, is_news: self.reported.replace(kind) != Some(kind) }
     }
 
-    /// A commit came back with its outcome. Answers whether the one before had none.
+    /// A commit returned with its outcome. Answers whether the one before had none.
     pub fn committed(&mut self) -> bool {
         self.reported.take().is_some()
     }

@@ -1,4 +1,4 @@
-//! Requests that were answered before, so that repeating one changes nothing.
+//! Answered requests, so that a repeated request changes nothing.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl IdempotencyLedger {
         self.places.get(&request.name()).is_some_and(|known| known.request != request)
     }
 
-    /// Remembers an answer and forgets those that are too old by now.
+    /// Remembers an answer, and forgets answers that are too old.
     pub fn remember(&mut self, request: RequestId, at: Millis, answers: EncodedOutcomes) {
         let last = self.blocks.back().and_then(|block| block.last()).map(|row| row.passage);
         let passage = last.map_or(ElapsedTime::from(at), |last| last.advance_to(at));
@@ -123,7 +123,7 @@ impl IdempotencyLedger {
         }
     }
 
-    /// The ledger as it is now, to be written elsewhere while this one goes on.
+    /// The current ledger, to be written elsewhere while this one changes.
     pub fn freeze(&self) -> FrozenLedger {
         FrozenLedger { blocks: self.blocks.clone(), forgotten: self.forgotten }
     }

@@ -52,7 +52,7 @@ impl<E> InFlight<E> {
         self.commits.len()
     }
 
-    /// Whether nothing is under way.
+    /// Whether no commit is in flight.
     pub fn is_empty(&self) -> bool {
         self.commits.is_empty()
     }
@@ -72,7 +72,7 @@ impl<E> InFlight<E> {
         }
     }
 
-    /// A commit was applied: that is what all of this id come to.
+    /// A commit was applied. This is the outcome of all commits with this id.
     pub fn end(&mut self, request: RequestId) {
         self.commits.remove(&request);
     }

@@ -44,9 +44,9 @@ pub struct CreateShare {
     pub path: SharePath,
     /// A file or a directory.
     pub kind: ShareKind,
-    /// How many moves had begun when the caller looked at the disk, by
-    /// [`ShareViewHandle`](super::ShareViewHandle). When others have begun since, it is to be looked at
-    /// again. None if no move can affect it.
+    /// How many moves had begun when the caller checked the disk, by
+    /// [`ShareViewHandle`](super::ShareViewHandle). If further moves have begun since, the caller must
+    /// check again. None if no move can affect it.
     pub looked: Option<u64>,
     /// The deadline or duration that the client asked for.
     pub term: ShareLifetime,
@@ -78,7 +78,7 @@ pub struct RecallShare {
 pub struct NewTerms {
     /// How long it lasts from now on.
     pub term: Option<ShareLifetime>,
-    /// The condition; if it does not hold, nothing is changed at all.
+    /// The condition; if it does not hold, nothing is changed.
     pub only_if: Option<OnlyIf>,
     /// The hash of its password, or none any more.
     pub password: Option<Option<PasswordHash>>,
@@ -90,7 +90,7 @@ pub struct NewTerms {
     pub note: Option<Option<ShareNote>>,
 }
 
-/// Changes the terms of a share. Answers it as it is then.
+/// Changes the terms of a share. Answers the changed share.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Arc<Share>, ShareError>")]
 pub struct ChangeShare {
@@ -104,8 +104,8 @@ pub struct ChangeShare {
     pub request: RequestId,
 }
 
-/// Takes shares back. Running downloads go on, unless it is to be hard: then they are cut within a
-/// second, also those of shares that have ended already.
+/// Revokes shares. Running downloads continue. A hard revocation cuts them within a second, also those
+/// of shares that have already ended.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Revoked, ShareError>")]
 pub struct RevokeShares {
@@ -137,8 +137,8 @@ pub struct TakeDownload {
     pub id: ShareId,
     /// The client that downloads.
     pub client: ClientKey,
-    /// Whether a part is asked for: that does not count if this client has taken a download that it
-    /// may still resume. One that begins with a part may begin the whole once.
+    /// Whether a part is requested. This does not count if this client has a counted download that it
+    /// may still resume. A client that began with a part may begin the whole file once.
     pub ranged: bool,
     /// The idempotency key of the request.
     pub request: RequestId,
@@ -199,14 +199,14 @@ pub struct SettleMove {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<u64, ShareError>")]
 pub struct EndRemoved {
-    /// The shares, with where it was looked for.
+    /// The shares, and the places where their files were missing.
     pub gone: Vec<(ShareId, ShareLocation)>,
     /// The caller's name, for the audit.
     pub asked_by: String,
 }
 
-/// Pauses or resumes the reclaim of due shares. Links are still refused at their deadlines.
-/// Answers whether that was news.
+/// Pauses or resumes the reclaim of due shares. Links are still refused at their deadlines. Answers
+/// whether this changed anything.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<bool, CommitError>")]
 pub struct PauseReclaim {
@@ -218,9 +218,8 @@ pub struct PauseReclaim {
     pub request: RequestId,
 }
 
-/// An operator confirms the wall clock: shares use it from now on. Where it is ahead, shares
-/// that are due by it are reclaimed. Where it is behind, links that were refused and not reclaimed may
-/// come back.
+/// An operator confirms the wall clock, and shares use it from now on. If it is ahead, shares that are
+/// due by it are reclaimed. If it is behind, links that were refused and not reclaimed may work again.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct ConfirmClock {

@@ -21,11 +21,11 @@ pub enum AtLimit {
     /// New shares are refused.
     #[default]
     Refuse,
-    /// The one with the nearest deadline goes; those without one stay.
+    /// Ends the share with the nearest deadline. Shares without a deadline stay.
     NearestDeadline,
-    /// The one that was not used for longest goes.
+    /// Ends the share that was not used for the longest time.
     LeastRecentlyUsed,
-    /// The one that was used least goes.
+    /// Ends the share that was used least.
     LeastUsed,
 }
 
@@ -209,11 +209,11 @@ pub struct ShareExpirySettings {
     pub effort: Effort,
     /// How long the tombstone of a share is kept.
     pub keep_tombstones_for: Duration,
-    /// Of how many ended shares that is remembered at most.
+    /// The largest number of ended shares that are remembered.
     pub keep_tombstones: u64,
     /// How long a notification is kept for a hook that did not get it.
     pub keep_happenings_for: Duration,
-    /// How many notifications are kept at most for hooks that did not get them.
+    /// The largest number of notifications that are kept for hooks that did not get them.
     pub keep_happenings_most: u64,
     /// How many notifications are kept although every hook got them.
     pub keep_happenings: u64,

@@ -17,9 +17,9 @@ use crate::share_expiry::{MoveRefused, Moved, PendingMove, RootName, ShareError,
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Moved, MoveError>")]
 pub struct MoveFile {
-    /// The present path of the file.
+    /// The current path of the file.
     pub from: ShareLocation,
-    /// Where it is to be: its own new path, not that of the directory that it is to be in.
+    /// The new path of the file itself, not of its new parent directory.
     pub to: ShareLocation,
     /// Whether an existing file may be replaced, which ends its shares.
     pub overwrite: bool,
@@ -90,11 +90,11 @@ pub struct ShareFilesViewHandle(Arc<ArcSwap<ShareFilesView>>);
 /// The read view of the actor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShareFilesView {
-    /// The roots that cannot be reached, and why: nothing of them ends as removed.
+    /// The roots that cannot be reached, and why. No shares of these roots end as removed.
     pub unreachable: BTreeMap<RootName, String>,
     /// How many shares had no file at the last check.
     pub missing: u64,
-    /// How many passes over all shares came to their end.
+    /// How many passes over all shares were completed.
     pub sweeps: u64,
     /// How many shares were looked at in passes.
     pub looked: u64,
@@ -109,14 +109,14 @@ pub struct ShareFilesView {
 pub struct UnsettledMove {
     /// The move that is not settled.
     pub moving: Arc<PendingMove>,
-    /// Since when this node knows of it.
+    /// When this node learned of it.
     pub since: Millis,
     /// Why its outcome is unknown; none while it is being made, or checked.
     pub why: Option<String>,
 }
 
 impl ShareFilesViewHandle {
-    /// The present view.
+    /// The current view.
     pub fn view(&self) -> Arc<ShareFilesView> {
         self.0.load_full()
     }

@@ -11,18 +11,18 @@ use super::delivery::DeliveryFailure;
 use super::settings::WebhookSettings;
 use super::signature::SIGNATURE_HEADER;
 
-/// So much of an answer is read, so that its connection can be used again.
+/// At most this much of an answer is read, so that its connection can be used again.
 const READ_OF_ANSWER: usize = 64 << 10;
 
-/// and for at most this time.
+/// At most this long an answer is read.
 const READ_FOR: Duration = Duration::from_secs(1);
 
-/// How long an unused connection is kept: less than servers commonly do, so that nothing is sent
-/// into one that is just being closed.
+/// How long an unused connection is kept. Servers usually keep it longer, so no request is sent
+/// on a connection that the server is closing.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
 /// The HTTP client for all hooks of a process: it keeps their connections. With `https`, also for
-/// receivers whose certificate the system trusts at present.
+/// receivers whose certificate the system trusts now.
 pub fn webhook_client(https: bool) -> Result<Client, reqwest::Error> {
     let trusting =
         if https { http_client::with_system_roots() } else { http_client::without_tls() };
@@ -59,7 +59,7 @@ pub(super) async fn send(
             retry_after,
         });
     }
-    // It was taken: whether the rest of the answer comes is of no account. Others wait behind it.
+    // The receiver took it, so the rest of the answer does not matter. Other notifications wait.
     let _ = tokio::time::timeout(READ_FOR, read_rest(&mut answer)).await;
     Ok(())
 }
@@ -102,7 +102,7 @@ fn failed(error: &reqwest::Error, timeout: Duration) -> DeliveryFailure {
     DeliveryFailure::because(format!("{what}: {cause}"))
 }
 
-/// After how long a receiver wants to be asked again: it says seconds, or an instant.
+/// The pause that a receiver requests, in seconds or as an instant.
 fn retry_after(answer: &Response, now: Millis) -> Option<Duration> {
     let reply = answer.headers().get(RETRY_AFTER)?.to_str().ok()?;
     read_retry_after(reply, now)

@@ -26,7 +26,7 @@ pub enum DeliveryStep {
     AskCursor,
     /// Fetch notifications from this number on.
     Fetch(u64),
-    /// Look at notifications from this number on, to count how many are to be delivered later.
+    /// Read notifications from this number on, to count how many must be delivered later.
     Count(u64),
     /// Send this notification.
     Send(Box<ShareNotification>),
@@ -39,14 +39,14 @@ pub enum DeliveryStep {
 pub struct DeliveryFailure {
     /// The error text, for operators.
     pub reason: String,
-    /// After how long the receiver wants to be asked again.
+    /// The pause that the receiver requests.
     pub retry_after: Option<Duration>,
 }
 
-/// A step of the delivery that goes into the log.
+/// A change of the delivery state that is logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryLogEvent {
-    /// The receiver takes nothing any more.
+    /// The receiver accepts nothing any more.
     Fails,
     /// It takes notifications again, after this many failed tries.
     Recovered(u32),
@@ -61,7 +61,7 @@ struct DeliveryPosition {
     recorded: u64,
     /// Fetched notifications to deliver, oldest first.
     waiting: VecDeque<ShareNotification>,
-    /// Up to where the notifications to deliver are known, at least as far as was fetched,
+    /// The notifications to deliver are known up to this number, at least as far as they were fetched.
     counted: u64,
     /// and the numbers of that which was not fetched.
     ahead: VecDeque<u64>,
@@ -114,7 +114,7 @@ impl WebhookDelivery {
         self.settings = settings;
     }
 
-    /// The present settings.
+    /// The current settings.
     pub fn settings(&self) -> &WebhookSettings {
         &self.settings
     }
@@ -189,7 +189,7 @@ impl WebhookDelivery {
         position.asking = false;
         let Some(ShareNotifications { happenings, next }) = looked_at else { return };
         let first = happenings.first().map_or(next, |first| first.number);
-        // It is no longer known which of them were to be delivered.
+        // It is unknown which of them had to be delivered.
         self.counters.dropped += first.saturating_sub(from);
         let wanted = happenings.iter().filter(|one| self.settings.kinds.contains(&one.what));
         position.ahead.extend(wanted.map(|one| one.number));
@@ -282,7 +282,7 @@ impl WebhookDelivery {
         steps
     }
 
-    /// When there is something to be done again although nothing happens.
+    /// When the next action is due if nothing else happens.
     pub fn wake_at(&self) -> Option<Millis> {
         let position = self.position.as_ref()?;
         let may_send = !position.sending && !position.waiting.is_empty();
@@ -309,7 +309,7 @@ impl WebhookDelivery {
         self.counters
     }
 
-    /// The present fault, if any.
+    /// The current fault, if any.
     pub fn trouble(&self) -> Option<&ReceiverTrouble> {
         self.trouble.as_ref()
     }
@@ -345,7 +345,7 @@ impl DeliveryPosition {
 }
 
 impl ReceiverTrouble {
-    /// Whether the receiver is left alone at `now`. A clock that was set back makes no pause longer.
+    /// Whether the receiver gets nothing at `now`. A clock that was set back makes no pause longer.
     fn holds(&self, now: Millis) -> bool {
         self.at <= now && now < self.until
     }

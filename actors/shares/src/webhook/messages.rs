@@ -5,7 +5,8 @@ use reqwest::Client;
 
 use super::settings::WebhookSettings;
 
-/// Uses these settings from now on, and retries at once what failed with the former ones.
+/// Uses these settings from now on, and at once retries deliveries that failed with the old
+/// ones.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeWebhookSettings {

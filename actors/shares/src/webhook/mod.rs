@@ -85,8 +85,8 @@ pub struct Webhook {
 struct CheckDelivery;
 
 impl Webhook {
-    /// The actor of the hook `name`. `http` comes from [`webhook_client`] and is shared by all of a
-    /// process.
+    /// The actor of the hook `name`. `http` comes from [`webhook_client`] and is shared by all webhooks
+    /// of a process.
     pub fn new(
         name: WebhookName,
         settings: WebhookSettings,

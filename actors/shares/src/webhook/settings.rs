@@ -119,7 +119,7 @@ impl WebhookSettings {
     /// The time limit of a receiver unless the settings have another.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// After a second, and at most an hour.
+    /// A second after the first failure, at most an hour.
     pub const COOL_DOWN: ExponentialBackoff =
         ExponentialBackoff { base: Duration::from_secs(1), cap: Duration::from_secs(60 * 60) };
 }

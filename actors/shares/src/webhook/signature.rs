@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// The header that carries the signature: `t=<Unix seconds>,v1=<hex>`, the latter the HMAC-SHA256 of
+/// The header with the signature: `t=<Unix seconds>,v1=<hex>`. The hex part is the HMAC-SHA256 of
 /// `<Unix seconds>.<body>`.
 pub const SIGNATURE_HEADER: &str = "Reelyard-Signature";
 

@@ -25,7 +25,7 @@ pub struct WebhookView {
     pub backlog: u64,
     /// The time of the oldest notification that is still to be delivered.
     pub oldest: Option<Millis>,
-    /// The present fault, if any.
+    /// The current fault, if any.
     pub trouble: Option<ReceiverTrouble>,
     /// Counters since the start of the actor.
     pub counters: WebhookCounters,
@@ -47,7 +47,7 @@ impl WebhookView {
     }
 }
 
-/// That a receiver takes nothing.
+/// The fault of a receiver that accepts nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiverTrouble {
     /// The time of the first failure.

@@ -34,7 +34,7 @@ pub(super) trait ArchiveVisitor {
     ///
     /// # Errors
     ///
-    /// The client is gone.
+    /// The client has left.
     fn goes_on(&self) -> io::Result<()>;
 
     /// Visits a directory with this name in the archive.
@@ -67,7 +67,7 @@ pub(super) enum NoArchive {
     /// A path exceeds [`LONGEST_PATH`].
     #[error("a path in it is too long")]
     TooLong,
-    /// The visitor failed, for example because the client is gone.
+    /// The visitor failed, for example because the client has left.
     #[error(transparent)]
     Failed(#[from] io::Error),
 }
@@ -238,7 +238,7 @@ fn entries(dir: &File) -> io::Result<Vec<ArchiveEntry>> {
             // Some file systems do not report the type here.
             FileType::Unknown => match statat(dir, raw, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                // The entry is gone. Opening it later reports that.
+                // The entry no longer exists. Opening it later reports that.
                 Err(Errno::NOENT) => FileType::RegularFile,
                 Err(error) => return Err(error.into()),
             },
@@ -279,7 +279,7 @@ fn open(
         // A symlink to a directory could form a loop.
         Ok(opened) if is_symlink && opened.kind == ShareKind::Directory => Ok(None),
         Ok(opened) => Ok(Some(opened)),
-        // The symlink is broken, or is gone itself.
+        // The symlink is broken, or no longer exists.
         Err(NotOpened::Absent) if is_symlink => Ok(None),
         Err(NotOpened::Outside | NotOpened::Special) => Ok(None),
         Err(why) => Err(why),

@@ -28,12 +28,12 @@ pub(super) enum ArchiveChunk {
 pub(super) fn archive(top: File, name: &str, chunks: mpsc::Sender<ArchiveChunk>) {
     let ending = match write(&top, name, &chunks) {
         Ok(()) => ArchiveChunk::End,
-        // The receiver is gone.
+        // The receiver no longer exists.
         Err(NoArchive::Failed(error)) if error.kind() == ErrorKind::BrokenPipe => return,
         Err(NoArchive::Failed(error)) => ArchiveChunk::Failed(error),
         Err(why) => ArchiveChunk::Failed(io::Error::other(why)),
     };
-    // This fails only if the receiver is gone.
+    // This fails only if the receiver no longer exists.
     let _ = chunks.blocking_send(ending);
 }
 
@@ -104,7 +104,7 @@ fn changed(name: &str) -> io::Error {
     io::Error::other(format!("\"{name}\" was changed while it was read"))
 }
 
-/// The I/O error inside an error of the ZIP library, most often because the receiver is gone.
+/// The I/O error inside an error of the ZIP library. Most often the receiver no longer exists.
 fn broken(error: rawzip::Error) -> io::Error {
     match error.kind() {
         rawzip::ErrorKind::IO(inner) if inner.kind() == ErrorKind::BrokenPipe => {

@@ -97,7 +97,7 @@ fn shown_as(dir: &File, raw: &CStr, kind: FileType) -> Option<(bool, Option<u64>
     }
 }
 
-/// An entry for display. None if it is gone meanwhile.
+/// An entry for display. None if it no longer exists.
 fn entry(dir: &File, is_file: bool, raw: &CStr, size: Option<u64>) -> Option<DirectoryEntry> {
     let name = raw.to_string_lossy().into_owned();
     if !is_file || size.is_some() {

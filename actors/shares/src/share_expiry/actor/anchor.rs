@@ -1,4 +1,4 @@
-//! The confirmed time across restarts of the process, as long as the machine is up.
+//! The confirmed time across restarts of the process, until the machine reboots.
 //!
 //! A file has the boot, and the difference between the confirmed time and the machine's uptime. A process
 //! that starts in the same boot gets the confirmed time from it, even if the wall clock was set. After
@@ -13,10 +13,10 @@ use std::time::Duration;
 use reelyard_core::boot::BootId;
 use reelyard_core::clock::Millis;
 
-/// A note that is wrong by less than this stays as it is, in milliseconds.
+/// A note with a smaller error than this is kept, in milliseconds.
 const GOOD_ENOUGH: i64 = 100;
 
-/// The file, and its present content.
+/// The file, and its current content.
 #[derive(Debug)]
 pub struct Anchor {
     path: PathBuf,
@@ -40,7 +40,7 @@ impl Anchor {
         Ok(Anchor { path: path.to_owned(), boot, ahead })
     }
 
-    /// The confirmed time by this file; none where it says nothing of this boot.
+    /// The confirmed time by this file; none if the file is from another boot.
     pub fn time(&self, uptime: Duration) -> Option<Millis> {
         self.ahead.map(|ahead| Millis(ahead).after(uptime))
     }

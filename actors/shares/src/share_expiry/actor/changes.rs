@@ -15,7 +15,7 @@ pub(super) fn changes_of(
     let AppliedEvent { at, event, result, .. } = applied;
     let Ok(outcome) = result else { return Vec::new() };
     let of_share = |id: ShareId, change: fn(ShareSummary) -> ShareChange| {
-        // It may have ended in the same entry: its end is a change of its own.
+        // It may have ended in the same entry; its end is a separate change.
         table.look(id, |share| change(ShareSummary::of(share))).into_iter().collect()
     };
     let changes: Vec<ShareChange> = match (event, outcome) {

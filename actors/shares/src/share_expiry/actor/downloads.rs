@@ -55,7 +55,7 @@ impl Handler<TakeDownload> for ShareExpiry {
             };
             for waiter in expiry.taking.remove(&(id, client)).unwrap_or_default() {
                 let resumed = admitted.clone().map(|_| DownloadAdmission::Resumed);
-                // The caller may have gone.
+                // The caller may have left.
                 let _ = waiter.send(resumed);
             }
             admitted

@@ -55,7 +55,7 @@ pub struct ShareExpiry {
     anchor: Option<Anchor>,
     /// The confirmed time at the last turn.
     last_moment: Millis,
-    /// When the last commit of its own recorded the time.
+    /// When the actor's own last commit recorded the time.
     time_noted: Option<Instant>,
     /// The callers whose downloads are being counted.
     taking: HashMap<(ShareId, ClientKey), DownloadWaiters>,
@@ -100,7 +100,7 @@ impl ShareExpiry {
         }
     }
 
-    /// Keeps the time in a file at `path`, so that the next process knows how long there was none.
+    /// Keeps the time in a file at `path`, so that the next process knows how long no process ran.
     pub fn keeping_time_at(mut self, path: &Path) -> Self {
         match Anchor::open(path) {
             Ok(anchor) => self.anchor = Some(anchor),
@@ -120,7 +120,7 @@ impl ShareExpiry {
         (policy, ShareDecisionContext { table, in_flight, now, latest, confirmed_in })
     }
 
-    /// The present time by all clocks.
+    /// The current time by all clocks.
     fn moment(&self) -> ShareMoment {
         self.board.moment(&self.clock)
     }
@@ -130,7 +130,7 @@ impl ShareExpiry {
         self.moment().now
     }
 
-    /// Readers look into the table as it is.
+    /// Lets readers read the table directly.
     fn show_table(&mut self) {
         // Before readers get the table: a refused share stays refused.
         let record = self.replica.piece().time();

@@ -93,7 +93,7 @@ impl ShareExpiry {
                 tracing::warn!(number, "moved file found at neither path: its shares end");
             }
             for waiter in self.ends.remove(number).unwrap_or_default() {
-                // The caller may have gone.
+                // The caller may have left.
                 let _ = waiter.send(end);
             }
         }

@@ -13,7 +13,7 @@ use crate::share_expiry::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcom
 const UNDER_WAY: usize = 4;
 
 impl ShareExpiry {
-    /// Reclaims due shares, as many as the budget allows.
+    /// Reclaims due shares within the budget.
     pub(in crate::share_expiry) fn reclaim(&mut self, now: Millis, ctx: &mut Context<Self>) {
         if self.replica.piece().paused().is_some() {
             return;
@@ -72,8 +72,8 @@ impl ShareExpiry {
                 }
             }
             if settled.is_ok() {
-                // The timer puts this behind all waiting messages. Done from here, commit upon commit would
-                // come back before anybody else on this thread had a turn.
+                // The timer puts this behind all waiting messages. A direct call would start one commit
+                // after the other, and no other actor of this thread would run in between.
                 expiry.wake_after(Duration::ZERO, ctx);
             }
         });

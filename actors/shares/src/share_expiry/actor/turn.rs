@@ -77,7 +77,7 @@ impl ShareExpiry {
             .and_then(|before| notices.next(table).map(|deadline| deadline.before(before)));
         let reclaim = match table.paused() {
             None => timer.next(table),
-            // Due shares are counted, and go on record.
+            // Due shares are counted and recorded.
             Some(_) => table.next_due_after(now),
         };
         // Overdue shares wait for the budget or for a commit, which both wake the actor.
@@ -108,7 +108,7 @@ impl ShareExpiry {
         });
     }
 
-    /// This node is the leader from now on: overdue shares go first.
+    /// This node becomes the leader. It reclaims overdue shares first.
     fn become_leader(&mut self, ctx: &mut Context<Self>) {
         self.ends.clear();
         self.timer.start(ShareDueKey::from(Millis(i64::MIN)));

@@ -15,7 +15,7 @@ const LOOKED_AT: usize = 4000;
 const HOOKS_AT_ONCE: usize = 100;
 
 impl SharePolicy {
-    /// Events that are to be committed, one after the other: none while one like it is under way.
+    /// Events to commit, one after the other: none while an event of the same kind is being committed.
     pub fn upkeep(&mut self, at: ShareDecisionContext<'_>) -> Vec<ShareEvent> {
         let mut events = self.hooks(at);
         events.extend(self.forgets(at));
@@ -43,7 +43,7 @@ impl SharePolicy {
         let (tombstones_before, happenings_before) = (self.tombstones(at), self.happenings(at));
         let known = at.table.cursors().keys();
         let hooks = known.filter(|hook| !self.settings.hooks.contains(*hook)).cloned();
-        // The others go next time: one journal entry may not hold all names.
+        // The others follow in the next turn, because one journal entry may not hold all names.
         let hooks: Vec<String> = hooks.take(HOOKS_AT_ONCE).collect();
         let forgets = tombstones_before > at.table.first_tombstone_number()
             || happenings_before > at.table.first_happening()

@@ -19,16 +19,16 @@ pub(in crate::share_expiry) const COUNTED: usize = 1_000_000;
 /// A backlog below this is counted each turn, a larger one each upkeep.
 pub(in crate::share_expiry) const COUNTED_EACH_TURN: u64 = 1000;
 
-/// The greatest age of the time on record. It is much less than the step that is followed at once, so that a
+/// The greatest age of the recorded time. It is much less than the step that takes effect at once, so that a
 /// short restart is no jump.
 const NOTED_EVERY: Duration = Duration::from_secs(10 * 60);
 
-/// How often it goes on record that something has come due while nothing is reclaimed.
+/// How often the actor records that a share has become due while reclaim is paused.
 const DUE_NOTED_EVERY: Duration = Duration::from_secs(1);
 
 impl ShareExpiry {
-    /// Puts the time on record where nothing else does: when a share has come due and reclaim is
-    /// paused, and every now and then.
+    /// Records the time if no other commit does: when a share has become due while reclaim is paused, and at
+    /// intervals.
     pub(in crate::share_expiry) fn note_time(&mut self, now: Millis, ctx: &mut Context<Self>) {
         let table = self.replica.piece();
         let noting = |event: &ShareEvent| matches!(event, ShareEvent::TimeNoted);

@@ -17,7 +17,7 @@ const MORE: f64 = 0.4;
 /// The lag from which on more may be taken, and that at which the most may.
 const RAMP: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
-/// How much may accrue while nothing is due, in microseconds: as much as one turn may take.
+/// How much may accrue while nothing is due, in microseconds: at most as much as one turn may take.
 const BURST: f64 = 20_000.0;
 
 /// The assumed cost of one share before any was reclaimed, in microseconds.
@@ -56,8 +56,8 @@ impl Budget {
         STEP * f64::from(self.effort.get()) + MORE * late.clamp(0.0, 1.0)
     }
 
-    /// How many shares may be reclaimed at `now`, on a clock that never goes back, when the most
-    /// overdue one is so late.
+    /// How many shares may be reclaimed at `now`, by a clock that never goes back. `lag` is the delay
+    /// of the most overdue share.
     pub fn grant(&mut self, now: Duration, lag: Duration) -> usize {
         let passed = now.saturating_sub(self.at).as_secs_f64() * 1e6;
         self.at = self.at.max(now);

@@ -20,13 +20,13 @@ use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::share_lifetime::ShareLifetime;
 use crate::share_expiry::state::values::value_types::{ShareEnding, ShareOwner};
 
-/// How many shares one commit ends at most: their ids fit an entry of the journal.
+/// How many shares one commit ends at most, so that their ids fit into an entry of the journal.
 pub const AT_ONCE: usize = 1900;
 
-/// How many shares are evicted for a new one at most: one entry holds them all, with their texts.
+/// How many shares are evicted for a new one at most, so that one entry holds them all with their texts.
 const MAKE_ROOM: usize = AT_ONCE * 3 / 4;
 
-/// How many overdue shares are searched for those of one owner.
+/// How many overdue shares are searched for shares of one owner.
 const DUE_LOOKED_AT: usize = 10_000;
 
 /// The table, the settings and the times that a decision reads.
@@ -47,7 +47,7 @@ pub struct ShareDecisionContext<'a> {
 /// The planner: the settings, and the eviction order that they may need.
 #[derive(Debug, Default)]
 pub struct SharePolicy {
-    /// The present settings.
+    /// The current settings.
     pub settings: ShareExpirySettings,
     /// The order for evicting shares.
     pub eviction: Eviction,
@@ -77,7 +77,7 @@ impl SharePolicy {
         SharePolicy { settings, eviction: Eviction::default() }
     }
 
-    /// A share of this id is to be created.
+    /// Creates a share with this id.
     pub fn create(
         &mut self,
         asked: &CreateShare,
@@ -232,7 +232,7 @@ impl SharePolicy {
         Some(ShareEvent::Ended { ids, why: ShareEnding::Evicted, cut: false, by })
     }
 
-    /// A share is to have other terms. No events when nothing is to be otherwise.
+    /// Changes the terms of a share. No events if nothing changes.
     pub fn change(
         &self,
         id: ShareId,
@@ -274,7 +274,7 @@ impl SharePolicy {
         Ok(reclaimed.into_iter().chain([changed]).collect())
     }
 
-    /// Bytes of a share are asked for.
+    /// A client requests bytes of a share.
     pub fn take_download(
         &self,
         asked: &TakeDownload,
@@ -319,7 +319,7 @@ impl SharePolicy {
 }
 
 impl ShareDecisionContext<'_> {
-    /// How many shares are about to be there, and which are about to go.
+    /// How many shares will exist after the decisions in flight, and which are about to end.
     fn coming_and_going(self) -> (u64, HashSet<ShareId>) {
         let (mut coming, mut going) = (0_u64, HashSet::new());
         for event in self.in_flight.events() {
@@ -335,7 +335,8 @@ impl ShareDecisionContext<'_> {
         (coming, going)
     }
 
-    /// How many shares are about to be this owner's: new ones, and those that change hands.
+    /// How many shares this owner will have after the decisions in flight: new ones, and those that change
+    /// their owner.
     fn coming_to(self, owner: &ShareOwner) -> u64 {
         let is_coming = |event: &&ShareEvent| match event {
             ShareEvent::Created(new) => new.owner.as_ref() == Some(owner),
@@ -349,15 +350,15 @@ impl ShareDecisionContext<'_> {
         self.in_flight.events().filter(is_coming).count() as u64
     }
 
-    /// Overdue shares that are not `going` already, the most overdue first. They make room before any
-    /// other, also while reclaim is paused: nothing is left of them but the room.
+    /// Overdue shares outside of `going`, the most overdue first. They make room before all others, also
+    /// while reclaim is paused, because their links no longer work.
     fn due(self, going: &HashSet<ShareId>) -> impl Iterator<Item = ShareId> {
         let due = self.table.due_from(ShareDueKey::from(Millis(i64::MIN)));
         let due = due.take_while(move |due| due.instant() <= self.now).map(ShareDueKey::id);
         due.filter(|id| !going.contains(id))
     }
 
-    /// A live share as it is once the changes under way are applied.
+    /// A live share with the changes in flight applied.
     fn as_it_will_be(self, id: ShareId) -> Result<Arc<Share>, ShareRefusal> {
         let mut share = self.table.live_at(id, self.latest)?;
         let changes = self.in_flight.events().filter_map(|event| match event {

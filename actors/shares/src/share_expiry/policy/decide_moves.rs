@@ -12,7 +12,7 @@ use crate::share_expiry::state::table::share::Share;
 use crate::share_expiry::state::values::id::ShareId;
 
 impl ShareDecisionContext<'_> {
-    /// The moves under way, also those that are about to be on record.
+    /// The running moves, including those that are about to be recorded.
     fn moves(self) -> Vec<NewMove> {
         let begun = self.in_flight.events().filter_map(|event| match event {
             ShareEvent::MoveBegun(new) => Some(NewMove::clone(new)),
@@ -29,7 +29,7 @@ impl ShareDecisionContext<'_> {
         self.table.is_moving(root, path) || self.in_flight.events().any(touches)
     }
 
-    /// Whether a share means the file at this path, and nothing is being moved from or to it.
+    /// Whether a share refers to the file at this path, and no move affects the path.
     pub(in crate::share_expiry) fn stands_for(self, id: ShareId, place: &ShareLocation) -> bool {
         let is_of = |share: &Share| *share.root() == place.root && *share.path() == place.path;
         self.table.look(id, is_of) == Some(true) && !self.is_moving(&place.root, &place.path)
@@ -37,7 +37,7 @@ impl ShareDecisionContext<'_> {
 }
 
 impl SharePolicy {
-    /// Something is to be moved.
+    /// A caller requests a move.
     pub(in crate::share_expiry) fn begin_move(
         &self,
         new: &NewMove,
@@ -77,5 +77,5 @@ impl SharePolicy {
     }
 }
 
-/// How many shares one event has follow at most: each of them changes three orders.
+/// How many shares one event moves at most: each of them changes three orders.
 pub(crate) const FOLLOW_AT_ONCE: u64 = 1000;

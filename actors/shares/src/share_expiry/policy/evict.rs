@@ -1,8 +1,8 @@
 //! Eviction of shares to make room for new ones: exactly those that the policy names, not a sample. Pure.
 //!
-//! A use of a share updates its record without a message. Both figures of a policy only grow, so an order by
-//! their earlier values is enough. The first share of that order is checked again. If its figure has grown it
-//! returns to its right position; otherwise no other share can come before it.
+//! A use of a share updates its record without a message. The figures of both policies only grow, so an order
+//! by their earlier values is enough. The first share of that order is checked again. If its figure has grown
+//! it returns to its right position; otherwise no other share can come before it.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -14,8 +14,8 @@ use crate::share_expiry::state::table::share::Share;
 use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
 
-/// The least use count of a share. Otherwise each new share would be the least used one, and would go before
-/// anybody could use it. Redis has the same rule.
+/// The least use count of a share. Otherwise each new share would be the least used one, and would be evicted
+/// before anybody could use it. Redis has the same rule.
 const USES_AT_FIRST: u32 = 5;
 
 /// The sort key of a policy: the number of uses where that counts, then the last use, in milliseconds.
@@ -34,7 +34,7 @@ struct EvictionOrder {
 }
 
 impl EvictionOrder {
-    /// Whether at most half of the order has ended shares, given the number of shares.
+    /// Whether at most half of the order are ended shares, given the number of shares.
     fn is_tidy(&self, there: u64) -> bool {
         self.shares.len() as u64 <= 2 * there + 1024
     }
@@ -100,7 +100,7 @@ impl Eviction {
                 None => {}
                 Some(now) if now > figure => drop(order.shares.insert((now, id))),
                 Some(_) => {
-                    // It goes only once that is durable.
+                    // It ends only once that is durable.
                     back.push((figure, id));
                     if !spared.contains(&id) {
                         victims.push(id);

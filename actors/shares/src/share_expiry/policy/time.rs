@@ -1,7 +1,7 @@
-//! The time that decides over shares. Pure.
+//! The time by which shares end. Pure.
 //!
 //! 1. It starts at the latest time on record, advances with a monotonic clock, and never goes back.
-//! 2. A wall clock that is ahead by at most an hour is followed at once.
+//! 2. If the wall clock is ahead by at most an hour, this time follows it at once.
 //! 3. A clock that is further ahead is a *claim*. Links are refused by it. Nothing else uses it until it
 //!    has held for `clock_hold`, or an operator confirms it.
 //! 4. While the wall clock is behind, this time runs 1 % slower, until the wall clock has caught up.
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 
-/// A wall clock that is ahead by at most this is followed at once.
+/// If the wall clock is ahead by at most this, the time of shares follows it at once.
 pub const LARGEST_STEP: Duration = Duration::from_secs(60 * 60);
 
 /// How far a claim may move against the monotonic clock and still be the same one.
@@ -22,7 +22,7 @@ const SLOWER_BY_ONE_IN: u32 = 100;
 const NANOS_A_SECOND: i128 = 1_000_000_000;
 const NANOS_A_MILLI: i128 = 1_000_000;
 
-/// The time that shares go by.
+/// The time by which shares end.
 #[derive(Debug, Default)]
 pub struct ShareTime {
     /// In nanoseconds since 1970; none until the recorded time is known.
@@ -59,7 +59,7 @@ impl ShareTime {
         self.hold = hold;
     }
 
-    /// The recorded time is known: none if nothing is recorded. The present value is only raised.
+    /// The recorded time is known: none if nothing is recorded. It can only raise the current value.
     pub fn start(&mut self, record: Option<Millis>, wall: Millis, uptime: Duration) {
         if self.now.is_none() {
             self.now = Some(nanos(record.unwrap_or(wall)));

@@ -1,9 +1,9 @@
 //! The heap timer wheel. Pure.
 //!
 //! Deadlines before the end of a window are in a heap. The others are only in the table's own order, which
-//! costs nothing more. When the heap is empty the window moves on, by a range of that order with a fixed
-//! number of deadlines. A share that is created or changed before the end of the window goes into the heap
-//! at once. Its earlier entry is stale, and is dropped when its time comes.
+//! costs nothing more. When the heap is empty the window moves forward, by a range of that order with a
+//! fixed number of deadlines. A share that is created or changed before the end of the window goes into
+//! the heap at once. Its earlier entry is stale, and is dropped at its time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -57,8 +57,8 @@ impl ExpiryTimerWheel {
         }
     }
 
-    /// The shares that are due at `now`, the most overdue first, `most` at most. They are the caller's:
-    /// each is given once, unless it is noted again.
+    /// The shares that are due at `now`, the most overdue first, at most `most`. Each is returned only
+    /// once, unless it is noted again.
     pub fn due(&mut self, now: Millis, most: usize, table: &ShareTable) -> Vec<ShareId> {
         let mut due = Vec::new();
         while due.len() < most && self.next(table).is_some_and(|at| at <= now) {
@@ -75,7 +75,7 @@ impl ExpiryTimerWheel {
         due
     }
 
-    /// When the next deadline comes, as far as the heap knows: that one may be stale.
+    /// The next deadline in the heap. It may be stale.
     pub fn next(&mut self, table: &ShareTable) -> Option<Millis> {
         if self.heap.is_empty() {
             self.refill(table);

@@ -299,7 +299,7 @@ impl ShareTable {
         Ok(ShareOutcome::Taken { left, exhausted })
     }
 
-    /// A download that began with a part goes on with the whole, once.
+    /// A download that began with a part continues with the whole file, once.
     fn begin_whole(&mut self, at: Millis, id: ShareId, client: ClientKey) -> ShareApplyResult {
         let former = self.live_at(id, at)?;
         let Some(downloads) = former.downloads() else {

@@ -18,7 +18,7 @@ pub(in crate::share_expiry) struct CountedDownload {
     pub(in crate::share_expiry) left: u32,
 }
 
-/// Those of the last minute.
+/// The downloads of the last minute.
 #[derive(Clone, Debug, Default)]
 pub(in crate::share_expiry) struct DownloadIdempotencyCache {
     oldest_first: VecDeque<(ElapsedTime, CountedDownload)>,

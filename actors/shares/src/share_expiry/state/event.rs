@@ -20,7 +20,7 @@ use super::values::value_types::{
 };
 use crate::share_expiry::state::values::bad_lifetime::BadLifetime;
 
-/// One durable change of the piece. Postcard numbers the variants in this order: new ones go to the end.
+/// One durable change of the piece. Postcard numbers the variants in this order: add new ones at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShareEvent {
     /// A share was created.
@@ -34,35 +34,34 @@ pub enum ShareEvent {
         /// The new values.
         changes: Box<ShareChanges>,
     },
-    /// These due shares end. Those that are not due when this is applied are left out.
+    /// These due shares end. Shares that are not due when this is applied are left out.
     Reclaimed {
         /// The shares, the most overdue first.
         #[serde(with = "super::values::id::packed")]
         ids: Vec<ShareId>,
     },
-    /// These end before their deadlines, too. Those that have ended already are left out.
+    /// These shares end before their deadlines. Shares that have already ended are left out.
     Ended {
         /// The ids of the shares.
         #[serde(with = "super::values::id::packed")]
         ids: Vec<ShareId>,
-        /// Why: revoked, evicted, removed or root gone.
+        /// The reason: revoked, evicted, removed or root gone.
         why: ShareEnding,
-        /// Whether downloads that are still running are to be cut: also those of shares that have
-        /// ended already.
+        /// Whether running downloads are cut, also those of shares that have already ended.
         cut: bool,
         /// The caller's name, for the audit.
         by: String,
     },
-    /// All shares of a path and below it end, up to the limit, in the order of their paths: their files
-    /// are gone.
+    /// Ends all shares of a path and below it, up to the limit, in the order of their paths, because
+    /// their files are missing.
     EndedWithin {
         /// The name of the root that holds the path.
         root: RootName,
         /// The file or directory, below the root.
         path: SharePath,
-        /// Why: removed or root gone.
+        /// The reason: removed or root gone.
         why: ShareEnding,
-        /// How many this event ends at most. More of them take more events.
+        /// The largest number of shares that this event ends. More shares need more events.
         most: u64,
         /// The caller's name, for the audit.
         by: String,
@@ -73,7 +72,7 @@ pub enum ShareEvent {
         id: ShareId,
         /// The client that downloads.
         client: ClientKey,
-        /// Until when it may be resumed.
+        /// The end of the time in which it may be resumed.
         resume_until: Millis,
         /// Downloads that were taken before this instant may be resumed no longer.
         forget_before: Millis,
@@ -124,7 +123,7 @@ pub enum ShareEvent {
         number: u64,
         /// The outcome of the move on disk.
         end: MoveEnd,
-        /// How many shares this event changes at most. More of them take more events.
+        /// The largest number of shares that this event changes. More shares need more events.
         most: u64,
     },
     /// The next shares of a move follow, or end.
@@ -133,7 +132,7 @@ pub enum ShareEvent {
         number: u64,
         /// Number of earlier events of this move. If it differs, this event changes nothing.
         part: u32,
-        /// How many shares this event changes at most.
+        /// The largest number of shares that this event changes.
         most: u64,
     },
     /// A download is counted that begins with a part of the file: its client may begin the whole once.
@@ -142,7 +141,7 @@ pub enum ShareEvent {
         id: ShareId,
         /// The client that downloads.
         client: ClientKey,
-        /// Until when it may be resumed.
+        /// The end of the time in which it may be resumed.
         resume_until: Millis,
         /// Downloads that were taken before this instant may be resumed no longer.
         forget_before: Millis,
@@ -159,9 +158,9 @@ pub enum ShareEvent {
         /// Names the request: repeated, it is admitted once.
         request: RequestId,
     },
-    /// The time of this event goes on record: shares that were due by then stay ended.
+    /// Records the time of this event, so that shares which were due by then stay ended.
     TimeNoted,
-    /// An operator confirms the wall clock: this becomes the time on record, also if it is earlier.
+    /// An operator confirms the wall clock. This becomes the recorded time, even if it is earlier.
     TimeSet {
         /// The confirmed time, in milliseconds.
         to: Millis,
@@ -170,7 +169,7 @@ pub enum ShareEvent {
     },
 }
 
-/// A share as it is created.
+/// A share at its creation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewShare {
     /// The id of the new share.
@@ -270,7 +269,7 @@ pub enum ShareOutcome {
         /// The number of the notification about the last download.
         exhausted: Option<u64>,
     },
-    /// A move went on record.
+    /// A move was recorded.
     MoveBegun {
         /// The number of the move.
         number: u64,
@@ -292,7 +291,7 @@ pub enum ShareOutcome {
         number: u64,
         /// Whether every share has followed.
         done: bool,
-        /// Whether the file is at neither of the paths.
+        /// Whether the file is at neither path.
         lost: bool,
         /// Why nothing was moved, if nothing was.
         refused: Option<MoveRefused>,
@@ -310,7 +309,7 @@ pub enum ShareOutcome {
 /// Why an event changed nothing, or a request was refused before there was one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum ShareRefusal {
-    /// No such share, or nothing of it is remembered.
+    /// No such share, or it is forgotten.
     #[error("the share does not exist")]
     Unknown,
     /// It has ended, or its deadline has come.
@@ -325,7 +324,7 @@ pub enum ShareRefusal {
     /// It was changed between deciding and applying.
     #[error("the share changed at the same time: nothing was done, try again")]
     ChangedMeanwhile,
-    /// Its deadline is not such that it is to be changed.
+    /// Its deadline does not meet the condition of the change.
     #[error("the condition does not hold: the share ends {deadline}")]
     ConditionFails {
         /// The instant at which the share ends.
@@ -334,13 +333,13 @@ pub enum ShareRefusal {
     /// Terms that are not allowed.
     #[error(transparent)]
     Terms(#[from] BadLifetime),
-    /// There are as many shares as there may be.
+    /// The limit of shares is reached.
     #[error("the limit of {most} shares is reached (share.max_shares)")]
     Full {
         /// The limit of shares.
         most: u64,
     },
-    /// The owner has as many shares as an owner may have.
+    /// The owner has the largest allowed number of shares.
     #[error("this owner has {most} shares, which is the limit (share.max_per_owner)")]
     OwnerFull {
         /// How many an owner may have.
@@ -349,7 +348,7 @@ pub enum ShareRefusal {
     /// The id is in use, or was.
     #[error("the id is already in use")]
     IdInUse,
-    /// More downloads were taken than it is to allow.
+    /// More downloads were already taken than the new limit allows.
     #[error("{taken} downloads were already taken: the limit cannot be {most}")]
     FewerThanTaken {
         /// How many downloads were taken.
@@ -366,7 +365,7 @@ pub enum ShareRefusal {
     /// The move was refused.
     #[error(transparent)]
     Move(#[from] MoveRefused),
-    /// The path is being moved, or another move goes there.
+    /// The path is being moved, or another move has this target.
     #[error("the path, or one above or below it, is being moved: try again in a moment")]
     BeingMoved,
     /// The system has no random numbers to give, so that there is no new id.

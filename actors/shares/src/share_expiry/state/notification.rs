@@ -16,7 +16,7 @@ pub const LARGEST_PAGE: usize = 1000;
 pub struct ShareNotifications {
     /// The notifications, oldest first.
     pub happenings: Vec<ShareNotification>,
-    /// The number to go on from.
+    /// The number from which to continue.
     pub next: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct ShareNotification {
     pub deadline: Deadline,
     /// When it is due: at its deadline, or before that where its last download was taken.
     pub due: Deadline,
-    /// The caller that wanted it, unless it was a matter of time.
+    /// The caller that requested it. None if it happened by time.
     pub by: Option<String>,
 }
 

@@ -30,16 +30,18 @@ use super::values::value_types::Tombstone;
 /// The first byte of each row.
 const ROW_VERSIONS: RowVersions = 1..=1;
 
-/// How many shares one row holds at most.
+/// The largest number of shares in one row.
 const SHARES_A_ROW: usize = 256;
 
-/// How many bytes of them: a row stays far below 1 MiB, however long their texts are.
+/// The largest number of bytes of these shares, so that a row stays far below 1 MiB, however
+/// long their texts are.
 const SHARE_BYTES_A_ROW: usize = 256 << 10;
 
 /// How many tombstones one row holds.
 const TOMBSTONES_PER_ROW: usize = 1024;
 
-/// One row of the snapshot. Postcard numbers the variants in this order: new ones go to the end.
+/// One row of the snapshot. Postcard numbers the variants in this order: add new ones at the
+/// end.
 #[derive(Serialize, Deserialize)]
 enum ShareSnapshotRow<'a> {
     /// The counters of the piece. This row comes first.
@@ -287,7 +289,7 @@ impl ShareTable {
 
     /// Every share is loaded: the orders are built of all of them at once.
     fn thawed(&mut self) {
-        // One that was written before the time went on record.
+        // A snapshot from before the time was recorded.
         self.time = self.time.or_else(|| self.latest_recorded_time());
         let shares = std::mem::take(&mut self.thawing);
         let mut due: Vec<ShareDueKey> =

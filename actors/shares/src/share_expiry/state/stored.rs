@@ -67,7 +67,7 @@ pub(in crate::share_expiry) struct StoredNotification<'a> {
     pub(in crate::share_expiry) share: StoredShare<'a>,
 }
 
-/// A client that has taken a download. A row of its own says which ones began with a part.
+/// A client that has taken a download. A separate row says which downloads began with a part.
 #[derive(Serialize, Deserialize)]
 struct StoredDownloadClient {
     client: ClientKey,

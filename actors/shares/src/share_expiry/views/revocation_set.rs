@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::share_expiry::state::values::id::ShareId;
 
-/// How long one is in here at least: every download of it has looked by then.
+/// The least time that a share stays in this set. Every download of it has checked the set by then.
 const CUT_WITHIN: Duration = Duration::from_secs(15);
 
 /// The shares whose downloads are cut.
@@ -21,7 +21,7 @@ pub(in crate::share_expiry) struct RevocationSet {
 }
 
 impl RevocationSet {
-    /// Whether running downloads of a share are to be cut.
+    /// Whether running downloads of a share are cut.
     pub(in crate::share_expiry) fn has(&self, id: ShareId) -> bool {
         self.newer.contains(&id) || self.older.contains(&id)
     }
@@ -33,7 +33,7 @@ impl RevocationSet {
         self.newer.extend(ids);
     }
 
-    /// Lets go of those that are long past.
+    /// Removes old entries.
     pub(in crate::share_expiry) fn prune(&mut self, now: Instant) {
         if self.since.is_some_and(|since| now.saturating_duration_since(since) >= CUT_WITHIN) {
             self.older = std::mem::take(&mut self.newer);

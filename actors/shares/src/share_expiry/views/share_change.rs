@@ -18,7 +18,7 @@ pub enum ShareChange {
     },
     /// The terms of a share changed.
     Changed {
-        /// The share, as it is now.
+        /// The share in its current state.
         share: ShareSummary,
     },
     /// The deadline of a share is near.

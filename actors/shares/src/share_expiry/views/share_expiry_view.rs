@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct ShareView {
     /// When the actor made this view.
     pub at: Millis,
-    /// The latest confirmed time on record; none where nothing is on record.
+    /// The latest confirmed time on record; none if nothing is recorded.
     pub on_record: Option<Millis>,
     /// The fault of the wall clock, if any.
     pub trouble: Option<ClockTrouble>,
@@ -37,7 +37,7 @@ pub struct ShareView {
     pub window: u64,
     /// How many moves have begun so far.
     pub moves_begun: u64,
-    /// After how long the actor looks again for due shares, unless an event wakes it.
+    /// When the actor next checks for due shares, unless an event wakes it.
     pub next_turn: Duration,
     /// Counts of this node's work as leader, since the process started.
     pub counters: ShareCounters,
@@ -52,19 +52,20 @@ pub enum ClockTrouble {
     Ahead {
         /// The size of the difference.
         by: Duration,
-        /// How many links are refused for that alone, and come back if it is corrected.
+        /// How many links are refused only because of this, and work again if the clock is
+        /// corrected.
         links: u64,
         /// When it is confirmed, unless it is corrected before.
         confirmed_in: Duration,
     },
-    /// It is behind the time that shares go by.
+    /// It is behind the time of shares.
     Behind {
         /// The size of the difference.
         by: Duration,
     },
 }
 
-/// A wall clock that is behind by no more than this is nothing to look after.
+/// A wall clock that is behind by at most this needs no attention.
 const HARMLESS: Duration = Duration::from_secs(5 * 60);
 
 impl ClockTrouble {
@@ -136,7 +137,7 @@ pub const LAG_STEPS: [u64; 13] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000
 /// How late shares were reclaimed: from when they were due until that was applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lags {
-    /// How many were at most as late as each step, and how many later than all.
+    /// How many shares were at most as late as each step, and how many were later than all.
     pub counts: [u64; LAG_STEPS.len() + 1],
     /// How late they were together.
     pub sum: Duration,

@@ -77,11 +77,11 @@ impl Default for ShareViewShared {
 pub struct ShareFilter {
     /// Only shares of this owner.
     pub owner: Option<ShareOwner>,
-    /// Those of this path, or below it.
+    /// Shares of this path or below it.
     pub within: Option<(RootName, SharePath)>,
     /// Only shares in this state.
     pub state: Option<ShareState>,
-    /// Those that are due before this instant.
+    /// Shares that are due before this instant.
     pub due_before: Option<Millis>,
 }
 
@@ -160,7 +160,7 @@ impl ShareViewHandle {
         self.0.is_up.load(Ordering::Acquire)
     }
 
-    /// Whether running downloads of `id` are to be cut: it was revoked hard, before or after its end.
+    /// Whether running downloads of `id` are cut, because it was revoked hard, before or after its end.
     pub fn is_cut(&self, id: ShareId) -> bool {
         let is_noted = self.0.cuts.read().unwrap_or_else(PoisonError::into_inner).has(id);
         is_noted || matches!(self.find(id), ShareLookup::Ended(tombstone) if tombstone.cut)
@@ -178,7 +178,7 @@ impl ShareViewHandle {
         cuts.prune(now);
     }
 
-    /// The shares that match `filter`, from `from` on, `most` at most.
+    /// The shares that match `filter`, from `from` on, at most `most`.
     pub fn list(
         &self,
         filter: &ShareFilter,
@@ -214,12 +214,12 @@ impl ShareViewHandle {
         self.0.shards.load().look(share.id(), |share| share.use_at(now));
     }
 
-    /// The present time for shares: refusals use its `latest`, decisions its `now`.
+    /// The current time for shares: refusals use its `latest`, decisions its `now`.
     pub fn moment(&self, clock: &Clock) -> ShareMoment {
         self.with_time(clock, ShareTime::look)
     }
 
-    /// The latest time on record is this; none where nothing is on record.
+    /// Sets the latest time on record; none if nothing is recorded.
     pub(in crate::share_expiry) fn start_time(&self, record: Option<Millis>, clock: &Clock) {
         self.with_time(clock, |time, wall, uptime| time.start(record, wall, uptime));
     }
@@ -254,7 +254,7 @@ impl ShareViewHandle {
         self.0.refused_by_time.load(Ordering::Relaxed)
     }
 
-    /// The present view of the actor: counts, lags, and whether reclaim runs.
+    /// The current view of the actor: counts, lags, and whether reclaim runs.
     pub fn view(&self) -> Arc<ShareView> {
         self.0.view.load_full()
     }
@@ -264,8 +264,8 @@ impl ShareViewHandle {
         self.0.happenings.subscribe()
     }
 
-    /// How many moves have begun so far, for callers that look at the disk before they share. None while
-    /// that is being moved itself.
+    /// How many moves have begun so far, for callers that check the disk before they share. None while
+    /// this path is being moved.
     pub fn moves_begun(&self, root: &RootName, path: &SharePath) -> Option<u64> {
         // In this order: a move that begins in between has a higher number than the returned one.
         let begun = self.view().moves_begun;
@@ -278,8 +278,8 @@ impl ShareViewHandle {
         self.0.moves.load().resolve_location(share.root(), share.path())
     }
 
-    /// The moves whose outcome only the disk knows, for the ShareFilesActor to watch. None while another
-    /// node decides.
+    /// The moves whose outcome only the disk knows, for the ShareFilesActor. None while another node
+    /// decides.
     pub fn unsettled(&self) -> watch::Receiver<Vec<Arc<PendingMove>>> {
         self.0.unsettled.subscribe()
     }

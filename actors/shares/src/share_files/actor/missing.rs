@@ -8,7 +8,7 @@ use crate::share_expiry::ShareId;
 /// How many shares are remembered. The next pass finds the others.
 const MOST: usize = 100_000;
 
-/// Shares that are to be looked at once more.
+/// Shares that must be checked once more.
 #[derive(Debug, Default)]
 pub(super) struct MissingShares {
     known: HashSet<ShareId>,
@@ -24,7 +24,7 @@ impl MissingShares {
         }
     }
 
-    /// Takes those that were found long enough ago, `most` at most.
+    /// Takes shares that were found long enough ago, at most `most`.
     pub(super) fn due(&mut self, now: Instant, after: Duration, most: usize) -> Vec<ShareId> {
         let is_due = |(since, _): &&(Instant, ShareId)| now.duration_since(*since) >= after;
         let count = self.since.iter().take(most).take_while(is_due).count();
@@ -35,7 +35,7 @@ impl MissingShares {
         due
     }
 
-    /// When the next one is to be looked at.
+    /// When the next share must be checked.
     pub(super) fn next(&self, after: Duration) -> Option<Instant> {
         self.since.front().map(|(since, _)| *since + after)
     }

@@ -63,7 +63,7 @@ async fn make(dirs: SharedDirs, others: ShareFilesCollaborators, wanted: MoveFil
     let end = match on_disk(move || dirs.carry_out(&new, overwrite, leads)).await? {
         Ok(()) => MoveEnd::Moved,
         Err(NotMoved::Refused(why)) => MoveEnd::NotMoved(why),
-        // The present leader finds it begun.
+        // The current leader finds it begun.
         Err(NotMoved::Deposed) => return Err(ShareError::from(CommitError::Deposed).into()),
         Err(NotMoved::Unsure(why)) => {
             tracing::error!(number, why, "outcome of a move not confirmed by the disk");
@@ -106,7 +106,7 @@ impl Handler<MoveFile> for ShareFiles {
         Box::pin(making.map(move |made: MoveReply, files, ctx: &mut Context<Self>| {
             files.making.remove(&request);
             for waiter in files.moving.remove(&request).unwrap_or_default() {
-                // The caller may have gone.
+                // The caller may have left.
                 let _ = waiter.send(made.clone());
             }
             // A move that could not be settled is settled by a look at the disk.
@@ -166,7 +166,8 @@ impl ShareFiles {
         self.board.publish(self.view.clone());
     }
 
-    /// Publishes why these cannot be settled, and logs it: at once, and again while it stays so.
+    /// Publishes why these moves cannot be settled, and logs it: at once, and again while it
+    /// does not change.
     fn note_unclear(&mut self, mut unclear: BTreeMap<u64, String>) {
         let now = self.clock.now();
         for (number, unsettled) in &mut self.view.unsettled {

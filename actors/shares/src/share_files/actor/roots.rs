@@ -1,4 +1,4 @@
-//! Roots that go, come, and become other directories.
+//! Roots that disappear, appear, or become other directories.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ impl ShareFiles {
         }));
     }
 
-    /// Records which roots cannot be reached, and logs the changes. These roots were opened (`came`).
+    /// Records which roots cannot be reached, and logs the changes. The roots `came` were opened.
     pub(super) fn show_roots(
         &mut self,
         came: impl IntoIterator<Item = RootName>,

@@ -27,10 +27,10 @@ use crate::share_files::messages::{
 /// The name under which shares of missing files end.
 const MYSELF: &str = "share-files";
 
-/// How long is waited between two goes of a pass: a hundred shares each make a thousand a second.
+/// The pause between two parts of a pass: parts of a hundred shares make a thousand shares a second.
 const BETWEEN_GOES: Duration = Duration::from_millis(100);
 
-/// How many missing ones are looked at again in one go.
+/// How many missing files are checked again in one part.
 const AGAIN_IN_ONE_GO: usize = 1000;
 
 /// The pause after a failed commit or look.
@@ -52,7 +52,7 @@ pub struct ShareFilesCollaborators {
     pub settle: Route<SettleMove>,
     /// It ends the shares of missing files.
     pub end: Route<EndRemoved>,
-    /// The leader as the journal knows it: another node touches nothing.
+    /// The leader as the journal knows it. Other nodes do not touch the files.
     pub leadership: watch::Receiver<Leadership>,
 }
 
@@ -65,7 +65,7 @@ pub struct ShareFiles {
     pub(super) board: ShareFilesViewHandle,
     /// Requests to be answered, with the callers that repeated them.
     pub(super) moving: HashMap<RequestId, MoveRequestWaiters>,
-    /// Those of them that are being carried out.
+    /// The moves that are being carried out.
     pub(super) making: HashSet<RequestId>,
     /// Whether moves that were found begun are being settled.
     pub(super) settling: bool,
@@ -80,7 +80,7 @@ pub struct ShareFiles {
     pub(super) sweep_at: Option<SpawnHandle>,
     /// Whether a check of the paths of the roots is under way.
     pub(super) looking_at_roots: bool,
-    /// The roots that there are shares of, as far as is known; and of this pass alone.
+    /// The roots that have shares, as known so far; and those of this pass only.
     pub(super) shared: BTreeSet<RootName>,
     pub(super) met: BTreeSet<RootName>,
     pub(super) view: ShareFilesView,

@@ -11,7 +11,7 @@ use crate::share_expiry::{
 };
 use crate::share_files::dirs::{PathPresence, SharedDirs};
 
-/// How many shares are looked at in one go.
+/// How many shares are checked in one part.
 pub(super) const IN_ONE_GO: usize = 100;
 
 /// The result of one pass.
@@ -19,13 +19,13 @@ pub(super) const IN_ONE_GO: usize = 100;
 pub(super) struct SweepResult {
     /// Shares without a file, with the path that was checked.
     pub(super) missing: Vec<(ShareId, ShareLocation)>,
-    /// Shares that do so too, of roots that have become other directories only lately.
+    /// Shares with missing files in roots that became other directories recently.
     pub(super) early: Vec<ShareId>,
     /// How many shares were checked.
     pub(super) looked: u64,
     /// The roots that they are of.
     pub(super) roots: BTreeSet<RootName>,
-    /// Where the next go begins; none after the last one.
+    /// Where the next part begins; none after the last one.
     pub(super) next: Option<ShareId>,
     /// The reason for each root that cannot be reached. No file of such a root counts as missing.
     pub(super) unreachable: BTreeMap<RootName, String>,
@@ -42,8 +42,8 @@ fn place_of(share: &Share) -> ShareLocation {
 }
 
 impl SweepResult {
-    /// Leaves out files that may be missing only because their root cannot be reached: that is checked
-    /// last, so that nothing was unmounted in between.
+    /// Leaves out files that may be missing only because their root cannot be reached. This is checked
+    /// last, so that an unmount in between is noticed.
     fn sure(
         mut self,
         dirs: &SharedDirs,
@@ -80,8 +80,8 @@ pub(super) fn sweep_next(
     gone.sure(dirs, board, shared)
 }
 
-/// Checks these once more: they are missing only if their roots have been the same directories for at
-/// least `patience`.
+/// Checks these shares once more. Their files are missing only if their roots have been the same
+/// directories for at least `patience`.
 pub(super) fn again(
     dirs: &SharedDirs,
     board: &ShareViewHandle,
@@ -98,7 +98,7 @@ pub(super) fn again(
         }
     }
     let mut gone = gone.sure(dirs, board, shared);
-    // Asked last, as one that becomes another directory meanwhile is new from then on.
+    // This is read last, because a root that becomes another directory meanwhile is new from then on.
     let is_early = |(_, place): &mut (ShareId, ShareLocation)| dirs.is_new(&place.root, patience);
     gone.early = gone.missing.extract_if(.., is_early).map(|(id, _)| id).collect();
     gone

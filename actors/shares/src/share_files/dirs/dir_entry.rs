@@ -24,7 +24,7 @@ pub(in crate::share_files) fn entry(dir: impl AsFd, name: &str) -> Result<Shared
     stat_entry(dir, name, AtFlags::empty())
 }
 
-/// The same, as a server has it now and not as it was remembered.
+/// The same, with the server's current entry and not a cached one.
 pub(in crate::share_files) fn entry_now(
     dir: impl AsFd,
     name: &str,

@@ -26,10 +26,10 @@ pub trait ShareFileSystem: fmt::Debug + Send + Sync {
     /// Renames a file, and replaces an existing one.
     fn rename(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()>;
 
-    /// Renames something to a name that nothing has. Not every file system can.
+    /// Renames a file to a free name. Some file systems cannot do this.
     fn rename_to_free(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()>;
 
-    /// Gives a file one more name, which nothing has.
+    /// Gives a file one more name, which must be free.
     fn link(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()>;
 
     /// Takes a name from a file.
@@ -91,7 +91,7 @@ pub(super) fn rename(
         Err(Errno::INVAL) if kind == FileType::Directory && is_within(to.dir, from) => {
             Err(NotRenamed::Refused(MoveRefused::IntoItself))
         }
-        // NFS and others do not know how to.
+        // NFS and others do not support it.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if !overwrite => {
             if kind == FileType::RegularFile {
                 link_and_unlink(disk, from, to)
@@ -103,7 +103,7 @@ pub(super) fn rename(
     }
 }
 
-/// Whether a directory is the one `of` that name, or lies in it, as far as that can be seen.
+/// Whether a directory is the one named `of`, or lies in it, if that can be checked.
 fn is_within(dir: BorrowedFd<'_>, of: NameInDirectory<'_>) -> bool {
     let up = |from: BorrowedFd<'_>, way: &str| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -126,7 +126,7 @@ fn is_within(dir: BorrowedFd<'_>, of: NameInDirectory<'_>) -> bool {
     climb().unwrap_or(false)
 }
 
-/// A link fails where something has the name, too, so that nothing is overwritten.
+/// A link fails if the name is taken, so that nothing is overwritten.
 fn link_and_unlink(
     disk: &dyn ShareFileSystem,
     from: NameInDirectory<'_>,
@@ -138,10 +138,11 @@ fn link_and_unlink(
         }
         errno => NotRenamed::By(errno),
     })?;
-    // The new name lasts before the old one goes.
+    // The new name is durable before the old one is removed.
     disk.sync(to.dir).map_err(NotRenamed::Halfway)?;
     match disk.unlink(from) {
-        // A server that was asked twice says the second time that it is gone.
+        // If a server gets the request twice, it answers the second time that the name is
+        // missing.
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) if has_both_names(from, to) && disk.unlink(to).is_ok() => {
             Err(NotRenamed::By(errno))
@@ -150,7 +151,7 @@ fn link_and_unlink(
     }
 }
 
-/// Whether a file has both names for sure, so that it is not lost with one of them.
+/// Whether a file surely has both names, so that it is not lost with one of them.
 fn has_both_names(from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> bool {
     match (entry_now(from.dir, from.name), entry_now(to.dir, to.name)) {
         (Ok(old), Ok(new)) => old.identity == new.identity && old.names > 1,

@@ -21,7 +21,7 @@ pub struct SharedDir {
     pub name: RootName,
     /// The configured directory.
     pub path: PathBuf,
-    /// None as long as it was never there.
+    /// None if it was never there.
     held: ArcSwapOption<OpenRoot>,
 }
 
@@ -31,7 +31,7 @@ struct OpenRoot {
     handle: OwnedFd,
     /// When it was opened, if later than at the start: instead of another one, or of none.
     reopened: Option<Instant>,
-    /// Whether anything was found in it that is shared.
+    /// Whether any shared file was found in it.
     has_shared: AtomicBool,
 }
 
@@ -41,7 +41,7 @@ impl OpenRoot {
     }
 }
 
-/// Why nothing is looked for below a root.
+/// Why nothing is searched below a root.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RootUnreachable {
     /// No root has this name.

@@ -1,7 +1,7 @@
 //! The directories of the share roots: checking paths in them, and moving files.
 //!
-//! **Invariant:** nothing outside them is ever touched: every path is resolved beneath the handle of its
-//! root, and moved files without following any symlink.
+//! **Invariant:** nothing outside them is ever changed. Every path is resolved beneath the handle of its
+//! root, and paths of moves without following any symlink.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -35,12 +35,12 @@ impl Default for SharedDirs {
     }
 }
 
-/// Why something that was on record to be moved was not moved, or not for sure.
+/// Why a recorded move was not carried out, or not surely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotMoved {
     /// The file is still at the old path.
     Refused(MoveRefused),
-    /// Another node may decide by now: nothing was touched.
+    /// Another node may decide by now: nothing was changed.
     Deposed,
     /// The outcome is unknown: a later look at the disk decides.
     Unsure(String),
@@ -151,8 +151,8 @@ impl SharedDirs {
         SharedDirs { dirs: Arc::new(ArcSwap::from_pointee(dirs)), disk: Arc::new(SystemFileSystem) }
     }
 
-    /// Replaces the directories by these. A root with the same name and path stays open as it is; work in
-    /// a removed root ends there.
+    /// Replaces the directories by these. A root with the same name and path stays open. Work in a
+    /// removed root ends.
     pub fn change(&self, named: impl IntoIterator<Item = (RootName, PathBuf)>) {
         let before = self.dirs.load();
         let opened = named.into_iter().map(|(name, path)| {
@@ -173,7 +173,7 @@ impl SharedDirs {
         self.dirs.load().keys().cloned().collect()
     }
 
-    /// The state of a path, as a link finds it: symlinks are followed as long as they stay within.
+    /// The state of a path, as a link finds it: symlinks are followed if they stay within the root.
     pub fn presence(&self, root: &RootName, path: &SharePath) -> PathPresence {
         let Ok(dir) = self.reached(root) else { return PathPresence::Unclear };
         match beneath(&dir, path.as_str(), OFlags::PATH, ResolveFlags::empty()) {
@@ -251,8 +251,8 @@ impl SharedDirs {
         })
     }
 
-    /// Makes a recorded move, if this node still `leads` right before that. Once it says so, that is
-    /// durable.
+    /// Carries out a recorded move, if this node still `leads` right before it. The result is durable
+    /// when this returns.
     ///
     /// # Errors
     /// Why nothing was moved, or why the outcome is unknown.
@@ -341,7 +341,7 @@ impl SharedDirs {
     }
 
     /// The reason why a whole root cannot be reached, so that files below it may seem to be missing. None
-    /// if the root is as before. An empty root counts as unmounted only if there `was_something` in it.
+    /// if the root is unchanged. An empty root counts as unmounted only if there `was_something` in it.
     pub fn unreachable(&self, root: &RootName, was_something: bool) -> Option<String> {
         let reached = match self.reached(root) {
             Ok(reached) => reached,
@@ -355,7 +355,7 @@ impl SharedDirs {
     }
 }
 
-/// Refuses where nothing, or something else, is at the path of one of these.
+/// Refuses if one of these roots has no directory, or another directory, at its path.
 fn are_in_place(roots: &[ReachableRoot]) -> Result<(), MoveRefused> {
     let is_away = roots.iter().any(|root| root.displaced().is_some());
     if is_away { Err(MoveRefused::RootAway) } else { Ok(()) }

@@ -143,7 +143,7 @@ impl ShareTable {
         ShareOutcome::MoveWent { number, done, lost, refused, followed, ended, first, next }
     }
 
-    /// Ends shares whose files a move has replaced, `most` at most. Returns how many shares it visited.
+    /// Ends shares whose files a move has replaced, at most `most`. Returns how many shares it visited.
     fn end_of_move(&mut self, at: Millis, moving: &mut PendingMove, most: usize) -> usize {
         let place = if moving.stage == MoveStage::Lost { &moving.new.from } else { &moving.new.to };
         let met = self.first_within(place, most);
@@ -155,12 +155,12 @@ impl ShareTable {
         met.len()
     }
 
-    /// Moves shares of the old path to the new one, `most` at most. Returns how many shares it visited.
+    /// Moves shares of the old path to the new one, at most `most`. Returns how many shares it visited.
     fn carry(&mut self, at: Millis, moving: &mut PendingMove, most: usize) -> usize {
         let met = self.first_within(&moving.new.from, most);
         for former in &met {
             let Some(ShareLocation { root, path }) = moving.new.carried(former.path()) else {
-                // No path can be so long: no program could open it any more.
+                // Paths of this length cannot occur, because no program could open them.
                 let by = SharedText::new(moving.new.by.as_str());
                 let ended = self.end(at, former.id(), ShareEnding::Removed, false, &by);
                 moving.ended += u64::from(ended);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
 
-/// Where something is, or is to be: a root, and a path below it.
+/// The current or new place of a file: a root, and a path below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ShareLocation {
     /// The name of the root that holds the path.
@@ -78,7 +78,7 @@ pub struct PendingMove {
     pub number: u64,
     /// The request of the move.
     pub new: NewMove,
-    /// The present step of the move.
+    /// The current step of the move.
     pub stage: MoveStage,
     /// How many events have moved shares.
     pub parts: u32,
@@ -91,13 +91,13 @@ pub struct PendingMove {
 /// The steps of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MoveStage {
-    /// The file is about to be renamed, or was just now: only the disk knows.
+    /// The file is about to be renamed, or was just renamed: only the disk knows.
     Begun,
     /// The file was moved; shares of the replaced file end now. The shares of the replaced file end.
     Clearing,
     /// The shares of the old path follow to the new one.
     Following,
-    /// It is at neither path: the shares of the old one end.
+    /// The file is at neither path, and the shares of the old path end.
     Lost,
 }
 
@@ -142,7 +142,7 @@ pub enum MoveRefused {
     /// There is nothing at the old path.
     #[error("the file or directory does not exist")]
     NoSource,
-    /// The directory that it is to be in is not there.
+    /// The target directory does not exist.
     #[error("its parent directory does not exist")]
     NoDirectory,
     /// Something is at the new path.
@@ -163,7 +163,7 @@ pub enum MoveRefused {
     /// The two are on different file systems.
     #[error("the two paths are on different file systems: copy the file, and share the copy")]
     OtherFileSystem,
-    /// The system does not let this process do it.
+    /// The system does not allow it.
     #[error("the operating system refused the move (permission denied or a read-only file system)")]
     Denied,
     /// A path is longer than the file system takes.
@@ -193,7 +193,7 @@ pub enum MoveRefused {
          change the configuration first"
     )]
     HoldsRoot,
-    /// Something else is at the path of a root, or nothing is.
+    /// Another directory, or none, is at the path of a root.
     #[error(
         "the directory of a root is missing or was just replaced: check that it exists and is \
          mounted, and try again in a moment"
@@ -208,7 +208,7 @@ pub enum ResolvedLocation {
     AsSaid,
     /// It was moved there, and the share is about to follow.
     At(ShareLocation),
-    /// It is gone, and the share is about to end.
+    /// It is missing, and the share is about to end.
     Gone,
     /// Where the share says if the file of this move is where it was, and otherwise there.
     Either(Arc<PendingMove>, ShareLocation),
@@ -217,7 +217,7 @@ pub enum ResolvedLocation {
 }
 
 impl NewMove {
-    /// Whether anything is refused that needs no look at the disk.
+    /// Checks everything that can be refused without reading the disk.
     pub(in crate::share_expiry) fn check(&self) -> Result<(), MoveRefused> {
         let NewMove { from, to, .. } = self;
         if from.path.as_str().is_empty() || to.path.as_str().is_empty() {
@@ -238,7 +238,7 @@ impl NewMove {
         self.from.touches(place) || self.to.touches(place)
     }
 
-    /// Where something is that was within `from`; none if no path could be so long.
+    /// The new place of a path within `from`; none if the new path would be too long.
     pub(in crate::share_expiry) fn carried(&self, path: &SharePath) -> Option<ShareLocation> {
         let path = path.moved(&self.from.path, &self.to.path).ok()?;
         Some(ShareLocation { root: self.to.root.clone(), path })
@@ -246,7 +246,7 @@ impl NewMove {
 }
 
 impl PendingMove {
-    /// Where the file of a share at this path is, as far as this move affects it.
+    /// The place of the file of a share at this path, if this move affects it.
     fn resolve_location(self: &Arc<Self>, place: &ShareLocation) -> ResolvedLocation {
         let new = &self.new;
         if place.is_within(&new.from) {

@@ -29,7 +29,7 @@ pub(in crate::share_expiry) struct Chunk {
 }
 
 impl Chunk {
-    /// A chunk of shares that are in order already, at least one.
+    /// A chunk of sorted shares, at least one.
     pub(in crate::share_expiry) fn of(shares: Vec<Arc<Share>>) -> Self {
         let steps = shares.windows(2).map(|pair| PathKeyDelta::between(&pair[0], &pair[1]));
         let steps = std::iter::once(PathKeyDelta::default()).chain(steps).collect();
@@ -72,8 +72,8 @@ impl Chunk {
         nearest
     }
 
-    /// The position of a share, or else the position where it would be. The latter comes with the lengths
-    /// of the common beginnings of its key and the keys before and behind.
+    /// The position of a share, or the position where it would be inserted. The insertion point has the
+    /// lengths of the common prefixes of its key with the keys before and after it.
     pub(in crate::share_expiry) fn find(&self, key: &PathKey<'_>) -> Result<usize, InsertPoint> {
         let nearest = self.nearest(key);
         let Some(same) = key.same_as(&self.shares[nearest]) else { return Ok(nearest) };
@@ -142,10 +142,10 @@ impl Chunk {
     }
 }
 
-/// Where a share is to come in a chunk that has it not.
+/// The position where a share must be inserted in a chunk.
 pub(in crate::share_expiry) struct InsertPoint {
     at: usize,
-    /// Whether it is the share before with which its key begins alike.
+    /// Whether it is the share before that shares the longer prefix.
     before: bool,
     /// With how many bytes both begin.
     same: usize,

@@ -11,7 +11,7 @@ pub(in crate::share_expiry) const HEAD: usize = 32;
 /// The sort key of a share: the path in the order of its components, then the id. No key is the beginning
 /// of another.
 ///
-/// As bytes it is the [ranks](rank) of those of the path, 0, and those of the id.
+/// As bytes it consists of the [ranks](rank) of the bytes of the path, 0, and the bytes of the id.
 pub(in crate::share_expiry) struct PathKey<'a> {
     path: &'a [u8],
     id: [u8; size_of::<ShareId>()],
@@ -45,7 +45,7 @@ impl<'a> PathKey<'a> {
         head
     }
 
-    /// Whether it is that of `share`, or comes behind it.
+    /// Whether it is the key of `share`, or a later one.
     pub(in crate::share_expiry) fn is_from(&self, share: &Share) -> bool {
         self.same_as(share).is_none_or(|same| self.byte(same) > PathKey::of(share).byte(same))
     }
@@ -66,8 +66,8 @@ fn alike(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
 
-/// How the key of a share differs from the previous one: the length of their common beginning, and the
-/// byte that follows it. Of a chunk's first it means nothing.
+/// How the key of a share differs from the previous one: the length of their common prefix, and the byte
+/// after it. It has no meaning for the first share of a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::share_expiry) struct PathKeyDelta {
     pub(in crate::share_expiry) same: u16,

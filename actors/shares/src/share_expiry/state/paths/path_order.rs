@@ -1,9 +1,11 @@
-//! The shares of a table in the order of their paths: a directory and all below it is one range. Pure.
+//! The shares of a table in the order of their paths: a directory and everything below it is one
+//! range. Pure.
 //!
-//! They are in sorted [chunks](Chunk). Each share notes its chunk, so it is removed without a search.
+//! The shares are in sorted [chunks](Chunk). Each share stores its chunk, so it is removed without a
+//! search.
 //!
-//! **Invariants:** no chunk in use is empty. From one chunk of a root to the next keys only grow. Keys
-//! before a slot begin with at most its head, and those from it on with at least that.
+//! **Invariants:** no chunk in use is empty. Within a root, keys only grow from one chunk to the next.
+//! Keys before a slot begin with at most its head, and keys from the slot on with at least its head.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -23,12 +25,12 @@ const LEAST: usize = 16;
 pub(in crate::share_expiry) struct PathOrder {
     /// The chunks of each root, in their order.
     roots: BTreeMap<RootName, Vec<ChunkSlot>>,
-    /// The chunks by their numbers, those that are free with them.
+    /// The chunks by their numbers, including free ones.
     chunks: Vec<Chunk>,
     free: Vec<ChunkNumber>,
 }
 
-/// Where a chunk is among those of its root.
+/// The position of a chunk among those of its root.
 struct ChunkSlot {
     /// The lower bound of the keys from here on. Mostly enough to find a chunk without a look at it.
     head: [u8; HEAD],
@@ -74,7 +76,7 @@ impl PathOrder {
             }
         };
         let is_small = self.chunks[number as usize].shares().len() <= LEAST;
-        // It exists as long as the share does: no chunk that is searched is empty.
+        // It exists as long as the share: no chunk that is searched is empty.
         let slot = is_small.then(|| self.chunk_slot_of(slots, &PathKey::of(share)));
         self.chunks[number as usize].remove(place);
         if let Some(slot) = slot {
@@ -87,7 +89,7 @@ impl PathOrder {
         Some((number, self.chunks.get(number as usize)?.place_of(share)?))
     }
 
-    /// Gives up a chunk that is empty, or joins one that is small with the next.
+    /// Frees an empty chunk, or joins a small one with the next.
     fn tidy(&mut self, root: &RootName, at: usize) {
         let Some(slots) = self.roots.get_mut(root) else { return };
         let number = slots[at].chunk;

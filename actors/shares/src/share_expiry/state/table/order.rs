@@ -63,7 +63,7 @@ impl InternedTexts {
         }
     }
 
-    /// The one they share if any has it, or else one of its own.
+    /// The shared text if another share has it, otherwise a new one.
     pub(in crate::share_expiry) fn like(&self, text: &str) -> SharedText {
         self.0.get_key_value(text).map_or_else(|| SharedText::new(text), |(known, _)| known.clone())
     }

@@ -105,7 +105,7 @@ impl Shards {
         }
     }
 
-    /// A share gives way to its tombstone, if `ends` says so. Returns the share and its tombstone.
+    /// Replaces a share by its tombstone, if `ends` says so. Returns the share and its tombstone.
     pub(in crate::share_expiry) fn replace_with_tombstone(
         &self,
         id: ShareId,
@@ -138,7 +138,7 @@ impl Shards {
         is_new
     }
 
-    /// Running downloads of an ended share are cut. Answers whether that was news.
+    /// Cuts running downloads of an ended share. Answers whether this changed anything.
     pub(in crate::share_expiry) fn cut(&self, id: ShareId) -> bool {
         let mut shard = self.write(self.place(id));
         if shard.tombstone(id).is_none_or(|tombstone| tombstone.cut) {
@@ -165,7 +165,7 @@ impl Shards {
         (0..self.0.len()).map(|place| Arc::clone(&self.read(place))).collect()
     }
 
-    /// The shards from that of `id` on, each as it is when it is looked at.
+    /// The shards from that of `id` on, each in its state at the time of the read.
     pub(in crate::share_expiry) fn from(&self, id: ShareId) -> impl Iterator<Item = Arc<Shard>> {
         (self.place(id)..self.0.len()).map(|place| Arc::clone(&self.read(place)))
     }

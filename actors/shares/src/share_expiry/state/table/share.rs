@@ -20,7 +20,8 @@ pub(in crate::share_expiry) type ChunkNumber = u32;
 
 /// One share. Immutable except for its last use: a change replaces the record.
 ///
-/// **Invariant:** at most 96 bytes, 112 with the counts of its `Arc`: there are millions of them.
+/// **Invariant:** at most 96 bytes, or 112 with the counts of its `Arc`, because there are millions of
+/// shares.
 pub struct Share {
     id: ShareId,
     pub(in crate::share_expiry) path: SharePath,
@@ -64,8 +65,8 @@ pub struct DownloadLimit {
 pub(in crate::share_expiry) struct DownloadClient {
     pub(in crate::share_expiry) client: ClientKey,
     pub(in crate::share_expiry) at: Millis,
-    /// Whether it began with a part, and the whole was not begun since: then the whole is still its.
-    /// A snapshot has it in a row of its own.
+    /// Whether it began with a part and has not requested the whole file yet. Then it may still do so. A
+    /// snapshot has this in a separate row.
     pub(in crate::share_expiry) in_part: bool,
 }
 
@@ -74,7 +75,7 @@ pub(in crate::share_expiry) struct DownloadClient {
 pub struct Exhausted {
     /// When the last one was taken.
     pub at: Millis,
-    /// Until when clients with a counted download may resume.
+    /// The end of the time in which clients with a counted download may resume.
     pub resume_until: Millis,
     /// The number of the notification about it.
     pub number: u64,
@@ -254,7 +255,7 @@ impl Share {
         self.rare.as_ref()?.password.as_ref()
     }
 
-    /// The download limit, if any. Without one, no download needs to be counted.
+    /// The download limit, if any. Without a limit no download needs to be counted.
     pub fn downloads(&self) -> Option<&DownloadLimit> {
         self.rare.as_ref()?.downloads.as_ref()
     }
@@ -269,7 +270,7 @@ impl Share {
         Millis(i64::try_from(self.used().at).unwrap_or(i64::MAX))
     }
 
-    /// How often it was used, since this process knows it; counted up to
+    /// How often it was used since this process has it; counted up to
     /// [`MOST_USES`](crate::share_expiry::MOST_USES).
     pub fn uses(&self) -> u32 {
         self.used().uses

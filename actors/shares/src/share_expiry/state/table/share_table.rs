@@ -37,7 +37,7 @@ pub struct ShareTable {
     pub(in crate::share_expiry) owners: InternedTexts,
     pub(in crate::share_expiry) live: u64,
     pub(in crate::share_expiry) totals: Totals,
-    /// The latest confirmed time that anything was applied at, or that an operator has set.
+    /// The latest confirmed time of any applied event, or the time that an operator has set.
     pub(in crate::share_expiry) time: Option<Millis>,
     /// The caller that paused reclaim, while it is paused.
     pub(in crate::share_expiry) paused: Option<String>,
@@ -56,7 +56,7 @@ pub struct ShareTable {
     pub(in crate::share_expiry) next_move: u64,
     /// The last moves that ended, for the feed of changes. It is not stored in snapshots.
     pub(in crate::share_expiry) moves_ended: VecDeque<Arc<PendingMove>>,
-    /// Shares that come back from a snapshot, not yet in any order.
+    /// Shares that are read from a snapshot, not yet in any order.
     pub(in crate::share_expiry) thawing: Vec<Arc<Share>>,
     /// The clients of their downloads that began with a part, during a restore.
     pub(in crate::share_expiry) thawing_parts: HashMap<ShareId, Vec<ClientKey>>,
@@ -121,13 +121,13 @@ impl ShareTable {
         self.totals
     }
 
-    /// The latest confirmed time on record; none where nothing is on record.
+    /// The latest confirmed time on record; none if nothing is recorded.
     pub fn time(&self) -> Option<Millis> {
         self.time
     }
 
-    /// The latest time in a table that comes back from a snapshot. For a snapshot from before the time went
-    /// on record.
+    /// The latest time in a table that is read from a snapshot. For a snapshot from before the time was
+    /// recorded.
     pub(in crate::share_expiry) fn latest_recorded_time(&self) -> Option<Millis> {
         let created = self.thawing.iter().map(|share| share.created());
         let downloads = self.thawing.iter().filter_map(|share| share.downloads());
@@ -163,7 +163,7 @@ impl ShareTable {
         self.by_due.range(from..).copied()
     }
 
-    /// When the next share comes due after `now`.
+    /// When the next share becomes due after `now`.
     pub fn next_due_after(&self, now: Millis) -> Option<Millis> {
         let after = ShareDueKey::from(Millis(now.0.saturating_add(1)));
         self.due_from(after).next().map(ShareDueKey::instant)
@@ -220,7 +220,7 @@ impl ShareTable {
         &self.cursors
     }
 
-    /// The notifications from `from` on, oldest first, `most` at most.
+    /// The notifications from `from` on, oldest first, at most `most`.
     pub fn happenings(&self, from: u64, most: usize) -> ShareNotifications {
         let lines = self.chronicle.oldest_from(from).take(most.clamp(1, LARGEST_PAGE));
         let happenings: Vec<_> = lines.map(|(number, line)| line.to_notification(number)).collect();

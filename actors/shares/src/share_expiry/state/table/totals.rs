@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Totals of all shares that were ever created. Part of the piece.
 ///
-/// **Invariant:** created shares are the present ones and the ended ones.
+/// **Invariant:** the created shares are the live ones plus the ended ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Totals {
     /// Shares that were ever created.

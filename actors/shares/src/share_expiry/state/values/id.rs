@@ -10,8 +10,8 @@ secret_id! {
     BadShareId = "a share"
 }
 
-/// Lists of ids as the bytes of all of them, for `#[serde(with)]`. One event holds thousands. One by one,
-/// each byte would cost as much as the reclaim of its share.
+/// Lists of ids as the bytes of all of them, for `#[serde(with)]`. One event holds thousands. If each
+/// byte were encoded separately, it would cost as much as the reclaim of its share.
 pub(in crate::share_expiry) mod packed {
     use super::*;
 

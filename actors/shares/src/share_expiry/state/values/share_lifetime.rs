@@ -1,4 +1,4 @@
-//! How long a share is to last, as a request says it.
+//! The lifetime of a share in a request.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::value_types::Deadline;
 
-/// How long a share is to last.
+/// The lifetime of a share in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ShareLifetime {
-    /// As long as the operator set for those that do not say.
+    /// The default lifetime in the operator's settings.
     #[default]
     Default,
     /// This long from now on.
@@ -21,7 +21,8 @@ pub enum ShareLifetime {
     Never,
 }
 
-/// On which deadline a change depends, as Redis' `EXPIRE` has it: never counts as infinitely late.
+/// The condition on the deadline for a change, as in Redis' `EXPIRE`: "never" counts as infinitely
+/// late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnlyIf {

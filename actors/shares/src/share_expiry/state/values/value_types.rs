@@ -260,13 +260,13 @@ pub struct Tombstone {
     pub deadline: Deadline,
     /// The number of the notification about it.
     pub number: u64,
-    /// Whether downloads that are still running are to be cut: it was revoked hard.
+    /// Whether running downloads are cut, because it was revoked hard.
     pub cut: bool,
 }
 
 impl Tombstone {
-    /// Since when the link is refused: its deadline, where that ended it. A later reclaim changes nothing
-    /// for readers.
+    /// When the link was first refused: at its deadline, if the deadline ended it. A later reclaim
+    /// changes nothing for readers.
     pub fn refused_since(&self) -> Millis {
         match (self.why, self.deadline.instant()) {
             (ShareEnding::Expired, Some(deadline)) => deadline.min(self.ended),
