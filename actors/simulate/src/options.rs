@@ -100,7 +100,7 @@ pub enum BadOptions {
     /// The address range has no room for them.
     #[error("a simulated yard has at most {MOST_HOSTS} sources and {MOST_HOSTS} destinations")]
     TooManyHosts,
-    /// There is nothing to copy.
+    /// There is no file to copy.
     #[error("expected at least one file")]
     NoFiles,
     /// The simulation would have no length.

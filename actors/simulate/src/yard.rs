@@ -1,4 +1,4 @@
-//! The real contents of the simulated hosts. The managers learn them only from reports.
+//! The real contents of the simulated hosts. The managers know only the reports.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -78,7 +78,7 @@ impl YardModel {
         &self.sources
     }
 
-    /// Fills the disks to `percent` with the best files; each copy goes to the disk with the most
+    /// Fills the disks to `percent` with the best files. Each copy goes to the disk with the most
     /// room.
     pub fn fill(
         &mut self,

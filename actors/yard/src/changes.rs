@@ -65,16 +65,16 @@ pub struct PlacementChange {
     pub gained: u64,
     /// Number of files that disappeared from the host.
     pub lost: u64,
-    /// The first of those that came.
+    /// The first of the new files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub came: Vec<ShownName>,
-    /// The first of those that are gone.
+    /// The first of the removed files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<ShownName>,
 }
 
 impl PlacementChange {
-    /// These came to `host`, and those are gone from it.
+    /// These files are new on `host`, and those were removed from it.
     pub fn new(host: HostAddr, came: &[FileName], gone: &[FileName]) -> Self {
         let first =
             |names: &[FileName]| names.iter().take(MAX_NAMES_SHOWN).map(FileName::shown).collect();
@@ -140,7 +140,7 @@ pub enum HostEvent {
         /// Operator who removed the host.
         asked_by: String,
     },
-    /// The host was silent for so long that its copies no longer count.
+    /// The host was silent for too long: its copies no longer count.
     Lost {
         /// Address of the host.
         host: HostAddr,
@@ -185,7 +185,7 @@ pub enum InputChange {
     },
 }
 
-/// A copy is to be removed, or that has ended.
+/// The removal of a copy began or ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum RemovalChange {

@@ -1,6 +1,7 @@
-//! The control plane of copies: which file stands on which host, and what goes.
+//! The control plane of copies: it decides which host gets which file, and which copies are
+//! removed.
 //!
-//! **Invariant:** an actor knows another one only by its messages and its published read view.
+//! **Invariant:** an actor uses only the messages and the published read view of another actor.
 
 pub mod bandwidth;
 pub mod catalog;

@@ -10,7 +10,7 @@ use reelyard_core::traffic::TrafficBytes;
 /// The counters of one interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// The bytes that it has carried so far.
+    /// The transferred bytes so far.
     pub bytes: TrafficBytes,
     /// Its capacity, if reported.
     pub speed: Option<BitsPerSecond>,

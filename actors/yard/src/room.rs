@@ -25,8 +25,8 @@ pub struct RoomMade {
     pub file: FileId,
     /// Its size in bytes.
     pub size: u64,
-    /// Until when the room is reserved for the file.
+    /// The end of the reservation for the file.
     pub until: Millis,
-    /// Bytes that went for it already.
+    /// Bytes that were already removed for it.
     pub freed: u64,
 }

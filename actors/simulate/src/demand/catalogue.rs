@@ -2,7 +2,7 @@
 
 use reelyard_core::names::{FileId, NameTable};
 
-/// Every file, also those that are released later, by number.
+/// All files by number, including files that are released later.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     /// Names; their ids count up from 0.

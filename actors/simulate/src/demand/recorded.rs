@@ -32,7 +32,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads the logs. Every selection is a request. The server that it chose does not matter: the
+    /// Reads the logs. Every selection is a request. The chosen server is ignored, because the
     /// simulated yard decides which host serves it.
     pub fn read(options: &RecordedOptions, names: &NameTable) -> Result<Self> {
         let mut requests = Vec::new();

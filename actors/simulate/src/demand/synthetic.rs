@@ -191,8 +191,8 @@ impl Synthetic {
     }
 }
 
-/// A number from 0 to `most` with a log-uniform distribution: as often between 1 and 10 as between
-/// 10 and 100.
+/// A number from 0 to `most` with a log-uniform distribution: numbers from 1 to 10 are as frequent
+/// as numbers from 10 to 100.
 fn log_uniform(most: f64, rng: &mut fastrand::Rng) -> f64 {
     (most.max(1.0).ln() * rng.f64()).exp() - 1.0
 }

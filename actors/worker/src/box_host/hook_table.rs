@@ -164,7 +164,7 @@ fn hook_set(table: &Table) -> Read<HookSet> {
         cleanup_again_on: codes(table, "cleanup_again_on")?.unwrap_or_default(),
         checks: CleanBoxChecks {
             first_uid,
-            // Users beyond that probably belong to other programs.
+            // Users above this number probably belong to other programs.
             boxes: boxes.or(first_uid.map(|_| USUAL_BOXES)),
             no_directory: paths(table, "no_directory")?,
             no_cgroup: paths(table, "no_cgroup")?,

@@ -37,13 +37,13 @@ pub struct HookProgram {
 /// A set of hooks under one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookSet {
-    /// The program that makes a box ready; none if there is nothing to do.
+    /// The program that makes a box ready; none if no program must run.
     pub init: Option<HookProgram>,
-    /// The program that cleans a box; none if nothing has to run.
+    /// The program that cleans a box; none if no program must run.
     pub cleanup: Option<HookProgram>,
     /// How long they may take to end after SIGTERM, before SIGKILL.
     pub grace: Duration,
-    /// Variables of their environment, beside `PATH` and `LANG`.
+    /// Variables of their environment, in addition to `PATH` and `LANG`.
     pub environment: BTreeMap<String, String>,
     /// The exit codes that mean that it was done.
     pub done: Vec<u8>,
@@ -85,7 +85,7 @@ impl HookProgram {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookSets(pub BTreeMap<HooksName, Arc<HookSet>>);
 
-/// Why nothing is run here for a pool.
+/// Why no hooks run here for a pool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoHooks {
     /// This worker hosts no boxes.
@@ -107,7 +107,7 @@ impl HookSets {
     /// The hooks for the boxes of a pool.
     ///
     /// # Errors
-    /// There is nothing of that name.
+    /// No hooks have that name.
     pub fn find(&self, place: &HookTarget) -> Result<Arc<HookSet>, NoHooks> {
         let name = place.hooks_name();
         let known = || self.0.keys().map(HooksName::as_str);

@@ -22,7 +22,7 @@ use crate::downloader::disk::state_store::StateStore;
 use crate::downloader::disk::state_store_error::StateStoreError;
 use crate::downloader::managers::epoch_guard::{EpochGuard, Jumps, NotObeyed};
 
-/// How many looks at boxes go on at a time.
+/// How many checks of boxes run at a time.
 const LOOKS_AT_ONCE: usize = 4;
 
 /// How many requests from outside are with the actor at a time: each is held while its hook waits.
@@ -39,8 +39,9 @@ pub struct HostedBoxes {
 }
 
 impl HostedBoxes {
-    /// Starts to run hooks on the present arbiter. `marks` is a directory, real or not, that belongs to
-    /// this worker alone; [`end_left_hooks`](super::end_left_hooks) was called with it.
+    /// Starts to run hooks on the current arbiter. `marks` is a directory path that belongs to this
+    /// worker only; the directory need not exist. The caller has called
+    /// [`end_left_hooks`](super::end_left_hooks) with it.
     ///
     /// # Errors
     /// Fails if the claims in `store` cannot be read.
@@ -75,10 +76,10 @@ impl HostedBoxes {
         self.actor.ask(hook).await.unwrap_or_else(|error| silent(error.to_string()))
     }
 
-    /// Looks at boxes, on request of a leader. One for which something is run is left out.
+    /// Checks boxes, at the request of a leader. A box with a running hook is left out.
     ///
     /// # Errors
-    /// Why nothing was looked at.
+    /// Why no box was checked.
     pub async fn inspect(&self, look: InspectBoxes) -> Result<BoxInspection, String> {
         self.authorize(&look.place, look.boxes.clone(), None).await?;
         self.actor.ask(look).await.unwrap_or_else(|error| Err(error.to_string()))
@@ -88,7 +89,7 @@ impl HostedBoxes {
     /// that lost some.
     ///
     /// # Errors
-    /// The node leads no longer, its epoch is not believed, or the worker cannot write it down.
+    /// The node leads no longer, its epoch is refused, or the worker cannot store the change.
     pub async fn adopt(&self, adopt: AdoptBoxes, jumps: Jumps) -> Result<Vec<PoolName>, String> {
         let (lasting, place) = (Arc::clone(&self.lasting), adopt.place);
         let adopting = move || {
@@ -121,7 +122,7 @@ impl HostedBoxes {
         token: Option<FenceToken>,
     ) -> Result<(), String> {
         let (lasting, place) = (Arc::clone(&self.lasting), place.clone());
-        // A new owner and a new epoch are made durable before anything else. A cluster without boxes here
+        // A new owner and a new epoch must be durable before anything else. A cluster without boxes here
         // raises no epoch.
         let hearing = move || {
             if let Err(refusal) = lasting.epochs.would_serve(place.cluster, place.epoch) {
@@ -154,7 +155,7 @@ impl HostedBoxes {
         self.actor.addr().do_send(SettingsChanged);
     }
 
-    /// The present view.
+    /// The current view.
     pub fn view(&self) -> Arc<BoxHostView> {
         self.lasting.view.load_full()
     }
@@ -171,7 +172,7 @@ impl HostedBoxes {
 
     /// Ends running hooks and stops permanently; returns when no hook runs any more.
     pub async fn stop(&self) {
-        // An error means that the actor is gone already, and its runs ended with it.
+        // An error means that the actor has already ended, together with its runs.
         let _ = tokio::time::timeout(STOPPING, self.actor.addr().send(EndHooks)).await;
         self.lasting.nothing_at_work().await;
         self.actor.stop().await;

@@ -75,7 +75,7 @@ impl BoxHost {
         }
     }
 
-    /// Why a request for `place` is refused, if so.
+    /// Why a request for `place` is refused, if it is.
     fn refuses(&self, place: &HookTarget) -> Option<String> {
         if self.is_stopping {
             return Some("the worker is stopping".to_owned());
@@ -137,7 +137,7 @@ impl BoxHost {
             }
             .execute()
         });
-        // A task of its own: the actor polls all of its own tasks whenever it wakes.
+        // A separate task, because the actor polls all of its own tasks whenever it wakes.
         actix_rt::spawn(async move {
             let broken =
                 |error: tokio::task::JoinError| HookAnswer::Silent { why: error.to_string() };
@@ -260,7 +260,7 @@ impl Handler<InspectBoxes> for BoxHost {
         let lasting = Arc::clone(&self.lasting);
         Box::pin(async move {
             let (pool, of_look) = (place.pool.clone(), Arc::clone(&lasting));
-            // A task of its own: one that hangs has its turn until it ends.
+            // A separate task, because a check that hangs occupies its turn until it ends.
             let looking = actix_rt::spawn(async move {
                 let _turn = of_look.looks.acquire().await.map_err(|error| error.to_string())?;
                 let looking = move || look_at(&hooks.checks, &pool, &boxes);
@@ -288,7 +288,7 @@ impl Handler<InspectBoxes> for BoxHost {
 
 fn notify_cancelled(waiters: Vec<oneshot::Sender<HookAnswer>>) {
     for waiter in waiters {
-        // It fails for one that is gone.
+        // This fails if the receiver no longer exists.
         let _ = waiter.send(HookAnswer::Silent { why: GIVEN_UP.to_owned() });
     }
 }

@@ -48,7 +48,7 @@ pub(super) struct BoxHostShared {
 
 impl BoxHostShared {
     pub async fn nothing_at_work(&self) {
-        // The sender lives as long as this.
+        // This keeps the sender alive.
         let _ = self.at_work.subscribe().wait_for(|hooks| *hooks == 0).await;
     }
 

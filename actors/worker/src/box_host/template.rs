@@ -15,7 +15,7 @@ pub enum TemplateBlank {
     Pool,
     /// `{token}`: the fencing token of its lease, or of its last one.
     Token,
-    /// `{holder}`: the present or last holder. A holder calls itself as it likes.
+    /// `{holder}`: the current or last holder. A holder chooses its own name.
     Holder,
 }
 
@@ -73,7 +73,7 @@ pub struct TemplateValues {
     pub box_id: u32,
     /// The token of its lease, or of its last one.
     pub token: Option<FenceToken>,
-    /// The present or last holder.
+    /// The current or last holder.
     pub holder: Option<Holder>,
 }
 
@@ -157,7 +157,7 @@ impl Template {
         self.0.iter().map(text).collect()
     }
 
-    /// Whether nothing is left blank in it.
+    /// Whether it has no placeholder.
     pub fn is_plain(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, TemplatePart::Text(_)))
     }

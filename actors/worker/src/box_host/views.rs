@@ -33,7 +33,7 @@ pub struct HookCounts {
     pub done: u64,
     /// Runs that failed.
     pub failed: u64,
-    /// It was ended because another thing was asked for the box, or because the worker stopped.
+    /// It was ended because of another request for the box, or because the worker stopped.
     pub given_up: u64,
     /// The durations of the runs.
     pub took: Durations,

@@ -16,7 +16,7 @@ pub struct TakeOrders {
     pub orders: Vec<CopyOrder>,
 }
 
-/// The node took these reports: durably, where it matters.
+/// The node took these reports. Ends are durable there.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ReportsDelivered {
@@ -36,7 +36,7 @@ pub struct TransferMoved {
     pub bytes: u64,
 }
 
-/// All bytes of small copies are here, and only the disk is waited for: others may begin.
+/// All bytes of small copies have arrived, and only the sync is missing: other copies may begin.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct TransfersArrived {
@@ -53,7 +53,7 @@ pub(super) struct CopiesAtOnceChanged;
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct TransfersEnded {
-    /// Of each task `Done` or `Failed`, already durable; no report when it was given up.
+    /// `Done` or `Failed` for each task, already durable; no report if it was cancelled.
     pub ends: Vec<(TaskId, Option<Report>)>,
 }
 

@@ -1,10 +1,9 @@
 //! The worker's side of a copy: takes orders, fetches masters from other workers' data ports, verifies them,
 //! renames them to their final names, and reports. Also the data port, from which other workers fetch.
 //!
-//! The actor owns the list of running copies. Each run of copies has a thread of its own, and the link to
-//! the node tasks of its own. So the mailbox waits for neither disk nor network. After a panic the next
-//! incarnation begins with the reports in the store. The node's next answer names the copies to begin
-//! again.
+//! The actor owns the list of running copies. Each batch of copies has its own thread, and the link to the
+//! node has its own tasks. So message handlers never wait for disk or network. After a panic the next
+//! incarnation begins with the reports in the store. The node's next answer names the copies to begin again.
 
 pub mod copying;
 pub mod disk;
@@ -59,7 +58,7 @@ const PUBLISH_WITHIN: Duration = Duration::from_millis(2);
 /// How often copies that wait for the disk show that they live.
 const SHOW_LIFE_EVERY: Duration = Duration::from_secs(10);
 
-/// How long a store that cannot be read is left alone.
+/// How long a store that cannot be read is not tried again.
 const STORE_REST: Duration = Duration::from_secs(1);
 
 /// A running downloader, supervised. Cheap to clone.
@@ -80,8 +79,8 @@ struct DownloaderShared {
 }
 
 impl DownloaderHandle {
-    /// Starts a downloader that makes up to `copies_at_once` copies, on the present arbiter. It
-    /// begins with the reports in `store`, which an earlier run could not deliver.
+    /// Starts a downloader that makes up to `copies_at_once` copies, on the current arbiter. It begins with
+    /// the reports in `store`, which an earlier run could not deliver.
     pub fn start(
         supervision: Supervision,
         fetcher: Fetcher,
@@ -108,7 +107,7 @@ impl DownloaderHandle {
         DownloaderHandle { actor, shared: lasting }
     }
 
-    /// The present incarnation. Not to be kept: it is another one after a panic.
+    /// The current incarnation. Do not keep it: a panic replaces it.
     pub fn addr(&self) -> Addr<Downloader> {
         self.actor.addr()
     }
@@ -134,10 +133,10 @@ impl DownloaderHandle {
         self.actor.status()
     }
 
-    /// Gives every copy up and stops for good; returns when the last thread is done.
+    /// Cancels every copy and stops permanently. Returns when the last thread has ended.
     pub async fn stop(&self) {
-        // An error means that the actor is gone already, or waits for its store: its copies are
-        // given up with it.
+        // An error means that the actor has already ended, or waits for its store. Its copies are cancelled
+        // with it.
         let _ = tokio::time::timeout(STOPPING, self.addr().send(StopTransfers)).await;
         self.actor.stop().await;
         self.shared.copies.no_copy_under_way().await;
@@ -145,9 +144,9 @@ impl DownloaderHandle {
 }
 
 impl DownloaderShared {
-    /// The reports that an earlier run, or an earlier incarnation of the actor, could not deliver.
-    /// Copies of the latter are waited for. They may still end with a report, and a new copy of the same
-    /// task would share their temporary files.
+    /// The reports that an earlier run, or an earlier incarnation of the actor, could not deliver. It waits
+    /// for copies of the earlier incarnation, because they may still end with a report. A new copy of the
+    /// same task would also share their temporary files.
     async fn reports_of_earlier(&self) -> Vec<Report> {
         self.copies.no_copy_under_way().await;
         loop {
@@ -279,8 +278,8 @@ impl Actor for Downloader {
     fn started(&mut self, ctx: &mut Context<Self>) {
         let lasting = Arc::clone(&self.shared);
         let kept = async move { lasting.reports_of_earlier().await };
-        // Nothing else is handled before: an order that came first could be for a task whose end
-        // is among the reports.
+        // Nothing else is handled before this. An earlier order could be for a task whose end is among the
+        // reports.
         ctx.wait(kept.into_actor(self).map(|kept, downloader, _| downloader.take_up(kept)));
         ctx.run_interval(SHOW_LIFE_EVERY, |downloader, ctx| {
             downloader.transfers.show_life(downloader.shared.copies.clock.now());
@@ -395,7 +394,7 @@ impl Handler<StopTransfers> for Downloader {
             self.stopping.push(sender);
         }
         Box::pin(async move {
-            // An error means that there was nothing to wait for.
+            // An error means that there was no copy to wait for.
             let _ = ended.await;
         })
     }

@@ -11,8 +11,8 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, set_child_su
 
 use super::table::{parent, processes, send_signal};
 
-/// How long the end is waited for after SIGKILL. Only what hangs in the kernel, or may not be
-/// signalled, takes longer.
+/// The longest wait for the end after SIGKILL. Only processes that hang in the kernel, or that may not be
+/// signalled, take longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The time between two looks.
@@ -43,8 +43,8 @@ pub fn collect(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
     }
 }
 
-/// Ends every descendant: SIGTERM, and SIGKILL for those that live after `grace`. Reports each child that
-/// ends to `ended`. Answers whether none is left.
+/// Ends every descendant: SIGTERM, and SIGKILL for those that still live after `grace`. Reports each
+/// child that ends to `ended`. Answers whether none is left.
 ///
 /// This process has to be a subreaper, and nothing else in it may wait for a child.
 pub async fn end(grace: Duration, mut ended: impl FnMut(Pid, WaitStatus)) -> bool {

@@ -21,7 +21,7 @@ pub const LEFTOVER_GRACE: Duration = Duration::from_secs(5);
 /// How often it is looked whether all have ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// How long the end is waited for after SIGKILL. Only what hangs in the kernel takes longer.
+/// The longest wait for the end after SIGKILL. Only processes that hang in the kernel take longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The longest time to load a program. Until then its owner is unknown, because its environment is
@@ -78,9 +78,9 @@ impl<'a> ProcessFamily<'a> {
         let began = Instant::now();
         let mut reported = HashSet::new();
         if let Some(leader) = self.leader {
-            // It fails only for a group without a living process. Processes that join it later, and those
-            // that left it, are found one by one. A leader that stayed in its parent's group, such as one
-            // at a terminal, need not show its mark. It is a child that was not waited for yet.
+            // It fails only for a group without a living process. Processes that joined the group later or
+            // left it are found one by one. A leader that stayed in its parent's group, such as one at a
+            // terminal, needs no mark. It is a child that was not waited for yet.
             if kill_process_group(leader, signal).is_err() && !has_ended(leader) {
                 let _ = kill_process(leader, signal);
             }
@@ -142,8 +142,8 @@ pub struct Leftovers {
     pub have_ended: bool,
 }
 
-/// Ends the processes that an earlier run of the worker left behind: those of programs marked with
-/// paths in `dir`. The caller must hold the lock of that directory.
+/// Ends the processes that an earlier run of the worker left behind, if they are marked with paths in
+/// `dir`. The caller must hold the lock of that directory.
 pub fn end_leftovers(name: MarkName, dir: &Path, grace: Duration) -> Leftovers {
     let left = ProcessFamily { leader: None, name, mark: Marked::In(dir) };
     let living = left.living().members;

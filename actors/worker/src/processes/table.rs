@@ -84,7 +84,7 @@ impl Variable {
         let path = format!("/proc/{pid}/environ");
         let Ok(mut environment) = std::fs::read(&path) else { return Variable::Absent };
         if environment.is_empty() {
-            // Either there is nothing in it, or it is just being loaded: and may be there by now.
+            // Its environment is empty, or the program is just being loaded and may have one by now.
             let Some(before) = ProcessStatus::of(pid) else { return Variable::Absent };
             environment = std::fs::read(&path).unwrap_or_default();
             let is_settled = ProcessStatus::of(pid).is_none_or(|after| {
@@ -102,8 +102,8 @@ impl Variable {
     }
 }
 
-/// Sends a signal to a process if `is_meant` holds. The number may belong to another process meanwhile:
-/// that one gets nothing. Answers whether the signal was sent.
+/// Sends a signal to a process if `is_meant` holds. If the number belongs to another process meanwhile,
+/// that process gets no signal. Answers whether the signal was sent.
 pub fn send_signal(pid: Pid, signal: Signal, is_meant: impl FnOnce(Pid) -> bool) -> bool {
     match pidfd_open(pid, PidfdFlags::empty()) {
         // From here on the descriptor names that process, even if its number is used again.

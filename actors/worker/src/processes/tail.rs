@@ -2,8 +2,8 @@
 
 use std::io::{ErrorKind, Read};
 
-/// How much of the end is kept, in bytes, if nothing else is said. A word of success that is
-/// followed by more is not found.
+/// How many bytes of the end are kept by default. A success message that is followed by more
+/// output is not found.
 const KEPT: usize = 64 << 10;
 
 /// The last bytes of a stream.
@@ -26,7 +26,7 @@ impl Tail {
         Tail { bytes: Vec::new(), kept, is_cut: false }
     }
 
-    /// Takes what there is to read without waiting.
+    /// Reads the available bytes without waiting.
     pub fn read(&mut self, stream: &mut impl Read) -> std::io::Result<()> {
         read_available(stream, |bytes| self.take(bytes))
     }
@@ -64,7 +64,7 @@ impl Excerpt {
         Excerpt { head: Vec::new(), head_kept: head, tail: Tail::keeping(tail) }
     }
 
-    /// Takes what there is to read without waiting.
+    /// Reads the available bytes without waiting.
     pub fn read(&mut self, stream: &mut impl Read) -> std::io::Result<()> {
         read_available(stream, |bytes| self.take(bytes))
     }
@@ -86,8 +86,8 @@ impl Excerpt {
     }
 }
 
-/// Takes what there is to read without waiting. One turn takes no more than a full pipe: a program
-/// that never pauses is still followed.
+/// Reads the available bytes without waiting. One turn reads at most a full pipe, so that a
+/// program that never pauses blocks nothing.
 fn read_available(stream: &mut impl Read, mut take: impl FnMut(&[u8])) -> std::io::Result<()> {
     let mut buffer = [0; 8 << 10];
     for _ in 0..8 {

@@ -1,4 +1,4 @@
-//! The present load of this host's link, measured once a second while the worker runs.
+//! The current load of this host's link, measured once a second while the worker runs.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ use super::link::{NetworkInterface, NoLink};
 /// How often the counters are read.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The time over which rates are averaged. Viewers come and go within seconds, and the planner must not
-/// follow each of them.
+/// The time over which rates are averaged. Viewers connect and disconnect within seconds, and the
+/// planner must not react to each of them.
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// A measurement older than this is dropped.
@@ -141,7 +141,7 @@ impl LinkProbe {
                 if !std::mem::replace(&mut self.is_warned, true) {
                     tracing::warn!(%error, "the load of the network link could not be measured");
                 }
-                // The address may have gone to another one.
+                // The address may have moved to another interface.
                 self.link = None;
                 self.meter = Meter::over(WINDOW);
                 None

@@ -20,7 +20,7 @@ pub struct NetworkInterface {
     dir: PathBuf,
 }
 
-/// Why there is nothing to be known of a link.
+/// Why the load of a link is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum NoLink {
     /// No interface has that address.
@@ -66,7 +66,7 @@ impl NetworkInterface {
         &self.name
     }
 
-    /// The bytes that it has carried so far.
+    /// The transferred bytes so far.
     pub fn bytes(&self) -> Result<TrafficBytes, NoLink> {
         let read = |file: &str| -> io::Result<u64> {
             let text = fs::read_to_string(self.dir.join("statistics").join(file))?;
@@ -78,7 +78,7 @@ impl NetworkInterface {
         both().map_err(|error| NoLink::Unreadable { name: self.name.clone(), error })
     }
 
-    /// The capacity of the interface; none where the kernel does not know it.
+    /// The capacity of the interface; none if the kernel does not know it.
     ///
     /// Only interfaces with hardware beneath them have a reliable value. Others (those of containers and
     /// tunnels) may report a number that means nothing.
@@ -93,7 +93,7 @@ impl NetworkInterface {
     }
 }
 
-/// The interface of an address that is labelled so: a second address may be called eth0:1.
+/// The interface in the label of an address: a second address may have the label eth0:1.
 fn interface_of(label: &str) -> &str {
     label.split_once(':').map_or(label, |(name, _)| name)
 }

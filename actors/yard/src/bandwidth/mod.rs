@@ -56,9 +56,9 @@ impl Bandwidth {
 /// The limits of the hosts on one side of the copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostLimits {
-    /// Of each host that has none of its own.
+    /// The timetable of hosts without their own.
     pub default: Timetable,
-    /// Those of their own.
+    /// The timetables of single hosts.
     pub by_host: BTreeMap<HostAddr, Timetable>,
 }
 

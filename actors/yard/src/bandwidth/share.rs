@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 
-/// A copy never gets a lower rate, however low the limit of a host: a copy that stands still would be
-/// taken for dead.
+/// The lowest rate of a copy, however low the limit of a host is. A copy without progress would be
+/// regarded as dead.
 pub const LEAST: BitsPerSecond = BitsPerSecond(8_000);
 
 /// One copy, and the two hosts whose limits it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Where it comes from.
+    /// The source of the copy.
     pub source: HostAddr,
     /// The host that receives the copy.
     pub destination: HostAddr,
@@ -83,7 +83,7 @@ pub fn split(
     let mut rates: Vec<Option<BitsPerSecond>> = flows.iter().map(|flow| flow.most).collect();
     let mut rising: Vec<usize> = (0..flows.len()).filter(|&index| !flows[index].is_fixed).collect();
     while let Some(level) = rising.iter().filter_map(|&index| reaches(&flows[index], &left)).min() {
-        // The sharers that stop here are decided before anything is taken: all of them at the same level.
+        // All sharers that reach their limit at this level are selected before anything is subtracted.
         let (stops, rises): (Vec<usize>, Vec<usize>) =
             rising.iter().partition(|&&index| reaches(&flows[index], &left) == Some(level));
         for index in stops {

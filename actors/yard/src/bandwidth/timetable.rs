@@ -15,7 +15,7 @@ pub struct MinuteOfWeek(u16);
 impl MinuteOfWeek {
     /// The minute in `zone` at `at`.
     pub fn of(at: Millis, zone: &TimeZone) -> Self {
-        // Beyond the years that a calendar knows, any minute is as good as another.
+        // For years outside of the calendar, any minute is acceptable.
         let at = Timestamp::from_millisecond(at.0).unwrap_or_default();
         let local = zone.to_datetime(at);
         let day = local.weekday().to_monday_zero_offset().unsigned_abs();
@@ -25,7 +25,7 @@ impl MinuteOfWeek {
     }
 }
 
-/// When a rate comes into force.
+/// When a rate begins to apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimetableEntry {
     /// The day, counted from Monday = 0; none for every day.
@@ -36,8 +36,8 @@ pub struct TimetableEntry {
     pub rate: Option<BitsPerSecond>,
 }
 
-/// Rates by the time of the week, in local time. An entry within an hour that is skipped in spring holds
-/// from the end of that hour on. An hour that comes twice in autumn is gone through twice.
+/// Rates by the time of the week, in local time. An entry within an hour that is skipped in spring
+/// applies from the end of that hour on. The entries of an hour that occurs twice in autumn apply twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timetable {
     /// As they were given; one that holds always is an empty list.
@@ -63,8 +63,8 @@ impl Timetable {
         Timetable { entries: Vec::new(), slots: vec![(0, rate)] }
     }
 
-    /// A timetable of `entries`, at least one. Each holds until the next one of the week, and the
-    /// last one until the first one of the week after.
+    /// A timetable of `entries`, at least one. Each applies until the next one of the week, and the last
+    /// one until the first one of the next week.
     pub fn of(entries: Vec<TimetableEntry>) -> Result<Self, TwiceInTimetable> {
         let mut slots = Vec::new();
         for entry in &entries {

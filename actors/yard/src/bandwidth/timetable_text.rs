@@ -17,7 +17,7 @@ pub enum BadTimetable {
     /// The rate of an entry is not one.
     #[error("entry \"{entry}\": {error}")]
     EntryRate {
-        /// The entry as it is written in the setting.
+        /// The text of the entry in the setting.
         entry: String,
         /// Why its rate cannot be read.
         error: BadRate,

@@ -18,7 +18,7 @@ use crate::catalog::sources::masters::Masters;
 #[rtype(result = "()")]
 pub struct RankingChanged(pub Arc<Ranking>);
 
-/// The hot files changed: hits came in or left the window.
+/// The hot files changed: hits were added or left the window.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct RisingChanged(pub Arc<RisingHits>);
@@ -39,8 +39,8 @@ pub struct Subscribers {
     pub masters: Vec<Recipient<MastersChanged>>,
 }
 
-/// Adds subscribers and reports the present state to them at once. For actors that start, or restart,
-/// after the Catalog.
+/// Adds subscribers and sends them the current state at once. For actors that start, or restart, after
+/// the Catalog.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToCatalog(pub Subscribers);

@@ -48,8 +48,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Looks are never closer together than this, whatever is configured.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
-/// How many look-ups of masters are under way at most; one more is answered `Unknown`. On a mount
-/// that hangs they do not end, and each holds a thread that others need.
+/// The largest number of running look-ups of masters; one more is answered `Unknown`. On a mount that
+/// hangs they do not end, and each occupies a thread that others need.
 const LOOK_UPS_AT_ONCE: usize = 4;
 
 /// The actor. It does no I/O itself: each kind of input has a lane of blocking jobs.
@@ -134,7 +134,7 @@ impl Catalog {
         let poll = self.settings.poll_interval.max(SHORTEST_POLL);
         self.polling = Some(ctx.run_interval(poll, |catalog, ctx| {
             catalog.look_at_all(ctx);
-            // Looks that ended are shown when they end; this shows those that do not.
+            // Looks that end are shown at their end; this shows looks that do not end.
             catalog.publish();
         }));
     }
@@ -357,8 +357,8 @@ impl Catalog {
         }));
     }
 
-    /// Does nothing while a job has the log: it expires hits itself and the sleep begins again
-    /// when it ends.
+    /// Does nothing while a job has the log, because the job expires hits itself. The sleep begins
+    /// again at its end.
     fn expire_hits(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
         if let Some(log) = self.event_log.as_mut().and_then(SingleFlightReader::idle)

@@ -23,7 +23,7 @@ pub struct Ranking {
 pub struct CopiesWanted {
     /// Whether grade.info says it (`TargetCopyCount`); otherwise one of each.
     pub by_grade_info: bool,
-    /// How many at most; at least 1.
+    /// The largest number; at least 1.
     pub most: u32,
 }
 
@@ -33,7 +33,7 @@ impl CopiesWanted {
         self.by_grade_info && self.most > 1
     }
 
-    /// How many copies of `file` there should be: at least 1.
+    /// The wanted number of copies of `file`: at least 1.
     pub fn of(self, file: FileId, ranking: Option<&Ranking>) -> u32 {
         let target = ranking.filter(|_| self.are_several()).map(|ranking| ranking.target(file));
         target.unwrap_or(1).clamp(1, self.most.max(1))
@@ -68,7 +68,7 @@ impl Ranking {
         Ranking { grades, history }
     }
 
-    /// A ranking of `files`, best first; of a file that comes twice the last holds.
+    /// A ranking of `files`, best first. If a file appears twice, its last position counts.
     pub fn from_files(files: impl IntoIterator<Item = RankedFile>) -> Self {
         let files: Vec<RankedFile> = files.into_iter().collect();
         let grades = Grades::from_rows(files.iter().map(|ranked| Some(ranked.file)));
@@ -128,7 +128,7 @@ impl Ranking {
         self.grades.rank(file)
     }
 
-    /// How many copies grade.info wants of a file (`TargetCopyCount`): at least 1, and at most 255.
+    /// The number of copies of a file in grade.info (`TargetCopyCount`): from 1 to 255.
     pub fn target(&self, file: FileId) -> u32 {
         self.grades.target(file)
     }

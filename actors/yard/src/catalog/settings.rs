@@ -28,17 +28,17 @@ pub struct CatalogSettings {
     /// How often the inputs are checked, whether changes are reported or not. A check of unchanged
     /// inputs costs a few `stat`s each.
     pub poll_interval: Duration,
-    /// How long a file must have kept still before it is read, so that one that is written in
-    /// place is not read half way. One that was put into place by a rename is read at once.
+    /// How long a file must be unchanged before it is read, so that no half-written file is read. A
+    /// file that was renamed into place is read at once.
     pub settle: Duration,
     /// A file that keeps changing is read in any case after this time.
     pub settle_limit: Duration,
     /// How often the source directories are listed even if they look unchanged: a mount may not
     /// renew the times of its directories.
     pub relist_interval: Duration,
-    /// Only these addresses count among those that hitcount.history lists.
+    /// Only these addresses in hitcount.history count.
     pub destination_ips: BTreeSet<IpAddr>,
-    /// The load balancer's event log. Without one nothing is ever hot.
+    /// The load balancer's event log. Without one no file becomes hot.
     pub event_log: Option<EventLogSettings>,
 }
 

@@ -40,9 +40,9 @@ pub struct SingleFlightReader<B> {
     begun_at: Option<Instant>,
     /// Whether something changed and the check of it has not started.
     notified: bool,
-    /// Those who asked before the present job began: its end answers them.
+    /// Callers that asked before the current job began: its end answers them.
     waiting: Vec<oneshot::Sender<()>>,
-    /// Those who asked after it began: they want another look.
+    /// Callers that asked after it began: they need another look.
     next: Vec<oneshot::Sender<()>>,
 }
 
@@ -78,14 +78,14 @@ impl<B> SingleFlightReader<B> {
         Some(bench)
     }
 
-    /// Something changed at `now`. Answers after how long a look is to begin; none if that is
-    /// clear already, or will be when the present look ends.
+    /// Something changed at `now`. Answers the delay until a look must begin. None if a look is
+    /// already planned, or will be planned at the end of the current look.
     pub fn notify_changed(&mut self, now: Instant) -> Option<Duration> {
         let is_news = !std::mem::replace(&mut self.notified, true);
         (is_news && self.reader.is_some()).then(|| self.debounce_delay(now))
     }
 
-    /// How long the next look is to wait for what else may change.
+    /// How long the next look waits for further changes.
     pub fn debounce_delay(&self, now: Instant) -> Duration {
         let since = self.begun_at.map(|begun| now.saturating_duration_since(begun));
         since.map_or(Duration::ZERO, |since| GAP.saturating_sub(since))
@@ -110,8 +110,8 @@ impl<B> SingleFlightReader<B> {
         is_present
     }
 
-    /// Another bench takes the place of the present one, also while a job has that. Those who wait
-    /// for a look wait for one of the new bench.
+    /// Replaces the current bench by another one, even while a job has the current one. Callers that
+    /// wait for a look then wait for a look of the new bench.
     pub fn replace(&mut self, bench: B) {
         self.reader = Some(bench);
         self.life += 1;
@@ -123,14 +123,14 @@ impl<B> SingleFlightReader<B> {
     /// meanwhile.
     pub fn answer(&mut self) -> bool {
         for waiter in self.waiting.drain(..) {
-            // One who no longer waits has nothing to learn.
+            // A caller that no longer waits needs no answer.
             let _ = waiter.send(());
         }
         !self.next.is_empty()
     }
 
-    /// The problem to show if the present check takes too long. The check continues: a job cannot be
-    /// ended.
+    /// The problem to show if the current check takes too long. The check continues, because a job
+    /// cannot be ended.
     pub fn problem(&self, now: Millis) -> Option<String> {
         let is_stuck = self.reader.is_none() && now.since(self.begun) > LONGEST_LOOK;
         is_stuck.then(|| format!("the check of {} does not end: a mount may hang", self.what))

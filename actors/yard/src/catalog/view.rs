@@ -106,7 +106,7 @@ pub struct EventLogFileView {
     /// The file; its tally counts since this process began to follow it.
     #[serde(flatten)]
     pub input: CatalogInputView,
-    /// Up to where the file is read, in bytes.
+    /// The read position in the file, in bytes.
     pub offset: u64,
     /// The latest time in a selection, of any address. A time far from now shows a log that has stopped,
     /// or a wrong clock.
@@ -252,7 +252,7 @@ impl CatalogView {
         self.graded = self.ranking.as_ref().map_or(0, |ranking| ranking.len());
     }
 
-    /// By what changes of each input are noticed, as far as that is known.
+    /// How changes of each input are noticed, if that is known.
     pub(super) fn noticed_by(&self) -> impl Iterator<Item = (&str, &NoticedBy)> {
         let files = self.grade_info.iter().chain(&self.hitcount_history);
         let days = self.event_log.iter().flat_map(|log| &log.files).map(|day| &day.input);

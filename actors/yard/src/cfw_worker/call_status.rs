@@ -13,7 +13,7 @@ use super::{
 };
 
 impl CfwWorker {
-    /// Why the host is left alone because of its calls, if so.
+    /// Why the host gets no calls because of earlier failures, if it gets none.
     pub(super) fn left_alone(&self) -> Option<AskFailure> {
         let trouble = self.breaker.trouble()?;
         self.breaker.state(self.clock.now()).is_open().then(|| {
@@ -26,7 +26,7 @@ impl CfwWorker {
         })
     }
 
-    /// Why one more call would be one too many for a host on probation, if so.
+    /// Why a host on probation gets no further call, if it gets none.
     pub(super) fn is_on_trial(&self) -> Option<AskFailure> {
         let on_trial = self.is_asked() && self.breaker.state(self.clock.now()).on_probation();
         let why = "it is on probation: one call at a time, and one is under way";
@@ -49,8 +49,8 @@ impl CfwWorker {
     /// Reports a changed state of the circuit breaker, and starts a trial call where one is due.
     pub(super) fn follow_breaker(&mut self) {
         let now = self.clock.now();
-        // The outcome of a trial under way is awaited for any time. A list may take longer than the
-        // cool-down was, and its failure is to make the next one longer.
+        // The outcome of a running trial is awaited without a limit. A list may take longer than the
+        // cool-down, and its failure must make the next cool-down longer.
         if !self.is_asked() {
             self.breaker.forget(now);
         }

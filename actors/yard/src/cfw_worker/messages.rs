@@ -18,7 +18,7 @@ use super::calls::ask_failure::{AskFailure, TokenTrouble};
 use super::settings::CfwWorkerSettings;
 use crate::cfw_worker::breaker::circuit_state::{CallTrouble, CircuitState};
 
-/// Asks nothing of the host from now on, or asks again. Calls that are under way come to their end.
+/// Stops all calls to the host, or resumes them. Running calls are completed.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct SetHostMaintenance {
@@ -30,7 +30,7 @@ pub struct SetHostMaintenance {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeCfwWorkerSettings {
-    /// The settings that replace the present ones.
+    /// The settings that replace the current ones.
     pub settings: CfwWorkerSettings,
     /// A client that was made for them.
     pub http: reqwest::Client,
@@ -91,7 +91,7 @@ pub struct HostObserved {
     pub kind: HostKind,
     /// Its files. None for a host that was not asked (a pure source).
     pub inventory: Option<Arc<Inventory>>,
-    /// Its disk, and when it was asked for: what arrived since then is not in the figures. None
+    /// Its disk, and the time of the request: copies that arrived later are not in the figures. None
     /// while it is not known.
     pub disk: Option<(DiskFigures, Millis)>,
     /// The load of its link, and when it was requested. None while it is not known.
@@ -164,7 +164,7 @@ pub struct CfwWorkerView {
     pub kind: HostKind,
     /// That program's version, if it reports one.
     pub version: Option<String>,
-    /// Whether it is in maintenance: then nothing is asked of it.
+    /// Whether it is in maintenance: then it gets no calls.
     pub in_maintenance: bool,
     /// Whether it answered its last probe; none before the first, and in maintenance.
     pub answers: Option<bool>,
@@ -181,7 +181,7 @@ pub struct CfwWorkerView {
     pub disk_at: Option<Millis>,
     /// The load of its link as last reported; none if it is unknown or too old.
     pub traffic: Option<Traffic>,
-    /// When it was asked for that.
+    /// When that was requested.
     pub traffic_at: Option<Millis>,
     /// Why the last read of its node_exporter failed; none without a node_exporter or after a success.
     pub agent_failure: Option<String>,
@@ -193,9 +193,9 @@ pub struct CfwWorkerView {
     pub calls: CircuitState,
     /// The failures that opened the breaker, until it is closed.
     pub trouble: Option<CallTrouble>,
-    /// Why the worker and this node do not take each other's calls, if so.
+    /// Why the worker and this node refuse each other's calls, if they do.
     pub token_trouble: Option<TokenTrouble>,
-    /// The last thing that went wrong, in words.
+    /// The last failure, in words.
     pub last_failure: Option<FailureView>,
     /// Number of reads of its program and files.
     pub looks: u64,
@@ -248,13 +248,13 @@ pub struct InventoryView {
     pub unreadable_names: u64,
     /// When it was asked.
     pub at: Millis,
-    /// When it was last asked for everything; in between it was asked for what changed.
+    /// Time of the last request for a full list. Requests in between ask for changes.
     pub whole_at: Option<Millis>,
     /// Whether it reports changes.
     pub follows_changes: bool,
 }
 
-/// Something that went wrong with a host.
+/// A failure of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailureView {
     /// The call, such as `GET /files`.

@@ -65,7 +65,7 @@ pub struct CfwWorker {
     settings: CfwWorkerSettings,
     client: HostClient,
     program: HostProgram,
-    /// Whether nothing is asked of the host.
+    /// Whether the host gets no calls.
     in_maintenance: bool,
     /// Whether the host answered its last probe, and if not, why; none before the first.
     answers: Option<Result<(), AskFailure>>,
@@ -83,13 +83,13 @@ pub struct CfwWorker {
     disk_schedule: PollSchedule,
     /// Callers that wait for the look that is under way. None when no look is.
     looking_for: Option<Vec<RefreshReply>>,
-    /// Callers that wait for another read after the present one, because that one may have started before the
-    /// change that they want to see. None when no other read is wanted.
+    /// Callers that wait for another read after the current one, because the current one may have started
+    /// before the change that they want to see. None if no other read is wanted.
     looking_next_for: Option<Vec<RefreshReply>>,
     /// Whether the disk alone is being asked for, between two looks.
     disk_asked: bool,
     traffic: TrafficWatch,
-    /// Bounds how many deletions are sent at the same time; the others wait for their turn.
+    /// Limits how many deletions are sent at the same time; the others wait.
     turns: Arc<Semaphore>,
     /// Deletions sent or waiting.
     open_requests: usize,
@@ -108,8 +108,8 @@ pub struct CfwWorker {
 }
 
 impl CfwWorker {
-    /// The actor for `host`. `http` comes from [`http_client`] and is shared by all of a process;
-    /// `names` is the table that all actors of a process share.
+    /// The actor for `host`. `http` comes from [`http_client`] and is shared by all actors of a process, and
+    /// so is the table `names`.
     pub fn new(
         host: HostAddr,
         role: HostRole,
@@ -187,7 +187,7 @@ impl CfwWorker {
         self.view.clone()
     }
 
-    /// Why the host is not to be asked anything but probes now, if so.
+    /// Why the host gets only probes now, if so.
     fn not_to_be_asked(&self) -> Option<AskFailure> {
         if self.in_maintenance {
             return Some(AskFailure::in_maintenance());
@@ -237,8 +237,8 @@ impl CfwWorker {
         }));
     }
 
-    /// Whether this host is asked for files and disk: only destinations are, and only
-    /// once it is known what program answers.
+    /// Whether this host is asked for files and disk. Only destinations are asked, and only once their
+    /// program is known.
     fn is_asked_for_copies(&self) -> bool {
         self.role.is_destination() && self.program.kind != HostKind::Unknown
     }
@@ -351,8 +351,8 @@ impl Handler<ProbeHeartbeat> for CfwWorker {
                     if is_new_or_back {
                         worker.breaker.came_back(worker.clock.now());
                         worker.holdings.doubt();
-                        // Another program with other files may answer there now. On probation the
-                        // call that is under way comes first.
+                        // Another program with other files may answer there now. On probation the running
+                        // call comes first.
                         if worker.is_on_trial().is_none() {
                             worker.look_soon(ctx, None);
                         } else {
@@ -360,7 +360,7 @@ impl Handler<ProbeHeartbeat> for CfwWorker {
                         }
                     }
                 }
-                // Of the host nothing was learnt.
+                // Nothing new is known of the host.
                 Err(AskFailure::NoDescriptor) => {}
                 Err(failure) => {
                     worker.record_failure("HEAD /hb", failure);

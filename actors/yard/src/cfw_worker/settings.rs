@@ -22,11 +22,11 @@ pub struct CfwWorkerSettings {
     /// The interval between complete lists of a destination that cannot report changes. That is an old cfw,
     /// or a worker whose file system reports none.
     pub inventory_interval: Duration,
-    /// How often one that can is asked for what changed.
+    /// How often a host that can report changes is asked for changes.
     pub changes_interval: Duration,
-    /// How often a host that reports changes is asked for everything.
+    /// How often a host that reports changes is asked for a full list.
     pub full_inventory_interval: Duration,
-    /// How often a destination is asked for its disk.
+    /// How often a destination is asked for the figures of its disk.
     pub disk_interval: Duration,
     /// How often the load of a host's link is read, from our worker or from node_exporter.
     pub traffic_interval: Duration,
@@ -39,7 +39,7 @@ pub struct CfwWorkerSettings {
     pub max_files: u64,
     /// Calls to one host at the same time; probes and looks not counted.
     pub open_calls: usize,
-    /// Calls that may wait for their turn beyond those.
+    /// Calls that may wait in addition.
     pub waiting_calls: usize,
     /// When calls to a host that keep failing are given up for a while.
     pub breaker: CircuitBreakerSettings,
@@ -52,7 +52,7 @@ impl CfwWorkerSettings {
     }
 }
 
-/// Calls to one host at the same time, and calls that may wait beyond those.
+/// Calls to one host at the same time, and calls that may wait in addition.
 const OPEN_CALLS: usize = 4;
 const WAITING_CALLS: usize = 64;
 

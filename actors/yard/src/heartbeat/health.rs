@@ -97,7 +97,7 @@ impl HostHealth {
         Some((from, to))
     }
 
-    /// The health that the present runs of answers and misses make of the present health.
+    /// The health after these runs of answers and misses, from the current health.
     fn next(&self, thresholds: Thresholds) -> Health {
         if self.misses_in_a_row >= thresholds.down_after {
             return Health::Down;
@@ -151,7 +151,7 @@ impl HostHealth {
 pub struct Rhythm {
     /// The mean distance of two probes of a host.
     pub interval: Duration,
-    /// The share of `interval`, from 0 to 1, by which one distance differs from it at most.
+    /// The largest difference of one distance from `interval`, as a part of it from 0 to 1.
     pub jitter: f64,
 }
 

@@ -39,7 +39,7 @@ pub struct WatchHost {
 }
 
 /// Stops the probes of a host until maintenance ends, and then probes it at once. In maintenance a host's
-/// health is unknown, whatever it was; a probe that is still under way counts for nothing.
+/// health is unknown, and a running probe is ignored.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct SetHeartbeatMaintenance {
@@ -54,7 +54,7 @@ pub struct SetHeartbeatMaintenance {
 #[rtype(result = "()")]
 pub struct ChangeHeartbeatSettings(pub HeartbeatSettings);
 
-/// Watches a host no longer. A probe of it that is still under way counts for nothing.
+/// Stops watching a host. A running probe of it is ignored.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct UnwatchHost {

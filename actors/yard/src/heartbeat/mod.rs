@@ -1,4 +1,4 @@
-//! The HeartbeatSupervisor knows which hosts answer.
+//! The HeartbeatSupervisor finds out which hosts answer.
 //!
 //! Every host has its own schedule and its own open probe, so a slow host delays no other. The
 //! supervisor calls no host itself: it asks the CfwWorker of the host to do so.
@@ -35,7 +35,7 @@ const FEW_HOSTS: usize = 256;
 /// How long changes are gathered where there are more.
 const GATHERING: Duration = Duration::from_millis(100);
 
-/// The time of a probe that goes before all others.
+/// The time of a probe that comes before all others.
 const AT_ONCE: Millis = Millis(i64::MIN);
 
 /// Where readers find the [`HeartbeatView`] without asking the actor.
@@ -166,7 +166,7 @@ impl HeartbeatSupervisor {
         self.last_watch
     }
 
-    /// Whether every change may go through all hosts at once.
+    /// Whether each change may update all hosts at once.
     fn are_few(&self) -> bool {
         self.hosts.len() <= FEW_HOSTS
     }

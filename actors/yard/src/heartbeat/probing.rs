@@ -14,14 +14,14 @@ use crate::cfw_worker::{AskFailure, ProbeHeartbeat};
 /// noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// Time that a CfwWorker gets beyond the probe's own time-out to answer at all. One that does not
-/// is stuck, which is a miss like any other.
+/// Time for a CfwWorker to answer beyond the time-out of the probe. If it does not answer, it is stuck,
+/// which counts as a miss.
 const GRACE: Duration = Duration::from_secs(1);
 
 impl HeartbeatSupervisor {
-    /// Starts the probes that are due, the longest overdue first, as far as the limit allows. A host
-    /// that does not answer occupies a place until its time-out. A host that waits for a place has
-    /// missed no probe. Answers how many probes started.
+    /// Starts due probes, the most overdue first, within the limit. A host that does not answer occupies
+    /// a place until its time-out. A host that waits for a place has missed no probe. Answers how many
+    /// probes started.
     pub(super) fn probe_due_hosts(&mut self, ctx: &mut Context<Self>) -> usize {
         let (now, rhythm) = (self.clock.now(), self.settings.rhythm);
         let is_due = |watched: &WatchedHost| {

@@ -14,8 +14,8 @@ pub struct HeartbeatSettings {
     pub timeout: Duration,
     /// How many answers or misses in a row change a host's health.
     pub thresholds: Thresholds,
-    /// The limit of open probes: each takes a file descriptor. If more are due, the longest overdue
-    /// hosts go first.
+    /// The limit of open probes, because each needs a file descriptor. If more are due, the most
+    /// overdue hosts come first.
     pub probes_at_once: usize,
 }
 
@@ -23,7 +23,7 @@ pub struct HeartbeatSettings {
 pub const MOST_PROBES: usize = 1024;
 
 impl HeartbeatSettings {
-    /// The settings of an operator, with as many probes as this process may have open.
+    /// The settings of an operator, with the number of probes that this process may have open.
     pub fn of(config: &HeartbeatConfig, probes_at_once: usize) -> Self {
         HeartbeatSettings {
             rhythm: Rhythm { interval: config.interval, jitter: config.jitter.get() },

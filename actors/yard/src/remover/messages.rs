@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::settings::RemoverSettings;
 use crate::remover::state::reason::{Reason, Spared};
 
-/// Pins a file: no copy of it is removed until it is unpinned. Answers whether that was news.
+/// Pins a file: no copy of it is removed until it is unpinned. Answers whether this changed anything.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<bool, CommitError>")]
 pub struct PinFile {

@@ -28,22 +28,22 @@ pub struct RemoverSettings {
     pub copies: CopiesWanted,
     /// How long a copy is safe from making room after it arrived.
     pub spare_copied_within: Duration,
-    /// Room is made for a file that fits on no destination when it has at least this many rising hits.
+    /// Room is made for a file that fits on no destination if it has at least this many rising hits.
     pub make_room_hits: u32,
-    /// How much of a disk is given up for one such file, in percent; 0 for nothing.
+    /// The largest part of a disk that is removed for one such file, in percent; 0 for nothing.
     pub make_room_percent: u32,
-    /// How long a copy that came because its file was hot is safe from making room.
+    /// How long a copy of a hot file is not removed to make room for others.
     pub spare_hot_within: Duration,
     /// How long room that was made is kept for its file.
     pub keep_room_for: Duration,
-    /// How many copies one round removes from one host at most.
+    /// The largest number of copies that one round removes from one host.
     pub most_per_host: usize,
-    /// How many files with surplus copies one round examines, at most.
+    /// The largest number of files with surplus copies that one round examines.
     pub most_duplicates: usize,
     /// How long after its election this node removes nothing from old cfws, because these cannot
-    /// distinguish a call of a former leader. It is the longest election time plus five seconds.
+    /// distinguish calls of an earlier leader. It is the longest election time plus five seconds.
     pub old_host_quiet: Duration,
-    /// How long a copy is in doubt after a call that came to no clear end.
+    /// How long a copy is in doubt after a call without a clear result.
     pub doubt: Duration,
     /// How many ended removals are remembered.
     pub keep_history: u64,
@@ -59,7 +59,7 @@ const MOST_DUPLICATES: usize = 1024;
 /// How long a call of a deposed leader may still be on its way to an old cfw.
 const OLD_CALLS_LAST: Duration = Duration::from_secs(5);
 
-/// How long a copy is in doubt after a call that came to no clear end.
+/// How long a copy is in doubt after a call without a clear result.
 const DOUBT: Duration = Duration::from_secs(10 * 60);
 
 impl RemoverSettings {

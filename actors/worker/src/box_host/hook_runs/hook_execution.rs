@@ -12,7 +12,7 @@ use crate::box_host::inspection::box_probe::{ProcessSnapshot, kill_left};
 use crate::box_host::inspection::checks::{LeftProcess, LeftoverTargets, named};
 use crate::box_host::template::TemplateValues;
 
-/// How much of a program's output goes into an answer, in bytes of each stream.
+/// How much of a program's output an answer contains, in bytes of each stream.
 const SAID_IN_ANSWER: usize = 300;
 
 /// Why a cancelled run has no outcome.
@@ -87,13 +87,13 @@ impl HookExecution<'_> {
             };
         }
         let ending = ran.as_ref().map(|ran| format!("cleanup {}", ran.ending()));
-        // The most important part comes first: the end may be cut.
+        // The most important part comes first, because the end may be cut.
         HookAnswer::Failed {
             said: evidence_of([ending.unwrap_or_default(), found.to_string(), killed, output]),
         }
     }
 
-    /// Runs the cleanup, again at once as long as its exit code requests that.
+    /// Runs the cleanup, and repeats it at once while its exit code requests that.
     fn run_cleanup(&self, subject: &TemplateValues) -> Option<HookRunResult> {
         let program = self.hooks.cleanup.as_ref()?;
         let began = Instant::now();

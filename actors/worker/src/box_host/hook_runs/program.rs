@@ -113,8 +113,8 @@ impl HookSet {
             Ok(mut child) => {
                 let mut said = (&mut stdout, &mut stderr);
                 let followed = follow(&mut child, &mut said, program.timeout, give_up);
-                // Also after a success: it may have left others behind. Its own number is not given
-                // to another process before it is waited for.
+                // Also after a success, because it may have left other processes behind. Its process id
+                // is not reused before it is waited for.
                 let family = ProcessFamily::of(Pid::from_child(&child), MARK, mark);
                 lives_on = !family.end(self.grace);
                 let waited = if lives_on { child.try_wait() } else { child.wait().map(Some) };

@@ -133,7 +133,7 @@ pub fn kill_left(sought: &LeftoverTargets) -> Vec<LeftProcess> {
             }
         }
         for (group, left) in in_groups.iter().filter(|(_, left)| !left.is_empty()) {
-            // All at once, where the kernel knows how (5.14); else one by one.
+            // All at once, if the kernel supports it (5.14), otherwise one by one.
             if std::fs::write(group.join("cgroup.kill"), "1").is_err() {
                 kill_each(left, |pid| members(group).iter().any(|left| is(left, pid)));
             }

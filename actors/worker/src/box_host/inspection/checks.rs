@@ -62,7 +62,7 @@ pub struct LeftoverTargets {
 /// processes are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoxNotServed {
-    /// It is beyond those that the worker's configuration counts.
+    /// Its number is beyond the boxes in the worker's configuration.
     #[error("box {box_id} does not belong to this worker: its hooks are for boxes below {boxes}")]
     Beyond {
         /// The requested id.
@@ -104,7 +104,7 @@ impl CleanBoxChecks {
         })
     }
 
-    /// Whether nothing is looked for.
+    /// Whether there are no checks.
     pub fn are_none(&self) -> bool {
         self.first_uid.is_none() && self.no_directory.is_empty() && self.no_cgroup.is_empty()
     }

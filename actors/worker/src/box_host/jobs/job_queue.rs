@@ -64,7 +64,7 @@ pub(in crate::box_host) struct SubmitOutcome<W> {
 /// Why a job is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::box_host) enum NotTaken {
-    /// It was asked after what comes later was: it was long under way.
+    /// It was requested before a later call, but arrived after it.
     #[error("this call is too late: the box has a newer request")]
     Late,
     /// The run for the box has exceeded its time limit, and no other run starts before it has ended.
@@ -125,8 +125,8 @@ impl<W> BoxJobQueue<W> {
         Ok(asked)
     }
 
-    /// Whether a later request came since. Tokens of a pool only grow, and a box is made ready for a lease
-    /// before it is cleaned after it.
+    /// Whether a later request has arrived. Tokens of a pool only grow, and a box is made ready for a
+    /// lease before it is cleaned after it.
     fn is_late(&mut self, hook: &RunHook) -> bool {
         let (cluster, epoch) = (hook.place.cluster, hook.place.epoch);
         let before = self.epochs.entry(cluster).or_default();

@@ -12,7 +12,7 @@ use crate::downloader::disk::state_store_error::StateStoreError;
 /// A claim is written again only after this many tokens: a hook does not wait for the disk.
 const TOKENS_A_WRITE: u64 = 1000;
 
-/// Another pool has a box that was asked for.
+/// Another pool has a requested box.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{ids} of the hooks \"{hooks}\" on this worker belong to pool {owner}{whose}, so pool \
@@ -44,8 +44,9 @@ impl BoxClaims {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A pool asks something for these boxes, under this token. They are its own from now on, unless
-    /// another pool has one of them. Durable when this returns; blocks on the disk if that is news.
+    /// A pool makes a request for these boxes, with this token. They belong to it from now on, unless
+    /// another pool has one of them. Durable when this returns. Blocks on the disk if this changes the
+    /// claims.
     pub fn claim(
         &self,
         place: &HookTarget,
@@ -80,7 +81,7 @@ impl BoxClaims {
             claims.iter().cloned().partition(|claim| is_of(claim, place));
         let (losers, mut kept): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|claim| conflict(claim, &mine).is_some());
-        // Holders of the losers may still write: the tokens go on beyond theirs.
+        // Holders of the pools that lost boxes may still write, so the tokens continue above theirs.
         mine.token = losers.iter().map(|claim| claim.token).fold(mine.token, FenceToken::max);
         let left = losers.iter().map(|claim| {
             let ids = without(&claim.ids, &mine.ids);
@@ -95,7 +96,7 @@ impl BoxClaims {
         Ok(losers.into_iter().map(|claim| claim.pool).collect())
     }
 
-    /// The highest token that may have been served for a pool, if its node cannot know of it.
+    /// The highest token that may have been served for a pool, if its node cannot know it.
     pub fn beyond(&self, place: &HookTarget, last: FenceToken) -> Option<FenceToken> {
         let claims = self.claims();
         let claim = claims.iter().find(|claim| is_of(claim, place))?;
@@ -112,7 +113,7 @@ fn is_of(claim: &BoxClaim, place: &HookTarget) -> bool {
     same_cluster && claim.pool == place.pool
 }
 
-/// The claim as it is to be.
+/// The new claim.
 fn wanted(
     before: Option<&BoxClaim>,
     place: &HookTarget,
@@ -141,7 +142,7 @@ fn wanted(
     BoxClaim { cluster, pool: place.pool.clone(), hooks: hooks.to_owned(), ids: joined(ids), token }
 }
 
-/// Ranges in order, those that touch as one.
+/// Sorted ranges, with adjacent ranges joined.
 fn joined(mut ids: Vec<IdRange>) -> Vec<IdRange> {
     ids.sort_unstable_by_key(|range| range.first);
     let mut joined: Vec<IdRange> = Vec::with_capacity(ids.len());

@@ -27,7 +27,7 @@ pub(in crate::downloader) struct ActiveCopy {
     pub(in crate::downloader) listener: CopyListener,
 }
 
-/// Counts one copy as under way for as long as it lives.
+/// Counts one running copy while it lives.
 pub(in crate::downloader) struct ActiveCopyGuard(Arc<CopyContext>);
 
 impl ActiveCopyGuard {
@@ -44,7 +44,7 @@ impl Drop for ActiveCopyGuard {
 }
 
 impl ActiveCopy {
-    /// Fetches the copy. `ahead` holds requests that were sent before its turn; `progress` gets the
+    /// Fetches the copy. `ahead` holds requests that were sent early; `progress` gets the number of
     /// bytes so far.
     pub(in crate::downloader) fn fetch(
         &self,

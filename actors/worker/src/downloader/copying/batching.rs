@@ -1,8 +1,8 @@
-//! Runs: small copies from one source that are made one after the other, in one place and over one
-//! connection. Pure.
+//! Batches: small copies from one source that one thread makes one after the other, over one connection.
+//! Pure.
 //!
-//! A small file by itself costs more in waiting and waking than in bytes. Those of a run are all
-//! asked for at once, so neither side waits for the other between two of them.
+//! A small file costs more in waits and wake-ups than in bytes. All files of a batch are requested at
+//! once, so neither side waits for the other between two files.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -38,7 +38,7 @@ fn is_like(first: &CopyOrder, other: &CopyOrder) -> bool {
     (first.source, first.source_data) == (other.source, other.source_data)
 }
 
-/// The places that are taken: a run's is free as soon as none of its copies needs it.
+/// The occupied places. The place of a batch is free as soon as none of its copies needs it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::downloader) struct BatchSlots {
     /// How many copies of each run need their place.

@@ -1,4 +1,4 @@
-//! Giving up a copy from outside, wherever its thread happens to wait.
+//! Cancels a copy from outside, wherever its thread waits.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ impl CopyCancellation {
         let mut state = self.state();
         state.cancelled = true;
         if let Some(stream) = state.stream.take() {
-            // It fails only for a connection that is already gone.
+            // This fails only for a connection that is already closed.
             let _ = stream.shutdown(Shutdown::Both);
         }
         self.0.woken.notify_all();

@@ -15,7 +15,7 @@ use crate::downloader::messages::TransfersArrived;
 
 /// The copies of one batch, from their start until the end of each is handed over to be reported.
 pub(in crate::downloader) struct CopyBatch {
-    /// Those that are still to be made.
+    /// The copies that are not started yet.
     waiting: Mutex<VecDeque<ActiveCopy>>,
     /// Copies that have ended and are not handed over yet.
     brought: Mutex<Vec<(ActiveCopy, FetchResult)>>,
@@ -66,8 +66,8 @@ impl CopyBatch {
         locked(&self.waiting).pop_front()
     }
 
-    /// Hands those that are still to be made on to another thread: this one makes a copy that takes
-    /// longer than a run is to.
+    /// Passes the remaining copies to another thread, because the current copy takes longer than a batch
+    /// should.
     fn hand_on_waiting(&self) {
         let waiting = mem::take(&mut *locked(&self.waiting));
         if let Some(context) = waiting.front().map(ActiveCopy::context) {
@@ -97,7 +97,7 @@ impl CopyBatch {
 
 /// Does `work` with `what` on another thread. Answers `what` if none can be started.
 fn apart<T: Send + 'static>(threads: &CopyThreads, what: T, work: fn(T)) -> Result<(), T> {
-    // In a place of its own: a job that cannot be begun is dropped.
+    // In a separate binding, because a job that cannot be started is dropped.
     let what = Arc::new(Mutex::new(Some(what)));
     let of_thread = Arc::clone(&what);
     let job = move || {
@@ -128,7 +128,7 @@ fn end(publisher: &Publisher, brought: Vec<(ActiveCopy, FetchResult)>) {
     publisher.end(brought);
 }
 
-/// The task, and how many bytes are here, where only the disk is waited for.
+/// The task, and the number of received bytes if only the disk is still missing.
 fn bytes_here((copy, outcome): &(ActiveCopy, FetchResult)) -> Option<(TaskId, u64)> {
     match outcome {
         Ok(FetchedCopy::Arrived(arrived)) => Some((copy.task(), arrived.size())),

@@ -25,7 +25,7 @@ pub(in crate::downloader) struct CopyContext {
 impl CopyContext {
     /// Returns when no copy is being made.
     pub(in crate::downloader) async fn no_copy_under_way(&self) {
-        // The sender lives as long as this.
+        // This keeps the sender alive.
         let _ = self.at_work.subscribe().wait_for(|copies| *copies == 0).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The threads that runs of copies are made on. Each is used again: beginning and ending one costs as
+//! The threads for batches of copies. They are reused, because starting and ending a thread costs as
 //! much as a small file.
 
 use std::io;
@@ -20,10 +20,10 @@ pub struct CopyThreads(Arc<Idle>);
 struct Idle(Mutex<Vec<Sender<CopyJob>>>);
 
 impl CopyThreads {
-    /// Begins `job` at once, on a thread that has nothing to do, or on a new one.
+    /// Begins `job` at once, on an idle thread or on a new one.
     ///
     /// # Errors
-    /// There is no such thread, and none can be started.
+    /// There is no idle thread, and none can be started.
     pub fn begin(&self, job: CopyJob) -> io::Result<()> {
         let idle = self.0.threads().pop();
         let Some(thread) = idle else { return self.begin_on_a_new_one(job) };

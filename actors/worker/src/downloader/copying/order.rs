@@ -17,7 +17,7 @@ pub struct CopyOrder {
     pub dir: String,
     /// The source's worker.
     pub source: HostAddr,
-    /// The source's data port, where the one who orders knows it.
+    /// The source's data port, if the manager knows it.
     pub source_data: Option<SocketAddr>,
     /// The master's size when the task was planned. Unknown when an old cfm orders.
     pub size: Option<u64>,

@@ -1,9 +1,9 @@
 //! The end of copies. Small files are put into place, and reports are stored, for all copies that have
-//! ended meanwhile. That takes as few syncs as possible.
+//! ended meanwhile. This takes as few syncs as possible.
 //!
-//! There is no thread for it. A thread that brings an ended copy while no other publishes does so
-//! itself, until the queue is empty. A thread that comes meanwhile leaves its copy in the queue and goes
-//! on.
+//! There is no separate thread for it. If no other thread publishes, the thread of an ended copy does so
+//! itself, until the queue is empty. Other threads meanwhile leave their copies in the queue and
+//! continue.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::downloader::fetching::fault::CopyFault;
 use crate::downloader::fetching::fetch::{CommittedCopy, FetchedCopy};
 use crate::downloader::messages::TransfersEnded;
 
-/// Longer reasons are cut, in characters: a report must fit the store and be read by people.
+/// Longer reasons are cut, in characters, so that a report fits into the store and stays readable.
 const LONGEST_REASON: usize = 1000;
 
 /// The copies that have ended and are not reported yet.
@@ -55,7 +55,7 @@ impl Publisher {
 }
 
 /// Ends copies of one incarnation: those of an earlier one have all ended before it starts. Each end is
-/// reported even if a step panics, so its place is free for another copy.
+/// reported even if a step panics, so that its place becomes free for another copy.
 fn end_together(copies: Vec<(ActiveCopy, FetchResult)>) {
     let Some((first, _)) = copies.first() else { return };
     let (context, listener) = (first.context(), first.listener.clone());

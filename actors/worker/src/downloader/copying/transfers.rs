@@ -36,7 +36,7 @@ pub struct TransferView {
     pub task: TaskId,
     /// Name of the file that is copied.
     pub name: FileName,
-    /// Where it comes from.
+    /// The host that the copy is read from.
     pub source: HostAddr,
     /// Bytes written so far.
     pub bytes: u64,
@@ -46,7 +46,7 @@ pub struct TransferView {
     pub since: Millis,
     /// Whether it was taken back and is about to end.
     pub given_up: bool,
-    /// Whether all its bytes are here, and only the disk is waited for.
+    /// Whether all bytes have arrived, and only the sync is missing.
     pub arrived: bool,
 }
 
@@ -229,8 +229,8 @@ impl Transfers {
         self.begin(now)
     }
 
-    /// The node took these reports, and has no use for these tasks. Answers which tasks' ends
-    /// need not be kept any longer, and what to do.
+    /// The node took these reports, and no longer needs these tasks. Answers which stored ends can be
+    /// removed, and what to do next.
     pub fn taken(
         &mut self,
         sent: &[Report],
@@ -253,7 +253,7 @@ impl Transfers {
         self.begin(now)
     }
 
-    /// Begins nothing more and gives everything up.
+    /// Starts no more copies, and cancels all others.
     pub fn stop(&mut self) -> Vec<TransferAction> {
         self.stopping = true;
         self.waiting.clear();
@@ -261,7 +261,7 @@ impl Transfers {
         tasks.into_iter().filter_map(|task| self.give_up(task)).collect()
     }
 
-    /// The tasks this worker knows of, for the long poll.
+    /// The tasks that this worker knows, for the long poll.
     pub fn known(&self) -> Vec<TaskId> {
         let waiting = self.waiting.iter().map(|order| order.id);
         let mut known: Vec<TaskId> =
@@ -298,8 +298,8 @@ impl Transfers {
         Some(TransferAction::GiveUp(task))
     }
 
-    /// Begins as many as there is room for. One that was given up keeps its room until it ended:
-    /// it still holds its temporary file and its connection.
+    /// Starts as many copies as there are free places. A cancelled copy keeps its place until it ends,
+    /// because it still holds its temporary file and its connection.
     fn begin(&mut self, now: Millis) -> Vec<TransferAction> {
         let mut acts = Vec::new();
         while !self.stopping && !self.waiting.is_empty() && self.arrived <= MOST_ARRIVED {

@@ -46,7 +46,7 @@ pub struct BaseDir {
     at_work: Mutex<BTreeSet<TaskId>>,
 }
 
-/// Keeps the temporary files of a task from being collected, for as long as it lives.
+/// Protects the temporary files of a task from collection, while it lives.
 #[derive(Debug)]
 pub struct TempFileGuard {
     base: Arc<BaseDir>,
@@ -74,7 +74,7 @@ impl BaseDir {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
-        // A symlink here would carry every temporary file to wherever it points.
+        // If this is a symlink, every temporary file would be written to its target.
         let temp = openat(&dir, TEMP_DIR, flags | OFlags::NOFOLLOW, Mode::empty())?;
         lock(&temp)?;
         let syncs = FileSyncs::of(&temp)?;
@@ -88,7 +88,7 @@ impl BaseDir {
         })
     }
 
-    /// The same, taken to be as large as `capacity` says.
+    /// The same, with the size in `capacity`.
     pub fn with_capacity(self, capacity: impl Into<LiveSetting<Capacity>>) -> Self {
         BaseDir { capacity: capacity.into(), ..self }
     }
@@ -267,7 +267,7 @@ fn names_of_files(dir: &OwnedFd) -> io::Result<Vec<FileName>> {
         if file_type == FileType::Directory {
             continue;
         }
-        // The kernel hands out only names that are file names; `.` and `..` were directories.
+        // The kernel returns only valid file names; `.` and `..` were directories.
         if let Ok(name) = FileName::new(name) {
             names.push(name);
         }

@@ -1,5 +1,5 @@
-//! One sync for many callers. A caller that comes during a sync waits for the next one, which covers all
-//! callers up to its start.
+//! One sync for many callers. A caller that arrives during a sync waits for the next one, which covers
+//! all callers up to its start.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

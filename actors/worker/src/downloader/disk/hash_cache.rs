@@ -1,7 +1,7 @@
-//! The hashes of the files that this worker serves. A file is hashed while it is sent for the first
-//! time, a little behind the sender. So the page cache serves the hasher, and the disk is read once.
-//! Later the hash is found by the file's identity, and nothing is read again. Hashing that is given up,
-//! or ends with the process, continues at its last position.
+//! The hashes of the files that this worker serves. A file is hashed while it is sent for the first time, a
+//! little behind the sender. So the page cache serves the hasher, and the disk is read once. Later the hash
+//! is found by the file's identity, and nothing is read again. Interrupted hashing continues at its last
+//! position, even after a restart.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -28,7 +28,7 @@ const KEEP_EVERY: Duration = Duration::from_secs(2);
 /// continues to be hashed.
 const ASKS_AGAIN_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long a job whose last sender broke off waits for that one to come back.
+/// How long a job waits for its last sender to return after a lost connection.
 const LINGERS: Duration = Duration::from_secs(3);
 
 /// All hashing of one worker. Cheap to clone.
@@ -52,25 +52,25 @@ struct HashJobTable {
     stopping: bool,
 }
 
-/// One file being hashed, on a thread of its own. It exists only while a connection sends the file or asks
-/// for its hash, or did so a moment ago. So the limit on connections limits these threads.
+/// One file being hashed, on its own thread. It exists only while a connection sends the file or requests
+/// its hash, or did so a moment ago. So the limit on connections limits these threads.
 #[derive(Default)]
 struct HashJob {
     lead: Mutex<HashJobState>,
     moved: Condvar,
 }
 
-/// The connections that drive a job, and how far it may go.
+/// The connections that drive a job, and the position up to which it may continue.
 #[derive(Default)]
 struct HashJobState {
-    /// Up to where the furthest connection has sent the file.
+    /// The position up to which the furthest connection has sent the file.
     sent: u64,
     senders: usize,
-    /// Connections that wait for the hash: with one of them the job need not remain behind the sender.
+    /// Connections that wait for the hash. If there is one, the job need not stay behind the sender.
     askers: usize,
-    /// Until when one that left is expected back.
+    /// The time until which a lost sender is expected to return.
     expected_back: Option<Instant>,
-    /// Since when no caller needs the hash.
+    /// When the last caller that needed the hash left.
     deserted: Option<Instant>,
     outcome: Option<Hashed>,
 }
@@ -87,7 +87,7 @@ impl HashCache {
     }
 
     /// Keeps the hash of a file, unless the file was changed just now. Such a file could be changed once
-    /// more with the same identity. Then the hash is good only for those who asked for it.
+    /// more with the same identity. Then the hash is valid only for the callers that requested it.
     fn remember(&self, identity: &FileFingerprint, hash: ContentHash) {
         if identity.is_settled(self.clock.now())
             && let Err(error) = self.store.remember_hash(identity, hash)
@@ -222,8 +222,8 @@ impl HashJob {
         self.lead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the hasher at position `at` may go on, and answers how far. None when no caller needs
-    /// the hash any more.
+    /// Waits until the hasher at position `at` may continue, and answers up to which position. None when no
+    /// caller needs the hash any more.
     fn wait_for_lead(&self, at: u64, size: u64) -> Option<u64> {
         let mut lead = self.lead();
         loop {

@@ -18,11 +18,11 @@ pub struct Partial {
     pub inode: u64,
     /// The size of the whole file.
     pub size: u64,
-    /// Where its bytes came from.
+    /// The source of its bytes.
     pub origin: MasterOrigin,
     /// The bytes up to here are durable, and this is their part of the hash.
     pub trunk: Trunk,
-    /// When it came this far.
+    /// When it reached this position.
     pub at: Millis,
 }
 

@@ -42,7 +42,7 @@ pub struct Ledger(Arc<Mutex<Accounts>>);
 
 #[derive(Debug, Default)]
 struct Accounts {
-    /// Bytes promised that neither the file system nor a count knows of.
+    /// Reserved bytes that neither the file system nor a count includes.
     promised: u64,
     /// Bytes in the base directory, as counted then and grown since.
     counted: Option<(Instant, u64)>,
@@ -56,8 +56,8 @@ pub struct Reservation {
 }
 
 impl Ledger {
-    /// The disk as `capacity` has it, when the file system is as `disk` says. `count` counts the
-    /// bytes in the base directory; it is not asked each time.
+    /// The disk with the size in `capacity`, if the file system has the figures `disk`. `count` counts
+    /// the bytes in the base directory; it is not called each time.
     pub fn figures(
         &self,
         capacity: Capacity,
@@ -85,7 +85,7 @@ impl Ledger {
         Ok(Reservation { ledger: self.clone(), bytes })
     }
 
-    /// A file was removed from the base directory: its size is counted again when it matters.
+    /// A file was removed from the base directory. Its size is counted again when it is needed.
     pub fn recount(&self) {
         self.accounts().counted = None;
     }
@@ -124,7 +124,8 @@ impl Reservation {
         let bytes = std::mem::take(&mut self.bytes);
         let mut accounts = self.ledger.accounts();
         accounts.promised -= bytes;
-        // A count made meanwhile may know of them already: too much for a moment, never too little.
+        // A count meanwhile may already include them. Then too much is reserved for a moment, never too
+        // little.
         if let Some((_, used)) = &mut accounts.counted {
             *used = used.saturating_add(bytes);
         }

@@ -1,5 +1,5 @@
-//! The state that a worker keeps over a restart, in a small sled of its own. It has reports that no node
-//! has taken yet, the highest epoch, interrupted copies, and hashes.
+//! The state that a worker keeps over a restart, in its own small sled. It has reports that no node has taken
+//! yet, the highest epoch, interrupted copies, and hashes.
 //!
 //! sled's `flush` is not durable on Linux, so each durable write ends with `sync_data` on its file.
 //! After an error (a full disk) sled refuses everything until it is opened again. The next call does
@@ -42,10 +42,10 @@ enum StateKeyKind {
     Heard = 7,
 }
 
-/// How long a store that cannot be opened is left alone.
+/// How long a store that cannot be opened is not tried again.
 const REST: Duration = Duration::from_secs(1);
 
-/// How many hashes are remembered at most: some 90 MB of disk.
+/// The largest number of remembered hashes: about 90 MB of disk.
 const MOST_HASHES: usize = 1 << 18;
 
 /// The number of partly hashed files that are remembered at a start.
@@ -62,7 +62,7 @@ pub struct StateStore {
 
 enum StateStoreStatus {
     Open(OpenStateStore),
-    /// Since when, and why.
+    /// When it was closed, and why.
     Closed(Instant, String),
 }
 
@@ -79,7 +79,7 @@ impl StateStore {
         File::open(dir)?.sync_all()?;
         let hashes = opened.db.scan_prefix([StateKeyKind::Hash as u8]).count();
         let begun = opened.db.scan_prefix([StateKeyKind::HashBegun as u8]).keys();
-        // Of files that are gone, most of them.
+        // Most of them belong to deleted files.
         for key in begun.skip(MOST_HASHES_BEGUN) {
             opened.remove(&key?)?;
         }
@@ -109,8 +109,8 @@ impl StateStore {
         })
     }
 
-    /// Forgets the report on `task`. Not synced: a report that comes back after a crash is sent
-    /// once more, which is harmless.
+    /// Forgets the report on `task`. Not synced: if it returns after a crash, it is sent once more, which is
+    /// harmless.
     pub fn forget_report(&self, task: TaskId) -> Result<(), StateStoreError> {
         self.with(|opened| opened.remove(&report_key(task)))
     }
@@ -160,7 +160,7 @@ impl StateStore {
         })
     }
 
-    /// Stores the boxes of some pools and replaces the previous record, all of it or nothing. Durable
+    /// Stores the boxes of some pools. This replaces the previous record completely or not at all. Durable
     /// when this returns.
     pub fn replace_box_claims(
         &self,
@@ -194,8 +194,8 @@ impl StateStore {
         Ok(found.filter(|partial| partial.name == *name))
     }
 
-    /// Forgets the interrupted copy of that name. Not synced: its file is gone too, and one that
-    /// has no file is no copy.
+    /// Forgets the interrupted copy of that name. Not synced: its file was removed too, and a record without
+    /// a file is ignored.
     pub fn forget_partial(&self, name: &FileName) -> Result<(), StateStoreError> {
         self.with(|opened| opened.remove(&partial_key(name)))
     }
@@ -254,7 +254,7 @@ impl StateStore {
         Ok(())
     }
 
-    /// How far the file that is `identity` was hashed when that was given up.
+    /// The position up to which the file with this `identity` was hashed.
     pub fn hash_begun(&self, identity: &FileFingerprint) -> Result<Option<Trunk>, StateStoreError> {
         let found: Option<(FileFingerprint, Trunk)> =
             self.with(|opened| opened.get(&hash_key(StateKeyKind::HashBegun, identity)))?;
@@ -300,7 +300,7 @@ impl StateStore {
             StateStoreStatus::Closed(..) => {}
         }
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        // The old one must be gone: sled locks its directory.
+        // The old one must be closed first, because sled locks its directory.
         *state = StateStoreStatus::Closed(Instant::now(), "it is being opened".to_owned());
         match OpenStateStore::open(&self.dir) {
             Ok(opened) => {

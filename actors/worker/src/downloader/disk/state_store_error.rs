@@ -9,7 +9,7 @@ pub enum StateStoreError {
     /// The file system refused it.
     #[error("the worker's state store failed: {0}")]
     Io(#[from] std::io::Error),
-    /// It failed and could not be opened again. The next try comes after a pause.
+    /// It failed and could not be opened again. The next try follows after a pause.
     #[error("the worker's state store cannot be opened again: {0}")]
     Resting(String),
     /// Another process has it open.

@@ -48,7 +48,7 @@ pub(in crate::downloader) fn remote(
     error: &std::io::Error,
 ) -> CopyFault {
     if open_files::are_exhausted(error) {
-        // The source has nothing to do with it.
+        // The source is not the cause.
         let reason = "this worker has no free file descriptor: raise LimitNOFILE".to_owned();
         return CopyFault::Blamed(Blame::Destination, reason);
     }

@@ -1,8 +1,8 @@
-//! One copy, from its source to its place. It is fetched, hashed in the stream, compared with the hash
-//! of the source, made durable and put in place. Blocking; runs on a thread of its own.
+//! One copy, from its source to its place. It is fetched, hashed in the stream, compared with the hash of
+//! the source, made durable and put in place. Blocking; runs on its own thread.
 //!
-//! An interrupted copy is resumed: a few times at once, and later by the next copy of that name, also
-//! after a restart. Bytes that are on the disk are neither sent nor hashed again.
+//! An interrupted copy is resumed: a few times immediately, and later by the next copy of that name, also
+//! after a restart. Bytes on the disk are neither sent nor hashed again.
 
 mod attempt;
 mod fetcher;
@@ -42,7 +42,7 @@ use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
 /// How long a copy waits until a cancelled copy of the same name has stored its progress.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a source that has no place for another connection is left alone, as it asks for.
+/// How long a source without a free place for another connection gets no requests, at its own request.
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often it is asked again before it is blamed.
@@ -75,12 +75,12 @@ impl ReceivedCopy {
 
 impl Fetcher {
     /// Makes the copy of `order` at the rate that `rate` shows, which may differ from the rate in `order`.
-    /// `progress` gets the number of arrived bytes: at least each second while bytes come. It also gets it
-    /// from time to time while they are made durable or hashed at the source. A failure leaves only a part
-    /// that can be resumed.
+    /// `progress` gets the number of arrived bytes: at least each second while bytes arrive. It also gets
+    /// this number at intervals while the bytes are synced, or hashed at the source. A failure leaves only
+    /// a part that can be resumed.
     ///
-    /// A master whose size is no longer the planned one is copied as it is now. The plan was made from an
-    /// older check of the file.
+    /// If the size of a master is no longer the planned one, its current content is copied. The plan was
+    /// made from an older check of the file.
     pub fn fetch(
         &self,
         order: &CopyOrder,
@@ -147,7 +147,7 @@ impl Fetcher {
         ends.into_iter().map(&mut end).collect()
     }
 
-    /// The copy, and the data to publish it: nothing if an external program made it.
+    /// The copy, and the data to publish it; none if an external program made it.
     fn try_fetch(
         &self,
         order: &CopyOrder,
@@ -191,7 +191,7 @@ impl Fetcher {
         }
     }
 
-    /// Attempt after attempt, for as long as there is hope.
+    /// Makes further attempts while a success is possible.
     fn until_it_ends(
         &self,
         copying: &Copying<'_>,
@@ -365,7 +365,7 @@ fn unless_cancelled(fault: CopyFault, cancel: &CopyCancellation) -> CopyFault {
     if cancel.is_cancelled() { CopyFault::Cancelled } else { fault }
 }
 
-/// Whether the bytes that are here can be those of a later copy.
+/// Whether the received bytes may be useful for a later copy.
 fn is_worth_keeping(fault: &CopyFault) -> bool {
     matches!(fault, CopyFault::Cancelled | CopyFault::Blamed(Blame::Source, _))
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use reelyard_core::host::BitsPerSecond;
 
-/// The present rate of one copy. Clones share it.
+/// The current rate of one copy. Clones share it.
 #[derive(Clone, Debug)]
 pub struct LiveRate(Arc<AtomicU64>);
 
@@ -23,7 +23,7 @@ impl LiveRate {
         self.0.swap(number(rate), Ordering::Relaxed) != number(rate)
     }
 
-    /// The present rate.
+    /// The current rate.
     pub fn rate(&self) -> Option<BitsPerSecond> {
         match self.0.load(Ordering::Relaxed) {
             NO_LIMIT => None,

@@ -65,7 +65,7 @@ pub struct Collected {
     pub unknown: usize,
 }
 
-/// Why a collection broke off.
+/// Why a collection stopped early.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
     /// The directory of temporary files fails.
@@ -77,7 +77,7 @@ pub enum CollectError {
 }
 
 impl Partials {
-    /// The interrupted copies in `base` that `store` knows of.
+    /// The interrupted copies in `base` that `store` has.
     pub fn new(
         base: Arc<BaseDir>,
         store: Arc<StateStore>,
@@ -95,7 +95,7 @@ impl Partials {
         is_free.then(|| PartialClaim { partials: Arc::clone(self), name: name.clone() })
     }
 
-    /// The same, but waits until another claim ends. None when `patience` is over before. Blocks.
+    /// The same, but waits until another claim ends. None if `patience` has passed before. Blocks.
     pub fn claim_within(
         self: &Arc<Self>,
         name: &FileName,
@@ -110,8 +110,9 @@ impl Partials {
     }
 
     /// Removes interrupted copies that were not resumed in time, and temporary files without a record.
-    /// Our own go when their task is not at work, others when they were not changed for long. Files
-    /// under way and everything outside the directory of temporary files stay.
+    /// A file of this worker is removed if its task does not run, any other file if it was not changed
+    /// for a long time. Files of running copies, and everything outside the directory of temporary
+    /// files, are kept.
     pub fn collect(self: &Arc<Self>) -> Result<Collected, CollectError> {
         let now = self.clock.now();
         let mut collected = Collected::default();
@@ -195,7 +196,7 @@ impl PartialClaim {
             tracing::warn!(file = self.name.to_string(), %error, "an interrupted copy cannot be resumed");
             None
         })?;
-        // A hash is taken up only where at least one byte is to follow.
+        // A hash is resumed only if at least one more byte follows.
         let is_sound = kept.trunk.is_sound() && kept.trunk.length() < kept.size;
         if !is_sound {
             self.forget(kept.began);
@@ -209,7 +210,7 @@ impl PartialClaim {
     }
 
     /// Removes the record and the file of the copy that the task `began` started. Answers whether both
-    /// are gone.
+    /// were removed.
     pub fn forget(&self, began: TaskId) -> bool {
         let removed = self.partials.base.remove_temp(began).map_err(CollectError::from);
         let forgotten =

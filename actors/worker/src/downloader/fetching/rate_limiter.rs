@@ -9,13 +9,13 @@ use crate::downloader::fetching::live_rate::LiveRate;
 /// The amount that may pass at once after a pause. Short, so that "per second" means each second.
 const BURST: Duration = Duration::from_millis(100);
 
-/// A token bucket that may go into debt: bytes are taken as they come, and the sender waits for bytes
-/// that were taken too early. Times are counted from the start of the transfer. Each step is paid for at
-/// the rate that applied when it began: bytes before a change are no debt after it.
+/// A token bucket that may have a debt: bytes are taken as they arrive, and the sender then waits for
+/// early ones. Times are counted from the start of the transfer. Each step uses the rate that applied
+/// when it began, so bytes before a change cause no debt after it.
 #[derive(Clone, Debug)]
 pub struct TransferRateLimiter {
     live_rate: LiveRate,
-    /// When all bytes taken so far would have passed at the rate: never further back than a burst.
+    /// When all bytes taken so far would have passed at the rate: at most a burst in the past.
     paid_until: Duration,
 }
 
@@ -25,7 +25,7 @@ impl TransferRateLimiter {
         TransferRateLimiter { live_rate, paid_until: Duration::ZERO }
     }
 
-    /// Whether it is slower than `rate` at present.
+    /// Whether it is slower than `rate` now.
     pub fn is_below(&self, rate: BitsPerSecond) -> bool {
         self.live_rate.rate().is_some_and(|present| present < rate)
     }
@@ -38,7 +38,7 @@ impl TransferRateLimiter {
         self.paid_until.saturating_sub(now)
     }
 
-    /// The next step, at the present rate.
+    /// The next step, at the current rate.
     pub fn step(&self) -> TransferRateStep {
         TransferRateStep { rate: self.live_rate.rate() }
     }

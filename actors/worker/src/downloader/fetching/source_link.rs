@@ -51,9 +51,9 @@ pub struct AnswerHead {
     pub length: u64,
     /// The entity tag, quotes included.
     pub etag: Option<String>,
-    /// The hash of the whole file, where the source knows it.
+    /// The hash of the whole file, if the source knows it.
     pub hash: Option<ContentHash>,
-    /// Of a part: where it begins, and the size of the whole.
+    /// For a part: its start, and the size of the whole file.
     pub part: Option<(u64, u64)>,
     /// The challenge to sign, if the source requires a signature.
     pub challenge: Option<Challenge>,
@@ -62,7 +62,7 @@ pub struct AnswerHead {
 }
 
 impl SourceLink {
-    /// Connects. The connection ends when `cancel` says so.
+    /// Connects. `cancel` can end the connection.
     pub fn connect(
         addr: SocketAddr,
         timeouts: SourceTimeouts,
@@ -87,8 +87,8 @@ impl SourceLink {
         cancel.watch(&self.stream)
     }
 
-    /// Whether nothing is to come, and nothing came that was not asked for: such a connection can
-    /// take another request.
+    /// Whether no answer is expected, and no unexpected byte arrived. Such a connection can take another
+    /// request.
     pub fn is_at_rest(&self) -> bool {
         self.unanswered == 0 && self.ahead.is_empty()
     }

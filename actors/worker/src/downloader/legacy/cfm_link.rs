@@ -1,6 +1,6 @@
-//! The link to an old cfm, as cfw keeps it, without its defects: a copy that failed is never reported as
-//! done. cfm has no word for "failed", so such a task is set to `timeout`, which its table allows from
-//! every state. cfm keeps it until its task time-out.
+//! The link to an old cfm. It works like that of cfw, without its defects: a failed copy is never
+//! reported as done. cfm has no word for "failed", so such a task is set to `timeout`, which its table
+//! allows from every state. cfm keeps it until its task time-out.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ struct CfmOrderRow {
 /// Why a task cannot be done, in words.
 type Unworkable = String;
 
-/// Requests the tasks of this host: those that are ready, and those it works on. The latter matter after
-/// a restart (a task of an old cfw would remain `working` until cfm's time-out).
+/// Requests the tasks of this host: tasks that are ready, and tasks that it works on. Tasks of the
+/// second kind matter after a restart: a task of an old cfw would remain `working` until cfm's time-out.
 pub(in crate::downloader) async fn orders(
     line: &NodeLinkShared,
 ) -> Result<Vec<CopyOrder>, LinkError> {

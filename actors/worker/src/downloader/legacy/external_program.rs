@@ -38,10 +38,10 @@ const TICK: Duration = Duration::from_millis(20);
 /// How often the growth of its file is checked.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How many bytes of a program's stderr go into the reason of a failure.
+/// How many bytes of a program's stderr the reason of a failure contains.
 const SAID_IN_REASON: usize = 300;
 
-/// How many bytes of it go into the log.
+/// How many bytes of it the log contains.
 const SAID_IN_LOG: usize = 4 << 10;
 
 /// The program that fetches from old cfws, and how it is run.
@@ -60,7 +60,7 @@ pub struct ExternalProgram {
 }
 
 impl ExternalProgram {
-    /// Runs it for one copy. When this returns, nothing that it started lives.
+    /// Runs it for one copy. When this returns, all its processes have ended.
     pub(super) fn run(
         &self,
         order: &CopyOrder,
@@ -93,8 +93,8 @@ impl ExternalProgram {
             }
             None => Err(cannot("cannot be followed", &"it has no stderr")),
         };
-        // Also after a success: it may have left others behind that still write. Its own number
-        // is not given to another process before it is waited for.
+        // Also after a success, because it may have left processes behind that still write. Its process id
+        // is not reused before it is waited for.
         if !family.end(self.grace) {
             tracing::error!(task = %order.id, "processes of an external downloader cannot be ended");
             return Err(cannot("cannot be ended", &"it survived SIGKILL"));
@@ -258,7 +258,7 @@ fn source_path(order: &CopyOrder) -> Result<OsString, CopyFault> {
     Ok(OsString::from_vec(path))
 }
 
-/// A failure of a program between two hosts, for a reason that only it knows.
+/// A failure of a program between two hosts, for a reason that only the program knows.
 pub(super) fn pair(reason: String) -> CopyFault {
     CopyFault::Blamed(Blame::Pair, reason)
 }

@@ -1,13 +1,13 @@
-//! The highest epoch that a worker has seen of each cluster. From then on it refuses orders of older
-//! leaders, also after a restart.
+//! The highest epoch that a worker has seen of each cluster. It refuses orders of older leaders, also
+//! after a restart.
 //!
 //! An epoch counts only from the obeyed cluster. That is the cluster of the node at the address of the
 //! setting `node`. Without that setting it is the first cluster that called, until an operator
 //! [adopts](EpochGuard::adopt) the worker for another one. A jump of more than [`MOST_AHEAD`] is refused.
 //! No cluster elects so often, and after one such call the worker would refuse its own node.
 //!
-//! Boxes may be of a cluster that is not obeyed: see [`EpochGuard::serve`]. Its epochs are compared
-//! among themselves, and say nothing of those of the cluster that is obeyed.
+//! Boxes may be of a cluster that is not obeyed: see [`EpochGuard::serve`]. Its epochs are compared only
+//! with each other, not with those of the obeyed cluster.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,7 +29,7 @@ pub struct EpochGuard {
     shown: Arc<ArcSwap<HeardEpochs>>,
 }
 
-/// How far an epoch may be beyond the highest one.
+/// The largest step of an epoch above the highest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jumps {
     /// By [`MOST_AHEAD`].
@@ -66,18 +66,19 @@ impl EpochGuard {
         self.obey(cluster, epoch, || ())
     }
 
-    /// Whether a call of a leader of `cluster` in `epoch` would be obeyed; raises nothing.
+    /// Whether a call of a leader of `cluster` in `epoch` would be obeyed. Raises no epoch.
     pub fn would_obey(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<(), NotObeyed> {
         self.held().called(cluster, epoch).map(drop)
     }
 
-    /// Whether a leader of `cluster` is served that asks something for boxes in `epoch`; raises nothing.
+    /// Whether a request of a leader of `cluster` in `epoch` for its boxes would be served. Raises no
+    /// epoch.
     pub fn would_serve(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<(), NotObeyed> {
         self.held().served(cluster, epoch).map(drop)
     }
 
-    /// A leader of `cluster`, which need not be obeyed, asks in `epoch` something for boxes that are its
-    /// own. A higher epoch than before is durable when this returns; blocks on the disk then.
+    /// A leader of `cluster`, which need not be obeyed, makes a request in `epoch` for its own boxes. A
+    /// higher epoch than before is durable when this returns; blocks on the disk then.
     pub fn serve(
         &self,
         cluster: Option<ClusterId>,
@@ -108,7 +109,7 @@ impl EpochGuard {
     }
 
     /// Carries out a decision of a leader of `cluster` in `epoch`, unless the worker knows a later
-    /// leader. No other leader is accepted until it is done. So the next leader finds it done or
+    /// leader. No other leader is accepted until it is finished. So the next leader finds it finished or
     /// refused, and it never takes effect later.
     pub fn obey<T>(
         &self,

@@ -4,8 +4,8 @@ use reelyard_core::event::Epoch;
 use reelyard_core::manager::ClusterId;
 use serde::{Deserialize, Serialize};
 
-/// How far an epoch may be beyond the highest one. An election raises it by one, and
-/// `reelyard store restore` by about a thousand: neither comes near.
+/// The largest step of an epoch above the highest one. It is far larger than real steps: an election
+/// raises an epoch by one, and `reelyard store restore` by about a thousand.
 pub const MOST_AHEAD: u64 = 100_000;
 
 /// The largest number of clusters with stored epochs: the obeyed one, its predecessors, and those whose
@@ -29,7 +29,7 @@ pub struct Deposed {
 /// Why a leader is not obeyed. For an operator to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotObeyed {
-    /// Another leader came after it.
+    /// A later leader has called.
     #[error(
         "{0}. If that epoch is wrong, run \"reelyard hosts adopt\" for this worker at its node"
     )]
@@ -185,7 +185,7 @@ impl HeardEpochs {
         epoch: Epoch,
     ) -> Result<Option<HeardEpochs>, NotObeyed> {
         let cluster = cluster.or(self.cluster());
-        // Of a cluster that was never heard of there is no epoch to compare with.
+        // There is no epoch to compare with if the cluster has never called.
         let is_unknown = self.0.iter().all(|(known, _)| known.is_some() && *known != cluster);
         let raises = match cluster {
             Some(_) if is_unknown => true,

@@ -2,8 +2,8 @@
 
 use reelyard_protocol::worker::{Report, Said, TaskId};
 
-/// Reports that no node has taken yet. Bounded by the number of tasks: of each there is at most
-/// one `Working`, one `FetchProgressCallback` (the latest) and one end.
+/// Reports that no node has taken yet. Bounded by the number of tasks: each task has at most one
+/// `Working`, one `Progress` (the latest) and one end.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
     reports: Vec<Report>,

@@ -82,7 +82,7 @@ impl AddressReader {
         AddressReader { destinations, lists: AddressLists::default(), texts: HashMap::new() }
     }
 
-    /// The lists read so far.
+    /// The result after the last row.
     pub fn into_lists(self) -> AddressLists {
         self.lists
     }

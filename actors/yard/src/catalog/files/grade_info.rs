@@ -16,8 +16,8 @@ const NOT_GRADED: u32 = u32::MAX;
 pub struct Grades {
     /// Best first, each once.
     files: Vec<FileId>,
-    /// The rank of the file at the same position: 1 = best, growing. Where a row is bad or its
-    /// name comes again further down, a number is left out.
+    /// The rank of the file at the same position: 1 = best, growing. If a row is bad, or its name
+    /// appears again in a later row, its number is left out.
     ranks: Vec<u32>,
     /// Position of a file in `files`, or [`NOT_GRADED`].
     positions: ByFile<u32>,
@@ -57,7 +57,7 @@ impl Grades {
         (position != NOT_GRADED).then_some(position as usize)
     }
 
-    /// How many copies grade.info wants of a file: at least 1, and at most 255.
+    /// The number of copies of a file in grade.info: from 1 to 255.
     pub fn target(&self, file: FileId) -> u32 {
         self.position(file).map_or(1, |position| u32::from(self.targets[position]))
     }
@@ -141,7 +141,7 @@ pub struct GradeInfoReader {
     lines: LineSplitter,
     building: Building,
     tally: RowTally,
-    /// How many bytes are to come, until the first ones have.
+    /// The expected number of bytes, until the first bytes arrive.
     expected: Option<u64>,
     /// The files that were read are in no ranking yet.
     _pin: NamePin,
@@ -163,8 +163,8 @@ impl GradeInfoReader {
         }
     }
 
-    /// The same for a file of `bytes`: the table of names grows once, by as many names as the
-    /// first rows let expect.
+    /// The same for a file of `bytes`: the table of names grows once, by the number of names that the
+    /// first rows suggest.
     pub fn of_size(self, bytes: u64) -> Self {
         GradeInfoReader { expected: Some(bytes), ..self }
     }
@@ -213,8 +213,8 @@ fn target_in(row: &[u8]) -> u8 {
     copies.map_or(1, |copies| u8::try_from(copies.max(1)).unwrap_or(u8::MAX))
 }
 
-/// The first line is the header, whatever it holds. Of the others the name is used, and where it
-/// is asked for how many copies are wanted.
+/// The first line is the header and is ignored. Of other lines the name is used, and on request the
+/// wanted number of copies.
 fn read_row(
     number: u64,
     line: InputLine<'_>,

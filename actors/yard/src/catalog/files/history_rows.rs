@@ -10,8 +10,8 @@ use super::address_lists::{AddressLists, AddressReader, ListNumber};
 use super::lines::{InputLine, LineSplitter};
 use super::rows::{BAD_ROWS_SHOWN, FaultCount, RowFault, RowTally, beginning};
 
-/// The number of rows of a block. Names are looked up a block at a time. Many independent look-ups in a row
-/// are several times as fast as the same between other work.
+/// The number of rows of a block. Names are looked up a block at a time. Many independent look-ups in
+/// sequence are several times faster than the same look-ups between other work.
 const ROWS_PER_BLOCK: usize = 4096;
 
 /// Rows in the order of the file.
@@ -43,7 +43,7 @@ struct FaultyRow {
     /// Number of rows in the block before it; for a row that is used, itself included.
     behind: usize,
     line: u64,
-    /// Its beginning, as much as is shown.
+    /// The beginning of it that is shown.
     text: Box<[u8]>,
     fault: RowFault,
     /// Whether it only counts when the name of the row is graded.
@@ -195,8 +195,8 @@ impl Parser {
     }
 
     fn fault(&mut self, line: u64, row: &[u8], fault: RowFault, if_graded: bool) {
-        // A file that is no hitcount.history at all may have any number of them. Behind as many as
-        // are shown none will be.
+        // A file that is no hitcount.history may have any number of them. Only as many as are shown are
+        // kept.
         let is_shown = self.sure_faults < BAD_ROWS_SHOWN as u64;
         self.sure_faults += u64::from(!if_graded);
         if is_shown || if_graded {

@@ -24,7 +24,7 @@ pub struct HitcountHistory {
 }
 
 impl HitcountHistory {
-    /// A history that says nothing of any file of `grades`.
+    /// A history without files of `grades`.
     pub fn empty(grades: &Grades) -> Self {
         let files = grades.files().len();
         HitcountHistory {
@@ -170,7 +170,7 @@ impl HistoryJoin {
         block.count_faults(|row| positions[row].is_some(), &mut self.tally);
     }
 
-    /// All rows are read: joins those of `rows` that were not taken yet.
+    /// After all rows were read: joins those of `rows` that were not taken yet.
     pub fn finish(mut self, rows: HistoryRows) -> HistoryRead {
         let HistoryRows { blocks, lists, rows, torn } = rows;
         for block in &blocks {

@@ -1,4 +1,4 @@
-//! Bytes into lines, however they arrive. Pure; without cfm's limit of 64 KiB a line.
+//! Splits bytes into lines, in pieces of any size. Pure; without cfm's limit of 64 KiB per line.
 
 /// The longest line that is read, in bytes. It bounds the memory that an input without any line end can
 /// take. A longer line is reported as too long and skipped to its end.

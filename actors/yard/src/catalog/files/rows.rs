@@ -45,7 +45,7 @@ pub const BAD_ROWS_SHOWN: usize = 20;
 /// How many bytes of a bad row are shown.
 const SHOWN_BYTES: usize = 160;
 
-/// A bad row, as it is shown.
+/// A bad row for display.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BadRow {
     /// Its number in the file, from 1, the header and empty lines counted.

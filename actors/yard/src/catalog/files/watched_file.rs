@@ -18,7 +18,7 @@ struct FileStamp {
     size: u64,
     /// Seconds and nanoseconds.
     modified: (i64, i64),
-    /// Of the inode, seconds and nanoseconds.
+    /// Inode, and the change time in seconds and nanoseconds.
     changed: (i64, i64),
 }
 
@@ -29,13 +29,13 @@ const SURE_AFTER: Duration = Duration::from_secs(2);
 /// How often a file that changes while it is read is read again in one look.
 const ATTEMPTS: usize = 3;
 
-/// Bytes read at a time; the table of names is locked for as long as one chunk takes to parse.
+/// Bytes read at a time. The table of names is locked while one chunk is parsed.
 const CHUNK: usize = 256 << 10;
 
 /// How long a changed file is left to its writer before it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct FileDebounce {
-    /// It must have kept still for so long before it is read.
+    /// It must be unchanged for this long before it is read.
     pub quiet: Duration,
     /// A file that keeps changing is read in any case after this time.
     pub limit: Duration,
@@ -60,7 +60,7 @@ pub struct WatchedFile {
 #[derive(Clone, Copy, Debug)]
 struct Unread {
     stamp: FileStamp,
-    /// Since when it has been seen to keep still.
+    /// Since when it is unchanged.
     still: Millis,
     /// Since when it has been changing.
     changing: Millis,
@@ -71,7 +71,7 @@ struct Unread {
 pub struct FileLookOptions {
     /// Whether to read the file even if it did not change.
     pub forced: bool,
-    /// Whether it was put into place as a whole: it need not keep still first.
+    /// Whether it was renamed into place. Then it is read at once.
     pub replaced: bool,
 }
 
@@ -79,10 +79,10 @@ pub struct FileLookOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileLookAction {
     Nothing,
-    /// The stamp is that of the last reading, but proves nothing: perhaps the contents changed.
+    /// The stamp equals that of the last reading, but proves nothing: the contents may have changed.
     Comparing,
     Reading,
-    /// It keeps changing: it is read in its present state.
+    /// It keeps changing, so its current state is read.
     ReadingDisturbed,
 }
 
@@ -138,7 +138,7 @@ impl WatchedFile {
         self.is_new
     }
 
-    /// Whether a check with these options would read the file, as far as its stamp shows.
+    /// Whether a check with these options would read the file, according to its stamp.
     pub fn would_read(&mut self, now: Millis, asked: FileLookOptions) -> bool {
         let due = stamp_of(&self.path).map(|stamp| self.due(stamp, now, asked));
         matches!(due, Ok(FileLookAction::Reading | FileLookAction::ReadingDisturbed))
@@ -173,7 +173,7 @@ impl WatchedFile {
         taken
     }
 
-    /// The action for the file in its present state.
+    /// The action for the current state of the file.
     fn due(&mut self, stamp: FileStamp, now: Millis, asked: FileLookOptions) -> FileLookAction {
         if self.seen.is_none_or(|(seen, _)| seen != stamp) {
             self.seen = Some((stamp, now));
@@ -203,7 +203,7 @@ impl WatchedFile {
         }
     }
 
-    /// Whether the contents are those of the last reading.
+    /// Whether the contents equal those of the last reading.
     fn compare(&mut self, now: Millis) -> io::Result<bool> {
         // However far ahead the time of a file is: a later write leaves another one.
         let was_seen = self.seen.filter(|(_, since)| now.since(*since) >= SURE_AFTER);
@@ -241,7 +241,7 @@ impl WatchedFile {
         Ok(None)
     }
 
-    /// Takes note of a reading; whether its contents are new or were asked for.
+    /// Records a reading. Answers whether its contents are new or were requested.
     fn take(&mut self, reading: WholeFileRead, now: Millis, is_forced: bool) -> bool {
         let before = self.read.as_ref().map(|read| read.contents);
         self.is_new = before != Some(reading.last.contents);

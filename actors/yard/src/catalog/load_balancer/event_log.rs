@@ -1,4 +1,5 @@
-//! The event log as it grows: the days that matter are followed, their hits counted in a window.
+//! The growing event log: it follows the log files of the relevant days, and counts their hits in a
+//! window.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub struct EventLogLook {
 }
 
 impl EventLog {
-    /// The log of `settings`, nothing read yet.
+    /// The log of `settings`; nothing is read yet.
     pub fn new(settings: EventLogSettings, names: NameTable) -> Self {
         EventLog {
             hits: HitCounter::new(&settings),
@@ -76,11 +77,11 @@ impl EventLog {
         }
     }
 
-    /// Follows exactly the days that matter at `now`. An old day is followed as long as a row of
-    /// it could still count.
+    /// Follows exactly the days that are relevant at `now`. An old day is followed while a row of it
+    /// could still count.
     fn choose_days(&mut self, now: Millis) {
         if self.looked_at.is_some_and(|before| now < before) {
-            // The clock was set back. Days that were dropped may matter again, and a second read of them
+            // The clock was set back. Dropped days may be relevant again, and a second read of them
             // would count their hits twice. So everything is read again from the beginning.
             self.days.clear();
             self.hits = HitCounter::new(&self.settings);
@@ -97,8 +98,7 @@ impl EventLog {
 }
 
 impl EventLog {
-    /// Looks out for new rows: in the days that are followed, wherever their names lead, and in
-    /// every log that begins.
+    /// Searches for new rows in the followed days, wherever their names lead, and in every new log.
     fn follow(&mut self) {
         let days = self.days.iter().map(|day| WatchTarget::File(day.path()));
         let logs = WatchTarget::Prefixed(&self.settings.dir, LOG_NAME_PREFIX);

@@ -15,7 +15,7 @@ pub(crate) const MOST_UNKNOWN_HOT: usize = 1000;
 /// The hits in the window.
 #[derive(Debug)]
 pub struct HitCounter {
-    /// Of names that the process knows.
+    /// Hits of names that the process knows.
     pub(crate) window: HitWindow,
     /// Hits of all other names.
     pub(crate) unknown: UnknownHits,
@@ -34,7 +34,7 @@ impl HitCounter {
         }
     }
 
-    /// Takes a hit stamped `at` on `name`, which is that of `file` if the process knows it.
+    /// Takes a hit with the time `at` on `name`. `file` is its number if the process knows it.
     pub fn take(&mut self, file: Option<FileId>, name: &[u8], at: Millis, now: Millis) -> HitTaken {
         if let Some(file) = file {
             return self.window.hit(file, at, now);

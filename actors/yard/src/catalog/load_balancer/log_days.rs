@@ -1,4 +1,4 @@
-//! The days whose event logs are read: those of the window's start, of now, and between. Pure.
+//! The days whose event logs are read: from the day of the window's start to today. Pure.
 
 use jiff::Timestamp;
 use jiff::civil::Date;

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-/// Bytes read at a time; the table of names is locked for as long as one chunk takes to parse.
+/// Bytes read at a time. The table of names is locked while one chunk is parsed.
 const CHUNK: usize = 256 << 10;
 
 /// How many bytes of the file are remembered at its beginning and before the offset.
@@ -59,7 +59,7 @@ impl LogReader {
         })
     }
 
-    /// Up to where the file is read, in bytes.
+    /// The read position in the file, in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -121,8 +121,8 @@ impl LogReader {
         self.tail.drain(..self.tail.len().saturating_sub(REMEMBERED));
     }
 
-    /// Whether `file` begins with what was read, as far as the remembered bytes show. If nothing was
-    /// read, the answer is no.
+    /// Whether `file` begins with the bytes that were read, according to the remembered bytes. False
+    /// if nothing was read.
     fn is_begun_in(&self, file: &File) -> io::Result<bool> {
         let tail_at = self.offset - self.tail.len() as u64;
         Ok(holds_at(file, 0, &self.head)? && holds_at(file, tail_at, &self.tail)?)

@@ -31,8 +31,8 @@ impl RisingHits {
     }
 }
 
-/// How far the load balancer's clock may be ahead of ours: as long as a backward step of our own
-/// clock may be held back.
+/// How far the load balancer's clock may be ahead of ours: as far as a backward step of our own clock
+/// may be held back.
 pub const LARGEST_LEAD: Duration = reelyard_core::clock::LARGEST_HELD_STEP;
 
 /// The effect of a hit.
@@ -46,8 +46,8 @@ pub enum HitTaken {
     AheadOfClock,
 }
 
-/// The hits of the last while, by whole seconds: a hit of second `s` counts as long as
-/// `now - window < s + 1`, which is cfm's rule. Four bytes a hit, and one count per file.
+/// The hits of the window, by whole seconds: a hit of second `s` counts while `now - window < s + 1`,
+/// which is cfm's rule. Four bytes a hit, and one count per file.
 #[derive(Clone, Debug)]
 pub struct HitWindow {
     /// Length of the window in seconds.

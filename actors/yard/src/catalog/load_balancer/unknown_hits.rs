@@ -1,8 +1,8 @@
-//! Hits on names that the process does not know: neither graded, nor listed by a source directory or
-//! a host. Viewers choose such names, so they are counted by themselves and in bounded memory. Pure.
+//! Hits on names that the process does not know: neither graded, nor listed by a source directory or a
+//! host. Viewers choose such names, so they are counted separately and in bounded memory. Pure.
 //!
-//! A name that is known later takes its hits along. When there is no room for more names, the oldest name
-//! with only one hit makes room. So a flood of different names pushes out its own.
+//! If a name becomes known later, it keeps its hits. If there is no room for more names, the oldest name
+//! with only one hit is removed. So a flood of different names removes only names of the flood.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use reelyard_core::names::{FileId, NameLookup, NameTable};
 
-/// How many names are counted at most.
+/// The largest number of counted names.
 pub const MOST_NAMES: usize = 32 * 1024;
 
-/// How many seconds of one name are kept apart at most. Beyond that, pairs of them are counted as the
+/// The largest number of seconds that are kept for one name. Beyond that, two seconds are merged into the
 /// earlier one. So a hit leaves the window too early rather than too late.
 const MOST_SECONDS: usize = 32;
 

@@ -7,7 +7,7 @@ use reelyard_core::names::FileId;
 
 use crate::catalog::messages::MasterLook;
 
-/// How many sizes are kept; beyond that all are forgotten, and learned again as they are needed.
+/// How many sizes are kept. Beyond that all are forgotten, and read again when they are needed.
 const MOST: usize = 1 << 16;
 
 /// Sizes in bytes, as last seen. Clones share them.

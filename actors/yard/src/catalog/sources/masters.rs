@@ -15,7 +15,7 @@ pub struct Masters {
     /// directory only, which holds all of `files`.
     pub by_dir: Vec<(String, Arc<RoaringBitmap>)>,
     /// Directories that could not be listed, with the reason. `files` still has their last good listing.
-    /// While there is one, absence from `files` does not prove that a master is gone.
+    /// While there is such a directory, absence from `files` does not prove that a master is missing.
     pub unlisted: Vec<(String, String)>,
 }
 

@@ -23,10 +23,10 @@ use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
 /// file system's clock leave the same time.
 const SURE_AFTER: Duration = Duration::from_secs(2);
 
-/// A directory of more files than this rests after a listing, however often it changes.
+/// A directory with more files than this rests after a listing, however often it changes.
 const LONG: u64 = 100_000;
 
-/// For how many times as long as its listing took.
+/// The rest, in multiples of the time for its listing.
 const RESTS: u32 = 9;
 
 /// How many names are interned under one lock.
@@ -48,7 +48,7 @@ struct SourceDir {
     path: Arc<str>,
     /// Their names are not forgotten while it lives.
     files: Arc<RoaringBitmap>,
-    /// The directory's time at its last listing; none if an equal one would prove nothing.
+    /// The directory's modification time at its last listing; none if an equal time would prove nothing.
     modified: Option<SystemTime>,
     /// The directory's time as this process sees it, and since when.
     seen: Option<(SystemTime, Millis)>,
@@ -230,8 +230,7 @@ fn list(dir: &Path, names: &NameTable) -> io::Result<RoaringBitmap> {
     Ok(files)
 }
 
-/// Everything that is there and no directory. Links are followed; one that leads nowhere
-/// is no master.
+/// Every existing entry except directories. Links are followed; a link without a target is no master.
 fn is_master(entry: &DirEntry) -> io::Result<bool> {
     let kind = entry.file_type()?;
     if kind.is_symlink() {
@@ -240,8 +239,8 @@ fn is_master(entry: &DirEntry) -> io::Result<bool> {
     Ok(!kind.is_dir())
 }
 
-/// Looks for `name` in `dirs`, in order, as it is now. Only a regular file is a master that can be
-/// copied; links are followed.
+/// Looks for `name` in `dirs`, in order, on the disk. Only a regular file is a master that can be copied;
+/// links are followed.
 pub fn look_up_master(dirs: &[Arc<str>], name: &FileName) -> MasterLook {
     let name = OsStr::from_bytes(name.as_bytes());
     let mut all_answered = true;
@@ -253,7 +252,7 @@ pub fn look_up_master(dirs: &[Arc<str>], name: &FileName) -> MasterLook {
                 return MasterLook::Found { dir: Arc::clone(dir), size: found.len(), modified };
             }
             Ok(_) => {}
-            // In a directory that is itself gone, as when a mount is, every name is absent: that
+            // If the directory itself is missing, for example without its mount, every name is missing. That
             // proves nothing.
             Err(error) if is_absence(&error) => all_answered &= path.is_dir(),
             Err(_) => all_answered = false,
@@ -262,8 +261,8 @@ pub fn look_up_master(dirs: &[Arc<str>], name: &FileName) -> MasterLook {
     if all_answered { MasterLook::Absent } else { MasterLook::Unknown }
 }
 
-/// Whether an error proves that nothing is there. The file system may also refuse the name, so nothing can be
-/// there. Other errors prove nothing.
+/// Whether an error proves that the file does not exist. This also holds if the file system cannot store such
+/// a name. Other errors prove nothing.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename)
 }

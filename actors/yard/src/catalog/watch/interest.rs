@@ -1,4 +1,4 @@
-//! The changes in watched directories that matter. Pure.
+//! The relevant changes in watched directories. Pure.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use notify::EventKind;
 use notify::event::{ModifyKind, RenameMode};
 
-/// The paths whose changes matter.
+/// The paths with relevant changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// Entries: every change of them matters.
+    /// Entries: every change of them is relevant.
     entries: HashSet<PathBuf>,
-    /// Directories: changes of their names matter.
+    /// Directories: changes of their names are relevant.
     listings: HashSet<PathBuf>,
-    /// Directories in which every change of an entry matters whose name begins so.
+    /// Directories, each with a prefix: every change of an entry with this prefix is relevant.
     prefixed: Vec<(PathBuf, &'static str)>,
 }
 
@@ -31,17 +31,17 @@ pub enum Weight {
 }
 
 impl Interest {
-    /// Every change of this entry matters.
+    /// Makes every change of this entry relevant.
     pub fn add_entry(&mut self, entry: PathBuf) {
         self.entries.insert(entry);
     }
 
-    /// It matters which names `dir` holds.
+    /// Makes changes of the names in `dir` relevant.
     pub fn add_listing(&mut self, dir: PathBuf) {
         self.listings.insert(dir);
     }
 
-    /// Every change in `dir` matters of an entry whose name begins with `prefix`.
+    /// Makes every change of entries in `dir` relevant whose names begin with `prefix`.
     pub fn add_prefixed(&mut self, dir: PathBuf, prefix: &'static str) {
         self.prefixed.push((dir, prefix));
     }

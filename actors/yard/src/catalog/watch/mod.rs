@@ -34,7 +34,7 @@ pub enum WatchTarget<'a> {
     File(&'a Path),
     /// A directory: changes of its names are reported.
     Listing(&'a Path),
-    /// A directory in which every change matters of a file whose name begins so.
+    /// A directory in which every change of a file with this prefix is relevant.
     Prefixed(&'a Path, &'static str),
 }
 
@@ -51,7 +51,7 @@ impl WatchTarget<'_> {
 /// The watch over the inputs of one kind.
 #[derive(Debug, Default)]
 pub struct InputWatch {
-    /// None: nothing is watched, by configuration.
+    /// None if the configuration switches watching off.
     hub: Option<Arc<InputWatchShared>>,
     /// None until there is something to watch, and after the watcher failed.
     watcher: Option<RecommendedWatcher>,
@@ -67,7 +67,7 @@ struct InputWatchShared {
     interest: Mutex<Interest>,
     /// Entries that were put into place by a rename, and not written to since.
     replaced: Mutex<HashSet<PathBuf>>,
-    /// Whether the watcher reported an error of its own: then it is made again.
+    /// Whether the watcher reported an error of its own. Then it is created again.
     failed: AtomicBool,
     /// How often the kernel's queue ran over.
     overflows: AtomicU64,
@@ -82,7 +82,7 @@ impl std::fmt::Debug for InputWatchShared {
 /// The state of the watch after [`InputWatch::follow`].
 #[derive(Clone, Debug, Default)]
 pub struct WatchReport {
-    /// By what changes of each are noticed, in the order in which they were sought.
+    /// How changes of each input are noticed, in the order of the inputs.
     pub noticed_by: Vec<NoticedBy>,
     /// Whether each was put into place as a whole since the last time.
     pub replaced: Vec<bool>,
@@ -175,8 +175,8 @@ impl InputWatch {
         }
     }
 
-    /// Watches `dir`, even if it should be watched already. The watcher drops a directory that is moved
-    /// away, and does not notice when it comes back.
+    /// Watches `dir`, even if it should already be watched. The watcher drops a directory that is moved
+    /// away, and does not notice its return.
     fn watch_one(&mut self, hub: &Arc<InputWatchShared>, dir: &Path) -> Result<(), String> {
         let shown = dir.display();
         let metadata = std::fs::metadata(dir).map_err(|error| format!("{shown}: {error}"))?;
@@ -278,7 +278,7 @@ impl InputWatchShared {
     }
 }
 
-/// A panic while it was held leaves nothing half done.
+/// A panic under the lock leaves no inconsistent state.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

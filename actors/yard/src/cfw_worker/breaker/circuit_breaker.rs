@@ -61,7 +61,7 @@ impl CircuitBreaker {
     pub fn ended<T>(&mut self, call: HostCallKind, outcome: &Result<T, AskFailure>, now: Millis) {
         match outcome {
             Ok(_) => self.succeeded(call, now),
-            // That it was not asked says nothing of the host.
+            // If the call was not made, nothing is known of the host.
             Err(AskFailure::Busy | AskFailure::NotAsked(_) | AskFailure::NoDescriptor) => {}
             Err(failure) => self.failed(call, failure, now),
         }

@@ -1,11 +1,11 @@
-//! Why a call to a host came to nothing.
+//! Why a call to a host failed.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a host could not be called, or why its answer is unusable. It must never be taken for "empty" or
-/// "gone".
+/// Why a host could not be called, or why its answer is unusable. It must never be treated as "empty"
+/// or "removed".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum AskFailure {
     /// No connection, or it broke.

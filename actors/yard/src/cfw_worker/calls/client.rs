@@ -28,7 +28,7 @@ use super::ask_failure::{AskFailure, TokenTrouble};
 use crate::cfw_worker::lists::holdings::{Extent, InventoryAnswer};
 use crate::cfw_worker::settings::CfwWorkerSettings;
 
-/// The longest answer that is read of calls that answer no list, in bytes.
+/// The longest answer of calls that do not return a list, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
 /// An unused connection is dropped after this time. An old cfw closes it after 5 s. So no call is sent into a
@@ -54,7 +54,7 @@ pub(in crate::cfw_worker) struct HostProgram {
     pub version: Option<String>,
 }
 
-/// The status that a Reelyard worker reports beside its program and version.
+/// The status that a Reelyard worker reports in addition to its program and version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cfw_worker) struct WorkerStatus {
     /// The highest epoch it has heard.
@@ -75,8 +75,7 @@ pub(in crate::cfw_worker) struct HostClient {
     /// How many names without a file number its lists may still add.
     pub(in crate::cfw_worker) new_names: NewNameLimiter,
     signed: SignedCaller,
-    /// Whether no call at all is made, not even one that others of the same look went before.
-    /// Clones share it.
+    /// Whether no call is made, not even a further call of a look that has begun. Clones share it.
     resting: Arc<AtomicBool>,
 }
 
@@ -123,8 +122,8 @@ impl HostClient {
         }
     }
 
-    /// `GET /info`: an old cfw does not know it. With a token, a worker has to prove with its
-    /// answer that it knows the same.
+    /// `GET /info`: an old cfw does not know it. With a token, a worker must prove in its answer that it
+    /// knows the same token.
     pub async fn program(&self) -> Result<(HostProgram, Option<WorkerStatus>), AskFailure> {
         let timeout = self.settings.call_timeout;
         let sent = self.send_signed(self.request(Method::GET, "/info"), timeout).await?;

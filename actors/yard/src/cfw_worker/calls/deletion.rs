@@ -8,7 +8,7 @@ use reelyard_protocol::legacy::cfw::Deleted;
 use crate::cfw_worker::{AskFailure, CfwWorker, DeleteCopy, HostCallKind};
 
 impl CfwWorker {
-    /// Why a copy is not to be deleted there now, if so.
+    /// Why a copy must not be deleted there now, if so.
     fn refuses_to_delete(&self) -> Option<AskFailure> {
         if let Some(failure) = self.not_to_be_asked() {
             return Some(failure);
@@ -47,7 +47,8 @@ impl CfwWorker {
             Ok(Deleted::Directory | Deleted::Deposed) => {}
             Err(failure) => {
                 self.record_failure("DELETE /files", failure);
-                // Whether it is gone is not known: the host is asked, once it may be.
+                // If it is unknown whether the copy was removed, the host is asked as soon as
+                // possible.
                 if self.not_to_be_asked().is_none() {
                     self.look_soon(ctx, None);
                 }

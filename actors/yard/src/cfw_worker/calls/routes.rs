@@ -1,4 +1,4 @@
-//! Routes to the CfwWorkers of a process, which come and go with the hosts of the yard.
+//! Routes to the CfwWorkers of a process. They appear and disappear with the hosts of the yard.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use actix::{Message, Recipient};
 use reelyard_core::host::HostAddr;
 use reelyard_core::supervision::Route;
 
-/// The recipients of one kind of message: the CfwWorkers of all present hosts. Cheap to clone.
+/// The recipients of one kind of message: the CfwWorkers of all current hosts. Cheap to clone.
 pub struct HostRoutes<M>(Arc<dyn Fn(HostAddr) -> Option<Recipient<M>> + Send + Sync>)
 where
     M: Message + Send + 'static,
@@ -33,7 +33,7 @@ where
         HostRoutes(Arc::new(find))
     }
 
-    /// The present recipient for a host, if it is one of the yard. Not to be kept.
+    /// The current recipient for a host, if it belongs to the yard. Do not keep it.
     pub fn to(&self, host: HostAddr) -> Option<Recipient<M>> {
         (self.0)(host)
     }

@@ -30,8 +30,8 @@ impl HostClient {
     }
 }
 
-/// Whether a body that was cut off would be noticed. One that simply lasts until the connection
-/// closes looks whole wherever it was cut.
+/// Whether a body that was cut off would be noticed. A body that ends with the connection
+/// always looks complete.
 fn has_body_end(answer: &Response) -> bool {
     answer.content_length().is_some() || answer.headers().contains_key(TRANSFER_ENCODING)
 }

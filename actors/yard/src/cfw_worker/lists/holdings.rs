@@ -30,10 +30,10 @@ pub enum Extent {
     Changes,
 }
 
-/// The files of one host, as far as is known.
+/// The known files of one host.
 ///
 /// **Invariant:** a list that was requested before a copy arrived or was removed never undoes that
-/// change. Such changes are stored while a list is under way, and applied again to its result.
+/// change. Such changes are stored while a list is read, and applied again to its result.
 #[derive(Debug, Default)]
 pub struct HeldFiles {
     /// None until the host was listed for the first time.
@@ -69,7 +69,8 @@ impl HeldFiles {
     }
 
     /// The host is called at `now`. It is asked for changes if it can report them, and if its last full
-    /// list is less than `whole_interval` old. Answers the cursor for the changes; none for everything.
+    /// list is less than `whole_interval` old. Answers the cursor for the changes; none for a full
+    /// list.
     pub fn asked(&mut self, now: Millis, whole_interval: Duration) -> Option<InventoryCursor> {
         self.since_asked = Some(Vec::new());
         let is_recent = self.whole_at.is_some_and(|at| at <= now && now.since(at) < whole_interval);
@@ -117,7 +118,7 @@ impl HeldFiles {
         self.change(HoldingChange::Arrived(file))
     }
 
-    /// A copy is gone. Answers whether that changed the known files.
+    /// A copy was removed. Answers whether that changed the known files.
     pub fn gone(&mut self, file: FileId) -> bool {
         self.change(HoldingChange::Gone(file))
     }

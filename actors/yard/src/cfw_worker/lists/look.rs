@@ -21,7 +21,7 @@ use crate::cfw_worker::{AskFailure, CfwWorker, HostCallKind, Inventory, Refresh}
 struct HostLookResult {
     asked: Millis,
     program: Result<HostProgram, AskFailure>,
-    /// The status that a Reelyard worker reports beside.
+    /// The status that a Reelyard worker reports in addition.
     worker_status: Option<WorkerStatus>,
     /// None for a pure source.
     copies: Option<CopiesLookResult>,
@@ -157,7 +157,7 @@ impl CfwWorker {
             };
             self.look_schedule.answered(asked, interval, fastrand::f64());
             if self.breaker.state(self.clock.now()).on_probation() {
-                // The next step is taken as soon as it would be after a failure.
+                // The next step follows as soon as after a failure.
                 self.look_schedule.failed(self.clock.now());
             }
             self.notify_subscribers();
@@ -253,7 +253,7 @@ impl CfwWorker {
     }
 }
 
-/// Answers all callers that waited. A caller that has gone does not need the answer.
+/// Answers all callers that waited. A caller that has left does not need the answer.
 fn reply_to_all(replies: Option<Vec<RefreshReply>>, answer: &Result<Arc<Inventory>, AskFailure>) {
     for reply in replies.unwrap_or_default() {
         let _ = reply.send(answer.clone());
@@ -264,7 +264,7 @@ impl Handler<Refresh> for CfwWorker {
     type Result = ResponseFuture<Result<Arc<Inventory>, AskFailure>>;
 
     fn handle(&mut self, _: Refresh, ctx: &mut Context<Self>) -> Self::Result {
-        // On probation a look that is under way is joined; beside any other call there is none.
+        // On probation a running look is joined. No look starts beside another call.
         let beside = || self.is_on_trial().filter(|_| self.looking_for.is_none());
         if let Some(failure) = self.not_to_be_asked().or_else(beside) {
             return Box::pin(async { Err(failure) });

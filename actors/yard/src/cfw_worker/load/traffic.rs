@@ -1,4 +1,4 @@
-//! Reads the load of a host's link: from node_exporter where one is configured, else from our worker,
+//! Reads the load of a host's link: from node_exporter if one is configured, otherwise from our worker,
 //! between the reads of its files. A failed read makes the load unknown, which is neither idle nor busy.
 
 use actix::prelude::*;
@@ -11,7 +11,7 @@ use crate::cfw_worker::calls::client::WorkerStatus;
 use crate::cfw_worker::{AskFailure, CfwWorker, CfwWorkerSettings, HostCallKind};
 use crate::settings::calls::traffic_fresh_for;
 
-/// How many intervals after a look a worker of ours is asked again, if no other look comes before.
+/// How many intervals after a look a Reelyard worker is asked again, if no other look happens before.
 const LEFT_TO_LOOKS: f64 = 1.5;
 
 impl CfwWorker {
@@ -45,7 +45,7 @@ impl CfwWorker {
         }
         match self.traffic_source() {
             Some(TrafficSource::Agent) => self.ask_agent(ctx, now),
-            // A look asks for it as well. On probation nothing else is asked than what must be.
+            // A look also asks for it. On probation only necessary calls are made.
             Some(TrafficSource::Worker) if self.looking_for.is_none() && self.is_on_probation() => {
             }
             Some(TrafficSource::Worker) if self.looking_for.is_none() => self.ask_worker(ctx, now),
@@ -94,7 +94,7 @@ impl CfwWorker {
     ) {
         let Some(word) = word.filter(|_| self.traffic.agent.is_none()) else { return };
         self.traffic.known = word.traffic.clone().map(|traffic| (traffic, asked));
-        // A look that comes about as often leaves nothing to ask for in between.
+        // If looks happen about as often, no further call in between is needed.
         let interval = self.settings.traffic_interval.mul_f64(LEFT_TO_LOOKS);
         self.traffic.schedule.answered(asked, interval, fastrand::f64());
     }

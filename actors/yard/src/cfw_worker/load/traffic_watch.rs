@@ -1,4 +1,4 @@
-//! The known load of a host's link, and who is asked for it.
+//! The known load of a host's link, and the program that reports it.
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;

@@ -69,8 +69,8 @@ impl Owner for Remover {
 }
 
 impl Remover {
-    /// Carries out an applied event. An event that a node applies before it leads is old: it calls no host
-    /// and publishes nothing.
+    /// Carries out an applied event. An event that a node applies before it leads is old. For such an
+    /// event it calls no host and publishes nothing.
     fn applied(&mut self, applied: &AppliedEvent<RemovalBook>, ctx: &mut Context<Self>) {
         let leads = self.replica.epoch();
         self.policy.on_applied(applied, self.replica.piece(), leads.is_some());

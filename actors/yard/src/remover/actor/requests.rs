@@ -40,7 +40,7 @@ impl Handler<ChangeRemoverSettings> for Remover {
         ctx: &mut Context<Self>,
     ) {
         let now = self.clock.now();
-        // A round that comes by the old interval may be far off.
+        // With the old interval the next round may be far away.
         self.next_round = self.next_round.map(|_| now);
         let (policy, context) = self.at(now);
         policy.change_settings(settings, context.book.names());

@@ -32,14 +32,14 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many masters one request checks.
 const MASTERS_AT_ONCE: usize = 256;
 
-/// How long after a round that removed something the next one comes at the latest.
+/// The longest time from a round that removed something to the next round.
 pub const WHILE_THERE_IS_MORE: Duration = Duration::from_secs(2);
 
-/// How long a host that could not be asked is left alone.
+/// How long a host that could not be asked gets no more calls.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 impl Remover {
-    /// Takes a turn soon, so that changes that come together are handled together.
+    /// Takes a turn soon, so that changes at the same time are handled together.
     pub(in crate::remover) fn soon(&mut self, ctx: &mut Context<Self>) {
         self.wake_after(GATHERING, ctx);
     }
@@ -62,8 +62,8 @@ impl Remover {
         self.wake_after(LONGEST_SLEEP, ctx);
     }
 
-    /// Takes over from the TaskManager's view which destinations there are, what arrived lately, and
-    /// what there is no room for.
+    /// Reads the destinations, the recent arrivals, and the files without room from the TaskManager's
+    /// view.
     pub(in crate::remover) fn refresh_hosts(&mut self) {
         let view = self.collaborators.tasks.view();
         let destinations = view.hosts.iter().filter(|host| host.role.is_destination());

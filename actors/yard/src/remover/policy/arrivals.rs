@@ -11,7 +11,7 @@ use crate::remover::state::removal_book::CopyKey;
 /// Copies that arrived recently.
 #[derive(Clone, Debug, Default)]
 pub struct RecentArrivals {
-    /// Those that no disk is relieved of yet.
+    /// Arrivals that are not in the figures of a disk yet.
     pub fresh: HashSet<CopyKey>,
     /// Copies that were made because their files were hot. A placed file gets no more rising hits, so
     /// its grade is the worst of its disk until grade.info is made again. Without this set, two hot
@@ -20,7 +20,7 @@ pub struct RecentArrivals {
 }
 
 impl RecentArrivals {
-    /// The copies that arrived as lately as the settings say. `done` begins with the latest.
+    /// The copies that arrived recently enough, by the settings. `done` begins with the latest.
     pub fn of(
         done: impl Iterator<Item = DoneCopy>,
         settings: &RemoverSettings,

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct RemoverCounters {
     /// Rounds over all copies.
     pub rounds: u64,
-    /// Copies that are gone.
+    /// Removed copies.
     pub removed: u64,
-    /// Bytes of those of them whose size was known.
+    /// Bytes of the removed copies with a known size.
     #[serde(default)]
     pub removed_bytes: u64,
     /// Removed copies by reason.
@@ -22,7 +22,7 @@ pub struct RemoverCounters {
     pub absent: u64,
     /// Removals that their hosts refused.
     pub refused_by_hosts: u64,
-    /// Removals that came to nothing, and whose copies are still there.
+    /// Failed removals, whose copies still exist.
     pub still_there: u64,
     /// Removals that were not asked for after all.
     pub not_asked: u64,
@@ -32,7 +32,7 @@ pub struct RemoverCounters {
     pub uncommitted: u64,
 }
 
-/// Why copies went that are gone.
+/// The reasons of the removed copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RemovedFor {
     /// There were more copies than there should be.
@@ -59,7 +59,7 @@ impl RemovedFor {
 }
 
 impl RemoverCounters {
-    /// One more copy is gone.
+    /// Counts one more removed copy.
     pub fn count_gone(&mut self, record: &RemovalRecord) {
         if record.ending == Ending::Removed {
             self.removed_for.count(&record.reason);
@@ -67,7 +67,7 @@ impl RemoverCounters {
         }
     }
 
-    /// One more removal ended so.
+    /// Counts one more removal with this end.
     pub fn count(&mut self, ending: &Ending) {
         let counter = match ending {
             Ending::Removed => &mut self.removed,

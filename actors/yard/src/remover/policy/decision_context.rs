@@ -117,7 +117,7 @@ impl<'a> RemoverDecisionContext<'a> {
     }
 
     /// Whether a copy may be the keeper while others are removed. Its host must be callable and must
-    /// count, the host lists the copy, and the copy is neither to be removed nor in doubt.
+    /// count, the host lists the copy, and the copy is neither being removed nor in doubt.
     pub fn may_keep(&self, (addr, file): CopyKey, under_way: &RemovalsUnderWay) -> bool {
         let holder = self.holders.get(addr).filter(|host| host.is_askable());
         holder.is_some_and(|host| host.status == CopyHolderStatus::Serves && host.lists(file))

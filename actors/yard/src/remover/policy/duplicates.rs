@@ -1,8 +1,8 @@
 //! Selects the surplus copies of a file, and the copies to keep. Pure.
 //!
-//! Only copies count that callable hosts list now. The files of a silent host are not known: they count
-//! for nothing and are not touched. The copies to keep are selected on hosts that count. Copies on
-//! draining hosts are removed once there are enough others.
+//! Only copies count that callable hosts list now. The files of a silent host are unknown: they do not
+//! count and are not removed. The copies to keep are selected on hosts that count. Copies on draining
+//! hosts are removed once there are enough others.
 
 use std::cmp::Reverse;
 
@@ -112,7 +112,7 @@ impl RemoverDecisionContext<'_> {
         let wanted = self.wanted(file).max(1);
         let copies = stock.serving.len();
         let size = self.size(file);
-        // Fewer hosts than wanted copies: as many as there are hosts are enough.
+        // If there are fewer hosts than wanted copies, one copy on each host is enough.
         let enough = wanted.min(self.serving_hosts()).max(1);
         let Some(&keeper) = stock.serving.first().filter(|_| copies >= enough) else {
             return Vec::new();

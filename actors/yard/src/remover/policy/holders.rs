@@ -16,13 +16,13 @@ use crate::heartbeat::{Health, HealthChanged};
 /// How the copies of a host count, according to the TaskManager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyHolderStatus {
-    /// The host is not in the yard, as far as the TaskManager has reported. Its own reports are kept,
+    /// The host is not in the yard, by the last report of the TaskManager. Its own reports are kept,
     /// because they may arrive before those of the TaskManager.
     #[default]
     Outside,
     /// Its copies count as copies of the yard.
     Serves,
-    /// It is being drained: its copies do not count, and are removed as soon as there are others.
+    /// It is being drained. Its copies do not count, and are removed as soon as there are others.
     Leaves,
     /// Nothing is asked of it.
     Apart,
@@ -56,7 +56,7 @@ pub struct CopyHolder {
     pub disk: Option<(DiskFigures, Millis)>,
     /// The files it holds, as last reported.
     pub inventory: Option<Arc<Inventory>>,
-    /// When a copy last went from it.
+    /// When a copy was last removed from it.
     pub lightened: Option<Millis>,
 }
 
@@ -90,7 +90,7 @@ impl CopyHolder {
         self.inventory.as_ref().is_some_and(|inventory| inventory.at >= at)
     }
 
-    /// Its disk, if that was read after the last copy went.
+    /// Its disk, if it was read after the last removal.
     pub fn present_disk(&self) -> Option<&DiskFigures> {
         let (disk, at) = self.disk.as_ref()?;
         self.lightened.is_none_or(|went| *at > went).then_some(disk)
@@ -101,7 +101,7 @@ impl CopyHolder {
         self.disk.as_ref().map_or(0, |(disk, _)| disk.room(limit_percent))
     }
 
-    /// Whether a Reelyard worker answers there. It can distinguish our calls from those of a former
+    /// Whether a Reelyard worker answers there. It can distinguish our calls from those of an earlier
     /// leader.
     pub fn is_ours(&self) -> bool {
         matches!(self.kind, HostKind::Reelyard { .. })
@@ -140,12 +140,12 @@ impl CopyHolders {
         self.repeats.set(addr, inventory);
     }
 
-    /// The files that more than one host lists, of those that can be asked.
+    /// The files that more than one host lists, among the hosts that can be asked.
     pub fn repeated(&self) -> &RoaringBitmap {
         self.repeats.files()
     }
 
-    /// How many of those that can be asked list a file.
+    /// How many of the hosts that can be asked list a file.
     pub fn listed(&self, file: FileId) -> usize {
         self.repeats.copies(file)
     }
@@ -160,13 +160,13 @@ impl CopyHolders {
         self.hosts.iter().map(|(addr, host)| (*addr, host))
     }
 
-    /// Those that can be asked.
+    /// The hosts that can be asked.
     pub fn askable(&self) -> impl Iterator<Item = (HostAddr, &CopyHolder)> {
         self.iter().filter(|(_, host)| host.is_askable())
     }
 
-    /// Takes a change of health. The state of a host that went down is dropped: it may come back with
-    /// another disk.
+    /// Takes a change of health. The state of a host that went down is dropped: it may return with another
+    /// disk.
     pub fn health_changed(&mut self, changed: &HealthChanged) {
         let host = self.hosts.entry(changed.host).or_default();
         host.health = changed.to;
@@ -194,7 +194,7 @@ impl CopyHolders {
         self.recount(conduct.host);
     }
 
-    /// A copy went from a host.
+    /// A copy was removed from a host.
     pub fn lightened(&mut self, addr: HostAddr, at: Millis) {
         if let Some(host) = self.hosts.get_mut(&addr) {
             host.lightened = host.lightened.max(Some(at));

@@ -49,7 +49,7 @@ pub struct RemoverPolicy {
     inputs: Inputs,
     traits: NameTraits,
     room_wanted: RoomWanted,
-    /// The files that room was looked for in the last round.
+    /// The files for which the last round made room.
     room_sought: HashSet<FileId>,
     arrivals: RecentArrivals,
     relieving: BTreeSet<HostAddr>,
@@ -64,7 +64,7 @@ pub struct RemoverPolicy {
 }
 
 impl RemoverPolicy {
-    /// With these settings, nothing known of any host.
+    /// With these settings. Nothing is known of any host.
     pub fn new(settings: RemoverSettings) -> Self {
         RemoverPolicy { settings, ..RemoverPolicy::default() }
     }
@@ -97,7 +97,7 @@ impl RemoverPolicy {
         self.unclear.clear();
     }
 
-    /// The destinations are these, and these copies arrived lately.
+    /// Sets the destinations and the recently arrived copies.
     pub fn set_hosts(
         &mut self,
         yard: impl IntoIterator<Item = (HostAddr, CopyHolderStatus)>,
@@ -213,11 +213,11 @@ impl RemoverPolicy {
             Ok(Deleted::Removed) => Ending::Removed,
             Ok(Deleted::Absent) => Ending::Absent,
             Ok(Deleted::Directory) => Ending::Refused { why: "it is a directory".to_owned() },
-            // Neither was sent on.
+            // Neither was sent.
             Err(
                 failure @ (AskFailure::NotAsked(_) | AskFailure::Busy | AskFailure::NoDescriptor),
             ) => Ending::NotAsked { why: failure.to_string() },
-            // A newer leader is at work, and takes up what this one leaves.
+            // A newer leader decides, and continues the removals of this one.
             Ok(Deleted::Deposed) => return None,
             Err(_) => {
                 self.unclear.insert(copy, now);
@@ -227,7 +227,7 @@ impl RemoverPolicy {
         Some(RemovalEvent::Ended { host: copy.0, name: name.clone(), ending })
     }
 
-    /// The outcomes of removals whose calls came to no clear end. The lists of their hosts since then decide.
+    /// The outcomes of removals whose calls had no clear result. Later lists of their hosts decide.
     pub fn cleared(&self, context: RemoverPieceContext<'_>) -> Vec<RemovalEvent> {
         let now = context.now;
         self.unsettled(context)
@@ -248,7 +248,7 @@ impl RemoverPolicy {
             .collect()
     }
 
-    /// The hosts whose files must be read, so that the outcome of removals becomes clear.
+    /// The hosts whose files must be read to clear the outcome of removals.
     pub fn to_refresh(&self, context: RemoverPieceContext<'_>) -> BTreeSet<HostAddr> {
         let unclear = self.unsettled(context).filter(|((addr, _), since)| {
             let listed =
@@ -256,7 +256,7 @@ impl RemoverPolicy {
             !self.holders.get(*addr).is_some_and(listed)
         });
         let unclear = unclear.map(|((addr, _), _)| addr);
-        // A disk is read again once copies went from it.
+        // A disk is read again after removals from it.
         let at_work = context.book.hosts_at_work();
         let lightened = self.holders.iter().filter(|(addr, host)| {
             host.disk.is_some() && host.present_disk().is_none() && !at_work.contains(addr)

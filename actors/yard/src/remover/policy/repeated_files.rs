@@ -31,7 +31,7 @@ impl Default for RepeatedFiles {
 }
 
 impl RepeatedFiles {
-    /// A host lists this from now on; nothing that counts if none.
+    /// Sets the files that a host lists from now on; none if its list does not count.
     pub fn set(&mut self, addr: HostAddr, lists: Option<&Arc<Inventory>>) {
         let before = self.counted.get(&addr);
         if before.map(Arc::as_ptr) == lists.map(Arc::as_ptr) {

@@ -64,7 +64,7 @@ pub struct RemovalProposal {
     pub relieving: BTreeSet<HostAddr>,
     /// The last file that was examined for surplus copies.
     pub looked_to: Option<FileId>,
-    /// Why nothing is decided at all.
+    /// Why no decisions are made.
     pub waits: Option<RemoverWaits>,
     /// Copies under removal and their keepers, this proposal included.
     pub under_way: RemovalsUnderWay,
@@ -93,12 +93,12 @@ impl RemovalProposal {
         *self.spared.entry(why).or_default() += copies;
     }
 
-    /// Whether this host has as many removals as one round allows.
+    /// Whether this host has the largest number of removals in one round.
     pub fn is_full(&self, host: HostAddr, settings: &RemoverSettings) -> bool {
         self.per_host.get(&host).is_some_and(|(count, _)| *count >= settings.most_per_host)
     }
 
-    /// Bytes that are removed from this host, as far as sizes are known.
+    /// Bytes that are removed from this host, if their sizes are known.
     pub fn bytes_from(&self, host: HostAddr) -> u64 {
         self.per_host.get(&host).map_or(0, |(_, bytes)| *bytes)
     }

@@ -1,8 +1,8 @@
 //! The events of the piece, with their outcomes and refusals.
 //!
-//! **Invariant:** every value that depends on a setting or a clock is in the event (until when a copy is
-//! in doubt, what is forgotten). So `apply` gives the same result on nodes with different
-//! configurations.
+//! **Invariant:** every value that depends on a setting or a clock is in the event. Examples are the end
+//! of the doubt about a copy, and the records to forget. So `apply` gives the same result on nodes with
+//! different configurations.
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
@@ -14,11 +14,11 @@ use super::reason::Reason;
 /// One event. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RemovalEvent {
-    /// A copy will be removed. From here on it counts as gone, whether its host was called yet or not.
+    /// A copy will be removed. From here on it counts as removed, even before its host is called.
     Intended(Intent),
     /// The end of a removal.
     Ended {
-        /// The host that was asked to remove the copy.
+        /// The host that must remove the copy.
         host: HostAddr,
         /// The file whose copy was to be removed.
         name: FileName,
@@ -73,7 +73,7 @@ pub enum Ending {
     Removed,
     /// It was not there, or its host lists it no longer.
     Absent,
-    /// The host was not asked, and is not going to be: it is as if nothing had been intended.
+    /// The host was not called, and will not be called: the removal has no effect.
     NotAsked {
         /// Why the host was not called, in words.
         why: String,
@@ -86,7 +86,7 @@ pub enum Ending {
     /// The call had no clear end, and the host listed the copy afterwards. The call may still arrive:
     /// until `doubted_until` this copy does not justify the removal of another.
     StillThere {
-        /// Until when the copy is in doubt.
+        /// The end of the doubt about the copy.
         doubted_until: Millis,
     },
 }
@@ -103,7 +103,7 @@ impl Ending {
         }
     }
 
-    /// Whether the copy is gone.
+    /// Whether the copy was removed.
     pub fn is_gone(&self) -> bool {
         matches!(self, Ending::Removed | Ending::Absent)
     }
@@ -118,7 +118,7 @@ pub enum RemovalOutcome {
     AlreadySo,
 }
 
-/// Why an event changed nothing: its precondition no longer held when it came to be applied.
+/// Why an event changed nothing: its precondition no longer held when it was applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum RemovalRefusal {
     /// The keeper of this removal is itself under removal.

@@ -97,7 +97,7 @@ pub enum KeptBy {
     /// Those on the hosts with the most free room.
     #[default]
     Room,
-    /// As cfm: those whose host's address as text comes first.
+    /// As in cfm: the copies whose host addresses come first as text.
     Cfm,
 }
 
@@ -143,7 +143,7 @@ pub enum Spared {
     Enough,
     /// A removal of it is under way.
     UnderWay,
-    /// It was hot when it was copied there, which its grade may not know yet.
+    /// It was hot when it was copied there. Its grade may not show that yet.
     CameHot,
     /// It had to make room for a file that no longer needs the room.
     NotNeeded,

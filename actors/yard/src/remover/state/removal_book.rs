@@ -27,7 +27,7 @@ pub type CopyKey = (HostAddr, FileId);
 #[derive(Clone, Debug, Default)]
 pub struct RemovalBook {
     pub(in crate::remover) names: NameTable,
-    /// Open removals. Their copies count as gone already.
+    /// Open removals. Their copies already count as removed.
     pub(in crate::remover) open: Arc<BTreeMap<CopyKey, OpenRemoval>>,
     /// How many of `open` rely on this copy.
     pub(in crate::remover) keeping: BTreeMap<CopyKey, u32>,
@@ -116,7 +116,7 @@ impl RemovalBook {
         self.doubts.get(&copy).is_some_and(|until| now < *until)
     }
 
-    /// Every doubt, also those that are over.
+    /// Every doubt, including those that have ended.
     pub fn doubts(&self) -> &Arc<BTreeMap<CopyKey, Millis>> {
         &self.doubts
     }

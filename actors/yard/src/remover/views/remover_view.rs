@@ -27,7 +27,7 @@ pub struct RemoverViewHandle {
 }
 
 impl RemoverViewHandle {
-    /// The view as it is now.
+    /// The current view.
     pub fn view(&self) -> Arc<RemoverView> {
         self.view.load_full()
     }
@@ -49,7 +49,7 @@ pub struct RemoverView {
     pub mode: RemovalMode,
     /// The open removals.
     pub open: Arc<BTreeMap<CopyKey, OpenRemoval>>,
-    /// Where room is being made or was made lately, and for which file.
+    /// Hosts where room is being made or was made recently, and the files for which it is made.
     pub rooms_made: BTreeMap<HostAddr, RoomMade>,
     /// The pinned files.
     pub pins: Arc<BTreeMap<FileId, Pin>>,
@@ -89,7 +89,7 @@ pub struct RemovalRound {
     pub reliefs: BTreeMap<HostAddr, Relief>,
     /// Hot files that fit nowhere.
     pub rooms: Vec<FileSeeksRoom>,
-    /// Why nothing was decided at all.
+    /// Why no decisions were made.
     pub waits: Option<RemoverWaits>,
 }
 

@@ -23,8 +23,8 @@ use crate::downloader::disk::room::Reservation;
 /// The alignment of direct writes in the file and in memory: a multiple of every sector size.
 pub const ALIGNMENT: usize = 4096;
 
-/// Bytes written into the page cache at once. For larger pieces the kernel takes larger runs of memory. A
-/// virtual machine may have lent these back to the host. To get them again took ten times as long as to copy
+/// Bytes written into the page cache at once. For larger pieces the kernel uses larger runs of memory. A
+/// virtual machine may have returned these to the host. Getting them again took ten times as long as copying
 /// into them.
 const CACHED_PIECE: usize = 16 << 10;
 
@@ -34,7 +34,7 @@ const CACHED_PIECE: usize = 16 << 10;
 pub struct TempFile {
     pub(super) base: Arc<BaseDir>,
     pub(super) file: File,
-    /// The number of a task and nothing else: a master's name may be 255 bytes long already.
+    /// The name is only the number of the task, because a master's name may already be 255 bytes long.
     pub(super) name: String,
     pub(super) stays: bool,
     errors_before: ErrorsBefore,
@@ -80,9 +80,9 @@ impl TempFile {
         }
     }
 
-    /// From here on aligned writes bypass the page cache. A file that is copied once would only push out
-    /// the files that are being watched, and cost a second pass over the memory. File systems that
-    /// cannot do this are written as usual.
+    /// Aligned writes bypass the page cache from here on. A file that is copied once would only evict files
+    /// that are being watched, and cost a second pass over the memory. If a file system does not support
+    /// this, it is written as usual.
     pub fn write_directly(&self) {
         self.direct.store(self.set_direct(true).is_ok(), Ordering::Relaxed);
     }
@@ -93,8 +93,7 @@ impl TempFile {
         Ok(fcntl_setfl(&self.file, flags)?)
     }
 
-    /// Writes all of `bytes` at `position`. Directly, where both are aligned and that was asked
-    /// for.
+    /// Writes all of `bytes` at `position`. Directly, if both are aligned and direct writes were requested.
     pub fn write_at(&self, bytes: &[u8], position: u64) -> io::Result<()> {
         if !self.direct.load(Ordering::Relaxed) {
             return self.write_into_cache(bytes, position);
@@ -192,8 +191,8 @@ impl BaseDir {
         Ok(TempFile::new(Arc::clone(self), file, name, errors_before))
     }
 
-    /// Publishes many files as [`TempFile::publish`] does one, each for itself, with as few syncs
-    /// as that takes. Answers in their order.
+    /// Publishes many files, each as [`TempFile::publish`] does, with as few syncs as possible. Answers in
+    /// their order.
     pub fn publish(&self, files: Vec<(TempFile, FileName)>) -> Vec<io::Result<()>> {
         let written = files.iter().map(|(temp, _)| (&temp.file, temp.errors_before));
         let synced = self.syncs.make_durable(&written.collect::<Vec<_>>());

@@ -10,7 +10,7 @@ use reelyard_protocol::worker::InventoryCursor;
 /// The names that changed since the watch began, each with the number of its last change.
 #[derive(Debug)]
 pub struct ChangeLog {
-    /// The id of the watch: numbers mean nothing beyond it.
+    /// The id of the watch: numbers have no meaning outside of it.
     instance: u64,
     /// The number of the last change.
     last: u64,

@@ -35,12 +35,12 @@ pub enum BaseDirListing {
     Changes {
         /// Each name once.
         changes: Vec<BaseDirChange>,
-        /// From where on to ask next.
+        /// The cursor for the next request.
         cursor: InventoryCursor,
     },
 }
 
-/// The present state of a changed name.
+/// The current state of a changed name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseDirChange {
     /// It is a file, perhaps another one than before.

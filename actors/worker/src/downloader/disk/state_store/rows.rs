@@ -41,7 +41,7 @@ impl OpenStateStore {
         })
     }
 
-    /// Whether there was nothing under the key before.
+    /// Whether the key had no value before.
     pub(super) fn put(&self, key: &[u8], value: &impl Serialize) -> Result<bool, StateStoreError> {
         Ok(self.db.insert(key, encode(value)?)?.is_none())
     }
@@ -53,7 +53,8 @@ impl OpenStateStore {
         self.db.get(key)?.map(|value| decode(&value)).transpose()
     }
 
-    /// Removes the value of the key, if there is one: sled would also log the removal of nothing.
+    /// Removes the value of the key, if there is one, because sled would also log the removal of a missing
+    /// value.
     pub(super) fn remove(&self, key: &[u8]) -> Result<(), StateStoreError> {
         if self.db.contains_key(key)? {
             self.db.remove(key)?;
@@ -62,8 +63,8 @@ impl OpenStateStore {
     }
 }
 
-/// Opens sled with the settings that keep its values durable: no value becomes a blob file, and
-/// nothing is flushed but by [`StateStore::sync`].
+/// Opens sled with settings that keep its values durable: no value becomes a blob file, and only
+/// [`StateStore::sync`] flushes.
 fn open_patiently(dir: &Path) -> Result<sled::Db, StateStoreError> {
     let config = sled::Config::new()
         .path(dir)

@@ -31,7 +31,7 @@ pub type FetchProgressCallback<'a> = dyn Fn(u64) + Sync + 'a;
 pub(super) struct Copying<'a> {
     pub(super) order: &'a CopyOrder,
     pub(super) addr: SocketAddr,
-    /// Of the master, at its source.
+    /// The path of the master on its source.
     pub(super) path: String,
     pub(super) claim: Option<&'a Arc<PartialClaim>>,
     pub(super) cancel: &'a CopyCancellation,
@@ -41,13 +41,14 @@ pub(super) struct Copying<'a> {
     pub(super) progress: &'a FetchProgressCallback<'a>,
 }
 
-/// Why an attempt came to nothing.
+/// Why an attempt failed.
 pub(super) enum FetchAttemptFailure {
-    /// The source is gone or fell silent, with the step that failed and the number of bytes before.
+    /// The source is unreachable or silent, with the step that failed and the number of bytes
+    /// before.
     Off { doing: String, error: io::Error, arrived: u64 },
     /// The source has no place for another connection now.
     Busy,
-    /// All bytes are here and are not those of the master.
+    /// All bytes have arrived, and differ from those of the master.
     Wrong(CopyFault),
     /// A retry is useless.
     Fault(CopyFault),

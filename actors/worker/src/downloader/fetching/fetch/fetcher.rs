@@ -32,7 +32,7 @@ pub struct Fetcher {
     pub clock: Clock,
     /// The program that fetches from old cfws; none refuses such copies.
     pub external: LiveSetting<Option<ExternalProgram>>,
-    /// Bytes of copies received so far.
+    /// Received bytes of copies so far.
     pub received: ByteCount,
     pub(super) links: IdleSourceLinks,
     pub(super) data_ports: DataPorts,
@@ -44,7 +44,7 @@ pub struct ResumePolicy {
     /// How many times in a row it is resumed at once, without a byte gained, before it is reported as
     /// failed.
     pub tries: u32,
-    /// How long after it broke off first; each further time three times as long.
+    /// The pause after the first lost connection. Each further pause is three times as long.
     pub pause: Duration,
     /// How often a running copy writes down how far it has come.
     pub keep_every: Duration,

@@ -9,11 +9,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::downloader::fetching::source_link::SourceLink;
 
 /// Requests that were sent ahead and are not answered yet. If one fails, each file is requested
-/// separately when its turn comes.
+/// separately at its turn.
 #[derive(Default)]
 pub struct RequestPipeline {
     asked: Mutex<Option<PipelinedRequests>>,
-    /// Whether a master turned out too large for a run: what comes behind it would wait.
+    /// Whether a master was too large for a batch, so that the files behind it would wait.
     is_held_up: AtomicBool,
 }
 
@@ -46,7 +46,7 @@ impl RequestPipeline {
         self.is_held_up.swap(false, Ordering::Relaxed)
     }
 
-    /// The connection on which the answer for `path` of the source `addr` comes, if it comes next.
+    /// The connection with the answer for `path` of the source `addr`, if it is the next answer.
     pub(super) fn link_to(&self, addr: SocketAddr, path: &str) -> Option<SourceLink> {
         let mut asked = self.asked();
         let comes_next = asked.as_mut().is_some_and(|asked| {

@@ -24,7 +24,7 @@ use crate::downloader::fetching::source_link::{self, AnswerHead, SourceLink, Sou
 const DESCRIPTOR_PATIENCE: Duration = Duration::from_secs(60);
 const DESCRIPTOR_LOOK: Duration = Duration::from_millis(500);
 
-/// Connects; without a free file descriptor, as soon as there is one.
+/// Connects. Without a free file descriptor it waits until there is one.
 fn connect_patiently(
     addr: SocketAddr,
     timeouts: SourceTimeouts,
@@ -73,7 +73,7 @@ impl Fetcher {
         {
             return Ok((link, head));
         }
-        // It may have been closed just then, which says nothing of the source.
+        // The connection may have just been closed, which is no fault of the source.
         let mut link = self.connect(copying)?;
         let head = self.ask(&mut link, copying, &copying.path, headers)?;
         Ok((link, head))
@@ -105,14 +105,14 @@ impl Fetcher {
         source_link::request(addr, path, &headers)
     }
 
-    /// Where the source's data port is, if that need not be asked.
+    /// The source's data port, if no request is needed to find it.
     pub(super) fn known_data_port(&self, order: &CopyOrder) -> Option<SocketAddr> {
         order.source_data.or_else(|| self.data_ports.of(order.source.socket()))
     }
 
-    /// Where the source's data port is: as its `/info` says, else the port after its own. An old
-    /// cfw has none, and does not know that question. It may also be out of our reach: cfws of
-    /// different hosts have nothing to say to each other.
+    /// The source's data port: from its `/info`, otherwise the port after its own. An old cfw has no
+    /// data port, and does not know this request. It may also be unreachable, because cfws of different
+    /// hosts do not call each other.
     pub(super) fn ask_for_data_port(
         &self,
         order: &CopyOrder,
@@ -196,7 +196,7 @@ impl Fetcher {
         }
     }
 
-    /// The answer that was asked for ahead. None if there is none, or the connection broke off.
+    /// The answer to an early request. None if there is none, or the connection was lost.
     pub(super) fn pipelined_answer(
         &self,
         copying: &Copying<'_>,

@@ -29,8 +29,8 @@ const LONGEST_STEP: Duration = Duration::from_millis(200);
 /// Progress is reported this often.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
-/// Below this rate the buffers between source and destination hold many seconds. The source would send in
-/// bursts, and would take the pauses between them for a client that is gone.
+/// Below this rate the buffers between source and destination hold many seconds of data. The source would
+/// send in bursts, and would regard the client as dead during the pauses.
 const SLOW: BitsPerSecond = BitsPerSecond(8_000_000);
 
 /// How far ahead a source may send then, in bytes.
@@ -138,7 +138,7 @@ impl CopyStreamReceiver<'_> {
         Ok(())
     }
 
-    /// Keeps the source from sending far ahead, as soon as the rate is a slow one.
+    /// Keeps the source from sending far ahead, once the rate is low.
     fn be_slow(&mut self) -> Result<(), FetchAttemptFailure> {
         if self.link.is_slowed() || !self.pacer.is_below(SLOW) {
             return Ok(());
@@ -148,7 +148,7 @@ impl CopyStreamReceiver<'_> {
         limited.map_err(|error| FetchAttemptFailure::Off { doing: doing(), error, arrived: 0 })
     }
 
-    /// Reads up to `until`, as far as bytes come within one step's time.
+    /// Reads up to `until`, as far as bytes arrive within the time of one step.
     fn read(&mut self, buffer: &mut Buffer, until: usize) -> io::Result<()> {
         let began = Instant::now();
         while buffer.filled < until {
@@ -219,7 +219,7 @@ enum CopyStreamJob {
     Note(Partial),
 }
 
-/// The writing side: its own thread, and the buffers that go there and back.
+/// The writing side: its own thread, and the buffers that both sides exchange.
 struct CopyStreamWriter<'scope> {
     jobs: SyncSender<CopyStreamJob>,
     back: Receiver<Buffer>,
@@ -273,7 +273,7 @@ impl<'scope> CopyStreamWriter<'scope> {
     }
 
     fn write(&self, buffer: Buffer, at: u64) {
-        // A thread that has failed says so when it is waited for.
+        // A failed thread reports its error when it is joined.
         let _ = self.jobs.send(CopyStreamJob::Write(buffer, at));
     }
 

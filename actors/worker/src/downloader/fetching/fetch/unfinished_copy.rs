@@ -21,7 +21,7 @@ use crate::downloader::fetching::partials::PartialClaim;
 /// Files from this size on are written past the page cache.
 const DIRECT_FROM: u64 = 16 << 10;
 
-/// A copy that is not whole yet. Dropped without a word it is gone.
+/// A copy that is not complete yet. If it is dropped, its file is removed.
 pub(super) struct UnfinishedCopy {
     pub(super) temp: TempFile,
     /// Held where the room is not set aside by the file system itself.
@@ -34,12 +34,13 @@ pub(super) struct UnfinishedCopy {
     origin: MasterOrigin,
     /// Has seen every byte of the file. In a box: it is two kilobytes, and drafts are handed on.
     pub(super) hasher: Box<TreeHasher>,
-    /// Whether its bytes came over more than one connection.
+    /// Whether its bytes arrived over more than one connection.
     pub(super) was_resumed: bool,
 }
 
 impl UnfinishedCopy {
-    /// Begins a copy of `size` bytes; none of them is asked for before there is room for all.
+    /// Begins a copy of `size` bytes. The room for all bytes is reserved before the first
+    /// request.
     pub(super) fn begin(
         fetcher: &Fetcher,
         copying: &Copying<'_>,
@@ -65,10 +66,10 @@ impl UnfinishedCopy {
         Ok(draft)
     }
 
-    /// Takes up what was kept of an earlier copy, if anything was and is still there.
+    /// Resumes the kept part of an earlier copy, if it still exists.
     ///
     /// # Errors
-    /// There is no room for the rest of it now: it stays for later.
+    /// There is no room for the rest now. The part is kept.
     pub(super) fn resume_kept(
         fetcher: &Fetcher,
         claim: &Arc<PartialClaim>,

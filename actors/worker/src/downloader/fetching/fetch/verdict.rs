@@ -12,8 +12,8 @@ use super::unfinished_copy::UnfinishedCopy;
 use crate::downloader::fetching::fault::{CopyFault, changed, refused, remote};
 use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
 
-/// How long the source's hash is waited for after its last byte, besides the time its size takes
-/// at [`SLOWEST_HASH`].
+/// The longest wait for the source's hash after its last byte, in addition to the time for its size at
+/// [`SLOWEST_HASH`].
 const HASH_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The slowest disk that a source may hash from, in bytes per second.
@@ -96,7 +96,7 @@ impl Fetcher {
     }
 }
 
-/// A source that went away while it was `doing` something.
+/// A source that was lost while it was `doing` something.
 pub(super) fn off(doing: &str, error: &io::Error) -> CopyFault {
     remote(doing, error)
 }

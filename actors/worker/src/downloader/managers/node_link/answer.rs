@@ -11,7 +11,7 @@ const LONGEST_ANSWER: u64 = 16 << 20;
 /// The whole body of an answer.
 ///
 /// # Errors
-/// `TooLong` for a longer one, which is read no further; `Unreachable` when it breaks off.
+/// `TooLong` for a longer one, which is not read to its end; `Unreachable` if the connection is lost.
 pub(in crate::downloader) async fn body_of(mut response: Response) -> Result<Vec<u8>, LinkError> {
     let too_long = |bytes: u64| bytes > LONGEST_ANSWER;
     if response.content_length().is_some_and(too_long) {

@@ -5,11 +5,11 @@ use std::time::Duration;
 /// The first wait.
 const FIRST: Duration = Duration::from_millis(100);
 
-/// The longest wait: a node that came back is found within this.
+/// The longest wait: a node that returns is found within this time.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Doubles from [`FIRST`] to [`LONGEST`], with a quarter of chance so that a hundred workers do not
-/// come back in step.
+/// Doubles from [`FIRST`] to [`LONGEST`], with a random part of a quarter, so that a hundred
+/// workers do not return at the same time.
 #[derive(Debug)]
 pub struct PollBackoff {
     next: Duration,
@@ -21,7 +21,7 @@ impl PollBackoff {
         PollBackoff { next: FIRST }
     }
 
-    /// Something went well.
+    /// A call succeeded.
     pub fn reset(&mut self) {
         self.next = FIRST;
     }

@@ -2,7 +2,7 @@
 
 use crate::downloader::managers::epoch_guard::NotObeyed;
 
-/// Why a call came to nothing.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::downloader) enum LinkError {
     #[error("cannot be reached: {0}")]

@@ -38,14 +38,14 @@ const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);
 /// The largest number of reports in one call.
 const MOST_REPORTS: usize = 256;
 
-/// The least time between two deliveries of reports. With small files many reports come at a time, and
-/// go into one call.
+/// The shortest time between two deliveries of reports. With small files many reports arrive together, and
+/// one call sends them.
 const REPORTS_BREATH: Duration = Duration::from_millis(5);
 
 /// The shortest time between two requests for orders. Each answer has the whole list.
 const ORDERS_BREATH: Duration = Duration::from_millis(10);
 
-/// A long poll that answers sooner than this without anything new is not asked the same again at once.
+/// If a long poll answers sooner than this with no change, it is not repeated at once.
 const TOO_SOON: Duration = Duration::from_millis(100);
 
 /// The running line.
@@ -150,8 +150,8 @@ async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
                 if speaks == NodeProtocol::Cfm {
                     pause_between_polls(&line, &mut work).await;
                 } else if nothing_new && asked.elapsed() < TOO_SOON {
-                    // The node mostly knows an end already while its report is just being taken here. After
-                    // that there is a new request to send, and no reason to wait.
+                    // The node usually knows an end before its report is stored here. After that the
+                    // request differs, so there is no reason to wait.
                     let is_new = |work: &LinkWork| work.known != known;
                     let _ = tokio::time::timeout(TOO_SOON, work.wait_for(is_new)).await;
                 }
@@ -173,7 +173,7 @@ async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
     }
 }
 
-/// Ticks at once after a pause, and otherwise so long after the last time.
+/// Ticks at once after a pause, otherwise after this time since the last tick.
 fn min_interval(length: Duration) -> Interval {
     let mut breath = tokio::time::interval(length);
     breath.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -208,8 +208,8 @@ async fn deliver_reports(line: Arc<NodeLinkShared>, downloads: DownloaderHandle)
         let sent: Vec<Report> = work.borrow().reports.iter().take(MOST_REPORTS).cloned().collect();
         let (node, speaks) = (line.node(), *speaks.borrow());
         let answer = match speaks {
-            // The node has gone meanwhile. Another program may answer in its place, and it must not get
-            // a token.
+            // The node has disappeared meanwhile. Another program may answer at its address, and it must
+            // not get a token.
             NodeProtocol::Unknown => continue,
             NodeProtocol::Cfm => cfm::deliver(&line, &sent).await,
             NodeProtocol::Reelyard => reelyard::deliver(&line, &sent).await,

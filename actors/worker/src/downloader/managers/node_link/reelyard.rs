@@ -11,7 +11,7 @@ use super::link_error::LinkError;
 use super::shared::NodeLinkShared;
 use crate::downloader::copying::order::CopyOrder;
 
-/// How long a node may take beyond the time it was asked to wait.
+/// How long a node may take longer than the requested wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Requests the orders of this host. The node holds the answer up to `wait` while nothing is new,
@@ -65,7 +65,7 @@ async fn send(line: &NodeLinkShared, call: RequestBuilder) -> Result<SignedRespo
 }
 
 /// An old cfm answers 404 in plain text. A node that does not know this host answers with a problem
-/// document, so it is a node.
+/// document, which shows that it is a node.
 fn is_no_reelyard(response: &Response) -> bool {
     let content_type = response.headers().get(CONTENT_TYPE);
     let is_problem = content_type.is_some_and(|value| {

@@ -31,8 +31,8 @@ pub struct NodeLinkSettings {
     pub host: HostAddr,
     /// Where it is noted whose orders are taken.
     pub managers: SeenManagersHandle,
-    /// Shared with the node: calls are signed with it, and orders count only from a node that proves
-    /// to know it. It is never sent.
+    /// Secret that the worker shares with the node. It signs calls, and orders count only from a node
+    /// that proves that it knows it. It is never sent.
     pub token: LiveSetting<Option<SharedToken>>,
     /// How long a long poll is held.
     pub wait: Duration,

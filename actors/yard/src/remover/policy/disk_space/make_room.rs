@@ -19,13 +19,13 @@ use crate::remover::state::event::Intent;
 use crate::remover::state::reason::{Reason, Spared};
 use crate::room::{RoomMade, WantsRoom};
 
-/// How many hosts are gone through for one file, those that lack least first.
+/// The largest number of hosts that are examined for one file, those that lack least first.
 const MOST_HOSTS: usize = 8;
 
 /// How long after a disk was read the planner's figures certainly include that read.
 const FIGURES_SETTLE: Duration = Duration::from_secs(5);
 
-/// Why a host offers nothing.
+/// Why a host offers no room.
 enum NoOffer {
     /// The sizes of its worst files are not known yet.
     Unsized,
@@ -238,7 +238,7 @@ impl RemoverDecisionContext<'_> {
         if are_unsized {
             return Err(NoOffer::Unsized);
         }
-        // The last one may have made up for better ones that nothing would be gained by.
+        // The last copy may have replaced better ones whose removal gains nothing.
         for index in (0..victims.len()).rev() {
             let size = victims[index].1;
             if goes - size >= lacking {

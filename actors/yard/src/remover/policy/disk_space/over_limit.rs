@@ -1,8 +1,8 @@
 //! Removes copies from a disk that is over its limit. Pure.
 //!
 //! Files without a grade come first, then the worst grades, until at most the low-water mark is in use.
-//! After that, the disk is left alone until it is over the limit again. Between the two marks nothing is
-//! removed, and the planner adds cold files only up to the low-water mark. So a removed file does not
+//! After that, no copy is removed until the disk is over the limit again. Between the two marks nothing
+//! is removed, and the planner adds cold files only up to the low-water mark. So a removed file does not
 //! come back at once.
 
 use reelyard_core::host::HostAddr;

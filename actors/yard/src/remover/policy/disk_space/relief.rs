@@ -11,7 +11,7 @@ pub struct Relief {
     pub limit: u64,
     /// Down to how many bytes it is brought.
     pub low_water: u64,
-    /// Bytes that this round removes, as far as sizes are known.
+    /// Bytes that this round removes, if their sizes are known.
     pub goes: u64,
     /// Whether the allowed removals are not enough.
     pub falls_short: bool,

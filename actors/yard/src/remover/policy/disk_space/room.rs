@@ -99,7 +99,8 @@ impl RoomVerdict {
 }
 
 impl RemovalBook {
-    /// Where room is being made, or was so lately that it is still kept, and for which files.
+    /// Hosts where room is being made, or was made recently and is still reserved, and the files for
+    /// which it is made.
     pub fn rooms_made(
         &self,
         settings: &RemoverSettings,
@@ -111,7 +112,7 @@ impl RemovalBook {
             let Reason::MakesRoom { better, better_size, .. } = reason else { return };
             let (file, size) = (self.file(better), *better_size);
             let room = RoomMade { file, size, until: at.after(keep), freed: 0 };
-            // Of several the latest is in force.
+            // If there are several, the latest applies.
             let room = made.entry(host).or_insert(room);
             if room.file == file {
                 room.freed = room.freed.saturating_add(freed);
