@@ -103,7 +103,7 @@ impl StopSignal {
     async fn counted(&mut self, count: u32) -> &'static str {
         match self.given.wait_for(|signs| signs.count >= count).await {
             Ok(signs) => signs.why,
-            // The senders are gone, so no second request can come.
+            // The senders no longer exist, so no second request can arrive.
             Err(_) => std::future::pending().await,
         }
     }

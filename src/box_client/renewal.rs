@@ -88,7 +88,7 @@ impl Renewal {
                     return lost;
                 }
             }
-            // The requester may be gone.
+            // The requester may no longer exist.
             let _ = at_once.map(|asked| asked.send(()));
         }
     }

@@ -62,7 +62,7 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(log.try_clone()?)
             .stderr(log)
-            // Ctrl-C on the terminal goes to the demo, which stops its parts in order.
+            // Ctrl-C on the terminal is for the demo, which stops its parts cleanly.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()

@@ -17,7 +17,7 @@ use crate::guide::{self, CHAPTERS, Chapter, GuideLanguage};
 
 const STYLE: &str = include_str!("guide.css");
 
-/// Allows nothing but the style sheet of the page.
+/// Allows only the style sheet of the page.
 static SECURITY_POLICY: LazyLock<String> = LazyLock::new(|| {
     let style = STANDARD.encode(Sha256::digest(STYLE));
     format!(

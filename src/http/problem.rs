@@ -28,7 +28,7 @@ const LONGEST_DETAIL: usize = 2000;
 /// The problems of a request to an actor that did not get to it, or back.
 pub type AskProblems = (refused::Busy, refused::OutcomeUnknown);
 
-/// The problems of a change that goes into the journal.
+/// The problems of a change that is written to the journal.
 pub type CommitProblems = (
     AskProblems,
     refused::NotLeader,

@@ -56,7 +56,7 @@ impl NodeReloader {
             config.keep_until_restart(&before.config);
             let listener = self.share_links.prepare(&config).await.map_err(anyhow::Error::from)?;
             let after = self.live.set(config).map_err(anyhow::Error::from)?;
-            // Before the owner of shares learns of new roots, because it must find them open.
+            // Before the owner of shares gets new roots, because it must find them open.
             self.share_links.apply_config(&after.config, listener).await;
             self.actors.apply_config(&before, &after);
             logging::change_level(&after.config.log.level);

@@ -82,7 +82,7 @@ impl CommandFailure {
         }
     }
 
-    /// Whether the reader of the output is gone, as in `reelyard files | head`. This is not a
+    /// Whether the reader of the output has ended, as in `reelyard files | head`. This is not a
     /// failure.
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, CommandFailure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)

@@ -45,7 +45,7 @@ impl<'a> Hidden<'a> {
 
 impl Drop for Hidden<'_> {
     fn drop(&mut self) {
-        // This fails only if the terminal is gone.
+        // This fails only if the terminal no longer exists.
         let _ = termios::tcsetattr(self.terminal, OptionalActions::Now, &self.before);
     }
 }

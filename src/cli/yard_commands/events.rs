@@ -34,7 +34,7 @@ pub struct EventsArgs {
     after: Option<ChangeId>,
 }
 
-/// Prints changes until the command is stopped. It reconnects if the node is gone.
+/// Prints changes until the command is stopped. It reconnects if the node disappears.
 pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     let kinds: Vec<&str> = args.kinds.iter().map(|kind| kind.word()).collect();
@@ -46,7 +46,7 @@ pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> 
 }
 
 /// Prints the events after `last` until the command is stopped. It reconnects at its last position
-/// if the node is gone.
+/// if the node disappears.
 pub fn follow(
     client: &NodeClient,
     path: &[&str],

@@ -10,7 +10,8 @@ use reelyard_yard::heartbeat::HeartbeatViewHandle;
 use reelyard_yard::task_manager::{CancelTask, ChangeTask, Task};
 use tokio::sync::Semaphore;
 
-/// Largest number of concurrent changes. The mailbox of the TaskManager must be at least this long.
+/// Largest number of concurrent changes. The mailbox of the TaskManager must hold at least this
+/// many messages.
 pub const CHANGES_UNDER_WAY: usize = 64;
 
 /// State of the handlers of cfm's wire protocol.

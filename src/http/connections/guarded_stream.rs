@@ -1,5 +1,5 @@
-//! The stream of an HTTP connection. It ends when the slot goes to another connection or a limit is
-//! exceeded.
+//! The stream of an HTTP connection. It ends when another connection gets its slot, or when a limit
+//! is exceeded.
 
 use std::io::{self, ErrorKind};
 use std::pin::Pin;

@@ -1,8 +1,9 @@
 //! The connections that can be closed for a new one, in the order in which they are closed. Pure.
 //!
-//! Connections without progress go first, the longest waiting one before the others. If all make
-//! progress, the newest one of the address with the most connections goes. So early slow readers
-//! keep their slots against a client that opens many connections. Each step costs O(log n).
+//! Connections without progress are closed first, starting with the longest waiting one. If all
+//! make progress, the newest connection of the address with the most connections is closed. So
+//! early slow readers keep their slots against a client that opens many connections. Each step
+//! costs O(log n).
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;

@@ -70,7 +70,7 @@ impl ConfiguredPools {
                         return;
                     }
                 }
-                // The sender lives as long as this task.
+                // This task keeps the sender alive.
                 _ = wanted.changed() => {}
                 // A retry commits only the pools that failed: the API may have changed the others.
                 () = sleep(again.unwrap_or_default()), if again.is_some() => continue,

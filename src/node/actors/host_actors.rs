@@ -73,7 +73,7 @@ impl HostActors {
         let hosts: Vec<HostAddr> = hosts.collect();
         let mut present = self.0.subscribe();
         let all = present.wait_for(|present| hosts.iter().all(|host| present.contains_key(host)));
-        // The sender lives as long as this handle.
+        // This handle keeps the sender alive.
         let _ = all.await;
     }
 

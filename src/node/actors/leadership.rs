@@ -36,9 +36,9 @@ pub async fn publish_leadership(journal: Journal, feed: Feed<ChangeEvent>, clock
 const PUBLISHED: [PieceId; 4] =
     [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];
 
-/// Marks for each piece where the entries end that were recorded before this node started. An owner
-/// that decides knows that itself. A following owner applies entries of the leader, and cannot
-/// distinguish them from old ones.
+/// Marks for each piece the end of the entries that were recorded before this node started. An
+/// owner that decides knows that itself. A following owner applies entries of the leader, and
+/// cannot distinguish them from old ones.
 pub fn mark_pieces_current(journal: &Journal, feed: &Feed<ChangeEvent>) {
     for piece in PUBLISHED {
         let (journal, feed) = (journal.clone(), feed.clone());

@@ -36,7 +36,7 @@ pub enum ChangeRefused {
     /// The table of cfm does not allow it (409).
     #[error("a task in state {from} cannot change to {}", .to.map_or("a missing state".to_owned(), |to| word(&to)))]
     Transition {
-        /// The task's present state.
+        /// The task's current state.
         from: TaskState,
         /// The requested state; none for a body without a status.
         to: Option<OldState>,
@@ -59,7 +59,8 @@ pub struct CancelTask {
     pub request: RequestId,
 }
 
-/// Reports of a Reelyard worker. The answer comes once `Done` and `Failed` among them are durable.
+/// Reports of a Reelyard worker. The answer follows once `Done` and `Failed` among them are
+/// durable.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<ReportsTaken, ReportsRefused>")]
 pub struct TakeReports {
@@ -120,7 +121,7 @@ pub enum CopyRefused {
     NotEndedBadly {
         /// The task in the request.
         id: TaskId,
-        /// Its present state.
+        /// Its current state.
         state: TaskState,
     },
     /// The rules of planning do not allow the copy.
@@ -161,7 +162,8 @@ pub struct SetHostMode {
     pub request: RequestId,
 }
 
-/// Adds a host to the yard beside those of the configuration, or changes the role of an added one.
+/// Adds a host to the yard, in addition to those of the configuration, or changes the role of an
+/// added one.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), HostRefused>")]
 pub struct AddHost {
@@ -232,7 +234,7 @@ pub enum HostRefused {
 }
 
 impl HostRefused {
-    /// A change that was decided but refused when it came to be applied.
+    /// A change that was decided, but refused when it was applied.
     pub fn at_apply(refusal: &TaskRefusal, host: HostAddr) -> Self {
         match refusal {
             TaskRefusal::Configured(host) => HostRefused::Configured(*host),
@@ -244,7 +246,7 @@ impl HostRefused {
 /// Why a requested copy is not planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ByHandRefused {
-    /// The file may not be copied, wherever to.
+    /// The file may not be copied to any host.
     #[error("{name}: {skip}")]
     File {
         /// The requested file.
@@ -260,7 +262,7 @@ pub enum ByHandRefused {
         /// The open task that copies it.
         task: TaskId,
     },
-    /// There are as many copies as there should be: one more would be removed again.
+    /// The wanted number of copies exists: one more would be removed again.
     #[error(
         "{name}: all wanted copies exist ({}); an extra copy would be removed again, unless the file is \
          pinned", on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -288,7 +290,7 @@ pub enum ByHandRefused {
          data port"
     )]
     NoSource,
-    /// The source that was asked for cannot.
+    /// The requested source cannot serve the file.
     #[error(
         "{0} cannot serve this destination: it is not a source, is down, is in backoff, has a busy link, \
          or has no data port"

@@ -26,11 +26,11 @@ pub struct HostSetting {
 /// How links are planned with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkRules {
-    /// How much a free link counts beside room.
+    /// The weight of a free link in relation to room.
     pub weights: Weights,
-    /// A source of whose link so much is used serves no new copies, in percent. None: no mark.
+    /// The percentage of a source's link above which it serves no new copies. None: no mark.
     pub source_mark_percent: Option<u32>,
-    /// A destination of whose link so much is used gets no new copies, in percent. None: no mark.
+    /// The percentage of a destination's link above which it gets no new copies. None: no mark.
     pub destination_mark_percent: Option<u32>,
     /// The age at which the figures of a link become unknown.
     pub fresh_for: Duration,
@@ -58,7 +58,7 @@ impl Default for LinkRules {
 pub struct TaskSettings {
     /// Whether new copies are planned.
     pub mode: PlanningMode,
-    /// How many copies one source serves at a time; at least 1.
+    /// The number of copies that one source serves at a time; at least 1.
     pub copies_per_source: usize,
     /// How copies are spread over the destinations.
     pub placement: PlacementPolicy,
@@ -75,7 +75,7 @@ pub struct TaskSettings {
     pub back_off: ExponentialBackoff,
     /// How long an ended task is kept in the list.
     pub keep_ended: Duration,
-    /// How many ended tasks are kept in the list at most; the oldest are removed first.
+    /// The largest number of ended tasks in the list; the oldest are removed first.
     pub keep_ended_count: usize,
     /// How many ended copies the history remembers.
     pub keep_history: u64,

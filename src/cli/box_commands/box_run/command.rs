@@ -100,8 +100,8 @@ impl RunningCommand {
         }
     }
 
-    /// Ends the command and everything that it started, because the box goes to another holder.
-    /// Returns its wait status.
+    /// Ends the command and all its descendants, because another holder gets the box. Returns its
+    /// wait status.
     pub async fn end(&mut self, grace: Duration) -> Option<WaitStatus> {
         let RunningCommand { pid, status, .. } = self;
         if !below::end(grace, |ended, how| note(*pid, status, ended, how)).await {

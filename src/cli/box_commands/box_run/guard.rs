@@ -47,7 +47,7 @@ impl Guard {
                     return;
                 }
             }
-            // It fails when the receiver is gone.
+            // This fails if the receiver no longer exists.
             let _ = signals.send(Signal::KILL).await;
         });
         Ok(())

@@ -16,8 +16,8 @@ pub const EVENT_STREAM: &str = "text/event-stream";
 /// The header in which a client that was cut off sends the id of its last event.
 pub const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Interval of keep-alive comments. They keep proxies from closing the connection, and reveal
-/// clients that are gone.
+/// Interval of keep-alive comments. They prevent proxies from closing the connection, and reveal
+/// clients that have left.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// A comment that is sent when there are no events.

@@ -68,7 +68,8 @@ pub async fn tasks(
             return Ok(web::Json(orders));
         }
         tokio::select! {
-            // In both cases the orders are read again. A board that is gone changes nothing.
+            // In both cases the orders are read again. If the sender no longer exists, nothing
+            // changes.
             _ = changes.changed() => {}
             _ = stopping.changed() => {}
             () = sleep_until(until) => return Ok(web::Json(orders)),

@@ -67,10 +67,10 @@ impl TaskPolicy {
         }
     }
 
-    /// The begun tasks of old cfws. Such a host asks for tasks only while it works on none. A host that
-    /// sees its own task offered again was restarted during it, and begins it again. A new leader offers
-    /// nothing of a host until it has read the host's list, because the copy may be in place. A task that
-    /// began again and again for longer than the time-out is no longer offered: it ends.
+    /// The begun tasks of old cfws. Such a host asks for tasks only while it works on none. If a host
+    /// gets its own task again, it was restarted during the copy, and begins it again. A new leader
+    /// offers no tasks of a host until it has read the host's list, because the copy may already exist. A
+    /// task that was begun repeatedly for longer than the time-out is no longer offered: it ends.
     pub fn offered_again(&self, context: TaskPieceContext<'_>) -> BTreeSet<TaskId> {
         let TaskPieceContext { book, now, .. } = context;
         let is_offered = |task: &&Arc<Task>| {

@@ -17,7 +17,7 @@ use crate::task_manager::state::task_book::TaskBook;
 use crate::task_manager::{TaskManager, TaskOutcome};
 
 impl TaskManager {
-    /// The changes that the events of one entry made, and those of the backoffs.
+    /// The changes of the events of one entry, and of the backoffs.
     pub(super) fn changes_of_entry(
         &mut self,
         entry: &[AppliedEvent<TaskBook>],
@@ -95,7 +95,7 @@ fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<YardChange>
         }
         TaskEvent::HostLost { host } => host_event(HostEvent::Lost { host: *host }),
         TaskEvent::HostHeard { host } => host_event(HostEvent::Heard { host: *host }),
-        // The silence shows in its health; the other events change nothing visible.
+        // Silence changes the health of a host; the other events change nothing visible.
         TaskEvent::HostSilent { .. }
         | TaskEvent::Claimed { .. }
         | TaskEvent::ClusterNamed { .. }

@@ -48,7 +48,7 @@ impl Handler<HealthChanged> for TaskManager {
 }
 
 impl TaskManager {
-    /// Logs signs of another manager, each once an hour at most.
+    /// Logs signs of another manager, each at most once an hour.
     pub(in crate::task_manager) fn warn_of_foreign_managers(&mut self) {
         for manager in self.policy.foreign_managers_to_log(self.clock.now()) {
             self.replica.publish_change(manager.last, YardChange::ForeignManager(manager.clone()));

@@ -150,7 +150,7 @@ impl TaskManager {
         }
     }
 
-    /// A copy is on a host: its CfwWorker knows of it without asking.
+    /// A copy exists on a host: its CfwWorker gets the file without a call.
     fn arrived(&self, Arrival { host, file, size }: Arrival) {
         if let Some(worker) = self.collaborators.arrived.to(host) {
             worker.do_send(CopyArrived { file, size });

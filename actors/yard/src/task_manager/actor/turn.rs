@@ -19,15 +19,15 @@ use crate::task_manager::{TaskEvent, TaskManager};
 /// How long changes are gathered before a turn, so that a burst of them makes one round.
 const GATHERING: Duration = Duration::from_millis(5);
 
-/// How long changes wait at most after a turn that took long.
+/// How long changes wait at most after a long turn.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// How long a check of masters may take before its files are skipped for some time.
 pub(in crate::task_manager) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl TaskManager {
-    /// Takes a turn soon, so that changes that come together are planned together. A turn goes through
-    /// all hosts. With thousands of them, the next turn waits for as long as the last one took.
+    /// Takes a turn soon, so that changes at the same time are planned together. A turn examines all
+    /// hosts. With thousands of hosts, the next turn waits as long as the last one took.
     pub(in crate::task_manager) fn soon(&mut self, ctx: &mut Context<Self>) {
         let took = self.decisions_took + self.view_took;
         self.wake_after(took.clamp(GATHERING, LONGEST_PAUSE), ctx);

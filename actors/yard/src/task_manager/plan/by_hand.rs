@@ -18,7 +18,7 @@ use crate::task_manager::state::event::NewTask;
 pub struct ByHand<'a> {
     /// The file to copy.
     pub name: &'a FileName,
-    /// The host that is to hold the copy.
+    /// The host that will hold the copy.
     pub destination: HostAddr,
     /// Where from; none for any source.
     pub source: Option<HostAddr>,

@@ -40,8 +40,8 @@ use crate::task_manager::state::hosts::host_record::HostRecord;
 use crate::task_manager::state::task_book::TaskBook;
 use rate_limiter::PlanningRateLimiter;
 
-/// How many candidates behind the planned ones are looked up ahead, so that a source which
-/// becomes free finds its next file ready.
+/// How many candidates behind the planned ones are checked early, so that the next file is ready when a
+/// source becomes free.
 const LOOK_AHEAD: usize = 32;
 
 /// How many masters are looked up at once.
@@ -54,10 +54,10 @@ const NO_PAIRS_A_SECOND: usize = 256;
 /// Number of masters of set-aside files that are checked again per second.
 const LOOKED_AT_AGAIN_A_SECOND: usize = 16;
 
-/// A round takes set-aside files back only from this many best candidates, at least.
+/// A round takes set-aside files back only if they are among this many best candidates, or more.
 const AMONG_THE_BEST: u64 = 1024;
 
-/// How many skipped files a round names, and beyond these the best one of each reason.
+/// How many skipped files a round names. In addition it names the best file of each reason.
 const EXAMPLES: usize = 20;
 
 /// How many hot files without room a round names, hottest first.
@@ -132,7 +132,7 @@ impl Planner {
         }
     }
 
-    /// Takes note that these files came to a host.
+    /// Records that these files are new on a host.
     pub fn came(
         &mut self,
         host: HostAddr,
@@ -143,7 +143,7 @@ impl Planner {
         self.candidates.came(host, files, book, hosts);
     }
 
-    /// Takes note that these files left a host, or may have.
+    /// Records that these files left a host, or may have left it.
     pub fn left(
         &mut self,
         files: impl IntoIterator<Item = FileId>,
@@ -153,7 +153,7 @@ impl Planner {
         self.candidates.left(files, book, hosts);
     }
 
-    /// Whether hosts that count hold as many copies of a file as there should be.
+    /// Whether hosts that count hold the wanted number of copies of a file.
     pub fn is_placed(&self, file: FileId, book: &TaskBook, hosts: &HostTable) -> bool {
         self.candidates.is_placed(file) && self.candidates.has_enough(file, book, hosts)
     }

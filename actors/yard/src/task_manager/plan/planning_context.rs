@@ -88,7 +88,7 @@ impl PlanningContext<'_> {
         in_flight.map(|task| task.destination).or(self.book.last_planned_to())
     }
 
-    /// A number for a new task: the time in nanoseconds, and more than any number so far.
+    /// The number for a new task: the time in nanoseconds, but higher than all earlier numbers.
     pub(super) fn first_id(&self) -> i64 {
         let by_time = self.now.0.saturating_mul(1_000_000);
         let open = self.book.open().last_key_value().map(|(id, _)| *id);

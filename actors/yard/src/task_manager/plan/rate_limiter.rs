@@ -17,7 +17,7 @@ pub struct PlanningRateLimiter {
 impl PlanningRateLimiter {
     /// How much is left at `now` of `most` a second.
     pub fn left(&mut self, most: usize, now: Millis) -> usize {
-        // A clock that was set back begins a second of its own.
+        // If the clock was set back, a new second begins.
         let same = self.since.is_some_and(|since| since <= now && now.since(since) < SECOND);
         if !same {
             *self = PlanningRateLimiter { since: Some(now), spent: 0 };
@@ -25,7 +25,7 @@ impl PlanningRateLimiter {
         most.saturating_sub(self.spent)
     }
 
-    /// So much was spent.
+    /// Records that this many were spent.
     pub fn spend(&mut self, spent: usize) {
         self.spent = self.spent.saturating_add(spent);
     }

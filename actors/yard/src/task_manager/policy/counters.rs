@@ -31,7 +31,7 @@ pub struct TaskCounters {
     pub reports: u64,
     /// Events whose precondition no longer held when they were applied.
     pub refused: u64,
-    /// Commits that came back without an outcome.
+    /// Commits that returned without an outcome.
     pub uncommitted: u64,
 }
 

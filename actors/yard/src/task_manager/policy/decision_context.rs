@@ -45,11 +45,12 @@ impl TaskDecisionContext<'_> {
             .collect()
     }
 
-    /// The part to blame for a failure that is first attributed to `blame`. A file that fails again
-    /// in the same way is blamed itself. Otherwise a bad file among the best would hold back its
-    /// source, its destination or their pair, and every other file. A destination differs: the file
-    /// is blamed only after a failure at a second one. Otherwise a destination that fails
-    /// everything would make each file back off, and never itself.
+    /// The part to blame for a failure that is first attributed to `blame`. If a file fails again
+    /// in the same way, the file itself is blamed. Otherwise a bad file among the best would delay
+    /// its source, its destination or their pair, and every other file. For destinations the rule
+    /// differs: the file is blamed only after a failure at a second destination. Otherwise a
+    /// destination on which everything fails would cause a backoff of each file, but never of
+    /// itself.
     pub fn attribute_failure(&self, task: &Task, blame: Blame) -> Blame {
         let is_bad = match blame {
             Blame::Destination => self.failed_elsewhere_too(task),
@@ -87,8 +88,8 @@ impl TaskDecisionContext<'_> {
         TaskEvent::Ended { id: task.id, ending, back_off }
     }
 
-    /// Takes `task` back. Its file is left alone for a moment, or it would be planned again at
-    /// once. That is no failure: the next one waits no longer for it.
+    /// Takes `task` back. Its file is not planned for a moment, because it would otherwise be
+    /// planned again at once. This is no failure, so it does not make later backoffs longer.
     pub fn take_back(&self, task: &Task, reason: String) -> TaskEvent {
         let until = self.now.after(self.settings.back_off.base);
         let back_off = BackingOff { blamed: Blamed::File(task.name.clone()), until };

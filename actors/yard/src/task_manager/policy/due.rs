@@ -1,5 +1,5 @@
-//! Tasks that end by themselves: their host is gone, they were silent for too long, or their claim can
-//! be checked. Also records that are old enough to be dropped. Pure.
+//! Tasks that end without a report: their host was removed, they were silent for too long, or their
+//! claim can be checked. Also records that are old enough to be dropped. Pure.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -35,10 +35,10 @@ impl TaskDecisionContext<'_> {
         events
     }
 
-    /// When something becomes due next, as far as that is known by time alone.
+    /// When something becomes due next, if only time decides.
     pub fn next_deadline(&self) -> Option<Millis> {
         let (at_work, ending) = (self.at_work(), self.ending());
-        // A task whose end is under way has passed its deadline, and is waited for.
+        // A task whose end is being committed has passed its deadline. Its commit is awaited.
         let tasks = self.book.open().values().filter(|task| !ending.contains(&task.id));
         let tasks = tasks.filter_map(|task| self.deadline(task, &at_work));
         let back_offs = self.book.back_offs().values().map(|back_off| back_off.until);
@@ -100,9 +100,9 @@ impl TaskDecisionContext<'_> {
             }
         }
         let destination = self.hosts.get(task.destination)?;
-        // A file that some host holds is never planned: what an old cfw lists now it has finished,
-        // whether or not its `done` arrived. Our workers report for themselves: what
-        // anybody may say of their tasks over cfm's wire disproves nothing.
+        // A file that a host holds is never planned. So if an old cfw lists the file now, it has
+        // finished the copy, even if its `done` did not arrive. Reelyard workers report themselves:
+        // claims about their tasks over cfm's protocol prove nothing.
         let is_old = !destination.is_ours();
         if is_old && destination.lists(self.book.file(&task.name)) {
             return Some(TaskEvent::Completed { id: task.id, size: None, hash: None });
@@ -124,7 +124,7 @@ impl TaskDecisionContext<'_> {
             let reason = format!(
                 "another program answers at {host} since {since}, and it did not resume the copy"
             );
-            // No side failed, so no backoff: the file may go there again.
+            // No side failed, so there is no backoff: the file may be copied there again.
             let ending = TaskEnding { how: GivenUp::Timeout, reason, blame: None };
             return TaskEvent::Ended { id: task.id, ending, back_off: None };
         }
@@ -168,7 +168,7 @@ impl TaskDecisionContext<'_> {
         }
         let tasks = self.forgettable_tasks();
         let cool_down = self.settings.back_off;
-        // How a trial ends counts on from here, however long it takes.
+        // The result of a trial counts from here on, however long the trial takes.
         let on_trial = |blamed: &Blamed| {
             self.book.open().values().any(|task| Blamed::all_of(task).contains(blamed))
         };

@@ -1,8 +1,8 @@
 //! Signs that another manager works on this yard: an old cfm, or another cluster. In memory only,
 //! pure.
 //!
-//! A sign is **sure** when neither this cluster nor a person can have caused it. All others are
-//! hints: a person who deletes a file by hand looks the same as a manager.
+//! A sign is **certain** if neither this cluster nor a person can have caused it. All others are hints:
+//! a person who deletes a file by hand looks the same as a manager.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -41,8 +41,8 @@ pub enum ForeignManagerSign {
     OtherCluster,
     /// One of our workers has heard a leader of a later epoch than this one's.
     LaterEpoch,
-    /// A worker works on a task that was never made here. After a restore of the store, or a loss
-    /// that was accepted, it may be one of ours that came later.
+    /// A worker works on a task that this cluster never made. After a restore of the store, or an
+    /// accepted loss, this cluster may have made the task in the lost time.
     UnknownTask,
     /// A program without an identity deletes files on one of our workers.
     UnnamedDeletes,
@@ -83,7 +83,7 @@ impl ForeignManagerSign {
         if self.is_reported_by_workers() { ENDED_AFTER } else { COUNTS_FOR }
     }
 
-    /// How often it must be seen until it counts: a single one of some says nothing.
+    /// How often it must be seen before it counts. Of some signs, a single one proves nothing.
     fn least(self) -> u64 {
         match self {
             ForeignManagerSign::LaterEpoch | ForeignManagerSign::UnnamedLists => 2,
@@ -123,7 +123,7 @@ impl ForeignManager {
     }
 }
 
-/// How long after the last action a worker's report of a manager counts: managers act at least once a
+/// How long a worker's report of a manager counts after its last action. Managers act at least once a
 /// minute.
 const ENDED_AFTER: Duration = Duration::from_secs(120);
 
@@ -195,8 +195,8 @@ impl ForeignManagers {
         due
     }
 
-    /// Takes the managers that one of our workers reports. An action that has ended, or that was before
-    /// this cluster came, is no sign.
+    /// Takes the managers that one of our workers reports. An action is no sign if it has ended, or if
+    /// it was before the first action of this cluster.
     pub fn record_worker_managers(&mut self, conduct: &HostCallStatus, us: OwnLeadership) {
         let (host, now) = (Some(conduct.host), conduct.at);
         let table = SeenByWorker::of(&conduct.managers, us.cluster);
@@ -219,7 +219,7 @@ impl ForeignManagers {
                 None => drop(heard.insert(sign, manager)),
             }
         }
-        // A worker that says nothing now has not said that it is over.
+        // A worker that reports nothing now does not prove that the action has ended.
         if conduct.epoch.is_some() {
             self.signs.retain(|(of, sign), _| {
                 *of != host || !sign.is_reported_by_workers() || heard.contains_key(sign)
@@ -245,9 +245,9 @@ impl ForeignManagers {
 }
 
 impl ForeignManagers {
-    /// Takes note of copies that came to a host or left it without us. Only of a host whose whole
-    /// inventory was known before: else nothing can be said to have come.
-    /// `removed` are the files that the Remover took from the host, or is about to.
+    /// Records copies that appeared on a host or disappeared from it without this cluster. This needs
+    /// the whole earlier inventory of the host. `removed` are the files that the Remover removed from
+    /// the host, or is about to remove.
     pub fn note_difference(
         &mut self,
         book: &TaskBook,
@@ -284,7 +284,7 @@ impl ForeignManagers {
         }
     }
 
-    /// Takes note of a worker's word on a task that was never made here.
+    /// Records a worker's report on a task that this cluster never made.
     pub fn note_unknown_task(&mut self, host: HostAddr, report: &Report, now: Millis) {
         let what = format!(
             "it works on task {} ({}), which this cluster does not know: another manager created it, or a \
@@ -294,7 +294,7 @@ impl ForeignManagers {
         self.record(Some(host), ForeignManagerSign::UnknownTask, 1, what, now);
     }
 
-    /// Takes note of a change over cfm's wire of a task that was never made here.
+    /// Records a change over cfm's protocol of a task that this cluster never made.
     pub fn note_unknown_change(&mut self, id: TaskId, now: Millis) {
         let what = format!(
             "a client of the cfm interface set the state of task {id}, which this cluster \
@@ -308,7 +308,7 @@ impl ForeignManagers {
 struct SeenByWorker {
     /// The time of the last action. This node calls the worker all the time, so that is now.
     newest: Millis,
-    /// When this cluster came.
+    /// The first action of this cluster on the worker.
     we_came: Option<Millis>,
     /// When the worker took orders of this cluster last.
     our_orders: Option<Millis>,
@@ -327,9 +327,9 @@ impl SeenByWorker {
         }
     }
 
-    /// Whether a manager's work continues beside this cluster. It does not if it ended before this
-    /// cluster came: then it was the predecessor, perhaps at the same address. A worker obeys one
-    /// manager at a time, so later orders of this cluster end those of another.
+    /// Whether a manager's work continues beside this cluster. It does not if it ended before the first
+    /// action of this cluster: then it was the predecessor, perhaps at the same address. A worker obeys
+    /// one manager at a time, so later orders of this cluster end those of another.
     fn goes_on(&self, seen: &ManagerSeen) -> bool {
         let is_over = self.newest.since(seen.last) >= ENDED_AFTER
             || self.we_came.is_some_and(|came| seen.last < came)
@@ -376,8 +376,8 @@ fn sign_of(seen: &ManagerSeen, ours: ClusterId) -> Option<(ForeignManagerSign, S
 }
 
 impl TaskBook {
-    /// Whether a task of this number was never made here: it is in no list, and newer than all that
-    /// went from them.
+    /// Whether this cluster never made a task with this number. Then the task is in no list, and newer
+    /// than all tasks that were dropped from the lists.
     pub fn never_made(&self, id: TaskId) -> bool {
         self.task(id).is_none() && self.forgotten_to.is_none_or(|forgotten| id > forgotten)
     }

@@ -57,7 +57,7 @@ pub struct TaskPieceContext<'a> {
 /// The effects of an applied event outside this actor's memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AppliedEffects {
-    /// Whether a host became free: it is to get its next copy at once.
+    /// Whether a host became free and must get its next copy at once.
     pub freed: bool,
     /// A copy is on a host.
     pub arrived: Option<Arrival>,
@@ -96,7 +96,7 @@ pub struct TaskPolicy {
 }
 
 impl TaskPolicy {
-    /// Of these hosts, nothing known of any.
+    /// With these hosts. Nothing is known of any host.
     pub fn new(settings: TaskSettings, hosts: &[HostSetting]) -> Self {
         TaskPolicy { settings, hosts: HostTable::new(hosts), ..TaskPolicy::default() }
     }
@@ -141,7 +141,7 @@ impl TaskPolicy {
     }
 
     /// This node leads from `now` on, and has no signs of life yet. Answers the hosts that must be read
-    /// again, because the former leader had later reports of them than this node.
+    /// again, because the previous leader had later reports of them than this node.
     pub fn become_leader(&mut self, now: Millis) -> Vec<HostAddr> {
         self.liveness = TaskLiveness::starting(now);
         let outdated = self.hosts.iter().filter(|(_, host)| host.is_outdated());
@@ -181,8 +181,8 @@ impl TaskPolicy {
         self.planner.set_masters(masters);
     }
 
-    /// Takes a change of a host's health; false for a host that is not in the yard. The CfwWorker reads
-    /// a host that is up again without a request.
+    /// Takes a change of a host's health; false for a host that is not in the yard. If a host is up
+    /// again, its CfwWorker reads it without a request.
     pub fn health_changed(&mut self, changed: &HealthChanged) -> bool {
         self.hosts.health_changed(changed)
     }
@@ -212,15 +212,15 @@ impl TaskPolicy {
         self.foreign_managers.due_for_log(now)
     }
 
-    /// Takes note of a change over cfm's wire, if of a task that was never made here.
+    /// Records a change over cfm's protocol, if this cluster never made the task.
     pub fn note_change(&mut self, id: TaskId, context: TaskPieceContext<'_>) {
         if context.book.never_made(id) {
             self.foreign_managers.note_unknown_change(id, context.now);
         }
     }
 
-    /// Everything that is due now: ends of tasks, records to drop, and the next part of every inventory
-    /// that differs from the placements.
+    /// All due work: ends of tasks, records to drop, and the next part of every inventory that differs
+    /// from the placements.
     pub fn due(&mut self, context: TaskPieceContext<'_>) -> Vec<TaskEvent> {
         let mut events = self.decision_context(context).due();
         events.extend(self.arrived_elsewhere(context));
@@ -396,7 +396,7 @@ impl TaskPolicy {
         heard
     }
 
-    /// How long to sleep until something becomes due by itself.
+    /// How long to sleep until something becomes due.
     pub fn sleep(&self, context: TaskPieceContext<'_>) -> Duration {
         let deadline = self.decision_context(context).next_deadline();
         let until = deadline.map_or(LONGEST_SLEEP, |deadline| deadline.since(context.now));

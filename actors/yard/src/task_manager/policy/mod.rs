@@ -1,4 +1,4 @@
-//! Decisions, and what the actor keeps in memory for them. Pure: callers hand in the time.
+//! Decisions, and the state in memory that they need. Pure: callers pass the time.
 
 pub(in crate::task_manager) mod change;
 pub(crate) mod counters;

@@ -79,8 +79,8 @@ impl TaskDecisionContext<'_> {
         }
     }
 
-    /// The copy of a task whose end is being committed. If that end comes first, the task can no longer
-    /// be completed, but the copy exists.
+    /// The copy of a task whose end is being committed. If the other end is committed first, the task
+    /// can no longer be completed, but the copy exists.
     fn found_at_its_end(&self, task: &Task) -> Option<TaskEvent> {
         let ends =
             |event: &TaskEvent| matches!(event, TaskEvent::Ended { id, .. } if *id == task.id);

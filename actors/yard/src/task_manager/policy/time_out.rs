@@ -20,10 +20,10 @@ pub struct TaskDestination {
     pub program_since: Option<Millis>,
 }
 
-/// The time at which `task` is given up without a sign of life before. None while it waits for its turn at
-/// a destination that is at work. An old cfw makes one copy after the other, and our worker up to its limit
-/// of concurrent copies. A turn becomes free at the latest when a running copy is given up, and the wait
-/// counts from then.
+/// The time at which `task` ends if there is no sign of life before. None while it waits for its turn at a
+/// busy destination. An old cfw makes one copy after the other, and our worker up to its limit of
+/// concurrent copies. A turn becomes free at the latest when a running copy ends, and the wait counts from
+/// then.
 pub fn deadline(
     task: &Task,
     destination: TaskDestination,

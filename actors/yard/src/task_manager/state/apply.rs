@@ -172,7 +172,7 @@ impl TaskBook {
         for blamed in &blamed {
             self.succeeded(at, blamed);
         }
-        // The host may have left the yard meanwhile: then there is nothing to record.
+        // The host may have left the yard meanwhile. Then nothing is recorded.
         let _ = self.place(at, host, &name);
         Ok(Applied)
     }

@@ -1,5 +1,5 @@
 //! Backoffs of the task manager: the blamed part of a failed copy gets no new copies for a while.
-//! All other parts go on. [`reelyard_core::backoff`] decides the length and the return. Pure.
+//! All other parts continue. [`reelyard_core::backoff`] decides the length and the return. Pure.
 
 use std::fmt;
 use std::time::Duration;
@@ -80,12 +80,12 @@ impl fmt::Display for Blamed {
 pub struct BackingOff {
     /// The part that backs off.
     pub blamed: Blamed,
-    /// Until when; over iff `until <= now`.
+    /// The end; the backoff is over if `until <= now`.
     pub until: Millis,
 }
 
-/// The backoff that a failure of `task` at `now`, attributed to `blamed`, sets after the present
-/// one. None when the task was created before the present backoff began: one cause then counts
+/// The backoff that a failure of `task` at `now`, attributed to `blamed`, sets after the current
+/// one. None if the task was created before the current backoff began, so that one cause counts
 /// once. The ends for hosts are spread a little.
 pub fn next(
     cool_down: ExponentialBackoff,
@@ -108,9 +108,9 @@ pub fn next(
     Some(BackingOff { blamed, until: now.after(time) })
 }
 
-/// How long a backoff is remembered after its end, at least. A file may be planned only long after
-/// its backoff. With a memory shorter than `cap`, a few bad files that fail alternately would
-/// restart at `base`. They would then starve the files behind them.
+/// How long a backoff is remembered after its end, at least. A file may be planned long after its
+/// backoff. If the memory were shorter than `cap`, a few bad files that fail in turns would
+/// restart at `base`, and starve the files behind them.
 pub fn remembered(cool_down: ExponentialBackoff, blamed: &Blamed) -> Duration {
     match blamed {
         Blamed::File(_) => cool_down.cap,

@@ -14,7 +14,7 @@ pub struct CopyRecord {
     pub task: TaskId,
     /// The copied file, by its number in the name table.
     pub file: FileId,
-    /// Where it came from.
+    /// The source of the copy.
     pub source: HostAddr,
     /// The host that took the copy.
     pub destination: HostAddr,

@@ -35,7 +35,7 @@ pub enum TaskEvent {
         /// An open task whose destination is an old cfw.
         id: TaskId,
     },
-    /// The copy is in place: the task ends, and the placement is recorded with it. Backoffs of its
+    /// The copy is complete: the task ends, and the placement is recorded with it. Backoffs of its
     /// source, destination, file and pair are cleared; those of hosts end step by step.
     Completed {
         /// An open task; it becomes `Done`.
@@ -61,8 +61,8 @@ pub enum TaskEvent {
         /// The file that was found.
         name: FileName,
     },
-    /// The differences between a host's inventory and the placements so far. A long difference
-    /// comes in several events.
+    /// The differences between a host's inventory and the placements so far. A long difference is
+    /// split into several events.
     InventoryDiffered {
         /// The host whose inventory was read.
         host: HostAddr,
@@ -142,9 +142,9 @@ pub enum TaskEvent {
         /// The number of the first row that is kept.
         before: u64,
     },
-    /// The hosts of the configuration differ from those on record. A long difference comes in several
-    /// events, because a list of all hosts may not fit a journal entry. Hosts added at run time are
-    /// kept.
+    /// The hosts of the configuration differ from those on record. A long difference is split into
+    /// several events, because a list of all hosts may not fit a journal entry. Hosts added at run
+    /// time are kept.
     HostsNamed {
         /// New hosts, and hosts with another role.
         named: Vec<(HostAddr, HostRole)>,
@@ -185,7 +185,7 @@ pub struct NewTask {
 pub enum GivenUp {
     /// The copy failed for a known reason.
     Failed,
-    /// No report came before the deadline.
+    /// No report arrived before the deadline.
     Timeout,
     /// An operator, a mode or a change of hosts cancelled it.
     Cancelled,
@@ -266,7 +266,7 @@ pub enum TaskRefusal {
     /// The configuration names the host: only the configuration can change it.
     #[error("{0} is in the configuration: remove it there and reload")]
     Configured(HostAddr),
-    /// The host is in maintenance: it is not called, so its silence means nothing.
+    /// The host is in maintenance. It is not called, so its silence proves nothing.
     #[error("{0} is in maintenance")]
     InMaintenance(HostAddr),
     /// The host has answered since the decision.
@@ -275,7 +275,7 @@ pub enum TaskRefusal {
 }
 
 impl NewTask {
-    /// The task as it is right after its creation at `at`.
+    /// The task directly after its creation at `at`.
     pub(in crate::task_manager) fn into_task(
         self,
         at: Millis,

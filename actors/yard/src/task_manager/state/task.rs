@@ -20,7 +20,7 @@ pub enum TaskState {
     Done,
     /// The copy failed, and a part is blamed for it. A final state.
     Failed,
-    /// No report came before the deadline, or the copy never began. A final state.
+    /// No report arrived before the deadline, or the copy never began. A final state.
     Timeout,
     /// An operator, a mode or a change of hosts cancelled it. A final state.
     Cancelled,

@@ -1,7 +1,7 @@
-//! The piece: tasks, back-offs, hosts, and which host holds what as last confirmed. Pure.
+//! The piece: tasks, backoffs, hosts, and the files of each host, as last confirmed. Pure.
 //!
-//! Names are kept as the numbers of the shared [`NameTable`]; events and snapshots carry the names
-//! themselves, since the numbers hold within one process only.
+//! Names are kept as the numbers of the shared [`NameTable`]; events and snapshots have the names
+//! themselves, because numbers are valid only within one process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl TaskBook {
         self.by_file.get(&file).copied()
     }
 
-    /// Every back-off that is remembered, also those that are over.
+    /// Every remembered backoff, including those that have ended.
     pub fn back_offs(&self) -> &Arc<BTreeMap<Blamed, BackOff>> {
         &self.back_offs
     }
@@ -126,7 +126,7 @@ impl TaskBook {
         self.back_offs.get(blamed).is_some_and(|back_off| !back_off.holds(now))
     }
 
-    /// The files of a host, as far as was ever confirmed.
+    /// The files of a host that were ever confirmed.
     pub fn placement(&self, host: HostAddr) -> Option<&Placement> {
         self.placements.get(&host)
     }

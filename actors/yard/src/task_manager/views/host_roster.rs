@@ -9,9 +9,9 @@ use tokio::sync::watch;
 
 use crate::task_manager::state::hosts::host_record::HostRecord;
 
-/// Every host on record. Unlike the view it is first shown when it has all hosts that this node had on
-/// record at its start. So no host is called that is in maintenance, or gone, because its record was
-/// read a moment later.
+/// Every host on record. Unlike the view, it is first published when it has all hosts that this node
+/// had on record at its start. So no host is called that is in maintenance or was removed, only
+/// because its record was read a moment later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRoster {
     /// All hosts on record, by address.

@@ -96,7 +96,7 @@ pub struct TaskManagerView {
     /// The result of every planned copy, kept longer than the tasks themselves.
     #[serde(skip)]
     pub history: BoundedLog<CopyRecord>,
-    /// The progress of open tasks, where a report came since this node leads.
+    /// The progress of open tasks with a report since this node leads.
     pub progress: BTreeMap<TaskId, TaskProgress>,
     /// Begun tasks that cfm's wire offers again: see `TaskPolicy::offered_again`.
     #[serde(skip)]
@@ -160,7 +160,7 @@ pub struct PlannedHost {
     pub no_destination: Option<Unusable>,
 }
 
-/// The planner's present figures.
+/// The planner's current figures.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PlannerView {
     /// Files in the ranking.
@@ -190,7 +190,7 @@ pub struct RoundView {
     pub planned: usize,
     /// Number of masters that must be looked up first.
     pub to_look_up: usize,
-    /// The resource that limits further copies; none if nothing does.
+    /// The resource that limits further copies; none if there is no limit.
     pub waiting: Option<PlannerWaits>,
     /// Number of examined files without a copy, by reason.
     pub skipped: BTreeMap<Skip, u64>,

@@ -41,7 +41,7 @@ impl Planner {
         subject.explain(name)
     }
 
-    /// The size of a file as far as it is known without looking.
+    /// The size of a file, if it is known without a check of its master.
     fn size(&self, file: FileId, now: Millis) -> Option<u64> {
         match self.master_cache.get(file, now) {
             Some(Ok(master)) => Some(master.size),

@@ -136,7 +136,7 @@ pub enum Says {
     /// It holds the file.
     #[error("it holds the file")]
     Holds,
-    /// The file does not fit even with nothing on its way there.
+    /// The file does not fit, even if all open tasks to the host ended.
     #[error("the file does not fit")]
     TooBig,
     /// The file does not fit: copies that are under way need the remaining room.
@@ -239,7 +239,7 @@ pub struct DestinationSays {
     /// Load of its link. Missing if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSays>,
-    /// Present backoff or probation, if any.
+    /// Current backoff or probation, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
 }
@@ -258,7 +258,7 @@ pub struct SourceSays {
     /// Load of its link. Missing if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkSays>,
-    /// Present backoff or probation, if any.
+    /// Current backoff or probation, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
     /// The destinations with which it backs off.

@@ -72,7 +72,7 @@ pub enum Unusable {
     Draining,
     /// An operator set the mode "maintenance".
     Maintenance,
-    /// It was silent for so long that it is presumed lost.
+    /// It was silent for too long, so that it is presumed lost.
     Lost,
     /// It does not answer its probes.
     NotUp,

@@ -143,7 +143,7 @@ impl Candidates {
         self.masters.is_some()
     }
 
-    /// How many graded files want a copy, those that are too big left out.
+    /// How many graded files want a copy, without those that are too big.
     pub fn wanted(&self) -> u64 {
         self.wanted.len()
     }
@@ -189,7 +189,7 @@ impl Candidates {
         }
     }
 
-    /// Takes note that these files came to a host.
+    /// Records that these files are new on a host.
     pub fn came(
         &mut self,
         addr: HostAddr,
@@ -208,7 +208,7 @@ impl Candidates {
         }
     }
 
-    /// Takes note that these files left a host, or may have; others may still hold them.
+    /// Records that these files left a host, or may have left it. Others may still hold them.
     pub fn left(
         &mut self,
         files: impl IntoIterator<Item = FileId>,
@@ -226,7 +226,7 @@ impl Candidates {
         }
     }
 
-    /// Whether hosts that count hold as many copies of a file as there should be.
+    /// Whether hosts that count hold the wanted number of copies of a file.
     pub fn is_placed(&self, file: FileId) -> bool {
         self.placed.contains(file.0)
     }
@@ -250,8 +250,7 @@ impl Candidates {
         counting.take(wanted).count() == wanted
     }
 
-    /// Sets a graded file aside until there is room for its `size`, which is good to know until
-    /// `good_until`.
+    /// Sets a graded file aside until there is room for its `size`. The size is valid until `good_until`.
     pub fn set_unschedulable(
         &mut self,
         file: FileId,
@@ -444,8 +443,8 @@ fn place_in(positions: &ByFile<u32>, file: FileId) -> Option<u32> {
     Some(positions.get(file)).filter(|position| *position != NOWHERE)
 }
 
-/// The hosts that hold a file: as last confirmed, also by a host that is down now, or as seen by
-/// this process.
+/// The hosts that hold a file: by their last confirmed lists, also for hosts that are down now, or by this
+/// process.
 fn holders(file: FileId, book: &TaskBook, hosts: &HostTable) -> impl Iterator<Item = HostAddr> {
     let confirmed = book.placements().iter();
     let confirmed =

@@ -1,4 +1,4 @@
-//! Results of checks of masters (directory and size), for as long as they are fresh enough.
+//! Results of checks of masters (directory and size), while they are recent enough.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 use crate::catalog::MasterLook;
 use crate::task_manager::plan::explaining::skip::Skip;
 
-/// How many looks are kept at least before those that are no longer good are dropped.
+/// How many results are kept at least, before outdated ones are dropped.
 const DROP_BEYOND: usize = 8192;
 
 /// Recent checks of masters.
@@ -37,7 +37,7 @@ pub struct CachedMaster {
     pub dir: Arc<str>,
     /// Size of the master in bytes.
     pub size: u64,
-    /// How long that is good to know.
+    /// The end of the validity of the result.
     pub good_until: Millis,
 }
 
@@ -65,7 +65,7 @@ impl MasterCache {
             }
             self.by_file.insert(*file, CachedMasterLook { seen: seen.clone(), good_until });
         }
-        // Twice as many as were kept: many that are all good must not be gone through each time.
+        // Twice the number of kept results, so that many valid ones are not examined each time.
         if self.by_file.len() > DROP_BEYOND.max(self.kept * 2) {
             self.by_file.retain(|_, look| now < look.good_until);
             self.kept = self.by_file.len();

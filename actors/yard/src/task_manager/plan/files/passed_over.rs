@@ -9,8 +9,8 @@ use roaring::RoaringBitmap;
 
 use crate::task_manager::plan::explaining::skip::Skip;
 
-/// The files that are no candidates, as far as the planner alone knows why. Empty where no round
-/// was planned.
+/// Files that are no candidates for reasons that only the planner knows. Empty if no round was
+/// planned.
 #[derive(Clone, Debug, Default)]
 pub struct PassedOver {
     pub(in crate::task_manager::plan) ignored: Arc<RoaringBitmap>,

@@ -1,7 +1,8 @@
 //! The least size in each stretch of a list, so that the first stretch with something small enough
 //! is found without going through the others. Pure.
 
-/// By stretch. Adding and finding take as many steps as the number of stretches has bits.
+/// The least size of each stretch. Adding and finding take as many steps as the number of
+/// stretches has bits.
 #[derive(Clone, Debug, Default)]
 pub struct Smallest {
     /// A tree in which each node has the least of the two below; the last `stretches` are leaves.
@@ -33,7 +34,7 @@ impl Smallest {
         }
     }
 
-    /// The least in `stretch` is exactly this; none if nothing is there.
+    /// Sets the least size in `stretch`; none if it is empty.
     pub fn set(&mut self, stretch: usize, least: Option<u64>) {
         let mut node = self.stretches + stretch;
         let Some(leaf) = self.tree.get_mut(node) else { return };

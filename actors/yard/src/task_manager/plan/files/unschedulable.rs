@@ -15,8 +15,8 @@ use crate::task_manager::plan::explaining::skip::Skip;
 pub enum UnschedulableReason {
     /// They are larger than the room on any destination.
     TooBig,
-    /// They are larger than the room that any usable destination has at present, as long as others
-    /// that are not usable have more.
+    /// They are larger than the room on every usable destination now, while unusable destinations
+    /// have more room.
     NoRoom,
     /// No free source can serve a destination that has room for them.
     NoPair,
@@ -29,7 +29,7 @@ pub enum UnschedulableReason {
 /// How much fits where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rooms {
-    /// On the roomiest destination, usable or not, with nothing on its way there.
+    /// The largest room of a destination, usable or not, without its open tasks.
     pub largest: u64,
     /// On the roomiest usable destination.
     pub now: u64,
@@ -87,7 +87,7 @@ impl UnschedulableReason {
 /// How many places of the ranking are looked through for the one file that fits.
 const STRETCH: usize = 64;
 
-/// Files that wait for room. They come back, the best first, once there is as much for them.
+/// Files that wait for room. The best of them return first, once there is enough room.
 #[derive(Clone, Debug, Default)]
 pub struct UnschedulableFiles {
     parked: HashMap<u32, UnschedulableFile>,
@@ -197,8 +197,8 @@ impl UnschedulableFiles {
         parked.is_some_and(|it| it.lot.comes_back(rooms).is_some_and(|room| it.size <= room))
     }
 
-    /// A look showed that the master of `file` has `size` bytes; none if it is not there. Takes the
-    /// file back if that is news, and answers whether it did.
+    /// The master of `file` was checked and has `size` bytes; none if it is missing. Takes the file
+    /// back if this differs from before, and answers whether it did.
     pub fn looked(&mut self, file: FileId, size: Option<u64>, good_until: Millis) -> bool {
         match self.parked.get(&file.0) {
             Some(&UnschedulableFile { lot, size: before, .. }) if size == Some(before) => {

@@ -1,12 +1,12 @@
 //! How much other traffic the links of hosts carry, and how that affects the choice of hosts for copies.
 //!
-//! Our own copies are left out. They have their own limits (`copies_per_source`, `[bandwidth]`), and a
-//! figure measured during a copy would hold back the next one after it has ended. Our workers report the
-//! two apart. A node_exporter reports only the total: each copy that was under way is subtracted at the
-//! rate that it was given.
+//! The copies of this yard are left out. They have their own limits (`copies_per_source`, `[bandwidth]`),
+//! and a figure that was measured during a copy would delay the next copy. Reelyard workers report the
+//! two separately. A node_exporter reports only the total: the rate that was assigned to each running
+//! copy is subtracted.
 //!
-//! An unknown load holds nothing back. A figure that swings around a mark does no harm: it decides only
-//! about new copies, and it is an average over some seconds.
+//! An unknown load delays no copy. A figure that oscillates around a mark does no harm: it affects only
+//! new copies, and it is an average over some seconds.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -136,7 +136,7 @@ fn bits_within(task: &Task, (from, to): (Millis, Millis)) -> Option<u128> {
         // It waits for its turn.
         TaskState::Ready => return Some(0),
         TaskState::Working => (task.changed, to),
-        // When it began is no longer on record: as late as it can have.
+        // The start is no longer recorded, so the latest possible start is used.
         _ => {
             let took = task.copy_speed.map(|rate| rate.time_for(task.size));
             let began = took.map_or(task.created, |took| task.changed.before(took));
@@ -162,7 +162,7 @@ pub(in crate::task_manager::plan) struct Scale {
 }
 
 impl Scale {
-    /// Of destinations with this room and this much of their links free.
+    /// The averages of destinations with this room and these free parts of their links.
     pub fn of(weights: Weights, destinations: impl Iterator<Item = (u64, Option<u64>)>) -> Self {
         let (mut largest_room, mut free, mut known) = (0, 0u64, 0u64);
         for (room, free_link) in destinations {

@@ -57,7 +57,7 @@ pub(in crate::task_manager::plan) struct UsableDestination {
     free_link: Option<u64>,
 }
 
-/// How a host takes part in a round.
+/// The part of a host in a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostParticipation {
     /// Open tasks that it serves.
@@ -72,9 +72,9 @@ pub struct HostParticipation {
     pub source_link: Option<LinkSays>,
     /// How busy its link is, for a destination.
     pub destination_link: Option<LinkSays>,
-    /// Why it gives nothing as a source.
+    /// Why it serves no copies as a source.
     pub no_source: Option<Unusable>,
-    /// Why it takes nothing as a destination.
+    /// Why it gets no copies as a destination.
     pub no_destination: Option<Unusable>,
 }
 
@@ -291,7 +291,7 @@ impl Pairing {
         self.has_destination() && !self.parts.iter().any(fits)
     }
 
-    /// How each host takes part.
+    /// The part of each host.
     pub fn parts(&self) -> &BTreeMap<HostAddr, HostParticipation> {
         &self.parts
     }
@@ -321,7 +321,7 @@ impl Pairing {
     /// link wins, or the one whose turn is next. The source must be free.
     ///
     /// A destination gets a second copy only when no idle one can take this file, that is when sources
-    /// outnumber free destinations. No destination gets a file that it holds already.
+    /// outnumber free destinations. No destination gets a file that it already holds.
     pub fn choose(
         &self,
         wish: &PlacementRequest,
@@ -479,7 +479,7 @@ fn by_record(yard: &PlanningContext<'_>, addr: HostAddr) -> Option<Unusable> {
     }
 }
 
-/// Why a destination gets nothing. A host that could not be asked is never taken for empty.
+/// Why a destination gets no copies. A host that could not be asked never counts as empty.
 fn unusable(yard: &PlanningContext<'_>, addr: HostAddr, host: &HostState) -> Option<Unusable> {
     if let Some(unusable) = by_record(yard, addr) {
         Some(unusable)

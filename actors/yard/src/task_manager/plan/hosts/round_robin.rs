@@ -7,9 +7,9 @@ use reelyard_core::host::HostAddr;
 /// The destinations of the yard in the order of their turns, and the destination that had the last turn.
 ///
 /// The order is cfm's: by address as text, descending. cfm rebuilds it each round, and so begins at the
-/// same destination each time. This one continues behind the destination of the last planned copy, also in
-/// the next round and under the next leader. Every destination of the yard has its place in it, usable or
-/// not. So one that is away for a while changes nothing for the others.
+/// same destination each time. This order continues behind the destination of the last planned copy, also
+/// in the next round and under the next leader. Every destination of the yard has its place in it, usable
+/// or not. So the absence of one changes nothing for the others.
 #[derive(Clone, Debug, Default)]
 pub struct DestinationRoundRobin {
     /// The destinations by their text, descending.

@@ -19,7 +19,7 @@ use crate::task_manager::state::task_book::TaskBook;
 /// How many hosts one event names: the longest addresses take some 50 bytes each.
 const HOSTS_AT_ONCE: usize = 500;
 
-/// The host whose silence or return an event is about, and which of these it is.
+/// The host whose silence or return an event reports, and which of the two it is.
 fn changed(event: &TaskEvent) -> Option<(HostAddr, Discriminant<TaskEvent>)> {
     match event {
         TaskEvent::HostSilent { host, .. }
@@ -29,7 +29,7 @@ fn changed(event: &TaskEvent) -> Option<(HostAddr, Discriminant<TaskEvent>)> {
     }
 }
 
-/// The answer to a change of `host`, made of the outcomes of its events.
+/// The answer to a change of `host`, from the outcomes of its events.
 ///
 /// # Errors
 /// The first refusal, as the caller sees it.
@@ -177,8 +177,8 @@ impl TaskDecisionContext<'_> {
         lost.map(|since| self.is_lost_at(since)).filter(|at| *at > self.now)
     }
 
-    /// Why a host's mode takes an open task back in which it has a part: maintenance every one,
-    /// draining those that have not begun.
+    /// Why the mode of a host takes back an open task of this host. Maintenance takes back all
+    /// tasks, draining only those that have not begun.
     pub(in crate::task_manager) fn taken_back_by(
         &self,
         host: HostAddr,

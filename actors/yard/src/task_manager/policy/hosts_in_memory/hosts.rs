@@ -138,7 +138,7 @@ impl HostState {
 }
 
 impl HostTable {
-    /// The hosts as configured, nothing known of any.
+    /// The hosts as configured. Nothing is known of any host.
     pub fn new(settings: &[HostSetting]) -> Self {
         let mut table = HostTable::default();
         table.configure(settings);
@@ -146,7 +146,7 @@ impl HostTable {
         table
     }
 
-    /// Takes a new configuration: it comes into force once it is on record.
+    /// Takes a new configuration. It applies once it is recorded.
     pub fn configure(&mut self, settings: &[HostSetting]) {
         self.configured = settings.iter().map(|host| (host.addr, host.role)).collect();
     }
@@ -196,8 +196,8 @@ impl HostTable {
         self.hosts.iter().map(|(addr, host)| (*addr, host))
     }
 
-    /// Takes a change of health. The disk figures of a host that went down are dropped: it may come back
-    /// with another disk. Answers whether the host is one of the yard.
+    /// Takes a change of health. The disk figures of a host that went down are dropped: it may return
+    /// with another disk. Answers whether the host belongs to the yard.
     pub fn health_changed(&mut self, change: &HealthChanged) -> bool {
         let Some(host) = self.hosts.get_mut(&change.host) else {
             return false;
@@ -212,7 +212,7 @@ impl HostTable {
     }
 
     /// Takes the observation of a host. Answers the files that are new there, and the files that it no
-    /// longer holds, as far as this process has seen.
+    /// longer holds, as seen by this process.
     pub fn observe(&mut self, seen: &HostObserved) -> (RoaringBitmap, RoaringBitmap) {
         let mut changed = Default::default();
         let Some(host) = self.hosts.get_mut(&seen.host) else {
@@ -244,7 +244,7 @@ impl HostTable {
         std::mem::replace(&mut host.calls, conduct.calls) != conduct.calls
     }
 
-    /// Takes note of a copy that arrived.
+    /// Records an arrived copy.
     pub fn landed(&mut self, addr: HostAddr, copy: Landed) {
         if let Some(host) = self.hosts.get_mut(&addr) {
             host.landed.insert(copy.file, copy);
@@ -258,7 +258,7 @@ impl HostTable {
         }
     }
 
-    /// Takes note whether a host's inventory may differ from its placements.
+    /// Records whether a host's inventory may differ from its placements.
     pub fn set_differs(&mut self, addr: HostAddr, differs: bool) {
         if let Some(host) = self.hosts.get_mut(&addr) {
             host.differs = differs && host.observed.is_some();

@@ -1,4 +1,4 @@
-//! How a host's inventory becomes durable placements: by its difference, a part at a time. Pure.
+//! Turns a host's inventory into durable placements: by its difference, in parts. Pure.
 
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
@@ -8,7 +8,7 @@ use super::hosts::HostState;
 use crate::task_manager::state::event::TaskEvent;
 use crate::task_manager::state::task_book::TaskBook;
 
-/// How many bytes of names one event carries at most, about: an entry takes 32 KiB.
+/// The approximate largest number of bytes of names in one event: an entry takes 32 KiB.
 const NAMES_PER_EVENT: usize = 20 * 1024;
 
 /// The next part of the difference between the list of `host` and its placement in the book. None when

@@ -18,8 +18,8 @@ pub struct TaskProgress {
     pub bytes: u64,
 }
 
-/// When each open task was last heard of. A new leader has heard nothing yet: for it every task
-/// counts as heard of when it began to lead.
+/// The last report on each open task. A new leader has no reports yet, so for every task it
+/// uses the time when it began to lead.
 #[derive(Clone, Debug, Default)]
 pub struct TaskLiveness {
     since: Millis,
@@ -46,7 +46,8 @@ impl TaskLiveness {
         sign.bytes = bytes.unwrap_or(sign.bytes);
     }
 
-    /// A task ended: nothing more is expected of it, and its destination is free for the next.
+    /// A task ended: no more reports are expected, and its destination is free for the next
+    /// task.
     pub fn ended(&mut self, task: &Task, at: Millis) {
         self.by_task.remove(&task.id);
         self.freed.insert(task.destination, at);
@@ -68,7 +69,7 @@ impl TaskLiveness {
         heard.max(task.changed).max(self.since)
     }
 
-    /// Since when a ready task could have been begun.
+    /// Since when a ready task could have begun.
     pub fn could_begin(&self, task: &Task) -> Millis {
         let freed = self.freed.get(&task.destination).copied().unwrap_or(Millis(i64::MIN));
         freed.max(task.created).max(self.since)

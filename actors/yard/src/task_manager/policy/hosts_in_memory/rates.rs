@@ -1,7 +1,7 @@
-//! The present rate of each copy. Pure.
+//! The current rate of each copy. Pure.
 //!
-//! A copy between two of our workers gets a new rate whenever its share changes. Any other copy gets its
-//! rate once, when it is planned. The rate cannot be changed later in an old cfw, nor in the program that
+//! A copy between two Reelyard workers gets a new rate whenever its share changes. Any other copy gets its
+//! rate once, when it is planned. An old cfw cannot change it later, and neither can the program that
 //! fetches from one.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub struct CopyRateContext<'a> {
 }
 
 impl CopyRateContext<'_> {
-    /// The rate of each open task; those that nothing limits are left out.
+    /// The rate of each open task. Tasks without a limit are left out.
     pub fn rates(&self, open: &TasksById) -> BTreeMap<TaskId, BitsPerSecond> {
         let flows: Vec<Flow> = open.values().map(|task| self.flow_of(task)).collect();
         let (from, to) = (self.in_force, self.in_force);
@@ -32,13 +32,13 @@ impl CopyRateContext<'_> {
         open.keys().copied().zip(rates).filter_map(|(id, rate)| Some((id, rate?))).collect()
     }
 
-    /// The rate that a new copy is given. If the rate can be changed later, the copy gets its share later,
-    /// and now only the limit that holds for each copy. If not, it gets the share that it can keep. At the
-    /// source, that is the share of a source that serves its maximum number of copies (`slots`). At the
-    /// destination, it is shared with the `others` that go there. An old cfw makes one copy after the
-    /// other, so its copies share with none.
+    /// The rate of a new copy. If the rate can be changed later, the copy gets its share later, and now
+    /// only the limit for each copy. Otherwise it gets a share that stays valid. At the source, that is
+    /// the share of a source that serves its maximum number of copies (`slots`). At the destination, it is
+    /// shared with the `others` that go there. An old cfw makes one copy after the other, so its copies do
+    /// not share their rate.
     ///
-    /// Old programs have no word for "unlimited": they are given a rate in any case.
+    /// Old programs have no word for "unlimited": they always get a rate.
     pub fn rate_of_new(
         &self,
         (source, destination): (HostAddr, HostAddr),

@@ -13,7 +13,7 @@ use crate::task_manager::state::event::{TaskApplyResult, TaskOutcome, TaskRefusa
 use crate::task_manager::state::task_book::TaskBook;
 
 impl TaskBook {
-    /// A host that is to have a part in a new task.
+    /// Checks a host that will take part in a new task.
     pub(in crate::task_manager) fn check_takes_part(
         &self,
         host: HostAddr,

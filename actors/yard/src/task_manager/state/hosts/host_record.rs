@@ -15,9 +15,9 @@ pub struct HostRecord {
     pub mode: HostMode,
     /// Whether the configuration names it. One that was added at run time it does not.
     pub configured: bool,
-    /// Since when it does not answer; none while it does, and in maintenance.
+    /// Since when it does not answer. None while it answers, and in maintenance.
     pub silent_since: Option<Millis>,
-    /// Whether it was silent for so long that it is presumed lost. Only an answer ends that.
+    /// Whether it was silent for too long and is presumed lost. Only an answer ends this.
     pub lost: bool,
 }
 
@@ -33,12 +33,12 @@ impl HostRecord {
         self.role.is_destination() && self.mode != HostMode::Draining && !self.lost
     }
 
-    /// Whether new copies may be placed on it, as far as is on record.
+    /// Whether new copies may be placed on it, by the record.
     pub fn takes_copies(&self) -> bool {
         self.role.is_destination() && self.mode == HostMode::Active && !self.lost
     }
 
-    /// Whether anything may be asked of it.
+    /// Whether the host may be called.
     pub fn is_asked(&self) -> bool {
         self.mode != HostMode::Maintenance
     }
