@@ -5,8 +5,9 @@ use serde::{Deserialize, Deserializer, de};
 /// The longest name of a request, in bytes.
 const LONGEST: usize = 200;
 
-/// A name of a request, if one is given: 1 to 200 bytes without control characters. An empty one is a
-/// variable that was not set, and would name the requests of everybody whose variable was not.
+/// A name of a request, if one is given: 1 to 200 bytes without control characters. An empty name
+/// usually comes from a variable that was not set. All users without that variable would then use the
+/// same name.
 pub(super) fn request_name<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {

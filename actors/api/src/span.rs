@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for Span {
             }
 
             fn visit_u64<E: de::Error>(self, seconds: u64) -> Result<Span, E> {
-                // Beyond the precision of the other type it is too long in any case.
+                // A longer span exceeds the precision of the other type.
                 self.visit_f64(seconds as f64)
             }
 

@@ -64,7 +64,7 @@ pub enum InputState {
     Good,
     /// The configuration names no such input.
     Unset,
-    /// The node has not looked at it yet.
+    /// The node has not read it yet.
     Pending,
     /// The file is being written. The node reads it once it is quiet, and uses the last content
     /// until then.

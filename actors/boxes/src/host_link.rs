@@ -29,13 +29,13 @@ use tokio::sync::Semaphore;
 /// hooks blocks no other pool.
 const CALLS_PER_POOL: usize = 64;
 
-/// How many boxes one call has looked at.
+/// How many boxes one call inspects.
 const BOXES_PER_LOOK: usize = 4096;
 
 /// The keep-alive interval of an idle connection. A hook may take long, and a dead worker sends nothing.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// How often in vain, until it is given up.
+/// The number of failed probes that end the connection.
 const KEEP_ALIVE_RETRIES: u32 = 3;
 
 /// An unused connection is dropped after this long, before the worker does.
@@ -56,7 +56,7 @@ const LONGEST_ADOPTION: Duration = Duration::from_secs(20);
 pub struct BoxLinkSettings {
     /// The token that nodes and workers share: it signs calls. It is never sent itself.
     pub token: Option<SharedToken>,
-    /// How long it may take until a worker takes a connection.
+    /// Time limit for a connection to a worker.
     pub connect_timeout: Duration,
     /// The longest time of a call.
     pub longest_call: Duration,
@@ -69,7 +69,7 @@ impl BoxLinkSettings {
     }
 }
 
-/// The way to the workers that host boxes, supervised. Cheap to clone.
+/// The link to the workers that host boxes, supervised. Cheap to clone.
 #[derive(Clone)]
 pub struct BoxLink {
     actor: Supervised<BoxLinkActor>,

@@ -51,7 +51,7 @@ pub struct BackOff {
     /// Failures in a row, minus those that successes on probation removed. It is 0 if targets were only taken
     /// back.
     pub failures: u32,
-    /// When the last of them happened, or it was taken back.
+    /// The time of the last failure, or of the last take-back.
     pub since: Millis,
     /// The end of the pause; from then on it is on probation.
     pub until: Millis,

@@ -6,7 +6,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-/// Where the kernel says which boot this is.
+/// The file in which the kernel names its boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The id of a boot, as the kernel draws it. 16 bytes in stored forms.

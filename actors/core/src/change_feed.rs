@@ -60,7 +60,7 @@ impl FromStr for ChangeId {
 #[error("{0} clients follow the changes, which is the limit: close one and try again")]
 pub struct TooManyListeners(pub usize);
 
-/// Where changes are published and followed. Cheap to clone; clones share it. `C` is a change in its
+/// Publishes changes, and lets listeners follow them. Cheap to clone; clones share it. `C` is a change in its
 /// public form.
 pub struct Feed<C>(Arc<FeedInner<C>>);
 
@@ -316,7 +316,7 @@ pub enum FeedEvent<C> {
 }
 
 impl<C> FeedEvent<C> {
-    /// The change. None where the listener missed some.
+    /// The change. None if the listener missed some.
     pub fn change(&self) -> Option<&C> {
         match self {
             FeedEvent::Change(change) => Some(change),

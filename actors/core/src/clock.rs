@@ -1,7 +1,7 @@
 //! The clocks of the program: wall clock, monotonic clock and uptime clock.
 //!
-//! Deadlines are absolute UTC milliseconds and a thing is live iff `now < deadline`. Only the
-//! rooms with I/O ask a [`Clock`]; pure files are handed `now`.
+//! Deadlines are absolute UTC milliseconds, and an item is live iff `now < deadline`. Only modules with I/O
+//! read a [`Clock`]; pure modules get `now` as an argument.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -79,8 +79,8 @@ impl From<SystemTime> for Millis {
 }
 
 impl fmt::Display for Millis {
-    /// RFC 3339 in UTC, whole milliseconds; a number where that has no words: before 1970, and behind
-    /// [`Millis::LAST`].
+    /// RFC 3339 in UTC, with whole milliseconds. A number if RFC 3339 cannot express the instant: before
+    /// 1970, and after [`Millis::LAST`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !(0..=Millis::LAST.0).contains(&self.0) {
             return write!(f, "{} ms from 1970 on", self.0);

@@ -17,7 +17,7 @@ pub struct Durations {
     pub count: u64,
     /// How long all of them took together, in microseconds.
     pub sum_us: u64,
-    /// How many took no longer than each of [`BOUNDS`] and longer than the one before.
+    /// How many took at most each of [`BOUNDS`], and longer than the previous one.
     pub buckets: [u64; BOUNDS.len()],
 }
 

@@ -19,7 +19,7 @@ impl ElapsedTime {
         ElapsedTime { at, passed: Duration::ZERO }
     }
 
-    /// The next look, at an instant that may be before this one.
+    /// The next reading, at an instant that may be before this one.
     pub fn advance_to(self, at: Millis) -> Self {
         ElapsedTime { at, passed: self.passed.saturating_add(at.since(self.at)) }
     }

@@ -111,7 +111,7 @@ impl RequestId {
         RequestId(half(what) << 64 | half(name.as_bytes()))
     }
 
-    /// The half that is of its name.
+    /// The half that comes from its name.
     pub fn name(self) -> u64 {
         // The lower half.
         self.0 as u64

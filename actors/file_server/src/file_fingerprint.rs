@@ -9,7 +9,7 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use serde::{Deserialize, Serialize};
 
-/// The coarsest that a file system keeps time (FAT): two changes within it can look like one.
+/// The coarsest resolution of times in a file system (FAT): two changes within it can look like one.
 const COARSEST_TIME: Duration = Duration::from_secs(2);
 
 /// Device, inode, size and times of a file. Any write to the file changes it, within the time resolution
@@ -29,8 +29,8 @@ pub struct FileFingerprint {
 }
 
 impl FileFingerprint {
-    /// Whether every change from `now` on changes the identity: the last one is long enough ago
-    /// not to share its time stamp with another.
+    /// Whether every change from `now` on changes the identity: the last change is old enough to have
+    /// another time stamp.
     pub fn is_settled(&self, now: Millis) -> bool {
         let changed = Millis(self.changed.0.saturating_mul(1000) + self.changed.1 / 1_000_000);
         now >= changed.after(COARSEST_TIME)

@@ -25,7 +25,7 @@ impl Trunk {
         self.groups.saturating_mul(GROUP as u64)
     }
 
-    /// Whether it can be one. One that was read back is asked this before it is used.
+    /// Whether it is valid. This is checked before a stored one is used.
     pub fn is_sound(&self) -> bool {
         self.subtrees.len() == self.groups.count_ones() as usize
             && self.groups < u64::MAX / GROUP as u64
@@ -46,7 +46,7 @@ impl Trunk {
     }
 }
 
-/// Hashes a file from its beginning, or from where an earlier hasher stood.
+/// Hashes a file from its beginning, or from the position of an earlier hasher.
 #[derive(Clone, Debug)]
 pub struct TreeHasher {
     trunk: Trunk,
@@ -62,7 +62,7 @@ impl TreeHasher {
         TreeHasher { trunk, group, in_group: 0 }
     }
 
-    /// How many bytes it has seen.
+    /// The number of hashed bytes.
     pub fn position(&self) -> u64 {
         self.trunk.length() + self.in_group as u64
     }
@@ -92,7 +92,7 @@ impl TreeHasher {
         trunk
     }
 
-    /// The hash of everything it has seen.
+    /// The hash of all bytes so far.
     pub fn finalize(&self) -> ContentHash {
         let Some((first, others)) = self.trunk.subtrees.split_first() else {
             return ContentHash(*self.group.finalize().as_bytes());

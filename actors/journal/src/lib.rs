@@ -63,7 +63,7 @@ struct JournalInner {
     counters: Arc<JournalCounters>,
     commit_timeout: Duration,
     stuck: StuckOwners,
-    /// The first `stop` takes this.
+    /// The first `stop` takes this value.
     open: Mutex<Option<OpenJournal>>,
 }
 
@@ -146,7 +146,7 @@ impl Journal {
         self.0.proposer.commit(commit, OnFullDisk::Refuse)
     }
 
-    /// Answers the call of another node's journal: what its [`Transport`] carries here.
+    /// Answers a call of another node's journal, which its [`Transport`] carries here.
     pub async fn answer(&self, request: &[u8]) -> Vec<u8> {
         self.0.node.answer(request).await
     }
@@ -215,7 +215,7 @@ impl Journal {
         status
     }
 
-    /// Stops the journal: takes no more commits, finishes those under way, ends the raft node and closes the
+    /// Stops the journal: accepts no more commits, finishes running ones, ends the raft node and closes the
     /// store. The store can then be opened again. Idempotent.
     pub async fn stop(&self) {
         let Some(OpenJournal { store, mut closed, mut proposing }) = self.open_parts().take()
@@ -237,7 +237,7 @@ impl Journal {
     }
 
     fn open_parts(&self) -> std::sync::MutexGuard<'_, Option<OpenJournal>> {
-        // Nothing in here can panic half-way through a change.
+        // No code under this lock can panic during a change.
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

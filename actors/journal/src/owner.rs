@@ -16,7 +16,7 @@ use crate::stream::StreamPart;
 /// How many log entries are read at once to rebuild a piece.
 const REPLAY_CHUNK: u64 = 256;
 
-/// Why committed state cannot be brought to an owner. There is no going on from here.
+/// Why committed state cannot be delivered to an owner. The journal cannot continue.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum OwnersError {
     #[error(transparent)]
@@ -53,7 +53,7 @@ impl CommittedEntry {
     }
 }
 
-/// Reads an entry of the log as the raft layer stored it; none for its own entries.
+/// Reads an entry of the log as the raft layer stored it; none for raft's own entries.
 pub(crate) type ReadEntry =
     fn(index: u64, stored: &[u8]) -> Result<Option<CommittedEntry>, OwnersError>;
 
@@ -116,7 +116,7 @@ impl PieceOwner {
         self.install_some(index, InstallStage::End).await
     }
 
-    /// Hands it the rows of one part of a snapshot: while it takes some the next ones are read.
+    /// Sends it the rows of one part of a snapshot. While it takes some, the next ones are read.
     async fn install_rows(
         &self,
         store: &Arc<JournalStore>,

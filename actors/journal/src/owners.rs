@@ -1,9 +1,9 @@
 //! The owners of the pieces: brings each of them up to date, and sends it the committed entries.
 //!
 //! **Invariant:** an owner sees every entry of its piece once and in order. It is first rebuilt from the
-//! snapshot and the log with application paused, and joins only then.
+//! snapshot and the log while application is paused, and joins only then.
 //!
-//! **Invariant:** no entry is passed over because an owner is missing: application waits for it.
+//! **Invariant:** if an owner is missing, application waits for it, so that no entry is skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +40,7 @@ struct Roster {
     /// The newest registration of each piece: an older one that is still being rebuilt is dropped.
     newest: BTreeMap<PieceId, u64>,
     leading: Option<Epoch>,
-    /// The journal is stopping and waits for no owner any more.
+    /// The journal is stopping and no longer waits for owners.
     closing: bool,
 }
 
@@ -109,8 +109,8 @@ impl PieceOwners {
         ticket
     }
 
-    /// Brings `owner` up to date and joins it. Nothing happens if it was replaced meanwhile or dies
-    /// on the way: its supervisor registers it again.
+    /// Brings `owner` up to date and joins it. Nothing happens if it was replaced or died meanwhile: its
+    /// supervisor registers it again.
     pub(crate) async fn join(
         &self,
         piece: PieceId,
@@ -234,7 +234,7 @@ impl PieceOwners {
         Ok(frozen)
     }
 
-    /// From now on `snapshot` is what pieces are rebuilt from: it was taken here.
+    /// From now on pieces are rebuilt from `snapshot`, which was taken here.
     pub(crate) async fn rebuild_from(&self, snapshot: SnapshotManifest) {
         let mut position = self.apply_lock.lock().await;
         if position.snapshot.as_ref().is_none_or(|present| present.index <= snapshot.index) {
@@ -360,7 +360,7 @@ impl PieceOwners {
     }
 
     fn roster(&self) -> MutexGuard<'_, Roster> {
-        // Nothing in here can panic half-way through a change.
+        // No code under this lock can panic during a change.
         self.roster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -37,7 +37,7 @@ const LEAST_WITH_RESERVE: u64 = 8 << 20;
 
 type CommitReply = Result<CommitAnswer, CommitError>;
 
-/// One commit on its way into an entry.
+/// One commit that waits for its entry.
 struct CommitProposal {
     request: RequestId,
     epoch: Epoch,
@@ -56,7 +56,7 @@ impl CommitProposal {
     }
 }
 
-/// Where commits are handed in.
+/// Accepts commits for the next entries.
 pub(crate) struct CommitProposer {
     queue: mpsc::Sender<CommitProposal>,
     session: watch::Receiver<ProposerSession>,
@@ -167,7 +167,7 @@ impl CommitProposer {
         }
         let (reply, answer) = oneshot::channel();
         let Commit { request, epoch, .. } = commit;
-        // Counted before it can be taken out again.
+        // Counted before it can be removed again.
         counters.queued.fetch_add(1, Ordering::Relaxed);
         counters.queued_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         let session = session.number;
@@ -183,7 +183,7 @@ impl CommitProposer {
         Ok(answer)
     }
 
-    /// About how long the queue takes to be worked off.
+    /// The approximate time in which the queue is processed.
     fn retry_after(&self) -> Duration {
         let entries = self.counters.queued.load(Ordering::Relaxed) / ENTRY_EVENTS as u64 + 1;
         let each = Duration::from_micros(self.last_entry.load(Ordering::Relaxed));
@@ -254,7 +254,8 @@ impl EntryBatcher {
         entry
     }
 
-    /// Answers that this one is not proposed, nor ever will be: `session` is not the one it was decided in.
+    /// Answers that this commit is not and will not be proposed, because `session` is not the session of
+    /// its decision.
     fn refuse(&self, proposal: CommitProposal, session: ProposerSession) {
         self.counters.refused_not_leading.fetch_add(1, Ordering::Relaxed);
         let epoch = check_epoch(session.leadership, proposal.epoch);

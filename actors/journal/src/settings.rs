@@ -18,9 +18,9 @@ pub struct JournalOptions {
     pub dir: PathBuf,
     /// This node's id. Never reused for another store: a reused id can split a cluster.
     pub node: u64,
-    /// The voters of a new cluster, with the addresses at which they reach each other. Used only
-    /// when the store is empty. All founders must be given the same map; an empty one waits to be
-    /// taken in by others.
+    /// The voters of a new cluster, with the addresses at which they reach each other. Used only when
+    /// the store is empty. All founders must be given the same map; a node with an empty map waits
+    /// until others add it.
     pub founders: BTreeMap<u64, String>,
     /// How long a commit waits before its outcome is reported as unknown.
     pub commit_timeout: Duration,
@@ -30,8 +30,8 @@ pub struct JournalOptions {
     pub heartbeat: Duration,
     /// A follower without a heartbeat starts an election after a random time between these.
     pub election: (Duration, Duration),
-    /// A snapshot is taken once the log behind the last one has grown to this many bytes and to
-    /// the size of that snapshot.
+    /// A snapshot is taken once the log behind the last one is larger than this, in bytes, and larger
+    /// than that snapshot.
     pub snapshot_log_bytes: u64,
     /// After this time without a write, a snapshot is taken at an eighth of that size already. It
     /// disturbs no client then, and the next start has fewer entries to apply.
@@ -39,8 +39,8 @@ pub struct JournalOptions {
     /// How many entries before a snapshot are kept, so that a follower that is slightly behind needs no
     /// snapshot. Each entry takes up to 32 KiB of memory until the next snapshot.
     pub keep_entries: u64,
-    /// Bytes of the disk that are kept in reserve for when it is full. Nothing more is taken when
-    /// less than a quarter of that is free.
+    /// Bytes of the disk that are kept in reserve. If less than a quarter of that is free, no commits
+    /// are accepted.
     pub reserve: u64,
     /// Receives notice of all durable writes.
     pub observer: Option<Arc<dyn StoreObserver>>,
@@ -144,7 +144,7 @@ pub enum OpenError {
         /// The store's directory.
         dir: PathBuf,
     },
-    /// There is no room for what opening a store writes.
+    /// There is no room for the bytes that opening a store writes.
     #[error("the disk of {} is full and the store cannot be opened without free space ({why}). Make room \
         for at least 16 MiB there and start again; no data is lost", .dir.display())]
     Full {

@@ -34,13 +34,13 @@ pub struct JournalStatus {
     pub log_bytes: u64,
     /// Flushes that reached the disk since the start.
     pub flushes: u64,
-    /// Bytes free on the store's disk, as last seen.
+    /// Free bytes on the store's disk, at the last check.
     pub disk_free: u64,
-    /// Bytes of that disk that are kept in reserve for when it is full.
+    /// Bytes of that disk that are kept in reserve.
     pub disk_reserve: u64,
     /// Error text while the disk is full: cause and remedy. None otherwise.
     pub disk_full: Option<String>,
-    /// Commits that wait to be put into an entry.
+    /// Commits that wait for an entry.
     pub queued: u64,
     /// Commits answered with outcomes since the start.
     pub commits: u64,

@@ -19,9 +19,9 @@ const LENGTH_BYTES: usize = 4;
 pub(crate) struct StreamPart {
     /// Number of the piece.
     pub(crate) piece: u8,
-    /// Where its first row begins.
+    /// The start of its first row.
     pub(crate) start: u64,
-    /// Where its last row ends.
+    /// The end of its last row.
     pub(crate) end: u64,
 }
 
@@ -40,10 +40,10 @@ pub(crate) enum BadStream {
     Piece(u8),
 }
 
-/// Writes a stream. The caller takes finished bytes out repeatedly.
+/// Writes a stream. The caller repeatedly takes the finished bytes.
 pub(crate) struct StreamWriter {
     ready: Vec<u8>,
-    /// Bytes that were taken out.
+    /// Bytes that the caller has taken.
     taken: u64,
     checksum: u32,
     parts: Vec<StreamPart>,
@@ -73,7 +73,7 @@ impl StreamWriter {
         part.end = self.taken + self.ready.len() as u64;
     }
 
-    /// How many bytes can be taken out.
+    /// How many bytes the caller can take.
     pub(crate) fn ready(&self) -> usize {
         self.ready.len()
     }
@@ -187,13 +187,13 @@ impl StreamChecker {
         Ok(())
     }
 
-    /// The parts of a stream that has come in whole.
+    /// The parts of a completely received stream.
     pub(crate) fn finish(self) -> Result<Vec<StreamPart>, BadStream> {
         if self.state == StreamCheckState::Whole { Ok(self.parts) } else { Err(BadStream::Damaged) }
     }
 }
 
-/// The whole rows at the beginning of a part's bytes, and how many bytes they are.
+/// The complete rows at the beginning of a part's bytes, and their length in bytes.
 pub(crate) fn rows(part: &[u8]) -> (Vec<Vec<u8>>, usize) {
     let mut rows = Vec::new();
     let mut at = 0;

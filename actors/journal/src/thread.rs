@@ -1,7 +1,8 @@
 //! The thread that the proposer and the raft node share.
 //!
 //! A commit passes from one task of theirs to the next several times. On a pool each of these
-//! steps wakes another thread, which costs more than the step itself; here they only take turns.
+//! steps wakes another thread, which costs more than the step itself. On one thread they only
+//! take turns.
 
 use std::io;
 use std::thread;

@@ -1,5 +1,5 @@
-//! The service of public links: it sends files and archives, and hands every other request to the
-//! pages.
+//! The service of public links: it sends files and archives, and passes every other request to
+//! the pages.
 
 use std::net::IpAddr;
 

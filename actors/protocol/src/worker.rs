@@ -56,10 +56,10 @@ pub const EPOCH_HEADER: &str = "Reelyard-Epoch";
 /// missing if the source does not know the hash yet. A client that gets it need not ask for the hash.
 pub const CONTENT_HASH_HEADER: &str = "Reelyard-Blake3";
 
-/// Header of an inventory: the cursor from which to ask for changes next.
+/// Header of an inventory: the cursor for the next request for changes.
 pub const INVENTORY_HEADER: &str = "Reelyard-Inventory";
 
-/// Header of an inventory that is only changes: the cursor they were asked from.
+/// Header of an inventory with changes only: the cursor of the request.
 pub const INVENTORY_SINCE_HEADER: &str = "Reelyard-Inventory-Since";
 
 /// A point in the changes of one worker's inventory. Written as `<instance, hex>.<change>`; its
@@ -68,7 +68,7 @@ pub const INVENTORY_SINCE_HEADER: &str = "Reelyard-Inventory-Since";
 pub struct InventoryCursor {
     /// One unbroken watch of one worker.
     pub instance: u64,
-    /// How many changes it had seen.
+    /// The number of changes that it had seen.
     pub change: u64,
 }
 
@@ -185,7 +185,7 @@ pub struct TaskOrder {
 /// tasks that are missing here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TaskOrders {
-    /// The epoch of the leader that answers. The worker keeps the highest it has seen.
+    /// The epoch of the leader that answers. The worker keeps the highest epoch that it has seen.
     pub epoch: Epoch,
     /// The tasks, best first.
     pub tasks: Vec<TaskOrder>,
@@ -229,8 +229,7 @@ pub enum Blame {
     Destination,
     /// The file itself: its master is missing, is no regular file, or changes during the copy.
     File,
-    /// These two together: the bytes arrived other than they were sent, or the destination has no
-    /// way to fetch from that source.
+    /// The pair of hosts: the bytes arrived with errors, or the destination cannot fetch from that source.
     Pair,
 }
 
@@ -250,7 +249,7 @@ pub enum Said {
     Done {
         /// Size of the copy in bytes.
         size: u64,
-        /// Its hash, which is also the source's.
+        /// Its hash, which equals that of the source.
         hash: ContentHash,
     },
     /// The worker gave the copy up.
@@ -265,7 +264,7 @@ pub enum Said {
     DoneUnverified {
         /// Size of the copy in bytes.
         size: u64,
-        /// Its hash, computed from what arrived.
+        /// Its hash, computed from the received bytes.
         hash: ContentHash,
     },
 }
@@ -297,13 +296,13 @@ pub struct Reports {
     pub reports: Vec<Report>,
 }
 
-/// Answer to reports: each was taken (durably, for `Done` and `Failed`) or never will be, so the
-/// worker may forget them all.
+/// Answer to reports. Each report was taken (durably, for `Done` and `Failed`) or will never be taken, so
+/// the worker may forget all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ReportsTaken {
     /// The epoch of the leader that answers.
     pub epoch: Epoch,
-    /// Tasks among those reported that are no longer this host's to do: give them up.
+    /// Reported tasks that no longer belong to this host: the worker must cancel them.
     pub cancelled: Vec<TaskId>,
 }
 
@@ -318,7 +317,7 @@ pub struct WorkerInfo {
     pub host: HostAddr,
     /// Where its data port listens.
     pub data_listen: SocketAddr,
-    /// The highest epoch it has seen.
+    /// The highest epoch that it has seen.
     pub epoch: Epoch,
     /// Whether it serves masters.
     pub source: bool,
@@ -352,11 +351,11 @@ pub struct WorkerAdopted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ManagerAction {
-    /// It asks for the inventory.
+    /// It requests the inventory.
     Lists,
-    /// It deletes, or wants to.
+    /// It deletes, or tries to.
     Deletes,
-    /// The worker takes its orders.
+    /// The worker obeys its orders.
     Orders,
 }
 

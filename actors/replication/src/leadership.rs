@@ -4,8 +4,8 @@ use reelyard_core::event::Epoch;
 
 use crate::messages::CommitError;
 
-/// Added to the highest known term when a store continues that may have forgotten some terms.
-/// Workers refuse a leader of an older epoch than they have seen.
+/// Added to the highest known term when a store continues that may have lost some terms. Workers
+/// refuse a leader with an older epoch than they have seen.
 pub const EPOCH_LEAP: u64 = 1000;
 
 /// The current leader of the cluster.

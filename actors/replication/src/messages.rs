@@ -41,7 +41,7 @@ pub struct Install {
     pub index: u64,
     /// The part of the piece in this message.
     pub stage: InstallStage,
-    /// Says that it was taken, or why not.
+    /// Says that it was accepted, or why not.
     pub reply: oneshot::Sender<Result<(), UnreadableEvent>>,
 }
 

@@ -132,7 +132,7 @@ impl<P: Piece> Ownership<P> {
         self.ledger.recall(request).map(|answers| decode_answers::<P>(answers))
     }
 
-    /// Whether the name of `request` is that of another one, which is still remembered or under way.
+    /// Whether another request, remembered or in flight, has the name of `request`.
     pub fn means_another(&self, request: RequestId) -> bool {
         self.ledger.means_another(request) || self.in_flight.means_another(request)
     }
@@ -233,11 +233,11 @@ impl<P: Piece> Ownership<P> {
         Box::new(FrozenOwnership { ledger: self.ledger.freeze(), piece: self.piece.freeze() })
     }
 
-    /// Replaces piece and ledger by what [`Ownership::freeze`] wrote at `index`; no rows at all
-    /// make them empty.
+    /// Replaces piece and ledger by the rows that [`Ownership::freeze`] wrote at `index`. Without rows both
+    /// become empty.
     ///
     /// # Errors
-    /// A row that this program cannot read. Then everything stays as it was.
+    /// A row that this program cannot read. Then nothing changes.
     pub fn install(&mut self, index: u64, rows: &[Vec<u8>]) -> Result<(), UnreadableEvent> {
         self.install_part(index, InstallStage::Begin)?;
         self.thaw(rows)?;
@@ -323,8 +323,8 @@ fn encode<P: Piece>(event: &P::Event) -> EncodedEvent {
 
 #[allow(clippy::expect_used)]
 pub(super) fn to_bytes<T: serde::Serialize>(value: &T) -> Vec<u8> {
-    // Postcard into a growing vector fails only for maps and sequences of unknown length, which
-    // no event, outcome or refusal holds.
+    // Postcard into a growing vector fails only for maps and sequences of unknown length, which no event,
+    // outcome or refusal contains.
     postcard::to_stdvec(value).expect("events encode")
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// A piece: the part of the durable state that one actor owns. Pure, in memory, rebuilt from the
-/// newest snapshot and the events behind it.
+/// newest snapshot and the events after it.
 pub trait Piece: Sized + 'static {
     /// Its number in the journal.
     const ID: PieceId;
@@ -55,8 +55,8 @@ pub trait Piece: Sized + 'static {
     /// An empty piece with the same settings, to thaw a snapshot into.
     fn emptied(&self) -> Self;
 
-    /// Keeps the names that come with a snapshot, until the whole of it is in the place of this piece.
-    /// None for a piece without numbers of names.
+    /// Keeps the names of a snapshot until the whole snapshot has replaced this piece. None for a
+    /// piece without numbers of names.
     fn pin_names(&self) -> Option<NamePin> {
         None
     }
@@ -70,8 +70,8 @@ pub trait FrozenPiece: Send + Sync {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8]));
 }
 
-/// Stored bytes that this program cannot read although their checksum holds: they were written by
-/// another version.
+/// Stored bytes that this program cannot read although their checksum is right: another version wrote
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableEvent {
     /// A version of events or rows that is not known here.

@@ -26,7 +26,7 @@ pub struct ReplicaHandle<P: Piece> {
 pub enum StateChange<P: Piece> {
     /// These events were applied or refused, in order.
     Applied(Vec<AppliedEvent<P>>),
-    /// The piece was replaced as a whole.
+    /// The whole piece was replaced.
     Installed,
     /// This node leads from now on.
     LeaderStarted(Epoch),
@@ -40,7 +40,7 @@ pub enum StateChange<P: Piece> {
 #[must_use = "a commit stays in flight until it is settled"]
 pub struct CommitSettlement<P: Piece> {
     request: RequestId,
-    /// Whether the owner decided it by itself.
+    /// Whether it is the owner's own decision.
     is_own: bool,
     result: Result<Outcomes<P>, CommitError>,
 }
@@ -81,8 +81,7 @@ impl<P: Piece> ReplicaHandle<P> {
         self.own.recall(request)
     }
 
-    /// Whether the name of `request` was used for another request before. Then it must not get the
-    /// answer of that one.
+    /// Whether another request has used the name of `request` before. Then it must not get that answer.
     pub fn means_another(&self, request: RequestId) -> bool {
         self.own.means_another(request)
     }
@@ -106,7 +105,7 @@ impl<P: Piece> ReplicaHandle<P> {
         runs.into_iter().map(|run| events.by_ref().take(run).collect()).collect()
     }
 
-    /// Whether a commit can carry this event.
+    /// Whether this event fits into a commit.
     pub fn fits_an_entry(event: &P::Event) -> bool {
         batch::fits_alone(batch::event_bytes(to_bytes(event).len()))
     }

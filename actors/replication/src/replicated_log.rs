@@ -38,7 +38,7 @@ pub trait ReplicatedLog: Send + Sync {
     /// The current leader, as a channel to watch.
     fn leadership(&self) -> watch::Receiver<Leadership>;
 
-    /// Why the log takes no commits for want of room on the disk. None while there is room.
+    /// Why the log accepts no commits for lack of room on the disk. None while there is room.
     fn disk_full(&self) -> Option<String>;
 
     /// Records that the owner of `piece` cannot commit its own decision.

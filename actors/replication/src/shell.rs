@@ -59,7 +59,7 @@ impl<P: Piece, C> Replicated<P, C> {
         }
     }
 
-    /// Publishes a change that no event carries.
+    /// Publishes a change that is in no event.
     pub fn publish_change(&self, at: Millis, change: C) {
         if let Some(feed) = &self.feed {
             feed.publish(at, change);
@@ -71,8 +71,8 @@ impl<P: Piece, C> Replicated<P, C> {
         self.uncommitted
     }
 
-    /// Whether the piece holds everything that this node had on record when it started. Before that it is
-    /// one of the past.
+    /// Whether the piece contains everything that this node had on record when it started. Before that the
+    /// piece is outdated.
     pub fn is_caught_up(&self) -> bool {
         self.is_caught_up
     }
@@ -112,7 +112,7 @@ impl<P: Piece, C> Replicated<P, C> {
         RequestContext::by_itself(by, &mut self.ids)
     }
 
-    /// Why the log takes no commits for want of room on the disk. None while there is room.
+    /// Why the log accepts no commits for lack of room on the disk. None while there is room.
     pub fn disk_full(&self) -> Option<String> {
         self.log.disk_full()
     }
@@ -179,7 +179,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// These events of one entry were applied or refused, in order.
     fn on_applied(&mut self, entry: &[AppliedEvent<Self::Piece>], ctx: &mut Context<Self>);
 
-    /// The piece was replaced as a whole.
+    /// The whole piece was replaced.
     fn on_installed(&mut self, _ctx: &mut Context<Self>) {}
 
     /// This node leads from now on.
@@ -188,8 +188,8 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// This node no longer leads.
     fn on_leader_stopped(&mut self, ctx: &mut Context<Self>);
 
-    /// Readers may look into the piece from now on: it is no longer one of the past. Called again when
-    /// another piece takes its place.
+    /// Readers may read the piece from now on, because it is no longer outdated. Called again when another
+    /// piece replaces it.
     fn attach_readers(&mut self) {}
 
     /// Builds and publishes the read view. The shell calls it whenever something of it may have changed.
@@ -237,7 +237,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         self.renew_view();
     }
 
-    /// The piece is no longer one of the past.
+    /// The piece is no longer outdated.
     fn catch_up(&mut self) {
         self.shell().is_caught_up = true;
         self.attach_readers();

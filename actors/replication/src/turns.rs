@@ -1,4 +1,4 @@
-//! When an actor takes its next turn.
+//! The time of an actor's next turn.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 #[derive(Default)]
 pub struct TurnTimer(Option<(Instant, SpawnHandle)>);
 
-/// The effect of a wish for a turn on the planned turn.
+/// How a requested turn changes the planned turn.
 pub(crate) enum TurnChange {
     /// The planned turn is early enough.
     Keep,

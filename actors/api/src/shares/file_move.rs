@@ -12,7 +12,7 @@ use crate::request_name::request_name;
 pub struct WantedMove {
     /// Current name of the root, and the path below it, as in "movies/new/a.mpg".
     pub from: String,
-    /// Its new path, with its own name at the end.
+    /// Its new path, including its own name at the end.
     pub to: String,
     /// Whether the move overwrites a file at the new path. The shares of that file end.
     #[serde(default)]

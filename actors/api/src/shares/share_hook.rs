@@ -35,7 +35,7 @@ pub struct HookShown {
     pub failed_tries: u64,
     /// Notifications that became too old before the node could deliver them.
     pub dropped: u64,
-    /// Notifications of kinds that this webhook does not want.
+    /// Notifications of kinds that this webhook does not get.
     pub passed_over: u64,
 }
 

@@ -19,7 +19,7 @@ pub struct RemovalsView {
     pub mode: RemovalMode,
     /// Removals in the journal that have not ended.
     pub open: Vec<RemovalView>,
-    /// When all copies were last looked at. Missing on a follower, and before the first look.
+    /// When all copies were last checked. Missing on a follower, and before the first check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Millis>,
     /// Duration of that look, in microseconds.

@@ -58,8 +58,8 @@ pub struct TaskView {
 }
 
 impl TaskView {
-    /// `task` as the API shows it; `copied` is what its destination last said, `copy_speed` the
-    /// rate in force.
+    /// `task` as the API shows it; `copied` is the last report of its destination, `copy_speed` the rate in
+    /// force.
     pub fn of(task: &Task, copied: Option<u64>, copy_speed: Option<BitsPerSecond>) -> Self {
         TaskView {
             id: task.id,

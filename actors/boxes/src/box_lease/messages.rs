@@ -1,5 +1,5 @@
-//! The messages of the BoxLeaseActor. Queries that only read use the [`BoxViewHandle`](super::BoxViewHandle);
-//! a caller that waits for boxes holds an [`Acquisition`](super::Acquisition).
+//! The messages of the BoxLeaseActor. Pure queries use the [`BoxViewHandle`](super::BoxViewHandle); a caller
+//! that waits for boxes holds an [`Acquisition`](super::Acquisition).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +77,7 @@ pub enum BoxError {
 pub struct BoxLeaseRequest {
     /// The name of the pool.
     pub pool: PoolName,
-    /// The job that wants them.
+    /// The job that requests them.
     pub holder: Holder,
     /// The term of their leases, from the answer on; the pool's default if none.
     pub ttl: Option<Duration>,
@@ -273,7 +273,7 @@ pub struct UnquarantineBox {
     pub asked_by: String,
 }
 
-/// The host of a pool must look at its free boxes before they are granted: it may have restarted.
+/// The host of a pool must inspect its free boxes before they are granted, because it may have restarted.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct RecheckPool {

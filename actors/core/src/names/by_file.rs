@@ -9,7 +9,7 @@ const FILES: u32 = 4096;
 /// grow while names appear and disappear. Here only the pages in use take memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByFile<T> {
-    /// None where every value is `absent`.
+    /// None if every value is `absent`.
     pages: Vec<Option<FilePage<T>>>,
     /// The value of files that have none.
     absent: T,

@@ -17,7 +17,7 @@ pub use table::{
     HashedName, NameHash, NameHasher, NameInterner, NameLookup, NamePin, NameTable, Swept,
 };
 
-/// The longest name a file system takes, in bytes.
+/// The longest name of a file system, in bytes.
 pub const LONGEST_NAME: usize = 255;
 
 /// The name of a file without any directory: bytes, as on disk. Never empty, `.` or `..`, no `/`,
@@ -34,10 +34,10 @@ pub enum BadFileName {
     /// The name is `.` or `..`.
     #[error("\".\" and \"..\" are directories, not file names")]
     Dots,
-    /// The name holds a `/`.
+    /// The name contains a `/`.
     #[error("the name contains a \"/\": it would leave its directory")]
     Slash,
-    /// The name holds a NUL byte.
+    /// The name contains a NUL byte.
     #[error("the name contains a NUL byte")]
     Nul,
     /// It is longer than a file system allows.
@@ -68,7 +68,7 @@ impl FileName {
         }
     }
 
-    /// Reads the percent-encoded form that URLs carry.
+    /// Reads the percent-encoded form of URLs.
     pub fn from_percent(text: &str) -> Result<Self, BadFileName> {
         FileName::new(percent_decode(text.as_bytes()).collect::<Vec<u8>>())
     }

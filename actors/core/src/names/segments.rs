@@ -1,4 +1,4 @@
-//! The bytes of names by their ids, in segments that are given back when all of their names are
+//! The bytes of names by their ids, in segments that are freed when all of their names are
 //! forgotten.
 
 use roaring::RoaringBitmap;
@@ -9,7 +9,7 @@ const IDS: u32 = 4096;
 /// The names, by file id. An id whose name was forgotten has no bytes; no name is empty.
 #[derive(Debug, Default)]
 pub(super) struct NameSegments {
-    /// None where all names are forgotten.
+    /// None if all names are forgotten.
     segments: Vec<Option<NameSegment>>,
     /// One more than the last id.
     end: u32,
@@ -17,9 +17,9 @@ pub(super) struct NameSegments {
 
 #[derive(Debug, Default)]
 struct NameSegment {
-    /// Its names, one behind the other.
+    /// Its names in sequence.
     arena: Vec<u8>,
-    /// Where each ends in `arena`; it starts where the one before ends.
+    /// The end of each name in `arena`. A name starts at the end of the previous one.
     ends: Vec<u32>,
 }
 
@@ -54,7 +54,8 @@ impl NameSegments {
         }
     }
 
-    /// Gives `name` the next id. There is one: the caller has looked at [`NameSegments::end`].
+    /// Gives `name` the next id. One is free, because the caller has checked
+    /// [`NameSegments::end`].
     pub fn push(&mut self, name: &[u8]) -> u32 {
         let id = self.end;
         if id.is_multiple_of(IDS) {

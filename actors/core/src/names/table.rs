@@ -15,8 +15,8 @@ use roaring::RoaringBitmap;
 use super::segments::NameSegments;
 use super::{BadFileName, FileId, FileName};
 
-/// From this id on only the journal's own names get one. The process has met more names than it can number,
-/// and lists that bring new ones are refused.
+/// From this id on only the journal's own names get one. The process has more names than it can number, and
+/// refuses lists with new names.
 const LAST_ORDINARY: u32 = u32::MAX - (1 << 24);
 
 /// The id of every name after the last possible one. The id has no name.
@@ -88,7 +88,7 @@ pub struct NamePin {
 struct Pins {
     /// How many sweeps there were.
     sweeps: u64,
-    /// How many pins live, by the number of sweeps before them.
+    /// The number of living pins, by the number of sweeps before them.
     alive: BTreeMap<u64, usize>,
     /// The oldest pin that ended since the last sweep.
     ended: Option<u64>,
@@ -208,7 +208,7 @@ impl NameTable {
         NameLookup { interned: self.read(), hasher: &self.hasher }
     }
 
-    /// A caller that gathers ids over a longer time holds it.
+    /// A caller that collects ids over a longer time holds it.
     pub fn pin(&self) -> NamePin {
         let mut pins = lock(&self.pins);
         let born = pins.sweeps;
@@ -216,7 +216,7 @@ impl NameTable {
         NamePin { pins: Arc::clone(&self.pins), born }
     }
 
-    /// None of `files` is forgotten while the set lives: for sets that no view shows.
+    /// Keeps all of `files` from being forgotten while the set lives. For sets that no view shows.
     pub fn keep(&self, files: &Arc<RoaringBitmap>) {
         let mut kept = lock(&self.kept);
         kept.retain(|files| files.strong_count() > 0);
@@ -344,7 +344,7 @@ impl Interned {
         word.is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (id % 64) != 0)
     }
 
-    /// The id of a name; none when it has none and all below `end` are given.
+    /// The id of a name; none if it has no id and all ids below `end` are used.
     fn intern(&mut self, hashed: HashedName<'_>, hasher: &NameHasher, end: u32) -> Option<FileId> {
         if let Some(id) = self.find(hashed) {
             return Some(id);

@@ -1,4 +1,4 @@
-//! Where secret ids come from.
+//! The source of secret ids.
 
 /// The system has no random numbers to give.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +30,7 @@ impl IdSource {
     }
 
     /// The 128 bits of the next id. The text of an id never begins with a `-`: on a command line it would
-    /// be taken for an option.
+    /// look like an option.
     pub fn draw(&mut self) -> Result<u128, NoRandomness> {
         loop {
             let id = self.bits()?;

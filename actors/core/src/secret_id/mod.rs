@@ -29,7 +29,7 @@ pub fn read(text: &str) -> Option<u128> {
     if text.len() != ID_TEXT {
         return None;
     }
-    // Some decoders want room for more than the text holds.
+    // Some decoders need more room than the text contains.
     let mut bytes = [0; 18];
     match URL_SAFE_NO_PAD.decode_slice(text, &mut bytes) {
         Ok(16) => {

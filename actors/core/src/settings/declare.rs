@@ -108,8 +108,7 @@ pub fn join(prefix: &str, field: &str) -> String {
 ///
 /// The text after a presence is parsed like a `--set` argument. The words in brackets are methods of
 /// [`Applicability`]; behind the name of the struct they are the rule for the whole group. `groups { name:
-/// Type, }` nests tables. `parts { name: Type, }` adds settings to the same table, which several actors
-/// share.
+/// Type, }` nests tables. `parts { name: Type, }` adds settings of several actors to the same table.
 #[macro_export]
 macro_rules! settings {
     (

@@ -1,8 +1,8 @@
 //! The mailbox of a supervised actor. Its length can be read from any thread.
 //!
 //! actix does not report how many messages wait in its channel: they can only be taken out. So a reader
-//! of that number takes them out into a queue, and the actor takes the next message from there first. A
-//! mailbox without readers costs one uncontended lock for each message.
+//! of that number moves them into a queue, and the actor first takes messages from this queue. A mailbox
+//! without readers costs one uncontended lock for each message.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -71,7 +71,7 @@ impl<A: Actor<Context = Context<A>>> ActorMailbox<A> {
     pub(super) fn run(self: &Arc<Self>, actor: A) -> Option<ContextFut<A, Context<A>>> {
         let senders = self.lock().as_ref()?.channel.sender_producer();
         let mut context = Context::new();
-        // Its address leads to our channel; its own mailbox stays empty.
+        // Its address sends to this channel, so its own mailbox stays empty.
         *context.parts() = ContextParts::new(senders);
         context.spawn(MailboxPoller { intake: Arc::clone(self) });
         Some(ContextFut::new(context, actor, Mailbox::default()))

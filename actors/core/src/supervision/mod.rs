@@ -1,4 +1,4 @@
-//! Restarting actors that panicked: actix' own Supervisor does not.
+//! Restarts actors that panicked. The Supervisor of actix does not.
 //!
 //! A factory creates each incarnation of a supervised actor. Each incarnation registers itself with its owner
 //! (for an owner of a piece, the journal) when it starts. Senders hold a [`Supervised`] or a [`Route`], which
@@ -42,8 +42,8 @@ pub struct Supervision {
 }
 
 impl Supervision {
-    /// Supervision as the node does it: a bounded mailbox, the default policy, and the end of the
-    /// process when the actor failed too often.
+    /// The supervision of a node: a bounded mailbox, the default policy, and the end of the process if the
+    /// actor fails too often.
     pub fn of(name: &str) -> Self {
         Supervision {
             name: name.into(),
@@ -82,7 +82,7 @@ pub struct SupervisionStatus {
 /// Why a request from outside was not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// Too many requests are with the actor: this one was not taken.
+    /// The actor has too many open requests: this one was refused.
     #[error("too many requests are waiting, retry in 1 s")]
     Busy,
     /// The actor ended or restarted while it had the request.
@@ -239,7 +239,7 @@ where
     M: Message + Send + 'static,
     M::Result: Send,
 {
-    /// A way that always leads to `recipient`: for actors that are not supervised, and in tests.
+    /// A route that always leads to `recipient`: for actors that are not supervised, and in tests.
     pub fn fixed(recipient: Recipient<M>) -> Self {
         Route(Arc::new(move || recipient.clone()))
     }

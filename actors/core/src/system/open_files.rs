@@ -24,7 +24,7 @@ struct DescriptorShortage {
 /// One for the process, as the limit is.
 static LACK: Mutex<Option<DescriptorShortage>> = Mutex::new(None);
 
-/// How many files this process may have open; none where there is no limit.
+/// How many files this process may open; none if there is no limit.
 pub fn limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }

@@ -107,7 +107,8 @@ impl fmt::Display for BitsPerSecond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = UNITS.iter().filter(|(_, factor)| self.0.is_multiple_of(*factor));
         let texts = exact.map(|(unit, factor)| format!("{}{unit}", self.0 / factor));
-        // There is always one: a whole number of bits. Of equals the first one, in bits, is taken.
+        // There is always one: a whole number of bits. If two texts are equally short, the first one, in
+        // bits, is used.
         f.write_str(&texts.min_by_key(String::len).unwrap_or_default())
     }
 }

@@ -12,7 +12,7 @@ const SHORTEST: Duration = Duration::from_millis(400);
 /// A reading that is older than this many windows is ignored.
 const STALE_WINDOWS: u32 = 4;
 
-/// The rate at which counters grow, over a window that moves along.
+/// The rate at which counters grow, over a sliding window.
 #[derive(Clone, Debug)]
 pub struct Meter {
     window: Duration,
@@ -65,7 +65,7 @@ impl Meter {
             }
         }
         self.readings.push_back(CounterReading { at, link, copies });
-        // The second one will do to look back over the whole window.
+        // The second reading is old enough for the whole window.
         while self.readings.get(1).is_some_and(|next| next.at + self.window <= at) {
             self.readings.pop_front();
         }

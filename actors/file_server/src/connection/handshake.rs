@@ -10,7 +10,7 @@ use super::client_stream::ClientStream;
 use super::lingering_close;
 use crate::certificate::Certificate;
 
-/// The answer to a client that speaks plain HTTP to a TLS port.
+/// The answer to a client that uses plain HTTP on a TLS port.
 const NEEDS_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     Content-Type: text/plain\r\nContent-Length: 40\r\nConnection: close\r\n\r\n\
     This port needs TLS: use https instead.\n";
@@ -19,7 +19,7 @@ const NEEDS_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
 pub(crate) enum NoTls {
     /// The client closed the connection at once, for example a port check.
     Silent,
-    /// The client speaks plain HTTP.
+    /// The client uses plain HTTP.
     PlainHttp(ClientStream),
     /// The handshake failed, or the client left during it.
     Failed(io::Error),
@@ -52,7 +52,7 @@ async fn with_tls(stream: TcpStream, certificate: &Certificate) -> Result<Client
     Ok(stream)
 }
 
-/// Answers a client that speaks plain HTTP to a TLS port, and closes the connection.
+/// Answers a client that uses plain HTTP on a TLS port, and closes the connection.
 pub(crate) async fn refuse_plain_http(stream: &ClientStream) {
     // The send buffer is empty. If this send fails, the client only sees the close.
     let _ = stream.try_send(NEEDS_TLS, false);

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 /// of a quick client arrives within this time.
 const REQUEST_IN_TRANSIT: Duration = Duration::from_secs(1);
 
-/// How long a client that lost a slot as a slow reader takes none from slow readers and new connections.
+/// How long a client that lost a slot as a slow reader gets no slots of slow readers and new connections.
 const SLOW_PENALTY: Duration = Duration::from_secs(60);
 
 /// Limits of the connections of one server.

@@ -1,7 +1,7 @@
 //! Sends on a connection: bytes from memory, and files by `sendfile` or encrypted in large chunks.
 //!
-//! Reelyard has its own code for this because moving bytes is its main task. General servers copy
-//! file bodies through user space, and send TLS record by record.
+//! Reelyard has its own code because moving bytes is its main task. General servers copy file
+//! bodies through user space, and send TLS record by record.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! The bytes of a file, with its hash where it is known or cheap.
+//! The bytes of a file, with its hash if it is known or cheap.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};

@@ -32,10 +32,10 @@ pub enum ServedFile {
     Copy(FileName),
 }
 
-/// A path taken apart.
+/// The parts of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedFileRequest {
-    /// Whether it asks for the file's hash instead of its bytes.
+    /// Whether the path requests the file's hash instead of its bytes.
     pub hash: bool,
     /// The file that the path names.
     pub file: ServedFile,
@@ -44,7 +44,7 @@ pub struct ServedFileRequest {
 /// Why a file is not served.
 #[derive(Debug)]
 pub enum FileNotServed {
-    /// There is none, or it is not to be seen from here (404).
+    /// The file does not exist, or is not visible here (404).
     Absent(&'static str),
     /// Nothing is served from its directory here (421): the configuration that names this host as its
     /// source is wrong.

@@ -94,7 +94,7 @@ impl DataPortService {
         let Some(token) = &*self.token.now() else { return Ok(()) };
         let (key, now) = (TicketKey::of(token), self.clock.now());
         let (path, ticket) = (request.head.path.as_bytes(), request.head.header(TICKET_HEADER));
-        // As the client connected to it, also where the port listens at every address.
+        // The address to which the client connected, even if the port listens at every address.
         let port = request.local_addr();
         if port.is_some_and(|port| key.admits(port, path, ticket, now)) {
             return Ok(());

@@ -1,8 +1,8 @@
-//! The minimum rate at which a client must read the file that it asked for.
+//! The minimum rate at which a client must read its requested file.
 
 use std::time::{Duration, Instant};
 
-/// Detects a client that reads a little now and then, and would keep its connection slot
+/// Detects a client that reads a few bytes at intervals, and would keep its connection slot
 /// permanently.
 #[derive(Clone, Debug)]
 pub struct MinimumRateCheck {
@@ -18,7 +18,7 @@ impl MinimumRateCheck {
         MinimumRateCheck { every, bytes_per_second, since: now, from }
     }
 
-    /// Whether enough was taken in the time that just ended, if one did.
+    /// Whether enough was read in the period that just ended, if one ended.
     pub fn is_kept(&mut self, now: Instant, position: u64) -> bool {
         let elapsed = now.saturating_duration_since(self.since);
         if elapsed < self.every {

@@ -56,7 +56,7 @@ pub enum HostRule {
 }
 
 impl<'b> RequestHead<'b> {
-    /// The head at the beginning of `bytes`, or None when it is not all there.
+    /// The head at the beginning of `bytes`, or None if it is incomplete.
     pub fn parse(bytes: &'b [u8]) -> Result<Option<Self>, BadHead> {
         let mut room = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut head = httparse::Request::new(&mut room);

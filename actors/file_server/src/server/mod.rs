@@ -1,4 +1,4 @@
-//! A server of files: accepts connections within limits, and hands their requests to its service.
+//! A server of files: accepts connections within limits, and passes their requests to its service.
 
 mod accepting;
 mod counts;

@@ -114,8 +114,8 @@ impl<'c> ServedRequest<'c> {
         self.sending(None).bytes(answer, false).await
     }
 
-    /// From now on the end of the connection is a reset, even if this process dies. For a body that ends
-    /// with the connection.
+    /// From now on the connection ends with a reset, even if this process dies. For a body that ends with
+    /// the connection.
     pub fn begin_body_until_close(&self) {
         self.stream.reset_at_close();
     }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::store::{JournalStore, Purged, StoreError, Trees};
 
-/// The log of this node, as openraft asks for it. Clones share one store.
+/// The log of this node, as openraft uses it. Clones share one store.
 #[derive(Clone)]
 pub(super) struct LogStore {
     store: Arc<JournalStore>,
@@ -64,7 +64,7 @@ impl RaftLogStorage<Types> for LogStore {
             .map(|(_, stored)| decode_entry(&stored).map(|entry| entry.log_id))
             .transpose()
             .map_err(cannot_read_log)?;
-        // A partly purged segment still holds rows that are purged.
+        // A partly purged segment still contains purged rows.
         Ok(LogState { last_purged_log_id, last_log_id: last.max(last_purged_log_id) })
     }
 
@@ -82,8 +82,8 @@ impl RaftLogStorage<Types> for LogStore {
         vote.map(|vote| postcard::from_bytes(&vote).map_err(cannot_read_log)).transpose()
     }
 
-    /// Not flushed by itself, nor waited for: losing it only makes the next start wait for the
-    /// leader's word.
+    /// Neither flushed separately nor waited for. If it is lost, the next start only waits
+    /// until the leader sends it.
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), RaftStorageError> {
         if let Some(trees) = self.store.open_trees()
             && let Err(error) = trees.note_committed(&committed)

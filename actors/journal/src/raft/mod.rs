@@ -1,5 +1,5 @@
 //! openraft. No code outside this folder uses it.
-// openraft's own error types are large, and its traits ask for them by value.
+// openraft's own error types are large, and its traits use them by value.
 #![allow(clippy::result_large_err)]
 
 mod log_store;

@@ -48,8 +48,8 @@ pub(super) enum RaftResponse {
 
 /// Encodes a call or an answer.
 pub(super) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
-    // Encoding into a growing vector only fails for values that no message contains. The receiver
-    // answers that it does not understand an empty message.
+    // Encoding into a growing vector fails only for values that no message contains. The receiver refuses
+    // an empty message.
     let body = postcard::to_stdvec(message).unwrap_or_default();
     let mut bytes = vec![VERSION];
     bytes.extend_from_slice(&body);

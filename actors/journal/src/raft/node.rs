@@ -230,8 +230,8 @@ impl RaftNode {
     }
 }
 
-/// Waits until a quorum confirms that this node leads in `epoch` and everything in its log is
-/// applied; none if it leads no more.
+/// Waits until a quorum confirms that this node leads in `epoch` and everything in its log is applied. None
+/// if it no longer leads.
 pub(super) async fn caught_up(raft: &Raft, owners: &PieceOwners, epoch: Epoch) -> Option<()> {
     raft.ensure_linearizable().await.ok()?;
     // The whole log, not only the part that is known to be committed. A node that restarted as the leader

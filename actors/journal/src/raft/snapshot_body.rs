@@ -1,5 +1,5 @@
 //! The bytes of a snapshot as openraft moves them. The sending node reads them out of its store, and the
-//! receiving node writes them to a file. Neither ever holds all of them.
+//! receiving node writes them to a file. Neither node holds all of them in memory.
 
 use std::fs::File;
 use std::io::{self, SeekFrom};
@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 
 use crate::store::SnapshotReader;
 
-/// How often a store that is closed for want of room is asked again.
+/// How often a store that is closed for lack of room is tried again.
 const RETRY: Duration = Duration::from_millis(100);
 
 /// A snapshot's bytes with a position in them.
@@ -39,7 +39,7 @@ impl SnapshotBody {
         SnapshotBody { bytes: SnapshotBytes::Stored(reader), at: 0, waiting: None }
     }
 
-    /// The bytes of a snapshot that are yet to come, to be put into `file`.
+    /// The bytes of a snapshot that will be received into `file`.
     pub(super) fn to_receive(file: File) -> Self {
         SnapshotBody { bytes: SnapshotBytes::Received(file), at: 0, waiting: None }
     }
@@ -51,7 +51,7 @@ impl SnapshotBody {
         }
     }
 
-    /// Reads at the position; none while the store is closed for want of room.
+    /// Reads at the position. None while the store is closed for lack of room.
     fn read(&mut self, buffer: &mut ReadBuf<'_>) -> io::Result<Option<()>> {
         let read = match &mut self.bytes {
             SnapshotBytes::Stored(reader) => {

@@ -18,7 +18,8 @@ use crate::transport::Transport;
 
 /// The most entries of one append call: with entries of up to 32 KiB this is 2 MiB.
 const ENTRIES_PER_CALL: u64 = 64;
-/// How long the last call of a snapshot may take: the other node installs it before it answers.
+/// How long the last call of a snapshot may take, because the other node installs it before it
+/// answers.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(60);
 const SNAPSHOT_CALL_BYTES: u64 = 1 << 20;
 

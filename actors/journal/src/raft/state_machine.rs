@@ -1,4 +1,4 @@
-//! openraft's state machine: hands committed entries to the owners, takes and installs snapshots.
+//! openraft's state machine: sends committed entries to the owners, takes and installs snapshots.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +41,7 @@ pub(super) struct LogGrowth {
     pub(super) snapshot_bytes: AtomicU64,
 }
 
-/// The replicated state, which lives with the owners of the pieces.
+/// The replicated state, which the owners of the pieces hold.
 pub(super) struct PieceStateMachine {
     owners: Arc<PieceOwners>,
     store: Arc<JournalStore>,
@@ -190,7 +190,7 @@ async fn next_piece(snapshot: &mut SnapshotBody) -> Result<Option<Vec<u8>>, Raft
 #[error("these pieces were written to a snapshot before")]
 struct WrittenBefore;
 
-/// The pieces at one index, on their way to the store.
+/// The frozen pieces at one index, before they are stored.
 pub(super) struct Builder {
     /// None once they are being written.
     frozen: Option<Result<FrozenPieces, OwnersError>>,

@@ -171,8 +171,8 @@ impl RaftWatcher {
         if log < due && !until_quiet.is_zero() {
             return Some(until_quiet);
         }
-        // openraft takes no second one while one is being written. That it has ended is seen by
-        // the caller.
+        // openraft takes no second snapshot while one is being written. The caller notices the end of
+        // the first one.
         let _ = raft.trigger().snapshot().await;
         None
     }

@@ -53,7 +53,7 @@ impl From<sled::Error> for StoreError {
     }
 }
 
-/// A sync that failed, for want of room too, is never tried again.
+/// A failed sync is never tried again, also if the reason is lack of room.
 pub(super) fn unsynced(error: io::Error) -> StoreError {
     StoreError::Unsynced(error.to_string())
 }

@@ -35,7 +35,7 @@ pub(crate) struct StoreSettings {
 /// The open store. The last one dropped closes it.
 pub(crate) struct JournalStore {
     dir: PathBuf,
-    /// None while the database is closed for want of room.
+    /// None while the database is closed for lack of room.
     trees: watch::Receiver<Option<Arc<Trees>>>,
     room: watch::Receiver<DiskSpace>,
     writer: StoreWriter,
@@ -53,7 +53,7 @@ impl JournalStore {
         JournalStore::open_syncing(settings, File::sync_data)
     }
 
-    /// The same with another way to sync the log file, for tests in which that fails.
+    /// The same with another way to sync the log file, for tests in which this fails.
     fn open_syncing(
         settings: StoreSettings,
         sync: SyncData,
@@ -130,7 +130,7 @@ impl JournalStore {
         self.room.clone()
     }
 
-    /// The store is about to be closed: what waits for room fails.
+    /// The store is about to be closed: writes that wait for room fail.
     pub(crate) fn hurry(&self) {
         self.writer.hurry();
     }

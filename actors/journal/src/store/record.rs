@@ -1,9 +1,9 @@
 //! The frame of a stored value: a version byte, the body, and a checksum over both.
 //!
-//! sled checks its own pages but rolls back over damage without an error, and never reports which
-//! value a damaged page held. A checksum per value detects every misread. Rows of the log and
-//! chunks of snapshots also hold a link to their position ([`RecordLink`]), which detects whole but
-//! stale ones.
+//! sled checks its own pages, but rolls damage back without an error. It never reports which value
+//! a damaged page had. A checksum per value detects every misread. Rows of the log and chunks of
+//! snapshots also hold a link to their position ([`RecordLink`]), which detects complete but stale
+//! values.
 
 /// Version of the frame of a value without a link.
 const ALONE: u8 = 1;
@@ -49,7 +49,7 @@ pub(super) fn frame(body: &[u8]) -> Vec<u8> {
     framed(&[ALONE], body).0
 }
 
-/// Frames a body behind `link`, and answers its own checksum too.
+/// Frames a body after `link`, and also returns the checksum.
 pub(super) fn frame_linked(link: RecordLink, body: &[u8]) -> (Vec<u8>, RecordLink) {
     let mut start = [LINKED; 1 + LINK_BYTES];
     start[1..].copy_from_slice(&link.to_le_bytes());

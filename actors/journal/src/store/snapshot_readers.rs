@@ -10,13 +10,13 @@ pub(super) struct SnapshotReaders(Mutex<BTreeMap<u64, SnapshotReads>>);
 #[derive(Default)]
 pub(super) struct SnapshotReads {
     pub(super) readers: usize,
-    /// It is current no longer.
+    /// It is no longer current.
     pub(super) doomed: bool,
 }
 
 impl SnapshotReaders {
     pub(super) fn with<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, SnapshotReads>) -> T) -> T {
-        // Nothing in here can panic half-way through a change.
+        // No code under this lock can panic during a change.
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

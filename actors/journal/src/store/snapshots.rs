@@ -156,8 +156,7 @@ impl SnapshotReader {
         &self.manifest
     }
 
-    /// Some bytes from `at` on; none at the end. None at all while the store is closed for want of
-    /// room.
+    /// Some bytes from `at` on; empty at the end. None while the store is closed for lack of room.
     pub(crate) fn read_at(&mut self, at: u64) -> Result<Option<&[u8]>, StoreError> {
         if at >= self.manifest.bytes {
             return Ok(Some(&[]));

@@ -49,7 +49,7 @@ pub(super) struct WriteJob {
     pub(super) done: oneshot::Sender<Result<(), StoreError>>,
 }
 
-/// The way to the writer's thread, which ends and closes the store when this is dropped.
+/// The channel to the writer's thread. When this is dropped, the thread ends and closes the store.
 pub(super) struct StoreWriter {
     jobs: Sender<WriteJob>,
     /// True at shutdown: writes without room fail instead of waiting.
@@ -125,7 +125,7 @@ impl WriterState {
         self.tidy_up();
     }
 
-    /// Nothing to do: a good time to bring the mark up and to look at the disk.
+    /// There is no work: updates the mark and checks the disk.
     fn tidy_up(&mut self) {
         if self.failed.is_some() {
             return;
@@ -151,7 +151,7 @@ impl WriterState {
         }
     }
 
-    /// Writes all of them and makes them durable, waiting for room where there is none.
+    /// Writes all jobs and makes them durable. Waits if there is no room.
     fn write_durably(&mut self, jobs: &[WriteJob]) -> Result<(), StoreError> {
         loop {
             if let Some(failed) = &self.failed {
@@ -229,8 +229,8 @@ impl WriterState {
         }
     }
 
-    /// There was no room for a write. sled has to be closed, and to be opened again once there is
-    /// some: at once, where the reserve is enough.
+    /// There was no room for a write. sled must be closed, and opened again once there is room. With
+    /// a large enough reserve this happens at once.
     fn make_room(&mut self) -> Result<(), StoreError> {
         // Writeback may have failed for lack of room as well, which sled reports the same way. This
         // handle was open before, so its sync reports that.

@@ -23,7 +23,7 @@ use crate::state::ShareServerState;
 /// Time limit for counting a download.
 const TAKE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Pause before it is asked again whether a download was counted.
+/// Pause before the next query whether a download was counted.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
 impl ShareServerState {
@@ -183,7 +183,7 @@ impl ShareServerState {
         share.downloads().is_none_or(may)
     }
 
-    /// The refusal for a client that has a counted download and asks for the whole file again: it
+    /// The refusal for a client that has a counted download and requests the whole file again: it
     /// may only resume. Many clients can share one address, and each of them would get the file
     /// although no download is left.
     pub(crate) fn held(&self, share: &Share, client: IpAddr, why: LinkRefusal) -> LinkRefusal {

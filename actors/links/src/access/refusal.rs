@@ -1,4 +1,4 @@
-//! Why a link is not served, with the status and texts. They are the same for browsers and
+//! Why a link is refused, with the status and texts. They are the same for browsers and
 //! programs.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use reelyard_shares::share_expiry::{ShareEnding, ShareError, ShareRefusal};
 
-/// Why a link is not served.
+/// Why a link is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LinkRefusal {
     /// The link does not exist, or its end is no longer remembered.

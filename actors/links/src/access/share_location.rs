@@ -27,8 +27,8 @@ impl ShareServerState {
                 Some(place) => self.roots.open_at(&place.root, &place.path),
                 None => Err(NotOpened::Absent),
             };
-            // Only the shared kind is served: a directory that replaced a shared file was never
-            // shared, and the reverse.
+            // Only the shared kind is served. If a directory replaced a shared file, the directory
+            // was never shared. The same is true for the reverse.
             let opened = opened.and_then(|opened| {
                 if opened.kind == share.kind() { Ok(opened) } else { Err(NotOpened::Absent) }
             });

@@ -1,5 +1,5 @@
-//! A rate limiter by key. The crate `governor` has no try that can be given back, no look without a count, and
-//! no bound on the number of its keys.
+//! A rate limiter by key. The crate `governor` cannot give a try back, cannot check without counting, and
+//! does not limit the number of its keys.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -46,7 +46,7 @@ impl<K: Hash + Eq + Clone> Throttle<K> {
     pub(crate) fn give_back(&self, key: &K) {
         let mut spent = self.spent();
         let Spent { by_key, by_others, .. } = &mut *spent;
-        // A key without its own entry was counted in the shared limit, or is idle again.
+        // A key without its own entry was counted in the shared limit, or is idle.
         if let Some(spent) = by_key.get_mut(key).or(by_others.as_mut()) {
             *spent = spent.checked_sub(self.every).unwrap_or(*spent);
         }

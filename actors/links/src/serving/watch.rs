@@ -29,8 +29,9 @@ impl DownloadWatch {
         DownloadWatch { board, clock, id: share.id(), deadline, checked: Instant::now() }
     }
 
-    /// The deadline of a live share, or the one it had. An earlier end, or the last counted
-    /// download, does not cut a running one. None if the share is forgotten.
+    /// The deadline of a live share, or the last deadline of an ended one. An earlier end, or
+    /// the last counted download, does not cut a running download. None if the share is
+    /// forgotten.
     fn deadline_now(&self) -> Option<Deadline> {
         match self.board.find(self.id) {
             ShareLookup::Live(share) => Some(share.deadline()),

@@ -26,8 +26,7 @@ pub struct HookTarget {
     pub pool: PoolName,
     /// The name of the hooks in the worker's configuration; the pool's own name if none.
     pub hooks: Option<HooksName>,
-    /// The cluster that decided it. The way to the worker fills it in; none from a node of an older
-    /// version.
+    /// The cluster that decided it. The link to the worker sets it; none from a node of an older version.
     pub cluster: Option<ClusterId>,
     /// All current ids of the pool, in order: no other pool has them. Empty from a node of an older
     /// version.
@@ -46,12 +45,12 @@ impl HookTarget {
 pub enum HookKind {
     /// It is made ready for a holder.
     Init,
-    /// It is cleaned, and looked at whether it is clean.
+    /// It is cleaned, and then checked.
     Cleanup,
 }
 
 impl HookKind {
-    /// Its name in configurations, on the wire and in logs.
+    /// Its name in configurations, in messages and in logs.
     pub fn word(self) -> &'static str {
         match self {
             HookKind::Init => "init",
@@ -112,10 +111,10 @@ pub struct InspectBoxes {
     pub last_token: FenceToken,
 }
 
-/// The result of a look at one box.
+/// The result of the inspection of one box.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoxInspection {
-    /// The boxes that were looked at.
+    /// The inspected boxes.
     pub boxes: Vec<InspectedBox>,
     /// The highest token for which the worker served these boxes, if the node does not know it. Then the
     /// node's store was lost, or another cluster had the boxes.

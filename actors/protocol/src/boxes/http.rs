@@ -22,7 +22,7 @@ use super::{
     HookTarget, HooksName, IdRange, InspectBoxes, InspectedBox, PoolName, RunHook,
 };
 
-/// Where something is run.
+/// The place of a hook run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxRunTarget {
     /// The epoch in which it was decided.
@@ -141,7 +141,7 @@ pub enum BoxInspectionResponse {
     Refused(String),
     /// The same as `InspectedBox`, for a node that names its cluster.
     Seen {
-        /// The boxes that were looked at.
+        /// The inspected boxes.
         boxes: Vec<BoxFinding>,
         /// The highest token for which the boxes were served, if the node does not know it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -223,7 +223,7 @@ impl From<HookRunResponse> for HookAnswer {
 }
 
 impl BoxInspectionRequest {
-    /// A look at these boxes of a place.
+    /// A request to inspect these boxes of a place.
     pub fn at(place: HookTarget, boxes: Vec<BoxNumber>, last_token: FenceToken) -> Self {
         BoxInspectionRequest { place: BoxRunTarget::of(place), boxes, last_token }
     }

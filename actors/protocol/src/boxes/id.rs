@@ -46,7 +46,7 @@ number!(
     u32
 );
 number!(
-    /// The id from a larger range that a box has for one lease, where its pool draws them.
+    /// The id from a larger range that a box has for one lease, if its pool draws ids.
     SlotId,
     u32
 );
@@ -71,7 +71,7 @@ impl IdRange {
         u64::from(self.first) + u64::from(self.count)
     }
 
-    /// Whether the range holds an id.
+    /// Whether the range contains an id.
     pub fn has(self, id: u32) -> bool {
         id >= self.first && u64::from(id) < self.end()
     }

@@ -50,7 +50,7 @@ pub enum BadList {
         /// The limit (`hosts.max_files`).
         most: u64,
     },
-    /// Its names or its body take more bytes than they may.
+    /// Its names or its body are longer than allowed.
     #[error(
         "its file list has more than {most} bytes: remove files there, or raise hosts.max_files"
     )]

@@ -13,11 +13,11 @@ use roaring::RoaringBitmap;
 use super::new_names::NewNameLimiter;
 use crate::inventory::limits::{BadList, ListLimits};
 
-/// How many names are taken into the table at once.
+/// How many names are added to the table at once.
 const BATCH: usize = 4096;
 
-/// The longest line of a list, in bytes. A name of 255 bytes takes three bytes for each when it is
-/// percent-encoded, and a size and a time come before it.
+/// The longest line of a list, in bytes. Percent-encoded, a name of 255 bytes takes three bytes for each
+/// byte, and a size and a time precede it.
 const LONGEST_LINE: usize = 1024;
 
 /// How a list of files is written.
@@ -33,7 +33,7 @@ pub enum ListForm {
     Changes,
 }
 
-/// A whole list, or all changes.
+/// A full list, or all changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileListing {
     /// The files that are there, by their process-wide ids.
@@ -72,7 +72,7 @@ pub struct ListReader {
 #[derive(Default)]
 struct NameBatch {
     bytes: Vec<u8>,
-    /// Where each name ends in `bytes`, and its hash.
+    /// The end of each name in `bytes`, and its hash.
     names: Vec<(usize, NameHash)>,
 }
 

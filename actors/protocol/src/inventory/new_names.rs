@@ -64,7 +64,7 @@ impl NewNameLimiter {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, NewNameAllowance> {
-        // Numbers are whole whenever the lock is free.
+        // The numbers are consistent whenever the lock is free.
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

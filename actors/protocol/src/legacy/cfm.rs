@@ -31,7 +31,7 @@ pub enum OldState {
     Working,
     /// The copy is complete: the wire word is `done`.
     Done,
-    /// The copy was given up: the wire word is `timeout`.
+    /// The copy was given up: the word of the protocol is `timeout`.
     Timeout,
 }
 
@@ -45,7 +45,7 @@ pub struct CfmTask {
     pub ctime: i64,
     /// Unix seconds of its last change of state.
     pub mtime: i64,
-    /// Where it is in its life.
+    /// The state of the task.
     pub status: OldState,
     /// IP address of the source.
     pub src_ip: String,
@@ -242,7 +242,7 @@ impl<'de> Deserialize<'de> for StatusValue {
     }
 }
 
-/// Numbers that this wire carries as strings.
+/// Numbers that this protocol carries as strings.
 pub(super) mod number_in_a_string {
     use std::fmt::Display;
     use std::str::FromStr;

@@ -73,7 +73,7 @@ pub enum BadDf {
     /// It does not have cfw's shape.
     #[error("the disk figures cannot be read: {0}")]
     NotDf(#[from] serde_json::Error),
-    /// No file system has no size: an error on the other side was written as zeros.
+    /// No file system has the size zero: the other side wrote zeros because of an error.
     #[error("the disk figures report a total size of 0: the host could not read its disk")]
     NoSize,
     /// The figures are impossible for a file system.

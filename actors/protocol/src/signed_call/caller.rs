@@ -14,7 +14,7 @@ use super::{
 };
 use crate::worker::EPOCH_HEADER;
 
-/// A challenge may be replaced while a call is on its way: so often a call is signed again.
+/// A challenge may be replaced during a call. A call is signed again at most this many times.
 const MOST_TRIES: usize = 3;
 
 /// Keeps the challenges of the called hosts. Clones share the challenges.

@@ -162,7 +162,7 @@ impl Signature {
     }
 }
 
-/// The proof that the answering program knows the token, as it did when it read the call.
+/// The proof that the answering program knew the token when it read the call.
 fn proof(token: &SharedToken, call: &blake3::Hash, status: u16, body: &[u8]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new_keyed(&token.derive_key(ANSWER_CONTEXT));
     hasher.update(call.as_bytes());

@@ -8,7 +8,7 @@ use reelyard_core::token::SharedToken;
 
 use super::{CallText, Challenge, Signature, proof};
 
-/// The lifetime of a challenge. It is good until the next one has been replaced.
+/// The lifetime of a challenge. It stays valid until its successor has been replaced.
 const HANDED_OUT_FOR: Duration = Duration::from_secs(600);
 
 /// After this many calls a challenge is replaced earlier, so that the nonces to remember take at most

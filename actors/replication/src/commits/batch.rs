@@ -59,7 +59,7 @@ pub fn split(sizes: impl IntoIterator<Item = usize>) -> Vec<usize> {
     runs
 }
 
-/// Whether an event of this many encoded bytes fits a commit by itself.
+/// Whether an event of this many encoded bytes fits into a commit.
 pub fn fits_alone(bytes: usize) -> bool {
     COMMIT_OVERHEAD + bytes <= ENTRY_BYTES
 }

@@ -1,5 +1,5 @@
-//! The pause after a commit without an outcome: deciding again at once would only bring the same
-//! again, a full disk fifty times a second. Pure.
+//! The pause after a commit without an outcome. Without it the same decision would be repeated
+//! at once, on a full disk fifty times a second. Pure.
 
 use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl CommitBackoff {
         self.reported.take().is_some()
     }
 
-    /// How much of the pause is left; none when it is over, or when the clock was set back.
+    /// The rest of the pause. None when it is over, or when the clock was set back.
     pub fn left(&self, now: Millis) -> Option<Duration> {
         let (from, pause) = self.pause?;
         (from <= now && now < from.after(pause)).then(|| from.after(pause).since(now))

@@ -88,7 +88,7 @@ impl IdempotencyLedger {
         let last = self.blocks.back().and_then(|block| block.last()).map(|row| row.passage);
         let passage = last.map_or(ElapsedTime::from(at), |last| last.advance_to(at));
         self.forget(passage);
-        // A repeated request was answered from memory; the first answer holds.
+        // A repeated request was answered from memory, and its first answer stays valid.
         if self.places.contains_key(&request.name()) {
             return;
         }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use reelyard_core::event::RequestId;
 
-/// The events of commits under way, so that the next decision sees them. Nothing in here is fact:
-/// it is never shown, and it ends when its commit is applied or refused, or when leadership ends.
+/// The events of running commits, so that the next decision sees them. They are not facts yet, so
+/// readers never see them. They are removed when their commit is applied or refused, or when
+/// leadership ends.
 #[derive(Debug)]
 pub struct InFlight<E> {
     commits: BTreeMap<RequestId, PendingCommit<E>>,
@@ -26,12 +27,12 @@ impl<E> Default for InFlight<E> {
 }
 
 impl<E> InFlight<E> {
-    /// Every event under way, in the order of the ids of their requests.
+    /// All events in flight, in the order of the ids of their requests.
     pub fn events(&self) -> impl Iterator<Item = &E> {
         self.commits.values().flat_map(|commit| &commit.events)
     }
 
-    /// Whether a commit of this id is under way.
+    /// Whether a commit of this id is in flight.
     pub fn contains(&self, request: RequestId) -> bool {
         self.commits.contains_key(&request)
     }
@@ -41,13 +42,13 @@ impl<E> InFlight<E> {
         self.commits.get(&request).map(|commit| commit.events.as_slice())
     }
 
-    /// Whether the name of `request` is that of another one under way.
+    /// Whether another request in flight has the name of `request`.
     pub fn means_another(&self, request: RequestId) -> bool {
         let same_name = |other: &RequestId| *other != request && other.name() == request.name();
         self.commits.keys().any(same_name)
     }
 
-    /// How many commits are under way.
+    /// How many commits are in flight.
     pub fn len(&self) -> usize {
         self.commits.len()
     }
@@ -63,7 +64,7 @@ impl<E> InFlight<E> {
         commit.times += 1;
     }
 
-    /// A commit was refused, or never set out: the same one may be under way a second time.
+    /// A commit was refused, or never proposed. The same commit may be in flight a second time.
     pub fn end_one(&mut self, request: RequestId) {
         let Some(commit) = self.commits.get_mut(&request) else { return };
         commit.times -= 1;

@@ -1,4 +1,4 @@
-//! Commits of an owner on their way: in a batch, in flight, answered once, and after a loss.
+//! Commits of an owner: in a batch, in flight, answered once, and after a loss.
 
 pub mod batch;
 pub(super) mod commit_backoff;

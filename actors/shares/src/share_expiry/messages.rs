@@ -48,7 +48,7 @@ pub struct CreateShare {
     /// [`ShareViewHandle`](super::ShareViewHandle). If further moves have begun since, the caller must
     /// check again. None if no move can affect it.
     pub looked: Option<u64>,
-    /// The deadline or duration that the client asked for.
+    /// The deadline or duration in the client's request.
     pub term: ShareLifetime,
     /// The hash of its password.
     pub password: Option<PasswordHash>,
@@ -65,7 +65,7 @@ pub struct CreateShare {
     pub request: Option<RequestId>,
 }
 
-/// Asks for the outcome of a request to create a share. None if it is not known, or no longer.
+/// Asks for the outcome of a request to create a share. None if it is unknown or forgotten.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Option<Arc<Share>>, ShareError>")]
 pub struct RecallShare {
@@ -80,13 +80,13 @@ pub struct NewTerms {
     pub term: Option<ShareLifetime>,
     /// The condition; if it does not hold, nothing is changed.
     pub only_if: Option<OnlyIf>,
-    /// The hash of its password, or none any more.
+    /// The hash of its new password, or none to remove it.
     pub password: Option<Option<PasswordHash>>,
     /// New download limit, if it changes; the inner `None` removes it.
     pub max_downloads: Option<Option<NonZeroU32>>,
     /// The new owner, or none.
     pub owner: Option<Option<ShareOwner>>,
-    /// Its note, or none any more.
+    /// Its new note, or none to remove it.
     pub note: Option<Option<ShareNote>>,
 }
 
@@ -158,7 +158,7 @@ pub enum DownloadAdmission {
     Unlimited,
 }
 
-/// Asks for the outcome of a request to move a file. None if it is not known, or no longer.
+/// Asks for the outcome of a request to move a file. None if it is unknown or forgotten.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Option<MoveAnswer>, ShareError>")]
 pub struct RecallMove {
@@ -243,11 +243,11 @@ pub struct ChangeShareSettings(pub ShareExpirySettings);
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Vec<Arc<Share>>")]
 pub struct SharesWithin {
-    /// The name of the root that holds the path.
+    /// The root of the path.
     pub root: RootName,
     /// The file or directory, below the root.
     pub path: SharePath,
-    /// Only those behind this one.
+    /// Only shares after this one.
     pub after: Option<(SharePath, ShareId)>,
     /// The page size; 1000 at most.
     pub most: usize,

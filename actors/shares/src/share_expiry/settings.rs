@@ -217,7 +217,7 @@ pub struct ShareExpirySettings {
     pub keep_happenings_most: u64,
     /// How many notifications are kept although every hook got them.
     pub keep_happenings: u64,
-    /// The hooks that get notifications. A new one gets the notifications from then on.
+    /// The hooks that get notifications. A new hook gets only later notifications.
     pub hooks: BTreeSet<String>,
 }
 

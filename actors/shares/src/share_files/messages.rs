@@ -35,11 +35,11 @@ pub enum MoveError {
     /// The move was refused.
     #[error(transparent)]
     Refused(#[from] MoveRefused),
-    /// The move or its outcome could not be put on record.
+    /// The move or its outcome could not be recorded.
     #[error(transparent)]
     Share(#[from] ShareError),
-    /// The outcome is not known yet. The actor looks at the disk until it is known. A repeated request gets
-    /// the answer then. Until then a request without a name is listed among the moves.
+    /// The outcome is not known yet. The actor checks the disk until it is known. A repeated request then
+    /// gets the answer. Until then a request without a name is listed among the moves.
     #[error(
         "the outcome of the move is not known yet: {why}. See it in the list of moves (GET \
          /api/v1/files/moves, reelyard share moves), or repeat the request with the same \
@@ -96,9 +96,9 @@ pub struct ShareFilesView {
     pub missing: u64,
     /// How many passes over all shares were completed.
     pub sweeps: u64,
-    /// How many shares were looked at in passes.
+    /// How many shares were checked in passes.
     pub looked: u64,
-    /// How many were looked at once more because they were missing.
+    /// How many were checked once more because their files were missing.
     pub looked_again: u64,
     /// Moves in progress, and those whose outcome only the disk knows, by number; on the leader.
     pub unsettled: BTreeMap<u64, UnsettledMove>,

@@ -63,7 +63,7 @@ struct DeliveryPosition {
     waiting: VecDeque<ShareNotification>,
     /// The notifications to deliver are known up to this number, at least as far as they were fetched.
     counted: u64,
-    /// and the numbers of that which was not fetched.
+    /// The numbers of notifications to deliver that were not fetched yet.
     ahead: VecDeque<u64>,
     asking: bool,
     sending: bool,
@@ -104,7 +104,7 @@ impl WebhookDelivery {
         }
         if let Some(position) = &mut self.position {
             position.sending = false;
-            // The former settings chose the waiting notifications: the new ones may want skipped ones.
+            // The old settings chose the waiting notifications. The new ones may select skipped ones.
             position.fetched = position.fetched.map(|_| position.delivered_up_to());
             position.counted = position.delivered_up_to();
             position.ahead.clear();
@@ -163,7 +163,7 @@ impl WebhookDelivery {
         position.asking = false;
         let Some(ShareNotifications { happenings, next }) = fetched else { return };
         let first = happenings.first().map_or(next, |first| first.number);
-        // Missing notifications were too old to be kept.
+        // Missing notifications were too old and were dropped.
         let lost = position.ahead.iter().take_while(|number| **number < first).count();
         self.counters.dropped += lost as u64 + first.saturating_sub(position.counted);
         position.counted = position.counted.max(next);
@@ -292,7 +292,7 @@ impl WebhookDelivery {
         [retry, record].into_iter().flatten().min()
     }
 
-    /// A notification that is too old is no longer sent. The request under way may still arrive.
+    /// Old notifications are no longer sent. The running request may still succeed.
     fn drop_old(&mut self, now: Millis) {
         let Some(position) = self.position.as_mut().filter(|position| !position.sending) else {
             return;
@@ -320,8 +320,7 @@ impl WebhookDelivery {
         position.fetched.map(|_| position.delivered_up_to())
     }
 
-    /// How many notifications are still to be delivered. Notifications that were not looked at count as
-    /// well.
+    /// How many notifications must still be delivered. Notifications that were not read yet count as well.
     pub fn backlog(&self) -> u64 {
         let known = self.position.as_ref().filter(|position| position.fetched.is_some());
         known.map_or(0, |position| {

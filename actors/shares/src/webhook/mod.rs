@@ -79,7 +79,7 @@ pub struct Webhook {
     dropped_warned: (u64, Option<Instant>),
 }
 
-/// Something may be to be done.
+/// There may be work.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct CheckDelivery;

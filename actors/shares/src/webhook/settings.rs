@@ -42,7 +42,7 @@ impl fmt::Display for WebhookName {
     }
 }
 
-/// Where a hook's receiver is.
+/// The address of a hook's receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookUrl(Url);
 
@@ -52,7 +52,7 @@ pub enum BadWebhookUrl {
     /// The text is no URL.
     #[error("expected the URL of a receiver such as http://10.0.0.5:9000/shares")]
     NoUrl,
-    /// It carries a name or a password.
+    /// It contains a user name or a password.
     #[error(
         "the URL of a receiver must not contain a user or a password, because the node shows the URL"
     )]

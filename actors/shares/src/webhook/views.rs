@@ -73,6 +73,6 @@ pub struct WebhookCounters {
     pub failed_tries: u64,
     /// Notifications that became too old before they could be delivered.
     pub dropped: u64,
-    /// Notifications of kinds that the hook does not want.
+    /// Notifications of kinds that the hook does not get.
     pub passed_over: u64,
 }

@@ -43,7 +43,7 @@ const KNOWN: [&str; 15] = [
     FILE,
 ];
 
-/// The key that names a file with the other keys.
+/// The key with the name of a file that has the other keys.
 const FILE: &str = "file";
 
 /// Default number of boxes with a user.

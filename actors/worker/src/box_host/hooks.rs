@@ -17,7 +17,7 @@ pub const CLEANUPS_AGAIN: u32 = 3;
 /// the time that a node waits for an answer.
 pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// The longest time for the end of a process after SIGTERM, or for a look at the leftovers.
+/// The longest time for the end of a process after SIGTERM, or for a check of the leftovers.
 const ENDING: Duration = Duration::from_secs(10);
 
 /// The longest grace after SIGTERM.
@@ -28,7 +28,7 @@ pub const LONGEST_GRACE: Duration = Duration::from_secs(60);
 pub struct HookProgram {
     /// Its absolute path on the worker.
     pub path: PathBuf,
-    /// Its arguments, with blanks.
+    /// Its arguments, with placeholders.
     pub arguments: Vec<Template>,
     /// The time limit of one run.
     pub timeout: Duration,
@@ -60,7 +60,7 @@ impl HookSet {
         let once = program.timeout + self.grace + ENDING;
         match kind {
             HookKind::Init => once,
-            // It is run again within its time-out, and all that once more after processes were killed.
+            // A cleanup may run again within its time-out, and once more after processes were killed.
             HookKind::Cleanup => 2 * (program.timeout + once),
         }
     }
@@ -75,7 +75,7 @@ impl HookSet {
 }
 
 impl HookProgram {
-    /// Its arguments with the blanks filled.
+    /// Its arguments with the placeholders replaced.
     pub fn arguments_for(&self, subject: &TemplateValues) -> Vec<String> {
         self.arguments.iter().map(|argument| argument.fill(subject)).collect()
     }

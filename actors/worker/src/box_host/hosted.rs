@@ -93,7 +93,7 @@ impl HostedBoxes {
     pub async fn adopt(&self, adopt: AdoptBoxes, jumps: Jumps) -> Result<Vec<PoolName>, String> {
         let (lasting, place) = (Arc::clone(&self.lasting), adopt.place);
         let adopting = move || {
-            // A node that leads no longer is refused before and after.
+            // A node that no longer leads is refused before and after.
             match lasting.epochs.would_serve(place.cluster, place.epoch) {
                 Ok(()) => {}
                 Err(NotObeyed::BoxesTooFarAhead { .. }) if jumps == Jumps::Believed => {}

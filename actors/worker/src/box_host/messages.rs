@@ -18,7 +18,7 @@ pub(super) struct HookRunEnded {
     pub took: std::time::Duration,
 }
 
-/// Something that is run for a box has taken longer than it may in all.
+/// A hook run for a box has exceeded its total time limit.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct HookOverdue {

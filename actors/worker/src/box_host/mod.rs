@@ -53,13 +53,13 @@ use jobs::job_queue::{BoxJobQueue, HookJobStart, HookRunId};
 use messages::{EndHooks, HookOverdue, HookRunEnded, SettingsChanged};
 use shared::{BoxHostShared, RunningHookGuard};
 
-/// How long a look at boxes may take.
+/// How long a check of boxes may take.
 const LONGEST_LOOK: Duration = Duration::from_secs(30);
 
 /// The actor that runs hooks.
 pub struct BoxHost {
     agenda: BoxJobQueue<oneshot::Sender<HookAnswer>>,
-    /// Dropping a sender ends its run; one for each run under way.
+    /// Dropping a sender ends its run; one for each running hook.
     runs: HashMap<HookRunId, mpsc::Sender<Infallible>>,
     lasting: Arc<BoxHostShared>,
     is_stopping: bool,

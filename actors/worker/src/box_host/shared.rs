@@ -61,7 +61,7 @@ impl BoxHostShared {
     }
 }
 
-/// One hook at work; none when it is dropped.
+/// One running hook; it ends when this is dropped.
 pub(super) struct RunningHookGuard(Arc<BoxHostShared>);
 
 impl RunningHookGuard {

@@ -46,7 +46,7 @@ impl TemplateBlank {
 /// Why a text is no template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTemplate {
-    /// Something else is left blank.
+    /// It has an unknown placeholder.
     #[error("{{{name}}} is not a placeholder: the placeholders are {known}")]
     Unknown {
         /// The unknown blank.
@@ -57,7 +57,7 @@ pub enum BadTemplate {
     /// A brace without its partner.
     #[error("a brace is not closed: write \"{{{{\" or \"}}}}\" for a literal brace")]
     Brace,
-    /// The text holds a NUL byte.
+    /// The text contains a NUL byte.
     #[error("an argument or a path contains a NUL byte")]
     Nul,
 }

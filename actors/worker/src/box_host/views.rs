@@ -15,10 +15,10 @@ pub struct BoxHostView {
     pub inits: HookCounts,
     /// Cleanups of boxes, by their results.
     pub cleanups: HookCounts,
-    /// Cleanups that were run again at once because they asked for it.
+    /// Cleanups that ran again at once because their exit code requested it.
     #[serde(default)]
     pub cleanups_again: u64,
-    /// The number of boxes that were looked at,
+    /// The number of checked boxes.
     pub looked_at: u64,
     /// and how many of them were found dirty.
     pub found_dirty: u64,

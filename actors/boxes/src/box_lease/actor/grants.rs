@@ -67,7 +67,8 @@ impl BoxLease {
         }
     }
 
-    /// Answers the waiting callers with their leases. If no caller is left they are taken back.
+    /// Answers the waiting callers with their leases. If no caller is left, the leases are taken
+    /// back.
     pub(in crate::box_lease) fn hand_out(
         &mut self,
         waiter: WaiterId,

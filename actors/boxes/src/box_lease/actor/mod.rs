@@ -1,4 +1,4 @@
-//! The actor: what it does with messages and with the orders of the journal.
+//! The actor: its reactions to messages and to commands of the journal.
 
 pub(in crate::box_lease) mod acquire;
 pub(in crate::box_lease) mod acquisition;
@@ -31,7 +31,7 @@ pub struct BoxLease {
     clock: Clock,
     view_handle: BoxViewHandle,
     hosts: BoxHosts,
-    /// Whether the start of this node's leadership is being put on record.
+    /// Whether the start of this node's leadership is being recorded.
     noting_led: bool,
     /// When old records were last checked for removal, and waiting callers last got their progress, by
     /// the monotonic clock.
@@ -40,7 +40,7 @@ pub struct BoxLease {
 }
 
 impl BoxLease {
-    /// A BoxLease; it registers itself with the journal when it starts.
+    /// A BoxLease. It registers itself with the journal when it starts.
     pub fn new(
         settings: BoxLeaseSettings,
         clock: Clock,

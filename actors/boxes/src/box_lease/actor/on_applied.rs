@@ -104,7 +104,7 @@ impl BoxLease {
             self.plan_cleanup(&key, ctx);
         }
         if !begun.terms_given.is_empty() {
-            // Without an outcome they still have their terms, and once more the next time.
+            // Without an outcome they still have their terms. The next turn tries again.
             self.commit(begun.terms_given, ctx);
         }
         self.prepare_again(begun.preparing, ctx);

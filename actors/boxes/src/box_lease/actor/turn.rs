@@ -42,7 +42,7 @@ impl BoxLease {
         self.replica.pause_left().is_some()
     }
 
-    /// Decides what is due.
+    /// Decides all due work.
     pub(in crate::box_lease) fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.now();
         self.note_led(ctx);

@@ -257,7 +257,7 @@ impl BoxMemory {
     pub(in crate::box_lease) fn abandon(&mut self, id: WaiterId) -> Vec<LeaseId> {
         let Some(waiter) = self.waiters.get(id) else { return Vec::new() };
         let (pool, stage) = (waiter.ask.pool.clone(), waiter.stage);
-        // A grant under way is taken back, and counted, once its outcome is known.
+        // A running grant is taken back, and counted, once its outcome is known.
         if stage == WaiterStage::Granting {
             return Vec::new();
         }

@@ -14,7 +14,7 @@ use super::memory::waiters::WaiterStage;
 use crate::box_lease::messages::BoxError;
 use crate::box_lease::state::event::{BoxEvent, BoxRefusal, NewGrant};
 
-/// When a request may be repeated whose leases could not be taken back yet.
+/// When to repeat a request whose leases could not be taken back yet.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The next step after a grant was applied or refused.
@@ -174,7 +174,7 @@ impl BoxMemory {
     /// queue.
     fn repeated(&mut self, grant: &NewGrant) -> Option<WaiterId> {
         let id = self.waiters.of_request(grant.request?).ok().flatten()?;
-        // A request with another grant under way gets its answer when that grant is refused.
+        // A request with another running grant gets its answer when that grant is refused.
         self.waiters.get(id).filter(|waiter| waiter.stage == WaiterStage::Queued)?;
         self.waiters.deadlines.remove(&id);
         self.allocator(&grant.pool).queue.remove(id);
@@ -242,7 +242,7 @@ impl BoxMemory {
         let is_granted = answer.is_ok();
         let reached = waiter.answer(&answer);
         if !is_granted {
-            // One of them has ended: no caller gets the others.
+            // One of them has ended, so no caller gets the others.
             return false;
         }
         let counts = self.counts(&pool);

@@ -10,7 +10,7 @@ use crate::box_lease::state::event::BoxRefusal;
 use crate::box_lease::state::pools::pool::{BoxPhase, BoxState};
 
 impl BoxDecisionContext<'_> {
-    /// Where hooks run for a pool; none for a pool without a host, or where another node leads.
+    /// Where hooks run for a pool. None for a pool without a host, or if another node leads.
     pub(in crate::box_lease) fn hook_target(
         &self,
         name: &PoolName,
@@ -20,7 +20,7 @@ impl BoxDecisionContext<'_> {
         let spec = found.spec();
         let Some(host) = spec.host else { return Ok(None) };
         let (pool, hooks) = (name.clone(), spec.hooks.clone());
-        // The way to the worker knows the cluster.
+        // The link to the worker knows the cluster.
         Ok(Some(HookTarget { host, epoch, pool, hooks, cluster: None, ids: found.ids() }))
     }
 

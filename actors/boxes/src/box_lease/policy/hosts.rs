@@ -1,5 +1,5 @@
-//! Whether the hosts of pools answer, and what that means for requests. A hook may take long; a quick
-//! question finds a host that hangs.
+//! Whether the hosts of pools answer, and the consequences for requests. A hook may take long; a probe
+//! quickly finds a host that hangs.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -40,8 +40,8 @@ impl BoxDecisionContext<'_> {
 }
 
 impl BoxMemory {
-    /// Whether the host of a pool did not answer its last call. A box that is granted now would only have
-    /// to be taken back.
+    /// Whether the host of a pool did not answer its last call. A box that is granted now would have to
+    /// be taken back.
     pub(in crate::box_lease) fn is_unheard(
         &self,
         context: &BoxDecisionContext<'_>,

@@ -21,7 +21,7 @@ pub const TERMS_AT_ONCE: usize = 500;
 /// More tokens than are ever given in a millisecond.
 const TOKENS_A_MILLI: u64 = 1000;
 
-/// More tokens than are given between a backup and its restore.
+/// More tokens than are drawn between a backup and its restore.
 const TOKENS_SKIPPED: u64 = 1_000_000_000_000;
 
 /// The time since the machine started, and the id of that start.
@@ -44,7 +44,7 @@ pub(in crate::box_lease) struct NewLeadership {
 }
 
 impl BoxMemory {
-    /// This node decides from now on. Every live lease gets its full term again, once a boot until it is
+    /// This node decides from now on. Every live lease gets its full term again, once per boot until it is
     /// renewed. Every resting id begins its rest again, and the host of a box inspects it before it is
     /// granted.
     pub(in crate::box_lease) fn become_leader(
@@ -156,7 +156,7 @@ impl BoxDecisionContext<'_> {
     }
 }
 
-/// A token above all tokens that may have been given when `highest` is the highest known one. It is derived
+/// A token above all tokens that may have been drawn if `highest` is the highest known one. It is derived
 /// from the time of day, so that the same backup restored twice does not lead to the same tokens. It stays
 /// below 2^53 for two centuries, so programs that read JSON numbers as floats keep it exact.
 fn beyond_all(highest: FenceToken, now: Millis) -> FenceToken {

@@ -67,8 +67,8 @@ impl BoxTable {
         Ok(pool)
     }
 
-    /// Whether a request for boxes is valid, given how many of the holder's boxes are just being taken
-    /// back. Returns the first term of their leases, and the term after a renewal.
+    /// Whether a request for boxes is valid. The result depends on how many boxes of the holder are
+    /// being taken back. Returns the first term of the leases, and the term after a renewal.
     pub fn may_ask(
         &self,
         ask: &BoxLeaseRequest,

@@ -55,7 +55,7 @@ impl BoxMemory {
         Some(at)
     }
 
-    /// A request is repeated while its boxes are being made ready. Answers when it is overdue.
+    /// A request is repeated while its boxes are being prepared. Answers when it is overdue.
     pub(in crate::box_lease) fn await_ready(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -67,11 +67,11 @@ impl BoxMemory {
         let first = leases.first().and_then(|lease| self.groups.group_of.get(lease)).copied();
         let group = first.and_then(|first| self.groups.groups.get_mut(&first));
         let Some(group) = group else {
-            // The boxes are about to be taken back, or to be made ready again.
+            // The boxes are about to be taken back, or to be prepared again.
             listener.answer(Err(BoxRefusal::NotReady.into()));
             return None;
         };
-        // An earlier one is not there any more, or this one would have joined it.
+        // An earlier waiter no longer exists, because this one would have joined it.
         group.waiter = Some(id);
         let term = group.term;
         self.groups.of_waiter.extend(first.map(|first| (id, first)));

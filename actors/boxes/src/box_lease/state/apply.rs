@@ -95,7 +95,7 @@ impl BoxTable {
                 let over = leases.iter().filter(|(id, renewals)| {
                     let lease = self.leases.get(id);
                     lease.is_some_and(|lease| {
-                        // An answer that was given holds, after any decision.
+                        // An answer that was sent stays valid, after any decision.
                         let is_over = lease.expires_at.is_some_and(|until| at >= until);
                         is_over && lease.renewals == *renewals
                     })
@@ -235,7 +235,7 @@ impl BoxTable {
         if pool.spec.slots.is_some() && ready < u64::from(count) {
             return Err(BoxRefusal::NoSlot);
         }
-        // Two that were decided for one request: the first one holds.
+        // If two grants were decided for one request, the first one counts.
         match grant.request.and_then(|request| self.granted_to(request)) {
             Some(_) => Err(BoxRefusal::GrantedBefore),
             None => Ok(()),

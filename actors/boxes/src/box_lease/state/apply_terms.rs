@@ -12,7 +12,7 @@ use super::event::BoxOutcome;
 use super::leases::given_terms::GivenTerms;
 
 impl BoxTable {
-    /// Leases get their terms once more: of a boot that had been up for that long, if that is known.
+    /// Gives leases their terms again, with the uptime of the leader's boot, if it is known.
     pub(in crate::box_lease) fn give_again(
         &mut self,
         at: Millis,

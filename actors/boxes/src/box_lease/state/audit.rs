@@ -13,7 +13,7 @@ use super::leases::lease::EndedLease;
 pub enum AuditEntry {
     /// An ended lease.
     Lease(EndedLease),
-    /// Something was run for a box, or it was taken out of use.
+    /// A hook ran for a box, or it was taken out of use.
     BoxLog(BoxLogEntry),
 }
 

@@ -17,7 +17,7 @@ use super::pools::slots::Slots;
 ///
 /// **Invariant:** `leases` holds exactly the live leases.
 ///
-/// **Invariant:** the id of a lease is not given again while it is remembered.
+/// **Invariant:** the id of a lease is not reused while it is remembered.
 ///
 /// **Invariant:** the last token of a removed pool is remembered permanently, so that a new pool of that name
 /// continues from there.
@@ -35,7 +35,7 @@ pub struct BoxTable {
     pub(in crate::box_lease) requests: HashMap<u64, GrantedRequest>,
     /// The log of other events of boxes.
     pub(in crate::box_lease) box_log: BoundedLog<BoxLogEntry>,
-    /// Live leases that new leaders gave their full terms once more.
+    /// Live leases that got their full terms again from new leaders.
     pub(in crate::box_lease) again: HashMap<LeaseId, GivenTerms>,
     /// The epoch of the leader that decided last.
     pub(in crate::box_lease) led: Epoch,
@@ -46,7 +46,7 @@ pub struct BoxTable {
 /// The record of a removed pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedPool {
-    /// The token that was given last.
+    /// The last drawn token.
     pub last_token: FenceToken,
     /// The ids that were in use.
     pub slots: Option<Slots>,
@@ -68,7 +68,7 @@ pub enum FoundLease<'a> {
     Live(&'a Arc<Lease>),
     /// The lease has ended.
     Ended(&'a EndedLease),
-    /// It never was, or is no longer remembered.
+    /// It never existed, or is forgotten.
     Unknown,
 }
 
@@ -177,7 +177,7 @@ impl BoxTable {
     }
 }
 
-/// The piece as readers share it: they look into it while it changes.
+/// The piece as readers share it: they read it while it changes.
 #[derive(Clone, Debug, Default)]
 pub struct SharedTable(Arc<RwLock<BoxTable>>);
 

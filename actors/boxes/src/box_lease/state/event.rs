@@ -155,8 +155,8 @@ pub enum BoxEvent {
         /// Every log entry of boxes with a lower number.
         box_log_before: u64,
     },
-    /// A pool is so from now on, unless another one has boxes of the same numbers, host and hooks.
-    /// (`PoolPut` did not look at other pools; stores still hold it.)
+    /// A pool gets this specification, unless another one has boxes with the same numbers, host and hooks.
+    /// (`PoolPut` did not check other pools; stores still hold it.)
     PoolPutAlone {
         /// The name of the pool.
         pool: PoolName,
@@ -195,7 +195,7 @@ pub enum BoxEvent {
     WrongToken {
         /// The lease, live or ended.
         lease: LeaseId,
-        /// The last token that was given.
+        /// The last drawn token.
         given: FenceToken,
         /// How often that was tried since it was last on record.
         times: u64,
@@ -256,7 +256,7 @@ pub enum BoxOutcome {
     },
     /// Boxes were granted to a holder.
     Granted {
-        /// The token of the first lease; the others have the following ones.
+        /// The token of the first lease. The others have the next tokens.
         first: FenceToken,
     },
     /// Boxes are ready for their holder.
@@ -392,7 +392,7 @@ pub enum BoxRefusal {
     /// The name of the request is that of another one.
     #[error("another request used this request id: choose another one")]
     OtherRequest,
-    /// A box that is leased is not taken out of use.
+    /// A leased box cannot be taken out of use.
     #[error("the box is leased: revoke the lease first")]
     BoxInUse,
     /// The box is not quarantined.
@@ -468,7 +468,7 @@ pub enum BoxLogEvent {
     Quarantined {
         /// The evidence for it.
         said: HookOutput,
-        /// The caller that wanted it, unless cleaning failed.
+        /// The caller that requested it, unless cleaning failed.
         by: Option<String>,
     },
     /// It is cleaned again, to be used.
@@ -478,7 +478,7 @@ pub enum BoxLogEvent {
     },
     /// A caller tried to renew, release or verify its lease with the token of another one.
     WrongToken {
-        /// The last token that was given.
+        /// The last drawn token.
         given: FenceToken,
         /// Number of failed tries so far.
         times: u64,
@@ -503,7 +503,7 @@ pub struct BoxLogEntry {
     pub number: BoxNumber,
     /// The token of its last lease.
     pub token: Option<FenceToken>,
-    /// The id it had for that lease, where the pool draws them.
+    /// The id of the box for that lease, if its pool draws ids.
     pub slot: Option<SlotId>,
     /// The kind of log event.
     pub news: BoxLogEvent,

@@ -27,7 +27,7 @@ const ROW_VERSIONS: RowVersions = 1..=1;
 /// How many boxes, leases or lines one row holds: a row stays below 1 MiB even with long outputs.
 const A_ROW: usize = 256;
 
-/// How many runs of resting ids one row holds.
+/// How many ranges of resting ids one row holds.
 const RUNS_A_ROW: usize = 25_000;
 
 /// One row of the snapshot. Postcard numbers the variants in this order: add new ones at the end.
@@ -51,10 +51,10 @@ enum BoxSnapshotRow {
     End,
     /// The epoch of the leader that decided last.
     Led(Epoch),
-    /// Leases that had their full terms once more, and how often each was renewed then. (It did not say
-    /// by which clock: `GivenTerms` does; stores still hold it.)
+    /// Leases that got their full terms again, and how often each was renewed then. (It did not say by
+    /// which clock: `GivenTerms` does; stores still hold it.)
     Again(Vec<(LeaseId, u32)>),
-    /// Leases that had their full terms once more.
+    /// Leases that got their full terms again.
     GivenTerms(Vec<(LeaseId, StoredGivenTerms)>),
 }
 

@@ -153,7 +153,7 @@ stored_form! {
     }
 }
 
-/// Where the ids that holders see are drawn from. In the bytes it is the option itself.
+/// The range of ids that holders see. In the bytes it is the option itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct StoredIdSource(Option<StoredSlotRange>);
 

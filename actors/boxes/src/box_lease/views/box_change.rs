@@ -94,7 +94,7 @@ pub struct LeaseOf {
     pub pool: PoolName,
     /// Number of the box in its pool.
     pub number: BoxNumber,
-    /// The id that the box has for this lease, where the pool draws them.
+    /// The id of the box for this lease, if its pool draws ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<SlotId>,
     /// Fencing token of the lease.

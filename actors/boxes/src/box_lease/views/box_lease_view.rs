@@ -16,7 +16,7 @@ pub struct BoxView {
     pub at: Millis,
     /// The epoch this node leads in; none on a follower.
     pub epoch: Option<Epoch>,
-    /// How many requests wait for boxes of any pool, or for a grant under way.
+    /// How many requests wait for boxes of any pool, or for a running grant.
     pub waiters: u64,
     /// The pools as this node sees them while it leads.
     pub lines: BTreeMap<PoolName, PoolQueueView>,
@@ -29,7 +29,7 @@ pub struct BoxView {
 pub struct PoolQueueView {
     /// How many requests wait.
     pub waiting: u64,
-    /// How many boxes they want together.
+    /// The number of boxes that they want together.
     pub wanted: u64,
     /// Boxes that can be granted at once.
     pub available: u64,

@@ -18,7 +18,7 @@ use crate::box_lease::state::pools::spec::PoolSpec;
 /// The most lines of one page.
 pub const LARGEST_PAGE: usize = 1000;
 
-/// How many lines a list looks at before it returns a page.
+/// How many lines a list reads before it returns a page.
 const LOOKED_AT: usize = 20_000;
 
 /// The readers' handle on the boxes. Clones share it, and it outlives a restart of the actor.
@@ -45,7 +45,7 @@ pub struct PoolStatus {
     pub counts: BoxCounts,
     /// Totals since the creation of the pool.
     pub totals: PoolTotals,
-    /// The token that was given last.
+    /// The last drawn token.
     pub last_token: FenceToken,
     /// Why some of its boxes cannot be granted, if that is so.
     pub hindrance: Option<String>,
@@ -67,7 +67,7 @@ pub struct BoxStatus {
 pub struct ListPage<T, K> {
     /// The entries of the page.
     pub lines: Vec<T>,
-    /// Where the next part begins; none when this was the last.
+    /// The start of the next part; none after the last one.
     pub next: Option<K>,
 }
 
@@ -214,7 +214,7 @@ impl BoxViewHandle {
         self.0.view.load_full()
     }
 
-    /// Readers look into this table from now on.
+    /// Lets readers read this table from now on.
     pub(in crate::box_lease) fn attach_table(&self, table: &SharedTable) {
         self.0.table.store(Arc::new(table.clone()));
         self.0.is_up.store(true, Ordering::Release);

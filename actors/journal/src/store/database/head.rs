@@ -1,8 +1,8 @@
 //! All small values of the store, in one value.
 //!
-//! sled may forget some writes and keep later ones when a page in the middle of its file is
-//! damaged. Values in one record cannot be of different ages: the newest head holds the newest
-//! vote, the newest snapshot and the log's end.
+//! If a page in the middle of its file is damaged, sled may lose some writes and keep later ones. Values
+//! in one record cannot be of different ages: the newest head holds the newest vote, the newest snapshot
+//! and the log's end.
 
 use serde::{Deserialize, Serialize};
 

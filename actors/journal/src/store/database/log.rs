@@ -1,5 +1,5 @@
-//! The log's rows: one tree per segment of entries. A purge drops whole trees, and the purged rows of
-//! the tree that stays.
+//! The log's rows: one tree per segment of entries. A purge drops whole trees, and the purged rows of the
+//! next tree.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -186,7 +186,7 @@ impl LogTrees {
         Ok(None)
     }
 
-    /// Where the log would end without the rows from `index` on.
+    /// The end of the log without the rows from `index` on.
     pub(in crate::store) fn end_before(&self, index: u64) -> Result<LogEnd, StoreError> {
         let segments = self.segments();
         if index >= segments.end.end {

@@ -1,4 +1,4 @@
-//! One row of the log: its key, and what can be wrong with it.
+//! One row of the log: its key, and its possible faults.
 
 use crate::store::StoreError;
 
@@ -9,7 +9,7 @@ pub(in crate::store) fn index_of(key: &[u8]) -> Result<u64, StoreError> {
         .map_err(|_| StoreError::damaged("a key of the log", format!("it has {} bytes", key.len())))
 }
 
-/// The row of entry `index` is not what it must be.
+/// The row of entry `index` is damaged.
 pub(in crate::store) fn damaged(index: u64, why: impl ToString) -> StoreError {
     StoreError::damaged(&format!("log entry {index}"), why)
 }

@@ -5,7 +5,7 @@ use crate::store::database::head::LogEnd;
 use crate::store::database::log_row::{damaged, index_of};
 use crate::store::record::{self, RecordLink};
 
-/// Reads rows one after the other and checks that they are one log.
+/// Reads rows in sequence, and checks that they form one log.
 pub(in crate::store) struct LogVerifier {
     pub(in crate::store) first_needed: u64,
     /// End of the log in the head; none in a store of an earlier version.
@@ -46,7 +46,7 @@ impl LogVerifier {
         Ok(row.len() as u64)
     }
 
-    /// Where the rows that were taken end.
+    /// The end of the accepted rows.
     pub(in crate::store) fn end(&self) -> LogEnd {
         match self.last {
             Some((last, link)) if last + 1 >= self.first_needed => LogEnd { end: last + 1, link },

@@ -1,4 +1,4 @@
-//! sled itself: opened in the one way that is durable. Panics and lack of room are separate errors.
+//! sled itself, opened in a durable way. Panics and lack of room are separate errors.
 
 use std::fs::{self, File};
 use std::io;
@@ -37,7 +37,7 @@ pub(in crate::store) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
                 }
                 std::thread::sleep(Duration::from_millis(20));
             }
-            // The version or the sizes in its own settings file are not ours.
+            // The version or the sizes in its settings file differ from this program's.
             Ok(Err(sled::Error::Unsupported(why))) => {
                 return Err(StoreError::damaged("sled's settings", why));
             }
@@ -69,15 +69,14 @@ fn remove_half_written(path: &Path) -> io::Result<()> {
 /// Opens the handle that syncs sled's writes, because sled never syncs its log file itself. Syncs
 /// the writes of its creation now.
 pub(in crate::store) fn open_log_file(path: &Path) -> io::Result<File> {
-    // Without its settings sled takes ours, but half of them it refuses.
+    // Without its settings file sled uses ours, but it refuses a half-written file.
     for created in [path.join("conf").as_path(), path] {
         File::open(created)?.sync_all()?;
     }
     File::open(path.join("db"))
 }
 
-/// Runs what uses sled, which panics over some failures that it could have reported: they are
-/// failures like any other.
+/// Runs code that uses sled, which panics at some failures. These panics become normal errors.
 pub(in crate::store) fn guarded<T>(
     run: impl FnOnce() -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {

@@ -67,7 +67,7 @@ impl Trees {
         Ok(bytes)
     }
 
-    /// Some rows of one part, from `at` on, and where the next ones begin.
+    /// Some rows of one part, from `at` on, and the position of the next ones.
     pub(crate) fn snapshot_rows(
         &self,
         manifest: &SnapshotManifest,

@@ -50,7 +50,7 @@ impl Trees {
 
     pub(in crate::store) fn truncate(&self, index: u64) -> Result<(), StoreError> {
         let end = self.log.end_before(index)?;
-        // The head first: a crash on the way leaves rows too many, and none too few.
+        // The head comes first. A crash in between leaves extra rows, but none is missing.
         self.change_head(|head| head.log = Some(end));
         self.put_head()?;
         self.log.truncate(end)
@@ -85,7 +85,7 @@ impl Trees {
     }
 
     fn lock_head(&self) -> MutexGuard<'_, StoreHead> {
-        // Nothing in here can panic half-way through a change.
+        // No code under this lock can panic during a change.
         self.head.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

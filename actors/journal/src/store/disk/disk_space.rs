@@ -26,7 +26,7 @@ const LEAST: u64 = 1 << 20;
 /// The room that a store has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DiskSpace {
-    /// Bytes free on its disk, as last seen.
+    /// Free bytes on its disk, at the last check.
     pub(crate) free: u64,
     /// Bytes that are kept in reserve.
     pub(crate) reserve: u64,
@@ -46,7 +46,7 @@ pub(in crate::store) struct DiskSpaceMonitor {
 }
 
 impl DiskSpaceMonitor {
-    /// Looks at the room of the store in `dir`, and keeps `wanted` bytes of it in reserve.
+    /// Checks the room of the store in `dir`, and keeps `wanted` bytes of it in reserve.
     pub(in crate::store) fn keep(dir: &Path, wanted: u64) -> io::Result<DiskSpaceMonitor> {
         let state = watch::Sender::new(DiskSpace { reserve: held(dir)?, ..DiskSpace::default() });
         let looked = Instant::now();
@@ -85,7 +85,8 @@ impl DiskSpaceMonitor {
         if now.free < low {
             now.full = Some(self.words(&now));
         } else if before.full.is_some() {
-            // A reserve that was given up is made again first, else the next time ends worse.
+            // A released reserve is created again first. Without it the next full disk would be
+            // worse.
             let enough = now.free >= 2 * low && now.reserve >= self.wanted;
             now.full = if enough { None } else { Some(self.words(&now)) };
         }
@@ -172,7 +173,7 @@ pub(in crate::store) fn held(dir: &Path) -> io::Result<u64> {
     }
 }
 
-/// Makes a reserve `bytes` large, of blocks that are really taken, or none at all.
+/// Creates a reserve of `bytes` from allocated blocks, or none at all.
 fn reserve(path: &Path, bytes: u64) -> io::Result<()> {
     let made = File::create(path).and_then(|file| allocate(&file, bytes));
     made.inspect_err(|_| match fs::remove_file(path) {

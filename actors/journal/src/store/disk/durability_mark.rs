@@ -111,7 +111,7 @@ impl MarkFile {
             synced: Instant::now(),
             ahead: true,
         };
-        // Both slots: the other one may hold a mark that is not to be kept.
+        // Both slots, because the other one may hold a mark that must not be kept.
         for _ in 0..SLOTS {
             file.write(mark)?;
         }

@@ -52,10 +52,10 @@ pub struct BackupSummary {
 /// Why a store was not backed up or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The store cannot be looked into.
+    /// The store cannot be examined.
     #[error(transparent)]
     Store(#[from] UpkeepError),
-    /// The store is not whole: a backup of it would be taken for a good one.
+    /// The store is damaged: a backup of it would look valid.
     #[error("the store is incomplete or damaged: {0}; run `reelyard store check`")]
     NotWhole(String),
     /// The file cannot be written or read.
@@ -165,7 +165,7 @@ pub fn restore(file: &Path, dir: &Path) -> Result<BackupSummary, BackupError> {
     }
     let made = make(file, dir, &mut head);
     if made.is_err() {
-        // There was no store before, and half of one is of no use.
+        // There was no store before, and a partial one is useless.
         let _ = super::new_database::remove_tree(&dir.join("sled.new"));
     }
     made?;
@@ -227,7 +227,7 @@ fn write_item(
     Ok(out.write_all(bytes)?)
 }
 
-/// Creates a file that only its owner can read: a backup holds the secrets of all links.
+/// Creates a file that only its owner can read, because a backup holds the secrets of all links.
 fn create_private(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
@@ -236,7 +236,7 @@ fn create_private(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Hands each item of a backup to `take`, and checks the whole.
+/// Passes each item of a backup to `take`, and checks the whole backup.
 fn read_items(
     file: &Path,
     mut take: impl FnMut(u8, (u64, u64), Vec<u8>) -> Result<(), StoreError>,

@@ -11,7 +11,7 @@ use crate::store::database::snapshot_chunks::tree_name;
 use crate::store::database::trees::Trees;
 use crate::store::record;
 
-/// Bytes written between two flushes: what sled holds in memory until then.
+/// Bytes written between two flushes: sled holds them in memory until then.
 const FLUSH_BYTES: usize = 8 << 20;
 
 /// One item of a store, as it is stored.
@@ -29,7 +29,7 @@ impl StoreItem {
     }
 }
 
-/// Hands every live item of a store to `take`: first the snapshot, then the log.
+/// Passes every live item of a store to `take`: first the snapshot, then the log.
 pub(in crate::store) fn each_item(
     trees: &Trees,
     mut take: impl FnMut(StoreItem) -> Result<(), StoreError>,

@@ -159,7 +159,8 @@ impl StoreReport {
         self.flush = head.sequence;
         self.describe_mark(found, &head, end);
         if let Some(fault) = &seen.fault {
-            // Behind a snapshot, or from the first entry on, what is before the fault can be used.
+            // Items before the fault can be used if they follow a snapshot, or begin with the
+            // first entry.
             let needed = head.purged.as_ref().map_or(0, |purged| purged.index + 1);
             let condition = if end >= needed { Condition::Lost } else { Condition::Damaged };
             self.fault(condition, fault.to_string());

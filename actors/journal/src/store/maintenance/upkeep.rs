@@ -1,7 +1,7 @@
-//! Looking into a store that no node has open, and going on with one that has lost something.
+//! Examines a store that no node has open, and repairs a store that has lost its end.
 //!
-//! sled changes a database when it opens it, and what it cannot read it may take for free space.
-//! So looking is done on a copy.
+//! sled changes a database when it opens it, and may treat unreadable parts as free space. So a
+//! copy is examined.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,18 +32,18 @@ pub enum UpkeepError {
     /// A process has it open.
     #[error("the store in {} is in use: stop the node that runs on it first", .0.display())]
     InUse(PathBuf),
-    /// The copy that is looked into could not be made.
+    /// The copy for the examination could not be created.
     #[error("the store cannot be copied to {}, where {} bytes are needed: {why}; name another directory \
         with --scratch", .dir.display(), .bytes)]
     NoCopy {
-        /// Where the copy was to be.
+        /// The place for the copy.
         dir: PathBuf,
         /// How large it is.
         bytes: u64,
         /// The error of the file system.
         why: String,
     },
-    /// Accepting a loss does not help, or is not this node's to do.
+    /// Accepting a loss does not help, or this node must not do it.
     #[error("{0}")]
     NotAcceptable(String),
     /// The store cannot be read or written.

@@ -42,8 +42,8 @@ impl DirectoryState {
     }
 }
 
-/// The state of the directory at `path`. It opens each segment by itself, because the whole path
-/// may be too long for one system call.
+/// The state of the directory at `path`. It opens each segment separately, because the whole
+/// path may be too long for one system call.
 fn state_at(top: &File, path: &[u8]) -> io::Result<DirectoryState> {
     let mut at = top.try_clone()?;
     for name in path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {

@@ -46,7 +46,7 @@ impl Handler<TakeDownload> for ShareExpiry {
             Ok(DownloadDecision::Counts(event)) => event,
         };
         self.taking.entry((id, client)).or_default();
-        // The piece itself remembers it, and no longer than anybody repeats it.
+        // The piece itself remembers it for as long as a client may repeat it.
         let asked = RequestContext { by: client_name(client), request, remember: false };
         self.commit_request(vec![(asked, vec![event])], move |expiry, outcomes, _| {
             let admitted = match outcomes {

@@ -1,4 +1,4 @@
-//! The actor: what it does with messages and with the orders of the journal.
+//! The actor: its reactions to messages and to commands of the journal.
 
 pub(in crate::share_expiry) mod anchor;
 pub(in crate::share_expiry) mod changes;
@@ -42,9 +42,9 @@ pub struct ShareExpiry {
     budget: Budget,
     /// When the time of the budget began.
     began: Instant,
-    /// The time spent on deciding what to reclaim, not yet taken from the budget.
+    /// The time spent on decisions about the reclaim, not yet subtracted from the budget.
     deciding: Duration,
-    /// Commits of reclaimed shares that are under way.
+    /// Running commits of reclaimed shares.
     reclaiming: usize,
     /// When the actor last did its upkeep.
     upkeep_at: Option<Instant>,
@@ -67,7 +67,7 @@ pub struct ShareExpiry {
 }
 
 impl ShareExpiry {
-    /// A ShareExpiry; it registers itself with the journal when it starts.
+    /// A ShareExpiry. It registers itself with the journal when it starts.
     pub fn new(
         settings: ShareExpirySettings,
         clock: Clock,

@@ -1,4 +1,4 @@
-//! Moves under way: on record before the file is renamed, settled once the outcome is known, and ended
+//! Running moves: recorded before the file is renamed, settled once the outcome is known, and ended
 //! when every share has followed.
 
 use crate::share_expiry::policy::decide_moves::FOLLOW_AT_ONCE;

@@ -8,7 +8,7 @@ use reelyard_replication::{AppliedEvent, Outcomes, Owner};
 
 use crate::share_expiry::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 
-/// How many commits of reclaimed shares may be under way: the journal writes one while the next ones are
+/// How many commits of reclaimed shares may run: the journal writes one while the next ones are
 /// prepared.
 const UNDER_WAY: usize = 4;
 

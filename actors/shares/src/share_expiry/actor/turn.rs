@@ -30,7 +30,7 @@ impl ShareExpiry {
         self.wake_after(SHORTEST_SLEEP, ctx);
     }
 
-    /// Decides what is due.
+    /// Decides all due work.
     fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.now();
         self.reclaim(now, ctx);
@@ -62,7 +62,7 @@ impl ShareExpiry {
         }
         self.commit_then(events, ctx, |expiry, outcomes, ctx| {
             if outcomes.is_ok() {
-                // There may be more of it than one event takes.
+                // There may be more work than one event can do.
                 expiry.upkeep(ctx);
             }
         });

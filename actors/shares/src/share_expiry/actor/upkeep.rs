@@ -8,7 +8,8 @@ use crate::share_expiry::state::event::ShareEvent;
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::values::value_types::ShareEnding;
 
-/// How many tombstones and notifications one event looks at: forgetting many takes several.
+/// How many tombstones and notifications one event examines, so that forgetting many needs several
+/// events.
 const LOOKED_AT: usize = 4000;
 
 /// How many hooks are forgotten in one event.

@@ -47,7 +47,7 @@ impl ShareExpiry {
         }
     }
 
-    /// Where another node decides, its time is followed.
+    /// If another node decides, its time is used.
     pub(in crate::share_expiry) fn follow_time(&mut self, applied: &[AppliedEvent<ShareTable>]) {
         if self.replica.epoch().is_some() || !self.replica.is_caught_up() {
             return;

@@ -14,7 +14,7 @@ const STEP: f64 = 0.05;
 /// The most that a lag adds to the allowance.
 const MORE: f64 = 0.4;
 
-/// The lag from which on more may be taken, and that at which the most may.
+/// The lag from which on reclaim may take more, and the lag at which it may take the most.
 const RAMP: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
 /// How much may accrue while nothing is due, in microseconds: at most as much as one turn may take.
@@ -49,7 +49,7 @@ impl Budget {
         self.effort = effort;
     }
 
-    /// The part of a core that reclaim may take when it is so late.
+    /// The part of a core that reclaim may take with this lag.
     pub fn part(&self, lag: Duration) -> f64 {
         let (from, to) = RAMP;
         let late = lag.saturating_sub(from).as_secs_f64() / (to - from).as_secs_f64();
@@ -87,7 +87,7 @@ impl Budget {
         self.left = (self.left + self.cost * shares as f64).min(BURST);
     }
 
-    /// How long until this many shares may be reclaimed, when the most overdue one is this late.
+    /// The time until this many shares may be reclaimed, with this lag of the most overdue one.
     pub fn wait(&self, shares: usize, lag: Duration) -> Duration {
         let missing = (self.cost * shares as f64).min(BURST) - self.left;
         Duration::from_secs_f64((missing / self.part(lag)).clamp(0.0, 1e6) / 1e6)

@@ -7,7 +7,7 @@ use reelyard_core::clock::{ClockReading, Millis};
 /// The allowed difference of the two clocks between two looks, in milliseconds.
 const TOLERATED: i64 = 1000;
 
-/// The last look at both clocks.
+/// The last reading of both clocks.
 #[derive(Clone, Debug, Default)]
 pub struct ClockStepDetector {
     last: Option<ClockReading>,

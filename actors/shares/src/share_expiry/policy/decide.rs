@@ -38,9 +38,9 @@ pub struct ShareDecisionContext<'a> {
     pub in_flight: &'a InFlight<ShareEvent>,
     /// The confirmed time, in milliseconds.
     pub now: Millis,
-    /// The time for refusals: `now`, or the wall clock where that is far ahead.
+    /// The time for refusals: `now`, or the wall clock if it is far ahead.
     pub latest: Millis,
-    /// In how long a wall clock that is far ahead is confirmed; zero where it is not far ahead.
+    /// The time until a wall clock that is far ahead is confirmed; zero if it is not far ahead.
     pub confirmed_in: Duration,
 }
 
@@ -56,7 +56,7 @@ pub struct SharePolicy {
 /// The decision on a download request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DownloadDecision {
-    /// It must be put on record: counted, or as the whole of one that began with a part.
+    /// It must be recorded: as a counted download, or as the whole file after a part.
     Counts(ShareEvent),
     /// It was counted already: this request is repeated.
     Counted {
@@ -302,7 +302,7 @@ impl SharePolicy {
         if ranged && taking.contains(&client) {
             return Ok(DownloadDecision::ResumesAfter);
         }
-        // Those under way may take the last ones.
+        // Downloads in flight may take the last ones.
         if taking.len() as u64 >= u64::from(downloads.left()) {
             return Err(ShareRefusal::Exhausted);
         }
@@ -378,7 +378,7 @@ impl ShareDecisionContext<'_> {
         Ok(share)
     }
 
-    /// Whether a client is beginning the whole of a download that it began with a part.
+    /// Whether a client is requesting the whole file after a download that began with a part.
     fn is_beginning_whole(self, id: ShareId, client: ClientKey) -> bool {
         self.in_flight.events().any(|event| {
             matches!(event, ShareEvent::WholeBegun { id: of, client: by, .. }

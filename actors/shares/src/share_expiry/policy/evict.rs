@@ -18,10 +18,11 @@ use crate::share_expiry::state::values::id::ShareId;
 /// before anybody could use it. Redis has the same rule.
 const USES_AT_FIRST: u32 = 5;
 
-/// The sort key of a policy: the number of uses where that counts, then the last use, in milliseconds.
+/// The sort key of a policy: the number of uses if the policy counts them, then the last use, in
+/// milliseconds.
 type EvictionKey = (u32, u64);
 
-/// Shares by how much they were used. Made when it is first needed.
+/// Shares by their use. Built when it is first needed.
 #[derive(Debug, Default)]
 pub struct Eviction {
     order: Option<EvictionOrder>,
@@ -49,7 +50,7 @@ impl EvictionOrder {
 }
 
 impl Eviction {
-    /// A share was created or changed, out of this many. An unused order grows with ended shares: it is
+    /// A share was created or changed, out of this many. An unused order collects ended shares: then it is
     /// dropped, and built again at the next use.
     pub fn note(&mut self, share: &Share, there: u64) {
         self.order = self.order.take().filter(|order| order.is_tidy(there));
@@ -64,7 +65,7 @@ impl Eviction {
         self.order = None;
     }
 
-    /// The first shares by `policy`, none of those in `spared`; fewer if there are no more.
+    /// The first shares by `policy`, outside of `spared`; fewer if there are no more.
     pub fn victims(
         &mut self,
         policy: AtLimit,
@@ -112,7 +113,7 @@ impl Eviction {
         victims
     }
 
-    /// The order of this policy, built again when there is none or half of it has ended.
+    /// The order of this policy. It is built again if there is none, or if half of it has ended.
     fn order_of(&mut self, policy: AtLimit, table: &ShareTable) -> &mut EvictionOrder {
         let fits = |order: &EvictionOrder| order.policy == policy && order.is_tidy(table.len());
         let kept = self.order.take().filter(fits);

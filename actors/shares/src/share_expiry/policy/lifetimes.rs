@@ -13,7 +13,7 @@ use crate::share_expiry::state::values::value_types::Deadline;
 pub struct AllowedLifetimes {
     /// The lifetime of a share without one in its request; none has no deadline.
     pub default_ttl: Option<Duration>,
-    /// The shortest life a share may be given.
+    /// The shortest lifetime of a share.
     pub min_ttl: Duration,
     /// The longest; none for any.
     pub max_ttl: Option<Duration>,
@@ -38,7 +38,7 @@ impl AllowedLifetimes {
         }
         match self.max_ttl {
             Some(most) if at > now.after(most) => Err(BadLifetime::TooLong { most }),
-            // Not "never": a client that gives a deadline wants one.
+            // Not "never", because a client that gives a deadline wants one.
             _ if at > Millis::LAST => Err(BadLifetime::BeyondCalendar),
             _ => Ok(Deadline::at(at)),
         }

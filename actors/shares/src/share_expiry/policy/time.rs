@@ -40,14 +40,14 @@ struct UnconfirmedClock {
     since: Duration,
 }
 
-/// The times at one look at the clocks.
+/// The times from one reading of the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShareMoment {
     /// The confirmed time, for reclaim and for records.
     pub now: Millis,
-    /// The time for refusing links: `now`, or the wall clock where that is far ahead.
+    /// The time for refusing links: `now`, or the wall clock if it is far ahead.
     pub latest: Millis,
-    /// In how long a wall clock that is far ahead is confirmed; none where it is not.
+    /// The time until a wall clock that is far ahead is confirmed; none if it is not far ahead.
     pub confirmed_in: Option<Duration>,
     /// How far the wall clock is behind `now`.
     pub behind: Duration,

@@ -102,7 +102,7 @@ impl ExpiryTimerWheel {
         self.end = range.next();
     }
 
-    /// Leaves a full window's worth in the heap: the table knows the others.
+    /// Keeps one window in the heap, because the table has the others.
     fn shorten(&mut self) {
         let mut entries = std::mem::take(&mut self.heap).into_vec();
         let (_, Reverse(first_behind), _) =

@@ -388,7 +388,7 @@ impl ShareTable {
 }
 
 impl DownloadLimit {
-    /// A limit with no download taken.
+    /// A limit without counted downloads.
     pub(in crate::share_expiry) fn of(most: NonZeroU32) -> Self {
         DownloadLimit { most, taken: 0, takers: Vec::new(), exhausted: None }
     }
@@ -401,7 +401,7 @@ impl Tombstone {
 }
 
 impl Share {
-    /// Whether it may have this limit of downloads: more than were taken already.
+    /// Whether this limit is allowed: it must be higher than the number of counted downloads.
     pub(in crate::share_expiry) fn allows(
         &self,
         limit: Option<Option<NonZeroU32>>,

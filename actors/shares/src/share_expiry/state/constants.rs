@@ -1,7 +1,7 @@
 //! The constants that `apply` uses.
 //!
 //! **Invariant:** they are part of the version of the events: every node and every replay of the log uses
-//! the same values. Another value needs a new event that carries it, and `apply` keeps the old value for
+//! the same values. Another value needs a new event that contains it, and `apply` keeps the old value for
 //! the old event.
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub(in crate::share_expiry) const MOST_TAKERS: usize = 10_000;
 /// How long a counted download is remembered: no client repeats its request for longer.
 pub(in crate::share_expiry) const DOWNLOAD_REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
-/// How many moves may be under way at a time: readers look through all of them.
+/// How many moves may run at a time, because readers examine all of them.
 pub(in crate::share_expiry) const MOST_MOVES: usize = 32;
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(in crate::share_expiry) struct DownloadIdempotencyCache {
 }
 
 impl DownloadIdempotencyCache {
-    /// How many were left when this one was counted.
+    /// How many downloads were left when this one was counted.
     pub(in crate::share_expiry) fn left(&self, request: RequestId) -> Option<u32> {
         self.left.get(&request).copied()
     }

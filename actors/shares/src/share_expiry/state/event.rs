@@ -29,7 +29,7 @@ pub enum ShareEvent {
     Changed {
         /// The id of the share.
         id: ShareId,
-        /// Its generation when that was decided: it is refused at any other.
+        /// Its generation at the decision. At another generation the event is refused.
         generation: u32,
         /// The new values.
         changes: Box<ShareChanges>,
@@ -55,7 +55,7 @@ pub enum ShareEvent {
     /// Ends all shares of a path and below it, up to the limit, in the order of their paths, because
     /// their files are missing.
     EndedWithin {
-        /// The name of the root that holds the path.
+        /// The root of the path.
         root: RootName,
         /// The file or directory, below the root.
         path: SharePath,
@@ -74,13 +74,13 @@ pub enum ShareEvent {
         client: ClientKey,
         /// The end of the time in which it may be resumed.
         resume_until: Millis,
-        /// Downloads that were taken before this instant may be resumed no longer.
+        /// Downloads that were counted before this instant may no longer be resumed.
         forget_before: Millis,
         /// Names the request: repeated, it is counted once.
         request: RequestId,
     },
-    /// A file or directory is about to be renamed, for its shares to follow. It is on record before the
-    /// rename, so that a later leader looks at the disk.
+    /// A file or directory is about to be renamed, for its shares to follow. It is recorded before the
+    /// rename, so that a later leader checks the disk.
     MoveBegun(Box<NewMove>),
     /// The notice of the end of these shares was sent. Shares with a later deadline, and shares with an
     /// earlier notice, are left out.
@@ -107,7 +107,7 @@ pub enum ShareEvent {
         tombstones_before: u64,
         /// Every notification with a lower number is forgotten.
         happenings_before: u64,
-        /// Hooks that are no longer waited for.
+        /// Hooks that are no longer configured.
         hooks: Vec<String>,
     },
     /// A hook has everything up to here.
@@ -135,7 +135,7 @@ pub enum ShareEvent {
         /// The largest number of shares that this event changes.
         most: u64,
     },
-    /// A download is counted that begins with a part of the file: its client may begin the whole once.
+    /// Counts a download that begins with a part of the file. Its client may request the whole file once.
     TakenInPart {
         /// The id of the share.
         id: ShareId,
@@ -143,13 +143,12 @@ pub enum ShareEvent {
         client: ClientKey,
         /// The end of the time in which it may be resumed.
         resume_until: Millis,
-        /// Downloads that were taken before this instant may be resumed no longer.
+        /// Downloads that were counted before this instant may no longer be resumed.
         forget_before: Millis,
         /// Names the request: repeated, it is counted once.
         request: RequestId,
     },
-    /// A client begins the whole of a download that it began with a part. A whole file is sent without
-    /// counting.
+    /// A client requests the whole file after a part. The file is then sent without counting.
     WholeBegun {
         /// The id of the share.
         id: ShareId,
@@ -257,7 +256,7 @@ pub enum ShareOutcome {
     Ended {
         /// The number of shares that ended.
         ended: u64,
-        /// The number of the first notification of it; the others follow.
+        /// The number of its first notification. The others have the next numbers.
         first: u64,
         /// The number after the last one.
         next: u64,
@@ -276,7 +275,7 @@ pub enum ShareOutcome {
     },
     /// The notices of the end of shares are recorded.
     Noticed {
-        /// The number of the first notification of it; the others follow.
+        /// The number of its first notification. The others have the next numbers.
         first: u64,
         /// The number after the last one.
         next: u64,
@@ -351,7 +350,7 @@ pub enum ShareRefusal {
     /// More downloads were already taken than the new limit allows.
     #[error("{taken} downloads were already taken: the limit cannot be {most}")]
     FewerThanTaken {
-        /// How many downloads were taken.
+        /// How many downloads were counted.
         taken: u32,
         /// How many it was to allow.
         most: u32,
@@ -359,7 +358,7 @@ pub enum ShareRefusal {
     /// Nothing can be shared from there.
     #[error("no share root is named {root}; add it to [share.roots] and reload")]
     NoRoot {
-        /// The name of the root that holds the path.
+        /// The root of the path.
         root: RootName,
     },
     /// The move was refused.

@@ -41,7 +41,7 @@ pub struct ShareNotification {
     pub note: Option<ShareNote>,
     /// The instant at which the share ends.
     pub deadline: Deadline,
-    /// When it is due: at its deadline, or before that where its last download was taken.
+    /// When it is due: at its deadline, or earlier if its last download was counted.
     pub due: Deadline,
     /// The caller that requested it. None if it happened by time.
     pub by: Option<String>,

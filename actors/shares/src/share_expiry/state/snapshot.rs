@@ -62,7 +62,7 @@ enum ShareSnapshotRow<'a> {
     Happenings(#[serde(borrow)] Vec<StoredNotification<'a>>),
     /// The end of the snapshot.
     End,
-    /// The moves under way, before the end row.
+    /// The running moves, before the end row.
     Moves { next: u64, moves: Vec<StoredMove> },
     /// Downloads that were counted a moment ago, the oldest first; before the end row, too.
     Recent(Vec<StoredCountedDownload>),

@@ -108,7 +108,7 @@ stored_form! {
 }
 
 stored_form! {
-    /// A move under way.
+    /// A running move.
     pub(in crate::share_expiry) struct StoredMove of PendingMove {
         number: u64,
         new: NewMove,

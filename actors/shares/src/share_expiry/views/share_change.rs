@@ -46,7 +46,7 @@ pub enum ShareChange {
         root: RootName,
         /// Path before the move, below its root.
         from: SharePath,
-        /// The root that it is in; missing where that is the same.
+        /// The new root; missing if it does not change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to_root: Option<RootName>,
         /// Path after the move, below its root.
@@ -91,7 +91,7 @@ pub struct ShareSummary {
     /// Owner, as the requester named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// When it ends; missing when it never does.
+    /// The end; missing if it has no deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Millis>,
 }

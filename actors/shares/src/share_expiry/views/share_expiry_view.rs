@@ -119,7 +119,7 @@ pub struct ShareCounters {
     pub turns: u64,
     /// Shares that were reclaimed: by the timer, or to make room for others.
     pub reclaimed: u64,
-    /// Turns that ended with more due because reclaim may take no more of a core.
+    /// Turns that ended with more due shares because reclaim may not take more of a core.
     pub time_caps: u64,
     /// How often the clock jumped forward.
     pub jumps_forward: u64,

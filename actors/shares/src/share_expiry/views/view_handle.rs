@@ -26,7 +26,7 @@ use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::value_types::ShareOwner;
 
-/// How many shares a list looks at before it returns a page: a millisecond or two.
+/// How many shares a list reads before it returns a page: one or two milliseconds.
 const LOOKED_AT: usize = 20_000;
 
 /// How many missing files are remembered for the check of the disk.
@@ -103,7 +103,7 @@ pub struct ShareFilter {
 pub enum ShareState {
     /// The link works.
     Live,
-    /// Its last download was taken: only clients with a counted download may resume.
+    /// Its last download was counted: only clients with a counted download may resume.
     Exhausted,
     /// It is due: it is refused, and about to be reclaimed.
     Due,
@@ -121,7 +121,7 @@ impl Share {
 }
 
 impl ShareFilter {
-    /// Whether this share is wanted.
+    /// Whether the filter selects this share.
     pub fn takes(&self, share: &Share, now: Millis) -> bool {
         self.owner.as_ref().is_none_or(|owner| share.owner() == Some(owner))
             && self.state.is_none_or(|state| share.state(now) == state)
@@ -140,8 +140,8 @@ impl ShareFilter {
 pub struct SharePage {
     /// The shares of this page.
     pub shares: Vec<Arc<Share>>,
-    /// Where the next part begins; none when this was the last. There can be more even when this page is
-    /// short or empty: a list looks at a bounded number of shares at a time.
+    /// The start of the next part; none after the last one. More may follow even if this page is short
+    /// or empty, because a list reads only a bounded number of shares at a time.
     pub next: Option<ShareId>,
 }
 
@@ -154,8 +154,8 @@ impl ShareViewHandle {
         self.0.shards.load().find(id)
     }
 
-    /// Whether the table has every entry that this node had on record when it started. Until then no
-    /// answer about any share is possible.
+    /// Whether the table has every entry that this node had on record when it started. Before that no
+    /// answer about a share is possible.
     pub fn is_up(&self) -> bool {
         self.0.is_up.load(Ordering::Acquire)
     }
@@ -208,7 +208,7 @@ impl ShareViewHandle {
         page
     }
 
-    /// A share was used at `now`: its bytes were asked for, or its page.
+    /// A share was used at `now`: its bytes or its page were requested.
     pub fn note_use(&self, share: &Share, now: Millis) {
         // The one in the table: the record at hand may have been replaced meanwhile.
         self.0.shards.load().look(share.id(), |share| share.use_at(now));
@@ -273,7 +273,7 @@ impl ShareViewHandle {
         matches!(whereabouts, ResolvedLocation::AsSaid).then_some(begun)
     }
 
-    /// Where to look for the file of a share: at its path, unless it is being moved.
+    /// Where the file of a share must be searched: at its path, unless it is being moved.
     pub fn resolve_location(&self, share: &Share) -> ResolvedLocation {
         self.0.moves.load().resolve_location(share.root(), share.path())
     }
@@ -303,7 +303,7 @@ impl ShareViewHandle {
     }
 
     fn missing(&self) -> MutexGuard<'_, BTreeSet<ShareId>> {
-        // Nothing in here can panic half-way through a change.
+        // No code under this lock can panic during a change.
         self.0.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -316,12 +316,12 @@ impl ShareViewHandle {
         });
     }
 
-    /// Readers look into `table` from now on.
+    /// Lets readers read `table` from now on.
     pub fn attach(&self, table: &ShareTable) {
         self.attach_table(Arc::clone(&table.shards), Arc::clone(&table.moves));
     }
 
-    /// Readers look into these from now on.
+    /// Lets readers read these tables from now on.
     fn attach_table(&self, shards: Arc<Shards>, moves: Arc<PendingMoves>) {
         self.0.moves.store(moves);
         self.0.shards.store(shards);

@@ -17,7 +17,7 @@ pub(super) struct MissingShares {
 }
 
 impl MissingShares {
-    /// Records that one was found missing.
+    /// Records that a file was missing.
     pub(super) fn note(&mut self, id: ShareId, now: Instant) {
         if self.known.len() < MOST && self.known.insert(id) {
             self.since.push_back((now, id));

@@ -16,7 +16,7 @@ impl SharedDirs {
         let said = |why: MoveRefused| why.to_string();
         let is_at = |place: &ShareLocation| match self.parent_of(place) {
             Ok(Some(parent)) => {
-                // The seen state must survive a power loss, too.
+                // The observed state must survive a power loss, too.
                 self.disk.sync(parent.dir.as_fd()).map_err(|error| error.to_string())?;
                 parent.is_at(&new.file).map_err(said)
             }
@@ -45,7 +45,7 @@ impl SharedDirs {
         Ok(MoveEnd::Lost)
     }
 
-    /// Where a file that is at its new path was moved by a link, the old name may be there still.
+    /// If a file was moved by a link, its old name may still exist.
     fn take_old_name(&self, new: &NewMove) -> Result<(), String> {
         let said = |why: MoveRefused| why.to_string();
         let source = match self.parent_of(&new.from) {

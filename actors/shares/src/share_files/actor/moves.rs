@@ -109,7 +109,7 @@ impl Handler<MoveFile> for ShareFiles {
                 // The caller may have left.
                 let _ = waiter.send(made.clone());
             }
-            // A move that could not be settled is settled by a look at the disk.
+            // An unsettled move is settled by a check of the disk.
             ctx.notify(UnsettledMovesFound);
             made
         }))

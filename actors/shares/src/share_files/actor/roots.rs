@@ -25,7 +25,7 @@ fn look(dirs: &SharedDirs, shared: &BTreeSet<RootName>) -> (Vec<RootName>, Unrea
 }
 
 impl ShareFiles {
-    /// Looks at all of them, unless a look is under way: a disk may hang.
+    /// Checks all roots, unless a check is running, because a disk may hang.
     pub(super) fn look_at_roots(&mut self, ctx: &mut Context<Self>) {
         if std::mem::replace(&mut self.looking_at_roots, true) {
             return;

@@ -1,4 +1,4 @@
-//! The actor: it looks for missing files, and plans its passes.
+//! The actor: it searches for missing files, and plans its passes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -56,7 +56,8 @@ pub struct ShareFilesCollaborators {
     pub leadership: watch::Receiver<Leadership>,
 }
 
-/// The actor that works on shared files. Every node runs one; it acts where the ShareExpiryActor decides.
+/// The actor for shared files. Every node has one. It acts on the node where the ShareExpiryActor
+/// decides.
 pub struct ShareFiles {
     pub(super) settings: ShareFilesSettings,
     pub(super) dirs: SharedDirs,
@@ -72,13 +73,13 @@ pub struct ShareFiles {
     /// When the log last reported that a move is unsettled.
     pub(super) warned_unsettled: BTreeMap<u64, Millis>,
     pub(super) missing: MissingShares,
-    /// Whether missing ones are being looked at again.
+    /// Whether missing files are being checked again.
     pub(super) looking: bool,
     pub(super) look_at: Option<SpawnHandle>,
-    /// Whether a pass is under way.
+    /// Whether a pass is running.
     pub(super) sweeping: bool,
     pub(super) sweep_at: Option<SpawnHandle>,
-    /// Whether a check of the paths of the roots is under way.
+    /// Whether a check of the paths of the roots is running.
     pub(super) looking_at_roots: bool,
     /// The roots that have shares, as known so far; and those of this pass only.
     pub(super) shared: BTreeSet<RootName>,
@@ -178,7 +179,7 @@ impl ShareFiles {
             files.note(gone.early.iter().copied());
             files.show(&gone);
             if !ended {
-                // They are still there: asked for again when it is time.
+                // They still exist: the next check follows at its time.
                 files.note(gone.missing.iter().map(|(id, _)| *id));
             }
             files.plan_look(ctx);

@@ -52,8 +52,8 @@ pub enum RootUnreachable {
     Away(String),
 }
 
-/// A root that can be looked into. Files found by one of these are all of one directory, even if another
-/// one is opened in its place meanwhile.
+/// A root that can be read. All files that are found with one value are of one directory, even if another
+/// directory is opened in its place meanwhile.
 #[derive(Clone, Debug)]
 pub struct ReachableRoot {
     dir: Arc<SharedDir>,

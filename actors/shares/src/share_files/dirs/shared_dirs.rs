@@ -42,7 +42,7 @@ pub enum NotMoved {
     Refused(MoveRefused),
     /// Another node may decide by now: nothing was changed.
     Deposed,
-    /// The outcome is unknown: a later look at the disk decides.
+    /// The outcome is unknown: a later check of the disk decides.
     Unsure(String),
 }
 
@@ -229,8 +229,8 @@ impl SharedDirs {
         Ok(file.identity)
     }
 
-    /// Whether a root is this directory, or lies below it: then its configured path would lead nowhere,
-    /// or to something else.
+    /// Whether a root is this directory, or lies below it. A move would then make its configured path
+    /// invalid.
     fn holds_root(&self, directory: &SharedFileIdentity) -> bool {
         self.dirs.load().values().filter_map(|dir| dir.reached().ok()).any(|root| {
             // A second handle of it, to climb from: the directories above may not be readable.
@@ -240,7 +240,7 @@ impl SharedDirs {
                 if identity.is(directory) {
                     return true;
                 }
-                // The top is its own parent.
+                // The top directory is its own parent.
                 if below.is_some_and(|below: SharedFileIdentity| below.is(&identity)) {
                     return false;
                 }
@@ -301,7 +301,7 @@ impl SharedDirs {
             Err(NotRenamed::Halfway(errno)) => {
                 Err(NotMoved::Unsure(format!("it may have both names: {errno}")))
             }
-            // A server that was asked twice may say no although it was done.
+            // If a server gets the request twice, it may refuse it although it was executed.
             Err(NotRenamed::By(errno)) => {
                 match (target.is_at(&new.file), source.is_at(&new.file)) {
                     (Ok(true), Ok(false)) => Ok(()),
@@ -335,7 +335,8 @@ impl SharedDirs {
     }
 
     /// Whether a root has become another directory less than this long ago: missing files in it may still
-    /// appear. The same holds while no shared file was found in it yet: it may be the empty mount point.
+    /// appear. The same is true while no shared file was found in it yet, because it may be the empty
+    /// mount point.
     pub fn is_new(&self, root: &RootName, since: Duration) -> bool {
         self.reached(root).is_ok_and(|reached| reached.is_new(since))
     }

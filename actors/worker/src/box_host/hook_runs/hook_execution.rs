@@ -70,7 +70,7 @@ impl HookExecution<'_> {
         let mut killed = Vec::new();
         if self.hooks.checks.kill_left && found.has_processes() && !is_given_up(&ran) {
             killed = kill_left(sought);
-            // Their processes kept these from being removed.
+            // These traces could not be removed because of running processes.
             ran = self.run_cleanup(subject);
             found = ProcessSnapshot::take().inspect(sought);
         }

@@ -37,7 +37,7 @@ const LONGEST_TICK: Duration = Duration::from_millis(25);
 pub struct HookCancellation(pub Receiver<Infallible>);
 
 impl HookCancellation {
-    /// Sleeps that long; answers whether the run is given up.
+    /// Sleeps for this time. Answers whether the run is given up.
     fn sleep(&self, tick: Duration) -> bool {
         matches!(self.0.recv_timeout(tick), Err(RecvTimeoutError::Disconnected))
     }
@@ -46,7 +46,7 @@ impl HookCancellation {
 /// The reasons for the end of a run.
 #[derive(Debug)]
 pub enum HookRunEnding {
-    /// The program ended by itself.
+    /// The program ended without intervention.
     Exited(ExitStatus),
     /// It took too long, and was ended.
     TimedOut(Duration),
@@ -65,12 +65,12 @@ pub struct HookRunResult {
     pub stdout: String,
     /// The same on the other stream.
     pub stderr: String,
-    /// Whether processes of it live on that not even SIGKILL ended.
+    /// Whether any of its processes survived SIGKILL.
     pub lives_on: bool,
 }
 
 impl HookRunResult {
-    /// Its exit code, if it ended with one.
+    /// Its exit code, if it has one.
     pub fn code(&self) -> Option<u8> {
         match self.ending {
             HookRunEnding::Exited(status) => status.code().and_then(|code| u8::try_from(code).ok()),

@@ -151,7 +151,7 @@ pub fn kill_left(sought: &LeftoverTargets) -> Vec<LeftProcess> {
 
 fn kill_each(left: &[LeftProcess], is_meant: impl Fn(Pid) -> bool) {
     for pid in left.iter().filter_map(|left| Pid::from_raw(left.pid)) {
-        // The next look at the box finds processes that cannot be killed.
+        // The next check of the box finds processes that cannot be killed.
         send_signal(pid, Signal::KILL, &is_meant);
     }
 }

@@ -47,14 +47,14 @@ impl fmt::Display for Uid {
     }
 }
 
-/// Where to look for the leftovers of one box.
+/// The places where the leftovers of one box are searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftoverTargets {
     /// Its user, if it has one.
     pub uid: Option<Uid>,
     /// Its paths that must not exist.
     pub directories: Vec<PathBuf>,
-    /// Its control groups, to be empty.
+    /// Its control groups, which must be empty.
     pub cgroups: Vec<PathBuf>,
 }
 
@@ -81,10 +81,10 @@ pub enum BoxNotServed {
 }
 
 impl CleanBoxChecks {
-    /// Where to look for a box.
+    /// The places to check for a box.
     ///
     /// # Errors
-    /// It is none that is looked after here.
+    /// The box is not one of this worker.
     pub fn of(&self, subject: &TemplateValues) -> Result<LeftoverTargets, BoxNotServed> {
         let box_id = subject.box_id;
         if let Some(boxes) = self.boxes.filter(|boxes| box_id >= *boxes) {

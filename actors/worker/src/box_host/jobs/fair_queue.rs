@@ -1,4 +1,4 @@
-//! The order of boxes for hooks: round robin over pools, and first come, first served within a pool. Pure.
+//! The order of boxes for hooks: round robin over pools, and in the order of arrival within a pool. Pure.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -26,7 +26,7 @@ pub(in crate::box_host) struct BoxJobQueue<W> {
     line: FairBoxQueue,
     /// The last job of each box, within the last epoch of its cluster.
     last: HashMap<HostedBoxKey, LastHookRequest>,
-    /// The epoch in which each cluster asked last.
+    /// The epoch of the last request of each cluster.
     epochs: HashMap<Option<ClusterId>, Epoch>,
     runs: HookRunId,
 }
@@ -38,7 +38,7 @@ struct BoxJobs<W> {
     overdue: Option<String>,
 }
 
-/// Something that is wanted, and who waits for it.
+/// A requested job, and its waiting callers.
 struct HookJob<W> {
     hook: RunHook,
     waiters: Vec<W>,
@@ -55,7 +55,7 @@ impl<W> HookJob<W> {
 /// The effects of a new job.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::box_host) struct SubmitOutcome<W> {
-    /// Callers of jobs that are no longer wanted.
+    /// Callers of dropped jobs.
     pub given_up: Vec<W>,
     /// The run that must be ended.
     pub end: Option<HookRunId>,
@@ -87,7 +87,7 @@ impl<W> Default for BoxJobQueue<W> {
 }
 
 impl<W> BoxJobQueue<W> {
-    /// Something is wanted for a box. The caller was found to be the leader.
+    /// A request for a box. The caller is the leader.
     pub fn submit(&mut self, hook: RunHook, waiter: W) -> Result<SubmitOutcome<W>, (NotTaken, W)> {
         if self.is_late(&hook) {
             return Err((NotTaken::Late, waiter));
@@ -136,7 +136,7 @@ impl<W> BoxJobQueue<W> {
         }
         let Some(token) = hook.token else { return false };
         let asked = (cluster, token, hook.kind);
-        // Another cluster counts its tokens by itself: its boxes were handed over.
+        // Another cluster counts its own tokens: the boxes were handed over.
         let is_after =
             |last: &LastHookRequest| last.0 == asked.0 && (asked.1, asked.2) < (last.1, last.2);
         match self.last.entry(HostedBoxKey::of(hook)) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The boxes that one pool has here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxClaim {
-    /// The cluster of the pool; none where a node of an older version has asked.
+    /// The cluster of the pool; none if a node of an older version sent the request.
     pub cluster: Option<ClusterId>,
     /// The name of the pool.
     pub pool: PoolName,
@@ -15,6 +15,6 @@ pub struct BoxClaim {
     pub hooks: String,
     /// Its ranges of ids.
     pub ids: Vec<IdRange>,
-    /// A token that was served; none above `token + TOKENS_A_WRITE - 1` was.
+    /// A token that was served; no token above `token + TOKENS_A_WRITE - 1` was served.
     pub token: FenceToken,
 }

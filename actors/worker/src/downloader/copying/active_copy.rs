@@ -76,7 +76,7 @@ impl ActiveCopy {
         Arc::clone(&self.under_way.0)
     }
 
-    /// The report that says `said` of this copy. It is logged, too.
+    /// The report that says `said` of this copy. It is also logged.
     pub(in crate::downloader) fn report(&self, said: Said, at: Millis) -> Report {
         let (task, file, source) = (self.task(), &self.order.name, self.order.source);
         match &said {

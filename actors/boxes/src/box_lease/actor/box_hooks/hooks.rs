@@ -25,7 +25,7 @@ pub(in crate::box_lease) struct HookCallEnded {
     took: Duration,
 }
 
-/// A host has looked at boxes of a pool.
+/// A host has inspected boxes of a pool.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(in crate::box_lease) struct InspectionEnded {

@@ -71,8 +71,8 @@ impl BoxLease {
             memory.note_term(&context, *id);
         }
         drop(context);
-        // Without one it was prepared under an earlier leader: the caller of a named request may ask for
-        // it.
+        // A lease without a group was prepared under an earlier leader. The caller of a named request
+        // may ask for it.
         let group = leases.first().and_then(|first| self.memory.groups.dissolve(*first));
         if let Some(waiter) = group.and_then(|group| group.waiter) {
             self.hand_out(waiter, leases.to_vec(), ctx);

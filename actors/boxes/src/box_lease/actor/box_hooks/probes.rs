@@ -12,7 +12,7 @@ use reelyard_replication::Owner;
 use crate::box_lease::BoxLease;
 use crate::box_lease::policy::memory::queue::WaiterId;
 
-/// How often a host is asked, and how often one that did not answer.
+/// The interval of probes of a host, and of one that did not answer.
 const EVERY: Duration = Duration::from_secs(4);
 const EVERY_IF_SILENT: Duration = Duration::from_millis(500);
 
@@ -23,7 +23,7 @@ const WITHIN: Duration = Duration::from_secs(3);
 /// `OVERDUE_AFTER` this is less than a second.
 const OVERDUE_WITHIN: Duration = Duration::from_millis(600);
 
-/// A host was asked whether it answers at all.
+/// A host was probed.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(in crate::box_lease) struct BoxHostProbed {
@@ -34,7 +34,7 @@ pub(in crate::box_lease) struct BoxHostProbed {
 }
 
 impl BoxLease {
-    /// The hosts of all pools are asked from now on.
+    /// Starts the probes of the hosts of all pools.
     pub(in crate::box_lease) fn watch_hosts(&mut self, ctx: &mut Context<Self>) {
         let (memory, context) = self.at();
         let at = context.now.monotonic.saturating_add(EVERY);
@@ -102,7 +102,7 @@ impl BoxLease {
         }
     }
 
-    /// A host was asked because requests are overdue.
+    /// A host was probed because requests are overdue.
     fn overdue_probed(
         &mut self,
         host: HostAddr,
@@ -121,7 +121,7 @@ impl BoxLease {
         }
     }
 
-    /// A host was asked in its turn. Answers when it is asked again.
+    /// A host was probed on schedule. Answers when it is probed again.
     fn probed(
         &mut self,
         host: HostAddr,

@@ -1,5 +1,5 @@
-//! One pool as its leader sees it: the waiting requests, the boxes that they want, and how long that
-//! takes. In memory, pure.
+//! One pool as its leader sees it: the waiting requests, the wanted boxes, and the expected waits. In
+//! memory, pure.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -114,7 +114,7 @@ impl PoolAllocator {
         })
     }
 
-    /// The same for the last request, with its place, in constant time; none where the answer needs the
+    /// The same for the last request, with its place, in constant time; none if the answer needs the
     /// number of boxes of each request.
     pub fn wanted_by_last(&self, pool: &Pool) -> Option<(WaiterId, u64, u64)> {
         let all_come_round = pool.spec().size <= usable(pool);
@@ -226,7 +226,7 @@ impl SlotRests {
         }
         let step = rest / REST_STEPS;
         match self.begun.back_mut().filter(|begun| now < begun.first + step) {
-            // Rests within one step count as one: earlier ones rest a little longer.
+            // Rests that end within one step count as one, so earlier ones rest slightly longer.
             Some(begun) => (begun.last, begun.before) = (now, before),
             None => self.begun.push_back(SlotRestBatch { first: now, last: now, before }),
         }

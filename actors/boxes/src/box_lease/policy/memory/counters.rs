@@ -15,7 +15,7 @@ pub struct PoolQueueCounts {
     pub queue_full: u64,
     /// Requests that were refused for other reasons.
     pub refused: u64,
-    /// How long those waited that were served.
+    /// The waits of the served requests.
     pub waits: Durations,
     /// How long boxes were held.
     pub holds: Durations,

@@ -1,4 +1,4 @@
-//! Calls of hooks under way, one for each box.
+//! Running calls of hooks, one for each box.
 
 use std::collections::HashMap;
 
@@ -59,7 +59,7 @@ impl HookCalls {
         }
     }
 
-    /// Whether boxes of a pool are being looked at.
+    /// Whether boxes of a pool are being inspected.
     pub(crate) fn looks_at(&self, pool: &PoolName) -> bool {
         self.looks.contains_key(pool)
     }

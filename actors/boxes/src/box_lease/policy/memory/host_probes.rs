@@ -12,7 +12,7 @@ use crate::box_lease::policy::memory::schedule::KeyedDeadlines;
 #[derive(Default)]
 pub(crate) struct BoxHostProbes {
     pub(crate) due: KeyedDeadlines<HostAddr>,
-    /// Hosts that are being asked.
+    /// Hosts with a running probe.
     pub(crate) asked: HashSet<HostAddr>,
     /// Hosts that did not answer the last question, and why.
     pub(crate) silent: HashMap<HostAddr, String>,

@@ -39,13 +39,13 @@ pub(in crate::box_lease) struct BoxMemory {
     pub(in crate::box_lease) waiters: LeaseWaiters,
     /// The requests that are being granted, by the first of their leases.
     pub(in crate::box_lease) granting: HashMap<LeaseId, WaiterId>,
-    /// How many callers got the same leases, by the first of them, where that is more than one.
+    /// How many callers got the same leases, by the first lease, if there is more than one caller.
     pub(in crate::box_lease) sharing: HashMap<LeaseId, usize>,
     pub(in crate::box_lease) terms: LeaseTerms,
     pub(in crate::box_lease) groups: PreparingGroups,
     /// Boxes that must be cleaned, and when.
     pub(in crate::box_lease) cleanings: KeyedDeadlines<BoxKey>,
-    /// Pools whose hosts must look at boxes, and when.
+    /// Pools whose hosts must inspect boxes, and when.
     pub(in crate::box_lease) inspections: KeyedDeadlines<PoolName>,
     /// Pools that grant nothing before the inspection of their boxes is recorded. The value says whether
     /// that record is being written.

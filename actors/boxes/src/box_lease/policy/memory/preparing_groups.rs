@@ -46,7 +46,7 @@ impl PreparingGroups {
         group.pending == 0 && self.ready.insert(*first)
     }
 
-    /// The group of a lease is none any more. Returns the group.
+    /// Dissolves the group of a lease. Returns the group.
     pub(crate) fn dissolve(&mut self, id: LeaseId) -> Option<PreparingGroup> {
         let first = *self.group_of.get(&id)?;
         let group = self.groups.remove(&first)?;

@@ -38,14 +38,14 @@ impl LeaseQueuePosition {
     }
 }
 
-/// The queue of one pool. Every operation but [`LeaseQueue::all`] takes time in the logarithm of how many
-/// wait, and [`LeaseQueue::first`] in the number of those whom it passes over.
+/// The queue of one pool. Every operation but [`LeaseQueue::all`] takes logarithmic time in the number of
+/// waiting requests. [`LeaseQueue::first`] also takes time for each skipped request.
 #[derive(Clone, Debug, Default)]
 pub struct LeaseQueue {
-    /// How many boxes each wants.
+    /// The number of boxes of each request.
     order: BTreeMap<LeaseQueuePosition, u32>,
     places: HashMap<WaiterId, LeaseQueuePosition>,
-    /// How many boxes all of them want.
+    /// The number of boxes of all requests.
     wanted: u64,
 }
 
@@ -70,7 +70,7 @@ impl LeaseQueue {
         self.all().find(|(_, count)| *count <= most)
     }
 
-    /// The request that is served last.
+    /// The last request in the queue.
     pub fn last(&self) -> Option<WaiterId> {
         self.order.last_key_value().map(|(place, _)| place.waiter)
     }
@@ -80,7 +80,7 @@ impl LeaseQueue {
         self.places.contains_key(&waiter)
     }
 
-    /// All of them in order, each with how many boxes it wants.
+    /// All requests in order, each with its number of boxes.
     pub fn all(&self) -> impl Iterator<Item = (WaiterId, u32)> {
         self.order.iter().map(|(place, count)| (place.waiter, *count))
     }
@@ -95,7 +95,7 @@ impl LeaseQueue {
         self.places.is_empty()
     }
 
-    /// How many boxes they want together.
+    /// The number of boxes of all requests.
     pub fn wanted(&self) -> u64 {
         self.wanted
     }

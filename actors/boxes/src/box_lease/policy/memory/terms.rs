@@ -1,4 +1,4 @@
-//! The terms of leases: when each is over. Pure.
+//! The terms of leases, and their ends. Pure.
 //!
 //! A term is over when it has passed by the monotonic clock, counted from its commit: the holder was
 //! promised no more. The wall clock ends no lease and keeps none. Only the total hold of a lease is
@@ -95,7 +95,7 @@ impl LeaseTerms {
         self.passing.take_due(now.monotonic)
     }
 
-    /// Whether the term of a lease is over, whether it was taken or not.
+    /// Whether the term of a lease has passed, whether it was taken or not.
     pub fn is_over(&self, id: LeaseId, now: ClockReading) -> bool {
         let has_passed = self.passing.at(&id).is_none_or(|ends| ends <= now.monotonic);
         has_passed && self.hold_ends.contains_key(&id)

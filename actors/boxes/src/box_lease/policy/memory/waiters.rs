@@ -1,4 +1,4 @@
-//! The waiting requests of all pools: their wishes and their callers. In memory.
+//! The waiting requests of all pools: with their terms and their callers. In memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(in crate::box_lease) struct LeaseWaiter {
 pub(in crate::box_lease) enum WaiterStage {
     /// The request is in the queue.
     Queued,
-    /// A grant for it is under way.
+    /// A grant for it is running.
     Granting,
     /// Its boxes are being made ready.
     Preparing,
@@ -85,7 +85,7 @@ impl LeaseWaiter {
 
     /// Whether a caller watches the progress of the wait.
     pub(in crate::box_lease) fn is_watched(&self) -> bool {
-        // A waiting caller holds one receiver itself.
+        // A waiting caller holds one receiver.
         self.listeners.iter().any(|listener| listener.progress.receiver_count() > 1)
     }
 }
@@ -189,7 +189,7 @@ impl LeaseWaiters {
         std::mem::take(&mut self.all).into_values().collect()
     }
 
-    /// How many wait, in the queue or for a grant under way.
+    /// How many requests wait, in the queue or for a running grant.
     pub(in crate::box_lease) fn len(&self) -> usize {
         self.all.len()
     }

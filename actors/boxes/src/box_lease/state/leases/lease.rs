@@ -16,7 +16,7 @@ pub struct Lease {
     pub pool: PoolName,
     /// The number of the box in its pool.
     pub number: BoxNumber,
-    /// The id that the box has for this lease, where the pool draws them.
+    /// The id of the box for this lease, if its pool draws ids.
     pub slot: Option<SlotId>,
     /// Its fencing token, for services.
     pub token: FenceToken,
@@ -66,7 +66,7 @@ impl Lease {
 pub enum LeaseEnd {
     /// Its holder released it.
     Released,
-    /// Its term was over.
+    /// Its term has passed.
     Expired,
     /// An operator revoked it.
     Revoked,

@@ -23,7 +23,7 @@ pub struct Pool {
     pub(in crate::box_lease) spec: Arc<PoolSpec>,
     /// Whether it is removed with its last box.
     pub(in crate::box_lease) goes: bool,
-    /// The token that was given last.
+    /// The last drawn token.
     pub(in crate::box_lease) last_token: FenceToken,
     pub(in crate::box_lease) boxes: BTreeMap<BoxNumber, BoxRecord>,
     pub(in crate::box_lease) counts: BoxCounts,
@@ -47,7 +47,7 @@ pub struct BoxRecord {
     pub retiring: bool,
     /// The token of its last lease.
     pub token: Option<FenceToken>,
-    /// The id it has for that lease, where the pool draws them, until it is clean.
+    /// The id of the box for that lease until it is clean, if its pool draws ids.
     pub slot: Option<SlotId>,
     /// How often in a row it could not be made ready.
     pub init_failures: u32,
@@ -79,7 +79,7 @@ pub enum BoxState {
     Quarantined {
         /// The evidence for it.
         said: HookOutput,
-        /// The caller that wanted it, unless cleaning failed.
+        /// The caller that requested it, unless cleaning failed.
         by: Option<String>,
     },
 }
@@ -229,7 +229,7 @@ impl Pool {
         self.goes
     }
 
-    /// The token that was given last.
+    /// The last drawn token.
     pub fn last_token(&self) -> FenceToken {
         self.last_token
     }

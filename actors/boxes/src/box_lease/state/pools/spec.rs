@@ -30,7 +30,7 @@ pub struct PoolSpec {
     pub first_id: BoxNumber,
     /// How many boxes there are.
     pub size: u32,
-    /// Where the ids that holders see are drawn from; none if a box always has its own number.
+    /// The range of ids that holders see; none if a box always has its own number.
     pub slots: Option<SlotRange>,
     /// The worker that runs the hooks for the boxes; none for a purely logical pool.
     pub host: Option<HostAddr>,

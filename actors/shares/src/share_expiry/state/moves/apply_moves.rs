@@ -17,7 +17,7 @@ use crate::share_expiry::state::values::value_types::ShareEnding;
 type MoveApplyResult = Result<ShareOutcome, ShareRefusal>;
 
 impl ShareTable {
-    /// The moves under way, in the order in which they began.
+    /// The running moves, in the order of their starts.
     pub fn moves(&self) -> Arc<Vec<Arc<PendingMove>>> {
         self.moves.all()
     }

@@ -12,7 +12,7 @@ use crate::share_expiry::state::paths::path::{RootName, SharePath};
 /// The current or new place of a file: a root, and a path below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ShareLocation {
-    /// The name of the root that holds the path.
+    /// The root of the path.
     pub root: RootName,
     /// The path below it.
     pub path: SharePath,
@@ -24,7 +24,7 @@ impl ShareLocation {
         self.root == directory.root && self.path.is_within(&directory.path)
     }
 
-    /// Whether one of the two is within the other.
+    /// Whether one of the two paths is within the other.
     pub fn touches(&self, other: &ShareLocation) -> bool {
         self.is_within(other) || other.is_within(self)
     }
@@ -133,10 +133,10 @@ pub enum MoveRefused {
     /// Both paths are the same.
     #[error("the two paths are the same file")]
     Same,
-    /// It would be its own parent.
+    /// A directory would become its own parent.
     #[error("a directory cannot be moved into itself")]
     IntoItself,
-    /// The file at the new path is a directory that holds the old path.
+    /// The file at the new path is a directory that contains the old path.
     #[error("the directory at the new path contains the old path")]
     OntoItsHolder,
     /// There is nothing at the old path.
@@ -166,13 +166,13 @@ pub enum MoveRefused {
     /// The system does not allow it.
     #[error("the operating system refused the move (permission denied or a read-only file system)")]
     Denied,
-    /// A path is longer than the file system takes.
+    /// A path is too long for the file system.
     #[error("the new path is longer than the file system allows")]
     TooLong,
     /// It is part of another move.
     #[error("the path, or one above or below it, is being moved: try again in a moment")]
     BeingMoved,
-    /// As many moves are under way as may be.
+    /// The largest number of moves is running.
     #[error("too many moves are under way: try again in a moment")]
     TooMany,
     /// The node was stopped before it was moved.
@@ -201,7 +201,7 @@ pub enum MoveRefused {
     RootAway,
 }
 
-/// Where to look for the file of a share.
+/// The place where to search for the file of a share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolvedLocation {
     /// At the path of the share.
@@ -210,7 +210,7 @@ pub enum ResolvedLocation {
     At(ShareLocation),
     /// It is missing, and the share is about to end.
     Gone,
-    /// Where the share says if the file of this move is where it was, and otherwise there.
+    /// The share's own path if the file of this move is still there, otherwise the new path.
     Either(Arc<PendingMove>, ShareLocation),
     /// At the path of the share, unless the file of this move has replaced it.
     Unless(Arc<PendingMove>),
@@ -233,7 +233,7 @@ impl NewMove {
         }
     }
 
-    /// Whether this and another move have to do with each other.
+    /// Whether the paths of this and another move overlap.
     pub(in crate::share_expiry) fn touches(&self, place: &ShareLocation) -> bool {
         self.from.touches(place) || self.to.touches(place)
     }
@@ -269,7 +269,7 @@ impl PendingMove {
     }
 }
 
-/// The moves under way, where readers see them while the table changes.
+/// The running moves. Readers see them while the table changes.
 #[derive(Default)]
 pub(in crate::share_expiry) struct PendingMoves(ArcSwap<Vec<Arc<PendingMove>>>);
 
@@ -302,7 +302,7 @@ impl PendingMoves {
         self.0.store(Arc::new(all));
     }
 
-    /// Where the file of a share at this path is.
+    /// The place of the file of a share at this path.
     pub(in crate::share_expiry) fn resolve_location(
         &self,
         root: &RootName,

@@ -36,10 +36,10 @@ pub enum BadPath {
     /// A component is `.` or `..`.
     #[error("the path has a component \".\" or \"..\"")]
     Dots,
-    /// The text holds a NUL byte.
+    /// The text contains a NUL byte.
     #[error("the path contains a NUL byte")]
     Nul,
-    /// It is longer than a file system takes.
+    /// It is too long for a file system.
     #[error("the path is longer than 4096 bytes")]
     TooLong,
 }
@@ -100,7 +100,7 @@ impl SharePath {
         self.below(directory).is_some()
     }
 
-    /// The part of this path below `directory`, with its `/`; none when it is not within it.
+    /// The part of this path below `directory`, with its `/`; none if it is not within it.
     pub(in crate::share_expiry) fn below(&self, directory: &SharePath) -> Option<&str> {
         if directory.0.is_empty() {
             return Some(&self.0);

@@ -1,8 +1,8 @@
 //! Sorted chunks of shares, and the search for a share in one. Pure.
 //!
-//! For each share a chunk keeps the place where its key begins to differ from the one before, and the byte
-//! there. These alone lead to a position, with one look at a share. A tree of shares would look at twenty
-//! paths, which are spread over the memory. (Ferguson's bit-tree, by bytes.)
+//! For each share a chunk keeps the position where its key begins to differ from the previous key, and the
+//! byte there. With these a search reads only one share. A tree of shares would read twenty paths, which
+//! are spread over the memory. (Ferguson's bit-tree, by bytes.)
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::share_expiry::state::table::share::Share;
 /// How many shares a chunk has at most.
 pub(in crate::share_expiry) const MOST: usize = 128;
 
-/// How many it has when it is made of shares that are already in order.
+/// The number of shares in a chunk that is built from sorted shares.
 pub(in crate::share_expiry) const WELL_FILLED: usize = 96;
 
 /// For how many more a full chunk gets memory at a time.
@@ -20,8 +20,8 @@ const GROWS_BY: usize = 16;
 
 /// Shares in the order of their keys.
 ///
-/// **Invariants:** keys only grow; of each share but the first, `steps` says how it differs from the
-/// one before.
+/// **Invariants:** keys only grow. For each share except the first, `steps` says how it differs from the
+/// previous one.
 #[derive(Default)]
 pub(in crate::share_expiry) struct Chunk {
     shares: Vec<Arc<Share>>,
@@ -41,7 +41,7 @@ impl Chunk {
         &self.shares
     }
 
-    /// The first share. Not for an empty chunk, like the last.
+    /// The first share. Must not be called for an empty chunk, like `last`.
     pub(in crate::share_expiry) fn first(&self) -> &Share {
         &self.shares[0]
     }
@@ -51,7 +51,8 @@ impl Chunk {
         &self.shares[self.shares.len() - 1]
     }
 
-    /// Where this very record is, if it is here. The chunk being known that is faster than by its key.
+    /// The position of this record, if it is here. With a known chunk this is faster than a search by its
+    /// key.
     pub(in crate::share_expiry) fn place_of(&self, share: &Share) -> Option<usize> {
         self.shares.iter().position(|other| std::ptr::eq(Arc::as_ptr(other), share))
     }
@@ -64,7 +65,7 @@ impl Chunk {
             if key.byte(step.same()) >= step.byte {
                 nearest = at - 1;
             } else {
-                // Keys that begin with this one are behind the key too.
+                // Keys that begin with this one also come after it.
                 let others = &self.steps[at..];
                 at += others.iter().take_while(|other| other.same > step.same).count();
             }
@@ -124,7 +125,7 @@ impl Chunk {
         }
     }
 
-    /// Its second half, which leaves it.
+    /// Removes and returns its second half.
     pub(in crate::share_expiry) fn split(&mut self) -> Chunk {
         let half = self.shares.len() / 2;
         let (shares, steps) = (self.shares.split_off(half), self.steps.split_off(half));
@@ -149,7 +150,7 @@ pub(in crate::share_expiry) struct InsertPoint {
     before: bool,
     /// With how many bytes both begin.
     same: usize,
-    /// The byte of the other then.
+    /// The byte of the other key there.
     byte: u8,
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::share_expiry::state::table::share::Share;
 use crate::share_expiry::state::values::id::ShareId;
 
-/// How many bytes of its first key a chunk keeps: mostly enough to distinguish it from other chunks.
+/// How many bytes of its first key a chunk keeps: usually enough to distinguish it from other chunks.
 pub(in crate::share_expiry) const HEAD: usize = 32;
 
 /// The sort key of a share: the path in the order of its components, then the id. No key is the beginning
@@ -93,7 +93,7 @@ impl PathKeyDelta {
     }
 }
 
-/// The order of bytes in paths: first the end of one, then `/`, then the others. So everything below a
+/// The order of bytes in paths: first the end of a path, then `/`, then the others. So everything below a
 /// directory directly follows it.
 fn rank(byte: u8) -> u8 {
     match byte {

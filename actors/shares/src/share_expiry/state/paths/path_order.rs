@@ -17,7 +17,7 @@ use super::path_key::{HEAD, PathKey, PathPosition, PositionInPath, place_of};
 use crate::share_expiry::state::table::share::{ChunkNumber, Share};
 use crate::share_expiry::state::values::id::ShareId;
 
-/// A chunk with fewer shares is joined with the next, if that makes no more than a well filled one.
+/// A chunk with fewer shares is joined with the next, if both fit into one well filled chunk.
 const LEAST: usize = 16;
 
 /// The shares of each root, by path.
@@ -32,7 +32,7 @@ pub(in crate::share_expiry) struct PathOrder {
 
 /// The position of a chunk among those of its root.
 struct ChunkSlot {
-    /// The lower bound of the keys from here on. Mostly enough to find a chunk without a look at it.
+    /// The lower bound of the keys from here on. Usually enough to find a chunk without reading it.
     head: [u8; HEAD],
     chunk: ChunkNumber,
 }
@@ -117,7 +117,7 @@ impl PathOrder {
         let head = PathKey::of(chunk.first()).head();
         let number = self.free.pop().unwrap_or_else(|| {
             self.chunks.push(Chunk::default());
-            // A chunk takes more memory than there are numbers for.
+            // Memory cannot hold as many chunks as there are numbers.
             ChunkNumber::try_from(self.chunks.len() - 1).unwrap_or(ChunkNumber::MAX)
         });
         chunk.shares().iter().for_each(|share| share.note_chunk(number));

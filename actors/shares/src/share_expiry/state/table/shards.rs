@@ -9,15 +9,15 @@ use super::share::Share;
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::value_types::Tombstone;
 
-/// The number of shards. A shard is copied when a share of it changes while a frozen table holds it. So a
-/// single change waits less with smaller shards. With a million shares each shard has a hundred, so its
+/// The number of shards. If a share changes while a frozen table holds its shard, the shard is copied. So
+/// a single change waits less with smaller shards. With a million shares each shard has a hundred, so its
 /// table is well filled.
 const SHARDS: usize = 10_000;
 
 /// The share or tombstone of an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShareLookup {
-    /// A live share, as applied. Whether it is live now is for [`Share::is_live`] to say.
+    /// A live share, as applied. [`Share::is_live`] says whether it is live now.
     Live(Arc<Share>),
     /// The share has ended.
     Ended(Tombstone),
@@ -176,7 +176,7 @@ impl Shards {
     }
 
     fn read(&self, place: usize) -> RwLockReadGuard<'_, Arc<Shard>> {
-        // Nothing that panics half-way through a change happens under a lock.
+        // No code under a lock can panic during a change.
         self.0[place].read().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -37,7 +37,7 @@ pub struct Share {
     /// The chunk of the order of paths that it is in, if it is in any. In memory only: its chunk by path.
     chunk: AtomicU32,
     kind: ShareKind,
-    /// Whether no notice is sent any more before this deadline.
+    /// Whether no further notice is sent before this deadline.
     pub(in crate::share_expiry) noticed: bool,
 }
 
@@ -49,18 +49,18 @@ pub(in crate::share_expiry) struct ColdShareFields {
     pub(in crate::share_expiry) downloads: Option<DownloadLimit>,
 }
 
-/// How many downloads a share allows, and which were taken.
+/// How many downloads a share allows, and which were counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DownloadLimit {
     pub(in crate::share_expiry) most: NonZeroU32,
     pub(in crate::share_expiry) taken: u32,
     /// The clients that may resume, each with the time of its last counted download.
     pub(in crate::share_expiry) takers: Vec<DownloadClient>,
-    /// When the last one was taken, and until when its takers may resume.
+    /// When the last download was counted, and how long its clients may resume.
     pub(in crate::share_expiry) exhausted: Option<Exhausted>,
 }
 
-/// A client that has taken a download.
+/// A client with a counted download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::share_expiry) struct DownloadClient {
     pub(in crate::share_expiry) client: ClientKey,
@@ -73,7 +73,7 @@ pub(in crate::share_expiry) struct DownloadClient {
 /// A share with no downloads left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted {
-    /// When the last one was taken.
+    /// When the last download was counted.
     pub at: Millis,
     /// The end of the time in which clients with a counted download may resume.
     pub resume_until: Millis,
@@ -142,7 +142,7 @@ impl Share {
         (rare != ColdShareFields::default()).then(|| Box::new(rare))
     }
 
-    /// A copy to be changed, which then replaces this one.
+    /// A copy for changes, which then replaces this one.
     pub(in crate::share_expiry) fn to_change(&self) -> Self {
         Share {
             id: self.id,
@@ -170,7 +170,7 @@ impl Share {
         self.rare = Share::boxed(rare);
     }
 
-    /// The chunk of the order of paths that it was put into last.
+    /// The current chunk of the share in the order of paths.
     pub(in crate::share_expiry) fn chunk(&self) -> ChunkNumber {
         self.chunk.load(Ordering::Relaxed)
     }
@@ -210,7 +210,7 @@ impl Share {
         self.created
     }
 
-    /// Its deadline as it was set.
+    /// Its deadline, without regard to downloads.
     pub fn deadline(&self) -> Deadline {
         self.deadline
     }
@@ -224,7 +224,8 @@ impl Share {
         }
     }
 
-    /// Whether it is live at `now`. The one rule, on every path: live iff `now` is before it is due.
+    /// Whether it is live at `now`: this is the only rule, and every reader uses it. A share is live iff
+    /// `now` is before its due time.
     pub fn is_live(&self, now: Millis) -> bool {
         self.due().is_after(now)
     }
@@ -239,7 +240,7 @@ impl Share {
         self.generation
     }
 
-    /// Whether no notice is sent any more before its deadline: it was sent, or the deadline was too near
+    /// Whether no further notice is sent before its deadline: it was sent, or the deadline was too near
     /// for it.
     pub fn is_noticed(&self) -> bool {
         self.noticed
@@ -260,12 +261,12 @@ impl Share {
         self.rare.as_ref()?.downloads.as_ref()
     }
 
-    /// When its last download was taken. From then on it admits only clients that resume.
+    /// When its last download was counted. From then on it admits only clients that resume.
     pub fn exhausted(&self) -> Option<Exhausted> {
         self.downloads()?.exhausted
     }
 
-    /// When it was last used, by this process: when it was created before that.
+    /// When it was last used, as this process knows; before the first use, when it was created.
     pub fn last_used(&self) -> Millis {
         Millis(i64::try_from(self.used().at).unwrap_or(i64::MAX))
     }
@@ -294,7 +295,7 @@ impl DownloadLimit {
         self.most.get()
     }
 
-    /// How many downloads were taken.
+    /// How many downloads were counted.
     pub fn taken(&self) -> u32 {
         self.taken
     }
@@ -304,7 +305,7 @@ impl DownloadLimit {
         self.most().saturating_sub(self.taken)
     }
 
-    /// When `client` took one that began with a part, if it may still begin the whole by that.
+    /// When `client` began a download with a part, if it may still request the whole file.
     pub fn in_part_by(&self, client: ClientKey) -> Option<Millis> {
         let begun = self.takers.iter().filter(|taker| taker.client == client && taker.in_part);
         begun.map(|taker| taker.at).max()

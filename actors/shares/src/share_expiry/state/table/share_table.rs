@@ -27,7 +27,7 @@ use crate::share_expiry::state::values::value_types::{ShareOwner, Tombstone};
 /// The durable state of the ShareExpiryActor.
 ///
 /// **Invariants:** every order holds exactly the shares of `shards`, and `by_due` those with a deadline.
-/// `tombstone_index` holds exactly the tombstones. An id is never given a second time.
+/// `tombstone_index` holds exactly the tombstones. An id is never reused.
 #[derive(Default)]
 pub struct ShareTable {
     pub(in crate::share_expiry) shards: Arc<Shards>,
@@ -62,7 +62,7 @@ pub struct ShareTable {
     pub(in crate::share_expiry) thawing_parts: HashMap<ShareId, Vec<ClientKey>>,
 }
 
-/// Where a tombstone is, and since when.
+/// The place of a tombstone, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TombstoneKey {
     /// When the share ended, in milliseconds.
@@ -91,7 +91,7 @@ impl ShareTable {
         self.shards.look(id, look)
     }
 
-    /// A share that is live at `now`, or why it is none.
+    /// A share that is live at `now`, or why it is not.
     pub fn live_at(&self, id: ShareId, now: Millis) -> Result<Arc<Share>, ShareRefusal> {
         match self.find(id) {
             ShareLookup::Live(share) if share.is_live(now) => Ok(share),
@@ -106,7 +106,7 @@ impl ShareTable {
         self.recent.left(request)
     }
 
-    /// How many shares there are, live or due.
+    /// The number of shares, live or due.
     pub fn len(&self) -> u64 {
         self.live
     }

@@ -14,7 +14,7 @@ pub struct Totals {
     pub expired: u64,
     /// Ended because no download was left.
     pub exhausted: u64,
-    /// Ended because they were taken back.
+    /// Ended because they were revoked.
     pub revoked: u64,
     /// Ended because their files were removed.
     pub removed: u64,

@@ -1,7 +1,7 @@
 //! The time of the last use of a share and the number of uses, in one word. Pure.
 //!
-//! A share is small, and many readers note uses of it at the same time. So both figures are in one word,
-//! which changes as a whole.
+//! A share is small, and many readers record uses of it at the same time. So both figures are in one
+//! word, which changes atomically.
 
 use reelyard_core::clock::Millis;
 
@@ -14,7 +14,7 @@ pub const MOST_USES: u32 = (1 << USE_BITS) - 1;
 /// When something was last used, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::share_expiry) struct UsageCounter {
-    /// When, in milliseconds since 1970; when it was created before its first use.
+    /// The time in milliseconds since 1970. Before the first use it is the time of creation.
     pub(in crate::share_expiry) at: u64,
     /// The number of uses, for LFU.
     pub(in crate::share_expiry) uses: u32,

@@ -93,7 +93,7 @@ impl<'de> Deserialize<'de> for Deadline {
     }
 }
 
-/// A text that is too long, or has control characters in it where there may be none.
+/// A text that is too long, or contains control characters that are not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{what} must be a text of 1 to {longest} bytes without control characters")]
 pub struct BadShareText {
@@ -212,13 +212,13 @@ impl<'de> Deserialize<'de> for PasswordHash {
 pub enum ShareEnding {
     /// Its deadline has passed.
     Expired,
-    /// Its last download was taken.
+    /// Its last download was counted.
     Exhausted,
     /// A caller revoked it.
     Revoked,
     /// Its file was removed.
     Removed,
-    /// The root it was shared from is no longer configured.
+    /// Its root is no longer configured.
     RootGone,
     /// There was no room for all shares, and it had to make room.
     Evicted,
@@ -251,8 +251,8 @@ impl ShareEnding {
 /// The record of an ended share, kept for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tombstone {
-    /// When it ended, in milliseconds. For a share with all downloads taken: until when they could be
-    /// resumed.
+    /// When it ended, in milliseconds. If all downloads were counted: the end of the time in which
+    /// they could be resumed.
     pub ended: Millis,
     /// Why the share ended.
     pub why: ShareEnding,
