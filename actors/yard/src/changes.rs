@@ -28,7 +28,7 @@ pub enum YardChange {
     Input(InputChange),
     /// A sign of another manager of this yard.
     ForeignManager(ForeignManager),
-    /// A removal was put on record, or has ended.
+    /// A removal was recorded, or has ended.
     Removal(RemovalChange),
     /// A file was pinned or unpinned.
     Pin(PinChange),
@@ -56,7 +56,7 @@ pub enum TaskStep {
     Ended,
 }
 
-/// A host holds more or fewer files than it did, as last confirmed.
+/// A host has more or fewer files than before, as last confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlacementChange {
     /// Destination whose files changed.
@@ -97,7 +97,7 @@ pub enum HostEvent {
         /// How many it names now.
         hosts: u64,
     },
-    /// It answers, or does so no longer.
+    /// It answers, or no longer answers.
     Health {
         /// Address of the host.
         host: HostAddr,
@@ -106,7 +106,7 @@ pub enum HostEvent {
         /// Health after the change.
         to: Health,
     },
-    /// Its back-offs were forgotten on request.
+    /// Its backoffs were removed on request.
     Reset {
         /// Address of the host.
         host: HostAddr,
@@ -189,7 +189,7 @@ pub enum InputChange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum RemovalChange {
-    /// It was put on record, and its host is about to be asked.
+    /// It was recorded, and its host is about to be asked.
     Intended {
         /// Destination that holds the copy.
         host: HostAddr,

@@ -1,4 +1,4 @@
-//! Properties of a name itself: whether it is ignored, whether old hosts can carry it.
+//! Properties of a name: whether it is ignored, and whether old hosts can carry it.
 
 use std::sync::Arc;
 

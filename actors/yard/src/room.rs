@@ -1,4 +1,5 @@
-//! Room on destinations for hot files: what the planner wants, and what the Remover has made.
+//! Room on destinations for hot files: the requests of the planner, and the rooms that the
+//! Remover has made.
 
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileId;

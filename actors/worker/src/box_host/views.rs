@@ -20,7 +20,7 @@ pub struct BoxHostView {
     pub cleanups_again: u64,
     /// The number of checked boxes.
     pub looked_at: u64,
-    /// and how many of them were found dirty.
+    /// The number of checked boxes that were dirty.
     pub found_dirty: u64,
     /// Refused requests: of a deposed leader, too late, or under an unknown name.
     pub refused: u64,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::copying::transfers::{TransferCounters, TransferView};
 
-/// Everything that this host must copy now, best first: replaces the previous list. Copies under way
+/// Everything that this host must copy now, best first: replaces the previous list. Running copies
 /// that are not in it are cancelled.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
@@ -22,7 +22,7 @@ pub struct TakeOrders {
 pub struct ReportsDelivered {
     /// The reports that the node received.
     pub sent: Vec<Report>,
-    /// Tasks that are no longer this host's to do.
+    /// Tasks that no longer belong to this host.
     pub cancelled: Vec<TaskId>,
 }
 
@@ -65,7 +65,7 @@ pub struct StopTransfers;
 /// The state of the copies that the link to the node needs. Sent at each change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkWork {
-    /// Tasks waiting, under way, or ended without the node knowing.
+    /// Tasks that wait, run, or have ended without the node knowing.
     pub known: Vec<TaskId>,
     /// The reports to deliver, in order.
     pub reports: Vec<Report>,
@@ -74,7 +74,7 @@ pub struct LinkWork {
 /// The observable state of a Downloader.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DownloaderView {
-    /// Copies under way, by task.
+    /// Running copies, by task.
     pub under_way: Vec<TransferView>,
     /// How many wait for a free place.
     pub waiting: usize,

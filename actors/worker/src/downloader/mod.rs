@@ -52,10 +52,10 @@ const COLLECT_EVERY: Duration = Duration::from_secs(600);
 /// How long an actor that stops may take before it is ended.
 const STOPPING: Duration = Duration::from_secs(20);
 
-/// How late what happened may be published.
+/// How long a change may wait before it is published.
 const PUBLISH_WITHIN: Duration = Duration::from_millis(2);
 
-/// How often copies that wait for the disk show that they live.
+/// How often copies that wait for the disk give a sign of life.
 const SHOW_LIFE_EVERY: Duration = Duration::from_secs(10);
 
 /// How long a store that cannot be read is not tried again.
@@ -117,7 +117,7 @@ impl DownloaderHandle {
         self.shared.work.subscribe()
     }
 
-    /// Makes up to this many copies at once from now on. Copies under way continue.
+    /// Makes up to this many copies at once from now on. Running copies continue.
     pub fn change_copies_at_once(&self, copies: usize) {
         self.shared.copies_at_once.set(copies);
         self.addr().do_send(CopiesAtOnceChanged);
@@ -165,9 +165,9 @@ impl DownloaderShared {
 pub struct Downloader {
     transfers: Transfers,
     shared: Arc<DownloaderShared>,
-    /// Handles that end each copy under way.
+    /// Handles that end each running copy.
     cancels: HashMap<TaskId, CopyCancellation>,
-    /// Handles that set the rate of each copy under way.
+    /// Handles that set the rate of each running copy.
     live_rates: HashMap<TaskId, LiveRate>,
     /// Callers that wait for the last copy to end.
     stopping: Vec<oneshot::Sender<()>>,
@@ -217,7 +217,7 @@ impl Downloader {
         }
     }
 
-    /// Sets new rates for the copies under way.
+    /// Sets new rates for the running copies.
     fn pace(&self, orders: &[CopyOrder]) {
         for order in orders {
             let Some(live_rate) = self.live_rates.get(&order.id) else { continue };

@@ -67,7 +67,7 @@ async fn signal_until_ended(
     loop {
         let parents = processes().filter_map(|pid| Some((pid, parent(pid)?))).collect();
         for pid in below(own, &parents) {
-            // A program may take a second SIGTERM for a wish to end at once.
+            // A program may treat a second SIGTERM as a request to end at once.
             if signalled.insert(pid) || signal == Signal::KILL {
                 // It fails for one that has just ended, and for another user's.
                 send_signal(pid, signal, |pid| is_below(own, pid));

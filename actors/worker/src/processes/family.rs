@@ -1,9 +1,9 @@
 //! All processes of one run of a program, and their end.
 //!
 //! They are known by their process group, and by a variable in their environment. The variable also finds
-//! processes that left the group or outlived a killed worker. So no process id has to be kept anywhere, and
-//! none is ever taken for another's. Only a process that left the group and also changed its environment is
-//! not found here.
+//! processes that left the group or outlived a killed worker. So no process id must be stored, and none is
+//! ever confused with that of another process. Only a process that left the group and also changed its
+//! environment is not found here.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group};
 
 use super::table::{ProcessStatus, Variable, has_ended, processes, send_signal};
 
-/// How long what an earlier run left behind may take to end after SIGTERM.
+/// How long processes of an earlier run may take to end after SIGTERM.
 pub const LEFTOVER_GRACE: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether all have ended.

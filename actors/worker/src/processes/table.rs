@@ -26,13 +26,13 @@ pub fn parent(pid: Pid) -> Option<Pid> {
 /// Status of a process that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessStatus {
-    /// Its program's name, as the kernel cuts it.
+    /// Its program's name, as cut by the kernel.
     pub name: String,
     /// Process group; none if its number is 0, as for processes of the kernel.
     pub group: Option<Pid>,
     /// Whether it is one of the kernel's own.
     is_of_kernel: bool,
-    /// Where its environment lies; 0 while its program is just being loaded.
+    /// The address of its environment; 0 while its program is being loaded.
     environment_at: u64,
 }
 

@@ -38,7 +38,7 @@ impl Tail {
         self.bytes.drain(..surplus);
     }
 
-    /// Whether `pattern` is found. The place of a cut is not taken for a beginning.
+    /// Whether `pattern` is found. The place of a cut does not count as a beginning.
     pub fn matches(&self, pattern: &regex::bytes::Regex) -> bool {
         pattern.is_match_at(&self.bytes, usize::from(self.is_cut))
     }

@@ -31,13 +31,13 @@ pub struct LinkSettings {
     pub interface: Option<String>,
     /// Capacity of the link. None for the value of the kernel.
     pub speed: Option<BitsPerSecond>,
-    /// Where files are served.
+    /// The address where files are served.
     pub address: IpAddr,
-    /// Where sysfs is mounted.
+    /// The path of sysfs.
     pub sysfs: PathBuf,
 }
 
-/// Counts what copies have sent from this host and received on it.
+/// Counts the bytes that copies have sent from this host and received on it.
 #[derive(Clone, Debug, Default)]
 pub struct CopyCounts {
     /// Bytes that copies sent from this host.

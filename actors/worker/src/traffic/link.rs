@@ -13,7 +13,7 @@ const DEEPEST: u32 = 4;
 /// The name of the loopback interface.
 const LOOPBACK: &str = "lo";
 
-/// A network interface, below the directory where sysfs is mounted.
+/// A network interface, below the path of sysfs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkInterface {
     name: String,
@@ -41,7 +41,7 @@ pub enum NoLink {
 }
 
 impl NetworkInterface {
-    /// The interface of that name, where sysfs is mounted on `sysfs`.
+    /// The interface of that name, below the path `sysfs`.
     pub fn named(name: &str, sysfs: &Path) -> Self {
         NetworkInterface { name: name.to_owned(), dir: sysfs.join("class/net").join(name) }
     }

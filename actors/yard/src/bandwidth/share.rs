@@ -1,8 +1,8 @@
 //! Splits the limits of hosts among the copies that use them.
 //!
 //! The split is max-min fair: all rates rise together until a copy reaches its own rate, or a host its
-//! limit. Those copies keep their rate, and the others rise further. So no copy can get more unless
-//! another one, with an equal or lower rate, gets less.
+//! limit. These copies keep their rate, and the rates of the others rise further. So no copy can get
+//! more unless another one, with an equal or lower rate, gets less.
 
 use std::collections::BTreeMap;
 

@@ -40,7 +40,7 @@ pub struct TimetableEntry {
 /// applies from the end of that hour on. The entries of an hour that occurs twice in autumn apply twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timetable {
-    /// As they were given; one that holds always is an empty list.
+    /// The entries as written. A timetable with one constant rate has no entries.
     pub(super) entries: Vec<TimetableEntry>,
     /// By the minute of the week; never empty.
     slots: Vec<(u16, Option<BitsPerSecond>)>,
@@ -86,7 +86,7 @@ impl Timetable {
     /// The rate that is in force in `minute`; none for no limit.
     pub fn rate_at(&self, minute: MinuteOfWeek) -> Option<BitsPerSecond> {
         let begun = self.slots.partition_point(|(at, _)| *at <= minute.0);
-        // Before the first one of the week the last one still holds.
+        // Before the first entry of the week, the last one still applies.
         let slot = begun.checked_sub(1).and_then(|slot| self.slots.get(slot));
         slot.or(self.slots.last()).and_then(|(_, rate)| *rate)
     }

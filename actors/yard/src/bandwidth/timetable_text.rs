@@ -76,7 +76,7 @@ fn rate(text: &str) -> Result<Option<BitsPerSecond>, BadRate> {
     if text.eq_ignore_ascii_case(OFF) { Ok(None) } else { text.parse().map(Some) }
 }
 
-/// A day by its whole name or its first three letters, counted from Monday = 0.
+/// A day by its full name or its first three letters, counted from Monday = 0.
 fn day(text: &str) -> Option<u8> {
     let is_it = |name: &str| {
         name.eq_ignore_ascii_case(text)

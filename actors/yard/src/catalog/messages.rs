@@ -1,4 +1,4 @@
-//! The messages of the Catalog, and what it reports to its subscribers.
+//! The messages of the Catalog, and its reports to its subscribers.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -94,7 +94,7 @@ pub struct LookUpMasters {
 pub enum MasterLook {
     /// It is a regular file.
     Found {
-        /// Its directory, as configured; the first of `source_dirs` that has the name.
+        /// Its directory, as configured: the first of `source_dirs` with this name.
         dir: Arc<str>,
         /// Size of the master in bytes.
         size: u64,

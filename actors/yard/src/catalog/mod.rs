@@ -1,9 +1,9 @@
-//! The Catalog reads the inputs that decide what the yard holds. grade.info and hitcount.history make
-//! the ranking. The event log of the load balancer gives the hot files, and the source directories give
-//! the masters.
+//! The Catalog reads the inputs that decide which files the yard has. grade.info and hitcount.history
+//! make the ranking. The event log of the load balancer gives the hot files, and the source directories
+//! give the masters.
 //!
-//! The Catalog checks its inputs again and again, and reports changes to its subscribers. It keeps the
-//! last good state of an input that cannot be read.
+//! The Catalog checks its inputs repeatedly, and reports changes to its subscribers. It keeps the last
+//! good state of an input that cannot be read.
 
 mod change_settings;
 mod changes;
@@ -62,9 +62,9 @@ pub struct Catalog {
     source_dirs: SingleFlightReader<SourceDirs>,
     /// None without a configured log.
     event_log: Option<SingleFlightReader<EventLog>>,
-    /// Bounds the look-ups of masters under way.
+    /// Limits the running look-ups of masters.
     look_ups: Arc<Semaphore>,
-    /// Ends the looks that come by themselves.
+    /// Ends the scheduled looks.
     polling: Option<SpawnHandle>,
     /// Ends the sleep until hits leave the window.
     expiry: Option<SpawnHandle>,
@@ -114,7 +114,7 @@ impl Catalog {
         }
     }
 
-    /// Where this Catalog publishes its view. A reader needs no message to the actor.
+    /// The published view of this Catalog. Readers need no message to the actor.
     pub fn view(&self) -> Arc<ArcSwap<CatalogView>> {
         Arc::clone(&self.published)
     }
@@ -145,7 +145,7 @@ impl Catalog {
         self.begin_look(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
     }
 
-    /// Begins a look in a lane, unless one is under way there.
+    /// Begins a look in a lane, unless one is running there.
     fn begin_look<B: InputReader>(
         &mut self,
         ctx: &mut Context<Self>,

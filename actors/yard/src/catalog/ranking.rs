@@ -1,5 +1,4 @@
-//! The ranking: which files there are, best first, and what hitcount.history says of them.
-//! Pure.
+//! The ranking: its files, best first, with their data from hitcount.history. Pure.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -40,7 +39,7 @@ impl CopiesWanted {
     }
 }
 
-/// A graded file and what hitcount.history says of it.
+/// A graded file and its data from hitcount.history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankedFile {
     /// Number of the file in the name table.
@@ -51,14 +50,14 @@ pub struct RankedFile {
     pub listed_on: Vec<IpAddr>,
 }
 
-/// A graded file, its size, and how many copies are wanted of it.
+/// A graded file, its size, and its wanted number of copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizedFile {
     /// Number of the file in the name table.
     pub file: FileId,
     /// Its size in bytes.
     pub size: u64,
-    /// How many copies are wanted.
+    /// The wanted number of copies.
     pub copies: u8,
 }
 
@@ -81,7 +80,7 @@ impl Ranking {
         Ranking::new(Arc::new(grades), history)
     }
 
-    /// A ranking of `files`, best first, each with how many copies are wanted of it.
+    /// A ranking of `files`, best first, each with its wanted number of copies.
     pub fn from_files_wanting(files: impl IntoIterator<Item = (FileId, u8)>) -> Self {
         let rows = files.into_iter().map(|(file, copies)| (Some(file), copies));
         let grades = Grades::from_rows_wanting(rows);

@@ -20,10 +20,10 @@ pub struct CatalogSettings {
     /// hitcount.history. Without one, sizes and listings are simply not known; a
     /// configured one must have been read once before there is a ranking.
     pub hitcount_history_file: Option<PathBuf>,
-    /// Directories of masters, in the order in which they are searched. Text, because a task
-    /// carries the directory of its master.
+    /// Directories of masters, in the order of the search. They are text, because a task contains the
+    /// directory of its master.
     pub source_dirs: Vec<Arc<str>>,
-    /// Whether the kernel reports changes, where it can. Then they are noticed at once.
+    /// Whether kernel notifications are used if possible. Then changes are noticed at once.
     pub watch: WatchMode,
     /// How often the inputs are checked, whether changes are reported or not. A check of unchanged
     /// inputs costs a few `stat`s each.
@@ -77,7 +77,7 @@ impl Default for CatalogSettings {
     }
 }
 
-/// Where the event log is and what counts in it.
+/// The place of the event log, and the hits that count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLogSettings {
     /// The directory of the files `EventLog[YYYYMMDD].log`.

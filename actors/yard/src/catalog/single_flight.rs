@@ -19,11 +19,10 @@ pub trait InputReader: Send + 'static {
     fn look(&mut self, now: Millis) -> Self::Found;
 }
 
-/// Looks because something changed are no closer together than this: what changes in between is
-/// seen together.
+/// The shortest time between looks because of changes. Changes in between are read together.
 const GAP: Duration = Duration::from_millis(100);
 
-/// A check that takes longer than this is reported as a problem: a mount may hang.
+/// A check that takes longer than this is reported as a problem, because a mount may hang.
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
 /// A bench and who waits for a look.
@@ -68,7 +67,7 @@ impl<B> SingleFlightReader<B> {
         receiver
     }
 
-    /// Takes the bench for a look, unless one is under way.
+    /// Takes the bench for a look, unless one is running.
     pub fn begin(&mut self, now: Millis) -> Option<B> {
         let bench = self.reader.take()?;
         self.begun = now;
@@ -96,7 +95,7 @@ impl<B> SingleFlightReader<B> {
         self.notified
     }
 
-    /// The number of the worker thread. The result of a look of an earlier one is ignored.
+    /// The number of the worker thread. Results of an earlier thread are ignored.
     pub fn generation(&self) -> u64 {
         self.life
     }
@@ -119,8 +118,8 @@ impl<B> SingleFlightReader<B> {
         self.next.append(&mut self.waiting);
     }
 
-    /// Answers the callers that waited, once the results were reported. True if others have asked
-    /// meanwhile.
+    /// Answers the callers that waited, once the results were reported. True if other callers have
+    /// asked meanwhile.
     pub fn answer(&mut self) -> bool {
         for waiter in self.waiting.drain(..) {
             // A caller that no longer waits needs no answer.
@@ -136,7 +135,7 @@ impl<B> SingleFlightReader<B> {
         is_stuck.then(|| format!("the check of {} does not end: a mount may hang", self.what))
     }
 
-    /// The bench, while no look is under way.
+    /// The bench, while no look is running.
     pub fn idle(&mut self) -> Option<&mut B> {
         self.reader.as_mut()
     }

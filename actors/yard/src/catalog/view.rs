@@ -84,7 +84,7 @@ pub struct CatalogInputView {
     pub modified: Option<Millis>,
     /// How changes of it are noticed; none before the first look.
     pub noticed_by: Option<NoticedBy>,
-    /// Its rows, as read then.
+    /// Its rows at that reading.
     #[serde(flatten)]
     pub tally: RowTally,
 }
@@ -135,14 +135,14 @@ pub struct EventLogView {
 }
 
 impl EventLogView {
-    /// It is enough that one day's file can be read: at midnight the new one may not exist yet.
+    /// One readable file of a day is enough, because at midnight the new file may not exist yet.
     fn problem(&self) -> Option<String> {
         let problems: Option<Vec<String>> =
             self.files.iter().map(|file| file.input.problem()).collect();
         problems?.pop().filter(|_| self.missing().is_none())
     }
 
-    /// The message that the load balancer has written none of the files yet. No file is hot then, and
+    /// The message that the load balancer has not written any of the files yet. No file is hot then, and
     /// everything else works.
     fn missing(&self) -> Option<String> {
         let newest = self.files.last()?;
@@ -238,8 +238,8 @@ impl CatalogView {
         }
     }
 
-    /// Renews what follows from the rest: `ready`, `problems` and the counts. `stuck` are looks
-    /// that do not end.
+    /// Updates the derived values: `ready`, `problems` and the counts. `stuck` are looks that do not
+    /// end.
     pub(super) fn sum_up(&mut self, stuck: impl IntoIterator<Item = String>) {
         let inputs = self.grade_info.iter().chain(&self.hitcount_history);
         let inputs = inputs.filter_map(CatalogInputView::problem);

@@ -33,7 +33,7 @@ impl CfwWorker {
         on_trial.then(|| AskFailure::NotAsked(why.to_owned()))
     }
 
-    /// Whether any call but a probe is under way.
+    /// Whether any call except a probe is running.
     fn is_asked(&self) -> bool {
         self.looking_for.is_some()
             || self.disk_asked
@@ -46,7 +46,7 @@ impl CfwWorker {
         self.breaker.ended(call, outcome, self.clock.now());
     }
 
-    /// Reports a changed state of the circuit breaker, and starts a trial call where one is due.
+    /// Reports a changed state of the circuit breaker, and starts a trial call if one is due.
     pub(super) fn follow_breaker(&mut self) {
         let now = self.clock.now();
         // The outcome of a running trial is awaited without a limit. A list may take longer than the

@@ -50,7 +50,7 @@ pub struct ProbeHeartbeat {
 #[rtype(result = "Result<Arc<Inventory>, AskFailure>")]
 pub struct Refresh;
 
-/// A copy was verified on this host: its inventory holds it from now on, without asking again.
+/// A copy was verified on this host. Its inventory contains it from now on, without a call.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct CopyArrived {
@@ -66,7 +66,8 @@ pub struct CopyArrived {
 pub struct DeleteCopy {
     /// The file whose copy is deleted.
     pub name: FileName,
-    /// The epoch of the leader that decided it: our workers refuse one lower than they have seen.
+    /// The epoch of the leader that decided it. Reelyard workers refuse an epoch lower than the highest
+    /// they have seen.
     pub epoch: Epoch,
 }
 
@@ -77,7 +78,7 @@ pub struct Inventory {
     pub files: RoaringBitmap,
     /// Entries whose names cannot be file names of this wire (never planned with, never deleted).
     pub unreadable_names: u64,
-    /// When the host was asked.
+    /// The time of the request.
     pub at: Millis,
 }
 
@@ -100,7 +101,7 @@ pub struct HostObserved {
     pub at: Millis,
 }
 
-/// Reports the host to `to` from now on, and at once what is known already.
+/// Reports the host to `to` from now on, and at once everything that is already known.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToHost {
@@ -175,7 +176,7 @@ pub struct CfwWorkerView {
     /// The files themselves.
     #[serde(skip)]
     pub held: Option<Arc<Inventory>>,
-    /// Its disk as last reported; none while that is not known.
+    /// The last reported disk; none while it is not known.
     pub disk: Option<DiskFigures>,
     /// When it reported its disk.
     pub disk_at: Option<Millis>,
@@ -187,7 +188,7 @@ pub struct CfwWorkerView {
     pub agent_failure: Option<String>,
     /// Times the agent there answered.
     pub agent_answers: u64,
-    /// Calls under way or waiting for their turn, probes and looks not counted.
+    /// Calls that run or wait for their turn, without probes and looks.
     pub open_requests: usize,
     /// State of the circuit breaker of its calls.
     pub calls: CircuitState,
@@ -208,7 +209,7 @@ pub struct CfwWorkerView {
 }
 
 impl CfwWorkerView {
-    /// The view of a host that was never asked.
+    /// The view of a host without calls.
     pub fn unasked(host: HostAddr, role: HostRole) -> Self {
         CfwWorkerView {
             host,
@@ -246,7 +247,7 @@ pub struct InventoryView {
     pub files: u64,
     /// Entries whose names cannot be file names.
     pub unreadable_names: u64,
-    /// When it was asked.
+    /// The time of the request.
     pub at: Millis,
     /// Time of the last request for a full list. Requests in between ask for changes.
     pub whole_at: Option<Millis>,

@@ -1,9 +1,9 @@
 //! The CfwWorker: one actor per host, an old cfw or a Reelyard worker, and the only one that calls it.
 //!
-//! It owns the known files and disk figures of the host. None of it is durable. If a call fails, the
-//! last known state remains and is shown with its age: it is never taken for empty. A host that does not
-//! answer its probes gets only probes, and so does one whose calls keep failing (`circuit_breaker`). A
-//! host in maintenance is not called at all.
+//! It owns the known files and disk figures of the host. None of it is durable. If a call fails, the last
+//! known state stays and is shown with its age. It is never treated as empty. A host that does not answer
+//! its probes gets only probes, and so does one whose calls keep failing (`circuit_breaker`). A host in
+//! maintenance is not called at all.
 
 pub(crate) mod breaker;
 mod call_status;
@@ -53,7 +53,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Disk figures are dropped when they are this many intervals old.
 const DISK_KEPT_FOR_INTERVALS: u32 = 4;
 
-/// Where readers find a [`CfwWorkerView`] without asking the actor.
+/// Lets readers read a [`CfwWorkerView`] without asking the actor.
 pub type CfwWorkerViewHandle = Arc<ArcSwap<CfwWorkerView>>;
 
 /// The actor of one host.
@@ -77,16 +77,16 @@ pub struct CfwWorker {
     /// The status that a Reelyard worker reported at the last read.
     worker_status: Option<WorkerStatus>,
     holdings: HeldFiles,
-    /// The disk as last reported, and when it was requested.
+    /// The last reported disk, and the time of its request.
     disk: Option<(DiskFigures, Millis)>,
     look_schedule: PollSchedule,
     disk_schedule: PollSchedule,
-    /// Callers that wait for the look that is under way. None when no look is.
+    /// Callers that wait for the running look. None if no look is running.
     looking_for: Option<Vec<RefreshReply>>,
     /// Callers that wait for another read after the current one, because the current one may have started
     /// before the change that they want to see. None if no other read is wanted.
     looking_next_for: Option<Vec<RefreshReply>>,
-    /// Whether the disk alone is being asked for, between two looks.
+    /// Whether only the disk is being requested, between two looks.
     disk_asked: bool,
     traffic: TrafficWatch,
     /// Limits how many deletions are sent at the same time; the others wait.
@@ -182,7 +182,7 @@ impl CfwWorker {
         self
     }
 
-    /// Where its view is found, also after the actor was started.
+    /// The handle of its view, also after the actor was started.
     pub fn view(&self) -> CfwWorkerViewHandle {
         self.view.clone()
     }
@@ -243,7 +243,7 @@ impl CfwWorker {
         self.role.is_destination() && self.program.kind != HostKind::Unknown
     }
 
-    /// Stores a failure for the view, and logs it when it differs from the last one.
+    /// Stores a failure for the view, and logs it if it differs from the last one.
     fn record_failure(&mut self, asked: &'static str, failure: &AskFailure) {
         let failure = failure.to_string();
         let is_same = |last: &FailureView| last.asked == asked && last.failure == failure;

@@ -15,9 +15,9 @@ use crate::settings::hosts::Agents;
 pub struct CfwWorkerSettings {
     /// How long making a connection may take.
     pub connect_timeout: Duration,
-    /// How long `/info`, `/df` and `DELETE` may take as a whole.
+    /// The time limit of `/info`, `/df` and `DELETE` as a whole.
     pub call_timeout: Duration,
-    /// How long a list of files may take as a whole. Old cfws cut theirs after 5 s themselves.
+    /// The time limit of a whole list of files. Old cfws cut theirs after 5 s.
     pub list_timeout: Duration,
     /// The interval between complete lists of a destination that cannot report changes. That is an old cfw,
     /// or a worker whose file system reports none.
@@ -41,7 +41,7 @@ pub struct CfwWorkerSettings {
     pub open_calls: usize,
     /// Calls that may wait in addition.
     pub waiting_calls: usize,
-    /// When calls to a host that keep failing are given up for a while.
+    /// When and how long a host with failing calls gets no calls.
     pub breaker: CircuitBreakerSettings,
 }
 

@@ -180,14 +180,14 @@ fn whole_millis(duration: Duration) -> u64 {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Health {
-    /// Not asked yet, or not often enough to say.
+    /// It was not asked yet, or not often enough.
     #[default]
     Unknown,
     /// It answers its probes.
     Up,
     /// It missed at least one probe: it gets no new tasks, and its running tasks continue.
     Suspect,
-    /// It missed enough probes in a row: its open tasks are given up.
+    /// It missed enough probes in a row: its open tasks end.
     Down,
 }
 

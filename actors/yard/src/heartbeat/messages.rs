@@ -34,7 +34,7 @@ pub struct WatchHost {
     pub host: HostAddr,
     /// The CfwWorker that sends the probes.
     pub probe: Recipient<ProbeHeartbeat>,
-    /// Whether it is in maintenance: then it is not asked until that ends.
+    /// Whether it is in maintenance. Then it gets no probes until the maintenance ends.
     pub in_maintenance: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct ChangeHeartbeatSettings(pub HeartbeatSettings);
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct UnwatchHost {
-    /// The host to watch no longer.
+    /// The host that is no longer watched.
     pub host: HostAddr,
 }
 
@@ -71,8 +71,8 @@ pub struct SubscribeToHealth {
     pub to: Recipient<HealthChanged>,
 }
 
-/// Probes now: one host, or all, before whatever else is due. A host whose probe is under way is not
-/// probed twice. Answers how many probes began; the others wait for one to end.
+/// Probes now: one host, or all, before other due probes. A host with a running probe is not probed
+/// twice. Answers how many probes began; the others wait for one to end.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "usize")]
 pub struct ProbeNow {
@@ -120,7 +120,7 @@ pub struct HostBeats {
     pub checked: Option<Millis>,
     /// When the host last answered.
     pub last_answer: Option<Millis>,
-    /// How long the last probe took, in milliseconds; none when it was missed.
+    /// The duration of the last probe, in milliseconds; none if it was missed.
     pub latency_ms: Option<u64>,
     /// Misses since the last answer.
     pub misses_in_a_row: u32,

@@ -32,13 +32,13 @@ use health::HostHealth;
 /// Up to this many hosts, each change publishes and checks all of them.
 const FEW_HOSTS: usize = 256;
 
-/// How long changes are gathered where there are more.
+/// How long changes are collected if there are more.
 const GATHERING: Duration = Duration::from_millis(100);
 
 /// The time of a probe that comes before all others.
 const AT_ONCE: Millis = Millis(i64::MIN);
 
-/// Where readers find the [`HeartbeatView`] without asking the actor.
+/// Lets readers read the [`HeartbeatView`] without asking the actor.
 pub type HeartbeatViewHandle = Arc<ArcSwap<HeartbeatView>>;
 
 /// The actor. Owns the health of each host; none of it is durable.
@@ -48,12 +48,12 @@ pub struct HeartbeatSupervisor {
     hosts: BTreeMap<HostAddr, WatchedHost>,
     subscribers: Vec<Recipient<HealthChanged>>,
     view: HeartbeatViewHandle,
-    /// Counts up with each host added, so that a late probe of a removed one is known as such.
+    /// Grows with each added host, so that a late probe of a removed host is recognized.
     last_watch: u64,
     probes: u64,
     misses: u64,
     timer: Option<SpawnHandle>,
-    /// Probes that have not ended, also of hosts that are watched no longer.
+    /// Probes that have not ended, also of hosts that are no longer watched.
     under_way: usize,
     /// Whether hosts are due that wait for a probe of another to end.
     is_behind: bool,
@@ -114,7 +114,7 @@ impl HeartbeatSupervisor {
         self
     }
 
-    /// Where its view is found, also after the actor was started.
+    /// The handle of its view, also after the actor was started.
     pub fn view(&self) -> HeartbeatViewHandle {
         self.view.clone()
     }
@@ -281,7 +281,7 @@ impl Handler<ChangeHeartbeatSettings> for HeartbeatSupervisor {
         ctx: &mut Context<Self>,
     ) {
         self.settings = settings;
-        // A longer interval than the new one is not waited out.
+        // If the new interval is shorter, the old one does not delay the next probe.
         let soonest = settings.rhythm.next(self.clock.now(), fastrand::f64());
         for watched in self.hosts.values_mut() {
             watched.next_probe = watched.next_probe.min(soonest);

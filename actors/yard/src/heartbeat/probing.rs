@@ -1,4 +1,4 @@
-//! The schedule of probes: each host by its own, a bounded number at once.
+//! The schedule of probes: each host has its own, and a bounded number runs at once.
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use crate::remover::state::reason::{Reason, Spared};
 pub struct PinFile {
     /// The file to pin or unpin.
     pub name: FileName,
-    /// Pinned, or no longer.
+    /// Pinned, or no longer pinned.
     pub pinned: bool,
     /// The requester, for the journal and the log.
     pub asked_by: String,

@@ -22,7 +22,7 @@ pub struct RemoverSettings {
     pub ignore_prefixes: Vec<Vec<u8>>,
     /// How much of a destination's disk may be in use, in percent.
     pub storage_limit_percent: u32,
-    /// Down to how much a disk over its limit is brought, in percent.
+    /// The target for a disk over its limit, in percent.
     pub low_water_percent: u32,
     /// How many copies of a file there should be.
     pub copies: CopiesWanted,
@@ -56,7 +56,7 @@ const KEEP_ROOM_FOR: Duration = Duration::from_secs(60 * 60);
 const MOST_PER_HOST: usize = 64;
 const MOST_DUPLICATES: usize = 1024;
 
-/// How long a call of a deposed leader may still be on its way to an old cfw.
+/// How long a call of a deposed leader may take to reach an old cfw.
 const OLD_CALLS_LAST: Duration = Duration::from_secs(5);
 
 /// How long a copy is in doubt after a call without a clear result.

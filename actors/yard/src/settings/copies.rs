@@ -86,7 +86,7 @@ pub enum PlanningMode {
     /// Copies are planned and carried out.
     #[default]
     On,
-    /// No copies are planned. Copies under way continue, and an operator can still request a copy.
+    /// No copies are planned. Running copies continue, and an operator can still request a copy.
     Off,
 }
 

@@ -48,8 +48,8 @@ pub struct Agents(pub BTreeMap<HostAddr, Agent>);
 pub struct Agent {
     /// The page with the metrics.
     pub url: AgentUrl,
-    /// The network interface that counts. None for the one that carries the most, the loopback
-    /// interface left out.
+    /// The network interface that counts. None for the one with the most traffic, except the
+    /// loopback interface.
     pub device: Option<String>,
     /// The capacity of that interface. None for the speed that node_exporter reports.
     pub link_speed: Option<BitsPerSecond>,

@@ -75,8 +75,8 @@ impl StorageConfig {
     }
 }
 
-/// Default multiple of the hit base from which room is made. A file that is not hot has less than
-/// half of these hits.
+/// Default multiple of the hit base from which room is made. A file that is not hot has less than half
+/// of these hits.
 const TIMES_HOT: u32 = 2;
 
 impl YardConfig {

@@ -29,7 +29,7 @@ pub enum PlacementPolicy {
     /// To the one with the most room.
     #[default]
     Room,
-    /// In turns, as cfm does it.
+    /// In turns, as in cfm.
     Ring,
 }
 
@@ -39,7 +39,7 @@ setting_words!(PlacementPolicy: "room" => Room, "ring" => Ring);
 /// At least one is not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
-    /// Its room, as a share of that of the roomiest destination.
+    /// Its room in relation to that of the roomiest destination.
     pub room: u32,
     /// The weight of its free link, as a share of the speed of the link.
     pub traffic: u32,

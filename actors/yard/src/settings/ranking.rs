@@ -57,7 +57,7 @@ settings! {
 /// How changes of the inputs are noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WatchMode {
-    /// The kernel reports changes where it can. Elsewhere the inputs are only polled.
+    /// The kernel reports changes if it can. Other inputs are only polled.
     #[default]
     Auto,
     /// The inputs are only polled.

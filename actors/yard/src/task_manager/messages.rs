@@ -88,7 +88,7 @@ pub enum ReportsRefused {
 pub struct CopyFile {
     /// The file to copy.
     pub name: FileName,
-    /// The host that takes the copy.
+    /// The host that gets the copy.
     pub destination: HostAddr,
     /// The host that serves the master; none means any source.
     pub source: Option<HostAddr>,

@@ -64,8 +64,8 @@ pub struct TaskSettings {
     pub placement: PlacementPolicy,
     /// How hosts' links are planned with.
     pub links: LinkRules,
-    /// How long a working task of one of our workers may give no sign of life. For an old cfw,
-    /// which gives none, it is the least that any copy is allowed.
+    /// How long a working task of a Reelyard worker may give no sign of life. For an old cfw, which gives
+    /// none, it is the least time of a copy.
     pub timeout: Duration,
     /// How long a ready task may wait for its destination to begin.
     pub pickup_timeout: Duration,
@@ -93,13 +93,13 @@ pub struct TaskSettings {
     /// How many copies of a file there should be.
     pub copies: CopiesWanted,
     /// The longest first wait of planning for a destination that answers but whose list was never read, in
-    /// this run or an earlier one. Any file might be there. The wait saves a second copy of files that only
-    /// such a host holds. A slower host costs such copies: the Remover removes all but one after the host
-    /// was listed. Nothing is copied to that host before.
+    /// this run or an earlier one. Any file may be there. The wait avoids a second copy of files that only
+    /// such a host has. If the host takes longer, such copies are made, and the Remover removes all but one
+    /// after the host was listed. Before that, nothing is copied to the host.
     pub first_look: Duration,
     /// How long the result of a master's check (its directory and size) is valid for planning.
     pub look_fresh_for: Duration,
-    /// How long after a look or a refresh that failed the same is asked again.
+    /// How long after a failed look or refresh the same is requested again.
     pub ask_again_after: Duration,
 }
 

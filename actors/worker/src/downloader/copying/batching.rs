@@ -8,8 +8,8 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::downloader::copying::order::CopyOrder;
 
-/// Copies up to this size, in bytes, are made in runs: a whole run is no more than one large
-/// step of a large copy.
+/// Copies up to this size, in bytes, are made in batches: a whole batch is no larger than one large step
+/// of a large copy.
 pub const SMALL: u64 = 256 << 10;
 
 /// How many copies a batch has at most. Few enough that the report of the hottest copy is not much later
@@ -51,7 +51,7 @@ pub(in crate::downloader) struct BatchSlots {
 pub(in crate::downloader) struct BatchSlot(u64);
 
 impl BatchSlots {
-    /// How many are taken.
+    /// The number of occupied places.
     pub(in crate::downloader) fn taken(&self) -> usize {
         self.taken.len()
     }
@@ -64,7 +64,7 @@ impl BatchSlots {
         place
     }
 
-    /// One copy does not need it any more.
+    /// One copy no longer needs it.
     pub(in crate::downloader) fn leave(&mut self, place: BatchSlot) {
         let Some(left) = self.taken.get_mut(&place) else { return };
         *left -= 1;

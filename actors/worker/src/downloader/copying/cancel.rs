@@ -17,7 +17,7 @@ struct CopyCancellationShared {
 #[derive(Default)]
 struct CopyCancellationState {
     cancelled: bool,
-    /// The connection under way, so that a blocked read ends too.
+    /// The current connection, so that a blocked read ends too.
     stream: Option<Arc<TcpStream>>,
 }
 
@@ -48,7 +48,7 @@ impl CopyCancellation {
         Ok(())
     }
 
-    /// The connection watched last is no longer this copy's.
+    /// The connection that was watched last no longer belongs to this copy.
     pub fn release(&self) {
         self.state().stream = None;
     }

@@ -34,7 +34,7 @@ impl CopyBatch {
         let mut is_served = true;
         while let Some(copy) = self.next() {
             // A cancelled copy is skipped. So are further copies from a source that has just failed:
-            // they are given up, and start again while they are still ordered.
+            // they are cancelled, and start again if they are still ordered.
             let outcome = if is_served && !copy.cancel.is_cancelled() {
                 // A slow copy delays only its own report.
                 copy.fetch(&ahead, &|_| {
@@ -95,7 +95,7 @@ impl CopyBatch {
     }
 }
 
-/// Does `work` with `what` on another thread. Answers `what` if none can be started.
+/// Runs `work` with `what` on another thread. Answers `what` if no thread can be started.
 fn apart<T: Send + 'static>(threads: &CopyThreads, what: T, work: fn(T)) -> Result<(), T> {
     // In a separate binding, because a job that cannot be started is dropped.
     let what = Arc::new(Mutex::new(Some(what)));

@@ -10,8 +10,8 @@ use std::thread;
 /// other thread publishes at that moment, it publishes all ended copies. It does not panic.
 pub type CopyJob = Box<dyn FnOnce() + Send>;
 
-/// Threads that come as they are needed. Those without work end when this is dropped, the others
-/// with their work.
+/// Threads that start when they are needed. When this is dropped, idle threads end at once, and the
+/// others after their work.
 #[derive(Default)]
 pub struct CopyThreads(Arc<Idle>);
 

@@ -1,4 +1,4 @@
-//! Copies under way: their order, their threads, and their end.
+//! Running copies: their order, their threads, and their end.
 
 pub(in crate::downloader) mod active_copy;
 pub mod batching;

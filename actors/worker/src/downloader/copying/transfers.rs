@@ -1,4 +1,4 @@
-//! The schedule of a worker's copies. Pure: the actor passes in events and carries out the result.
+//! The schedule of a worker's copies. Pure: the actor passes events and carries out the results.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -16,20 +16,20 @@ use crate::downloader::managers::outbox::Outbox;
 /// cover many, and few enough to be open files.
 const MOST_ARRIVED: usize = 512;
 
-/// How many ended tasks are remembered, so that an answer that was on its way when they ended
-/// does not begin them again. Numbers of tasks are never used twice.
+/// How many ended tasks are remembered, so that an answer that was sent before their end does not begin
+/// them again. Task numbers are never reused.
 const ENDED_REMEMBERED: usize = 4096;
 
 /// An action for the actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransferAction {
-    /// Begin these copies, one after the other: a batch (`batching`), mostly of one.
+    /// Begin these copies, one after the other: a batch (`batching`), usually of one copy.
     Begin(Vec<CopyOrder>),
-    /// End the copy of this task, under way since it was begun.
+    /// End the running copy of this task.
     GiveUp(TaskId),
 }
 
-/// One copy under way, as shown.
+/// One running copy, for display.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferView {
     /// Id of the task.
@@ -40,11 +40,11 @@ pub struct TransferView {
     pub source: HostAddr,
     /// Bytes written so far.
     pub bytes: u64,
-    /// The master's size when it was planned.
+    /// The master's size at the planning.
     pub size: Option<u64>,
     /// When it was begun.
     pub since: Millis,
-    /// Whether it was taken back and is about to end.
+    /// Whether it was cancelled and is about to end.
     pub given_up: bool,
     /// Whether all bytes have arrived, and only the sync is missing.
     pub arrived: bool,
@@ -59,7 +59,7 @@ pub struct TransferCounters {
     pub done: u64,
     /// Copies that failed, each with a blamed side.
     pub failed: u64,
-    /// Given up because they were taken back.
+    /// Copies that were cancelled.
     pub given_up: u64,
     /// Bytes of the copies that are done.
     pub bytes: u64,
@@ -67,32 +67,32 @@ pub struct TransferCounters {
 
 /// The copies of one worker.
 ///
-/// **Invariant:** a task is waiting, under way, or ended; never two of these.
+/// **Invariant:** a task is waiting, running, or ended; never two of these.
 #[derive(Clone, Debug)]
 pub struct Transfers {
     at_once: usize,
     waiting: VecDeque<CopyOrder>,
     under_way: BTreeMap<TaskId, ActiveTransfer>,
-    /// Where those under way are made.
+    /// The places of the running copies.
     slots: BatchSlots,
     /// How many of them only wait for the disk.
     arrived: usize,
     outbox: Outbox,
-    /// Ended tasks whose end was taken.
+    /// Ended tasks whose report was taken.
     settled: Settled,
     counters: TransferCounters,
     stopping: bool,
 }
 
-/// One copy under way.
+/// One running copy.
 #[derive(Clone, Debug)]
 struct ActiveTransfer {
     view: TransferView,
-    /// Its run's, which it needs until its bytes are here.
+    /// The place of its batch, which it needs until its bytes have arrived.
     slot: BatchSlot,
 }
 
-/// The last tasks that ended and whose end was taken.
+/// The last ended tasks whose report was taken.
 #[derive(Clone, Debug, Default)]
 struct Settled {
     oldest_first: VecDeque<TaskId>,
@@ -140,8 +140,8 @@ impl Transfers {
         Transfers { counters, ..self }
     }
 
-    /// Takes the complete list of orders, best first. Copies under way that are not in it are cancelled.
-    /// A task that is listed twice is one task.
+    /// Takes the complete list of orders, best first. Running copies that are not in it are cancelled. A
+    /// task that is listed twice is one task.
     pub fn order(&mut self, orders: Vec<CopyOrder>, now: Millis) -> Vec<TransferAction> {
         let wanted: HashSet<TaskId> = orders.iter().map(|order| order.id).collect();
         let gone: Vec<TaskId> =
@@ -195,7 +195,7 @@ impl Transfers {
         }
     }
 
-    /// A copy has ended; without a report it was given up.
+    /// A copy has ended; without a report it was cancelled.
     pub fn ended(
         &mut self,
         task: TaskId,
@@ -246,7 +246,7 @@ impl Transfers {
         (settled, acts)
     }
 
-    /// Makes up to this many copies at once from now on. Copies under way continue, even if they exceed
+    /// Makes up to this many copies at once from now on. Running copies continue, even if they exceed
     /// the new limit.
     pub fn change_at_once(&mut self, at_once: usize, now: Millis) -> Vec<TransferAction> {
         self.at_once = at_once.max(1);
@@ -275,7 +275,7 @@ impl Transfers {
         self.outbox.reports()
     }
 
-    /// The copies under way, by task.
+    /// The running copies, by task.
     pub fn under_way(&self) -> impl Iterator<Item = &TransferView> {
         self.under_way.values().map(|transfer| &transfer.view)
     }

@@ -169,7 +169,7 @@ impl BaseDir {
         }
     }
 
-    /// The disk the directory is on, or the quota it is given, as a disk.
+    /// The figures of the disk of the directory, or of its quota.
     pub fn disk(&self) -> io::Result<DiskFigures> {
         self.ledger.figures(*self.capacity.now(), self.file_system()?, || self.count())
     }

@@ -3,7 +3,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// One sync under way. It ends when this is dropped, also by a panic.
+/// One running sync. It ends when this is dropped, also after a panic.
 struct GroupSyncGuard<'a> {
     group: &'a GroupSync,
     number: u64,

@@ -24,8 +24,7 @@ const STEP: usize = GROUP;
 /// How often it is written down how far a file was hashed.
 const KEEP_EVERY: Duration = Duration::from_secs(2);
 
-/// How long a caller that was answered "under way" is expected to ask again: until then its file
-/// continues to be hashed.
+/// How long a caller that got "under way" is expected to ask again. Until then its file is hashed further.
 const ASKS_AGAIN_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long a job waits for its last sender to return after a lost connection.
@@ -75,7 +74,7 @@ struct HashJobState {
     outcome: Option<Hashed>,
 }
 
-/// Held by a connection while it sends a file that is hashed on the way.
+/// Held by a connection while it sends a file that is hashed at the same time.
 pub struct HashFollower {
     job: Arc<HashJob>,
 }
@@ -135,7 +134,7 @@ impl HashCache {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.hash(file, &identity, job)))
             .unwrap_or_else(|_panic| Hashed::Failed("hashing panicked; see the log".to_owned()));
         let mut table = self.jobs.table();
-        // A job that was given up may have been replaced by a new one meanwhile.
+        // An interrupted job may have been replaced by a new one meanwhile.
         if table.under_way.get(&identity).is_some_and(|current| Arc::ptr_eq(current, job)) {
             table.under_way.remove(&identity);
         }
@@ -162,7 +161,7 @@ impl HashCache {
         outcome
     }
 
-    /// Continues where hashing of the file was given up.
+    /// Continues where hashing of the file was interrupted.
     fn hasher_for(&self, identity: &FileFingerprint) -> TreeHasher {
         let begun = self.store.hash_begun(identity).unwrap_or_else(|error| {
             tracing::warn!(%error, "a file is hashed from its beginning again");

@@ -14,7 +14,7 @@ pub struct Partial {
     pub name: FileName,
     /// The task whose number its temporary file has: the one that began it.
     pub began: TaskId,
-    /// The inode of its temporary file: another one is another file.
+    /// The inode of its temporary file. Another inode means another file.
     pub inode: u64,
     /// The size of the whole file.
     pub size: u64,

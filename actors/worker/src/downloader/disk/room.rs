@@ -16,7 +16,7 @@ pub enum Capacity {
     /// The file system that the base directory is on.
     #[default]
     FileSystem,
-    /// At most this many bytes: for a file system that other programs use too.
+    /// At most this many bytes, for a file system that other programs use too.
     Quota(u64),
 }
 
@@ -28,10 +28,10 @@ pub enum NoRoom {
     Full {
         /// Bytes free and not promised.
         room: u64,
-        /// Bytes asked for.
+        /// Requested bytes.
         wanted: u64,
     },
-    /// The file system cannot be asked.
+    /// The figures of the file system cannot be read.
     #[error("the free space of the destination's disk cannot be read: {0}")]
     Io(#[from] io::Error),
 }
@@ -44,11 +44,11 @@ pub struct Ledger(Arc<Mutex<Accounts>>);
 struct Accounts {
     /// Reserved bytes that neither the file system nor a count includes.
     promised: u64,
-    /// Bytes in the base directory, as counted then and grown since.
+    /// Bytes in the base directory: the last count, plus what was added since.
     counted: Option<(Instant, u64)>,
 }
 
-/// Room for one copy, from before its first byte on. Its unsettled part is free again when it is dropped.
+/// Room for one copy, reserved before its first byte. Its unused part is free again when this is dropped.
 #[derive(Debug)]
 pub struct Reservation {
     ledger: Ledger,

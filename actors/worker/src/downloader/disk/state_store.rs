@@ -29,7 +29,7 @@ use reelyard_file_server::file_fingerprint::FileFingerprint;
 use reelyard_file_server::tree_hash::Trunk;
 use reelyard_protocol::worker::{ContentHash, Report, TaskId};
 
-/// The first byte of each key. The numbers are on disk: one is never given a second meaning.
+/// The first byte of each key. The numbers are on disk, so a number is never reused for another purpose.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum StateKeyKind {
@@ -124,8 +124,8 @@ impl StateStore {
         })
     }
 
-    /// The cluster that this worker obeys, and the highest epochs seen. An old store, from before epochs
-    /// belonged to clusters, holds only an epoch.
+    /// The cluster that this worker obeys, and the highest epochs seen. A store from before epochs belonged
+    /// to clusters contains only an epoch.
     pub fn heard(&self) -> Result<HeardEpochs, StateStoreError> {
         self.with(|opened| match opened.get(&[StateKeyKind::Heard as u8])? {
             Some(heard) => Ok(heard),
@@ -278,8 +278,8 @@ impl StateStore {
         self.with(OpenStateStore::sync)
     }
 
-    /// Does `work` on the open store. If the store fails, it is opened again and `work` runs once more.
-    /// So callers must be able to run twice.
+    /// Runs `work` on the open store. If the store fails, it is opened again and `work` runs once more. So
+    /// `work` must be able to run twice.
     fn with<T>(
         &self,
         work: impl Fn(&OpenStateStore) -> Result<T, StateStoreError>,

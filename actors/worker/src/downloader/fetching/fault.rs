@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
 
-/// Why a copy was given up.
+/// Why a copy was cancelled or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CopyFault {
     /// It was cancelled: no host and no file is to blame.

@@ -45,7 +45,7 @@ const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a source without a free place for another connection gets no requests, at its own request.
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
 
-/// How often it is asked again before it is blamed.
+/// How often a busy source is asked again before it is blamed.
 const BUSY_TRIES: u32 = 60;
 
 /// A copy before it is in its place.
@@ -57,7 +57,7 @@ pub enum FetchedCopy {
     Arrived(Box<ReceivedCopy>),
 }
 
-/// A copy whose bytes are all here, to be made durable and put into its place.
+/// A copy with all its bytes, which must be made durable and renamed.
 pub struct ReceivedCopy {
     draft: UnfinishedCopy,
     copied: CommittedCopy,
@@ -97,8 +97,8 @@ impl Fetcher {
         }
     }
 
-    /// The same, but a small file is left to be [published](Fetcher::publish), and may have been
-    /// asked for [ahead](Fetcher::pipeline_requests).
+    /// The same, but a small file is left to be [published](Fetcher::publish), and may have been requested
+    /// [early](Fetcher::pipeline_requests).
     pub fn fetch_unpublished(
         &self,
         order: &CopyOrder,
@@ -156,8 +156,8 @@ impl Fetcher {
         ahead: &RequestPipeline,
         progress: &FetchProgressCallback<'_>,
     ) -> Result<(CommittedCopy, Option<UnfinishedCopy>), CopyFault> {
-        // A manager that drops a task and makes another for the same file sends both at once. The former
-        // copy stores its progress in a moment, and this one resumes it.
+        // A manager that drops a task and makes another one for the same file sends both at once. The
+        // earlier copy stores its progress in a moment, and this one resumes it.
         let claim = self.partials.claim_within(&order.name, CLAIM_PATIENCE).map(Arc::new);
         self.check_disk()?;
         let addr = match order.source_data {

@@ -1,4 +1,4 @@
-//! The rate of a copy, changed from outside while it is under way.
+//! The rate of a running copy, which can be changed from outside.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

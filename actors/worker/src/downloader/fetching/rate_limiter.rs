@@ -51,8 +51,8 @@ pub struct TransferRateStep {
 }
 
 impl TransferRateStep {
-    /// The number of bytes of one step, or none for no limit. A step takes a tenth of a second, so a new
-    /// rate is in force as soon.
+    /// The number of bytes of one step; none for no limit. A step takes a tenth of a second, so a new
+    /// rate applies within that time.
     pub fn bytes(self) -> Option<usize> {
         self.rate.map(|rate| usize::try_from(rate.0 / 80).unwrap_or(usize::MAX).max(1))
     }

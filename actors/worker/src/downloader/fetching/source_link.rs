@@ -22,7 +22,8 @@ const LONGEST_TEXT: u64 = 64 << 10;
 pub struct SourceTimeouts {
     /// For a connection.
     pub connect: Duration,
-    /// For the next byte. A source holds a question for a hash up to five seconds: not shorter.
+    /// Longest wait for the next byte. A source may hold a request for a hash up to five seconds, so this
+    /// must not be shorter.
     pub silence: Duration,
 }
 
@@ -37,7 +38,7 @@ pub struct SourceLink {
     stream: Arc<TcpStream>,
     /// How many requests are not answered yet.
     unanswered: usize,
-    /// Bytes received behind the last head and not yet taken.
+    /// Bytes received after the last head and not yet used.
     ahead: Vec<u8>,
     is_slowed: bool,
 }
@@ -154,7 +155,7 @@ impl SourceLink {
         }
     }
 
-    /// Reads a short body as a whole.
+    /// Reads a whole short body.
     pub fn read_text(&mut self, head: &AnswerHead) -> io::Result<Vec<u8>> {
         if head.length > LONGEST_TEXT {
             return Err(garbled("its answer is too long"));
@@ -210,7 +211,7 @@ fn parse_head(bytes: &[u8]) -> io::Result<Option<(AnswerHead, usize)>> {
     Ok(Some((answer, length)))
 }
 
-/// Begin and size of the whole, of a `Content-Range`.
+/// Start of the part and size of the whole file, from a `Content-Range`.
 fn part(value: &str) -> Option<(u64, u64)> {
     let (range, size) = value.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (first, _) = range.split_once('-')?;

@@ -63,7 +63,7 @@ pub(in crate::downloader) async fn orders(
     Ok(orders)
 }
 
-/// Reports to cfm what happened, task by task. Answers the tasks that cfm no longer wants.
+/// Sends the reports to cfm, task by task. Answers the tasks that cfm no longer wants.
 pub(in crate::downloader) async fn deliver(
     line: &NodeLinkShared,
     reports: &[Report],
@@ -106,8 +106,7 @@ fn ensure_is_cfm(response: &reqwest::Response) -> Result<(), LinkError> {
     }
 }
 
-/// The order in a row, if it is ours to do. Whether a row is ours is decided by its text, as cfw
-/// does it.
+/// The order in a row, if it belongs to this worker. The text of the row decides this, as in cfw.
 fn order_for(
     row: serde_json::Value,
     us: &HostAddr,

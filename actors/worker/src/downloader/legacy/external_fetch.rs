@@ -43,8 +43,8 @@ impl Fetcher {
         let ran = program.run(order, cancel, &counted);
         let left = self.base.adopt_temp(order.id);
         if left.is_err() {
-            // Something other than a file may be there; an entry that cannot be removed is reported at
-            // that time.
+            // Another entry than a file may be there. If it cannot be removed, the error is reported
+            // later.
             let _ = self.base.remove_temp(order.id);
         }
         ran?;

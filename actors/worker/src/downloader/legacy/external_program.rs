@@ -51,7 +51,7 @@ pub struct ExternalProgram {
     pub program: PathBuf,
     /// The text on stderr that shows success, besides exit code 0.
     pub success: regex::bytes::Regex,
-    /// How long it may take, if its file needs less than half of that at its rate.
+    /// Its time limit, if its file needs less than half of that at its rate.
     pub timeout: Duration,
     /// How long it may take to end after SIGTERM, before SIGKILL.
     pub grace: Duration,
@@ -134,7 +134,7 @@ impl ExternalProgram {
         Ok(command)
     }
 
-    /// Whether a program that ended by itself succeeded.
+    /// Whether a program that ended without intervention succeeded.
     fn judge(&self, status: ExitStatus, said: &Tail) -> Result<(), CopyFault> {
         let what = if !status.success() {
             format!("ended with {status}")
@@ -189,7 +189,7 @@ struct WatchedProgram<'a> {
     target: &'a Path,
 }
 
-/// Why a program was not followed to its own end.
+/// Why a program was not followed to its end.
 enum Unfollowed {
     Fault(CopyFault),
     Io(std::io::Error),
@@ -201,7 +201,7 @@ impl From<std::io::Error> for Unfollowed {
     }
 }
 
-/// Follows a program until it ends by itself, is cancelled or has taken too long.
+/// Follows a program until it ends, is cancelled or has taken too long.
 fn follow(
     watched: &WatchedProgram<'_>,
     limit: &Limit<'_>,
@@ -230,8 +230,8 @@ fn follow(
             looked = Instant::now();
             let there = std::fs::symlink_metadata(watched.target).map_or(0, |file| file.len());
             bytes = bytes.max(there);
-            // Also when it has not grown, of a program that sets its file's room aside at once:
-            // how long it may take is known here.
+            // Also if it has not grown, because a program may reserve the room of its file at once. The
+            // time limit is known here.
             progress(bytes);
         }
         let allowed = limit.allows(bytes);
@@ -245,7 +245,7 @@ fn follow(
     }
 }
 
-/// Where the master is on its source.
+/// The path of the master on its source.
 fn source_path(order: &CopyOrder) -> Result<OsString, CopyFault> {
     let dir = order.dir.trim_end_matches('/');
     if !order.dir.starts_with('/') {

@@ -23,7 +23,7 @@ use crate::downloader::disk::state_store_error::StateStoreError;
 #[derive(Clone)]
 pub struct EpochGuard {
     store: Arc<StateStore>,
-    /// Held while a leader's word is taken and acted on.
+    /// Held while a leader's epoch is checked and its order is executed.
     heard: Arc<Mutex<HeardEpochs>>,
     /// The same, readable at any time: the holder of `heard` may be waiting for the disk.
     shown: Arc<ArcSwap<HeardEpochs>>,
@@ -34,24 +34,24 @@ pub struct EpochGuard {
 pub enum Jumps {
     /// By [`MOST_AHEAD`].
     Limited,
-    /// By any number: an operator asked for it, with proof of the token.
+    /// By any number: an operator requested it, with proof of the token.
     Believed,
 }
 
 impl EpochGuard {
-    /// A guard that begins with what `store` remembers.
+    /// A guard with the epochs in `store`.
     pub fn open(store: Arc<StateStore>) -> Result<Self, StateStoreError> {
         let heard = store.heard()?;
         let shown = Arc::new(ArcSwap::from_pointee(heard.clone()));
         Ok(EpochGuard { store, heard: Arc::new(Mutex::new(heard)), shown })
     }
 
-    /// The highest epoch seen of the cluster that is obeyed. Never waits.
+    /// The highest epoch of the obeyed cluster. Never waits.
     pub fn highest(&self) -> Epoch {
         self.shown.load().highest()
     }
 
-    /// The highest epoch seen of a cluster; of the one that is obeyed for none. Never waits.
+    /// The highest epoch of a cluster; without a cluster, of the obeyed one. Never waits.
     pub fn highest_of(&self, cluster: Option<ClusterId>) -> Epoch {
         self.shown.load().highest_of(cluster)
     }
@@ -126,8 +126,8 @@ impl EpochGuard {
         Ok(Ok(act()))
     }
 
-    /// The node that this worker asks for orders answers as one of `cluster` in `epoch`. Blocks on the
-    /// disk when that is new.
+    /// The node that this worker asks for orders answers as a node of `cluster` in `epoch`. Blocks on the
+    /// disk if this is new.
     pub fn answered(
         &self,
         cluster: Option<ClusterId>,

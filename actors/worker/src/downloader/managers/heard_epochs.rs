@@ -22,7 +22,7 @@ pub struct HeardEpochs(Vec<(Option<ClusterId>, Epoch)>);
 pub struct Deposed {
     /// The epoch it leads in.
     pub given: Epoch,
-    /// The highest seen.
+    /// The highest epoch so far.
     pub highest: Epoch,
 }
 
@@ -45,7 +45,7 @@ pub enum NotObeyed {
         /// The cluster that is obeyed.
         obeyed: ClusterId,
     },
-    /// Its epoch cannot be right.
+    /// Its epoch is not plausible.
     #[error(
         "epoch {given} is refused: it is more than {most} above {highest}, the highest epoch that this \
          worker knows. If it is right, run \"reelyard hosts adopt\" for this worker at \
@@ -55,7 +55,7 @@ pub enum NotObeyed {
     TooFarAhead {
         /// The epoch it claims.
         given: Epoch,
-        /// The highest seen.
+        /// The highest epoch so far.
         highest: Epoch,
     },
     /// The same of a cluster that is not obeyed, and asks something for its boxes.
@@ -70,7 +70,7 @@ pub enum NotObeyed {
         cluster: ClusterId,
         /// The epoch it claims.
         given: Epoch,
-        /// The highest seen.
+        /// The highest epoch so far.
         highest: Epoch,
     },
     /// The limit of stored clusters is reached.
@@ -97,7 +97,7 @@ impl Deposed {
 }
 
 impl HeardEpochs {
-    /// The state of a worker that has only ever seen this epoch, of an unknown cluster.
+    /// The state of a worker that has only seen this epoch, of an unknown cluster.
     pub fn only(epoch: Epoch) -> Self {
         HeardEpochs(if epoch == Epoch::default() { Vec::new() } else { vec![(None, epoch)] })
     }
@@ -141,7 +141,7 @@ impl HeardEpochs {
         Ok(is_new.then(|| self.leading(cluster, epoch)))
     }
 
-    /// The same where a leader asks something for boxes: it may be of a cluster that is not obeyed.
+    /// The same for a request of a leader for boxes. It may belong to a cluster that is not obeyed.
     pub(super) fn served(
         &self,
         cluster: Option<ClusterId>,

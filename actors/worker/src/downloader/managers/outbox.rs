@@ -1,4 +1,4 @@
-//! Reports on their way to the node, in the order in which things happened.
+//! Reports that are not delivered yet, in the order of their events.
 
 use reelyard_protocol::worker::{Report, Said, TaskId};
 
@@ -10,7 +10,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Adds what happened. Progress replaces older progress, and an end makes it worthless.
+    /// Adds an event. New progress replaces older progress, and an end replaces all progress.
     pub fn push(&mut self, report: Report) {
         if !matches!(report.said, Said::Working) {
             self.reports.retain(|old| {
@@ -20,14 +20,14 @@ impl Outbox {
         self.reports.push(report);
     }
 
-    /// Removes the reports that were sent and taken, and answers the tasks whose end was among them.
-    /// Progress that was made since they were sent is kept.
+    /// Removes delivered reports, and answers the tasks whose end was among them. Progress that was
+    /// added after the delivery is kept.
     pub fn taken(&mut self, sent: &[Report]) -> Vec<TaskId> {
         self.reports.retain(|report| !sent.contains(report));
         sent.iter().filter(|report| report.is_end()).map(|report| report.task).collect()
     }
 
-    /// Drops the reports of a task that no node wants any more, but not its end.
+    /// Drops the reports of a task that no node needs any more, except its end.
     pub fn forget(&mut self, task: TaskId) {
         self.reports.retain(|report| report.task != task || report.is_end());
     }

@@ -23,7 +23,7 @@ pub struct Grades {
     positions: ByFile<u32>,
     /// All graded files. Their names are not forgotten while it lives.
     set: Arc<RoaringBitmap>,
-    /// How many copies grade.info wants of the file at the same position (`TargetCopyCount`).
+    /// The number of copies in grade.info of the file at the same position (`TargetCopyCount`).
     targets: Vec<u8>,
 }
 
@@ -34,7 +34,7 @@ impl Grades {
         Grades::from_rows_wanting(rows.into_iter().map(|file| (file, 1)))
     }
 
-    /// The same of rows that say how many copies are wanted.
+    /// The same from rows with wanted numbers of copies.
     pub fn from_rows_wanting(rows: impl IntoIterator<Item = (Option<FileId>, u8)>) -> Self {
         let mut building = Building::default();
         rows.into_iter().for_each(|(file, copies)| building.row(file, copies));
@@ -84,9 +84,9 @@ struct Building {
     rows: Vec<(FileId, u32)>,
     /// The last rank met of a file, 0 = none.
     last_ranks: ByFile<u32>,
-    /// How many rows there were, the bad ones too.
+    /// The number of rows, including bad ones.
     ranked: u32,
-    /// How many copies each row wants.
+    /// The wanted number of copies of each row.
     targets: Vec<u8>,
 }
 
@@ -201,10 +201,10 @@ impl GradeInfoReader {
     }
 }
 
-/// The column of a row that says how many copies are wanted (`TargetCopyCount`), from 0.
+/// The column with the wanted number of copies (`TargetCopyCount`), from 0.
 const TARGET_COLUMN: usize = 6;
 
-/// How many copies a row wants: 1 where it does not say, or not in digits.
+/// The wanted number of copies of a row: 1 if it has none, or not in digits.
 fn target_in(row: &[u8]) -> u8 {
     let Some(tab) = memchr::memchr_iter(b'\t', row).nth(TARGET_COLUMN - 1) else { return 1 };
     let rest = &row[tab + 1..];

@@ -18,7 +18,7 @@ const ROWS_PER_BLOCK: usize = 4096;
 #[derive(Debug, Default)]
 pub struct HistoryBlock {
     rows: Vec<HitcountRow>,
-    /// The names, one behind the other.
+    /// The names in sequence.
     names: Vec<u8>,
     faulty: Vec<FaultyRow>,
     /// How many more are faulty, by fault: rows that will not be shown.
@@ -29,7 +29,7 @@ pub struct HistoryBlock {
 #[derive(Debug)]
 pub struct HitcountRow {
     hash: NameHash,
-    /// Where its name ends among the block's names; it begins where the one before ends.
+    /// The end of its name among the names of the block. It begins at the end of the previous one.
     name_end: u32,
     /// The destinations it lists.
     pub list: ListNumber,
@@ -107,7 +107,7 @@ pub struct HistoryRows {
     pub blocks: Vec<HistoryBlock>,
     /// The lists that the numbers in the rows name.
     pub lists: AddressLists,
-    /// How many rows there were, the bad ones too.
+    /// The number of rows, including bad ones.
     pub rows: u64,
     /// Whether the last row has no line end.
     pub torn: bool,
@@ -133,7 +133,7 @@ impl HistoryRowReader {
         self.lines.feed(chunk, |number, line| self.parser.take(number, line, false));
     }
 
-    /// The blocks that are whole, taken away.
+    /// Removes and returns the complete blocks.
     pub fn take_blocks(&mut self) -> Vec<HistoryBlock> {
         std::mem::take(&mut self.parser.blocks)
     }
@@ -150,7 +150,7 @@ impl HistoryRowReader {
 
 impl Parser {
     fn take(&mut self, number: u64, line: InputLine<'_>, torn: bool) {
-        // The first line is the header, whatever it holds.
+        // The first line is the header and is ignored.
         if number == 1 {
             return;
         }
@@ -171,7 +171,7 @@ impl Parser {
     fn read(&mut self, number: u64, row: &[u8], torn: bool) -> Result<(), RowFault> {
         let mut commas = memchr::memchr_iter(b',', row);
         let mut comma = || commas.next().ok_or(RowFault::TooFewFields);
-        // Name, time of registration, bitrate, size, addresses, and what follows.
+        // Name, time of registration, bitrate, size, addresses, and further fields.
         let (name_end, _time_end, bitrate_end, size_end) = (comma()?, comma()?, comma()?, comma()?);
         let addresses_end = match comma() {
             Ok(end) => end,

@@ -58,7 +58,7 @@ impl HitcountHistory {
         self.listed.get(position).map_or(&[], |&list| self.lists.addresses(list))
     }
 
-    /// Adds what a row says of the file at `position`: the size, if it has one, and its addresses.
+    /// Adds the size, if there is one, and the addresses of a row to the file at `position`.
     pub fn set(&mut self, position: usize, size: Option<u64>, addresses: &[IpAddr]) {
         let list = self.lists.number_of(addresses.to_vec());
         self.put(position, size, list);

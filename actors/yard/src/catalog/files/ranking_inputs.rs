@@ -80,7 +80,7 @@ impl RankingInputs {
         }
     }
 
-    /// Looks out for changes of both files. Answers whether each was put into place as a whole.
+    /// Watches both files for changes. Answers whether each was renamed into place.
     fn follow(&mut self) -> (bool, bool) {
         let files = [self.grade_info.as_mut(), self.hitcount_history.as_mut()];
         let mut configured: Vec<&mut WatchedFile> = files.into_iter().flatten().collect();
@@ -95,7 +95,7 @@ impl RankingInputs {
         (replaced(0), replaced(1))
     }
 
-    /// Checks one file after the other. Answers whether either is new.
+    /// Checks one file after the other. Answers whether one of them is new.
     fn look_at_each(
         &mut self,
         now: Millis,
@@ -149,7 +149,7 @@ impl RankingInputs {
         let rows = match rows {
             Ok(Ok(rows)) => rows,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            // There is no thread to be had: one after the other, then.
+            // No thread can be started, so the files are read one after the other.
             Err(_) => read_rows(),
         };
         let is_new = new_grades.is_some() || hitcount_history.is_new();
@@ -216,7 +216,7 @@ fn read_grades(
     Some(Arc::new(grades))
 }
 
-/// Joins rows that were read with the grades: half of them on a thread of their own.
+/// Joins the read rows with the grades, half of them on a separate thread.
 fn join(names: &NameTable, grades: &Arc<Grades>, rows: HistoryRowReader) -> HistoryRead {
     let mut rows = rows.finish();
     let mut join = HistoryJoin::new(names.clone(), Arc::clone(grades));

@@ -10,7 +10,7 @@ pub enum RowFault {
     /// It is longer than [`LONGEST_LINE`](super::lines::LONGEST_LINE).
     #[error("the line is longer than 16 MiB")]
     Overlong,
-    /// It has fewer fields than the format wants; rows cut short and rows of only commas too.
+    /// It has fewer fields than the format, for example because it was cut, or has only commas.
     #[error("the row has too few fields")]
     TooFewFields,
     /// Its name cannot be a file name.
@@ -48,7 +48,7 @@ const SHOWN_BYTES: usize = 160;
 /// A bad row for display.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BadRow {
-    /// Its number in the file, from 1, the header and empty lines counted.
+    /// Its number in the file, from 1, including the header and empty lines.
     pub line: u64,
     /// The fault of the row.
     pub fault: RowFault,

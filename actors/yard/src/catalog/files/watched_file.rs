@@ -1,4 +1,4 @@
-//! An input file that is read as a whole whenever it has changed.
+//! An input file that is read completely whenever it has changed.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

@@ -43,12 +43,12 @@ impl FollowedDay {
         self.day
     }
 
-    /// Where its log is.
+    /// The path of its log.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its changes are noticed in this way.
+    /// How its changes are noticed.
     pub fn is_noticed_by(&mut self, by: NoticedBy) {
         self.view.input.noticed_by = Some(by);
     }

@@ -62,7 +62,7 @@ impl HitCounter {
             for hits in seconds {
                 let at = Millis::from_unix_seconds(hits.second);
                 for _ in 0..hits.count {
-                    // It is in the window still: what had left it was dropped above.
+                    // It is still in the window, because hits outside of it were dropped above.
                     let _ = self.window.hit(file, at, now);
                 }
             }

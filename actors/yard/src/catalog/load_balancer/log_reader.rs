@@ -1,4 +1,4 @@
-//! One event log on disk, read from where the last look ended.
+//! One event log on disk, read from the end of the last look on.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};

@@ -1,5 +1,5 @@
-//! Rising hits: requests of the watch window that no destination could serve. Pure.
-//! A hit that leaves the window no longer counts, whatever the log does.
+//! Rising hits: requests of the watch window that no destination could serve. Pure. A hit outside of
+//! the window no longer counts, even if the log does not change.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -128,7 +128,7 @@ impl HitWindow {
         }
     }
 
-    /// The next instant at which [`HitWindow::rising`] may change by itself; none while no file
+    /// The next instant at which [`HitWindow::rising`] may change without a new hit; none while no file
     /// is hot.
     pub fn next_change(&self) -> Option<Millis> {
         let (oldest, _) = self.seconds.first_key_value().filter(|_| self.hot > 0)?;

@@ -28,7 +28,7 @@ pub struct UnknownHits {
     queue: VecDeque<Arc<[u8]>>,
     /// Hits of all names.
     hits: usize,
-    /// How many ids were given when known names were last looked for.
+    /// How many ids existed at the last search for known names.
     looked_at: u32,
 }
 
@@ -111,7 +111,7 @@ impl UnknownHits {
         taken
     }
 
-    /// Takes those out of the queue that are counted no longer: all at once, since there may be many.
+    /// Removes names from the queue that are no longer counted: all at once, because there may be many.
     fn forget_queued(&mut self) {
         let by_name = &self.by_name;
         self.queue.retain(|name| by_name.contains_key(name));

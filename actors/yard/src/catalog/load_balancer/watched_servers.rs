@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use regex::Regex;
 
-/// The servers of the centre, to which the load balancer sends what no destination could serve.
+/// The servers of the centre. The load balancer sends them the requests that no destination can serve.
 #[derive(Clone, Debug)]
 pub enum WatchedServers {
     /// The servers with one of these addresses.

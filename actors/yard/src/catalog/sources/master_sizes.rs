@@ -17,7 +17,7 @@ pub struct MasterSizes(Arc<RwLock<HashMap<FileId, u64>>>);
 impl MasterSizes {
     /// The size of the master of `file`, if it was looked up.
     pub fn get(&self, file: FileId) -> Option<u64> {
-        // A panic while it was held leaves each size whole.
+        // A panic under the lock leaves each size complete.
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&file).copied()
     }
 

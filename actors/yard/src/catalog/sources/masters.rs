@@ -11,8 +11,8 @@ pub struct Masters {
     /// Every name that some source directory holds, except directories. A symbolic link counts as its
     /// target, as in cfm.
     pub files: RoaringBitmap,
-    /// The files of each directory, in the order in which they are searched. Empty if there is one
-    /// directory only, which holds all of `files`.
+    /// The files of each directory, in the order of the search. Empty if there is only one directory,
+    /// which has all of `files`.
     pub by_dir: Vec<(String, Arc<RoaringBitmap>)>,
     /// Directories that could not be listed, with the reason. `files` still has their last good listing.
     /// While there is such a directory, absence from `files` does not prove that a master is missing.

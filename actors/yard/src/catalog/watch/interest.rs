@@ -24,9 +24,9 @@ pub enum Weight {
     None,
     /// An input must be checked.
     Changed,
-    /// The entry is being written, or was made empty: it may not be whole.
+    /// The entry is being written, or was truncated: it may be incomplete.
     Written,
-    /// The entry was put into place as a whole, by a rename.
+    /// The entry was renamed into place, so it is complete.
     Replaced,
 }
 
@@ -57,7 +57,7 @@ impl Interest {
     /// The significance of the event `kind` on `path`.
     pub fn weigh(&self, kind: &EventKind, path: &Path) -> Weight {
         let is_naming = match kind {
-            // The kernel reports our own reads, too.
+            // The kernel also reports reads of this process.
             EventKind::Access(_) => return Weight::None,
             EventKind::Modify(ModifyKind::Name(_)) | EventKind::Create(_) => true,
             EventKind::Remove(_) => true,

@@ -1,9 +1,9 @@
-//! Watches the inputs: the kernel reports changes at once where it can. A report is only a reason to
-//! check an input; the result of the check counts. Checks run at their interval in any case.
+//! Watches the inputs: the kernel reports changes at once where it can. A report only starts a check of
+//! an input; the result of the check counts. Checks also run at their interval.
 //!
-//! The directories that hold an input are watched, never the input's inode. That includes every entry
-//! that its path leads through, also links. So an input may be replaced, deleted and made again, or
-//! appear for the first time, in any directory. A watch that fails is tried again at the next check.
+//! The directories of an input are watched, never the input's inode. This includes every entry on its
+//! path, also links. So an input may be replaced, deleted and created again, or appear for the first
+//! time, in any directory. A watch that fails is tried again at the next check.
 
 pub mod interest;
 pub mod path_entries;
@@ -65,7 +65,7 @@ struct InputWatchShared {
     /// Whether `stir` was called since the last look began: once is enough.
     stirred: AtomicBool,
     interest: Mutex<Interest>,
-    /// Entries that were put into place by a rename, and not written to since.
+    /// Entries that were renamed into place, and not written since.
     replaced: Mutex<HashSet<PathBuf>>,
     /// Whether the watcher reported an error of its own. Then it is created again.
     failed: AtomicBool,
@@ -84,7 +84,7 @@ impl std::fmt::Debug for InputWatchShared {
 pub struct WatchReport {
     /// How changes of each input are noticed, in the order of the inputs.
     pub noticed_by: Vec<NoticedBy>,
-    /// Whether each was put into place as a whole since the last time.
+    /// Whether each was renamed into place since the last call.
     pub replaced: Vec<bool>,
 }
 
@@ -228,7 +228,7 @@ fn interest_in(sought: &[WatchTarget<'_>], all: &[PathEntries]) -> Interest {
     interest
 }
 
-/// The way in which changes of the targets of these paths are noticed.
+/// How changes of the targets of these paths are noticed.
 fn noticed_by(places: &PathEntries, unwatched: &BTreeMap<PathBuf, String>) -> NoticedBy {
     let parents = places.entries.iter().filter_map(|entry| entry.parent());
     let dirs = parents.chain(places.end.as_deref());

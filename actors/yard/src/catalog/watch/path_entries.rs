@@ -12,8 +12,8 @@ const MOST_LINKS: usize = 40;
 /// A path followed entry by entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathEntries {
-    /// Every entry that was met, each in the real directory that holds it; the first one that does
-    /// not exist is the last.
+    /// Every visited entry, each in the real directory that contains it. The last one is the first that
+    /// does not exist.
     pub entries: Vec<PathBuf>,
     /// The target of the path, without any link in it. None while there is no target.
     pub end: Option<PathBuf>,

@@ -1,7 +1,7 @@
-//! The circuit breaker of the calls to one host. When calls keep failing although the host answers its
+//! The circuit breaker of the calls to one host. If calls keep failing although the host answers its
 //! probes, only probes are sent. Pure.
 //!
-//! Each kind of call counts its own consecutive failures: a host is also in trouble if its disk figures
+//! Each kind of call counts its own consecutive failures: a host also has a fault if its disk figures
 //! arrive and its lists never do. The kind that opened the breaker also closes it. [`crate::backoff`]
 //! decides how long it stays open and how it closes.
 
@@ -38,7 +38,7 @@ impl CircuitBreaker {
         CircuitBreaker { settings, seed, in_a_row: [0; 4], trouble: None }
     }
 
-    /// Applies these settings from now on; a cool-down under way keeps its end.
+    /// Applies these settings from now on. A running cool-down keeps its end.
     pub fn change_settings(&mut self, settings: CircuitBreakerSettings) {
         self.settings = settings;
     }
@@ -104,8 +104,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// Closes it after a long time without calls. A call of the kind that opened it may simply not be
-    /// wanted again.
+    /// Closes it after a long time without calls. A call of the kind that opened it may no longer be
+    /// needed.
     pub fn forget(&mut self, now: Millis) {
         let base = self.settings.cool_down.base;
         if self.trouble.as_ref().is_some_and(|trouble| trouble.back_off.is_stale(base, now)) {

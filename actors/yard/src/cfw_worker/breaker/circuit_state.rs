@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum HostCallKind {
     /// The program and its version: `GET /info`.
     Info,
-    /// The files it holds: `GET /files` or `GET /inventory`.
+    /// Its files: `GET /files` or `GET /inventory`.
     List,
     /// Its disk: `GET /df`.
     Disk,

@@ -55,7 +55,7 @@ pub enum TokenTrouble {
 }
 
 impl AskFailure {
-    /// Nothing is asked of a host in maintenance.
+    /// A host in maintenance gets no calls.
     pub(in crate::cfw_worker) fn in_maintenance() -> Self {
         AskFailure::NotAsked("it is in maintenance".to_owned())
     }

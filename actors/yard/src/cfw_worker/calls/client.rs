@@ -157,7 +157,7 @@ impl HostClient {
                 info.program
             )));
         }
-        // A worker polls for tasks under its own name: under another one it would never get any.
+        // A worker polls for tasks under its own name. Under another name it would never get any.
         if info.host != self.host {
             return Err(AskFailure::Garbled(format!(
                 "this worker says that its address is {}, but the yard names {host}: set `listen` of \
@@ -285,7 +285,7 @@ impl HostClient {
         serde_json::from_slice(&read(answer, timeout).await?).map_err(garbled)
     }
 
-    /// Sends a request; `timeout` holds for the whole exchange, the body included.
+    /// Sends a request. `timeout` limits the whole exchange, including the body.
     pub(in crate::cfw_worker) async fn send(
         &self,
         request: RequestBuilder,
@@ -297,7 +297,7 @@ impl HostClient {
         request.timeout(timeout).send().await.map_err(|error| failure(error, timeout))
     }
 
-    /// The same for our workers: signed, if the worker asks for that.
+    /// The same for Reelyard workers: signed, if the worker asks for it.
     async fn send_signed(
         &self,
         request: RequestBuilder,

@@ -1,4 +1,4 @@
-//! The files of a host, kept correct while a list of it is under way. Pure.
+//! The files of a host, kept correct while a list of it is read. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub struct InventoryAnswer {
 /// How much an answer contains.
 #[derive(Clone, Debug)]
 pub enum Extent {
-    /// All files that the host holds.
+    /// All files of the host.
     Whole,
     /// The changes since the cursor of the request.
     Changes,
@@ -38,7 +38,7 @@ pub enum Extent {
 pub struct HeldFiles {
     /// None until the host was listed for the first time.
     inventory: Option<Arc<Inventory>>,
-    /// The changes since the request for the list that is under way. None when no list is.
+    /// The changes since the request for the running list. None if no list is running.
     since_asked: Option<Vec<HoldingChange>>,
     /// The cursor for the next request of changes; none if everything is requested next.
     cursor: Option<InventoryCursor>,
@@ -58,7 +58,7 @@ impl HeldFiles {
         self.inventory.as_ref()
     }
 
-    /// When the host last reported everything it holds.
+    /// When the host last sent a full list.
     pub fn whole_at(&self) -> Option<Millis> {
         self.whole_at
     }
@@ -100,8 +100,7 @@ impl HeldFiles {
                 self.whole_at = Some(at);
                 Inventory { files, unreadable_names, at }
             }
-            // Changes are requested only after a full list. Otherwise they would be taken for all that
-            // is there.
+            // Changes are requested only after a full list. Otherwise they would look like a full list.
             (Extent::Changes, None) => Inventory { files, unreadable_names, at },
         };
         self.cursor = cursor;

@@ -30,7 +30,7 @@ struct HostLookResult {
 /// The answer of a destination about its copies.
 struct CopiesLookResult {
     answered: Result<InventoryAnswer, AskFailure>,
-    /// None when it was not asked for, behind a list that failed.
+    /// None if it was not requested, because a list failed before.
     disk: Option<Result<DiskFigures, AskFailure>>,
 }
 
@@ -84,7 +84,7 @@ impl HostLookResult {
 }
 
 impl CfwWorker {
-    /// Reads the host now. If a read is under way, another one follows, because the first may have started
+    /// Reads the host now. If a read is running, another one follows, because the first may have started
     /// before the change that the caller wants to see.
     pub(in crate::cfw_worker) fn look_soon(
         &mut self,
@@ -98,7 +98,7 @@ impl CfwWorker {
         }
     }
 
-    /// Begins a look. None is under way.
+    /// Begins a look. None is running.
     pub(in crate::cfw_worker) fn look(
         &mut self,
         ctx: &mut Context<Self>,
@@ -115,7 +115,7 @@ impl CfwWorker {
             on_trial: self.breaker.state(asked).on_probation(),
         };
         let look = look_at(self.client.clone(), self.role, self.names.clone(), asked, known);
-        // Spawned by itself, so that reading a long list does not run inside the actor.
+        // Spawned separately, so that reading a long list does not run inside the actor.
         let looking = fut::wrap_future::<_, Self>(tokio::spawn(look));
         ctx.spawn(looking.map(move |looked, worker, ctx| {
             let looked = looked.unwrap_or_else(|panic| {
@@ -224,7 +224,7 @@ impl CfwWorker {
         let asking = fut::wrap_future::<_, Self>(async move { client.disk().await });
         ctx.spawn(asking.map(move |disk, worker, ctx| {
             worker.disk_asked = false;
-            // A look that began meanwhile asks again: this answer may come behind its own.
+            // A look that began meanwhile asks again, because this answer may arrive after its own.
             if worker.looks == looks && worker.take_disk(disk, asked) {
                 worker.notify_subscribers();
             }

@@ -1,4 +1,4 @@
-//! The files of a host: when they are listed, and what the list says.
+//! The files of a host: the schedule of their lists, and the contents.
 
 pub mod holdings;
 pub(super) mod look;

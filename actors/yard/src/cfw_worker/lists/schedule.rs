@@ -41,15 +41,15 @@ impl PollSchedule {
         self.next = Millis(i64::MIN);
     }
 
-    /// It was answered, having been asked at `asked`, and is due again about `interval` later.
-    /// `draw` is even in `[0, 1)`.
+    /// It was answered after a request at `asked`, and is due again about `interval` later. `draw` is
+    /// uniform in `[0, 1)`.
     pub fn answered(&mut self, asked: Millis, interval: Duration, draw: f64) {
         self.failures = 0;
         self.interval = interval;
         self.next = asked.after(self.interval.mul_f64(1.0 + JITTER * (2.0 * draw - 1.0)));
     }
 
-    /// It failed at `at`: asked again after a pause that doubles, up to the interval.
+    /// It failed at `at`, and is due again after a pause that doubles, up to the interval.
     pub fn failed(&mut self, at: Millis) {
         let pause = FIRST_RETRY * 2u32.saturating_pow(self.failures.min(16));
         self.failures += 1;

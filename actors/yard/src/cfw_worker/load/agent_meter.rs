@@ -81,7 +81,7 @@ impl AgentMeter {
         Ok(measured)
     }
 
-    /// The interface that carries the most in both directions together. If several carry the same (a
+    /// The interface with the most traffic in both directions together. If several have the same (a
     /// bond and its only active card), the one that reports a speed.
     fn busiest(&self) -> Option<(&String, &(Meter, Option<BitsPerSecond>))> {
         let links = self.devices.iter().filter(|(name, _)| *name != LOOPBACK);

@@ -34,7 +34,7 @@ impl CfwWorker {
         self.worker_status.as_ref().map(|_| TrafficSource::Worker)
     }
 
-    /// Asks if it is time. The host may be asked.
+    /// Asks if it is time. The host may be called.
     pub(in crate::cfw_worker) fn ask_traffic_if_due(
         &mut self,
         ctx: &mut Context<Self>,
@@ -66,7 +66,8 @@ impl CfwWorker {
             worker.traffic.asked = None;
             worker.judge(HostCallKind::Info, &answer);
             match answer {
-                // A look that began meanwhile brings the like, and may be answered before.
+                // A look that began meanwhile returns the same kind of value, and may be answered
+                // before.
                 _ if worker.looks != looks => {}
                 Ok((program, _)) if program != worker.program => worker.look_schedule.at_once(),
                 Ok((_, word)) => {
@@ -85,8 +86,8 @@ impl CfwWorker {
         }));
     }
 
-    /// Takes the traffic in a worker's status. Where there is a node_exporter, that one reports the
-    /// link, and the worker reports which part of it are copies.
+    /// Takes the traffic in a worker's status. If there is a node_exporter, it reports the link, and the
+    /// worker reports the part of its copies.
     pub(in crate::cfw_worker) fn record_worker_traffic(
         &mut self,
         word: Option<&WorkerStatus>,
@@ -103,7 +104,7 @@ impl CfwWorker {
         let Some(agent) = self.traffic.agent.clone() else { return };
         self.traffic.asked = Some(TrafficSource::Agent);
         let client = self.client.clone();
-        // Spawned by itself, so that reading a long page does not run inside the actor.
+        // Spawned separately, so that reading a long page does not run inside the actor.
         let url = agent.url.clone();
         let asking = async move {
             let asking = tokio::spawn(async move { client.devices(&url).await });
@@ -115,7 +116,7 @@ impl CfwWorker {
         ctx.spawn(asking.map(move |answer, worker, ctx| {
             worker.traffic.asked = None;
             if worker.traffic.agent.as_ref() != Some(&agent) {
-                // Another agent was configured meanwhile, or none: what this one says is of no use.
+                // Another agent was configured meanwhile, or none, so this answer is useless.
                 return worker.turn(ctx);
             }
             let at = worker.clock.now().since(Millis(0));

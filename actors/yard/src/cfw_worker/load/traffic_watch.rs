@@ -12,12 +12,12 @@ use crate::settings::hosts::Agent;
 
 /// The known load of a host's link, and its sources.
 pub(in crate::cfw_worker) struct TrafficWatch {
-    /// The load as last reported, and when it was requested.
+    /// The last reported load, and the time of its request.
     pub(in crate::cfw_worker) known: Option<(Traffic, Millis)>,
     pub(in crate::cfw_worker) schedule: PollSchedule,
-    /// The source of the request that is under way.
+    /// The source of the running request.
     pub(in crate::cfw_worker) asked: Option<TrafficSource>,
-    /// The node_exporter, where it is read instead of the host's worker.
+    /// The node_exporter that is read instead of the host's worker.
     pub(in crate::cfw_worker) agent: Option<Agent>,
     pub(in crate::cfw_worker) meter: AgentMeter,
     pub(in crate::cfw_worker) agent_failure: Option<AskFailure>,

@@ -1,4 +1,4 @@
-//! The actor: what it does with messages and with the orders of the journal.
+//! The actor: its reactions to messages and to commands of the journal.
 
 pub(in crate::remover) mod changes;
 pub(in crate::remover) mod observations;
@@ -39,7 +39,7 @@ pub struct RemoverCollaborators {
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
 ///
-/// It wants to be subscribed to the Catalog's `RankingChanged`, `RisingChanged`, `MastersChanged`,
+/// It must be subscribed to the Catalog's `RankingChanged`, `RisingChanged`, `MastersChanged`,
 /// every CfwWorker's `HostObserved` and `HostCallStatus`, and the HeartbeatSupervisor's
 /// `HealthChanged`.
 pub struct Remover {
@@ -58,7 +58,7 @@ pub struct Remover {
 }
 
 impl Remover {
-    /// A Remover; it registers itself with the journal when it starts.
+    /// A Remover. It registers itself with the journal when it starts.
     pub fn new(
         settings: RemoverSettings,
         names: NameTable,

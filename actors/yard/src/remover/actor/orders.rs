@@ -89,7 +89,7 @@ impl Remover {
         }
     }
 
-    /// Has a host remove a copy, as was put on record.
+    /// Asks a host to remove a copy, as recorded.
     fn carry_out(&mut self, intent: &Intent, epoch: Epoch, ctx: &mut Context<Self>) {
         let Intent { host, ref name, ref reason, keeper, ref asked_by, .. } = *intent;
         let why = reason.code();

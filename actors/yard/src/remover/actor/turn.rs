@@ -44,7 +44,7 @@ impl Remover {
         self.wake_after(GATHERING, ctx);
     }
 
-    /// Decides what is due.
+    /// Decides all due work.
     pub(in crate::remover) fn turn(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
         self.refresh_hosts();
@@ -191,7 +191,8 @@ impl Remover {
         self.last = Some(round);
         if self.policy.settings().mode == RemovalMode::On && !events.is_empty() {
             self.commit(events, ctx);
-            // There may be more than one round takes: the next one does not wait its full time.
+            // There may be more removals than one round allows, so the next round does not wait its
+            // full time.
             let soon =
                 self.clock.now().after(self.policy.settings().interval.min(WHILE_THERE_IS_MORE));
             self.next_round = self.next_round.map(|planned| planned.min(soon));

@@ -14,8 +14,8 @@ pub struct RecentArrivals {
     /// Arrivals that are not in the figures of a disk yet.
     pub fresh: HashSet<CopyKey>,
     /// Copies that were made because their files were hot. A placed file gets no more rising hits, so
-    /// its grade is the worst of its disk until grade.info is made again. Without this set, two hot
-    /// files could replace each other in turns.
+    /// its grade is the worst of its disk until the next grade.info. Without this set, two hot files
+    /// could replace each other in turns.
     pub came_hot: HashSet<CopyKey>,
 }
 

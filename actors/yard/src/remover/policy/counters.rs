@@ -18,15 +18,15 @@ pub struct RemoverCounters {
     /// Removed copies by reason.
     #[serde(default)]
     pub removed_for: RemovedFor,
-    /// Copies that were not there when their hosts were asked.
+    /// Copies that did not exist when their hosts were called.
     pub absent: u64,
     /// Removals that their hosts refused.
     pub refused_by_hosts: u64,
     /// Failed removals, whose copies still exist.
     pub still_there: u64,
-    /// Removals that were not asked for after all.
+    /// Removals that were decided but not requested.
     pub not_asked: u64,
-    /// Events that no longer held when they were applied.
+    /// Events whose precondition no longer held when they were applied.
     pub refused: u64,
     /// Commits without an outcome.
     pub uncommitted: u64,

@@ -149,7 +149,7 @@ impl RemovalsUnderWay {
         self.keeping.extend(keeper.map(|keeper| (keeper, file)));
     }
 
-    /// Whether copies of this host are on their way out.
+    /// Whether copies of this host are being removed.
     pub fn is_at_work_on(&self, host: HostAddr) -> bool {
         self.going.iter().any(|(addr, _)| *addr == host)
     }

@@ -24,7 +24,7 @@ pub enum CopyHolderStatus {
     Serves,
     /// It is being drained. Its copies do not count, and are removed as soon as there are others.
     Leaves,
-    /// Nothing is asked of it.
+    /// It gets no calls.
     Apart,
 }
 
@@ -52,7 +52,7 @@ pub struct CopyHolder {
     pub kind: HostKind,
     /// State of the circuit breaker of its calls.
     pub calls: CircuitState,
-    /// Its disk and when it was asked.
+    /// Its disk, and the time of the request.
     pub disk: Option<(DiskFigures, Millis)>,
     /// The files it holds, as last reported.
     pub inventory: Option<Arc<Inventory>>,
@@ -80,7 +80,7 @@ impl CopyHolder {
         self.inventory.as_ref().map(|inventory| &inventory.files)
     }
 
-    /// Whether it listed `file` when it was last asked.
+    /// Whether its last list has `file`.
     pub fn lists(&self, file: FileId) -> bool {
         self.files().is_some_and(|files| files.contains(file.0))
     }

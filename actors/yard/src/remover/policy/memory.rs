@@ -55,7 +55,7 @@ pub struct RemoverPolicy {
     relieving: BTreeSet<HostAddr>,
     looked_to: Option<FileId>,
     leading_since: Millis,
-    /// Copies whose hosts are being asked to remove them.
+    /// Copies whose removal was requested from their hosts.
     asked: HashSet<CopyKey>,
     /// Copies whose removal call had no clear answer, and when.
     unclear: BTreeMap<CopyKey, Millis>,
@@ -90,7 +90,7 @@ impl RemoverPolicy {
         &self.holders
     }
 
-    /// This node leads from `now` on: what became of earlier calls is not known.
+    /// This node leads from `now` on. The outcomes of earlier calls are unknown.
     pub fn become_leader(&mut self, now: Millis) {
         self.leading_since = now;
         self.asked.clear();
@@ -107,8 +107,8 @@ impl RemoverPolicy {
         self.arrivals = arrivals;
     }
 
-    /// The planner has no room for these. Answers whether a file is among them that no round has
-    /// looked for room for.
+    /// Sets the files for which the planner has no room. Answers whether one of them is new, so that no
+    /// round has searched for room for it.
     pub fn set_room_wanted(&mut self, wanted: RoomWanted) -> bool {
         self.room_wanted = wanted;
         self.room_wanted.files.iter().any(|wish| !self.room_sought.contains(&wish.file))
@@ -195,7 +195,7 @@ impl RemoverPolicy {
         self.decision_context(context).confirm(removals, seen)
     }
 
-    /// A host is being asked to remove a copy.
+    /// Records that a host is being asked to remove a copy.
     pub fn asking(&mut self, copy: CopyKey) {
         self.asked.insert(copy);
     }

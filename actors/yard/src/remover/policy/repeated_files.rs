@@ -1,5 +1,5 @@
-//! Tracks the files that more than one host lists, change by change. Nearly every file has one copy, and
-//! a round over thousands of hosts must not examine all of them to find the others. Pure.
+//! Tracks the files that more than one host lists, change by change. Nearly every file has one copy. A
+//! round over thousands of hosts must not examine all files to find those with more. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 
 use crate::cfw_worker::Inventory;
 
-/// How many of the hosts that were taken in list each file.
+/// How many of the added hosts list each file.
 ///
 /// **Invariant:** `copies` counts the files of `counted`, and `repeated` has those with more than
 /// one.

@@ -27,7 +27,7 @@ pub struct Removal {
     pub host: HostAddr,
     /// The file whose copy is removed.
     pub file: FileId,
-    /// Its size in bytes, where that is known.
+    /// Its size in bytes, if it is known.
     pub size: Option<u64>,
     /// The rule that removes it, with its numbers.
     pub reason: Reason,
@@ -60,7 +60,7 @@ pub struct RemovalProposal {
     pub rooms: Vec<RoomSought>,
     /// Files whose sizes have to be known before more can be proposed.
     pub to_size: BTreeSet<FileId>,
-    /// Hosts that are being brought down to their low-water marks.
+    /// Hosts whose disks are being reduced to their low-water marks.
     pub relieving: BTreeSet<HostAddr>,
     /// The last file that was examined for surplus copies.
     pub looked_to: Option<FileId>,
@@ -121,9 +121,9 @@ impl RemovalProposal {
 pub struct Confirmation {
     /// When the keepers' hosts were first called: lists that confirm must be newer.
     pub asked_at: Millis,
-    /// The files whose masters were seen.
+    /// The files whose masters exist.
     pub masters: HashSet<FileId>,
-    /// The files whose masters were looked for and are not there.
+    /// The files whose masters were checked and do not exist.
     pub absent: HashSet<FileId>,
 }
 

@@ -53,12 +53,12 @@ pub struct Intent {
     pub host: HostAddr,
     /// The file whose copy is removed.
     pub name: FileName,
-    /// Its size in bytes, where that is known.
+    /// Its size in bytes, if it is known.
     pub size: Option<u64>,
     /// The rule that removes it, with its numbers.
     pub reason: Reason,
-    /// The host whose copy is kept. It confirmed that copy just before. None where the last copy may be
-    /// removed: on a disk over its limit, or for a better file.
+    /// The host whose copy is kept. It confirmed that copy just before. None if the last copy may be
+    /// removed: on a disk over its limit, or for a hotter file.
     pub keeper: Option<HostAddr>,
     /// Name of the requester: the Remover itself, or the name in the request.
     pub asked_by: String,
@@ -71,7 +71,7 @@ pub struct Intent {
 pub enum Ending {
     /// The host removed it.
     Removed,
-    /// It was not there, or its host lists it no longer.
+    /// It did not exist, or its host no longer lists it.
     Absent,
     /// The host was not called, and will not be called: the removal has no effect.
     NotAsked {
@@ -143,7 +143,7 @@ pub enum RemovalRefusal {
         /// The pinned file.
         name: FileName,
     },
-    /// It is on its way out already.
+    /// It is already being removed.
     #[error("the copy of {name} on {host} is already being removed")]
     UnderWay {
         /// The file of the open removal.
@@ -161,7 +161,7 @@ pub enum RemovalRefusal {
         /// The host whose copy must be kept.
         host: HostAddr,
     },
-    /// Nothing of the kind is under way.
+    /// No such removal is open.
     #[error("no removal of {name} on {host} is under way")]
     NotIntended {
         /// The file that the event names.

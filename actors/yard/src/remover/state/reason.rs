@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Reason {
     /// There are more copies than there should be.
     Duplicate {
-        /// Copies that count and were confirmed, this one included.
+        /// Copies that count and were confirmed, including this one.
         copies: u32,
         /// How many there should be.
         wanted: u32,
@@ -137,11 +137,11 @@ pub enum Spared {
     NotConfirmed,
     /// Its host cannot be called now.
     HostNotAsked,
-    /// Whether an earlier removal of it was carried out is not known yet.
+    /// It is not known yet whether an earlier removal of it was carried out.
     InDoubt,
     /// Other removals already free enough space.
     Enough,
-    /// A removal of it is under way.
+    /// A removal of it is running.
     UnderWay,
     /// It was hot when it was copied there. Its grade may not show that yet.
     CameHot,

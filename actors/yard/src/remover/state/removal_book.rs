@@ -1,7 +1,7 @@
 //! The piece: open removals, the history of ended ones, and pins. Pure.
 //!
-//! Files are kept as numbers of the shared [`NameTable`]. Events and snapshots carry the names, since
-//! the numbers are valid within one process only.
+//! Files are kept as numbers of the shared [`NameTable`]. Events and snapshots have the names, because
+//! the numbers are valid only within one process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub struct RemovalRecord {
     pub host: HostAddr,
     /// The file whose copy was to be removed.
     pub file: FileId,
-    /// Its size in bytes, where that was known.
+    /// Its size in bytes, if it was known.
     pub size: Option<u64>,
     /// The rule that requested the removal.
     pub reason: Reason,
@@ -101,7 +101,7 @@ impl RemovalBook {
         self.open.contains_key(&copy)
     }
 
-    /// Whether copies are being removed on the strength of this one.
+    /// Whether this copy is the reason for running removals of others.
     pub fn is_keeper(&self, copy: CopyKey) -> bool {
         self.keeping.contains_key(&copy)
     }

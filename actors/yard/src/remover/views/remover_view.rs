@@ -20,7 +20,7 @@ use crate::remover::state::reason::{Reason, Spared};
 use crate::remover::state::removal_book::{CopyKey, OpenRemoval, Pin, RemovalRecord};
 use crate::room::RoomMade;
 
-/// Where the Remover shows itself. Clones share the board, and it outlives a restart of the actor.
+/// The published view of the Remover. Clones share it, and it outlives a restart of the actor.
 #[derive(Clone, Default)]
 pub struct RemoverViewHandle {
     view: Arc<ArcSwap<RemoverView>>,
@@ -100,13 +100,13 @@ pub struct Decided {
     pub host: HostAddr,
     /// The file whose copy was to be removed.
     pub file: FileName,
-    /// Its size in bytes, where that is known.
+    /// Its size in bytes, if it is known.
     pub size: Option<u64>,
     /// The rule that removes it.
     pub reason: Reason,
     /// The host whose copy is kept.
     pub keeper: Option<HostAddr>,
-    /// Why it is kept after all; none when it is removed, or would be but for a dry run.
+    /// Why it is kept. None if it is removed, or would be removed without the dry run.
     pub spared: Option<Spared>,
 }
 

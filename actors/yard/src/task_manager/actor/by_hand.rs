@@ -79,7 +79,7 @@ impl TaskManager {
         let (policy, context) = self.at(self.clock.now());
         let task = policy.by_hand(copy, context)?;
         let mut events = Vec::new();
-        // The operator asks for it although it failed before.
+        // The operator requests it although it failed before.
         let failed = Blamed::File(copy.name.clone());
         if context.book.back_offs().contains_key(&failed) {
             events.push(TaskEvent::Forgot { tasks: Vec::new(), back_offs: vec![failed] });

@@ -54,7 +54,7 @@ fn differing(
 }
 
 impl TaskManager {
-    /// Publishes a change of a host that no event carries.
+    /// Publishes a change of a host that is in no event.
     pub(in crate::task_manager) fn publish_host_event(&self, event: HostEvent) {
         self.replica.publish_change(self.clock.now(), YardChange::Host(event));
     }

@@ -53,7 +53,7 @@ impl Handler<ChangeTaskSettings> for TaskManager {
 }
 
 impl TaskManager {
-    /// Decides, commits and answers one change of a host; a repeated one is answered as before.
+    /// Decides, commits and answers one change of a host. A repeated one gets its earlier answer.
     fn change_host(
         &mut self,
         asked: RequestContext,

@@ -1,4 +1,4 @@
-//! The actor: what it does with messages and with the orders of the journal.
+//! The actor: its reactions to messages and to commands of the journal.
 
 pub(in crate::task_manager) mod build_view;
 pub(in crate::task_manager) mod by_hand;
@@ -34,7 +34,7 @@ use crate::task_manager::{
 pub struct TaskCollaborators {
     /// The Catalog, to check masters.
     pub look_up: Route<LookUpMasters>,
-    /// Each destination's CfwWorker, to check what an old cfw claims.
+    /// Each destination's CfwWorker, to check the reports of an old cfw.
     pub refresh: HostRoutes<Refresh>,
     /// Each destination's CfwWorker, which is notified of arrived copies.
     pub arrived: HostRoutes<CopyArrived>,
@@ -44,7 +44,7 @@ pub struct TaskCollaborators {
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
 ///
-/// It wants to be subscribed to the Catalog's `RankingChanged`, `RisingChanged`, `MastersChanged`,
+/// It must be subscribed to the Catalog's `RankingChanged`, `RisingChanged`, `MastersChanged`,
 /// every CfwWorker's `HostObserved` and the HeartbeatSupervisor's `HealthChanged`.
 pub struct TaskManager {
     replica: Replicated<TaskBook, YardChange>,
@@ -63,7 +63,7 @@ pub struct TaskManager {
 }
 
 impl TaskManager {
-    /// A TaskManager of these hosts; it registers itself with the journal when it starts.
+    /// A TaskManager of these hosts. It registers itself with the journal when it starts.
     pub fn new(
         settings: TaskSettings,
         hosts: &[HostSetting],

@@ -61,7 +61,8 @@ impl TaskManager {
         }
     }
 
-    /// Decides, commits and answers one change of a task; a repeated one is answered as before.
+    /// Decides, commits and answers one change of a task. A repeated one gets its earlier
+    /// answer.
     fn answer(
         &mut self,
         asked: RequestContext,

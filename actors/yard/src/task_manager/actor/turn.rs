@@ -1,5 +1,5 @@
-//! One turn of the TaskManager: it decides what is due, then plans copies, then sleeps until something
-//! changes or the next deadline.
+//! One turn of the TaskManager: it decides due work, then plans copies, then sleeps until a change or
+//! the next deadline.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl TaskManager {
         self.wake_after(took.clamp(GATHERING, LONGEST_PAUSE), ctx);
     }
 
-    /// Decides what is due, and plans copies.
+    /// Decides due work, and plans copies.
     pub(in crate::task_manager) fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
         self.policy.set_removals(self.collaborators.removals.view());

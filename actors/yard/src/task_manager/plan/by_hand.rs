@@ -20,7 +20,7 @@ pub struct ByHand<'a> {
     pub name: &'a FileName,
     /// The host that will hold the copy.
     pub destination: HostAddr,
-    /// Where from; none for any source.
+    /// The source; none for any source.
     pub source: Option<HostAddr>,
     /// The requester, for the history.
     pub asked_by: &'a str,

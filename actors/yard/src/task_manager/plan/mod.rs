@@ -47,8 +47,8 @@ const LOOK_AHEAD: usize = 32;
 /// How many masters are looked up at once.
 pub const LOOKS_AT_ONCE: usize = 256;
 
-/// Limit of files per second that a round finds without a pair. Without it, a free source that can serve no
-/// destination with much room would make each round read the whole catalogue.
+/// Limit of files per second that a round finds without a pair. Without it, a free source without a
+/// destination with enough room would make each round read the whole catalogue.
 const NO_PAIRS_A_SECOND: usize = 256;
 
 /// Number of masters of set-aside files that are checked again per second.
@@ -210,8 +210,8 @@ impl Planner {
         round
     }
 
-    /// Keeps the room that was made for a file from others, until the file is placed, on its way, or
-    /// hot no longer.
+    /// Keeps the room that was made for a file from others, until the file is placed, is being copied, or
+    /// is no longer hot.
     fn keep_rooms(&self, yard: &PlanningContext<'_>, occupied: &Occupied, pairing: &mut Pairing) {
         for (addr, room) in yard.hosts.rooms_made() {
             let file = room.file;

@@ -1,4 +1,4 @@
-//! The state that a round reads besides the files, and the copies under way.
+//! The state that a round reads in addition to the files, and the running copies.
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
@@ -45,7 +45,7 @@ impl PlanningContext<'_> {
         })
     }
 
-    /// Every copy that is under way, applied or not.
+    /// Every running copy, applied or not.
     pub(super) fn under_way(&self) -> impl Iterator<Item = OccupyingCopy> {
         let open = self.book.open().values().map(|task| OccupyingCopy {
             source: task.source,
@@ -59,7 +59,7 @@ impl PlanningContext<'_> {
         }))
     }
 
-    /// The rate that a new copy is given, if this round plans `planned` others with the same hosts.
+    /// The rate of a new copy, if this round plans `planned` others with the same hosts.
     pub(super) fn rate_for(
         &self,
         planned: &[NewTask],

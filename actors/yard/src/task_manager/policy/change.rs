@@ -1,4 +1,4 @@
-//! Changes asked for from outside: cfm's `PATCH` and `DELETE`. Pure.
+//! Changes requested from outside: cfm's `PATCH` and `DELETE`. Pure.
 
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::TaskId;

@@ -32,7 +32,7 @@ pub struct TaskDecisionContext<'a> {
 }
 
 impl TaskDecisionContext<'_> {
-    /// The tasks whose end is under way.
+    /// The tasks whose end is in flight.
     pub fn ending(&self) -> HashSet<TaskId> {
         self.in_flight
             .events()
@@ -61,8 +61,8 @@ impl TaskDecisionContext<'_> {
         if is_bad { Blame::File } else { blame }
     }
 
-    /// Whether the file failed at another destination than this one before. Where it failed here
-    /// before and no other can be tried, or where others succeeded here, that counts as well.
+    /// Whether the file failed at another destination than this one before. It also counts if it
+    /// failed here before, and no other destination can be tried, or other files succeeded here.
     fn failed_elsewhere_too(&self, task: &Task) -> bool {
         let host = task.destination;
         let failures = || self.book.failures_of(&task.name);

@@ -184,7 +184,8 @@ impl TaskDecisionContext<'_> {
     fn forgettable_tasks(&self) -> Vec<TaskId> {
         let ended = self.book.ended();
         let keep = self.settings.keep_ended_count;
-        // Up to a tenth more than wanted is kept, so that not every new end deletes one old record.
+        // Up to a tenth more than the limit is kept, so that not every new end deletes one old
+        // record.
         if ended.len() > keep + keep / 10 {
             let mut by_age: Vec<(Millis, TaskId)> =
                 ended.values().map(|task| (task.changed, task.id)).collect();

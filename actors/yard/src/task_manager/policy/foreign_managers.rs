@@ -35,11 +35,11 @@ use crate::task_manager::state::task_book::TaskBook;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ForeignManagerSign {
-    /// One of our workers takes its orders from another manager.
+    /// A Reelyard worker of this yard takes its orders from another manager.
     OrdersElsewhere,
     /// Another cluster lists files on one of our workers, or deletes there.
     OtherCluster,
-    /// One of our workers has heard a leader of a later epoch than this one's.
+    /// A worker of this yard has seen a leader of a later epoch than this one's.
     LaterEpoch,
     /// A worker works on a task that this cluster never made. After a restore of the store, or an
     /// accepted loss, this cluster may have made the task in the lost time.
@@ -78,7 +78,7 @@ impl ForeignManagerSign {
         )
     }
 
-    /// How long it counts after it was seen last.
+    /// How long it counts after it was last seen.
     fn counts_for(self) -> Duration {
         if self.is_reported_by_workers() { ENDED_AFTER } else { COUNTS_FOR }
     }
@@ -100,7 +100,7 @@ pub struct ForeignManager {
     pub host: Option<HostAddr>,
     /// The observation that makes it a sign.
     pub sign: ForeignManagerSign,
-    /// Whether it is proof; else a person may have made it.
+    /// Whether it is proof. Otherwise a person may have caused it.
     pub sure: bool,
     /// The last observation, in words.
     pub what: String,
@@ -127,7 +127,7 @@ impl ForeignManager {
 /// minute.
 const ENDED_AFTER: Duration = Duration::from_secs(120);
 
-/// How long a sign that is not seen again counts.
+/// How long a sign counts that is not seen again.
 const COUNTS_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// How long after it was logged the same sign is logged again.
@@ -161,7 +161,7 @@ impl ForeignManagers {
         })
     }
 
-    /// A sign was seen `times` times.
+    /// Records that a sign was seen `times` times.
     pub fn record(
         &mut self,
         host: Option<HostAddr>,
@@ -261,7 +261,7 @@ impl ForeignManagers {
         if !book.placement(*host).is_some_and(|placement| placement.complete) {
             return;
         }
-        // A copy of a task that was given up may come late.
+        // A copy of a cancelled task may arrive late.
         let tasks = || book.open().values().chain(book.ended().values());
         let ours =
             |name: &&FileName| tasks().any(|task| task.destination == *host && task.name == **name);

@@ -153,7 +153,7 @@ impl TaskPolicy {
         self.last_round = None;
     }
 
-    /// The piece was replaced as a whole, by `book`.
+    /// The whole piece was replaced by `book`.
     pub fn installed(&mut self, book: &TaskBook) {
         self.hosts.follow(book);
         self.planner.set_stale();
@@ -194,8 +194,8 @@ impl TaskPolicy {
         self.planner.left(left.iter().map(FileId), book, &self.hosts);
     }
 
-    /// Takes how a host may be called, and which managers call it. `us` is this cluster and its epoch
-    /// while this node leads. Answers whether that changes what may be planned on it.
+    /// Takes the calls status of a host, and the managers that call it. `us` is this cluster and its
+    /// epoch while this node leads. Answers whether this affects planning.
     pub fn record_call_status(
         &mut self,
         conduct: &HostCallStatus,
@@ -228,8 +228,8 @@ impl TaskPolicy {
         events
     }
 
-    /// Cancels tasks that have not started and whose file another destination holds meanwhile. An old cfw
-    /// may have carried out an earlier order, or a person may have copied the file there.
+    /// Cancels tasks that have not started, if another destination has the file meanwhile. An old cfw may
+    /// have carried out an earlier order, or a person may have copied the file there.
     fn arrived_elsewhere(&self, context: TaskPieceContext<'_>) -> Vec<TaskEvent> {
         let TaskPieceContext { book, .. } = context;
         let deciding = self.decision_context(context);
@@ -355,7 +355,7 @@ impl TaskPolicy {
         self.planner.learn(seen, &self.settings, now);
     }
 
-    /// The hosts to read now because they claim to be done with a task.
+    /// The hosts to read now, because they report a finished task.
     pub fn claims_to_check(&self, context: TaskPieceContext<'_>) -> Vec<HostAddr> {
         let mut hosts = self.decision_context(context).claims_to_check();
         hosts.retain(|host| self.ask_again.get(host).is_none_or(|at| *at <= context.now));
@@ -377,8 +377,8 @@ impl TaskPolicy {
         }
     }
 
-    /// Takes the reports of one of our workers as signs of life. Answers the events to commit, and the
-    /// tasks that are no longer that host's.
+    /// Takes the reports of a Reelyard worker as signs of life. Answers the events to commit, and the
+    /// tasks that no longer belong to that host.
     pub fn receive_reports(
         &mut self,
         host: HostAddr,
@@ -479,7 +479,7 @@ impl TaskPolicy {
         }
     }
 
-    /// A copy is on a host: it takes room until the disk is read again.
+    /// A copy arrived on a host: it uses room until the disk is read again.
     fn land(&mut self, arrival: Arrival, at: Millis, book: &TaskBook) -> Arrival {
         let Arrival { host, file, size } = arrival;
         self.hosts.landed(host, Landed { file, size: size.unwrap_or(0), at });

@@ -17,7 +17,7 @@ pub struct ReportsEffect {
     pub events: Vec<TaskEvent>,
     /// Tasks that gave a sign of life, with the bytes on disk if reported.
     pub signs: Vec<(TaskId, Option<u64>)>,
-    /// Tasks that are no longer the host's to do.
+    /// Tasks that no longer belong to the host.
     pub cancelled: Vec<TaskId>,
 }
 
@@ -88,7 +88,7 @@ impl TaskDecisionContext<'_> {
         self.in_flight.events().any(ends).then_some(TaskEvent::Placed { host, name })
     }
 
-    /// A copy of a task that is no longer open, or not known: the copy exists in any case.
+    /// A copy of a task that is no longer open, or not known. The copy exists nevertheless.
     fn stray_copy(&self, host: HostAddr, report: &Report) -> Option<TaskEvent> {
         let file = self.book.file(&report.name);
         let known = self.book.placement(host).is_some_and(|held| held.files.contains(file.0));

@@ -127,7 +127,7 @@ impl TaskBook {
         Ok(Applied)
     }
 
-    /// A claim is also accepted from a task that was given up: the claim is checked in any case.
+    /// A claim is also accepted from an ended task, because every claim is checked.
     fn claim(&mut self, at: Millis, id: TaskId) -> TaskApplyResult {
         self.allowed(id, |task| task.state != TaskState::Cancelled)?;
         self.alter(id, |task| {

@@ -1,7 +1,7 @@
 //! An index of ended tasks for each failure: the failed copies of a file, and the destinations with
 //! successful copies. Pure.
 //!
-//! **Invariant:** it holds exactly the result of a search through all ended tasks.
+//! **Invariant:** it equals the result of a search through all ended tasks.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -31,7 +31,7 @@ impl EndedIndex {
         }
     }
 
-    /// It is there no longer, or is about to be in another state.
+    /// It no longer exists, or is about to change its state.
     pub(in crate::task_manager) fn leave(&mut self, file: FileId, task: &Task) {
         if let Some(ids) = self.failed.get_mut(&file).filter(|_| task.has_failed()) {
             ids.remove(&task.id);

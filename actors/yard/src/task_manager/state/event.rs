@@ -42,7 +42,7 @@ pub enum TaskEvent {
         id: TaskId,
         /// The copy's size in bytes; none if the report has no size.
         size: Option<u64>,
-        /// Its verified hash; none when only an inventory confirms the copy.
+        /// Its verified hash. None if only an inventory confirms the copy.
         hash: Option<ContentHash>,
     },
     /// The task ends without success.
@@ -66,11 +66,11 @@ pub enum TaskEvent {
     InventoryDiffered {
         /// The host whose inventory was read.
         host: HostAddr,
-        /// Files it holds.
+        /// New files.
         added: Vec<FileName>,
-        /// Files it no longer holds.
+        /// Files that it no longer has.
         removed: Vec<FileName>,
-        /// Whether the placements are the whole inventory after this.
+        /// Whether the placements are the whole inventory after this event.
         complete: bool,
     },
     /// Old records are deleted because their retention is over.
@@ -87,7 +87,7 @@ pub enum TaskEvent {
         id: TaskId,
         /// The copy's size in bytes.
         size: u64,
-        /// The hash that the destination computed from what arrived.
+        /// The hash that the destination computed from the received bytes.
         hash: ContentHash,
     },
     /// The cluster got its id. A second event of this kind changes nothing.
@@ -164,7 +164,7 @@ pub struct NewTask {
     pub dir: String,
     /// The host that serves the master.
     pub source: HostAddr,
-    /// The host that takes the copy.
+    /// The host that gets the copy.
     pub destination: HostAddr,
     /// Rank, 1 = best; 0 for a hot file without a grade.
     pub grade: u32,
@@ -174,7 +174,7 @@ pub struct NewTask {
     pub size: u64,
     /// The rate limit for this copy; none means no limit.
     pub copy_speed: Option<BitsPerSecond>,
-    /// How many open tasks the source may have, this one included.
+    /// How many open tasks the source may have, including this one.
     pub source_cap: u32,
     /// The operator or program that asked; none for the planner's own tasks.
     pub asked_by: Option<String>,
@@ -224,10 +224,10 @@ pub enum TaskOutcome {
 /// Why an event changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum TaskRefusal {
-    /// The task does not exist, or no longer exists.
+    /// The task does not exist.
     #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
-    /// The task's number is taken.
+    /// A task with this number already exists.
     #[error("task {0} already exists")]
     IdTaken(TaskId),
     /// The task's state does not allow this transition.
@@ -238,7 +238,7 @@ pub enum TaskRefusal {
         /// Its state when the event was applied.
         from: TaskState,
     },
-    /// Two open tasks for one file.
+    /// The file would have two open tasks.
     #[error("task {by} already copies {name}")]
     FileBusy {
         /// The file that both tasks would copy.

@@ -25,7 +25,7 @@ use crate::task_manager::state::task::Task;
 /// The first byte of each row.
 const ROW_VERSIONS: RowVersions = 2..=2;
 
-/// How many bytes of names one row holds, about.
+/// The approximate largest number of bytes of names in one row.
 const NAMES_PER_ROW: usize = 64 * 1024;
 
 /// One row. Postcard numbers the variants in this order: new ones must be added at the end.

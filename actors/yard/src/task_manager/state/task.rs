@@ -58,7 +58,7 @@ pub struct Task {
     pub dir: String,
     /// The host that serves the master.
     pub source: HostAddr,
-    /// The host that takes the copy.
+    /// The host that gets the copy.
     pub destination: HostAddr,
     /// Rank when planned, 1 = best; 0 for a hot file without a grade.
     pub grade: u32,

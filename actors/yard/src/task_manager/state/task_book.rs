@@ -24,10 +24,10 @@ use crate::task_manager::state::task::Task;
 /// Tasks by number.
 pub type TasksById = BTreeMap<TaskId, Arc<Task>>;
 
-/// The files of one host, as last confirmed by itself or by a verified copy.
+/// The files of one host, as last confirmed by the host or by a verified copy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placement {
-    /// Numbers of the files that the host holds.
+    /// Numbers of the host's files.
     pub files: Arc<RoaringBitmap>,
     /// Whether the whole inventory was read at least once. Until then `files` is a part of it.
     pub complete: bool,
@@ -136,8 +136,8 @@ impl TaskBook {
         &self.placements
     }
 
-    /// The destination of the task that was created last, also when that is long forgotten: where
-    /// destinations take turns, the next one is behind it.
+    /// The destination of the task that was created last, even if that task is forgotten. If destinations
+    /// take turns, the next turn is behind it.
     pub fn last_planned_to(&self) -> Option<HostAddr> {
         self.last_planned_to
     }

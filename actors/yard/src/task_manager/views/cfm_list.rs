@@ -12,9 +12,9 @@ use crate::task_manager::Task;
 /// How long an ended task stays on cfm's list, so that a polling client still sees its result.
 pub const ENDED_TASKS_SHOWN_FOR: Duration = Duration::from_secs(60);
 
-/// The form of `task` at `now` on cfm's wire. None for tasks that [`shown_state`] leaves out,
-/// and for a file whose name the wire cannot carry. The planner never gives such a file to a
-/// host that reads this list, and a cfw that replaced our worker must not try it.
+/// The form of `task` at `now` in cfm's protocol. None for tasks that [`shown_state`] leaves out,
+/// and for a file whose name the protocol cannot carry. The planner never gives such a file to a
+/// host that reads this list. A cfw that replaced a Reelyard worker must not try it.
 pub fn cfm_task(task: &Task, now: Millis) -> Option<CfmTask> {
     let status = shown_state(task, now)?;
     let name = task.name.as_utf8().filter(|_| carries(&task.name))?;
@@ -43,7 +43,7 @@ pub fn shown_state(task: &Task, now: Millis) -> Option<OldState> {
     task.old_state()
 }
 
-/// The path of a master, in the form that a task carries.
+/// The path of a master, as in a task.
 fn path_of(dir: &str, name: &str) -> String {
     format!("{}/{name}", dir.trim_end_matches('/'))
 }

@@ -135,13 +135,13 @@ pub struct PlannedHost {
     pub health: Health,
     /// The program that answers there.
     pub kind: HostKind,
-    /// Files it holds, as last confirmed; none when its inventory was never read.
+    /// Its files, as last confirmed. None if its inventory was never read.
     pub files: Option<u64>,
     /// Open tasks with this host as source.
     pub serving: usize,
     /// Open tasks with this host as destination.
     pub fetching: usize,
-    /// Bytes of the copies under way to it.
+    /// Bytes of the running copies to it that have not arrived.
     pub on_its_way: u64,
     /// Bytes below its limit that stay free once these copies have arrived; none while its disk is
     /// unknown.
@@ -156,7 +156,7 @@ pub struct PlannedHost {
     pub destination_link: Option<LinkSays>,
     /// The reason why it serves no new copy; none if it can.
     pub no_source: Option<Unusable>,
-    /// The reason why it takes no new copy; none if it can.
+    /// Why it takes no new copy; none if it can.
     pub no_destination: Option<Unusable>,
 }
 
@@ -165,7 +165,7 @@ pub struct PlannedHost {
 pub struct PlannerView {
     /// Files in the ranking.
     pub graded: usize,
-    /// Graded files that want a copy and have none, including those under way.
+    /// Graded files that want a copy and have none, including those with running copies.
     pub wanted: u64,
     /// Graded files larger than the room on any destination.
     pub too_big: u64,
@@ -285,7 +285,7 @@ impl TaskManagerView {
         }
     }
 
-    /// The rate limit of `task`: in force now, or when it ended.
+    /// The rate limit of `task`: the current one, or that at its end.
     pub fn rate_of(&self, task: &Task) -> Option<BitsPerSecond> {
         if task.state.is_open() { self.rates.get(&task.id).copied() } else { task.copy_speed }
     }

@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::{fstatfs, syncfs};
 use rustix::system::{Uname, uname};
 
-/// From this many files at a time on, the whole file system is synced. A sync of one file ends with a
-/// flush of the disk, which is then the larger part of its cost.
+/// From this many files at a time on, the whole file system is synced. A sync of one file ends with a flush
+/// of the disk, which causes most of its cost.
 const COMPANY: usize = 4;
 
 /// File systems whose `syncfs` makes every file as durable as its own sync would: ext4, XFS, btrfs. On a
@@ -23,9 +23,8 @@ const KNOWN: [u64; 3] = [0xEF53, 0x5846_5342, 0x9123_683E];
 /// counted, and each file that was open before then syncs itself.
 #[derive(Debug)]
 pub(super) struct FileSyncs {
-    /// A handle on the file system, which sees each of its errors once. None where files are only
-    /// synced one by one. Locked, so that an error is noted before another sync says that all is
-    /// well.
+    /// A handle on the file system, which reports each of its errors once. None if files are only synced one
+    /// by one. Locked, so that an error is recorded before another sync reports success.
     whole: Option<Mutex<OwnedFd>>,
     /// How often the file system has reported an error.
     errors: AtomicU64,
@@ -59,7 +58,7 @@ impl FileSyncs {
         files.iter().map(synced).collect()
     }
 
-    /// Syncs the file system as a whole, if that can be. Answers whether it succeeded.
+    /// Syncs the whole file system, if that is possible. Answers whether it succeeded.
     fn sync_whole(&self) -> bool {
         let Some(whole) = &self.whole else { return false };
         let whole = whole.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! One temporary file: written in large aligned pieces past the page cache where the file system
-//! can, synced, and put into place by a rename.
+//! One temporary file: written in large aligned pieces, if possible without the page cache, then synced, and
+//! renamed to its final name.
 
 use std::fs::File;
 use std::io;
@@ -101,7 +101,7 @@ impl TempFile {
         let aligned = bytes.len() - bytes.len() % ALIGNMENT;
         let (first, tail) = bytes.split_at(aligned);
         match self.file.write_all_at(first, position) {
-            // A file system that takes the flag and not the write.
+            // The file system accepts the flag, but not the write.
             Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => {
                 self.write_through_cache(bytes, position)
             }
@@ -127,7 +127,7 @@ impl TempFile {
         self.file.sync_data()
     }
 
-    /// Cuts the file to its first `length` bytes: the room set aside for others is given back.
+    /// Cuts the file to its first `length` bytes, and releases the reserved room behind them.
     pub fn cut(&self, length: u64) -> io::Result<()> {
         ftruncate(&self.file, length)?;
         self.base.ledger.recount();
@@ -141,16 +141,16 @@ impl TempFile {
         Ok(())
     }
 
-    /// Puts the file into place under `name`, over an existing file. Its content is durable; the caller
-    /// must make the new name durable too.
+    /// Renames the file to `name`, over an existing file. Its content is durable; the caller must make the
+    /// new name durable too.
     fn put_into_place(mut self, name: &FileName) -> io::Result<()> {
         renameat(&self.base.temp, self.name.as_bytes(), &self.base.dir, name.as_bytes())?;
         self.stays = true;
         Ok(())
     }
 
-    /// Makes the bytes durable, puts the file into place under `name` (over whatever file is
-    /// there) and makes that durable too.
+    /// Makes the bytes durable, renames the file to `name` (over an existing file), and makes the name
+    /// durable too.
     pub fn publish(self, name: &FileName) -> io::Result<()> {
         let base = Arc::clone(&self.base);
         base.publish(vec![(self, name.clone())]).into_iter().collect()
@@ -183,7 +183,7 @@ impl BaseDir {
         Ok(TempFile::new(Arc::clone(self), file, name, errors_before))
     }
 
-    /// Takes over what another program wrote as the temporary file of `task`, for reading.
+    /// Adopts a file of another program as the temporary file of `task`, for reading.
     pub fn adopt_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
         let errors_before = self.syncs.errors_before();
         let name = task.to_string();

@@ -34,7 +34,7 @@ impl ChangeLog {
         }
     }
 
-    /// Where the log ends.
+    /// The end of the log.
     pub fn cursor(&self) -> InventoryCursor {
         InventoryCursor { instance: self.instance, change: self.last }
     }

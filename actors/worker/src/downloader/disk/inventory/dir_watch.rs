@@ -30,7 +30,7 @@ impl DirWatch {
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         let inotify = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        // The open directory itself, even if another one is at its path by now.
+        // The open directory itself, because another directory may be at its path now.
         let path = format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd());
         let names = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE;
         let contents = WatchFlags::CLOSE_WRITE;

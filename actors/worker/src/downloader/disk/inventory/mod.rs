@@ -125,7 +125,7 @@ fn warn_unwatched(error: &io::Error) {
 }
 
 impl WatchedBaseDir {
-    /// Takes in what changed; false when that is not all known.
+    /// Reads the changes. False if some of them are unknown.
     fn catch_up(&mut self) -> bool {
         let WatchedBaseDir { watch, log } = self;
         let caught_up = watch.drain(|name| {

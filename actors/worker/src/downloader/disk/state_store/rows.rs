@@ -78,7 +78,7 @@ fn open_patiently(dir: &Path) -> Result<sled::Db, StateStoreError> {
         let opened = std::thread::spawn(move || opening.open()).join();
         match opened {
             Ok(Ok(db)) => return Ok(db),
-            // sled has no kind for a lock that is taken, only words.
+            // sled has no error kind for a lock that is held, only a text.
             Ok(Err(sled::Error::Io(error))) if error.to_string().contains("acquire lock") => {}
             Ok(Err(sled::Error::Corruption { .. })) => {
                 return Err(StateStoreError::Damaged("its checksums do not match".into()));
@@ -119,7 +119,7 @@ pub(super) fn unreadable(error: impl std::fmt::Display) -> StateStoreError {
     StateStoreError::Damaged(error.to_string())
 }
 
-/// No value of ours fails to encode. If one did, it would be reported like a failing disk.
+/// No value of this program fails to encode. If one did, it would be reported like a failing disk.
 pub(super) fn unencodable(error: impl std::fmt::Display) -> StateStoreError {
     StateStoreError::Io(std::io::Error::other(error.to_string()))
 }

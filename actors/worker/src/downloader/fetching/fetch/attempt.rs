@@ -1,4 +1,4 @@
-//! One copy under way, and how an attempt to fetch it ends.
+//! One running copy, and the end of an attempt to fetch it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ pub struct CommittedCopy {
 /// Gets the number of bytes that have arrived.
 pub type FetchProgressCallback<'a> = dyn Fn(u64) + Sync + 'a;
 
-/// One copy under way.
+/// One running copy.
 pub(super) struct Copying<'a> {
     pub(super) order: &'a CopyOrder,
     pub(super) addr: SocketAddr,

@@ -41,7 +41,7 @@ pub struct Fetcher {
 /// How an interrupted copy is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumePolicy {
-    /// How many times in a row it is resumed at once, without a byte gained, before it is reported as
+    /// How many times in a row it is resumed at once without a further byte, before it is reported as
     /// failed.
     pub tries: u32,
     /// The pause after the first lost connection. Each further pause is three times as long.
@@ -58,7 +58,7 @@ impl Default for ResumePolicy {
 }
 
 impl Fetcher {
-    /// A fetcher into `base` that takes its time from `clock`; everything else by default.
+    /// A fetcher into `base` with the clock `clock`, and defaults for everything else.
     pub fn new(base: Arc<BaseDir>, partials: Arc<Partials>, clock: Clock) -> Self {
         Fetcher {
             base,

@@ -14,14 +14,14 @@ const IDLE: Duration = Duration::from_secs(10);
 /// How many unused connections to one source are kept.
 const MOST_IDLE: usize = 8;
 
-/// How long it is remembered where a source's data port is.
+/// How long the data port of a source is remembered.
 const DATA_PORT_IS_GOOD_FOR: Duration = Duration::from_secs(10);
 
 /// Idle connections to sources.
 #[derive(Default)]
 pub(super) struct IdleSourceLinks(Mutex<HashMap<SocketAddr, Vec<(Instant, SourceLink)>>>);
 
-/// Where the data ports of sources are, and since when that is known.
+/// The data ports of sources, and the times when they were found.
 #[derive(Default)]
 pub(super) struct DataPorts(Mutex<HashMap<SocketAddr, (Instant, SocketAddr)>>);
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::attempt::FetchProgressCallback;
 
-/// How often a copy says that it lives.
+/// How often a copy gives a sign of life.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Smaller files are synced before a sign of life could be missed.

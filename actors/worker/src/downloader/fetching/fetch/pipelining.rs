@@ -58,8 +58,8 @@ impl RequestPipeline {
         asked.as_mut()?.link.take()
     }
 
-    /// Keeps the connection if more answers come on it, all others having been read; else hands it
-    /// back.
+    /// Keeps the connection if further answers are expected on it and all others have been read.
+    /// Otherwise returns it.
     pub(super) fn put_back(&self, link: SourceLink) -> Option<SourceLink> {
         match &mut *self.asked() {
             Some(asked) if link.unanswered() > 0 => {

@@ -1,4 +1,4 @@
-//! Asking a source: where its data port is, and for bytes, over connections that are used again.
+//! Requests to a source: for its data port, and for bytes, over reused connections.
 
 use std::collections::VecDeque;
 use std::io;
@@ -143,8 +143,8 @@ impl Fetcher {
         }
     }
 
-    /// Status and text of a source's `/info`: signed for a program that asks for that, which no old
-    /// cfw does.
+    /// Status and text of a source's `/info`. The request is signed if the program asks for it, which
+    /// no old cfw does.
     fn ask_for_info(
         &self,
         host: SocketAddr,
@@ -191,7 +191,7 @@ impl Fetcher {
             paths.iter().map(|path| self.request(addr, path, &[])).collect();
         match link.and_then(|mut link| link.send(&requests).map(|()| link)) {
             Ok(link) => RequestPipeline::of(addr, paths, link),
-            // Each copy connects by itself and reports its own error.
+            // Each copy connects separately and reports its own error.
             Err(_) => RequestPipeline::default(),
         }
     }

@@ -109,7 +109,7 @@ struct CopyStreamReceiver<'a> {
 }
 
 impl CopyStreamReceiver<'_> {
-    /// Fills the buffer with what follows `at`: a whole group, unless the file ends before.
+    /// Fills the buffer with the bytes from `at` on: a whole group, unless the file ends before.
     fn fill(&mut self, buffer: &mut Buffer, at: u64) -> Result<(), FetchAttemptFailure> {
         let wanted = usize::try_from(self.size - at).map_or(GROUP, |left| left.min(GROUP));
         buffer.filled = 0;
@@ -162,7 +162,7 @@ impl CopyStreamReceiver<'_> {
     }
 }
 
-/// Memory for a group, or less, that begins where direct writes want it to.
+/// Memory for a group, or less, with the alignment for direct writes.
 struct Buffer {
     space: ThreadMemory,
     start: usize,

@@ -24,7 +24,7 @@ const DIRECT_FROM: u64 = 16 << 10;
 /// A copy that is not complete yet. If it is dropped, its file is removed.
 pub(super) struct UnfinishedCopy {
     pub(super) temp: TempFile,
-    /// Held where the room is not set aside by the file system itself.
+    /// Held if the file system itself has not reserved the room.
     reservation: Option<Reservation>,
     claim: Option<Arc<PartialClaim>>,
     name: FileName,
@@ -32,7 +32,8 @@ pub(super) struct UnfinishedCopy {
     inode: u64,
     size: u64,
     origin: MasterOrigin,
-    /// Has seen every byte of the file. In a box: it is two kilobytes, and drafts are handed on.
+    /// Has hashed every byte of the file. In a box, because it has two kilobytes and drafts are
+    /// moved.
     pub(super) hasher: Box<TreeHasher>,
     /// Whether its bytes arrived over more than one connection.
     pub(super) was_resumed: bool,
@@ -135,7 +136,7 @@ impl UnfinishedCopy {
         self.origin.etag.as_deref()
     }
 
-    /// Whether its bytes are from where `order` says.
+    /// Whether its bytes come from the source and path in `order`.
     pub(super) fn is_of(&self, order: &CopyOrder) -> bool {
         self.origin.source == order.source && self.origin.dir == order.dir
     }
@@ -232,7 +233,7 @@ fn open_kept(fetcher: &Fetcher, kept: &Partial) -> io::Result<TempFile> {
     if found.len() < kept.trunk.length() || found.ino() != kept.inode {
         return Err(io::Error::other("another file has taken its place"));
     }
-    // After a kill the room of the whole file may still be set aside.
+    // After a kill the room of the whole file may still be reserved.
     temp.cut(kept.trunk.length())?;
     Ok(temp)
 }

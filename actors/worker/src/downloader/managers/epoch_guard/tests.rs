@@ -70,7 +70,7 @@ fn a_worker_accepts_any_first_epoch_of_its_own_node_only() {
     for absurd in [FAR + 2 + MOST_AHEAD, u64::MAX] {
         assert!(too_far(fresh.answered(OURS, Epoch(absurd)).unwrap()));
     }
-    // It is given another node.
+    // The worker gets another node.
     assert_eq!(fresh.answered(OTHER, Epoch(FAR)).unwrap(), Ok(()));
     assert!(too_far(fresh.answered(OTHER, Epoch(u64::MAX)).unwrap()));
     // A worker that knows an epoch of before clusters had ids compares with that.

@@ -4,7 +4,7 @@ use reqwest::Response;
 
 use super::link_error::LinkError;
 
-/// The longest answer that is read, in bytes. The orders of one worker take some hundred bytes each;
+/// The longest answer that is read, in bytes. The orders of one worker need some hundred bytes each;
 /// an old cfm lists all tasks of its yard.
 const LONGEST_ANSWER: u64 = 16 << 20;
 

@@ -32,7 +32,7 @@ use crate::downloader::managers::epoch_guard::EpochGuard;
 use crate::downloader::managers::node_link::backoff::PollBackoff;
 use crate::downloader::{DownloaderHandle, LinkWork, ReportsDelivered, TakeOrders};
 
-/// How often a line that speaks cfm's language asks whether a Reelyard node answers there now.
+/// How often a link to an old cfm checks whether a Reelyard node answers there now.
 const ASK_FOR_REELYARD_EVERY: Duration = Duration::from_secs(60);
 
 /// The largest number of reports in one call.
@@ -99,7 +99,7 @@ impl Drop for NodeLink {
     }
 }
 
-/// Requests orders without end and hands them to the downloader.
+/// Requests orders in a loop, and passes them to the downloader.
 async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) {
     let mut work = downloads.work();
     let mut backoff = PollBackoff::new();
@@ -187,11 +187,11 @@ async fn pause_between_polls(line: &NodeLinkShared, work: &mut watch::Receiver<L
     if work.borrow().known.is_empty() {
         return tokio::time::sleep(interval).await;
     }
-    // Either way it is time to ask again.
+    // In both cases it is time to ask again.
     let _ = tokio::time::timeout(interval, work.wait_for(|work| work.known.is_empty())).await;
 }
 
-/// Delivers reports without end, in order, each until it is taken.
+/// Delivers reports in a loop, in order, each until it is taken.
 async fn deliver_reports(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) {
     let mut work = downloads.work();
     let mut backoff = PollBackoff::new();

@@ -41,7 +41,7 @@ pub async fn orders(
     Ok((orders.tasks.into_iter().map(CopyOrder::from).collect(), orders.rates))
 }
 
-/// Delivers reports. Answers the tasks that are no longer this host's.
+/// Delivers reports. Answers the tasks that no longer belong to this host.
 pub async fn deliver(line: &NodeLinkShared, reports: &[Report]) -> Result<Vec<TaskId>, LinkError> {
     let path = format!("/api/v1/workers/{}/reports", line.settings.host);
     let body = serde_json::to_vec(&Reports { reports: reports.to_vec() })

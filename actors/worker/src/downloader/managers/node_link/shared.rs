@@ -29,7 +29,7 @@ pub struct NodeLinkSettings {
     pub nodes: Vec<NodeUrl>,
     /// Address of this worker, as the yard knows it.
     pub host: HostAddr,
-    /// Where it is noted whose orders are taken.
+    /// Records whose orders the worker takes.
     pub managers: SeenManagersHandle,
     /// Secret that the worker shares with the node. It signs calls, and orders count only from a node
     /// that proves that it knows it. It is never sent.
@@ -38,7 +38,7 @@ pub struct NodeLinkSettings {
     pub wait: Duration,
     /// How often an old cfm is asked (`downloader_sleep_sec`).
     pub poll_interval: LiveSetting<Duration>,
-    /// Where the state of the line is published.
+    /// The published state of the link.
     pub view: Arc<ArcSwap<NodeLinkView>>,
 }
 
@@ -82,7 +82,7 @@ pub(in crate::downloader) struct NodeLinkShared {
 }
 
 impl NodeLinkShared {
-    /// The number of the node that is asked, counting on over the end of the list.
+    /// The number of the current node. It continues to grow beyond the end of the list.
     pub(in crate::downloader) fn node(&self) -> usize {
         self.current.load(Ordering::Relaxed)
     }
@@ -124,11 +124,11 @@ impl NodeLinkShared {
             error: Some(text),
         }));
         let next = failed.wrapping_add(1);
-        // An error means that the other task was first.
+        // An error means that the other task was faster.
         let _ = self.current.compare_exchange(failed, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Notes whose orders were taken just now.
+    /// Records whose orders were just taken.
     pub(in crate::downloader) fn took_orders_of(&self, manager: Option<ManagerId>) {
         self.settings.managers.record(
             manager,

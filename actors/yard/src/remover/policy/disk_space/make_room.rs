@@ -62,7 +62,7 @@ impl RemoverDecisionContext<'_> {
         }
         let made = self.rooms_awaited();
         let mut taken: BTreeSet<HostAddr> = made.keys().copied().collect();
-        // A host with removals under way will soon report other figures, so it is left out.
+        // A host with running removals will soon report other figures, so it is left out.
         taken.extend(proposal.under_way.going.iter().map(|(host, _)| *host));
         for wish in &self.room_wanted.files {
             let earlier = made.iter().find(|(_, room)| room.file == wish.file);
@@ -78,8 +78,8 @@ impl RemoverDecisionContext<'_> {
         }
     }
 
-    /// Rooms that were made for files which still want them, on hosts that can take these files. A room
-    /// whose file is placed, on its way or no longer hot is free for any file.
+    /// Rooms for files that still need them, on hosts that can take these files. A room is free for any
+    /// file if its file is placed, is being copied, or is no longer hot.
     fn rooms_awaited(&self) -> BTreeMap<HostAddr, RoomMade> {
         let mut made = self.rooms_made();
         made.retain(|addr, room| {
@@ -221,7 +221,7 @@ impl RemoverDecisionContext<'_> {
                 continue;
             }
             match self.size(file) {
-                // Its master could not be seen, so its size is unknown: it is kept.
+                // Its master could not be checked, so its size is unknown: it is kept.
                 None if self.inputs.sizes.contains_key(&file) => {}
                 // A file of unknown size blocks the better ones after it until its size is known.
                 None => {

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A disk that is being brought down to its low-water mark.
+/// A disk whose use is reduced to its low-water mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Relief {
     /// Bytes in use, without those of removals under way.
     pub used: u64,
     /// The limit in bytes.
     pub limit: u64,
-    /// Down to how many bytes it is brought.
+    /// The target in bytes.
     pub low_water: u64,
     /// Bytes that this round removes, if their sizes are known.
     pub goes: u64,

@@ -1,5 +1,5 @@
-//! Room for hot files that fit on no destination: the wishes, the rooms that were made, and the
-//! decisions. Pure.
+//! Room for hot files that fit on no destination: the files that need room, the rooms that were made,
+//! and the decisions. Pure.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use crate::room::{RoomMade, WantsRoom};
 pub struct RoomWanted {
     /// Hot files that fit nowhere, hottest first.
     pub files: Vec<WantsRoom>,
-    /// The bytes that each destination which takes copies has left under its limit once everything on
-    /// its way there has arrived.
+    /// The free bytes below the limit of each destination that takes copies, after all its open tasks
+    /// have ended.
     pub rooms: BTreeMap<HostAddr, u64>,
 }
 

@@ -119,7 +119,7 @@ impl ExplainedFile<'_> {
         }
     }
 
-    /// Whether it needs no planning: it has its copy, or one is under way.
+    /// Whether it needs no planning, because it has its copy or a running one.
     fn is_placed_or_on_its_way(&self) -> bool {
         let ungraded_hot = self.yard.settings.ungraded_hot;
         self.file.is_some_and(|file| {

@@ -127,7 +127,7 @@ pub enum Says {
     /// Calls to it keep failing.
     #[error("its circuit breaker is open: calls to it failed")]
     CallsFail,
-    /// It is on probation, and its one copy at a time is under way.
+    /// It is on probation, and its only allowed copy is running.
     #[error("it is on probation: one copy at a time, and one is under way")]
     OnTrial,
     /// Others use more of its link than its mark allows.
@@ -139,7 +139,7 @@ pub enum Says {
     /// The file does not fit, even if all open tasks to the host ended.
     #[error("the file does not fit")]
     TooBig,
-    /// The file does not fit: copies that are under way need the remaining room.
+    /// The file does not fit, because running copies need the remaining room.
     #[error("the file does not fit: copies that are under way need the remaining room")]
     NoRoom,
     /// Its old cfw protocol cannot transport the file name.
@@ -226,12 +226,12 @@ pub struct DestinationSays {
     pub host: HostAddr,
     /// Whether it can take a copy, and if not, why.
     pub says: Says,
-    /// Free bytes after all copies on their way have arrived.
+    /// Free bytes after all running copies have arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<u64>,
-    /// Bytes on their way to it.
+    /// Bytes of the running copies to it that have not arrived.
     pub on_its_way: u64,
-    /// Copies under way to it.
+    /// Running copies to it.
     pub fetching: usize,
     /// Number of turns until its turn; only with task.placement = "ring".
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -251,7 +251,7 @@ pub struct SourceSays {
     pub host: HostAddr,
     /// Whether it can serve a copy, and if not, why.
     pub says: Says,
-    /// Copies under way from it.
+    /// Running copies from it.
     pub serving: usize,
     /// Number of further copies that it may serve now.
     pub free: usize,

@@ -29,7 +29,7 @@ pub enum Skip {
     /// Its name begins with an ignored prefix.
     #[error("its name begins with an ignored prefix")]
     Ignored,
-    /// A host holds it, as last confirmed.
+    /// A host has it, as last confirmed.
     #[error("a host already holds it")]
     Placed,
     /// hitcount.history lists it on a host whose inventory was never read.
@@ -41,7 +41,7 @@ pub enum Skip {
     /// It failed and backs off.
     #[error("it is in backoff after a failure")]
     BacksOff,
-    /// A look found no regular file where the listing has it.
+    /// A check found no regular file at the listed place.
     #[error("its master does not exist as a regular file")]
     MasterAbsent,
     /// Its master could not be checked.
@@ -53,7 +53,7 @@ pub enum Skip {
     /// It is larger than the room of any destination.
     #[error("it is larger than the free room of every destination")]
     TooBig,
-    /// No destination has room for it once the copies under way have arrived.
+    /// No destination has room for it after the running copies have arrived.
     #[error("no destination has room for it now")]
     NoRoom,
     /// Only old hosts have room, and their protocol cannot carry its name.
@@ -76,7 +76,7 @@ pub enum Unusable {
     Lost,
     /// It does not answer its probes.
     NotUp,
-    /// It is not known what program answers there.
+    /// The program that answers there is unknown.
     KindUnknown,
     /// Its files were not listed since this node started.
     InventoryUnknown,
@@ -86,14 +86,15 @@ pub enum Unusable {
     BacksOff,
     /// It answers its probes, but calls to it keep failing.
     CallsFail,
-    /// It is on probation after failures, and its one copy at a time is under way.
+    /// It is on probation after failures, and its only allowed copy is running.
     OnTrial,
     /// Others use more of its link than its mark allows.
     BusyLink,
 }
 
 impl Unusable {
-    /// Whether the reason is in the record of the host, so that it does not pass by itself.
+    /// Whether the reason is in the record of the host, so that it does not end without a
+    /// decision.
     pub fn is_on_record(self) -> bool {
         matches!(self, Unusable::Draining | Unusable::Maintenance | Unusable::Lost)
     }
@@ -107,7 +108,8 @@ pub enum PlannerWaits {
     Ranking,
     /// The source directories were not listed yet.
     Masters,
-    /// These destinations answer but their inventories were never read: any file might be there.
+    /// These destinations answer, but their inventories were never read, so any file may be
+    /// there.
     FirstLook(Vec<HostAddr>),
     /// No source is up and free.
     Source,

@@ -2,8 +2,8 @@
 //!
 //! **Invariant:** `wanted` holds the position of every graded file that wants a copy. Such a file has a
 //! master, is not ignored, and has too few copies on hosts that count. It is not listed on a host that was
-//! never asked, and is not parked for lack of room. So a round looks only at files that want a copy, for
-//! any number of files.
+//! never asked, and is not set aside for lack of room. So a round examines only files that want a copy,
+//! for any number of files.
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
@@ -55,7 +55,7 @@ pub struct Candidates {
     /// Files with enough copies on hosts that count. A host that is being drained or is presumed lost does
     /// not count.
     placed: RoaringBitmap,
-    /// Files that some host holds, whether it counts or not.
+    /// Files that a host has, whether the host counts or not.
     held: RoaringBitmap,
     copies: CopiesWanted,
     /// IPs of destinations whose inventory was never read.
@@ -68,7 +68,7 @@ pub struct Candidates {
     stale: bool,
 }
 
-/// Whether the whole inventory of a destination is known, of this run or of an earlier one.
+/// Whether the whole inventory of a destination is known, from this run or an earlier one.
 pub(in crate::task_manager::plan) fn was_asked(
     book: &TaskBook,
     hosts: &HostTable,
@@ -264,8 +264,8 @@ impl Candidates {
         }
     }
 
-    /// Takes back files for which there is room, the best first. It stops behind the best `first` of all
-    /// that want a copy, because a round examines only the best. Answers whether there are more.
+    /// Takes back files for which there is room, the best first. It stops after the best `first` of all
+    /// files that want a copy, because a round examines only the best. Answers whether there are more.
     pub fn reschedule(&mut self, rooms: &Rooms, first: u64) -> bool {
         while let Some((place, file)) = self.unschedulable.best_fitting(rooms, &self.order) {
             let last = first.checked_sub(1).and_then(|last| u32::try_from(last).ok());
@@ -367,7 +367,7 @@ impl Candidates {
         self.hot = hot;
     }
 
-    /// hitcount.history says that it is on a host which was never asked.
+    /// hitcount.history lists it on a host that was never asked.
     fn is_listed(&self, file: FileId) -> bool {
         if self.unasked.is_empty() {
             return false;
@@ -375,7 +375,7 @@ impl Candidates {
         self.listed_on(file).iter().any(|ip| self.unasked.contains(ip))
     }
 
-    /// Puts one file into `wanted` or takes it out.
+    /// Adds one file to `wanted`, or removes it.
     fn judge(&mut self, file: FileId) {
         // A stale list is computed again before it is used.
         let Some(position) = self.position(file).filter(|_| !self.stale) else {

@@ -30,7 +30,7 @@ struct CachedMasterLook {
     good_until: Millis,
 }
 
-/// Where a master is and how large.
+/// The place of a master, and its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedMaster {
     /// Its source directory, as configured.

@@ -21,8 +21,8 @@ pub struct PassedOver {
 }
 
 impl PassedOver {
-    /// Why a file is passed over that no host holds and whose master is listed; hitcount.history
-    /// lists it on `listed_on`.
+    /// Why a file is skipped that no host has and whose master is listed. hitcount.history lists
+    /// it on `listed_on`.
     pub fn why(&self, file: FileId, listed_on: &[IpAddr]) -> Option<Skip> {
         if self.ignored.contains(file.0) {
             return Some(Skip::Ignored);

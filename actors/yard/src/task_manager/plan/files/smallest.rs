@@ -1,5 +1,5 @@
-//! The least size in each stretch of a list, so that the first stretch with something small enough
-//! is found without going through the others. Pure.
+//! The least size in each stretch of a list. With it the first stretch with a small enough size is
+//! found without a search of the others. Pure.
 
 /// The least size of each stretch. Adding and finding take as many steps as the number of
 /// stretches has bits.

@@ -20,7 +20,7 @@ pub enum UnschedulableReason {
     NoRoom,
     /// No free source can serve a destination that has room for them.
     NoPair,
-    /// The same of names that old hosts cannot carry.
+    /// The same for names that old hosts cannot carry.
     NoPairOfOurs,
     /// Only old hosts have room, and cannot carry their names.
     NameNotCarried,
@@ -91,7 +91,7 @@ const STRETCH: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub struct UnschedulableFiles {
     parked: HashMap<u32, UnschedulableFile>,
-    /// By stretch of the ranking, what is no larger than the least size there.
+    /// For each stretch of the ranking, a lower bound of the sizes there.
     least: [Smallest; UnschedulableReason::ALL.len()],
     /// How many files are ranked.
     ranked: usize,
@@ -186,7 +186,7 @@ impl UnschedulableFiles {
                 }
                 least = Some(least.map_or(parked.size, |least| least.min(parked.size)));
             }
-            // Files that were small enough have been taken back meanwhile.
+            // The small enough files of this stretch have been taken back meanwhile.
             self.least[lot as usize].set(stretch, least);
         }
     }

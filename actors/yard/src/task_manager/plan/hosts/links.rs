@@ -129,8 +129,8 @@ fn copy_rates(
     Some(Rates { sends: rate(sent), receives: rate(received) })
 }
 
-/// The most bits that a copy can have moved between two instants, at the rate that it was given. None if
-/// it was given no rate.
+/// The most bits that a copy can have moved between two instants, at its assigned rate. None if it has no
+/// rate.
 fn bits_within(task: &Task, (from, to): (Millis, Millis)) -> Option<u128> {
     let (began, ended) = match task.state {
         // It waits for its turn.

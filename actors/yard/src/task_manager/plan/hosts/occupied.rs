@@ -21,12 +21,12 @@ pub(in crate::task_manager::plan) struct Occupied {
 }
 
 impl Occupied {
-    /// Counts the copies under way in `yard`, applied or not.
+    /// Counts the running copies in `yard`, applied or not.
     pub(in crate::task_manager::plan) fn of(yard: &PlanningContext<'_>) -> Self {
         let book = yard.book;
         let open = book.open().values().map(|task| book.file(&task.name));
         let in_flight = yard.created_in_flight().map(|task| book.file(&task.name));
-        // A copy that was found is about to be on record: the file wants no other.
+        // A found copy is about to be recorded, so the file needs no other copy.
         let found = yard.in_flight.events().filter_map(|event| match event {
             TaskEvent::Placed { name, .. } => Some(book.file(name)),
             _ => None,

@@ -27,7 +27,7 @@ pub(in crate::task_manager::plan) struct UsableSource {
     pub(in crate::task_manager::plan) ours: bool,
     /// How many more copies it may serve.
     pub(in crate::task_manager::plan) free: usize,
-    /// Whether a usable destination can take copies from it. An old source has none where all
+    /// Whether a usable destination can take copies from it. For an old source there may be none, if all
     /// destinations need a data port.
     useful: bool,
 }
@@ -39,7 +39,7 @@ pub(in crate::task_manager::plan) struct UsableDestination {
     pub(in crate::task_manager::plan) ours: bool,
     /// Whether a source that is an old cfw will do.
     pub(in crate::task_manager::plan) fetches_from_old: bool,
-    /// Bytes left up to its limit once all copies under way have arrived: for hot files.
+    /// Free bytes below its limit after all running copies have arrived: for hot files.
     pub(in crate::task_manager::plan) room: u64,
     /// The same up to the mark to which files that are not hot fill it.
     pub(in crate::task_manager::plan) cold_room: u64,
@@ -49,11 +49,11 @@ pub(in crate::task_manager::plan) struct UsableDestination {
     pub(in crate::task_manager::plan) most: usize,
     /// Whether its back-off ended a moment ago: its first trial is a file that did not fail there.
     pub(in crate::task_manager::plan) tries_others_first: bool,
-    /// How many turns it takes until it is its turn; 0 where there are no turns.
+    /// The number of turns before its own; 0 if there are no turns.
     turns: usize,
     /// The file that room was made for there, and how many bytes of the room are kept for it.
     kept: Option<(FileId, u64)>,
-    /// How much of its link others leave free, in millionths; none where that is not known.
+    /// The free part of its link, in millionths; none if it is unknown.
     free_link: Option<u64>,
 }
 
@@ -64,11 +64,11 @@ pub struct HostParticipation {
     pub serving: usize,
     /// Open tasks that it fetches.
     pub fetching: usize,
-    /// Bytes on their way to it.
+    /// Bytes of the running copies to it that have not arrived.
     pub on_its_way: u64,
     /// Bytes it has room for once they have arrived; none while its disk is unknown.
     pub room: Option<u64>,
-    /// How busy its link is, for a source; none where that is not known.
+    /// The load of its link as a source; none if it is unknown.
     pub source_link: Option<LinkSays>,
     /// How busy its link is, for a destination.
     pub destination_link: Option<LinkSays>,
@@ -84,9 +84,9 @@ pub struct Pairing {
     pub(in crate::task_manager::plan) sources: Vec<UsableSource>,
     pub(in crate::task_manager::plan) destinations: Vec<UsableDestination>,
     parts: BTreeMap<HostAddr, HostParticipation>,
-    /// Where destinations take turns.
+    /// The order of turns, if destinations take turns.
     pub(in crate::task_manager::plan) round_robin: Option<DestinationRoundRobin>,
-    /// The largest room of any destination without copies under way, usable now or not: for hot files,
+    /// The largest room of any destination without its running copies, usable now or not: for hot files,
     /// and for all others.
     largest_room: u64,
     largest_cold_room: u64,
@@ -311,7 +311,7 @@ impl Pairing {
         self.destinations.iter().map(|to| to.room_for(None, false)).max().unwrap_or(0)
     }
 
-    /// How much fits where as things are.
+    /// The room of each destination now.
     pub fn rooms(&self) -> Rooms {
         self.rooms
     }
@@ -373,8 +373,9 @@ impl Pairing {
         (failed, to.load, to.turns, Reverse(score), Reverse(to.room), to.addr)
     }
 
-    /// A free source for a destination. Old destinations are served by old sources first, since not all
-    /// of our destinations can use those. Ours are served by our own, since only these report a hash.
+    /// A free source for a destination. Old destinations prefer old sources, because not all Reelyard
+    /// destinations can use these. Reelyard destinations prefer Reelyard sources, because only these report
+    /// a hash.
     fn source_for(
         &self,
         destination: &UsableDestination,
@@ -488,8 +489,8 @@ fn unusable(yard: &PlanningContext<'_>, addr: HostAddr, host: &HostState) -> Opt
     } else if host.kind == HostKind::Unknown {
         Some(Unusable::KindUnknown)
     } else if host.observed.is_none() {
-        // True even where placements of it are on record: it reports its disk, but perhaps not the
-        // directory that it no longer lists.
+        // True even if placements of it are recorded. It reports its disk, but perhaps not the directory
+        // that it no longer lists.
         Some(Unusable::InventoryUnknown)
     } else if host.disk.is_none() {
         Some(Unusable::DiskUnknown)

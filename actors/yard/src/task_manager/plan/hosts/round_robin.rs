@@ -32,7 +32,7 @@ impl DestinationRoundRobin {
         ring
     }
 
-    /// How many turns it takes until it is `addr`'s; 0 when its turn is next.
+    /// The number of turns before that of `addr`; 0 if its turn is next.
     pub fn turns_until(&self, addr: HostAddr) -> usize {
         let place = self.order.iter().position(|(_, other)| *other == addr);
         let length = self.order.len();

@@ -58,10 +58,10 @@ impl TaskDecisionContext<'_> {
         Ok(vec![TaskEvent::HostModeSet { host, mode, asked_by: asked_by.to_owned() }])
     }
 
-    /// Decides to add a host, or to give one that was added another role.
+    /// Decides to add a host, or to change the role of an added one.
     ///
     /// # Errors
-    /// `Configured` where the configuration says otherwise.
+    /// `Configured` if the configuration sets the role.
     pub fn add_host(
         &self,
         host: HostAddr,
@@ -107,7 +107,8 @@ impl TaskDecisionContext<'_> {
         events
     }
 
-    /// Events that bring the record to the configured hosts, in parts that each fit a journal entry.
+    /// Events that update the record to the configured hosts, in parts that each fit into a journal
+    /// entry.
     fn new_configuration(&self) -> Vec<TaskEvent> {
         let (recorded, configured) = (self.book.hosts(), self.hosts.configured());
         let is_new = |host: &HostAddr, role: HostRole| {

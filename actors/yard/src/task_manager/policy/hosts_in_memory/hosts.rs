@@ -34,9 +34,9 @@ pub struct HostState {
     last_program: Option<Discriminant<HostKind>>,
     /// State of the circuit breaker of its calls.
     pub calls: CircuitState,
-    /// Its disk and when it was asked; none while that is unknown, or may have changed unseen.
+    /// Its disk, and the time of the request. None while it is unknown, or may have changed unnoticed.
     pub disk: Option<(DiskFigures, Millis)>,
-    /// The load of its link and when it was requested; none while that is unknown.
+    /// The load of its link, and the time of the request. None while it is unknown.
     pub traffic: Option<(Traffic, Millis)>,
     /// Its inventory as last read by this process.
     pub observed: Option<Arc<Inventory>>,
@@ -65,7 +65,7 @@ pub struct Landed {
 pub struct HostTable {
     hosts: BTreeMap<HostAddr, HostState>,
     configured: BTreeMap<HostAddr, HostRole>,
-    /// Where the Remover made room, and for which files.
+    /// The rooms that the Remover made, and their files.
     rooms_made: BTreeMap<HostAddr, RoomMade>,
 }
 
@@ -110,8 +110,8 @@ impl HostState {
         !matches!(self.kind, HostKind::Reelyard { fetches_from_old: false, .. })
     }
 
-    /// Bytes that may still be written under `limit_percent`, what arrived since the disk was read
-    /// taken off. None while the disk is unknown.
+    /// Bytes that may still be written below `limit_percent`, without those that arrived since the
+    /// disk was read. None while the disk is unknown.
     pub fn room(&self, limit_percent: u32) -> Option<u64> {
         let (disk, at) = self.disk.as_ref()?;
         let landed: u64 =
@@ -126,7 +126,7 @@ impl HostState {
         read.zip(self.recorded).is_some_and(|(read, recorded)| read <= recorded)
     }
 
-    /// Whether the inventory as last read holds `file`.
+    /// Whether the inventory that was read last has `file`.
     pub fn lists(&self, file: FileId) -> bool {
         self.observed.as_ref().is_some_and(|inventory| inventory.files.contains(file.0))
     }
@@ -151,12 +151,12 @@ impl HostTable {
         self.configured = settings.iter().map(|host| (host.addr, host.role)).collect();
     }
 
-    /// Takes where the Remover made room.
+    /// Sets the rooms that the Remover made.
     pub fn set_rooms_made(&mut self, rooms: BTreeMap<HostAddr, RoomMade>) {
         self.rooms_made = rooms;
     }
 
-    /// Where the Remover made room, and for which files.
+    /// The rooms that the Remover made, and their files.
     pub fn rooms_made(&self) -> &BTreeMap<HostAddr, RoomMade> {
         &self.rooms_made
     }
@@ -235,8 +235,7 @@ impl HostTable {
         changed
     }
 
-    /// Takes the circuit breaker state of a host. Answers whether that changes what may be planned on
-    /// it.
+    /// Takes the circuit breaker state of a host. Answers whether this affects planning.
     pub fn set_calls(&mut self, conduct: &HostCallStatus) -> bool {
         let Some(host) = self.hosts.get_mut(&conduct.host) else {
             return false;
@@ -274,7 +273,7 @@ impl HostTable {
 }
 
 impl HostState {
-    /// Forgets the copies that both the disk figures and the inventory have seen.
+    /// Forgets the copies that are in both the disk figures and the inventory.
     fn drop_landed(&mut self) {
         let disk = self.disk.map_or(Millis(i64::MIN), |(_, at)| at);
         let listed = self.observed.as_ref().map_or(Millis(i64::MIN), |inventory| inventory.at);
