@@ -27,7 +27,7 @@ const PROBE: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
 
 /// TCP user timeout: the longest time without an acknowledgement of sent data.
-const UNHEARD: Duration = Duration::from_secs(30);
+const SILENCE_LIMIT: Duration = Duration::from_secs(30);
 
 /// The shortest time for one attempt, if the total time allows it.
 const SHORTEST_TRY: Duration = Duration::from_secs(1);
@@ -142,7 +142,7 @@ impl BoxApiCalls {
             .tcp_keepalive(QUIET)
             .tcp_keepalive_interval(PROBE)
             .tcp_keepalive_retries(PROBES)
-            .tcp_user_timeout(UNHEARD)
+            .tcp_user_timeout(SILENCE_LIMIT)
             .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| BoxClientError::BadRequest(error.to_string()))?;

@@ -46,7 +46,7 @@ pub struct NodeHttpState {
 impl NodeHttpState {
     /// Conditions that need attention although the node is ready, as text lines.
     pub fn warnings(&self) -> Vec<String> {
-        let view = self.actors.task_board.view();
+        let view = self.actors.task_views.view();
         let message = view.foreign_managers.iter().map(|manager| {
             let host = manager.host.map(|host| format!("{host}: ")).unwrap_or_default();
             let how_sure = if manager.sure { "manages" } else { "may manage" };
@@ -57,7 +57,7 @@ impl NodeHttpState {
         let not_so = refused.iter().map(|(pool, why)| {
             format!("cannot apply the configuration of pool {pool}, retrying: {why}")
         });
-        let boxes = self.actors.boxes.board.view();
+        let boxes = self.actors.boxes.views.view();
         let silent = boxes.lines.iter().filter_map(|(pool, line)| {
             let why = line.silence.as_ref()?;
             Some(format!("the host of pool {pool} does not prepare or clean its boxes: {why}"))
@@ -70,7 +70,7 @@ impl NodeHttpState {
         let of_boxes = not_so.chain(silent).chain(self.hindered_pools());
         let of_copies = self.unlisted_hosts().into_iter().chain(off).chain(self.no_destination());
         let of_inputs = self.actors.catalog_view.load().warnings.clone();
-        let clock = self.actors.share_board.view().trouble.map(|trouble| trouble.to_string());
+        let clock = self.actors.share_views.view().trouble.map(|trouble| trouble.to_string());
         let hosts = self.actors.hosts.present();
         let tokens = hosts.iter().filter_map(|(host, actor)| {
             Some(format!("{host} cannot be used: {}", actor.view.load().token_trouble?))
@@ -81,7 +81,7 @@ impl NodeHttpState {
 
     /// Pools that cannot grant any box, with the reason.
     fn hindered_pools(&self) -> Vec<String> {
-        let hindered = self.actors.boxes.board.pools().into_iter().filter_map(|pool| {
+        let hindered = self.actors.boxes.views.pools().into_iter().filter_map(|pool| {
             let can = [BoxPhase::Free, BoxPhase::Leased, BoxPhase::Preparing];
             let can_go_on = can.iter().any(|phase| pool.counts.of(*phase) > 0);
             let why = pool.hindrance.filter(|_| !can_go_on)?;
@@ -93,7 +93,7 @@ impl NodeHttpState {
     /// Destinations that answer, but whose files were not listed since this node started, with the
     /// consequences.
     pub fn unlisted_hosts(&self) -> Vec<String> {
-        let view = self.actors.task_board.view();
+        let view = self.actors.task_views.view();
         let unlisted = view.hosts.iter().filter(|planned| {
             let unknown = [Unusable::InventoryUnknown, Unusable::KindUnknown];
             planned.no_destination.is_some_and(|why| unknown.contains(&why))

@@ -73,8 +73,8 @@ pub async fn sweep(names: NameTable, actors: Arc<Wiring>) {
                 actors.hosts.present().values().map(|host| host.view.load_full()).collect();
             let in_use = NamesInUse {
                 catalog: &actors.catalog_view.load_full(),
-                tasks: &actors.task_board.view(),
-                removals: &actors.remover_board.view(),
+                tasks: &actors.task_views.view(),
+                removals: &actors.remover_views.view(),
             };
             let live = in_use.files(&names, hosts.iter().map(|host| &**host));
             names.sweep(&live)

@@ -80,10 +80,10 @@ impl ShareLinks {
     ) -> Result<Self, NodeError> {
         let collaborators = ShareServerCollaborators {
             roots: roots.clone(),
-            board: actors.share_board.clone(),
+            views: actors.share_views.clone(),
             take: actors.share_expiry.route(),
             clock: clock.clone(),
-            not_ready: not_ready(journal, &actors.share_board),
+            not_ready: not_ready(journal, &actors.share_views),
             certificate: certificate(live),
         };
         let view = Arc::new(ShareLinksView {
@@ -268,11 +268,11 @@ fn certificate(live: &LiveConfig) -> Arc<dyn Fn() -> Option<Certificate> + Send 
 /// journal is read, no share is known.
 fn not_ready(
     journal: &Journal,
-    board: &ShareViewHandle,
+    views: &ShareViewHandle,
 ) -> Arc<dyn Fn() -> Option<String> + Send + Sync> {
-    let (leadership, board) = (journal.leadership(), board.clone());
+    let (leadership, views) = (journal.leadership(), views.clone());
     Arc::new(move || match *leadership.borrow() {
-        _ if !board.is_up() => Some("the node is starting".to_owned()),
+        _ if !views.is_up() => Some("the node is starting".to_owned()),
         Leadership::Leading { .. } | Leadership::Following { .. } => None,
         Leadership::Nobody => Some("no node leads the yard".to_owned()),
         Leadership::Stopped => Some("the node is stopping".to_owned()),

@@ -47,7 +47,6 @@ pub enum Change {
     /// The leader changed, or no node is the leader.
     Leadership(LeadershipChange),
     /// A sign that another manager controls hosts of this yard.
-    #[serde(rename = "stranger")]
     ForeignManager(ForeignManager),
     /// The removal of a copy was decided or has ended.
     Removal(RemovalChange),
@@ -130,7 +129,6 @@ pub enum ChangeKind {
     /// [`Change::Leadership`]
     Leadership,
     /// [`Change::ForeignManager`]
-    #[serde(rename = "stranger")]
     ForeignManager,
     /// [`Change::Removal`]
     Removal,
@@ -174,7 +172,7 @@ impl ChangeKind {
             ChangeKind::Host => "host",
             ChangeKind::Input => "input",
             ChangeKind::Leadership => "leadership",
-            ChangeKind::ForeignManager => "stranger",
+            ChangeKind::ForeignManager => "foreign_manager",
             ChangeKind::Removal => "removal",
             ChangeKind::Pin => "pin",
             ChangeKind::BackOff => "back_off",

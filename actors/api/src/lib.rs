@@ -57,6 +57,6 @@ pub use yard::host::{
 };
 pub use yard::plan::{BackedOff, PlanView, PlannedCopy, Skipped};
 pub use yard::removal::{
-    Happened, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
+    HistoryEntry, HistoryLine, PinSet, PinView, RemovalView, RemovalsView, RoomSoughtView,
 };
 pub use yard::task::{CopyBegun, StateFilter, TaskView, WantedCopy};

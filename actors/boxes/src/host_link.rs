@@ -15,7 +15,7 @@ use reelyard_core::token::SharedToken;
 use reelyard_protocol::boxes::{
     AdoptBoxes, BoxAdoptionRequest, BoxAdoptionResponse, BoxHosts, BoxInspection,
     BoxInspectionRequest, BoxInspectionResponse, HookAnswer, HookRunRequest, HookRunResponse,
-    HookTarget, InspectBoxes, NotHeard, PoolName, ProbeHost, RunHook,
+    HookTarget, InspectBoxes, PoolName, ProbeFailure, ProbeHost, RunHook,
 };
 use reelyard_protocol::http_client;
 use reelyard_protocol::signed_call::{Addressee, SignedCaller};
@@ -83,13 +83,13 @@ impl BoxLink {
     /// The HTTP client cannot be made.
     pub fn start(
         settings: BoxLinkSettings,
-        badge: ManagerIdentity,
+        identity: ManagerIdentity,
     ) -> Result<Self, reqwest::Error> {
         let line = LiveSetting::at(BoxHostClient::new(settings)?);
         let of_actor = line.clone();
         let new = move || BoxLinkActor {
             line: of_actor.clone(),
-            badge: badge.clone(),
+            identity: identity.clone(),
             calls: HashMap::new(),
         };
         Ok(BoxLink { actor: Supervised::start(Supervision::of("box-link"), new), line })
@@ -168,8 +168,8 @@ impl BoxHostClient {
             StatusCode::UNAUTHORIZED => Err(NoAnswer::Token(host)),
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Err(NoAnswer::Other(host)),
             other => {
-                let said = String::from_utf8_lossy(&body).trim().to_owned();
-                Err(NoAnswer::Status(host, other.as_u16(), said))
+                let output = String::from_utf8_lossy(&body).trim().to_owned();
+                Err(NoAnswer::Status(host, other.as_u16(), output))
             }
         }
     }
@@ -236,7 +236,7 @@ impl NoAnswer {
 /// The actor: it only keeps the number of calls for each pool within bounds.
 struct BoxLinkActor {
     line: LiveSetting<BoxHostClient>,
-    badge: ManagerIdentity,
+    identity: ManagerIdentity,
     calls: HashMap<(HostAddr, PoolName), Arc<Semaphore>>,
 }
 
@@ -244,10 +244,10 @@ struct BoxLinkActor {
 const UNNAMED: Duration = Duration::from_secs(5);
 
 /// Adds the cluster to a target; it is known a moment after this node began to lead.
-async fn of_cluster(badge: ManagerIdentity, place: HookTarget) -> Result<HookTarget, String> {
+async fn of_cluster(identity: ManagerIdentity, place: HookTarget) -> Result<HookTarget, String> {
     let named = async {
         loop {
-            match badge.id() {
+            match identity.id() {
                 Some(manager) => return manager.cluster,
                 None => tokio::time::sleep(Duration::from_millis(20)).await,
             }
@@ -277,12 +277,12 @@ impl Handler<RunHook> for BoxLinkActor {
     type Result = ResponseFuture<HookAnswer>;
 
     fn handle(&mut self, hook: RunHook, _: &mut Context<Self>) -> Self::Result {
-        let (host, line, badge) = (hook.place.host, self.line.now(), self.badge.clone());
+        let (host, line, identity) = (hook.place.host, self.line.now(), self.identity.clone());
         let calls = self.calls_for(&hook.place);
         Box::pin(async move {
             // It is never closed.
             let _turn = calls.acquire().await;
-            let place = match of_cluster(badge, hook.place).await {
+            let place = match of_cluster(identity, hook.place).await {
                 Ok(place) => place,
                 Err(why) => return HookAnswer::Silent { why },
             };
@@ -301,9 +301,9 @@ impl Handler<InspectBoxes> for BoxLinkActor {
 
     fn handle(&mut self, look: InspectBoxes, _: &mut Context<Self>) -> Self::Result {
         let InspectBoxes { place, boxes, last_token } = look;
-        let (host, line, badge) = (place.host, self.line.now(), self.badge.clone());
+        let (host, line, identity) = (place.host, self.line.now(), self.identity.clone());
         Box::pin(async move {
-            let place = of_cluster(badge, place).await?;
+            let place = of_cluster(identity, place).await?;
             let mut looked = BoxInspection::default();
             // No box is a question too: whether the ids are the pool's own.
             let parts = boxes.chunks(BOXES_PER_LOOK).chain(boxes.is_empty().then_some(&[][..]));
@@ -331,10 +331,11 @@ impl Handler<AdoptBoxes> for BoxLinkActor {
     type Result = ResponseFuture<Result<Vec<PoolName>, String>>;
 
     fn handle(&mut self, adopt: AdoptBoxes, _: &mut Context<Self>) -> Self::Result {
-        let (host, line, badge) = (adopt.place.host, self.line.now(), self.badge.clone());
+        let (host, line, identity) = (adopt.place.host, self.line.now(), self.identity.clone());
         Box::pin(async move {
-            let asked =
-                BoxAdoptionRequest::of(AdoptBoxes { place: of_cluster(badge, adopt.place).await? });
+            let asked = BoxAdoptionRequest::of(AdoptBoxes {
+                place: of_cluster(identity, adopt.place).await?,
+            });
             let asking = line.ask::<BoxAdoptionResponse>(host, "/boxes/adopt", &asked);
             let answer = tokio::time::timeout(LONGEST_ADOPTION, asking).await;
             let answer = answer.map_err(|_| format!("the worker {host} does not answer"))?;
@@ -344,15 +345,15 @@ impl Handler<AdoptBoxes> for BoxLinkActor {
 }
 
 impl Handler<ProbeHost> for BoxLinkActor {
-    type Result = ResponseFuture<Result<(), NotHeard>>;
+    type Result = ResponseFuture<Result<(), ProbeFailure>>;
 
     fn handle(&mut self, probe: ProbeHost, _: &mut Context<Self>) -> Self::Result {
         let line = self.line.now();
         Box::pin(async move {
             let ProbeHost { host, within } = probe;
             line.probe(host, within).await.map_err(|none| match none {
-                NoAnswer::NoDescriptor(_) => NotHeard::NotAsked(none.to_string()),
-                none => NotHeard::Silent(none.to_string()),
+                NoAnswer::NoDescriptor(_) => ProbeFailure::NotAsked(none.to_string()),
+                none => ProbeFailure::Silent(none.to_string()),
             })
         })
     }
@@ -369,10 +370,10 @@ mod tests {
     #[actix::test]
     async fn a_lack_of_descriptors_is_not_blamed_on_the_worker() {
         use rustix::process::{Resource, getrlimit, setrlimit};
-        let badge = ManagerIdentity::of_node(1);
-        badge.set_cluster(ClusterId(1));
+        let identity = ManagerIdentity::of_node(1);
+        identity.set_cluster(ClusterId(1));
         let link =
-            BoxLink::start(BoxLinkSettings::new(None, Duration::from_secs(2)), badge).unwrap();
+            BoxLink::start(BoxLinkSettings::new(None, Duration::from_secs(2)), identity).unwrap();
         let hosts = link.hosts();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let host = HostAddr::from(listener.local_addr().unwrap());
@@ -399,11 +400,11 @@ mod tests {
         };
         let run = hosts.run.recipient().send(hook).await;
         setrlimit(Resource::Nofile, before).unwrap();
-        let said = "this node has no free file descriptor";
-        let Ok(Err(NotHeard::NotAsked(why))) = probed else { panic!("{probed:?}") };
-        assert!(why.starts_with(said), "{why}");
+        let output = "this node has no free file descriptor";
+        let Ok(Err(ProbeFailure::NotAsked(why))) = probed else { panic!("{probed:?}") };
+        assert!(why.starts_with(output), "{why}");
         let Ok(HookAnswer::Silent { why }) = run else { panic!("{run:?}") };
-        assert!(why.starts_with(said), "{why}");
+        assert!(why.starts_with(output), "{why}");
     }
 
     #[test]

@@ -54,9 +54,9 @@ mod tests {
 
     #[test]
     fn a_boot_is_written_as_the_kernel_writes_it() {
-        let said = std::fs::read_to_string(BOOT_ID).unwrap();
+        let text = std::fs::read_to_string(BOOT_ID).unwrap();
         let boot = BootId::of_this_machine().unwrap();
-        assert_eq!(boot.to_string(), said.trim());
+        assert_eq!(boot.to_string(), text.trim());
         assert_eq!(postcard::to_stdvec(&boot).unwrap(), boot.0);
     }
 }

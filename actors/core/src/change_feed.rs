@@ -356,9 +356,9 @@ impl<C> FeedListener<C> {
         loop {
             // Registers before it reads the ring, so that no change in between is missed.
             self.newest.mark_unchanged();
-            let heard = self.read(most.max(1));
-            if !heard.is_empty() {
-                return heard;
+            let items = self.read(most.max(1));
+            if !items.is_empty() {
+                return items;
             }
             // This handle keeps the sender alive.
             let _ = self.newest.changed().await;
@@ -389,7 +389,7 @@ impl<C> FeedListener<C> {
         }
         let skipped = usize::try_from(self.next - ring.oldest()).unwrap_or(usize::MAX);
         let changes = ring.changes.iter().skip(skipped).take(most);
-        let heard: Vec<FeedItem<C>> = changes
+        let items: Vec<FeedItem<C>> = changes
             .zip(self.next..)
             .map(|(event, number)| FeedItem {
                 id: self.shared.id(number),
@@ -397,8 +397,8 @@ impl<C> FeedListener<C> {
             })
             .collect();
         drop(ring);
-        self.next += heard.len() as u64;
-        heard
+        self.next += items.len() as u64;
+        items
     }
 }
 
@@ -427,9 +427,9 @@ mod tests {
     }
 
     /// The numbers of the changes that can be read now, or the reason of a reset.
-    fn heard(listener: &mut FeedListener<u64>) -> Vec<Result<u64, Missed>> {
-        let heard = listener.read(100);
-        let received = heard.iter().map(|one| match &one.event {
+    fn read_all(listener: &mut FeedListener<u64>) -> Vec<Result<u64, Missed>> {
+        let items = listener.read(100);
+        let received = items.iter().map(|one| match &one.event {
             FeedEvent::Change(number) => {
                 assert_eq!(one.id, id(**number));
                 Ok(**number)
@@ -453,18 +453,18 @@ mod tests {
         let feed = feed(10);
         publish(&feed, 1..=3);
         let mut listener = feed.listen(ListenFrom::Now).unwrap();
-        assert_eq!(heard(&mut listener), []);
+        assert_eq!(read_all(&mut listener), []);
         assert_eq!(listener.received_up_to(), id(3));
         publish(&feed, 4..=5);
-        assert_eq!(heard(&mut listener), [Ok(4), Ok(5)]);
+        assert_eq!(read_all(&mut listener), [Ok(4), Ok(5)]);
         assert_eq!(listener.received_up_to(), id(5));
         drop(listener);
         publish(&feed, 6..=7);
         let mut again = feed.listen(ListenFrom::After(id(5))).unwrap();
-        assert_eq!(heard(&mut again), [Ok(6), Ok(7)]);
-        assert_eq!(heard(&mut again), []);
+        assert_eq!(read_all(&mut again), [Ok(6), Ok(7)]);
+        assert_eq!(read_all(&mut again), []);
         let mut from_start = feed.listen(ListenFrom::After(id(0))).unwrap();
-        assert_eq!(heard(&mut from_start).len(), 7);
+        assert_eq!(read_all(&mut from_start).len(), 7);
     }
 
     #[test]
@@ -473,24 +473,24 @@ mod tests {
         publish(&feed, 1..=5);
         let mut of_other =
             feed.listen(ListenFrom::After(ChangeId { start: 1, number: 4 })).unwrap();
-        assert_eq!(heard(&mut of_other), [Err(Missed::OtherProcess)]);
+        assert_eq!(read_all(&mut of_other), [Err(Missed::OtherProcess)]);
         assert_eq!(of_other.received_up_to(), id(2));
-        assert_eq!(heard(&mut of_other), [Ok(3), Ok(4), Ok(5)]);
+        assert_eq!(read_all(&mut of_other), [Ok(3), Ok(4), Ok(5)]);
         let mut too_old = feed.listen(ListenFrom::After(id(1))).unwrap();
-        assert_eq!(heard(&mut too_old), [Err(Missed::TooOld)]);
-        assert_eq!(heard(&mut too_old), [Ok(3), Ok(4), Ok(5)]);
+        assert_eq!(read_all(&mut too_old), [Err(Missed::TooOld)]);
+        assert_eq!(read_all(&mut too_old), [Ok(3), Ok(4), Ok(5)]);
         drop(of_other);
         let mut just = feed.listen(ListenFrom::After(id(2))).unwrap();
-        assert_eq!(heard(&mut just), [Ok(3), Ok(4), Ok(5)]);
+        assert_eq!(read_all(&mut just), [Ok(3), Ok(4), Ok(5)]);
         publish(&feed, 6..=20);
-        assert_eq!(heard(&mut just), [Err(Missed::TooSlow)]);
+        assert_eq!(read_all(&mut just), [Err(Missed::TooSlow)]);
         publish(&feed, 21..=21);
-        assert_eq!(heard(&mut just), [Ok(21)]);
+        assert_eq!(read_all(&mut just), [Ok(21)]);
         drop((just, too_old));
         for unknown in [ListenFrom::Lost, ListenFrom::After(id(22))] {
             let mut lost = feed.listen(unknown).unwrap();
-            assert_eq!(heard(&mut lost), [Err(Missed::OtherProcess)], "{unknown:?}");
-            assert_eq!(heard(&mut lost), [Ok(19), Ok(20), Ok(21)], "{unknown:?}");
+            assert_eq!(read_all(&mut lost), [Err(Missed::OtherProcess)], "{unknown:?}");
+            assert_eq!(read_all(&mut lost), [Ok(19), Ok(20), Ok(21)], "{unknown:?}");
         }
     }
 
@@ -508,7 +508,7 @@ mod tests {
         feed.publish_applied(PieceId::Probe, 6, false, masters(9));
         feed.mark_current(PieceId::Probe);
         feed.publish_applied(PieceId::Probe, 7, false, masters(3));
-        assert_eq!(heard(&mut listener), [Ok(1), Ok(2), Ok(3)]);
+        assert_eq!(read_all(&mut listener), [Ok(1), Ok(2), Ok(3)]);
     }
 
     #[test]
@@ -547,8 +547,8 @@ mod tests {
             .collect();
         let mut last = 0;
         while last < CHANGES {
-            for heard in listener.next(7).await {
-                assert_eq!(heard.id, id(last + 1));
+            for items in listener.next(7).await {
+                assert_eq!(items.id, id(last + 1));
                 last += 1;
             }
         }

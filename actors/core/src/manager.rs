@@ -117,7 +117,7 @@ pub struct ManagerIdentity {
 }
 
 impl ManagerIdentity {
-    /// The badge of this node, before its cluster is known.
+    /// The identity of this node, before its cluster is known.
     pub fn of_node(node: u64) -> Self {
         ManagerIdentity { node, cluster: Arc::default() }
     }

@@ -29,7 +29,7 @@ pub struct ShareServerCollaborators {
     /// The share roots.
     pub roots: Roots,
     /// View of all shares.
-    pub board: ShareViewHandle,
+    pub views: ShareViewHandle,
     /// Counts downloads: the ShareExpiryActor, or a forwarder to the leader.
     pub take: Route<TakeDownload>,
     /// Clock of the node; simulated in tests.
@@ -89,7 +89,7 @@ impl ShareServer {
         let state = &self.state;
         let collaborators = ShareServerCollaborators {
             roots: state.roots.clone(),
-            board: state.board.clone(),
+            views: state.views.clone(),
             take: state.take.clone(),
             clock: state.clock.clone(),
             not_ready: Arc::clone(&state.not_ready),
@@ -108,7 +108,7 @@ impl ShareServer {
     ) -> std::io::Result<Self> {
         let (pages, handed) = PageHandoff::new();
         let of_server = server_settings(&settings);
-        let ShareServerCollaborators { roots, board, take, clock, not_ready, certificate } =
+        let ShareServerCollaborators { roots, views, take, clock, not_ready, certificate } =
             collaborators;
         let state = Arc::new(ShareServerState {
             guesses: Throttle::new(settings.guesses, settings.guess_every),
@@ -124,7 +124,7 @@ impl ShareServer {
             cookie_key,
             settings,
             roots,
-            board,
+            views,
             take,
             clock,
             not_ready,

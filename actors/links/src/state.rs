@@ -23,7 +23,7 @@ use crate::settings::ShareServerSettings;
 pub(crate) struct ShareServerState {
     pub(crate) settings: ShareServerSettings,
     pub(crate) roots: Roots,
-    pub(crate) board: ShareViewHandle,
+    pub(crate) views: ShareViewHandle,
     pub(crate) take: Route<TakeDownload>,
     pub(crate) clock: Clock,
     pub(crate) not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
@@ -43,13 +43,13 @@ pub(crate) struct ShareServerState {
 impl ShareServerState {
     /// The time that decides about deadlines, also before a step of the clock is confirmed.
     pub(crate) fn refusal_time(&self) -> Millis {
-        self.board.moment(&self.clock).latest
+        self.views.moment(&self.clock).latest
     }
 
     /// The watch over a download of `share` that starts now.
     pub(crate) fn watch(&self, share: &Share) -> DownloadWatch {
         DownloadWatch::new(
-            self.board.clone(),
+            self.views.clone(),
             self.clock.clone(),
             share,
             self.settings.cut_at_deadline,

@@ -237,7 +237,7 @@ pub enum Blame {
 /// new variants at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case", tag = "what")]
-pub enum Said {
+pub enum ReportedState {
     /// The worker began the copy.
     Working,
     /// The copy continues: a sign of life.
@@ -279,13 +279,19 @@ pub struct Report {
     /// When it happened, by the worker's clock.
     pub at: Millis,
     /// The progress or the end of the task.
-    pub said: Said,
+    #[serde(rename = "said")]
+    pub state: ReportedState,
 }
 
 impl Report {
     /// Whether the task is over for this worker.
     pub fn is_end(&self) -> bool {
-        matches!(self.said, Said::Done { .. } | Said::DoneUnverified { .. } | Said::Failed { .. })
+        matches!(
+            self.state,
+            ReportedState::Done { .. }
+                | ReportedState::DoneUnverified { .. }
+                | ReportedState::Failed { .. }
+        )
     }
 }
 

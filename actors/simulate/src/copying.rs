@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::names::{FileId, FileName};
-use reelyard_protocol::worker::{Blame, ContentHash, Report, Said, TaskId};
+use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportedState, TaskId};
 use reelyard_yard::task_manager::{NewTask, TaskState};
 
 use super::queue::ScheduledEvent;
@@ -18,7 +18,7 @@ impl Simulation {
     /// Starts a planned copy; its destination begins at once.
     pub(super) fn begin_copy(&mut self, task: &NewTask) {
         self.measures.planned += 1;
-        self.report(task.id, task.destination, &task.name, Said::Working);
+        self.report(task.id, task.destination, &task.name, ReportedState::Working);
         let takes = self.rate(task.copy_speed).time_for(task.size);
         let end = if self.failures > 0.0 && self.rng.f64() < self.failures {
             let breaks_off = self.now.after(takes.mul_f64(self.rng.f64()));
@@ -47,7 +47,7 @@ impl Simulation {
     /// Reports progress of a long copy.
     pub(super) fn sign_of_life(&mut self, id: TaskId) {
         let Some(task) = self.managers.tasks().open().get(&id).cloned() else { return };
-        self.report(id, task.destination, &task.name, Said::Progress { bytes: 0 });
+        self.report(id, task.destination, &task.name, ReportedState::Progress { bytes: 0 });
         self.queue.put(self.now.after(self.silence_allowed()), ScheduledEvent::SignOfLife(id));
     }
 
@@ -55,13 +55,13 @@ impl Simulation {
     pub(super) fn end_copy(&mut self, id: TaskId, blame: Option<Blame>) {
         let Some(task) = self.managers.tasks().open().get(&id).cloned() else { return };
         self.measures.served_ms += self.now.since(task.created).as_millis();
-        let said = match blame {
-            None => Said::Done { size: task.size, hash: HASH },
+        let state = match blame {
+            None => ReportedState::Done { size: task.size, hash: HASH },
             Some(blame) => {
-                Said::Failed { blame, reason: "the simulated connection broke".to_owned() }
+                ReportedState::Failed { blame, reason: "the simulated connection broke".to_owned() }
             }
         };
-        self.report(id, task.destination, &task.name, said);
+        self.report(id, task.destination, &task.name, state);
         let ended = self.managers.tasks().task(id).map(|task| task.state);
         if ended == Some(TaskState::Done) {
             let file = self.managers.tasks().names().intern(&task.name);
@@ -85,8 +85,8 @@ impl Simulation {
         self.measures.hot.arrived(file, self.now);
     }
 
-    fn report(&mut self, task: TaskId, host: HostAddr, name: &FileName, said: Said) {
-        let report = Report { task, name: name.clone(), at: self.now, said };
+    fn report(&mut self, task: TaskId, host: HostAddr, name: &FileName, state: ReportedState) {
+        let report = Report { task, name: name.clone(), at: self.now, state };
         self.managers.take_report(host, report, self.now);
     }
 }

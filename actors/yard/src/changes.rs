@@ -146,7 +146,7 @@ pub enum HostEvent {
         host: HostAddr,
     },
     /// The host answers again, and its copies count.
-    Heard {
+    Recovered {
         /// Address of the host.
         host: HostAddr,
     },

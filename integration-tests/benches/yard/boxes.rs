@@ -155,7 +155,7 @@ async fn handed_on(yard: &BoxYard) -> Result<f64> {
     for number in 1..=HANDED_ON {
         let ask = BoxLeaseRequest { pool: pool.clone(), ..ask(&format!("client {number}"), 60) };
         let waiter = yard.acquire(ask);
-        until_waiting(&yard.board, &pool, 1).await?;
+        until_waiting(&yard.views, &pool, 1).await?;
         let began = Instant::now();
         let (released, granted) = tokio::join!(yard.release(&held), waiter);
         released?;
@@ -167,8 +167,8 @@ async fn handed_on(yard: &BoxYard) -> Result<f64> {
     Ok(took[took.len() / 2].as_secs_f64() * 1e3)
 }
 
-async fn until_waiting(board: &BoxViewHandle, pool: &PoolName, count: u64) -> Result<()> {
-    let waiting = || board.view().lines.get(pool).map_or(0, |line| line.waiting);
+async fn until_waiting(views: &BoxViewHandle, pool: &PoolName, count: u64) -> Result<()> {
+    let waiting = || views.view().lines.get(pool).map_or(0, |line| line.waiting);
     let patience = Instant::now() + Duration::from_secs(10);
     while waiting() != count {
         ensure!(Instant::now() < patience, "{} wait, not {count}", waiting());

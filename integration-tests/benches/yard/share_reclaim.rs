@@ -123,7 +123,7 @@ fn of_keys(mut lags: Vec<Duration>, keys: usize, later_than: Duration) -> Latene
 
 struct ReclaimBench {
     journal: Journal,
-    board: ShareViewHandle,
+    views: ShareViewHandle,
     expiry: Addr<ShareExpiry>,
 }
 
@@ -131,16 +131,16 @@ impl ReclaimBench {
     async fn open(dir: &Path, effort: Effort) -> Result<Self> {
         let journal = JournalOptions::alone(dir, 1);
         let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await?;
-        let (board, clock) = (ShareViewHandle::default(), Clock::system());
+        let (views, clock) = (ShareViewHandle::default(), Clock::system());
         let settings = ShareExpirySettings {
             roots: BTreeSet::from([RootName::new("media")?]),
             notice_before: None,
             effort,
             ..ShareExpirySettings::default()
         };
-        let expiry = ShareExpiry::new(settings, clock, journal.clone(), board.clone()).start();
-        until(|| board.is_up() && board.view().epoch.is_some()).await?;
-        Ok(ReclaimBench { journal, board, expiry })
+        let expiry = ShareExpiry::new(settings, clock, journal.clone(), views.clone()).start();
+        until(|| views.is_up() && views.view().epoch.is_some()).await?;
+        Ok(ReclaimBench { journal, views, expiry })
     }
 
     /// Creates shares with these deadlines, many in one entry. The time for that does not count here.
@@ -167,7 +167,7 @@ impl ReclaimBench {
             })));
         }
         let mut owner = Ownership::new(ShareTable::default());
-        owner.lead(self.board.view().epoch.context("no node leads")?);
+        owner.lead(self.views.view().epoch.context("no node leads")?);
         let commits: Vec<_> = ReplicaHandle::<ShareTable>::parts(events)
             .into_iter()
             .filter_map(|part| {
@@ -187,7 +187,7 @@ impl ReclaimBench {
     }
 
     async fn all_gone(&self) -> Result<()> {
-        until(|| self.board.view().shares == 0).await
+        until(|| self.views.view().shares == 0).await
     }
 
     async fn stop(self) {
@@ -201,7 +201,7 @@ async fn over_a_while(dir: &Path, effort: Effort) -> Result<Lateness> {
     place.create(spread_out(first)?).await?;
     ensure!(Clock::system().now() < first, "making them took too long to measure anything");
     place.all_gone().await?;
-    let late = lateness(&place.board.view().lags, &Lags::default())?;
+    let late = lateness(&place.views.view().lags, &Lags::default())?;
     place.stop().await;
     Ok(late)
 }
@@ -216,11 +216,11 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<BenchFigure>> {
     // These deadlines are later than all other measurements.
     let all_at = Clock::system().now().after(MAKING * 3);
     let ids = place.create((0..SHARES).map(|_| all_at)).await?;
-    let before = place.board.view().lags;
+    let before = place.views.view().lags;
     let first = Clock::system().now().after(Duration::from_secs(1));
     place.create(few_from(first)).await?;
-    until(|| place.board.view().shares == u64::from(SHARES)).await?;
-    let few = lateness(&place.board.view().lags, &before)?;
+    until(|| place.views.view().shares == u64::from(SHARES)).await?;
+    let few = lateness(&place.views.view().lags, &before)?;
 
     // By then the memory of the creation is free, and the idle snapshot exists.
     tokio::time::sleep(IDLE * 2).await;
@@ -229,7 +229,7 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<BenchFigure>> {
 
     let began = Instant::now();
     let place = ReclaimBench::open(dir, Effort::MOST).await?;
-    ensure!(matches!(place.board.find(ids[0]), ShareLookup::Live(_)), "a share was lost");
+    ensure!(matches!(place.views.find(ids[0]), ShareLookup::Live(_)), "a share was lost");
     let restarted = began.elapsed();
 
     let left = all_at.since(Clock::system().now());
@@ -239,7 +239,7 @@ async fn many_at_once(dir: &Path, redis: Lateness) -> Result<Vec<BenchFigure>> {
     // On a schedule: requests that would have been sent while another one waited count too.
     let mut planned = Instant::now();
     let patience = planned + PATIENCE;
-    while place.board.view().shares > 0 {
+    while place.views.view().shares > 0 {
         ensure!(Instant::now() < patience, "they are never reclaimed");
         tokio::time::sleep_until(planned.into()).await;
         let root = RootName::new("media")?;

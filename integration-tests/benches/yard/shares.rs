@@ -129,14 +129,14 @@ async fn at_the_actor() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
     let journal = JournalOptions::alone(dir.path(), 1);
     let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await?;
-    let (board, clock) = (ShareViewHandle::default(), Clock::manual(NOW));
+    let (views, clock) = (ShareViewHandle::default(), Clock::manual(NOW));
     let settings = ShareExpirySettings {
         roots: BTreeSet::from([RootName::new("media")?]),
         effort: Effort::MOST,
         ..ShareExpirySettings::default()
     };
-    let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone()).start();
-    until(|| board.view().epoch.is_some()).await?;
+    let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), views.clone()).start();
+    until(|| views.view().epoch.is_some()).await?;
     let began = Instant::now();
     let (mut asked, mut under_way) = (0, FuturesUnordered::new());
     loop {
@@ -165,7 +165,7 @@ async fn at_the_actor() -> Result<Vec<BenchFigure>> {
     let created = began.elapsed();
     let began = Instant::now();
     clock.advance(Duration::from_secs(60));
-    until(|| board.view().shares == 0).await?;
+    until(|| views.view().shares == 0).await?;
     let reclaimed = began.elapsed();
     journal.stop().await;
     let rate = |took: Duration| f64::from(AT_THE_ACTOR) / took.as_secs_f64();

@@ -9,7 +9,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, free_address};
 use reelyard_integration_tests::rigs::yard::{RoleProcess, wait_until_up};
-use reelyard_protocol::worker::{Said, TaskId, TaskOrder};
+use reelyard_protocol::worker::{ReportedState, TaskId, TaskOrder};
 
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::Nginx;
@@ -266,7 +266,7 @@ impl TransferYard {
         }
         let cost = Cost { wall: began.elapsed(), cpu: self.cpu()? - cpu };
         for report in self.node.reports() {
-            if let Said::Failed { reason, .. } = report.said {
+            if let ReportedState::Failed { reason, .. } = report.state {
                 bail!("{} was not copied: {reason}", report.name);
             }
         }

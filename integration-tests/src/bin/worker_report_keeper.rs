@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::Context;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileName;
-use reelyard_protocol::worker::{ContentHash, Report, Said, TaskId};
+use reelyard_protocol::worker::{ContentHash, Report, ReportedState, TaskId};
 use reelyard_worker::downloader::disk::state_store::StateStore;
 
 fn main() -> anyhow::Result<()> {
@@ -16,8 +16,8 @@ fn main() -> anyhow::Result<()> {
     let store = StateStore::open(dir.as_ref())?;
     let name = FileName::new("E.mpg")?;
     for task in last + 1.. {
-        let said = Said::Done { size: 1, hash: ContentHash([1; 32]) };
-        let report = Report { task: TaskId(task), name: name.clone(), at: Millis(task), said };
+        let state = ReportedState::Done { size: 1, hash: ContentHash([1; 32]) };
+        let report = Report { task: TaskId(task), name: name.clone(), at: Millis(task), state };
         store.keep_reports(&[&report])?;
         writeln!(std::io::stdout(), "{task}")?;
     }

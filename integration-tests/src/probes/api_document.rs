@@ -64,19 +64,21 @@ impl ApiDocument {
     ) -> Result<()> {
         let operation = &self.document["paths"][path][method.to_lowercase()];
         let answer = &operation["responses"][status.to_string()];
-        ensure!(answer.is_object(), "{method} {path} is not said to answer {status}");
+        ensure!(answer.is_object(), "{method} {path} has no declared answer {status}");
         let content = answer["content"].as_object();
         match (content, body) {
             (None, None) => Ok(()),
             (Some(content), Some(body)) => {
                 let kind = kind.split(';').next().unwrap_or_default();
-                let content = content
-                    .get(kind)
-                    .with_context(|| format!("{method} {path} is not said to answer {kind}"))?;
+                let content = content.get(kind).with_context(|| {
+                    format!("{method} {path} declares no content of type {kind}")
+                })?;
                 self.check_schema(&content["schema"], body)
                     .with_context(|| format!("{method} {path}: {body}"))
             }
-            _ => anyhow::bail!("{method} {path} {status}: a body where none is said, or none"),
+            _ => anyhow::bail!(
+                "{method} {path} {status}: the body differs from the document: one of them has none"
+            ),
         }
     }
 

@@ -146,9 +146,9 @@ impl HostRig {
 /// A client for workers, as a node of this cluster has it.
 pub fn link_of(cluster: u128) -> Result<BoxLink> {
     let token = Some(SharedToken::new(TOKEN)?);
-    let badge = ManagerIdentity::of_node(1);
-    badge.set_cluster(ClusterId(cluster));
-    Ok(BoxLink::start(BoxLinkSettings::new(token, PATIENCE), badge)?)
+    let identity = ManagerIdentity::of_node(1);
+    identity.set_cluster(ClusterId(cluster));
+    Ok(BoxLink::start(BoxLinkSettings::new(token, PATIENCE), identity)?)
 }
 
 fn configuration(place: &TempDir, host: HostAddr, boxes: &str) -> String {
@@ -165,7 +165,7 @@ fn configuration(place: &TempDir, host: HostAddr, boxes: &str) -> String {
 /// Panics when the hook did not fail.
 pub fn evidence(answer: HookAnswer) -> String {
     match answer {
-        HookAnswer::Failed { said } => said.as_str().to_owned(),
+        HookAnswer::Failed { output } => output.as_str().to_owned(),
         other => panic!("it did not fail: {other:?}"),
     }
 }

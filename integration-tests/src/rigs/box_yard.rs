@@ -18,7 +18,7 @@ use reelyard_core::supervision::Route;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_protocol::boxes::{
     AdoptBoxes, BoxHosts, BoxInspection, BoxNumber, FenceToken, Holder, HookAnswer, HookKind,
-    HookOutput, InspectBoxes, InspectedBox, LeaseId, NotHeard, PoolName, ProbeHost, RunHook,
+    HookOutput, InspectBoxes, InspectedBox, LeaseId, PoolName, ProbeFailure, ProbeHost, RunHook,
 };
 use tokio::sync::oneshot;
 
@@ -34,7 +34,7 @@ pub struct BoxYard {
     /// The actor under test.
     pub actor: Addr<BoxLease>,
     /// The published state of the actor, as the API reads it.
-    pub board: BoxViewHandle,
+    pub views: BoxViewHandle,
     /// The manual clock; only [`BoxYard::advance`] moves it.
     pub clock: Clock,
     /// The hosts of the pools, with scripted answers.
@@ -116,7 +116,7 @@ impl BoxYard {
     }
 
     async fn leads(&self) {
-        eventually("this node leads", || self.board.view().epoch.is_some()).await;
+        eventually("this node leads", || self.views.view().epoch.is_some()).await;
     }
 
     fn start_on(
@@ -126,10 +126,10 @@ impl BoxYard {
         hosts: ScriptedHosts,
         ways: BoxHosts,
     ) -> BoxYard {
-        let (board, clock) = (BoxViewHandle::default(), clock.clone());
+        let (views, clock) = (BoxViewHandle::default(), clock.clone());
         let actor =
-            BoxLease::new(settings, clock.clone(), journal.clone(), ways, board.clone()).start();
-        BoxYard { journal, actor, board, clock, hosts }
+            BoxLease::new(settings, clock.clone(), journal.clone(), ways, views.clone()).start();
+        BoxYard { journal, actor, views, clock, hosts }
     }
 
     /// The message routes for acquisitions of boxes.
@@ -194,7 +194,7 @@ impl BoxYard {
 
     /// The number of boxes of [`p`] in this phase.
     pub fn count(&self, phase: BoxPhase) -> u32 {
-        self.board.pool(&p()).map_or(0, |pool| pool.counts.of(phase))
+        self.views.pool(&p()).map_or(0, |pool| pool.counts.of(phase))
     }
 
     /// Waits until `count` boxes of [`p`] are in this phase.
@@ -205,13 +205,13 @@ impl BoxYard {
 
     /// Whether a lease is live. The error says how it ended.
     pub fn verify(&self, lease: &Lease) -> Result<(), BoxRefusal> {
-        self.board.verify(lease.id, lease.token).map(drop)
+        self.views.verify(lease.id, lease.token).map(drop)
     }
 
     /// Waits until a lease has ended. Returns how it ended.
     pub async fn ended(&self, lease: &Lease) -> BoxRefusal {
         let (id, token): (LeaseId, FenceToken) = (lease.id, lease.token);
-        eventually("the lease ends", || self.board.verify(id, token).is_err()).await;
+        eventually("the lease ends", || self.views.verify(id, token).is_err()).await;
         self.verify(lease).err().unwrap_or(BoxRefusal::UnknownLease)
     }
 
@@ -219,7 +219,7 @@ impl BoxYard {
     pub async fn until_waiting(&self, count: u64) {
         // Messages that were sent earlier are handled and published before this returns.
         self.look().await;
-        let waiting = || self.board.view().lines.get(&p()).map_or(0, |line| line.waiting);
+        let waiting = || self.views.view().lines.get(&p()).map_or(0, |line| line.waiting);
         eventually(&format!("{count} wait"), || waiting() == count).await;
     }
 
@@ -296,8 +296,8 @@ impl ScriptedHosts {
     }
 
     /// Makes inspections find this box dirty, with this output.
-    pub fn dirty(&self, number: u32, said: &str) {
-        self.script().dirty.insert(BoxNumber(number), HookOutput::cut(said));
+    pub fn dirty(&self, number: u32, output: &str) {
+        self.script().dirty.insert(BoxNumber(number), HookOutput::cut(output));
     }
 
     /// Makes the next `looks` inspections of a host fail.
@@ -384,7 +384,7 @@ impl Handler<RunHook> for HostsActor {
         let mut script = self.0.script();
         script.asked.push(hook);
         let answers = script.answers.get_mut(&(host, kind)).filter(|answers| !answers.is_empty());
-        let answer = answers.map_or(HookAnswer::Done { said: None }, |answers| answers.remove(0));
+        let answer = answers.map_or(HookAnswer::Done { output: None }, |answers| answers.remove(0));
         drop(script);
         let held = self.0.held_back(host);
         Box::pin(async move {
@@ -437,15 +437,15 @@ impl Handler<AdoptBoxes> for HostsActor {
 }
 
 impl Handler<ProbeHost> for HostsActor {
-    type Result = Result<(), NotHeard>;
+    type Result = Result<(), ProbeFailure>;
 
     fn handle(&mut self, probe: ProbeHost, _: &mut Context<Self>) -> Self::Result {
         let mut script = self.0.script();
         script.probes += 1;
         if script.no_descriptor {
-            return Err(NotHeard::NotAsked("this node has no free file descriptor".to_owned()));
+            return Err(ProbeFailure::NotAsked("this node has no free file descriptor".to_owned()));
         }
         let is_dead = script.dead.contains(&probe.host);
-        if is_dead { Err(NotHeard::Silent("no answer in time".to_owned())) } else { Ok(()) }
+        if is_dead { Err(ProbeFailure::Silent("no answer in time".to_owned())) } else { Ok(()) }
     }
 }

@@ -101,7 +101,7 @@ pub struct LinkSite {
     /// The clock of the links.
     pub clock: Clock,
     /// The published share table that the links read.
-    pub board: ShareViewHandle,
+    pub views: ShareViewHandle,
     /// The server of the public links.
     pub server: ShareServer,
 }
@@ -162,12 +162,12 @@ impl ManualLinks {
     /// # Panics
     /// Panics when the server cannot be started.
     pub fn start(change: impl FnOnce(&mut ShareServerSettings)) -> Self {
-        let (clock, board) = (Clock::manual(START), ShareViewHandle::default());
+        let (clock, views) = (Clock::manual(START), ShareViewHandle::default());
         let table = Arc::<Mutex<ShareTable>>::default();
         let table = ManualShareTable { table, clock: clock.clone() };
-        table.lock(|table| board.attach(table));
+        table.lock(|table| views.attach(table));
         let take = Route::fixed(Counter(table.clone()).start().recipient());
-        ManualLinks { site: LinkSite::start(board, take, clock, change), table }
+        ManualLinks { site: LinkSite::start(views, take, clock, change), table }
     }
 
     /// Shares `at` for a day. `change` can modify the share first.
@@ -212,12 +212,12 @@ impl ManualLinks {
 }
 
 impl LinkSite {
-    /// Starts links over the published table `board`.
+    /// Starts links over the published table `views`.
     ///
     /// # Panics
     /// Panics when the server cannot be started.
     pub fn start(
-        board: ShareViewHandle,
+        views: ShareViewHandle,
         take: Route<TakeDownload>,
         clock: Clock,
         change: impl FnOnce(&mut ShareServerSettings),
@@ -237,7 +237,7 @@ impl LinkSite {
         };
         let collaborators = ShareServerCollaborators {
             roots,
-            board: board.clone(),
+            views: views.clone(),
             take,
             clock: clock.clone(),
             not_ready: Arc::new(|| None),
@@ -245,7 +245,7 @@ impl LinkSite {
         };
         let server = ShareServer::start_on(listener, settings, collaborators);
         let server = server.unwrap_or_else(|error| must(&error));
-        LinkSite { place, shown, clock, board, server }
+        LinkSite { place, shown, clock, views, server }
     }
 
     /// The address of the server.
@@ -279,7 +279,7 @@ impl LinkSite {
     /// # Panics
     /// Panics when the share has ended or does not exist.
     pub fn found(&self, id: ShareId) -> Arc<Share> {
-        match self.board.find(id) {
+        match self.views.find(id) {
             ShareLookup::Live(share) => share,
             other => panic!("{id:?} is not live: {other:?}"),
         }

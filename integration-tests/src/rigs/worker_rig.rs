@@ -20,7 +20,7 @@ use reelyard_protocol::signed_call::{
     VerifiedCall,
 };
 use reelyard_protocol::worker::{
-    Report, Reports, ReportsTaken, Said, TaskId, TaskOrder, TaskOrders,
+    Report, ReportedState, Reports, ReportsTaken, TaskId, TaskOrder, TaskOrders,
 };
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -235,7 +235,7 @@ impl FakeNode {
     }
 
     /// Waits for the end of a task.
-    pub async fn end_of(&self, id: i64) -> Said {
+    pub async fn end_of(&self, id: i64) -> ReportedState {
         let mut end = None;
         eventually(&format!("the end of task {id}"), || {
             let of_task = |report: &Report| report.task == TaskId(id) && report.is_end();
@@ -243,7 +243,7 @@ impl FakeNode {
             end.is_some()
         })
         .await;
-        end.map(|report| report.said).expect("it was waited for")
+        end.map(|report| report.state).expect("it was waited for")
     }
 
     /// Stops the server.

@@ -399,7 +399,10 @@ fn a_box_is_taken_out_of_use_and_its_history_is_reported() -> Result<()> {
     assert_eq!(refused(&bare), (400, "bad-body".to_owned()));
     let out = quarantine(1);
     assert_eq!((out.status, &out.body["state"]), (200, &json!("quarantined")), "{out:?}");
-    assert_eq!((&out.body["said"], &out.body["quarantined_by"]), (&json!("smells"), &json!("api")));
+    assert_eq!(
+        (&out.body["output"], &out.body["quarantined_by"]),
+        (&json!("smells"), &json!("api"))
+    );
     assert_eq!(refused(&quarantine(1)), (409, "already-quarantined".to_owned()));
     assert_eq!(refused(&unquarantine(0)), (409, "not-quarantined".to_owned()));
     let none = node.post("/pools/p/leases", json!({ "holder": "b" }));
@@ -535,7 +538,7 @@ fn box_events_are_reported_immediately() -> Result<()> {
         (&json!("a"), &json!("released"))
     );
     assert_eq!((&reported[4]["how"], &reported[4]["by"]), (&json!("revoked"), &json!("api")));
-    assert_eq!((&reported[5]["said"], &reported[7]["gone"]), (&json!("smells"), &json!(true)));
+    assert_eq!((&reported[5]["output"], &reported[7]["gone"]), (&json!("smells"), &json!(true)));
     Ok(())
 }
 
@@ -565,6 +568,6 @@ fn an_invalid_request_is_refused_with_an_explanation() -> Result<()> {
     assert_eq!(node.with(&wrong, "verify").kind(), "wrong-token");
     wait_for("it is in the audit", &[&node.node], || {
         let audit = node.get("/pools/p/audit?what=wrong_token").body;
-        (audit["items"][0]["said"] == "token 99 was given, 1 times in all").then_some(())
+        (audit["items"][0]["output"] == "token 99 was given, 1 times in all").then_some(())
     })
 }

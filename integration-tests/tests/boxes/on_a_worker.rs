@@ -13,7 +13,7 @@ use reelyard_worker::box_host::{
     HookProgram, HookSet, LONGEST_GRACE, LONGEST_TIMEOUT, Template, TemplateBlank,
 };
 
-const DONE: HookAnswer = HookAnswer::Done { said: None };
+const DONE: HookAnswer = HookAnswer::Done { output: None };
 
 /// The first user id of boxes in these tests, which no other program on test machines uses.
 const FIRST_UID: u32 = 612_000;
@@ -71,9 +71,9 @@ async fn a_slow_hook_is_killed_with_all_its_processes() -> Result<()> {
         while :; do sleep 600; done";
     let more = "init_timeout = \"3s\"\nstop_grace = \"200ms\"\n";
     let rig = HostRig::start(&hooks("p", hangs, "exit 0", more)).await?;
-    let said = evidence(rig.run(rig.hook("p", HookKind::Init, 1, 1)).await);
-    assert!(said.starts_with("init did not end within 3s and was ended"), "{said}");
-    assert!(said.ends_with("stdout: begun 1"), "{said}");
+    let output = evidence(rig.run(rig.hook("p", HookKind::Init, 1, 1)).await);
+    assert!(output.starts_with("init did not end within 3s and was ended"), "{output}");
+    assert!(output.ends_with("stdout: begun 1"), "{output}");
     for name in ["deaf", "away"] {
         let pid = rig.process(name).await;
         assert!(!is_alive(pid), "{name} lives on");
@@ -96,18 +96,21 @@ async fn exit_codes_are_checked_and_output_is_kept() -> Result<()> {
     let cleanup = "echo >> DIR/cleanups; [ $(wc -l < DIR/cleanups) -gt 1 ] || exit 2";
     let more = "done = [0, 3]\ncleanup_again_on = [2]\nno_directory = [\"DIR/of-{box}\"]";
     let rig = HostRig::start(&hooks("p", init, cleanup, more)).await?;
-    let said = evidence(rig.run(rig.hook("p", HookKind::Init, 7, 1)).await);
-    assert_eq!(said, "init ended with exit code 7; stderr: err; stdout: out");
+    let output = evidence(rig.run(rig.hook("p", HookKind::Init, 7, 1)).await);
+    assert_eq!(output, "init ended with exit code 7; stderr: err; stdout: out");
     let done = rig.run(rig.hook("p", HookKind::Init, 3, 1)).await;
-    assert_eq!(done, HookAnswer::Done { said: Some(HookOutput::cut("stderr: err; stdout: out")) });
+    assert_eq!(
+        done,
+        HookAnswer::Done { output: Some(HookOutput::cut("stderr: err; stdout: out")) }
+    );
     // It fails once with 2, and the worker tries again at once.
     assert_eq!(rig.run(rig.hook("p", HookKind::Cleanup, 4, 1)).await, DONE);
     assert_eq!(rig.text("cleanups").lines().count(), 2);
     // The hook reports success but leaves a directory.
     std::fs::create_dir(rig.path("of-5"))?;
-    let said = evidence(rig.run(rig.hook("p", HookKind::Cleanup, 5, 1)).await);
+    let output = evidence(rig.run(rig.hook("p", HookKind::Cleanup, 5, 1)).await);
     let left = rig.path("of-5").display().to_string();
-    assert_eq!(said, format!("cleanup ended with exit code 0; {left} is there"));
+    assert_eq!(output, format!("cleanup ended with exit code 0; {left} is there"));
     let looked = rig.look("p", 6).await.unwrap();
     let dirty: Vec<u32> =
         looked.iter().filter(|one| one.dirt.is_some()).map(|one| one.number.0).collect();
@@ -149,8 +152,8 @@ async fn a_remaining_process_of_the_box_is_found_or_killed() -> Result<()> {
     assert_eq!(looked[4].dirt, Some(HookOutput::cut(&left)));
     assert!(looked.iter().filter(|one| one.dirt.is_none()).count() == 5);
     let killed = rig.run(rig.hook("kills", HookKind::Cleanup, 4, 1)).await;
-    let said = HookOutput::cut(&format!("process {pid} (sleep) was killed"));
-    assert_eq!(killed, HookAnswer::Done { said: Some(said) });
+    let output = HookOutput::cut(&format!("process {pid} (sleep) was killed"));
+    assert_eq!(killed, HookAnswer::Done { output: Some(output) });
     assert!(!orphan.wait()?.success());
     assert_eq!(keeps().await, DONE);
     Ok(())
@@ -170,12 +173,12 @@ async fn a_process_hidden_from_its_hook_is_found_by_its_user() -> Result<()> {
     assert_eq!(rig.run(rig.hook("p", HookKind::Init, 19, 1)).await, DONE);
     let hidden = rig.process("hidden").await;
     assert!(is_alive(hidden), "the hook's process looks like any other");
-    let HookAnswer::Done { said: Some(said) } =
+    let HookAnswer::Done { output: Some(output) } =
         rig.run(rig.hook("p", HookKind::Cleanup, 19, 1)).await
     else {
         panic!("it is not clean")
     };
-    assert!(said.as_str().ends_with("was killed") && !is_alive(hidden), "{said:?}");
+    assert!(output.as_str().ends_with("was killed") && !is_alive(hidden), "{output:?}");
     Ok(())
 }
 
@@ -325,8 +328,8 @@ async fn a_new_configuration_applies_to_later_hooks() -> Result<()> {
             .await;
         let why = silence(rig.run(rig.hook("p", HookKind::Init, 2, 1)).await);
         assert!(why.ends_with("has q"), "{why}");
-        let said = evidence(rig.run(rig.hook("q", HookKind::Init, 2, 1)).await);
-        assert_eq!(said, "init ended with exit code 9");
+        let output = evidence(rig.run(rig.hook("q", HookKind::Init, 2, 1)).await);
+        assert_eq!(output, "init ended with exit code 9");
         std::fs::write(rig.path("go"), "").unwrap();
     };
     let (ran, ()) = futures::join!(running, changed);

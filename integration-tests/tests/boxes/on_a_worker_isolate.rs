@@ -42,7 +42,7 @@ async fn a_box_is_leased_used_cleaned_and_free_again() -> Result<()> {
     yard.release(&lease).await.unwrap();
     yard.until(BoxPhase::Free, 2).await;
     assert!(!of_box.exists());
-    let totals = yard.board.pool(&p()).unwrap().totals;
+    let totals = yard.views.pool(&p()).unwrap().totals;
     assert_eq!((totals.cleaned, totals.clean_failures), (2, 0));
     yard.close().await;
     Ok(())
@@ -60,18 +60,18 @@ async fn a_box_that_stays_dirty_is_quarantined_with_the_evidence() -> Result<()>
     let group = rig.path("cgroup/box-0");
     std::fs::create_dir_all(&group)?;
     yard.release(&lease).await.unwrap();
-    let failures = || yard.board.pool(&p()).unwrap().totals.clean_failures;
+    let failures = || yard.views.pool(&p()).unwrap().totals.clean_failures;
     eventually("a cleaning failed", || failures() == 1).await;
     yard.look().await;
     yard.advance(seconds(1)).await;
     yard.until(BoxPhase::Quarantined, 1).await;
-    let boxes = yard.board.boxes(&p(), BoxNumber(0), 9).unwrap().lines;
-    let BoxState::Quarantined { said, .. } = &boxes[0].record.state else {
+    let boxes = yard.views.boxes(&p(), BoxNumber(0), 9).unwrap().lines;
+    let BoxState::Quarantined { output, .. } = &boxes[0].record.state else {
         panic!("{:?}", boxes[0].record.state)
     };
     let shown = group.display();
     let evidence = format!("the control group {shown} is there, without processes");
-    assert!(said.as_str().contains(&evidence), "{said:?}");
+    assert!(output.as_str().contains(&evidence), "{output:?}");
     let (pool, number, asked_by) = (p(), BoxNumber(0), "an operator".to_owned());
     let unquarantine = UnquarantineBox { pool, number, asked_by };
     std::fs::remove_dir(&group)?;
@@ -87,14 +87,14 @@ async fn the_stand_in_has_the_habits_of_isolate() -> Result<()> {
     let init = |number| rig.hook("p", HookKind::Init, number, 1);
     for _ in 0..2 {
         // It resets an existing box.
-        let HookAnswer::Done { said: Some(said) } = rig.run(init(3)).await else {
+        let HookAnswer::Done { output: Some(output) } = rig.run(init(3)).await else {
             panic!("it is not made ready")
         };
         let path = rig.path("isolate/3").display().to_string();
-        assert_eq!(said.as_str(), format!("stdout: {path}"));
+        assert_eq!(output.as_str(), format!("stdout: {path}"));
     }
-    let HookAnswer::Failed { said } = rig.run(init(1000)).await else { panic!("it is in range") };
+    let HookAnswer::Failed { output } = rig.run(init(1000)).await else { panic!("it is in range") };
     let others = "box 1000 does not belong to this worker: its hooks are for boxes below 1000";
-    assert_eq!(said.as_str(), others);
+    assert_eq!(output.as_str(), others);
     Ok(())
 }

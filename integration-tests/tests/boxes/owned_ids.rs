@@ -35,15 +35,15 @@ async fn two_pools_never_have_the_same_boxes_of_a_host() {
     let dir = tempfile::tempdir().unwrap();
     let yard = BoxYard::open(dir.path(), &Clock::manual(START)).await;
     yard.put_as(pool("java"), isolate(40, 4)).await.unwrap();
-    let said = async |spec| refused(yard.put_as(pool("cpp"), spec).await).to_string();
-    let answer = said(isolate(43, 2)).await;
+    let output = async |spec| refused(yard.put_as(pool("cpp"), spec).await).to_string();
+    let answer = output(isolate(43, 2)).await;
     for word in ["cpp", "java", "43", "isolate", "10.0.0.1:8888"] {
         assert!(answer.contains(word), "{word}: {answer}");
     }
     // Drawn ids are ids of the host like all others.
     let range = SlotRange { first: SlotId(30), count: 11, rest: seconds(0) };
     let drawn = PoolSpec { slots: Some(range), ..isolate(0, 2) };
-    assert!(said(drawn).await.contains("40"));
+    assert!(output(drawn).await.contains("40"));
     // A pool without a hooks setting uses the hooks with its own name.
     let by_name = PoolSpec { hooks: None, ..isolate(40, 1) };
     assert!(yard.put_as(pool("isolate"), by_name).await.is_err());
@@ -56,9 +56,9 @@ async fn two_pools_never_have_the_same_boxes_of_a_host() {
     // A pool that shrinks keeps its box until the lease ends.
     let lease = one(yard.acquire(BoxLeaseRequest { pool: pool("java"), ..ask("a", 60) }).await);
     yard.put_as(pool("java"), isolate(50, 4)).await.unwrap();
-    assert!(said(isolate(lease.number.0, 1)).await.contains("java"));
+    assert!(output(isolate(lease.number.0, 1)).await.contains("java"));
     yard.release(&lease).await.unwrap();
-    eventually("the box is gone", || yard.board.one_box(&pool("java"), lease.number).is_err())
+    eventually("the box is gone", || yard.views.one_box(&pool("java"), lease.number).is_err())
         .await;
     yard.put_as(pool("cpp"), isolate(lease.number.0, 1)).await.unwrap();
     yard.close().await;
@@ -214,7 +214,7 @@ async fn a_lost_store_continues_above_the_tokens_that_its_worker_saw() -> Result
     let link = link_of(2)?;
     let yard = BoxYard::open_on(dirs[1].path(), &clock, link.hosts()).await;
     yard.put(spec).await;
-    let silence = || yard.board.view().lines.get(&p()).and_then(|line| line.silence.clone());
+    let silence = || yard.views.view().lines.get(&p()).and_then(|line| line.silence.clone());
     eventually("the worker refuses it", || silence().is_some()).await;
     let why = silence().unwrap();
     assert!(why.contains("boxes 0 to 1") && why.contains("box pools adopt p"), "{why}");
@@ -224,10 +224,10 @@ async fn a_lost_store_continues_above_the_tokens_that_its_worker_saw() -> Result
     assert_eq!(yard.send(adopt).await.unwrap(), [p()]);
     // The audit record names the caller.
     let filter = AuditFilter { what: Some("adopted".to_owned()), ..AuditFilter::of(p()) };
-    let lines = yard.board.audit(&filter, AuditCursor::NEWEST, 9).lines;
+    let lines = yard.views.audit(&filter, AuditCursor::NEWEST, 9).lines;
     let [AuditEntry::BoxLog(line)] = lines.as_slice() else { panic!("{lines:?}") };
-    let said = HookOutput::cut("pool p lost boxes");
-    assert_eq!(line.news, BoxLogEvent::Adopted { said, by: "an operator".to_owned() });
+    let output = HookOutput::cut("pool p lost boxes");
+    assert_eq!(line.news, BoxLogEvent::Adopted { output, by: "an operator".to_owned() });
     let next = lease(&yard).await;
     assert!(next > highest, "{next} after {highest}");
     assert_eq!((lease(&yard).await.0, silence()), (next.0 + 1, None));
@@ -261,7 +261,7 @@ async fn a_worker_that_hangs_is_reported_and_delays_no_client() -> Result<()> {
             && error.contains("does not answer"),
         "{error}"
     );
-    let silence = || yard.board.view().lines.get(&p()).and_then(|line| line.silence.clone());
+    let silence = || yard.views.view().lines.get(&p()).and_then(|line| line.silence.clone());
     eventually("it is shown as silent", || silence().is_some()).await;
     assert!(stopped.elapsed() < Duration::from_secs(10));
     signal(&rig, rustix::process::Signal::CONT);

@@ -29,33 +29,33 @@ fn token() -> SharedToken {
 /// Records each request with its body, and answers with the result of `answer` for its first line.
 struct Thief {
     addr: SocketAddr,
-    heard: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Thief {
     fn start(answer: impl Fn(SocketAddr, &str) -> String + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
-        let heard = Arc::<Mutex<Vec<String>>>::default();
-        let (noted, answer) = (Arc::clone(&heard), Arc::new(answer));
+        let requests = Arc::<Mutex<Vec<String>>>::default();
+        let (noted, answer) = (Arc::clone(&requests), Arc::new(answer));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (noted, answer) = (Arc::clone(&noted), Arc::clone(&answer));
                 std::thread::spawn(move || converse(stream, addr, &noted, &*answer));
             }
         });
-        Thief { addr, heard }
+        Thief { addr, requests }
     }
 
-    fn heard(&self) -> Vec<String> {
-        self.heard.lock().unwrap().clone()
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 
     fn has_learnt_nothing(&self) {
-        let heard = self.heard().concat();
-        assert!(!heard.contains(SECRET), "the secret was sent: {heard}");
-        let authorization = heard.to_ascii_lowercase().contains("authorization:");
-        assert!(!authorization, "a credential was sent: {heard}");
+        let all = self.requests().concat();
+        assert!(!all.contains(SECRET), "the secret was sent: {all}");
+        let authorization = all.to_ascii_lowercase().contains("authorization:");
+        assert!(!authorization, "a credential was sent: {all}");
     }
 }
 
@@ -126,10 +126,10 @@ async fn asked_by_a_node(host: SocketAddr) {
     let _ = worker.send(Refresh).await.unwrap();
     let delete = DeleteCopy { name: FileName::new("a").unwrap(), epoch: Epoch(1) };
     let _ = worker.send(delete).await.unwrap();
-    let badge = ManagerIdentity::of_node(1);
-    badge.set_cluster(ClusterId(1));
+    let identity = ManagerIdentity::of_node(1);
+    identity.set_cluster(ClusterId(1));
     let settings = BoxLinkSettings::new(Some(token()), PATIENCE);
-    let link = BoxLink::start(settings, badge);
+    let link = BoxLink::start(settings, identity);
     let pool = PoolName::new("judges").unwrap();
     let epoch = Epoch(1);
     let place = HookTarget { host, epoch, pool, hooks: None, cluster: None, ids: Vec::new() };
@@ -146,7 +146,7 @@ async fn a_host_that_does_not_know_the_token_never_learns_it() {
     for refusal in ["", BEARER, CHALLENGE] {
         let thief = Thief::start(claims_to_be_a_worker(refusal));
         asked_by_a_node(thief.addr).await;
-        assert!(thief.heard().len() >= 4, "{:?}", thief.heard());
+        assert!(thief.requests().len() >= 4, "{:?}", thief.requests());
         thief.has_learnt_nothing();
     }
 }
@@ -166,7 +166,7 @@ async fn a_node_without_the_token_never_learns_it_and_gives_no_orders() {
         let mut settings = rig.destination(&thief.addr.to_string());
         settings.token = Some(token());
         let worker = started(settings).await;
-        eventually("it is asked again", || thief.heard().len() >= 4).await;
+        eventually("it is asked again", || thief.requests().len() >= 4).await;
         thief.has_learnt_nothing();
         let view = worker.view();
         assert_eq!(view.epoch, Epoch(0), "an epoch without authority was taken");
@@ -190,7 +190,7 @@ async fn a_source_that_does_not_know_the_token_never_learns_it() {
         order.source = HostAddr::from(thief.addr);
         node.order(order);
         node.end_of(1).await;
-        assert!(!thief.heard().is_empty());
+        assert!(!thief.requests().is_empty());
         thief.has_learnt_nothing();
         worker.stop().await;
         node.stop().await;
@@ -225,10 +225,10 @@ async fn a_signature_for_one_host_is_invalid_at_another() {
         _ => answered("401 Unauthorized", &format!("reelyard-challenge: {challenge}\r\n"), ""),
     });
     asked_by_a_node(thief.addr).await;
-    let heard = thief.heard();
-    let signed = heard.iter().filter(|request| request.contains("reelyard-signature:"));
+    let requests = thief.requests();
+    let signed = requests.iter().filter(|request| request.contains("reelyard-signature:"));
     let signed: Vec<String> = signed.cloned().collect();
-    assert!(signed.len() >= 2, "{heard:?}");
+    assert!(signed.len() >= 2, "{requests:?}");
     let host = rig.host;
     let statuses = actix_web::web::block(move || {
         let to_worker = |request: &String| {

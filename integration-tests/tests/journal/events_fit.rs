@@ -104,7 +104,7 @@ fn task_events() -> Vec<TaskEvent> {
         TaskEvent::HostRemoved { host, asked_by },
         TaskEvent::HostSilent { host, since: Millis(i64::MAX) },
         TaskEvent::HostLost { host },
-        TaskEvent::HostHeard { host },
+        TaskEvent::HostRecovered { host },
         TaskEvent::HistoryForgotten { before: u64::MAX },
         TaskEvent::HostsNamed { named: vec![(host, role); 500], dropped: Vec::new() },
     ]
@@ -235,7 +235,7 @@ fn events_of_shares_fit() {
         ShareEvent::Resumed { by },
         ShareEvent::Forgot {
             tombstones_before: most,
-            happenings_before: most,
+            notifications_before: most,
             hooks: vec![text(200); 100],
         },
         ShareEvent::Delivered { hook: text(LONGEST_TEXT), up_to: most },
@@ -250,7 +250,7 @@ fn events_of_shares_fit() {
 fn events_of_boxes_fit() {
     let pool = PoolName::new(&text(64)).unwrap();
     let (lease, number, token) = (LeaseId(u128::MAX), BoxNumber(u32::MAX), FenceToken(u64::MAX));
-    let (term, said, by) = (Duration::MAX, HookOutput::cut(&text(LONGEST_TEXT)), text(200));
+    let (term, output, by) = (Duration::MAX, HookOutput::cut(&text(LONGEST_TEXT)), text(200));
     let labels = (0..32).map(|label| (format!("{label:0200}"), text(200))).collect();
     let spec = PoolSpec { labels, host: Some(host(1)), ..PoolSpec::of(u32::MAX, u32::MAX) };
     let together = MOST_AT_ONCE as usize;
@@ -266,7 +266,7 @@ fn events_of_boxes_fit() {
     let reason = Some(Reason::new(&text(500)).unwrap());
     let many = vec![lease; 1000];
     let clean = vec![number; 2000];
-    let dirty = vec![(number, said.clone()); 20];
+    let dirty = vec![(number, output.clone()); 20];
     let (cleaning, attempt) = (u64::MAX, u32::MAX);
     let events = [
         BoxEvent::PoolPut { pool: pool.clone(), spec: Box::new(spec.clone()) },
@@ -274,7 +274,7 @@ fn events_of_boxes_fit() {
         BoxEvent::PoolRemoved { pool: pool.clone() },
         BoxEvent::Granted(Box::new(granted)),
         BoxEvent::Prepared { leases: vec![lease; together], term },
-        BoxEvent::InitFailed { lease, said: said.clone() },
+        BoxEvent::InitFailed { lease, output: output.clone() },
         BoxEvent::Renewed { lease, token, term },
         BoxEvent::Released { lease, token },
         BoxEvent::Expired { leases: vec![(lease, u32::MAX); 1000] },
@@ -285,13 +285,19 @@ fn events_of_boxes_fit() {
         BoxEvent::Led { epoch: Epoch(u64::MAX), beyond: Some(token) },
         BoxEvent::Revoked { leases: many.clone(), by: by.clone(), reason },
         BoxEvent::NotTaken { leases: many },
-        BoxEvent::Cleaned { pool: pool.clone(), number, cleaning, said: Some(said.clone()) },
-        BoxEvent::CleanFailed { pool: pool.clone(), number, cleaning, attempt, said: said.clone() },
+        BoxEvent::Cleaned { pool: pool.clone(), number, cleaning, output: Some(output.clone()) },
+        BoxEvent::CleanFailed {
+            pool: pool.clone(),
+            number,
+            cleaning,
+            attempt,
+            output: output.clone(),
+        },
         BoxEvent::Quarantined {
             pool: pool.clone(),
             number,
             cleaning: Some(cleaning),
-            said,
+            output,
             by: Some(by.clone()),
         },
         BoxEvent::Unquarantined { pool: pool.clone(), number, by },
@@ -299,7 +305,7 @@ fn events_of_boxes_fit() {
         BoxEvent::Reconciled { pool: pool.clone(), clean, dirty: Vec::new() },
         BoxEvent::Adopted {
             pool: pool.clone(),
-            said: HookOutput::cut(&text(LONGEST_TEXT)),
+            output: HookOutput::cut(&text(LONGEST_TEXT)),
             by: text(200),
         },
         BoxEvent::Reconciled { pool, clean: Vec::new(), dirty },

@@ -21,19 +21,19 @@ fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
         String::from_utf8(output.stdout).ok().filter(|_| output.status.success())
     };
     wait_for("the node is ready", &[&node], || {
-        get("/readyz").filter(|said| said.starts_with("ready\n"))
+        get("/readyz").filter(|text| text.starts_with("ready\n"))
     })?;
     let hosts = get("/api/v1/hosts");
 
     disk.fill();
-    let said = wait_for("it says so", &[&node], || {
-        get("/readyz").filter(|said| said.contains("is full"))
+    let text = wait_for("it says so", &[&node], || {
+        get("/readyz").filter(|text| text.contains("is full"))
     })?;
-    assert!(said.contains("make room for at least"), "{said}");
+    assert!(text.contains("make room for at least"), "{text}");
     let status: serde_json::Value = serde_json::from_str(&get("/api/v1/status").unwrap())?;
     assert_eq!(status["ready"], false);
     let journal = &status["actors"]["journal"]["state"];
-    assert!(journal["disk_full"].as_str().is_some_and(|why| said.contains(why)), "{journal}");
+    assert!(journal["disk_full"].as_str().is_some_and(|why| text.contains(why)), "{journal}");
     assert_eq!(status["journal"]["role"], "leader");
     assert_eq!(get("/tasks").as_deref(), Some("[]\n"));
     assert!(hosts.is_some() && get("/api/v1/hosts").is_some());
@@ -42,11 +42,11 @@ fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
     node.kill();
     node.start_again()?;
     wait_for("it starts all the same", &[&node], || {
-        get("/readyz").filter(|said| said.contains("is full"))
+        get("/readyz").filter(|text| text.contains("is full"))
     })?;
     assert_eq!(get("/tasks").as_deref(), Some("[]\n"));
     disk.clear();
-    wait_for("it resumes", &[&node], || get("/readyz").filter(|said| said.starts_with("ready\n")))?;
+    wait_for("it resumes", &[&node], || get("/readyz").filter(|text| text.starts_with("ready\n")))?;
     assert!(node.terminate()?.success());
     Ok(())
 }

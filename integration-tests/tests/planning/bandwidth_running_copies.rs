@@ -9,7 +9,7 @@ use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
 use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, wait_for};
-use reelyard_protocol::worker::{Said, TaskOrder};
+use reelyard_protocol::worker::{ReportedState, TaskOrder};
 use reelyard_yard::bandwidth::{Bandwidth, HostLimits};
 use reelyard_yard::task_manager::{CheckTasksNow, TaskSettings};
 
@@ -38,13 +38,13 @@ fn the_timetable_changes_rates_of_running_copies_except_at_old_cfws() {
             yard.grade(&["a.mpg"]).await;
             let task = yard.open_task("a.mpg").await;
             let rate = |orders: &reelyard_protocol::worker::TaskOrders| orders.tasks[0].copy_speed;
-            let before = yard.board.view().orders_for(destination(1)).unwrap();
+            let before = yard.views.view().orders_for(destination(1)).unwrap();
             assert_eq!(rate(&before), Some(BitsPerSecond(50_000_000)));
-            let mut changes = yard.board.changes();
+            let mut changes = yard.views.changes();
             changes.mark_unchanged();
             yard.clock.advance(Duration::from_secs(30));
             yard.manager.send(CheckTasksNow).await.unwrap();
-            let after = yard.board.view().orders_for(destination(1)).unwrap();
+            let after = yard.views.view().orders_for(destination(1)).unwrap();
             if old {
                 assert_eq!(after, before);
             } else {
@@ -52,7 +52,7 @@ fn the_timetable_changes_rates_of_running_copies_except_at_old_cfws() {
                 assert_ne!(after.rates, before.rates);
                 assert!(changes.has_changed().unwrap(), "a long poll is woken");
             }
-            assert_eq!(yard.board.view().rate_of(&task), rate(&after));
+            assert_eq!(yard.views.view().rate_of(&task), rate(&after));
         }
     });
 }
@@ -73,7 +73,7 @@ async fn a_running_copy_takes_a_new_rate() {
     eventually("it runs", || under_way().first().is_some_and(|copy| copy.bytes > 0)).await;
     node.order(TaskOrder { copy_speed: Some(BitsPerSecond(7_000)), ..slow.clone() });
     node.order(TaskOrder { copy_speed: None, ..slow });
-    assert!(matches!(node.end_of(1).await, Said::Done { size: 3_000_000, .. }));
+    assert!(matches!(node.end_of(1).await, ReportedState::Done { size: 3_000_000, .. }));
     assert_eq!(std::fs::read(destination.copies().join("E.mpg")).unwrap(), contents);
     fetching.stop().await;
     serving.stop().await;

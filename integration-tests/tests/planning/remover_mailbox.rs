@@ -71,7 +71,7 @@ impl Handler<DeleteCopy> for ProbeDeleter {
 struct RemoverYard {
     yard: TaskManagerYard,
     remover: Addr<Remover>,
-    board: RemoverViewHandle,
+    views: RemoverViewHandle,
     deletions: Arc<Mutex<Deletions>>,
 }
 
@@ -85,9 +85,9 @@ async fn opened(
     destinations: u8,
     (tasks, removals): (TaskSettings, RemoverSettings),
 ) -> RemoverYard {
-    let board = RemoverViewHandle::default();
+    let views = RemoverViewHandle::default();
     let plot =
-        YardPlan { settings: tasks, removals: board.clone(), ..YardPlan::of(1, destinations) };
+        YardPlan { settings: tasks, removals: views.clone(), ..YardPlan::of(1, destinations) };
     let pieces = [PieceId::Tasks, PieceId::Removals];
     let journal = JournalOptions::alone(dir, 1);
     let journal = Journal::open(journal, Arc::new(NoPeers), &pieces).await.unwrap();
@@ -103,13 +103,13 @@ async fn opened(
         look_up: yard.probes.look_up.clone(),
         refresh: yard.probes.refresh.clone(),
         delete: delete.into(),
-        tasks: yard.board.clone(),
+        tasks: yard.views.clone(),
     };
     let (names, clock) = (yard.names.clone(), yard.clock.clone());
-    let remover = Remover::new(removals, names, clock, journal, collaborators, board.clone());
+    let remover = Remover::new(removals, names, clock, journal, collaborators, views.clone());
     let remover = remover.start();
     yard.subscribers.lock().unwrap().push(remover.clone().recipient());
-    let opened = RemoverYard { yard, remover, board, deletions };
+    let opened = RemoverYard { yard, remover, views, deletions };
     opened.yard.until("this node leads", |view| view.epoch).await;
     opened.until("the Remover leads", |view| view.epoch).await;
     for host in &plot.destinations {
@@ -124,7 +124,7 @@ async fn opened(
 impl RemoverYard {
     async fn until<T>(&self, what: &str, show: impl Fn(&RemoverView) -> Option<T>) -> T {
         eventually_some(what, || {
-            let shown = show(&self.board.view());
+            let shown = show(&self.views.view());
             async move { shown }
         })
         .await
@@ -170,14 +170,14 @@ impl RemoverYard {
 
     /// Runs a round and returns its result.
     async fn round(&self) -> Arc<RemoverView> {
-        let before = self.board.view().last.as_ref().map(|round| round.at);
+        let before = self.views.view().last.as_ref().map(|round| round.at);
         self.yard.clock.advance(Duration::from_millis(10));
         self.remover.send(RemoveNow).await.unwrap().unwrap();
         self.until("a round", |view| {
             view.last.as_ref().filter(|round| Some(round.at) > before).map(drop)
         })
         .await;
-        self.board.view()
+        self.views.view()
     }
 
     async fn ended(&self, count: usize) -> Vec<RemovalRecord> {

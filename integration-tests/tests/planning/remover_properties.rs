@@ -112,7 +112,7 @@ fn drawn() -> impl Strategy<Value = RemoverHost> {
         .prop_map(|(status, old, files, foreign)| RemoverHost { status, old, files, foreign })
 }
 
-fn happening() -> impl Strategy<Value = RemoverStep> {
+fn step() -> impl Strategy<Value = RemoverStep> {
     let deletion = prop_oneof![
         6 => Just(Deletion::Done),
         1 => Just(Deletion::DoneWithoutReport),
@@ -399,8 +399,8 @@ impl RemoverWorld {
         }
     }
 
-    fn happens(&mut self, happening: RemoverStep) {
-        match happening {
+    fn happens(&mut self, step: RemoverStep) {
+        match step {
             RemoverStep::Down(index) => self.set_up(index, false),
             RemoverStep::Up(index) => self.set_up(index, true),
             RemoverStep::Copied(index, file) => {
@@ -457,11 +457,11 @@ proptest! {
     fn no_copy_is_lost_and_all_work_ends(
         traits in prop::collection::vec(traits(), FILES as usize),
         hosts in prop::collection::vec(drawn(), HOSTS as usize),
-        happenings in prop::collection::vec(happening(), 0..40),
+        steps in prop::collection::vec(step(), 0..40),
     ) {
         let mut world = RemoverWorld::new(traits, hosts);
-        for happening in happenings {
-            world.happens(happening);
+        for step in steps {
+            world.happens(step);
         }
         world.want(0, 0, 0);
         for index in 0..HOSTS {

@@ -24,7 +24,7 @@ pub const START: Millis = Millis(1_800_000_000_000);
 pub struct ShareNode {
     pub journal: Journal,
     pub expiry: Addr<ShareExpiry>,
-    pub board: ShareViewHandle,
+    pub views: ShareViewHandle,
     pub clock: Clock,
 }
 
@@ -56,19 +56,19 @@ pub fn film(ttl: u64) -> CreateShare {
 
 impl ShareNode {
     pub fn epoch(&self) -> u64 {
-        self.board.view().epoch.map_or(0, |epoch| epoch.0)
+        self.views.view().epoch.map_or(0, |epoch| epoch.0)
     }
 
     /// Whether this node would serve a share now.
     pub fn serves(&self, id: ShareId) -> bool {
-        match self.board.find(id) {
+        match self.views.find(id) {
             ShareLookup::Live(share) => share.is_live(self.clock.now()),
             _ => false,
         }
     }
 
     pub fn ended(&self, id: ShareId) -> Option<ShareEnding> {
-        match self.board.find(id) {
+        match self.views.find(id) {
             ShareLookup::Ended(tombstone) => Some(tombstone.why),
             _ => None,
         }
@@ -77,7 +77,7 @@ impl ShareNode {
     /// Makes the actor read its clock and handle everything that is due.
     pub async fn takes_a_turn(&self) {
         let now = self.clock.advance(Duration::from_millis(1));
-        eventually("a turn is taken", || self.board.view().at >= now).await;
+        eventually("a turn is taken", || self.views.view().at >= now).await;
     }
 
     pub async fn create(&self, asked: CreateShare) -> Result<Arc<Share>, ShareError> {
@@ -91,10 +91,10 @@ impl ShareCluster {
         for node in NODES {
             let dir = tempfile::tempdir().unwrap();
             let journal = hub.open(JournalOptions::alone(dir.path(), node), PieceId::Shares).await;
-            let (board, clock) = (ShareViewHandle::default(), Clock::manual(START));
+            let (views, clock) = (ShareViewHandle::default(), Clock::manual(START));
             let (settings, time) = (settings.clone(), clock.clone());
-            let expiry = ShareExpiry::new(settings, time, journal.clone(), board.clone()).start();
-            nodes.push(ShareNode { journal, expiry, board, clock });
+            let expiry = ShareExpiry::new(settings, time, journal.clone(), views.clone()).start();
+            nodes.push(ShareNode { journal, expiry, views, clock });
             dirs.push(dir);
         }
         ShareCluster { hub, nodes, _dirs: dirs }
@@ -158,7 +158,7 @@ impl ShareCluster {
         })
         .await;
         for node in &self.nodes {
-            let view = node.board.view();
+            let view = node.views.view();
             assert_eq!(view.totals.created, view.shares + view.totals.ended(), "{view:?}");
             assert_eq!(view.shares, held.shares.len() as u64);
         }
@@ -190,7 +190,7 @@ pub struct ShareReplicaState {
 pub async fn held(node: &ShareNode, ids: &[ShareId]) -> ShareReplicaState {
     let (mut shares, mut from) = (Vec::new(), None);
     loop {
-        let page = node.board.list(&ShareFilter::default(), from, LARGEST_PAGE, node.clock.now());
+        let page = node.views.list(&ShareFilter::default(), from, LARGEST_PAGE, node.clock.now());
         shares.extend(page.shares);
         from = page.next;
         if from.is_none() {
@@ -201,14 +201,14 @@ pub async fn held(node: &ShareNode, ids: &[ShareId]) -> ShareReplicaState {
     loop {
         let asked = FetchNotifications { from, most: LARGEST_PAGE };
         let part = node.expiry.send(asked).await.unwrap();
-        if part.happenings.is_empty() {
+        if part.notifications.is_empty() {
             break;
         }
         from = part.next;
-        notifications.extend(part.happenings);
+        notifications.extend(part.notifications);
     }
-    let found = ids.iter().map(|id| node.board.find(*id)).collect();
-    ShareReplicaState { shares, totals: node.board.view().totals, found, notifications }
+    let found = ids.iter().map(|id| node.views.find(*id)).collect();
+    ShareReplicaState { shares, totals: node.views.view().totals, found, notifications }
 }
 
 pub fn settings() -> ShareExpirySettings {
@@ -216,7 +216,7 @@ pub fn settings() -> ShareExpirySettings {
         roots: BTreeSet::from([RootName::new("films").unwrap()]),
         notice_before: None,
         effort: Effort::LEAST,
-        keep_happenings: 1_000_000,
+        keep_notifications: 1_000_000,
         ..ShareExpirySettings::default()
     }
 }

@@ -1,7 +1,7 @@
 //! A copy from one worker to another, over real sockets and disks, as a node orders it.
 
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, os_name, started};
-use reelyard_protocol::worker::{ContentHash, Said};
+use reelyard_protocol::worker::{ContentHash, ReportedState};
 
 #[actix::test]
 async fn a_master_arrives_verified_and_is_reported() {
@@ -13,9 +13,9 @@ async fn a_master_arrives_verified_and_is_reported() {
     node.order(source.order(1, b"E.mpg"));
 
     let hash = ContentHash(*blake3::hash(&contents).as_bytes());
-    assert_eq!(node.end_of(1).await, Said::Done { size: 5_000_000, hash });
+    assert_eq!(node.end_of(1).await, ReportedState::Done { size: 5_000_000, hash });
     assert_eq!(std::fs::read(destination.copies().join("E.mpg")).unwrap(), contents);
-    assert_eq!(node.reports()[0].said, Said::Working);
+    assert_eq!(node.reports()[0].state, ReportedState::Working);
     let temp = destination.copies().join("temp.downloaded");
     assert_eq!(std::fs::read_dir(temp).unwrap().count(), 0);
     fetching.stop().await;
@@ -49,7 +49,7 @@ async fn hostile_names_arrive_exactly_as_named() {
     }
     for (number, name) in names.iter().enumerate() {
         let end = node.end_of(number as i64).await;
-        assert!(matches!(end, Said::Done { .. }), "{name:?}: {end:?}");
+        assert!(matches!(end, ReportedState::Done { .. }), "{name:?}: {end:?}");
         let copy = std::fs::read(destination.copies().join(os_name(name))).unwrap();
         assert!(copy == contents[number], "{name:?}");
     }
@@ -67,7 +67,7 @@ async fn the_next_node_is_asked_when_one_is_gone() {
     settings.nodes.push(node.url.parse().unwrap());
     let fetching = started(settings).await;
     node.order(source.order(1, b"E.mpg"));
-    assert!(matches!(node.end_of(1).await, Said::Done { .. }));
+    assert!(matches!(node.end_of(1).await, ReportedState::Done { .. }));
     fetching.stop().await;
     serving.stop().await;
     node.stop().await;
@@ -85,7 +85,7 @@ async fn a_host_may_be_both_source_and_destination() {
     let (first, second) = (started(both(&one)).await, started(both(&other)).await);
     // The stand-in sends all orders to all workers: both fetch the file, one from itself.
     node.order(one.order(1, b"E.mpg"));
-    assert!(matches!(node.end_of(1).await, Said::Done { .. }));
+    assert!(matches!(node.end_of(1).await, ReportedState::Done { .. }));
     let copies = [one.copies().join("E.mpg"), other.copies().join("E.mpg")];
     assert!(copies.iter().any(|copy| std::fs::read(copy).is_ok_and(|read| read == contents)));
     first.stop().await;

@@ -12,7 +12,7 @@ use reelyard_file_server::ticket::{TICKET_HEADER, TicketKey};
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::http_client::without_tls;
-use reelyard_protocol::worker::{ContentHash, FileHash, Said};
+use reelyard_protocol::worker::{ContentHash, FileHash, ReportedState};
 use reelyard_worker::downloader::disk::state_store::StateStore;
 use reqwest::StatusCode;
 
@@ -110,7 +110,7 @@ async fn with_a_token_a_ticket_is_needed_and_workers_have_one() {
 
     node.order(source.order(1, b"E.mpg"));
     let end = node.end_of(1).await;
-    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(matches!(end, ReportedState::Done { .. }), "{end:?}");
 
     let path = masters(&source, "E.mpg");
     let port = serving.view().data_listen;

@@ -8,7 +8,7 @@ use reelyard_core::names::FileName;
 use reelyard_core::supervision::Supervision;
 use reelyard_integration_tests::fakes::worker_fake_source::{self, SourceTrouble};
 use reelyard_integration_tests::rigs::worker_rig::Rig;
-use reelyard_protocol::worker::{Report, Said, TaskId};
+use reelyard_protocol::worker::{Report, ReportedState, TaskId};
 use reelyard_worker::downloader::copying::order::CopyOrder;
 use reelyard_worker::downloader::disk::base_dir::BaseDir;
 use reelyard_worker::downloader::disk::state_store::StateStore;
@@ -93,7 +93,9 @@ async fn stopping_is_answered_when_the_last_copy_has_ended() {
     let orders =
         vec![bench.order(1, SourceTrouble::FallsSilent), bench.order(2, SourceTrouble::Errs)];
     bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
-    bench.reports_until(|work| work.reports.iter().any(|r| r.said == Said::Working)).await;
+    bench
+        .reports_until(|work| work.reports.iter().any(|r| r.state == ReportedState::Working))
+        .await;
 
     bench.downloads.addr().send(StopTransfers).await.unwrap();
 
@@ -138,7 +140,9 @@ async fn a_downloader_that_panics_keeps_its_reports_and_begins_its_copies_again(
         vec![bench.order(1, SourceTrouble::Errs), bench.order(2, SourceTrouble::FallsSilent)];
     bench.downloads.addr().send(TakeOrders { orders: orders.clone() }).await.unwrap();
     let works_on_2 = |work: &LinkWork| {
-        work.reports.iter().any(|report| (report.task, &report.said) == (TaskId(2), &Said::Working))
+        work.reports
+            .iter()
+            .any(|report| (report.task, &report.state) == (TaskId(2), &ReportedState::Working))
     };
     bench.reports_until(works_on_2).await;
     let begun = bench.downloads.view().counters.begun;

@@ -7,7 +7,7 @@ use reelyard_core::names::FileName;
 use reelyard_integration_tests::fakes::worker_fake_source::{self, SourceTrouble};
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
-use reelyard_protocol::worker::{Blame, Said, TaskId, TaskOrder};
+use reelyard_protocol::worker::{Blame, ReportedState, TaskId, TaskOrder};
 
 fn left_behind(rig: &Rig) -> usize {
     let count = |dir| std::fs::read_dir(dir).unwrap().count();
@@ -32,7 +32,7 @@ async fn end_with(trouble: SourceTrouble) -> (Blame, String) {
     fetching.stop().await;
     node.stop().await;
     match end {
-        Said::Failed { blame, reason } => (blame, reason),
+        ReportedState::Failed { blame, reason } => (blame, reason),
         other => panic!("{trouble:?} ended as {other:?}"),
     }
 }
@@ -60,7 +60,7 @@ async fn a_source_that_misbehaves_is_blamed_for_it() {
 }
 
 /// Makes a worker fetch `name` in `dir` from a healthy source.
-async fn end_of_fetching(dir: &str, name: &[u8], prepare: impl Fn(&Rig)) -> Said {
+async fn end_of_fetching(dir: &str, name: &[u8], prepare: impl Fn(&Rig)) -> ReportedState {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     prepare(&source);
     let serving = started(source.source()).await;
@@ -83,7 +83,10 @@ async fn a_missing_master_or_a_directory_blames_the_file() {
             std::os::unix::fs::symlink("/etc/passwd", source.data().join("link")).unwrap();
         })
         .await;
-        assert!(matches!(end, Said::Failed { blame: Blame::File, .. }), "{dir}/{name}: {end:?}");
+        assert!(
+            matches!(end, ReportedState::Failed { blame: Blame::File, .. }),
+            "{dir}/{name}: {end:?}"
+        );
     }
 }
 
@@ -96,11 +99,11 @@ async fn a_source_without_its_directory_is_blamed_and_no_file() {
             std::fs::write(source.place.path().join("secret"), b"s").unwrap();
         })
         .await;
-        let Said::Failed { blame: Blame::Source, reason } = end else { panic!("{end:?}") };
+        let ReportedState::Failed { blame: Blame::Source, reason } = end else { panic!("{end:?}") };
         assert!(reason.contains("no source directory of this worker"), "{reason}");
     }
     let end = end_of_fetching("DATA", b"E.mpg", |_| {}).await;
-    let Said::Failed { blame: Blame::Source, reason } = end else { panic!("{end:?}") };
+    let ReportedState::Failed { blame: Blame::Source, reason } = end else { panic!("{end:?}") };
     assert!(reason.contains("is its file system mounted?"), "{reason}");
 }
 
@@ -112,7 +115,7 @@ async fn a_source_that_is_busy_is_asked_again_and_blamed_for_nothing() {
     order.source_data = Some(worker_fake_source::start(SourceTrouble::BusyAtFirst));
     node.order(order);
     let end = node.end_of(1).await;
-    assert!(matches!(end, Said::Done { size: 100_000, .. }), "{end:?}");
+    assert!(matches!(end, ReportedState::Done { size: 100_000, .. }), "{end:?}");
     fetching.stop().await;
     node.stop().await;
 }
@@ -123,7 +126,7 @@ async fn a_name_that_is_a_directory_here_is_the_files_own_fault() {
         source.master(b"temp.downloaded", 10);
     })
     .await;
-    assert!(matches!(end, Said::Failed { blame: Blame::File, .. }), "{end:?}");
+    assert!(matches!(end, ReportedState::Failed { blame: Blame::File, .. }), "{end:?}");
 }
 
 #[actix::test]
@@ -132,7 +135,7 @@ async fn a_source_whose_masters_are_not_mounted_is_blamed() {
         std::fs::remove_dir(source.data()).unwrap();
     })
     .await;
-    let Said::Failed { blame: Blame::Source, reason } = end else { panic!("{end:?}") };
+    let ReportedState::Failed { blame: Blame::Source, reason } = end else { panic!("{end:?}") };
     assert!(reason.contains("source directory cannot be opened"), "{reason}");
 }
 
@@ -142,7 +145,7 @@ async fn a_source_that_is_not_there_is_blamed() {
     let fetching = started(destination.destination(&node.url)).await;
     node.order(source.order(1, b"x"));
     let end = node.end_of(1).await;
-    assert!(matches!(end, Said::Failed { blame: Blame::Source, .. }), "{end:?}");
+    assert!(matches!(end, ReportedState::Failed { blame: Blame::Source, .. }), "{end:?}");
     fetching.stop().await;
     node.stop().await;
 }
@@ -156,7 +159,7 @@ async fn a_disk_over_its_limit_takes_nothing() {
     settings.storage_limit_percent = disk - 1;
     let fetching = started(settings).await;
     node.order(source.order(1, b"E.mpg"));
-    let Said::Failed { blame: Blame::Destination, reason } = node.end_of(1).await else {
+    let ReportedState::Failed { blame: Blame::Destination, reason } = node.end_of(1).await else {
         panic!("it must fail for the destination's disk")
     };
     assert!(reason.contains("over the limit"), "{reason}");
@@ -183,8 +186,11 @@ async fn a_withdrawn_task_ends_at_once_and_leaves_nothing() {
         copy_speed: Some(BitsPerSecond(8_000)),
         ..source.order(1, b"E.mpg")
     });
-    let progress =
-        || node.reports().iter().any(|r| matches!(r.said, Said::Progress { bytes } if bytes > 0));
+    let progress = || {
+        node.reports()
+            .iter()
+            .any(|r| matches!(r.state, ReportedState::Progress { bytes } if bytes > 0))
+    };
     eventually("progress", progress).await;
     node.withdraw(1);
     let given_up = || fetching.view().downloads.unwrap().counters.given_up == 1;
@@ -206,7 +212,7 @@ async fn copy_speed_is_kept() {
     let copy_speed = Some(BitsPerSecond(4_000_000));
     node.order(TaskOrder { copy_speed, ..source.order(1, b"E.mpg") });
     let end = node.end_of(1).await;
-    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(matches!(end, ReportedState::Done { .. }), "{end:?}");
     // 4.8 Mbit at 4 Mbit/s, less the burst of a tenth of a second.
     assert!(began.elapsed() >= Duration::from_millis(1100), "{:?}", began.elapsed());
     fetching.stop().await;

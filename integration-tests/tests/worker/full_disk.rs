@@ -4,9 +4,9 @@ use reelyard_core::event::Epoch;
 use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
-use reelyard_protocol::worker::{Blame, Said};
+use reelyard_protocol::worker::{Blame, ReportedState};
 use reelyard_worker::downloader::disk::state_store::StateStore;
-use reelyard_worker::downloader::managers::epoch_guard::HeardEpochs;
+use reelyard_worker::downloader::managers::epoch_guard::KnownEpochs;
 
 #[actix::test]
 async fn a_copy_too_large_blames_the_destination_before_its_first_byte() {
@@ -18,7 +18,7 @@ async fn a_copy_too_large_blames_the_destination_before_its_first_byte() {
     let fetching = started(destination.destination(&node.url)).await;
 
     node.order(source.order(1, b"large.mpg"));
-    let Said::Failed { blame: Blame::Destination, reason } = node.end_of(1).await else {
+    let ReportedState::Failed { blame: Blame::Destination, reason } = node.end_of(1).await else {
         panic!("it must fail for the destination's disk")
     };
     assert!(reason.contains("has room for"), "{reason}");
@@ -26,7 +26,7 @@ async fn a_copy_too_large_blames_the_destination_before_its_first_byte() {
     assert_eq!(std::fs::read_dir(temp).unwrap().count(), 0);
 
     node.order(source.order(2, b"small.mpg"));
-    assert!(matches!(node.end_of(2).await, Said::Done { .. }));
+    assert!(matches!(node.end_of(2).await, ReportedState::Done { .. }));
     assert_eq!(std::fs::read(destination.copies().join("small.mpg")).unwrap(), small);
     fetching.stop().await;
     serving.stop().await;
@@ -38,7 +38,7 @@ fn a_state_store_whose_disk_was_full_works_again_without_a_restart() {
     let place = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(place.path(), 24);
     let store = StateStore::open(&place.path().join("state")).unwrap();
-    let raise = |epoch| store.keep_heard(&HeardEpochs::only(Epoch(epoch)));
+    let raise = |epoch| store.keep_known_epochs(&KnownEpochs::only(Epoch(epoch)));
     raise(1).unwrap();
     disk.fill();
     let refused = (2..20_000).find(|epoch| raise(*epoch).is_err());
@@ -50,8 +50,8 @@ fn a_state_store_whose_disk_was_full_works_again_without_a_restart() {
         assert!(std::time::Instant::now() < until, "it stays closed: {error}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert_eq!(store.heard().unwrap().highest(), Epoch(refused));
+    assert_eq!(store.known_epochs().unwrap().highest(), Epoch(refused));
     drop(store);
     let again = StateStore::open(&place.path().join("state")).unwrap();
-    assert_eq!(again.heard().unwrap().highest(), Epoch(refused));
+    assert_eq!(again.known_epochs().unwrap().highest(), Epoch(refused));
 }

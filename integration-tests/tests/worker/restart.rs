@@ -7,7 +7,7 @@ use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::worker_process::WorkerProcess;
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
-use reelyard_protocol::worker::{Said, TaskOrder};
+use reelyard_protocol::worker::{ReportedState, TaskOrder};
 use reelyard_worker::downloader::disk::state_store::StateStore;
 
 /// The program of a destination that can be killed.
@@ -33,7 +33,7 @@ async fn an_undelivered_report_is_delivered_after_the_restart() {
     node.be_deaf(false);
 
     let restarted = started(destination.destination(&node.url)).await;
-    assert!(matches!(node.end_of(1).await, Said::Done { size: 1000, .. }));
+    assert!(matches!(node.end_of(1).await, ReportedState::Done { size: 1000, .. }));
     let downloads = || restarted.view().downloads.unwrap();
     eventually("the report forgotten", || downloads().unacknowledged == 0).await;
     assert_eq!(downloads().counters.begun, 0, "it is not copied again");
@@ -56,7 +56,7 @@ async fn a_copy_under_way_at_a_stop_is_begun_again() {
     node.order(source.order(1, b"E.mpg"));
 
     let restarted = started(destination.destination(&node.url)).await;
-    assert!(matches!(node.end_of(1).await, Said::Done { .. }));
+    assert!(matches!(node.end_of(1).await, ReportedState::Done { .. }));
     assert_eq!(std::fs::read(destination.copies().join("E.mpg")).unwrap(), contents);
     restarted.stop().await;
     serving.stop().await;
@@ -80,7 +80,7 @@ async fn a_worker_killed_in_a_copy_begins_it_again_cleanly() {
     node.order(source.order(1, b"E.mpg"));
 
     let second = WorkerProcess::start(PROGRAM, &destination, &node);
-    assert!(matches!(node.end_of(1).await, Said::Done { size: 2_000_000, .. }));
+    assert!(matches!(node.end_of(1).await, ReportedState::Done { size: 2_000_000, .. }));
     assert_eq!(std::fs::read(destination.copies().join("E.mpg")).unwrap(), contents);
     assert_eq!(temp_files(), 0);
     drop(second);
@@ -103,7 +103,10 @@ async fn a_worker_killed_before_its_report_was_taken_still_delivers_it() {
 
     let second = WorkerProcess::start(PROGRAM, &destination, &node);
     let end = node.end_of(1).await;
-    assert!(matches!(end, Said::Done { size: 1000, .. }), "copied again it would fail: {end:?}");
+    assert!(
+        matches!(end, ReportedState::Done { size: 1000, .. }),
+        "copied again it would fail: {end:?}"
+    );
     drop(second);
     serving.stop().await;
     node.stop().await;

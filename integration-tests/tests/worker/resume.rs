@@ -8,7 +8,7 @@ use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::worker_process::WorkerProcess;
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
-use reelyard_protocol::worker::{Blame, Said, TaskId, TaskOrder};
+use reelyard_protocol::worker::{Blame, ReportedState, TaskId, TaskOrder};
 
 /// The program of a destination that can be killed.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_worker_process");
@@ -33,10 +33,9 @@ fn destination(rig: &Rig, node: &FakeNode) -> WorkerSettings {
 
 /// Waits until a task has received more bytes than [`SPARED`].
 async fn well_under_way(node: &FakeNode, id: i64) {
-    let far =
-        |said: &Said| matches!(said, Said::Progress { bytes } if *bytes > SPARED + MIB as u64);
+    let far = |state: &ReportedState| matches!(state, ReportedState::Progress { bytes } if *bytes > SPARED + MIB as u64);
     let reached =
-        || node.reports().iter().any(|report| report.task == TaskId(id) && far(&report.said));
+        || node.reports().iter().any(|report| report.task == TaskId(id) && far(&report.state));
     eventually("a copy in its middle", reached).await;
 }
 
@@ -81,7 +80,7 @@ async fn a_killed_destination_requests_only_the_missing_bytes() {
 
     let second = WorkerProcess::start(PROGRAM, &rig, &node);
     let end = node.end_of(1).await;
-    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(matches!(end, ReportedState::Done { .. }), "{end:?}");
     assert!(copied(&rig) == contents);
     assert!(sent(&serving) - before <= SIZE as u64 - SPARED);
     eventually("nothing left behind", || temps(&rig).is_empty()).await;
@@ -106,7 +105,7 @@ async fn a_source_that_comes_back_continues_the_same_copy() {
     let serving = started(source.source()).await;
 
     let end = node.end_of(1).await;
-    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(matches!(end, ReportedState::Done { .. }), "{end:?}");
     assert!(copied(&rig) == contents);
     assert!(sent(&serving) <= SIZE as u64 - SPARED);
     fetching.stop().await;
@@ -125,7 +124,7 @@ async fn a_master_replaced_during_the_copy_is_copied_from_its_beginning() {
 
     let fetching = started(destination(&rig, &node)).await;
     let end = node.end_of(1).await;
-    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(matches!(end, ReportedState::Done { .. }), "{end:?}");
     assert!(copied(&rig) == contents);
     assert!(sent(&serving) - before >= SIZE as u64);
     fetching.stop().await;
@@ -144,7 +143,7 @@ async fn a_resumed_copy_whose_hash_is_wrong_is_started_again() {
 
     let fetching = started(destination(&rig, &node)).await;
     let end = node.end_of(1).await;
-    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(matches!(end, ReportedState::Done { .. }), "{end:?}");
     assert!(copied(&rig) == contents);
     assert!(temps(&rig).is_empty());
     fetching.stop().await;
@@ -180,7 +179,7 @@ async fn another_source_continues_the_copy_of_the_first_one() {
 
     let fetching = started(destination(&rig, &node)).await;
     let end = node.end_of(2).await;
-    assert!(matches!(end, Said::Done { .. }), "{end:?}");
+    assert!(matches!(end, ReportedState::Done { .. }), "{end:?}");
     assert!(copied(&rig) == contents);
     assert!(sent(&serving) <= SIZE as u64 - SPARED);
     fetching.stop().await;
@@ -200,7 +199,7 @@ async fn a_lost_source_is_reported_and_its_bytes_are_kept() {
     well_under_way(&node, 1).await;
     serving.stop().await;
 
-    let Said::Failed { blame: Blame::Source, reason } = node.end_of(1).await else {
+    let ReportedState::Failed { blame: Blame::Source, reason } = node.end_of(1).await else {
         panic!("it must fail for its source")
     };
     assert!(reason.contains("cannot be reached"), "{reason}");

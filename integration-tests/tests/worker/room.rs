@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::http_client::without_tls;
-use reelyard_protocol::worker::{Blame, Said};
+use reelyard_protocol::worker::{Blame, ReportedState};
 use reelyard_worker::downloader::disk::room::Capacity;
 
 const MIB: usize = 1 << 20;
@@ -38,8 +38,8 @@ async fn a_quota_is_a_disk_of_that_size_and_never_overbooked() {
     let mut done = 0;
     for id in 1..=3 {
         match node.end_of(id).await {
-            Said::Done { .. } => done += 1,
-            Said::Failed { blame: Blame::Destination, reason } => {
+            ReportedState::Done { .. } => done += 1,
+            ReportedState::Failed { blame: Blame::Destination, reason } => {
                 assert!(reason.contains("has room for"), "{reason}");
             }
             other => panic!("{other:?}"),

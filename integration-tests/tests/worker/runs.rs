@@ -8,7 +8,7 @@ use std::thread;
 
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, os_name, started};
-use reelyard_protocol::worker::{Blame, Said, TaskOrder};
+use reelyard_protocol::worker::{Blame, ReportedState, TaskOrder};
 
 /// A proxy between a destination and a source's data port.
 struct ThrottledProxy {
@@ -99,7 +99,7 @@ async fn all_arrive(copies: i64, lets_through: usize) -> usize {
     let fetching = started(settings).await;
     for (id, contents) in (1..).zip(&contents) {
         let end = node.end_of(id).await;
-        assert!(matches!(end, Said::Done { .. }), "{id}: {end:?}");
+        assert!(matches!(end, ReportedState::Done { .. }), "{id}: {end:?}");
         let copy = std::fs::read(destination.copies().join(format!("{id}.mpg"))).unwrap();
         assert!(copy == *contents, "{id}");
     }
@@ -143,8 +143,10 @@ async fn a_master_that_is_gone_fails_by_itself() {
     let fetching = started(settings).await;
     for (id, name) in (1..).zip(names) {
         match node.end_of(id).await {
-            Said::Failed { blame, .. } => assert_eq!((blame, name), (Blame::File, b"b.mpg")),
-            Said::Done { size, .. } => {
+            ReportedState::Failed { blame, .. } => {
+                assert_eq!((blame, name), (Blame::File, b"b.mpg"))
+            }
+            ReportedState::Done { size, .. } => {
                 assert_eq!(size, if name == b"c.mpg" { 500 } else { 10_000 });
                 let (copy, master) = (destination.copies(), source.data());
                 let [copy, master] =
@@ -184,7 +186,7 @@ async fn a_withdrawn_copy_does_not_delay_its_run() {
     node.withdraw(2);
     node.withdraw(4);
     for id in [1, 3, 5] {
-        assert!(matches!(node.end_of(id).await, Said::Done { .. }), "{id}");
+        assert!(matches!(node.end_of(id).await, ReportedState::Done { .. }), "{id}");
     }
     between.open();
     fetching.stop().await;
@@ -219,11 +221,11 @@ async fn a_master_that_has_grown_does_not_delay_its_run() {
     let passed = || between.state.passed.load(Ordering::SeqCst) >= 1_000_000;
     eventually("a part of the second", passed).await;
     for id in [1, 3, 4, 5] {
-        assert!(matches!(node.end_of(id).await, Said::Done { .. }), "{id}");
+        assert!(matches!(node.end_of(id).await, ReportedState::Done { .. }), "{id}");
     }
     assert!(!destination.copies().join("2.mpg").exists(), "the others waited for it");
     between.open();
-    assert!(matches!(node.end_of(2).await, Said::Done { size: 3_000_000, .. }));
+    assert!(matches!(node.end_of(2).await, ReportedState::Done { size: 3_000_000, .. }));
     fetching.stop().await;
     serving.stop().await;
     node.stop().await;

@@ -37,7 +37,7 @@ fn a_file_is_copied_to_the_requested_host_and_refusals_have_reasons() -> Result<
     for (file, to, why) in [
         ("asked for.mpg", to[0].as_str(), "all wanted copies exist"),
         ("AD-spot.mpg", &to[0], "its name begins with an ignored prefix"),
-        ("never heard of.mpg", &to[0], "no source directory has it"),
+        ("unknown.mpg", &to[0], "no source directory has it"),
         ("asked for.mpg", "192.0.2.9:80", "is not a destination of this yard"),
     ] {
         let refused = copy(file, to);

@@ -19,7 +19,7 @@ fn curl(url: &str) -> String {
 fn signs(node: &str, host: &str) -> Option<Vec<(String, bool)>> {
     let hosts: Value = serde_json::from_str(&curl(&format!("http://{node}/api/v1/hosts"))).ok()?;
     let host = hosts["items"].as_array()?.iter().find(|one| one["host"] == host)?.clone();
-    let result = host["strangers"].as_array().cloned().unwrap_or_default();
+    let result = host["foreign_managers"].as_array().cloned().unwrap_or_default();
     let sign = |one: &Value| Some((one["sign"].as_str()?.to_owned(), one["sure"].as_bool()?));
     result.iter().map(sign).collect()
 }

@@ -211,7 +211,7 @@ pub(in crate::cli) fn boxes(boxes: &[BoxShown], out: &mut dyn Write) -> Result<(
             maybe(one.slot, number),
             maybe(one.lease.as_ref(), |lease| Cell::new(plain(lease.holder.as_str()))),
             number(one.failures),
-            maybe(one.said.as_deref(), |said| Cell::new(plain(said))),
+            maybe(one.output.as_deref(), |output| Cell::new(plain(output))),
         ]);
     }
     Ok(output::print(&table, out)?)
@@ -237,7 +237,7 @@ pub(in crate::cli) fn one(shown: &BoxShown, out: &mut dyn Write) -> Result<(), C
     if shown.failures > 0 {
         sheet.row("failures", shown.failures);
     }
-    sheet.maybe("output", shown.said.as_deref().map(plain));
+    sheet.maybe("output", shown.output.as_deref().map(plain));
     sheet.maybe("quarantined by", shown.quarantined_by.as_deref().map(plain));
     sheet.print(out)
 }
@@ -278,6 +278,6 @@ fn audit_line(log: &BoxLogLine) -> [Cell; 6] {
         maybe(log.token, number),
         Cell::new(format!("{}{attempt}", enum_word::of(log.what))),
         maybe(log.by.as_deref(), |by| Cell::new(plain(by))),
-        maybe(log.said.as_deref(), |said| Cell::new(plain(said))),
+        maybe(log.output.as_deref(), |output| Cell::new(plain(output))),
     ]
 }

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_becomes_no_earlier_unless_that_was_said() {
+    fn a_deadline_becomes_earlier_only_on_request() {
         #[derive(clap::Parser)]
         struct Extend {
             #[command(flatten)]

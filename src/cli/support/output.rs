@@ -87,14 +87,14 @@ mod tests {
 
     #[test]
     fn a_list_that_is_cut_says_so() {
-        let said = |next: Option<&str>| {
+        let text = |next: Option<&str>| {
             let next = next.map(|next| reelyard_api::Cursor(next.to_owned()));
             let mut out = Vec::new();
             more(&Page::<u8> { items: Vec::new(), next }, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
-        assert_eq!(said(None), "");
-        assert_eq!(said(Some("100")), "there are more: use --all, or --cursor 100\n");
+        assert_eq!(text(None), "");
+        assert_eq!(text(Some("100")), "there are more: use --all, or --cursor 100\n");
     }
 
     #[test]

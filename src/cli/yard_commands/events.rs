@@ -58,9 +58,9 @@ pub fn follow(
     let (mut connected, mut pause) = (false, RETRY_AFTER[0]);
     loop {
         let mut begun = false;
-        let result = client.follow(path, query, &mut last, |heard| {
+        let result = client.follow(path, query, &mut last, |event| {
             begun = true;
-            heard.map_or(Ok(()), |event| Ok(print(&event, json, out)?))
+            event.map_or(Ok(()), |event| Ok(print(&event, json, out)?))
         });
         let Err(failure) = result;
         connected |= begun;
@@ -202,7 +202,7 @@ fn of_host(event: &HostEvent) -> String {
         HostEvent::Lost { host } => {
             format!("{host} did not answer for too long and counts as lost")
         }
-        HostEvent::Heard { host } => format!("{host} answers again"),
+        HostEvent::Recovered { host } => format!("{host} answers again"),
     }
 }
 
@@ -328,15 +328,18 @@ fn of_box(change: &BoxChange) -> String {
             let who = by(who.as_deref());
             format!("{} of {holder}: {how}{who}{}", named(lease), why.unwrap_or_default())
         }
-        BoxChange::CleanFailed { pool, number, attempt, said } => {
-            format!("box {pool}/{number} could not be cleaned, attempt {attempt}: {}", plain(said))
+        BoxChange::CleanFailed { pool, number, attempt, output } => {
+            format!(
+                "box {pool}/{number} could not be cleaned, attempt {attempt}: {}",
+                plain(output)
+            )
         }
-        BoxChange::FoundDirty { pool, number, said } => {
-            format!("box {pool}/{number} is not clean: {}", plain(said))
+        BoxChange::FoundDirty { pool, number, output } => {
+            format!("box {pool}/{number} is not clean: {}", plain(output))
         }
-        BoxChange::Quarantined { pool, number, said, by: who } => {
+        BoxChange::Quarantined { pool, number, output, by: who } => {
             let who = by(who.as_deref());
-            format!("box {pool}/{number} is in quarantine{who}: {}", plain(said))
+            format!("box {pool}/{number} is in quarantine{who}: {}", plain(output))
         }
         BoxChange::Unquarantined { pool, number, by: who } => {
             format!("box {pool}/{number} left quarantine{}", by(Some(who)))

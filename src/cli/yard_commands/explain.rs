@@ -71,9 +71,9 @@ fn print_copies(copies: &[CopySays], out: &mut dyn Write) -> io::Result<()> {
     if copies.is_empty() {
         return Ok(());
     }
-    let mut table = output::table(&["COPY ON", "FATE"]);
+    let mut table = output::table(&["COPY ON", "OUTLOOK"]);
     for copy in copies {
-        table.add_row([Cell::new(copy.host), Cell::new(plain(&copy.fate.words()))]);
+        table.add_row([Cell::new(copy.host), Cell::new(plain(&copy.outlook.words()))]);
     }
     output::print(&table, out)
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use comfy_table::Cell;
-use reelyard_api::{Happened, HistoryLine};
+use reelyard_api::{HistoryEntry, HistoryLine};
 use reelyard_core::host::HostAddr;
 use reelyard_yard::task_manager::TaskState;
 
@@ -75,9 +75,9 @@ pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), CommandFailure>
 }
 
 /// The kind of a history line, and its details.
-fn describe(what: &Happened) -> (String, String) {
+fn describe(what: &HistoryEntry) -> (String, String) {
     match what {
-        Happened::Copy { source, state, rank, hits, detail, .. } => {
+        HistoryEntry::Copy { source, state, rank, hits, detail, .. } => {
             let what = match state {
                 TaskState::Done => "copied".to_owned(),
                 state => format!("copy {state}"),
@@ -87,7 +87,7 @@ fn describe(what: &Happened) -> (String, String) {
             let detail = detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
             (what, format!("from {source}, {rank}{hits}{detail}"))
         }
-        Happened::Removal { why, keeper, ending, .. } => {
+        HistoryEntry::Removal { why, keeper, ending, .. } => {
             let kept = keeper.map(|keeper| format!("; {keeper} keeps one")).unwrap_or_default();
             (ending.words(), format!("{why}{kept}"))
         }

@@ -12,8 +12,8 @@ use reelyard_core::durations::Durations;
 use super::page::metrics_writer::{Labels, MetricsWriter};
 
 /// Writes the metrics of boxes. Queues, waits and times come from the deciding node only.
-pub fn write(sheet: &mut MetricsWriter<'_>, board: &BoxViewHandle) -> fmt::Result {
-    let (pools, view) = (board.pools(), board.view());
+pub fn write(sheet: &mut MetricsWriter<'_>, views: &BoxViewHandle) -> fmt::Result {
+    let (pools, view) = (views.pools(), views.view());
     sheet.gauge("box_pools", "Pools of boxes", pools.len() as u64)?;
     let help = "Requests that wait for boxes, in all pools";
     sheet.gauge("box_waiters", help, view.waiters)?;

@@ -30,7 +30,7 @@ impl HostMetrics<'_> {
 
 /// Writes the metrics of the hosts.
 pub fn write(sheet: &mut MetricsWriter<'_>, actors: &Wiring) -> fmt::Result {
-    let (beats, tasks) = (actors.heartbeat_view.load(), actors.task_board.view());
+    let (beats, tasks) = (actors.heartbeat_view.load(), actors.task_views.view());
     let of_heartbeat: HashMap<_, _> = beats.hosts.iter().map(|one| (one.host, &**one)).collect();
     let of_tasks: HashMap<_, _> = tasks.hosts.iter().map(|one| (one.host, one)).collect();
     let copies = copies_of(&tasks);

@@ -12,10 +12,10 @@ use super::page::metrics_writer::MetricsWriter;
 /// Writes the metrics of shares, and of their links if they are served.
 pub fn write(
     sheet: &mut MetricsWriter<'_>,
-    board: &ShareViewHandle,
+    views: &ShareViewHandle,
     links: Option<ShareServerCounters>,
 ) -> fmt::Result {
-    let view = board.view();
+    let view = views.view();
     sheet.gauge("shares", "Shares that have not ended", view.shares)?;
     let help = "Shares past their deadline that are not reclaimed yet";
     sheet.gauge("shares_due", help, view.backlog)?;
@@ -31,7 +31,7 @@ pub fn write(
     let help = "Shares reclaimed by the timer of this node";
     sheet.counter("shares_reclaimed", help, counters.reclaimed)?;
     let help = "Requests refused after the deadline of their share";
-    sheet.counter("shares_refused_by_time", help, board.refusals_by_time())?;
+    sheet.counter("shares_refused_by_time", help, views.refusals_by_time())?;
     let help = "Reclaim turns that ended at the limit of share.reclaim_effort";
     sheet.counter("share_reclaim_time_caps", help, counters.time_caps)?;
     let jumps = [("forward", counters.jumps_forward), ("back", counters.jumps_back)];

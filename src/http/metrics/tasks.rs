@@ -64,7 +64,7 @@ fn write_tasks(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Re
     let sure = view.foreign_managers.iter().filter(|manager| manager.sure).count();
     let signs = [("true", sure), ("false", view.foreign_managers.len() - sure)];
     let signs = signs.map(|(sure, count)| ([("sure", sure)], count));
-    sheet.gauges("strangers", "Signs of another manager of this yard", signs)
+    sheet.gauges("foreign_managers", "Signs of another manager of this yard", signs)
 }
 
 fn planning(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Result {

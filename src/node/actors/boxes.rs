@@ -25,7 +25,7 @@ pub struct BoxServices {
     /// Owns pools, boxes and leases.
     pub actor: Supervised<BoxLease>,
     /// View of pools, boxes and leases.
-    pub board: BoxViewHandle,
+    pub views: BoxViewHandle,
     /// Routes for requests for boxes.
     pub routes: AcquireRoutes,
     /// Pools of the configuration.
@@ -46,25 +46,25 @@ impl BoxServices {
         clock: &Clock,
         journal: &Journal,
         changes: &Feed<ChangeEvent>,
-        badge: &ManagerIdentity,
+        identity: &ManagerIdentity,
     ) -> Result<Self, reqwest::Error> {
-        let link = BoxLink::start(settings::box_link(&live.now().config), badge.clone())?;
-        let (board, hosts) = (BoxViewHandle::default(), link.hosts());
+        let link = BoxLink::start(settings::box_link(&live.now().config), identity.clone())?;
+        let (views, hosts) = (BoxViewHandle::default(), link.hosts());
         let configured = ConfiguredPools::of(&live.now().config);
         let actor = {
             let (live, clock, journal) = (live.clone(), clock.clone(), journal.clone());
-            let (board, changes) = (board.clone(), changes.clone());
+            let (views, changes) = (views.clone(), changes.clone());
             Supervised::start(Supervision::of("box_lease"), move || {
                 let settings = live.now().config.r#box.memory.clone();
                 let (clock, journal) = (clock.clone(), journal.clone());
-                BoxLease::new(settings, clock, journal, hosts.clone(), board.clone())
+                BoxLease::new(settings, clock, journal, hosts.clone(), views.clone())
                     .with_change_feed(changes.publisher())
             })
         };
         let routes = AcquireRoutes { acquire: actor.route(), leave: actor.route() };
         let keeping = actix_rt::spawn(configured.clone().keep(actor.clone(), journal.clone()));
         let keeping = Mutex::new(Some(keeping));
-        Ok(BoxServices { actor, board, routes, configured, link, keeping })
+        Ok(BoxServices { actor, views, routes, configured, link, keeping })
     }
 
     /// Applies a new configuration.

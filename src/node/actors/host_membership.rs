@@ -17,7 +17,7 @@ use super::wiring::Wiring;
 /// Starts the task that keeps the actors of `wiring` in step with the recorded hosts. It ends when
 /// `wiring` is stopped or dropped.
 pub fn start_following(wiring: &Arc<Wiring>) {
-    let follows = follow(Arc::downgrade(wiring), wiring.task_board.host_roster().watch());
+    let follows = follow(Arc::downgrade(wiring), wiring.task_views.host_roster().watch());
     wiring.set_following(actix_rt::spawn(follows));
 }
 

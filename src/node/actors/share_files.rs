@@ -18,7 +18,7 @@ pub(super) fn start(
     shares: &ShareViewHandle,
     dirs: &SharedDirs,
 ) -> (Supervised<ShareFiles>, ShareFilesViewHandle) {
-    let board = ShareFilesViewHandle::default();
+    let views = ShareFilesViewHandle::default();
     let others = ShareFilesCollaborators {
         shares: shares.clone(),
         recall: expiry.route(),
@@ -27,11 +27,11 @@ pub(super) fn start(
         end: expiry.route(),
         leadership: journal.leadership(),
     };
-    let (live, clock, shown, dirs) = (live.clone(), clock.clone(), board.clone(), dirs.clone());
+    let (live, clock, shown, dirs) = (live.clone(), clock.clone(), views.clone(), dirs.clone());
     let actor = Supervised::start(Supervision::of("share_files"), move || {
         let settings = live.now().config.share.files.clone();
         let (dirs, others) = (dirs.clone(), others.clone());
         ShareFiles::new(settings, dirs, others, clock.clone(), shown.clone())
     });
-    (actor, board)
+    (actor, views)
 }

@@ -58,22 +58,22 @@ pub struct Wiring {
     pub catalog_view: Arc<ArcSwap<CatalogView>>,
     /// Plans copies and tracks them.
     pub task_manager: Supervised<TaskManager>,
-    /// View of the TaskManager.
-    pub task_board: TaskViewHandle,
+    /// Read view of the tasks, hosts and plans.
+    pub task_views: TaskViewHandle,
     /// Removes copies.
     pub remover: Supervised<Remover>,
-    /// View of the Remover.
-    pub remover_board: RemoverViewHandle,
+    /// Read view of the pins, removals and their history.
+    pub remover_views: RemoverViewHandle,
     /// Owns shares and their deadlines.
     pub share_expiry: Supervised<ShareExpiry>,
     /// View of the shares, for lookups.
-    pub share_board: ShareViewHandle,
+    pub share_views: ShareViewHandle,
     /// Send events of shares to webhooks.
     pub hooks: WebhookActors,
     /// Moves shared files, and detects missing ones.
     pub share_files: Supervised<ShareFiles>,
     /// View of the ShareFilesActor.
-    pub share_files_board: ShareFilesViewHandle,
+    pub share_files_views: ShareFilesViewHandle,
     /// The BoxLeaseActor and its parts.
     pub boxes: BoxServices,
     /// Probes the hosts.
@@ -114,7 +114,7 @@ pub(super) struct ActorParts {
     pub(super) live: LiveConfig,
     names: NameTable,
     clock: Clock,
-    badge: ManagerIdentity,
+    identity: ManagerIdentity,
     changes: Feed<ChangeEvent>,
     others: WiringHandle,
 }
@@ -134,7 +134,7 @@ impl Wiring {
         shared: &SharedDirs,
     ) -> Result<Arc<Self>, reqwest::Error> {
         let (live, names, clock) = (live.clone(), names.clone(), clock.clone());
-        let badge = ManagerIdentity::of_node(live.now().config.node_id.get());
+        let identity = ManagerIdentity::of_node(live.now().config.node_id.get());
         let changes = Feed::new(&clock);
         actix_rt::spawn(leadership::publish_leadership(
             journal.clone(),
@@ -147,52 +147,57 @@ impl Wiring {
             live,
             names,
             clock: clock.clone(),
-            badge,
+            identity,
             changes: changes.clone(),
             others,
         };
         let (catalog, catalog_view) = parts.start_catalog();
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
         let hosts = HostActors::default();
-        let remover_board = RemoverViewHandle::default();
-        let (task_manager, task_board) =
-            parts.start_task_manager(journal, &catalog, &hosts, &remover_board);
-        let remover = parts.start_remover(journal, &catalog, &hosts, &task_board, &remover_board);
-        let (share_expiry, share_board) = parts.start_share_expiry(journal);
+        let remover_views = RemoverViewHandle::default();
+        let (task_manager, task_views) =
+            parts.start_task_manager(journal, &catalog, &hosts, &remover_views);
+        let remover = parts.start_remover(journal, &catalog, &hosts, &task_views, &remover_views);
+        let (share_expiry, share_views) = parts.start_share_expiry(journal);
         let hooks = WebhookActors::new(
             clock,
             webhook::WebhookCollaborators {
-                happenings: share_expiry.route(),
+                notifications: share_expiry.route(),
                 cursor: share_expiry.route(),
                 delivered: share_expiry.route(),
-                board: share_board.clone(),
+                views: share_views.clone(),
                 leadership: journal.leadership(),
                 body: |notification| serde_json::to_vec(&ChangeEvent::from(notification)),
             },
         );
         hooks.apply_config(&parts.live.now());
-        let (share_files, share_files_board) = share_files::start(
+        let (share_files, share_files_views) = share_files::start(
             (&parts.live, &parts.clock),
             journal,
             &share_expiry,
-            &share_board,
+            &share_views,
             shared,
         );
-        let boxes =
-            BoxServices::start(&parts.live, &parts.clock, journal, &parts.changes, &parts.badge)?;
+        let boxes = BoxServices::start(
+            &parts.live,
+            &parts.clock,
+            journal,
+            &parts.changes,
+            &parts.identity,
+        )?;
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
             catalog,
             catalog_view,
             task_manager,
-            task_board,
+            task_views,
             remover,
-            remover_board,
+            remover_views,
             share_expiry,
-            share_board,
+            share_views,
             hooks,
             share_files,
-            share_files_board,
+            share_files_views,
             boxes,
             heartbeat,
             heartbeat_view,
@@ -264,7 +269,7 @@ impl Wiring {
 
     /// Sends the recorded destinations to the Catalog, once they are known.
     pub(super) fn send_destinations(&self) {
-        let rolls = self.task_board.host_roster().watch();
+        let rolls = self.task_views.host_roster().watch();
         let Some(roll) = rolls.borrow().clone() else { return };
         let destinations = roll.hosts.iter().filter(|(_, record)| record.role.is_destination());
         let ips = destinations.map(|(addr, _)| addr.ip()).collect();
@@ -358,7 +363,7 @@ impl ActorParts {
         let view =
             CfwWorkerViewHandle::new(ArcSwap::from_pointee(CfwWorkerView::unasked(addr, role)));
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
-        let (shown, badge) = (view.clone(), self.badge.clone());
+        let (shown, identity) = (view.clone(), self.identity.clone());
         let supervision = self.supervision(&format!("cfw_worker {addr}"), move |wiring| {
             if let Some(host) = wiring.hosts.get(addr) {
                 wiring.probe(addr, &host);
@@ -372,7 +377,7 @@ impl ActorParts {
             let (settings, calls) = (settings::calls(&in_force.config), in_force.calls.clone());
             CfwWorker::new(addr, role, settings, calls, names.clone(), clock.clone())
                 .publishing_to(shown.clone())
-                .with_manager_identity(badge.clone())
+                .with_manager_identity(identity.clone())
                 .in_maintenance(rests.load(Ordering::Relaxed))
         });
         HostActor { role, worker, view, in_maintenance }
@@ -384,7 +389,7 @@ impl ActorParts {
         catalog: &Supervised<Catalog>,
         hosts: &HostActors,
         tasks: &TaskViewHandle,
-        board: &RemoverViewHandle,
+        views: &RemoverViewHandle,
     ) -> Supervised<Remover> {
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let journal = journal.clone();
@@ -394,7 +399,7 @@ impl ActorParts {
             delete: hosts.routes(),
             tasks: tasks.clone(),
         };
-        let (shown, changes) = (board.clone(), self.changes.clone());
+        let (shown, changes) = (views.clone(), self.changes.clone());
         let supervision = self.supervision("remover", Wiring::join_remover);
         Supervised::start(supervision, move || {
             let settings = settings::remover(&live.now().config);
@@ -406,16 +411,16 @@ impl ActorParts {
     }
 
     fn start_share_expiry(&self, journal: &Journal) -> (Supervised<ShareExpiry>, ShareViewHandle) {
-        let board = ShareViewHandle::default();
+        let views = ShareViewHandle::default();
         let (live, clock, journal) = (self.live.clone(), self.clock.clone(), journal.clone());
-        let (shown, changes) = (board.clone(), self.changes.clone());
+        let (shown, changes) = (views.clone(), self.changes.clone());
         let actor = Supervised::start(Supervision::of("share_expiry"), move || {
             let settings = settings::shares(&live.now().config);
             ShareExpiry::new(settings, clock.clone(), journal.clone(), shown.clone())
                 .keeping_time_at(&live.now().config.data_dir.join(settings::SHARE_CLOCK))
                 .with_change_feed(changes.publisher())
         });
-        (actor, board)
+        (actor, views)
     }
 
     fn start_task_manager(
@@ -434,7 +439,7 @@ impl ActorParts {
             arrived: hosts.routes(),
             removals: removals.clone(),
         };
-        let (shown, badge) = (view.clone(), self.badge.clone());
+        let (shown, identity) = (view.clone(), self.identity.clone());
         let changes = self.changes.clone();
         // The sources of hosts are joined after it knows the hosts: see `roll`.
         let supervision = self.supervision("task_manager", Wiring::join_catalog);
@@ -445,7 +450,7 @@ impl ActorParts {
             let (names, clock) = (names.clone(), clock.clone());
             let (journal, collaborators) = (journal.clone(), collaborators.clone());
             TaskManager::new(settings, &yard, names, clock, journal, collaborators, shown.clone())
-                .with_manager_identity(badge.clone())
+                .with_manager_identity(identity.clone())
                 .with_change_feed(changes.publisher())
         });
         (actor, view)

@@ -37,7 +37,7 @@ pub struct BoxShown {
     pub failures: u32,
     /// Evidence: the reason of the quarantine, or the output of the last failed cleaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said: Option<String>,
+    pub output: Option<String>,
     /// Operator who quarantined it. Missing after a failed cleaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quarantined_by: Option<String>,
@@ -56,26 +56,26 @@ impl From<&BoxStatus> for BoxShown {
             lease: status.lease.as_ref().map(LeaseShown::live),
             after: None,
             failures: record.init_failures,
-            said: None,
+            output: None,
             quarantined_by: None,
         };
         match &record.state {
             BoxState::Draining(draining) => BoxShown {
                 after: draining.after,
                 failures: draining.failures,
-                said: draining.said.as_ref().map(plain_text),
+                output: draining.output.as_ref().map(plain_text),
                 ..shown
             },
-            BoxState::Quarantined { said, by } => {
-                BoxShown { said: Some(plain_text(said)), quarantined_by: by.clone(), ..shown }
+            BoxState::Quarantined { output, by } => {
+                BoxShown { output: Some(plain_text(output)), quarantined_by: by.clone(), ..shown }
             }
             _ => shown,
         }
     }
 }
 
-fn plain_text(said: &HookOutput) -> String {
-    said.as_str().to_owned()
+fn plain_text(output: &HookOutput) -> String {
+    output.as_str().to_owned()
 }
 
 /// Request to quarantine a box.
@@ -128,7 +128,7 @@ pub struct BoxLogLine {
     pub attempt: Option<u32>,
     /// Output of the command, or the operator's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said: Option<String>,
+    pub output: Option<String>,
     /// Operator who asked for it. Missing when the node decided it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -159,21 +159,21 @@ pub enum BoxLogKind {
 impl From<&BoxLogEntry> for BoxLogLine {
     fn from(line: &BoxLogEntry) -> Self {
         let wrong_token: HookOutput;
-        let (what, attempt, said, by) = match &line.news {
-            BoxLogEvent::InitFailed(said) => (BoxLogKind::InitFailed, None, Some(said), None),
-            BoxLogEvent::Cleaned(said) => (BoxLogKind::Cleaned, None, said.as_ref(), None),
-            BoxLogEvent::CleanFailed { attempt, said } => {
-                (BoxLogKind::CleanFailed, Some(*attempt), Some(said), None)
+        let (what, attempt, output, by) = match &line.news {
+            BoxLogEvent::InitFailed(output) => (BoxLogKind::InitFailed, None, Some(output), None),
+            BoxLogEvent::Cleaned(output) => (BoxLogKind::Cleaned, None, output.as_ref(), None),
+            BoxLogEvent::CleanFailed { attempt, output } => {
+                (BoxLogKind::CleanFailed, Some(*attempt), Some(output), None)
             }
-            BoxLogEvent::FoundDirty(said) => (BoxLogKind::FoundDirty, None, Some(said), None),
-            BoxLogEvent::Quarantined { said, by } => {
-                (BoxLogKind::Quarantined, None, Some(said), by.clone())
+            BoxLogEvent::FoundDirty(output) => (BoxLogKind::FoundDirty, None, Some(output), None),
+            BoxLogEvent::Quarantined { output, by } => {
+                (BoxLogKind::Quarantined, None, Some(output), by.clone())
             }
             BoxLogEvent::Unquarantined { by } => {
                 (BoxLogKind::Unquarantined, None, None, Some(by.clone()))
             }
-            BoxLogEvent::Adopted { said, by } => {
-                (BoxLogKind::Adopted, None, Some(said), Some(by.clone()))
+            BoxLogEvent::Adopted { output, by } => {
+                (BoxLogKind::Adopted, None, Some(output), Some(by.clone()))
             }
             BoxLogEvent::WrongToken { given, times } => {
                 wrong_token =
@@ -189,7 +189,7 @@ impl From<&BoxLogEntry> for BoxLogLine {
             slot: line.slot,
             what,
             attempt,
-            said: said.map(plain_text),
+            output: output.map(plain_text),
             by,
         }
     }

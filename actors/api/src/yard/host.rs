@@ -93,7 +93,7 @@ pub struct HostView {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakers: Vec<BreakerView>,
     /// Signs that another manager controls the host, too.
-    #[serde(rename = "strangers", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign_managers: Vec<ForeignManager>,
 }
 

@@ -127,13 +127,13 @@ pub struct HistoryLine {
     pub asked_by: String,
     /// Task or removal that ended, with its result.
     #[serde(flatten)]
-    pub what: Happened,
+    pub what: HistoryEntry,
 }
 
 /// The task or removal that a line of the history describes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "what", rename_all = "lowercase")]
-pub enum Happened {
+pub enum HistoryEntry {
     /// A copy ended, with or without success.
     Copy {
         /// Id of the task.

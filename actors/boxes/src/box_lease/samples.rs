@@ -62,7 +62,7 @@ pub(super) fn release(id: u128, token: FenceToken) -> BoxEvent {
     BoxEvent::Released { lease: LeaseId(id), token }
 }
 
-pub(super) fn said() -> HookOutput {
+pub(super) fn output() -> HookOutput {
     HookOutput::cut("something")
 }
 
@@ -81,7 +81,7 @@ pub(super) fn cleaning(table: &BoxTable, number: u32) -> u64 {
 
 pub(super) fn cleaned(table: &BoxTable, number: u32) -> BoxEvent {
     let cleaning = cleaning(table, number);
-    BoxEvent::Cleaned { pool: p(), number: BoxNumber(number), cleaning, said: None }
+    BoxEvent::Cleaned { pool: p(), number: BoxNumber(number), cleaning, output: None }
 }
 
 pub(super) fn refused(table: &mut BoxTable, event: &BoxEvent) -> BoxRefusal {

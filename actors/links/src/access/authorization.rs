@@ -64,11 +64,11 @@ impl ShareServerState {
         if let Err(wait) = self.guesses.may(&network) {
             return Err(LinkRefusal::Throttled(wait));
         }
-        let found = id.map_or(ShareLookup::Unknown, |id| self.board.find(id));
+        let found = id.map_or(ShareLookup::Unknown, |id| self.views.find(id));
         let refusal = match found {
             ShareLookup::Live(share) if share.is_live(self.refusal_time()) => return Ok(share),
             ShareLookup::Live(share) => {
-                self.board.refused_by_time();
+                self.views.refused_by_time();
                 due(&share)
             }
             ShareLookup::Ended(tombstone) => {
@@ -242,7 +242,7 @@ impl ShareServerState {
                 }
             }
         }
-        self.board.note_use(share, self.refusal_time());
+        self.views.note_use(share, self.refusal_time());
         Ok(())
     }
 }

@@ -16,12 +16,12 @@ impl ShareServerState {
     /// the record is the same before and after. A missing file counts only if two attempts in a row
     /// find it missing.
     pub(crate) fn open_share(&self, share: &Share) -> Result<OpenedShare, NotOpened> {
-        let ShareLookup::Live(mut present) = self.board.find(share.id()) else {
+        let ShareLookup::Live(mut present) = self.views.find(share.id()) else {
             return Err(NotOpened::Absent);
         };
         let mut was_absent = false;
         for _ in 0..TRIES {
-            let known = self.board.resolve_location(&present);
+            let known = self.views.resolve_location(&present);
             let place = self.place_of(&present, &known);
             let opened = match &place {
                 Some(place) => self.roots.open_at(&place.root, &place.path),
@@ -32,17 +32,17 @@ impl ShareServerState {
             let opened = opened.and_then(|opened| {
                 if opened.kind == share.kind() { Ok(opened) } else { Err(NotOpened::Absent) }
             });
-            let ShareLookup::Live(now) = self.board.find(share.id()) else {
+            let ShareLookup::Live(now) = self.views.find(share.id()) else {
                 return Err(NotOpened::Absent);
             };
             let is_same = (now.root(), now.path()) == (present.root(), present.path())
-                && self.board.resolve_location(&now) == known
+                && self.views.resolve_location(&now) == known
                 && self.place_of(&now, &known) == place;
             present = now;
             let is_absent = matches!(opened, Err(NotOpened::Absent));
             if is_same && (!is_absent || was_absent) {
-                if is_absent && known == ResolvedLocation::AsSaid {
-                    self.board.note_missing(present.id());
+                if is_absent && known == ResolvedLocation::AsRecorded {
+                    self.views.note_missing(present.id());
                 }
                 return opened;
             }
@@ -53,21 +53,21 @@ impl ShareServerState {
 
     /// The location of a share; none if its file is missing.
     fn place_of(&self, share: &Share, known: &ResolvedLocation) -> Option<ShareLocation> {
-        let said = || ShareLocation { root: share.root().clone(), path: share.path().clone() };
+        let recorded = || ShareLocation { root: share.root().clone(), path: share.path().clone() };
         match known {
-            ResolvedLocation::AsSaid => Some(said()),
+            ResolvedLocation::AsRecorded => Some(recorded()),
             ResolvedLocation::At(place) => Some(place.clone()),
             ResolvedLocation::Gone => None,
             ResolvedLocation::Either(moving, there) => {
                 let (new, roots) = (&moving.new, &self.roots);
                 if roots.is_at(&new.from, &new.file) {
-                    Some(said())
+                    Some(recorded())
                 } else {
                     roots.is_at(&new.to, &new.file).then(|| there.clone())
                 }
             }
             ResolvedLocation::Unless(moving) => {
-                (!self.roots.is_at(&moving.new.to, &moving.new.file)).then(said)
+                (!self.roots.is_at(&moving.new.to, &moving.new.file)).then(recorded)
             }
         }
     }

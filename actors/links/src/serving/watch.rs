@@ -9,7 +9,7 @@ use reelyard_shares::share_expiry::{Deadline, Share, ShareId, ShareLookup, Share
 
 /// The watch over one download.
 pub(crate) struct DownloadWatch {
-    board: ShareViewHandle,
+    views: ShareViewHandle,
     clock: Clock,
     id: ShareId,
     /// The last known deadline that cuts the download; none if no deadline cuts.
@@ -20,20 +20,20 @@ pub(crate) struct DownloadWatch {
 impl DownloadWatch {
     /// Watches a download of `share` that starts now.
     pub(crate) fn new(
-        board: ShareViewHandle,
+        views: ShareViewHandle,
         clock: Clock,
         share: &Share,
         cut_at_deadline: bool,
     ) -> Self {
         let deadline = cut_at_deadline.then(|| share.deadline());
-        DownloadWatch { board, clock, id: share.id(), deadline, checked: Instant::now() }
+        DownloadWatch { views, clock, id: share.id(), deadline, checked: Instant::now() }
     }
 
     /// The deadline of a live share, or the last deadline of an ended one. An earlier end, or
     /// the last counted download, does not cut a running download. None if the share is
     /// forgotten.
     fn deadline_now(&self) -> Option<Deadline> {
-        match self.board.find(self.id) {
+        match self.views.find(self.id) {
             ShareLookup::Live(share) => Some(share.deadline()),
             ShareLookup::Ended(tombstone) => Some(tombstone.deadline),
             ShareLookup::Unknown => None,
@@ -48,11 +48,11 @@ impl SendWatch for DownloadWatch {
             return true;
         }
         self.checked = Instant::now();
-        if self.board.is_cut(self.id) {
+        if self.views.is_cut(self.id) {
             return false;
         }
         self.deadline = self.deadline.map(|known| self.deadline_now().unwrap_or(known));
         self.deadline
-            .is_none_or(|deadline| deadline.is_after(self.board.moment(&self.clock).latest))
+            .is_none_or(|deadline| deadline.is_after(self.views.moment(&self.clock).latest))
     }
 }

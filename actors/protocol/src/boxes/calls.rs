@@ -85,12 +85,12 @@ pub enum HookAnswer {
     /// It was done, and for a cleanup: the box was found clean.
     Done {
         /// The output of the hook, if any.
-        said: Option<HookOutput>,
+        output: Option<HookOutput>,
     },
     /// It failed: an exit code, a time-out, or a box that is not clean.
     Failed {
         /// The output: the evidence.
-        said: HookOutput,
+        output: HookOutput,
     },
     /// The worker did not answer, or refused the call: the state of the box is unknown.
     Silent {
@@ -141,7 +141,7 @@ pub struct InspectedBox {
 
 /// Checks whether a worker answers at all: a hook for a box may take long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
-#[rtype(result = "Result<(), NotHeard>")]
+#[rtype(result = "Result<(), ProbeFailure>")]
 pub struct ProbeHost {
     /// The address of the worker.
     pub host: HostAddr,
@@ -151,7 +151,7 @@ pub struct ProbeHost {
 
 /// Why a probed worker gave no answer. The texts are for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotHeard {
+pub enum ProbeFailure {
     /// The worker did not answer.
     Silent(String),
     /// This node could not ask the worker, so nothing is known of the worker.

@@ -85,13 +85,14 @@ pub enum HookRunResponse {
     /// The hook succeeded.
     Done {
         /// Output of the hook, if there is any.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        said: Option<HookOutput>,
+        #[serde(rename = "said", default, skip_serializing_if = "Option::is_none")]
+        output: Option<HookOutput>,
     },
     /// The hook failed.
     Failed {
         /// Output of the hook, as evidence.
-        said: HookOutput,
+        #[serde(rename = "said")]
+        output: HookOutput,
     },
     /// The run was refused or given up: the state of the box is unknown.
     Silent {
@@ -205,8 +206,8 @@ impl HookRunRequest {
 impl From<HookAnswer> for HookRunResponse {
     fn from(answer: HookAnswer) -> Self {
         match answer {
-            HookAnswer::Done { said } => HookRunResponse::Done { said },
-            HookAnswer::Failed { said } => HookRunResponse::Failed { said },
+            HookAnswer::Done { output } => HookRunResponse::Done { output },
+            HookAnswer::Failed { output } => HookRunResponse::Failed { output },
             HookAnswer::Silent { why } => HookRunResponse::Silent { why },
         }
     }
@@ -215,8 +216,8 @@ impl From<HookAnswer> for HookRunResponse {
 impl From<HookRunResponse> for HookAnswer {
     fn from(answered: HookRunResponse) -> Self {
         match answered {
-            HookRunResponse::Done { said } => HookAnswer::Done { said },
-            HookRunResponse::Failed { said } => HookAnswer::Failed { said },
+            HookRunResponse::Done { output } => HookAnswer::Done { output },
+            HookRunResponse::Failed { output } => HookAnswer::Failed { output },
             HookRunResponse::Silent { why } => HookAnswer::Silent { why },
         }
     }
@@ -308,13 +309,13 @@ mod tests {
 
     #[test]
     fn answers_are_as_they_are_documented() {
-        let said =
+        let output =
             |answer: HookAnswer| serde_json::to_string(&HookRunResponse::from(answer)).unwrap();
-        assert_eq!(said(HookAnswer::Done { said: None }), r#"{"outcome":"done"}"#);
-        let failed = HookAnswer::Failed { said: HookOutput::cut("exit code 1") };
-        assert_eq!(said(failed), r#"{"outcome":"failed","said":"exit code 1"}"#);
+        assert_eq!(output(HookAnswer::Done { output: None }), r#"{"outcome":"done"}"#);
+        let failed = HookAnswer::Failed { output: HookOutput::cut("exit code 1") };
+        assert_eq!(output(failed), r#"{"outcome":"failed","said":"exit code 1"}"#);
         let silent = HookAnswer::Silent { why: "x".to_owned() };
-        assert_eq!(said(silent), r#"{"outcome":"silent","why":"x"}"#);
+        assert_eq!(output(silent), r#"{"outcome":"silent","why":"x"}"#);
         let looked = vec![InspectedBox { number: BoxNumber(1), dirt: None }];
         let found = BoxInspection { boxes: looked, highest: Some(FenceToken(9)) };
         let old: BoxInspectionRequest =

@@ -8,7 +8,7 @@ mod text;
 
 pub use calls::{
     AdoptBoxes, BoxHosts, BoxInspection, HookAnswer, HookKind, HookTarget, InspectBoxes,
-    InspectedBox, NotHeard, ProbeHost, RunHook,
+    InspectedBox, ProbeFailure, ProbeHost, RunHook,
 };
 pub use http::{
     BoxAdoptionRequest, BoxAdoptionResponse, BoxFinding, BoxHookKind, BoxInspectionRequest,
@@ -16,6 +16,6 @@ pub use http::{
 };
 pub use id::{BadLeaseId, BoxNumber, FenceToken, IdRange, LeaseId, SlotId};
 pub use text::{
-    BadBoxText, Holder, HookOutput, HooksName, LONGEST_HOLDER, LONGEST_NAME, LONGEST_REASON,
-    LONGEST_SAID, PoolName, Reason,
+    BadBoxText, Holder, HookOutput, HooksName, LONGEST_HOLDER, LONGEST_NAME, LONGEST_OUTPUT,
+    LONGEST_REASON, PoolName, Reason,
 };

@@ -15,7 +15,7 @@ pub const LONGEST_HOLDER: usize = 200;
 pub const LONGEST_REASON: usize = 500;
 
 /// How much of a hook's output is kept, in bytes.
-pub const LONGEST_SAID: usize = 1024;
+pub const LONGEST_OUTPUT: usize = 1024;
 
 /// A text that is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -138,7 +138,7 @@ pub struct HookOutput(Arc<str>);
 impl HookOutput {
     /// As much of `text` as is kept.
     pub fn cut(text: &str) -> Self {
-        let longest = text.len().min(LONGEST_SAID);
+        let longest = text.len().min(LONGEST_OUTPUT);
         let end = (0..=longest).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0);
         HookOutput(text[..end].into())
     }

@@ -55,7 +55,7 @@ struct LedgerRow {
     request: RequestId,
     answers: EncodedOutcomes,
     /// When that was, as time has passed.
-    passage: ElapsedTime,
+    elapsed: ElapsedTime,
 }
 
 /// The versions of ledger rows. A version also covers the outcomes and refusals in the row: their enums
@@ -85,9 +85,9 @@ impl IdempotencyLedger {
 
     /// Remembers an answer, and forgets answers that are too old.
     pub fn remember(&mut self, request: RequestId, at: Millis, answers: EncodedOutcomes) {
-        let last = self.blocks.back().and_then(|block| block.last()).map(|row| row.passage);
-        let passage = last.map_or(ElapsedTime::from(at), |last| last.advance_to(at));
-        self.forget(passage);
+        let last = self.blocks.back().and_then(|block| block.last()).map(|row| row.elapsed);
+        let elapsed = last.map_or(ElapsedTime::from(at), |last| last.advance_to(at));
+        self.forget(elapsed);
         // A repeated request was answered from memory, and its first answer stays valid.
         if self.places.contains_key(&request.name()) {
             return;
@@ -100,14 +100,14 @@ impl IdempotencyLedger {
             let last = Arc::make_mut(last);
             self.places
                 .insert(request.name(), LedgerPosition { request, block, place: last.len() });
-            last.push(LedgerRow { at, request, answers, passage });
+            last.push(LedgerRow { at, request, answers, elapsed });
         }
     }
 
     fn forget(&mut self, now: ElapsedTime) {
         while let Some(first) = self.blocks.front() {
             match first.get(self.forgotten) {
-                Some(oldest) if now.since(oldest.passage) < REMEMBERED_FOR => break,
+                Some(oldest) if now.since(oldest.elapsed) < REMEMBERED_FOR => break,
                 Some(oldest) => {
                     self.places.remove(&oldest.request.name());
                     self.forgotten += 1;
@@ -172,7 +172,7 @@ impl FrozenLedger {
     /// Writes the ledger as snapshot rows, oldest first.
     pub fn write(&self, row: &mut dyn FnMut(&[u8])) {
         for entry in self.blocks.iter().flat_map(|block| block.iter()).skip(self.forgotten) {
-            let LedgerRow { at, request, answers, passage: _ } = entry.clone();
+            let LedgerRow { at, request, answers, elapsed: _ } = entry.clone();
             row(&encode_row(&LEDGER_VERSIONS, &StoredAnswer { at, request, answers }));
         }
     }

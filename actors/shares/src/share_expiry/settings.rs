@@ -212,17 +212,17 @@ pub struct ShareExpirySettings {
     /// The largest number of ended shares that are remembered.
     pub keep_tombstones: u64,
     /// How long a notification is kept for a hook that did not get it.
-    pub keep_happenings_for: Duration,
+    pub keep_notifications_for: Duration,
     /// The largest number of notifications that are kept for hooks that did not get them.
-    pub keep_happenings_most: u64,
+    pub keep_notifications_most: u64,
     /// How many notifications are kept although every hook got them.
-    pub keep_happenings: u64,
+    pub keep_notifications: u64,
     /// The hooks that get notifications. A new hook gets only later notifications.
     pub hooks: BTreeSet<String>,
 }
 
 /// How many notifications are kept although every hook got them.
-const KEEP_HAPPENINGS: u64 = 10_000;
+const KEEP_NOTIFICATIONS: u64 = 10_000;
 
 impl ShareExpirySettings {
     /// The settings of an operator, with the names of the webhooks.
@@ -244,9 +244,9 @@ impl ShareExpirySettings {
             effort: rules.reclaim_effort,
             keep_tombstones_for: rules.keep_ended,
             keep_tombstones: rules.keep_ended_most.get(),
-            keep_happenings_for: rules.webhook_retention,
-            keep_happenings_most: rules.webhook_retention_count.get(),
-            keep_happenings: KEEP_HAPPENINGS,
+            keep_notifications_for: rules.webhook_retention,
+            keep_notifications_most: rules.webhook_retention_count.get(),
+            keep_notifications: KEEP_NOTIFICATIONS,
             hooks,
         }
     }

@@ -161,8 +161,8 @@ impl WebhookDelivery {
             return;
         }
         position.asking = false;
-        let Some(ShareNotifications { happenings, next }) = fetched else { return };
-        let first = happenings.first().map_or(next, |first| first.number);
+        let Some(ShareNotifications { notifications, next }) = fetched else { return };
+        let first = notifications.first().map_or(next, |first| first.number);
         // Missing notifications were too old and were dropped.
         let lost = position.ahead.iter().take_while(|number| **number < first).count();
         self.counters.dropped += lost as u64 + first.saturating_sub(position.counted);
@@ -171,7 +171,7 @@ impl WebhookDelivery {
             position.ahead.pop_front();
         }
         let (kinds, counters) = (&self.settings.kinds, &mut self.counters);
-        let wanted = happenings.into_iter().filter(|one| {
+        let wanted = notifications.into_iter().filter(|one| {
             let is_wanted = kinds.contains(&one.what);
             counters.passed_over += u64::from(!is_wanted);
             is_wanted
@@ -187,11 +187,11 @@ impl WebhookDelivery {
             return;
         }
         position.asking = false;
-        let Some(ShareNotifications { happenings, next }) = looked_at else { return };
-        let first = happenings.first().map_or(next, |first| first.number);
+        let Some(ShareNotifications { notifications, next }) = looked_at else { return };
+        let first = notifications.first().map_or(next, |first| first.number);
         // It is unknown which of them had to be delivered.
         self.counters.dropped += first.saturating_sub(from);
-        let wanted = happenings.iter().filter(|one| self.settings.kinds.contains(&one.what));
+        let wanted = notifications.iter().filter(|one| self.settings.kinds.contains(&one.what));
         position.ahead.extend(wanted.map(|one| one.number));
         position.counted = next;
     }

@@ -30,7 +30,7 @@ pub(super) fn settings(kinds: &[ShareNotificationKind]) -> WebhookSettings {
 
 const EXPIRED: ShareNotificationKind = ShareNotificationKind::Ended(ShareEnding::Expired);
 
-pub(super) fn happening(number: u64, what: ShareNotificationKind) -> ShareNotification {
+pub(super) fn notification(number: u64, what: ShareNotificationKind) -> ShareNotification {
     let deadline = Deadline::at(at(number as f64));
     ShareNotification {
         number,
@@ -47,9 +47,12 @@ pub(super) fn happening(number: u64, what: ShareNotificationKind) -> ShareNotifi
     }
 }
 
-fn happenings(numbers: std::ops::Range<u64>) -> Option<ShareNotifications> {
+fn notifications(numbers: std::ops::Range<u64>) -> Option<ShareNotifications> {
     let next = numbers.end;
-    Some(ShareNotifications { happenings: numbers.map(|n| happening(n, EXPIRED)).collect(), next })
+    Some(ShareNotifications {
+        notifications: numbers.map(|n| notification(n, EXPIRED)).collect(),
+        next,
+    })
 }
 
 /// A hook with everything before `cursor` delivered, of `next` notifications, and the rest fetched.
@@ -62,7 +65,7 @@ fn delivery_at(cursor: u64, next: u64) -> WebhookDelivery {
     delivery.set_cursor(Some(cursor));
     if cursor < next {
         assert_eq!(delivery.steps(at(0.0)), [DeliveryStep::Fetch(cursor)]);
-        delivery.fetched(cursor, happenings(cursor..next));
+        delivery.fetched(cursor, notifications(cursor..next));
     }
     delivery
 }
@@ -72,7 +75,7 @@ fn of(steps: Vec<DeliveryStep>) -> (Vec<u64>, Vec<u64>) {
     let (mut sent, mut recorded) = (Vec::new(), Vec::new());
     for step in steps {
         match step {
-            DeliveryStep::Send(happening) => sent.push(happening.number),
+            DeliveryStep::Send(notification) => sent.push(notification.number),
             DeliveryStep::Record(up_to) => recorded.push(up_to),
             other => panic!("{other:?} was not to be done"),
         }
@@ -99,7 +102,7 @@ fn notifications_are_sent_in_order_and_the_cursor_moves_once_a_second() {
     assert_eq!(of(delivery.steps(at(1.099))), (vec![], vec![]));
     assert_eq!(delivery.wake_at(), Some(at(1.1)));
     assert_eq!(of(delivery.steps(at(1.1))), (vec![], vec![8]));
-    assert_eq!(delivery.wake_at(), None, "nothing to be done but to hear of it");
+    assert_eq!(delivery.wake_at(), None, "no work is left until the next notification");
     delivery.recorded(8, false);
     assert_eq!(of(delivery.steps(at(2.1))), (vec![], vec![8]), "what failed is done again");
     delivery.recorded(8, true);
@@ -146,11 +149,11 @@ fn a_receiver_may_only_lengthen_the_pause_to_at_most_an_hour() {
 #[test]
 fn old_notifications_are_dropped_and_counted_and_the_next_are_sent() {
     let mut delivery = delivery_at(0, 2);
-    let mut young = happening(2, EXPIRED);
+    let mut young = notification(2, EXPIRED);
     young.at = at(5.0);
     delivery.set_next_number(3);
     assert_eq!(delivery.steps(at(0.0)).len(), 2);
-    delivery.fetched(2, Some(ShareNotifications { happenings: vec![young], next: 3 }));
+    delivery.fetched(2, Some(ShareNotifications { notifications: vec![young], next: 3 }));
     delivery.sent(0, refused(None), at(0.0), 0);
     let age = AGE.as_secs_f64();
     assert_eq!(of(delivery.steps(at(age - 0.001))).0, [0], "still young enough");
@@ -167,12 +170,12 @@ fn notifications_forgotten_before_the_fetch_count_as_dropped() {
     let mut delivery = delivery_at(3, 3);
     delivery.set_next_number(10);
     assert_eq!(delivery.steps(at(0.0)), [DeliveryStep::Fetch(3)]);
-    delivery.fetched(3, happenings(7..10));
+    delivery.fetched(3, notifications(7..10));
     assert_eq!((delivery.counters().dropped, delivery.delivered_up_to()), (4, Some(7)));
     let mut delivery = delivery_at(3, 3);
     delivery.set_next_number(10);
     delivery.steps(at(0.0));
-    delivery.fetched(3, happenings(10..10));
+    delivery.fetched(3, notifications(10..10));
     assert_eq!((delivery.counters().dropped, delivery.delivered_up_to()), (7, Some(10)));
 }
 
@@ -190,8 +193,8 @@ fn unwanted_notifications_are_skipped_and_the_cursor_moves() {
         ShareNotificationKind::Ended(ShareEnding::Revoked),
         ShareNotificationKind::Notice,
     ];
-    let mixed = (0..).zip(mixed).map(|(number, what)| happening(number, what)).collect();
-    delivery.fetched(0, Some(ShareNotifications { happenings: mixed, next: 3 }));
+    let mixed = (0..).zip(mixed).map(|(number, what)| notification(number, what)).collect();
+    delivery.fetched(0, Some(ShareNotifications { notifications: mixed, next: 3 }));
     assert_eq!(of(delivery.steps(at(0.0))), (vec![1], vec![1]));
     delivery.recorded(1, true);
     delivery.sent(1, Ok(()), at(0.0), 0);
@@ -208,7 +211,7 @@ fn other_settings_are_tried_at_once() {
     }
     delivery.change_settings(settings(&[EXPIRED]));
     assert_eq!(delivery.steps(at(0.0)), [DeliveryStep::Fetch(0)], "chosen again");
-    delivery.fetched(0, happenings(0..2));
+    delivery.fetched(0, notifications(0..2));
     assert_eq!(of(delivery.steps(at(0.0))).0, [0]);
     assert_eq!(delivery.sent(0, Ok(()), at(0.0), 0), Some(DeliveryLogEvent::Recovered(1)));
 }
@@ -248,7 +251,7 @@ fn only_wanted_notifications_count_as_backlog_or_dropped() {
         let next = numbers.end;
         let kind = |number: u64| if number.is_multiple_of(10) { revoked } else { EXPIRED };
         Some(ShareNotifications {
-            happenings: numbers.map(|n| happening(n, kind(n))).collect(),
+            notifications: numbers.map(|n| notification(n, kind(n))).collect(),
             next,
         })
     };

@@ -48,13 +48,13 @@ const WARN_DROPPED_EVERY: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct WebhookCollaborators {
     /// Fetches notifications.
-    pub happenings: Route<FetchNotifications>,
+    pub notifications: Route<FetchNotifications>,
     /// Asks for the cursor of the hook,
     pub cursor: Route<GetDeliveryCursor>,
     /// and records the cursor.
     pub delivered: Route<RecordDelivery>,
     /// The number of notifications.
-    pub board: ShareViewHandle,
+    pub views: ShareViewHandle,
     /// The leader: only its hooks deliver.
     pub leadership: watch::Receiver<Leadership>,
     /// Writes the body of a request: the JSON of the event stream.
@@ -113,7 +113,7 @@ impl Webhook {
     /// Does the due actions, and sleeps until there are more.
     fn look(&mut self, ctx: &mut Context<Self>) {
         self.follow_leadership(ctx);
-        self.delivery.set_next_number(*self.others.board.happenings().borrow());
+        self.delivery.set_next_number(*self.others.views.notifications().borrow());
         for step in self.delivery.steps(self.clock.now()) {
             self.take(step, ctx);
         }
@@ -156,7 +156,7 @@ impl Webhook {
             }
             DeliveryStep::Fetch(from) => {
                 let asked = FetchNotifications { from, most: FETCHED };
-                let asked = self.others.happenings.recipient().send(asked);
+                let asked = self.others.notifications.recipient().send(asked);
                 ctx.spawn(asked.into_actor(self).map(move |fetched, webhook, ctx| {
                     if webhook.epoch == epoch {
                         let is_answered = fetched.is_ok();
@@ -169,7 +169,7 @@ impl Webhook {
             }
             DeliveryStep::Count(from) => {
                 let asked = FetchNotifications { from, most: FETCHED };
-                let asked = self.others.happenings.recipient().send(asked);
+                let asked = self.others.notifications.recipient().send(asked);
                 ctx.spawn(asked.into_actor(self).map(move |looked_at, webhook, ctx| {
                     if webhook.epoch == epoch {
                         let is_answered = looked_at.is_ok();
@@ -190,13 +190,13 @@ impl Webhook {
                     }
                 }));
             }
-            DeliveryStep::Send(happening) => self.send(*happening, ctx),
+            DeliveryStep::Send(notification) => self.send(*notification, ctx),
         }
     }
 
-    fn send(&mut self, happening: ShareNotification, ctx: &mut Context<Self>) {
-        let (number, settings) = (happening.number, self.delivery.settings().clone());
-        let body = (self.others.body)(happening);
+    fn send(&mut self, notification: ShareNotification, ctx: &mut Context<Self>) {
+        let (number, settings) = (notification.number, self.delivery.settings().clone());
+        let body = (self.others.body)(notification);
         let sending = call::send(self.http.clone(), settings, body, self.clock.now());
         let sending = sending.into_actor(self).map(move |result, webhook, ctx| {
             webhook.sending = None;
@@ -262,13 +262,13 @@ impl Webhook {
 
     /// An item whenever there are new notifications or another leader.
     fn signs(&self) -> impl futures::Stream<Item = CheckDelivery> + use<> {
-        let watched = (self.others.board.happenings(), self.leadership.clone());
-        futures::stream::unfold(watched, |(mut happenings, mut leadership)| async {
+        let watched = (self.others.views.notifications(), self.leadership.clone());
+        futures::stream::unfold(watched, |(mut notifications, mut leadership)| async {
             let is_open = tokio::select! {
-                changed = happenings.changed() => changed.is_ok(),
+                changed = notifications.changed() => changed.is_ok(),
                 changed = leadership.changed() => changed.is_ok(),
             };
-            is_open.then_some((CheckDelivery, (happenings, leadership)))
+            is_open.then_some((CheckDelivery, (notifications, leadership)))
         })
     }
 }

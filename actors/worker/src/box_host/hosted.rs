@@ -100,8 +100,8 @@ impl HostedBoxes {
                 Err(refusal) => return Ok(Err(refusal.to_string())),
             }
             let losers = lasting.owners.adopt(&place)?;
-            let heard = lasting.epochs.serve_within(place.cluster, place.epoch, jumps)?;
-            if let Err(refusal) = heard {
+            let served = lasting.epochs.serve_within(place.cluster, place.epoch, jumps)?;
+            if let Err(refusal) = served {
                 return Ok(Err(refusal.to_string()));
             }
             let lost = losers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -135,8 +135,8 @@ impl HostedBoxes {
             if let Err(refusal) = lasting.owners.claim(&place, &boxes, token)? {
                 return Ok(Err(refusal.to_string()));
             }
-            let heard = lasting.epochs.serve(place.cluster, place.epoch)?;
-            Ok::<_, StateStoreError>(heard.map_err(|refusal| refusal.to_string()))
+            let served = lasting.epochs.serve(place.cluster, place.epoch)?;
+            Ok::<_, StateStoreError>(served.map_err(|refusal| refusal.to_string()))
         };
         match tokio::task::spawn_blocking(hearing).await {
             Ok(Ok(Ok(()))) => Ok(()),

@@ -82,7 +82,7 @@ impl BoxHost {
         }
         // Another leader of its cluster may have called since the epoch was checked.
         let highest = self.lasting.epochs.highest_of(place.cluster);
-        Deposed::unless_heard(place.epoch, highest).err().map(|deposed| deposed.to_string())
+        Deposed::check(place.epoch, highest).err().map(|deposed| deposed.to_string())
     }
 
     fn refuse(&self, why: String) -> HookAnswer {
@@ -171,13 +171,13 @@ fn log(
     let took = Duration::from_millis(took.as_millis().try_into().unwrap_or(u64::MAX));
     let (hook, took) = (kind.word(), humantime::format_duration(took));
     match answer {
-        HookAnswer::Done { said } => {
-            let said = said.as_ref().map(HookOutput::as_str);
-            tracing::info!(%pool, %number, token, hook, %took, said, "hook finished");
+        HookAnswer::Done { output } => {
+            let output = output.as_ref().map(HookOutput::as_str);
+            tracing::info!(%pool, %number, token, hook, %took, output, "hook finished");
         }
-        HookAnswer::Failed { said } => {
-            let said = said.as_str();
-            tracing::warn!(%pool, %number, token, hook, %took, said, "hook failed");
+        HookAnswer::Failed { output } => {
+            let output = output.as_str();
+            tracing::warn!(%pool, %number, token, hook, %took, output, "hook failed");
         }
         HookAnswer::Silent { why } => {
             tracing::info!(%pool, %number, token, hook, %took, why, "hook cancelled");

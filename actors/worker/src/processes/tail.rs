@@ -113,9 +113,9 @@ fn line(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn tail(said: &[u8]) -> Tail {
+    fn tail(output: &[u8]) -> Tail {
         let mut tail = Tail::default();
-        let mut stream = said;
+        let mut stream = output;
         while !stream.is_empty() {
             tail.read(&mut stream).unwrap();
         }
@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_long_text_keeps_its_beginning_and_its_end() {
-        let excerpt = |said: &[u8]| {
+        let excerpt = |output: &[u8]| {
             let mut excerpt = Excerpt::keeping(5, 4);
-            let mut stream = said;
+            let mut stream = output;
             while !stream.is_empty() {
                 excerpt.read(&mut stream).unwrap();
             }

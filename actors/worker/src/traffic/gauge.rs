@@ -117,7 +117,7 @@ struct LinkProbe {
     settings: Arc<LinkSettings>,
     link: Option<NetworkInterface>,
     meter: Meter,
-    /// Whether it was already said that the link cannot be read.
+    /// Whether the log already has a line about the unreadable link.
     is_warned: bool,
 }
 

@@ -87,10 +87,10 @@ impl CfwWorker {
     }
 
     fn notify_call_status(&mut self) {
-        let conduct = self.call_status();
+        let call_status = self.call_status();
         self.call_status_subscribers.retain(|subscriber| subscriber.connected());
         for subscriber in &self.call_status_subscribers {
-            subscriber.do_send(conduct.clone());
+            subscriber.do_send(call_status.clone());
         }
     }
 

@@ -118,7 +118,7 @@ pub struct HostCallStatus {
     pub host: HostAddr,
     /// State of the circuit breaker of its calls.
     pub calls: CircuitState,
-    /// The highest epoch that a worker of ours has heard.
+    /// The highest epoch that a worker of ours knows.
     pub epoch: Option<Epoch>,
     /// The managers that called a Reelyard worker recently.
     pub managers: Vec<ManagerSeen>,
@@ -134,7 +134,7 @@ pub struct SubscribeToCallStatus {
     pub to: Recipient<HostCallStatus>,
 }
 
-/// Has a worker of ours obey this node from now on, in this epoch, whatever it heard before.
+/// Makes a worker of ours obey this node from now on, in this epoch, whatever it knew before.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<WorkerAdopted, AskFailure>")]
 pub struct AdoptHost {

@@ -170,8 +170,8 @@ impl CfwWorker {
     }
 
     /// Sets the name under which our workers see this caller, from now on.
-    pub fn with_manager_identity(mut self, badge: ManagerIdentity) -> Self {
-        self.client.set_manager_identity(badge);
+    pub fn with_manager_identity(mut self, identity: ManagerIdentity) -> Self {
+        self.client.set_manager_identity(identity);
         self
     }
 

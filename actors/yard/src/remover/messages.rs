@@ -49,21 +49,21 @@ pub struct CopySays {
     /// The host that holds the copy.
     pub host: HostAddr,
     /// Whether the copy is kept or removed, and why.
-    pub fate: Fate,
+    pub outlook: CopyOutlook,
 }
 
-impl Fate {
+impl CopyOutlook {
     /// In words, for people.
     pub fn words(&self) -> String {
         let kept = |keeper: &Option<HostAddr>| {
             keeper.map(|keeper| format!("; the copy on {keeper} is kept")).unwrap_or_default()
         };
         match self {
-            Fate::Stays { why } => format!("stays: {}", why.words()),
-            Fate::Goes { reason, keeper } => {
+            CopyOutlook::Stays { why } => format!("stays: {}", why.words()),
+            CopyOutlook::Goes { reason, keeper } => {
                 format!("to be removed: {}{}", reason.words(), kept(keeper))
             }
-            Fate::Going { reason, keeper } => {
+            CopyOutlook::Going { reason, keeper } => {
                 format!("being removed: {}{}", reason.words(), kept(keeper))
             }
         }
@@ -73,7 +73,7 @@ impl Fate {
 /// The decision on a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum CopyOutlook {
     /// The copy is kept.
     Stays {
         /// The rule that keeps it.

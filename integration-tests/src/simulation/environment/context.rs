@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::machine::WALL;
 use super::messages::{SimulatedCall, SimulatedEnvelope, SimulatedMessage, SimulatedResponse};
-use super::network::{MessageFate, SimulatedNetwork};
+use super::network::{MessageDelivery, SimulatedNetwork};
 use super::parties::{Party, PartyTimer};
 use super::queue::{SimulationEvent, SimulationQueue};
 use super::trace::Trace;
@@ -96,7 +96,7 @@ impl Context {
 
     /// Sends a message.
     pub fn send(&mut self, from: Party, to: Party, letter: SimulatedMessage) {
-        if let MessageFate::Arrives(delay) = self.network.fate(from, to, &mut self.rng) {
+        if let MessageDelivery::Arrives(delay) = self.network.delivery(from, to, &mut self.rng) {
             self.queue
                 .push(delay, SimulationEvent::Arrives(SimulatedEnvelope { from, to, letter }));
         }

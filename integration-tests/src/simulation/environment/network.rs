@@ -19,7 +19,7 @@ pub struct SimulatedNetwork {
 
 /// The result of sending a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MessageFate {
+pub enum MessageDelivery {
     /// The network loses the message.
     Lost,
     /// The message arrives after this number of milliseconds.
@@ -28,9 +28,9 @@ pub enum MessageFate {
 
 impl SimulatedNetwork {
     /// Draws the result for a message.
-    pub fn fate(&self, from: Party, to: Party, rng: &mut fastrand::Rng) -> MessageFate {
+    pub fn delivery(&self, from: Party, to: Party, rng: &mut fastrand::Rng) -> MessageDelivery {
         if self.is_cut(from, to) || rng.u32(0..1000) < self.lost_of_1000 {
-            return MessageFate::Lost;
+            return MessageDelivery::Lost;
         }
         let mut delay = rng.u64(1..12);
         if rng.u32(0..100) < 3 {
@@ -39,7 +39,7 @@ impl SimulatedNetwork {
         if let Some(&most) = self.slow.get(&(from, to)) {
             delay += rng.u64(0..=most);
         }
-        MessageFate::Arrives(delay)
+        MessageDelivery::Arrives(delay)
     }
 
     /// Whether this direction of a link is cut.

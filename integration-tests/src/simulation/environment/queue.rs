@@ -40,9 +40,9 @@ impl SimulationQueue {
     }
 
     /// Adds an event `after` milliseconds from now.
-    pub fn push(&mut self, after: u64, happening: SimulationEvent) {
+    pub fn push(&mut self, after: u64, event: SimulationEvent) {
         self.arrived += 1;
-        self.coming.insert((self.now + after, self.arrived), happening);
+        self.coming.insert((self.now + after, self.arrived), event);
     }
 
     /// The time of the next event.
@@ -53,7 +53,7 @@ impl SimulationQueue {
     /// Takes the next event that is due by `now`.
     pub fn next(&mut self) -> Option<SimulationEvent> {
         self.next_at().filter(|at| *at <= self.now)?;
-        self.coming.pop_first().map(|(_, happening)| happening)
+        self.coming.pop_first().map(|(_, event)| event)
     }
 
     /// Moves the time forward.
@@ -63,8 +63,7 @@ impl SimulationQueue {
 
     /// Removes all remaining actions of the operator.
     pub fn drop_actions(&mut self) {
-        self.coming.retain(
-            |_, happening| !matches!(happening, SimulationEvent::Done(deed) if !deed.lasts()),
-        );
+        self.coming
+            .retain(|_, event| !matches!(event, SimulationEvent::Done(deed) if !deed.lasts()));
     }
 }

@@ -41,7 +41,7 @@ impl SimulatedBoxWorker {
     /// Whether it obeys the leader of this epoch.
     fn obeys(&mut self, epoch: Epoch) -> bool {
         self.epoch = self.epoch.max(epoch);
-        Deposed::unless_heard(epoch, self.epoch).is_ok()
+        Deposed::check(epoch, self.epoch).is_ok()
     }
 
     /// Starts a hook. The answer comes at once if it is refused.

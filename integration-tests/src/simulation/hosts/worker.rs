@@ -7,7 +7,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_protocol::worker::{
-    Blame, Report, Reports, ReportsTaken, Said, TaskId, TaskOrders, WorkerInfo,
+    Blame, Report, ReportedState, Reports, ReportsTaken, TaskId, TaskOrders, WorkerInfo,
 };
 use reelyard_worker::downloader::copying::order::CopyOrder;
 use reelyard_worker::downloader::copying::transfers::{TransferAction, Transfers};
@@ -46,7 +46,7 @@ struct Fetch {
     pieces: Vec<u64>,
     cancelled: bool,
     /// The result, once the copy is about to end.
-    said: Option<Said>,
+    state: Option<ReportedState>,
 }
 
 /// The part of the worker that survives the process.
@@ -138,7 +138,7 @@ impl SimulatedWorker {
 
     /// Handles the epoch of a leader. Returns whether the worker obeys it.
     pub(super) fn observe_epoch(&mut self, epoch: Epoch) -> bool {
-        match Deposed::unless_heard(epoch, self.store.epoch) {
+        match Deposed::check(epoch, self.store.epoch) {
             Ok(true) => self.store.epoch = epoch,
             Ok(false) => {}
             Err(_) => return false,
@@ -294,8 +294,14 @@ impl SimulatedHost {
     fn begin_copy(&mut self, context: &mut Context, order: CopyOrder) {
         let task = order.id;
         trace!(context, "{} begins {task} {:?}", self.party(), order.name);
-        let fetch =
-            Fetch { order, master: None, got: 0, pieces: Vec::new(), cancelled: false, said: None };
+        let fetch = Fetch {
+            order,
+            master: None,
+            got: 0,
+            pieces: Vec::new(),
+            cancelled: false,
+            state: None,
+        };
         self.ours().fetches.insert(task, fetch);
         context.after(1, self.party(), self.life, PartyTimer::Read(task));
     }
@@ -413,9 +419,9 @@ impl SimulatedHost {
         let (content, size) = (joined(&fetch.pieces), fetch.got);
         let name = fetch.order.name.clone();
         let (hash, verified) = (hash_of(content), context.judge.is_ours(fetch.order.source));
-        fetch.said = Some(match verified {
-            true => Said::Done { size, hash },
-            false => Said::DoneUnverified { size, hash },
+        fetch.state = Some(match verified {
+            true => ReportedState::Done { size, hash },
+            false => ReportedState::DoneUnverified { size, hash },
         });
         self.disk.partial.remove(&task);
         trace!(context, "{} has {name:?} of {task}", self.party());
@@ -430,7 +436,7 @@ impl SimulatedHost {
         else {
             return;
         };
-        fetch.said = Some(Said::Failed { blame, reason: reason.to_owned() });
+        fetch.state = Some(ReportedState::Failed { blame, reason: reason.to_owned() });
         trace!(context, "{}: {task} fails: {reason}", self.party());
         self.disk.partial.remove(&task);
         context.after(1, self.party(), self.life, PartyTimer::Keep(task));
@@ -441,8 +447,8 @@ impl SimulatedHost {
         let at: Millis = self.clock(context);
         let ours = self.ours();
         let Some(fetch) = ours.fetches.remove(&task) else { return };
-        let Some(said) = fetch.said else { return };
-        let report = Report { task, name: fetch.order.name, at, said };
+        let Some(state) = fetch.state else { return };
+        let report = Report { task, name: fetch.order.name, at, state };
         ours.store.reports.insert(task, report.clone());
         let acts = ours.transfers.ended(task, Some(report), at);
         self.carry_out(context, acts);
@@ -452,7 +458,7 @@ impl SimulatedHost {
     fn given_up(&mut self, context: &mut Context, task: TaskId) {
         let now = self.clock(context);
         let ours = self.ours();
-        if ours.fetches.get(&task).is_none_or(|fetch| fetch.said.is_some()) {
+        if ours.fetches.get(&task).is_none_or(|fetch| fetch.state.is_some()) {
             return;
         }
         ours.fetches.remove(&task);

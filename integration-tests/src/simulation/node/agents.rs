@@ -10,7 +10,7 @@ use reelyard_core::event::{Commit, PieceId};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_protocol::boxes::{
-    AdoptBoxes, BoxInspection, HookAnswer, InspectBoxes, NotHeard, PoolName, ProbeHost, RunHook,
+    AdoptBoxes, BoxInspection, HookAnswer, InspectBoxes, PoolName, ProbeFailure, ProbeHost, RunHook,
 };
 use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_replication::{
@@ -154,12 +154,12 @@ impl Handler<InspectBoxes> for SimulatedBoxLink {
 }
 
 impl Handler<ProbeHost> for SimulatedBoxLink {
-    type Result = ResponseFuture<Result<(), NotHeard>>;
+    type Result = ResponseFuture<Result<(), ProbeFailure>>;
 
     fn handle(&mut self, probe: ProbeHost, _: &mut Context<Self>) -> Self::Result {
         let (reply, answer) = oneshot::channel();
         self.0.push(NodeRequest::Hook(HookRequest::Probe(probe.host, probe.within, reply)));
-        let not_asked = |_| Err(NotHeard::NotAsked("no call was made".to_owned()));
+        let not_asked = |_| Err(ProbeFailure::NotAsked("no call was made".to_owned()));
         Box::pin(answer.map(move |answer| answer.unwrap_or_else(not_asked)))
     }
 }

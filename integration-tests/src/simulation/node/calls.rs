@@ -8,7 +8,7 @@ use std::time::Duration;
 use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::legacy::cfm::{parse_change, parse_task_id};
-use reelyard_protocol::worker::{Report, Reports, Said, TaskId};
+use reelyard_protocol::worker::{Report, ReportedState, Reports, TaskId};
 use reelyard_yard::task_manager::{
     CancelTask, ChangeRefused, ChangeTask, TakeReports, TaskViewHandle, cfm_list,
 };
@@ -130,9 +130,9 @@ impl SimulatedNode {
         if view.epoch.is_none() {
             return;
         }
-        let alive = reports
-            .iter()
-            .filter(|report| matches!(report.said, Said::Working | Said::Progress { .. }));
+        let alive = reports.iter().filter(|report| {
+            matches!(report.state, ReportedState::Working | ReportedState::Progress { .. })
+        });
         for report in alive {
             let open = view.open.get(&report.task);
             if open.is_some_and(|task| task.destination == host && task.name == report.name) {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{
-    BoxInspection, BoxNumber, HookAnswer, HookOutput, InspectBoxes, InspectedBox, NotHeard, RunHook,
+    BoxInspection, BoxNumber, HookAnswer, HookOutput, InspectBoxes, InspectedBox, ProbeFailure,
+    RunHook,
 };
 use tokio::sync::oneshot;
 
@@ -25,7 +26,7 @@ pub enum HookRequest {
     /// Inspects boxes.
     Inspect(InspectBoxes, oneshot::Sender<Result<BoxInspection, String>>),
     /// Checks within this time whether the worker answers.
-    Probe(HostAddr, Duration, oneshot::Sender<Result<(), NotHeard>>),
+    Probe(HostAddr, Duration, oneshot::Sender<Result<(), ProbeFailure>>),
 }
 
 impl SimulatedNode {
@@ -54,7 +55,7 @@ impl SimulatedNode {
             HookRequest::Run(_, reply) => drop(reply.send(hook_answer(answer))),
             HookRequest::Inspect(_, reply) => drop(reply.send(inspection(answer))),
             HookRequest::Probe(_, _, reply) => {
-                let silent = || NotHeard::Silent("no answer".to_owned());
+                let silent = || ProbeFailure::Silent("no answer".to_owned());
                 drop(reply.send(answer.map(|_| ()).ok_or_else(silent)));
             }
         }
@@ -63,8 +64,8 @@ impl SimulatedNode {
 
 fn hook_answer(answer: Option<SimulatedResponse>) -> HookAnswer {
     match answer.map(|answer| answer.status) {
-        Some(200) => HookAnswer::Done { said: None },
-        Some(HOOK_FAILED) => HookAnswer::Failed { said: HookOutput::cut("exit status 1") },
+        Some(200) => HookAnswer::Done { output: None },
+        Some(HOOK_FAILED) => HookAnswer::Failed { output: HookOutput::cut("exit status 1") },
         Some(status) => HookAnswer::Silent { why: format!("the worker answered {status}") },
         None => HookAnswer::Silent { why: "no answer".to_owned() },
     }

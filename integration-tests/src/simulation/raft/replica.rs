@@ -94,7 +94,7 @@ enum RaftRole {
     Leader {
         next: BTreeMap<usize, u64>,
         matched: BTreeMap<usize, u64>,
-        heard: BTreeMap<usize, u64>,
+        answered_at: BTreeMap<usize, u64>,
     },
 }
 
@@ -113,7 +113,7 @@ pub struct Replica {
     // State in memory.
     role: RaftRole,
     commit: u64,
-    leader_heard: Option<u64>,
+    leader_seen_at: Option<u64>,
     stands_at: u64,
     beats_at: u64,
 }
@@ -131,7 +131,7 @@ impl Replica {
             snapshot: None,
             role: RaftRole::Follower,
             commit: 0,
-            leader_heard: None,
+            leader_seen_at: None,
             stands_at: 0,
             beats_at: 0,
         }
@@ -141,7 +141,7 @@ impl Replica {
     pub fn restart(&mut self, now: u64, rng: &mut fastrand::Rng) {
         self.role = RaftRole::Follower;
         self.commit = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.index);
-        self.leader_heard = None;
+        self.leader_seen_at = None;
         self.stands_at = if self.members == 1 { now } else { now + rng.u64(ELECTION) };
     }
 
@@ -188,8 +188,8 @@ impl Replica {
 
     /// The term in which this replica leads and had recent answers of a quorum.
     pub fn leads_a_quorum(&self, now: u64) -> Option<u64> {
-        let RaftRole::Leader { heard, .. } = &self.role else { return None };
-        let answering = heard.values().filter(|&&at| now < at + PATIENCE).count();
+        let RaftRole::Leader { answered_at, .. } = &self.role else { return None };
+        let answering = answered_at.values().filter(|&&at| now < at + PATIENCE).count();
         ((answering + 1) * 2 > self.members).then_some(self.term)
     }
 
@@ -263,7 +263,7 @@ impl Replica {
             Rpc::Vote { term, last } => {
                 // A leader with recent messages keeps its leadership.
                 let has_leader = self.leads_a_quorum(now).is_some()
-                    || self.leader_heard.is_some_and(|at| now < at + ELECTION.start);
+                    || self.leader_seen_at.is_some_and(|at| now < at + ELECTION.start);
                 if has_leader {
                     return (out, false);
                 }
@@ -348,7 +348,7 @@ impl Replica {
             return false;
         }
         self.role = RaftRole::Follower;
-        self.leader_heard = Some(now);
+        self.leader_seen_at = Some(now);
         self.stands_at = now + rng.u64(ELECTION);
         true
     }
@@ -378,9 +378,9 @@ impl Replica {
         self.role = RaftRole::Leader {
             next: self.others().map(|other| (other, next)).collect(),
             matched: self.others().map(|other| (other, 0)).collect(),
-            heard: BTreeMap::new(),
+            answered_at: BTreeMap::new(),
         };
-        self.leader_heard = None;
+        self.leader_seen_at = None;
         self.append(Arc::from([]));
         self.beat(now)
     }
@@ -407,13 +407,13 @@ impl Replica {
         now: u64,
     ) -> Outgoing {
         let end = self.last();
-        let RaftRole::Leader { next, matched, heard } = &mut self.role else {
+        let RaftRole::Leader { next, matched, answered_at } = &mut self.role else {
             return Outgoing::new();
         };
         if term != self.term {
             return Outgoing::new();
         }
-        heard.insert(from, now);
+        answered_at.insert(from, now);
         let next = next.entry(from).or_insert(1);
         match answer {
             Some(index) => {

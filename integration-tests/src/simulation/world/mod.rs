@@ -136,10 +136,10 @@ impl SimulationWorld {
             }
         }
         self.keep_time();
-        let Some(happening) = self.context.queue.next() else { return false };
+        let Some(event) = self.context.queue.next() else { return false };
         self.context.trace.mix(self.context.now());
         let SimulationWorld { context, yard, nodes, hosts, visitors, jobs, .. } = self;
-        match happening {
+        match event {
             SimulationEvent::Arrives(SimulatedEnvelope { from, to, letter }) => {
                 // A cut or a missing process also loses messages in transit.
                 if context.network.is_cut(from, to) {

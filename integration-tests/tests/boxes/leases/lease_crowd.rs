@@ -53,7 +53,7 @@ impl Crowd {
             85..90 => {
                 let kind = if self.dice.bool() { HookKind::Init } else { HookKind::Cleanup };
                 let answer = match self.dice.bool() {
-                    true => HookAnswer::Failed { said: HookOutput::cut("no") },
+                    true => HookAnswer::Failed { output: HookOutput::cut("no") },
                     false => HookAnswer::Silent { why: "no answer".to_owned() },
                 };
                 self.yard.hosts.answer(kind, [answer]);
@@ -144,7 +144,7 @@ impl Crowd {
             self.held.iter().filter(|lease| self.yard.verify(lease).is_ok()).collect();
         let boxes: BTreeSet<_> = live.iter().map(|lease| (&lease.pool, lease.number)).collect();
         assert_eq!(boxes.len(), live.len(), "a box is in two hands");
-        for pool in self.yard.board.pools() {
+        for pool in self.yard.views.pools() {
             assert_eq!(pool.counts.all(), 4);
         }
     }
@@ -168,7 +168,7 @@ impl Crowd {
         let idle = |pool: &PoolStatus| {
             pool.counts.of(BoxPhase::Free) + pool.counts.of(BoxPhase::Quarantined)
         };
-        let pools = self.yard.board.pools();
+        let pools = self.yard.views.pools();
         self.waiting.is_empty() && pools.iter().all(|pool| idle(pool) == pool.counts.all())
     }
 
@@ -176,7 +176,7 @@ impl Crowd {
     async fn end(mut self) {
         let until = Instant::now() + PATIENCE;
         while !self.is_over() {
-            assert!(Instant::now() < until, "never over: {:?}", self.yard.board.pools());
+            assert!(Instant::now() < until, "never over: {:?}", self.yard.views.pools());
             self.collect();
             while !self.held.is_empty() {
                 self.give_back().await;
@@ -185,14 +185,14 @@ impl Crowd {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         let view = eventually_some("no client waits", || {
-            let view = self.yard.board.view();
+            let view = self.yard.views.view();
             std::future::ready((view.waiters == 0).then_some(view))
         })
         .await;
         assert!(view.lines.values().all(|line| line.waiting == 0));
         assert_eq!(self.began, self.ended + self.left, "each wait ends once");
         for pool in [p(), pool("q")] {
-            let status = self.yard.board.pool(&pool).unwrap();
+            let status = self.yard.views.pool(&pool).unwrap();
             assert!(status.last_token.0 >= self.tokens.get(&pool).copied().unwrap_or(0));
             let ended: u64 = status.totals.ended.iter().sum();
             assert_eq!(status.totals.granted, ended, "a lease was lost");

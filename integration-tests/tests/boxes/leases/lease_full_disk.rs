@@ -35,7 +35,7 @@ async fn open(settings: JournalOptions, clock: &Clock) -> BoxYard {
     let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Boxes]).await.unwrap();
     let yard =
         BoxYard::start(journal, clock, BoxLeaseSettings::default(), ScriptedHosts::default());
-    eventually("this node leads", || yard.board.view().epoch.is_some()).await;
+    eventually("this node leads", || yard.views.view().epoch.is_some()).await;
     yard
 }
 
@@ -68,11 +68,11 @@ fn on_full_disk<T: std::fmt::Debug>(answer: Result<T, BoxError>) {
 /// pause.
 async fn answered(yard: &BoxYard, mut waiting: Acquisition) -> Result<Grant, BoxError> {
     loop {
-        let tried = yard.board.view().uncommitted;
+        let tried = yard.views.view().uncommitted;
         yard.advance(PAUSE).await;
         let answer = eventually_some("its wait ends, or it is tried in vain", || {
             let answer = (&mut waiting).now_or_never();
-            let is_tried = answer.is_some() || yard.board.view().uncommitted > tried;
+            let is_tried = answer.is_some() || yard.views.view().uncommitted > tried;
             std::future::ready(is_tried.then_some(answer))
         });
         if let Some(answer) = answer.await {
@@ -82,7 +82,7 @@ async fn answered(yard: &BoxYard, mut waiting: Acquisition) -> Result<Grant, Box
 }
 
 fn totals(yard: &BoxYard) -> (u64, u64) {
-    let totals = yard.board.pool(&p()).unwrap().totals;
+    let totals = yard.views.pool(&p()).unwrap().totals;
     (totals.granted, totals.ended.iter().sum())
 }
 
@@ -124,9 +124,9 @@ fn on_a_full_disk_a_waiting_client_gets_an_error_or_box() {
         yard.advance(seconds(5)).await;
         on_full_disk(brief.await);
         yard.until_waiting(1).await;
-        let tried = yard.board.view().uncommitted;
+        let tried = yard.views.view().uncommitted;
         yard.advance(PAUSE).await;
-        eventually("it is tried again", || yard.board.view().uncommitted > tried).await;
+        eventually("it is tried again", || yard.views.view().uncommitted > tried).await;
         yard.until_waiting(1).await;
         assert_eq!((totals(&yard), yard.count(BoxPhase::Free)), ((0, 0), 2));
 
@@ -189,14 +189,14 @@ fn on_a_full_disk_a_stopping_leader_answers_waiting_clients() {
         disk.fill();
         is_full(&yard).await;
         let waiting = yard.acquire(named("n", 600));
-        eventually("it is tried", || yard.board.view().uncommitted > 0).await;
+        eventually("it is tried", || yard.views.view().uncommitted > 0).await;
         yard.close().await;
         assert_eq!(waiting.await, Err(BoxError::LeaderChanged));
         // The next actor starts on the full disk, and continues once there is space.
         let yard = on_small_disk(dir.path(), &clock).await;
         assert_eq!(totals(&yard), (0, 0));
         let waiting = yard.acquire(named("n", 600));
-        eventually("it is tried", || yard.board.view().uncommitted > 0).await;
+        eventually("it is tried", || yard.views.view().uncommitted > 0).await;
         disk.clear();
         has_room(&yard).await;
         assert_eq!(one(answered(&yard, waiting).await).token, FenceToken(1));
@@ -269,7 +269,7 @@ fn a_possible_grant_without_a_request_id_is_reported_and_withdrawn() {
         yard.until_waiting(1).await;
         gate.set(false);
         assert_eq!(one(answered(&yard, next).await).token, FenceToken(2));
-        let totals = yard.board.pool(&p()).unwrap().totals;
+        let totals = yard.views.pool(&p()).unwrap().totals;
         assert_eq!((totals.granted, totals.ended(LeaseEnd::NotTaken)), (2, 1));
         yard.close().await;
     });
@@ -332,9 +332,9 @@ fn a_client_that_waits_for_an_overloaded_journal_is_served_later() {
         let is_so = matches!(busy, Err(BoxError::Journal(CommitError::Busy { .. })));
         assert!(is_so, "{busy:?}");
         let waiting = yard.acquire(named("n", 600));
-        let tried = yard.board.view().uncommitted;
+        let tried = yard.views.view().uncommitted;
         yard.advance(PAUSE).await;
-        eventually("it is tried in vain", || yard.board.view().uncommitted > tried).await;
+        eventually("it is tried in vain", || yard.views.view().uncommitted > tried).await;
         yard.until_waiting(1).await;
         assert_eq!(totals(&yard), (1, 0));
         gate.set(false);

@@ -18,8 +18,8 @@ use reelyard_protocol::boxes::{BoxNumber, HookAnswer, HookKind, HookOutput, Reas
 
 const MS: Duration = Duration::from_millis(1);
 
-fn failed(said: &str) -> HookAnswer {
-    HookAnswer::Failed { said: HookOutput::cut(said) }
+fn failed(output: &str) -> HookAnswer {
+    HookAnswer::Failed { output: HookOutput::cut(output) }
 }
 
 async fn yard(spec: PoolSpec, hosts: &ScriptedHosts) -> (tempfile::TempDir, BoxYard) {
@@ -50,7 +50,7 @@ async fn a_node_that_cannot_ask_a_host_blames_it_for_nothing() {
         eventually("the host is probed", || hosts.probes() >= probes).await;
     }
     yard.take("a").await;
-    let silence = yard.board.view().lines.get(&p()).and_then(|line| line.silence.clone());
+    let silence = yard.views.view().lines.get(&p()).and_then(|line| line.silence.clone());
     assert_eq!(silence, None);
     yard.close().await;
 }
@@ -79,7 +79,7 @@ async fn a_box_is_looked_at_made_ready_held_and_cleaned() {
     yard.release(&lease).await.unwrap();
     yard.until(BoxPhase::Free, 1).await;
     assert_eq!(hosts.asked(), [(HookKind::Init, 0, 1), (HookKind::Cleanup, 0, 1)]);
-    assert_eq!(yard.board.pool(&p()).unwrap().totals.cleaned, 1);
+    assert_eq!(yard.views.pool(&p()).unwrap().totals.cleaned, 1);
     yard.close().await;
 }
 
@@ -88,16 +88,16 @@ async fn the_history_of_a_box_has_the_output_of_its_cleanup() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(hosted(1), &hosts).await;
     let lease = one(yard.acquire(ask("a", 60)).await);
-    let said = HookOutput::cut("process 7 (sleep) was killed");
-    hosts.answer(HookKind::Cleanup, [HookAnswer::Done { said: Some(said) }]);
+    let output = HookOutput::cut("process 7 (sleep) was killed");
+    hosts.answer(HookKind::Cleanup, [HookAnswer::Done { output: Some(output) }]);
     yard.release(&lease).await.unwrap();
     yard.until(BoxPhase::Free, 1).await;
     let filter = AuditFilter { number: Some(BoxNumber(0)), ..AuditFilter::of(p()) };
-    let story = yard.board.audit(&filter, AuditCursor::NEWEST, 9).lines;
+    let story = yard.views.audit(&filter, AuditCursor::NEWEST, 9).lines;
     let [newest, _] = &story[..] else { panic!("{story:?}") };
     let AuditLine::BoxLog(shown) = AuditLine::from(newest) else { panic!("{newest:?}") };
     assert_eq!((shown.what, shown.token), (BoxLogKind::Cleaned, Some(lease.token)));
-    assert_eq!(shown.said.as_deref(), Some("process 7 (sleep) was killed"));
+    assert_eq!(shown.output.as_deref(), Some("process 7 (sleep) was killed"));
     yard.close().await;
 }
 
@@ -111,15 +111,15 @@ async fn a_box_that_is_found_dirty_is_cleaned_before_its_first_grant() {
     yard.look().await;
     assert_eq!(yard.count(BoxPhase::Unchecked), 2);
     eventually("it is left alone for a second", || {
-        yard.board.view().lines.get(&p()).is_some_and(|line| line.counts.silences == 1)
+        yard.views.view().lines.get(&p()).is_some_and(|line| line.counts.silences == 1)
     })
     .await;
     yard.advance(seconds(1)).await;
     yard.until(BoxPhase::Free, 2).await;
     assert_eq!(hosts.asked(), [(HookKind::Cleanup, 1, 1)]);
-    let log = yard.board.box_log(&p(), Some(BoxNumber(1)), u64::MAX, 9).lines;
+    let log = yard.views.box_log(&p(), Some(BoxNumber(1)), u64::MAX, 9).lines;
     assert!(
-        matches!(&log[1].news, BoxLogEvent::FoundDirty(said) if said.as_str().contains("60001"))
+        matches!(&log[1].news, BoxLogEvent::FoundDirty(output) if output.as_str().contains("60001"))
     );
     // An operator who knows that the host restarted requests another inspection.
     yard.send(RecheckPool { pool: p() }).await.unwrap();
@@ -132,20 +132,20 @@ async fn a_failed_init_costs_the_waiter_nothing() {
     let hosts = ScriptedHosts::default();
     let (_dir, yard) = yard(hosted(3), &hosts).await;
     yard.until(BoxPhase::Free, 3).await;
-    hosts.answer(HookKind::Init, [failed("no cgroup"), HookAnswer::Done { said: None }]);
+    hosts.answer(HookKind::Init, [failed("no cgroup"), HookAnswer::Done { output: None }]);
     // This request does not wait at all.
     let lease = one(yard.acquire(ask("a", 0)).await);
     assert_eq!((lease.box_id(), lease.token.0), (1, 2));
     yard.until(BoxPhase::Free, 2).await;
-    let totals = yard.board.pool(&p()).unwrap().totals;
+    let totals = yard.views.pool(&p()).unwrap().totals;
     assert_eq!(
         (totals.init_failures, totals.ended(LeaseEnd::InitFailed), totals.cleaned),
         (1, 1, 1)
     );
-    let log = yard.board.box_log(&p(), Some(BoxNumber(0)), u64::MAX, 9).lines;
+    let log = yard.views.box_log(&p(), Some(BoxNumber(0)), u64::MAX, 9).lines;
     assert_eq!(log.last().unwrap().news, BoxLogEvent::InitFailed(HookOutput::cut("no cgroup")));
     // A request for two boxes never gets only one.
-    hosts.answer(HookKind::Init, [HookAnswer::Done { said: None }, failed("no cgroup")]);
+    hosts.answer(HookKind::Init, [HookAnswer::Done { output: None }, failed("no cgroup")]);
     let request = Some(RequestId(7));
     let two = BoxLeaseRequest { count: 2, request, ..ask("b", 60) };
     let grant = yard.acquire(two.clone()).await.unwrap();
@@ -164,9 +164,9 @@ async fn a_box_that_is_never_ready_is_quarantined_in_time() {
     hosts.answer(HookKind::Init, [failed("one"), failed("two")]);
     let waiting = yard.acquire(ask("a", 60));
     yard.until(BoxPhase::Quarantined, 1).await;
-    let evidence = yard.board.boxes(&p(), BoxNumber(0), 9).unwrap().lines;
+    let evidence = yard.views.boxes(&p(), BoxNumber(0), 9).unwrap().lines;
     assert!(
-        matches!(&evidence[0].record.state, BoxState::Quarantined { said, by: None } if said.as_str() == "two")
+        matches!(&evidence[0].record.state, BoxState::Quarantined { output, by: None } if output.as_str() == "two")
     );
     yard.advance(seconds(60)).await;
     assert!(matches!(waiting.await, Err(BoxError::TimedOut { .. })));
@@ -181,7 +181,7 @@ async fn a_failed_cleanup_is_tried_again_with_back_off() {
     hosts.answer(HookKind::Cleanup, [failed("busy"), failed("busy")]);
     yard.release(&lease).await.unwrap();
     for (attempt, pause) in [(1_u32, seconds(1)), (2, seconds(2))] {
-        let failures = || yard.board.pool(&p()).unwrap().totals.clean_failures;
+        let failures = || yard.views.pool(&p()).unwrap().totals.clean_failures;
         eventually("it failed", || failures() == u64::from(attempt)).await;
         yard.look().await;
         yard.advance(pause - MS).await;
@@ -203,14 +203,14 @@ async fn a_dirty_box_is_quarantined_until_an_operator_requests_another_cleanup()
     let lease = one(yard.acquire(ask("a", 60)).await);
     hosts.answer(HookKind::Cleanup, [failed("first"), failed("a process is left")]);
     yard.release(&lease).await.unwrap();
-    eventually("it failed", || yard.board.pool(&p()).unwrap().totals.clean_failures == 1).await;
+    eventually("it failed", || yard.views.pool(&p()).unwrap().totals.clean_failures == 1).await;
     yard.look().await;
     yard.advance(seconds(1)).await;
     yard.until(BoxPhase::Quarantined, 1).await;
     assert!(matches!(yard.acquire(ask("b", 0)).await, Err(BoxError::TimedOut { .. })));
-    let boxes = yard.board.boxes(&p(), BoxNumber(0), 9).unwrap().lines;
+    let boxes = yard.views.boxes(&p(), BoxNumber(0), 9).unwrap().lines;
     assert!(
-        matches!(&boxes[0].record.state, BoxState::Quarantined { said, by: None } if said.as_str() == "a process is left")
+        matches!(&boxes[0].record.state, BoxState::Quarantined { output, by: None } if output.as_str() == "a process is left")
     );
     yard.advance(seconds(1000)).await;
     assert_eq!(hosts.count(HookKind::Cleanup), 2, "nothing is run for it");
@@ -268,7 +268,7 @@ async fn a_request_for_many_boxes_keeps_its_place_and_delays_no_other() {
     let last = yard.acquire(ask("d", 600));
     yard.send(unquarantine(1)).await.unwrap();
     yard.until(BoxPhase::Free, 1).await;
-    assert_eq!(yard.board.view().waiters, 2, "one is free, and the first wants both");
+    assert_eq!(yard.views.view().waiters, 2, "one is free, and the first wants both");
     yard.release(&next).await.unwrap();
     let both = both.await.unwrap();
     assert_eq!(both.leases.len(), 2);
@@ -307,7 +307,7 @@ async fn a_pool_with_a_box_that_cannot_be_cleaned_is_removed() {
     assert_eq!(yard.send(remove).await, Ok(false), "a box is still in use");
     hosts.let_go(host(1));
     assert_eq!(refused(waiting.await), BoxRefusal::PoolGoes { pool: p() });
-    eventually("the pool is gone", || yard.board.pool(&p()).is_err()).await;
+    eventually("the pool is gone", || yard.views.pool(&p()).is_err()).await;
     yard.close().await;
 }
 
@@ -319,8 +319,8 @@ async fn a_host_that_does_not_answer_counts_against_no_box() {
     let silent = || HookAnswer::Silent { why: "connection refused".to_owned() };
     hosts.answer(HookKind::Cleanup, [silent(), silent(), silent()]);
     yard.release(&lease).await.unwrap();
-    let silences = || yard.board.view().lines.get(&p()).map_or(0, |line| line.counts.silences);
-    let silence = || yard.board.view().lines.get(&p()).and_then(|line| line.silence.clone());
+    let silences = || yard.views.view().lines.get(&p()).map_or(0, |line| line.counts.silences);
+    let silence = || yard.views.view().lines.get(&p()).and_then(|line| line.silence.clone());
     for (asked, pause) in [(1_u64, 1), (2, 2), (3, 4)] {
         eventually("it did not answer", || silences() == asked).await;
         assert_eq!(silence().as_deref(), Some("connection refused"));
@@ -331,11 +331,11 @@ async fn a_host_that_does_not_answer_counts_against_no_box() {
     }
     yard.until(BoxPhase::Free, 1).await;
     eventually("it has answered", || silence().is_none()).await;
-    assert_eq!(yard.board.pool(&p()).unwrap().totals.clean_failures, 0);
+    assert_eq!(yard.views.pool(&p()).unwrap().totals.clean_failures, 0);
     // A missing answer to init is not the fault of the box: it is cleaned and granted again.
     hosts.answer(HookKind::Init, [silent()]);
     let lease = one(yard.acquire(ask("b", 60)).await);
-    assert_eq!(yard.board.pool(&p()).unwrap().totals.init_failures, 0);
+    assert_eq!(yard.views.pool(&p()).unwrap().totals.init_failures, 0);
     assert_eq!((lease.token.0, yard.count(BoxPhase::Leased)), (3, 1));
     yard.close().await;
 }
@@ -397,7 +397,7 @@ async fn a_revoked_lease_has_its_grace_and_waiting_clients_are_informed() {
     hosts.stick(host(1));
     let waiting = yard.acquire(ask("b", 60));
     yard.until(BoxPhase::Preparing, 1).await;
-    let boxes = yard.board.boxes(&p(), BoxNumber(0), 1).unwrap().lines;
+    let boxes = yard.views.boxes(&p(), BoxNumber(0), 1).unwrap().lines;
     yard.send(revoke(boxes[0].lease.as_ref().unwrap().id)).await.unwrap();
     assert_eq!(refused(waiting.await), BoxRefusal::Revoked { reason: None });
     yard.close().await;
@@ -439,7 +439,7 @@ async fn a_new_leader_resumes_work_in_progress() {
     yard.until(BoxPhase::Free, 1).await;
     let looked_at: usize = hosts.looks().iter().map(|look| look.boxes.len()).sum();
     assert_eq!(looked_at, 0, "no box was free when it began");
-    let totals = yard.board.pool(&p()).unwrap().totals;
+    let totals = yard.views.pool(&p()).unwrap().totals;
     assert_eq!((totals.cleaned, totals.ended(LeaseEnd::NotTaken)), (2, 1));
     yard.close().await;
     // A free box is inspected before it is granted.

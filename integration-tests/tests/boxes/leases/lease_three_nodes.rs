@@ -21,7 +21,7 @@ use reelyard_replication::CommitError;
 /// The node that leads in an epoch after `epoch`.
 async fn leader(yards: &[BoxYard], epoch: u64) -> usize {
     eventually_some("one leads", || async {
-        let epochs = yards.iter().map(|yard| yard.board.view().epoch.map_or(0, |epoch| epoch.0));
+        let epochs = yards.iter().map(|yard| yard.views.view().epoch.map_or(0, |epoch| epoch.0));
         let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
         (newest > epoch).then_some(node)
     })
@@ -66,7 +66,7 @@ fn leases_and_tokens_continue_under_the_next_leader_and_waits_end() {
         );
         let waiting = yards[old].acquire(ask("c", 600));
         yards[old].until_waiting(1).await;
-        let epoch = yards[old].board.view().epoch.unwrap().0;
+        let epoch = yards[old].views.view().epoch.unwrap().0;
         hub.isolate(NODES[old]);
         let new = leader(&yards, epoch).await;
         assert_eq!(waiting.await, Err(BoxError::LeaderChanged));
@@ -83,7 +83,7 @@ fn leases_and_tokens_continue_under_the_next_leader_and_waits_end() {
         let late = ReleaseLease { lease: other.id, token: other.token };
         assert!(yards[old].send(late).await.is_err());
         let granted: Vec<_> =
-            yards.iter().map(|yard| yard.board.pool(&p()).unwrap().totals.granted).collect();
+            yards.iter().map(|yard| yard.views.pool(&p()).unwrap().totals.granted).collect();
         assert_eq!(granted, [3, 3, 3]);
         for yard in &yards {
             yard.journal.stop().await;

@@ -14,7 +14,7 @@ use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::legacy::cfw::Deleted;
-use reelyard_protocol::worker::Said;
+use reelyard_protocol::worker::ReportedState;
 use reelyard_yard::cfw_worker::{
     CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, DeleteCopy, Inventory, ProbeHeartbeat,
     Refresh, http_client,
@@ -77,7 +77,7 @@ async fn changes_on_a_worker_are_known_without_another_complete_list() {
     write(&copies, "by hand");
     source.master(b"copied", 10_000);
     orders.order(source.order(1, b"copied"));
-    assert!(matches!(orders.end_of(1).await, Said::Done { .. }));
+    assert!(matches!(orders.end_of(1).await, ReportedState::Done { .. }));
     assert_eq!(node.holds().await, ["by hand", "copied", "first"]);
 
     let delete = DeleteCopy { name: FileName::new("first").unwrap(), epoch: Epoch(1) };

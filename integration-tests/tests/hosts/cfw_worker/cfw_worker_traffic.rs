@@ -148,7 +148,7 @@ async fn an_agent_beside_an_old_cfw_reports_the_load_of_its_link() {
     agent.say(page(1_000_000));
     let settings = with_agent(old.addr(), &agent);
     let watched = TrafficYard::start(old.addr(), HostRole::Destination, settings).await;
-    watched.until("the agent is heard", |view| (view.agent_answers == 1).then_some(())).await;
+    watched.until("the agent has answered", |view| (view.agent_answers == 1).then_some(())).await;
     agent.say(page(51_000_000));
     watched.until("it is observed", |view| view.inventory).await;
     assert_eq!(watched.view.load().traffic, None, "one reading gives no rate");
@@ -177,7 +177,7 @@ async fn an_agent_without_an_answer_is_shown_and_the_traffic_becomes_unknown() {
     agent.say(page(0));
     let settings = with_agent(old.addr(), &agent);
     let watched = TrafficYard::start(old.addr(), HostRole::Destination, settings).await;
-    watched.until("the agent is heard", |view| (view.agent_answers == 1).then_some(())).await;
+    watched.until("the agent has answered", |view| (view.agent_answers == 1).then_some(())).await;
     watched.pass(11).await;
     watched.until("a rate is known", |view| view.traffic.clone()).await;
     let longest = "x".repeat(9 << 20);
@@ -226,7 +226,7 @@ async fn a_new_agent_is_asked_and_a_removed_one_is_not() {
         ChangeCfwWorkerSettings { settings, http }
     };
     watched.worker.send(change(with_agent(old.addr(), &agent))).await.unwrap();
-    watched.until("the agent is heard", |view| (view.agent_answers == 1).then_some(())).await;
+    watched.until("the agent has answered", |view| (view.agent_answers == 1).then_some(())).await;
     watched.pass(11).await;
     watched.until("a rate is known", |view| view.traffic.clone()).await;
     watched.worker.send(change(plain)).await.unwrap();

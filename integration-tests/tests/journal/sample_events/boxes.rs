@@ -22,7 +22,7 @@ fn scratch() -> PoolName {
     PoolName::new("scratch").unwrap()
 }
 
-fn said() -> HookOutput {
+fn output() -> HookOutput {
     HookOutput::cut("1 file left")
 }
 
@@ -54,7 +54,7 @@ fn of_leases() -> Vec<(&'static str, BoxEvent)> {
         hooks: Some(HooksName::new("isolate").unwrap()),
         ..PoolSpec::of(0, 6)
     };
-    let (clean, dirty) = ((0..5).map(BoxNumber).collect(), vec![(BoxNumber(5), said())]);
+    let (clean, dirty) = ((0..5).map(BoxNumber).collect(), vec![(BoxNumber(5), output())]);
     let (by, reason) = (|| "operator".to_owned(), Some(Reason::new("test over").unwrap()));
     let renewed = |lease, token| BoxEvent::Renewed { lease, token, term: 9 * second };
     let lease = LeaseId;
@@ -67,7 +67,7 @@ fn of_leases() -> Vec<(&'static str, BoxEvent)> {
         ("granted-together", granted(judges(), &[(2, 2), (3, 3), (4, 4), (5, 5)], None)),
         ("granted-of-host", granted(scratch(), &[(11, 0), (12, 1)], Some(0xd001))),
         ("prepared", BoxEvent::Prepared { leases: vec![lease(11)], term: 30 * second }),
-        ("init-failed", BoxEvent::InitFailed { lease: lease(12), said: said() }),
+        ("init-failed", BoxEvent::InitFailed { lease: lease(12), output: output() }),
         ("renewed", renewed(lease(1), FenceToken(1))),
         ("renewed-with-wrong-token", renewed(lease(1), FenceToken(77))),
         ("wrong-token", BoxEvent::WrongToken { lease: lease(1), given: FenceToken(77), times: 2 }),
@@ -97,17 +97,17 @@ fn of_leases() -> Vec<(&'static str, BoxEvent)> {
 
 /// The samples of single boxes, and of the end of a pool.
 fn of_boxes() -> Vec<(&'static str, BoxEvent)> {
-    let cleaned = |number, cleaning, said| BoxEvent::Cleaned {
+    let cleaned = |number, cleaning, output| BoxEvent::Cleaned {
         pool: scratch(),
         number: BoxNumber(number),
         cleaning,
-        said,
+        output,
     };
     let quarantined = |number, cleaning, by| BoxEvent::Quarantined {
         pool: scratch(),
         number: BoxNumber(number),
         cleaning,
-        said: said(),
+        output: output(),
         by,
     };
     let by = || "operator".to_owned();
@@ -120,10 +120,10 @@ fn of_boxes() -> Vec<(&'static str, BoxEvent)> {
                 number: BoxNumber(5),
                 cleaning: 1,
                 attempt: 1,
-                said: said(),
+                output: output(),
             },
         ),
-        ("cleaned", cleaned(5, 1, Some(said()))),
+        ("cleaned", cleaned(5, 1, Some(output()))),
         ("cleaned-without-output", cleaned(1, 2, None)),
         ("quarantined", quarantined(3, None, Some(by()))),
         ("released-of-host", BoxEvent::Released { lease: LeaseId(11), token: FenceToken(1) }),
@@ -135,7 +135,7 @@ fn of_boxes() -> Vec<(&'static str, BoxEvent)> {
         ),
         ("quarantined-again", quarantined(4, None, Some(by()))),
         ("recheck", BoxEvent::Recheck { pool: scratch() }),
-        ("adopted", BoxEvent::Adopted { pool: scratch(), said: said(), by: by() }),
+        ("adopted", BoxEvent::Adopted { pool: scratch(), output: output(), by: by() }),
         (
             "pool-put-small",
             BoxEvent::PoolPut { pool: small(), spec: Box::new(PoolSpec::of(90, 1)) },

@@ -171,7 +171,7 @@ pub fn share_samples() -> Vec<(&'static str, ShareEvent)> {
             "forgot",
             ShareEvent::Forgot {
                 tombstones_before: 1,
-                happenings_before: 1,
+                notifications_before: 1,
                 hooks: vec!["old".to_owned()],
             },
         ),

@@ -109,7 +109,7 @@ pub fn task_samples() -> Vec<(&'static str, TaskEvent)> {
         ("active", mode(host(11), HostMode::Active)),
         ("host-silent", TaskEvent::HostSilent { host: host(21), since: after(500) }),
         ("host-lost", TaskEvent::HostLost { host: host(21) }),
-        ("host-heard", TaskEvent::HostHeard { host: host(21) }),
+        ("host-recovered", TaskEvent::HostRecovered { host: host(21) }),
         ("host-removed", TaskEvent::HostRemoved { host: other, asked_by: asked_by() }),
         ("history-forgotten", TaskEvent::HistoryForgotten { before: 1 }),
         (

@@ -118,15 +118,15 @@ fn stem(word: &str) -> &str {
 /// Whether a doc comment has no word that is not in the name of its item.
 fn repeats_name(text: &str, item: &str) -> bool {
     let lower = text.to_lowercase();
-    let mut said = lower
+    let mut rest = lower
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty() && !EMPTY.contains(word))
         .peekable();
-    if said.peek().is_none() {
+    if rest.peek().is_none() {
         return false;
     }
     let names = words(item);
-    said.all(|word| names.iter().any(|name| stem(name) == stem(word)))
+    rest.all(|word| names.iter().any(|name| stem(name) == stem(word)))
 }
 
 /// The faults of a comment.

@@ -10,7 +10,7 @@ use super::{files_below, rust_files};
 use reelyard_integration_tests::probes::python_text::python_text;
 
 /// Words that no part of an identifier may be.
-const REFUSED: [&str; 28] = [
+const REFUSED: [&str; 41] = [
     "told",
     "tell",
     "tells",
@@ -39,6 +39,19 @@ const REFUSED: [&str; 28] = [
     "shelves",
     "grave",
     "graves",
+    "said",
+    "heard",
+    "unheard",
+    "board",
+    "boards",
+    "happening",
+    "happenings",
+    "conduct",
+    "badge",
+    "parking",
+    "fate",
+    "fates",
+    "happened",
 ];
 
 /// Phrases that no identifier may contain as whole words.

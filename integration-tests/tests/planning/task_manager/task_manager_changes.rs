@@ -5,7 +5,7 @@ use reelyard_core::change_feed::{ChangeId, Feed, FeedListener, ListenFrom};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::RequestId;
 use reelyard_integration_tests::rigs::running::on_a_system;
-use reelyard_protocol::worker::{Blame, Said};
+use reelyard_protocol::worker::{Blame, ReportedState};
 use reelyard_yard::task_manager::{ResetHost, TaskState};
 
 use crate::task_manager::task_manager_yard::{YardPlan, destination};
@@ -16,8 +16,8 @@ const START: i64 = 1_000_000;
 async fn received_until(listener: &mut FeedListener<ChangeEvent>, last: u64) -> Vec<String> {
     let mut reported = Vec::new();
     while listener.received_up_to().number < last {
-        for heard in listener.next(1).await {
-            match &heard.event.change().unwrap().change {
+        for item in listener.next(1).await {
+            match &item.event.change().unwrap().change {
                 Change::Task(change) => {
                     let (step, state) = (change.step, change.task.state);
                     reported.push(format!("{step:?} {state:?} {}", change.task.name.name));
@@ -38,7 +38,7 @@ fn each_step_of_a_copy_is_reported_once_and_in_order() {
         let mut listener = yard.changes.listen(ListenFrom::Now).unwrap();
         yard.grade(&["a.mpg"]).await;
         let task = yard.open_task("a.mpg").await;
-        yard.report(&task, Said::Working).await;
+        yard.report(&task, ReportedState::Working).await;
         yard.finish(&task).await;
         yard.ended(&task, TaskState::Done).await;
         yard.settle().await;
@@ -98,8 +98,8 @@ fn the_reset_of_a_host_is_reported_with_its_caller() {
             let expected = HostEvent::Reset { host: destination(1), asked_by, back_offs };
             let mut reported = Vec::new();
             while reported.last() != Some(&Change::Host(expected.clone())) {
-                let heard = listener.next(1).await;
-                reported.extend(heard.iter().map(|one| one.event.change().unwrap().change.clone()));
+                let items = listener.next(1).await;
+                reported.extend(items.iter().map(|one| one.event.change().unwrap().change.clone()));
             }
         }
     });
@@ -120,8 +120,8 @@ fn a_backoff_is_reported_with_its_host_and_again_at_its_end() {
         yard.settle().await;
         let (mut reported, last) = (Vec::new(), yard.changes.published());
         while listener.received_up_to().number < last {
-            for heard in listener.next(1).await {
-                if let Change::BackOff(change) = &heard.event.change().unwrap().change {
+            for item in listener.next(1).await {
+                if let Change::BackOff(change) = &item.event.change().unwrap().change {
                     assert_eq!((change.source, change.destination), (Some(host), None));
                     reported.push(change.back_off.as_ref().map(|held| held.failures));
                 }

@@ -8,7 +8,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::manager::{ClusterId, ManagerId, ManagerIdentity};
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::legacy::cfm::OldState;
-use reelyard_protocol::worker::{ManagerAction, ManagerSeen, Report, Said, TaskId};
+use reelyard_protocol::worker::{ManagerAction, ManagerSeen, Report, ReportedState, TaskId};
 use reelyard_yard::cfw_worker::{CircuitState, HostCallStatus};
 use reelyard_yard::task_manager::{
     CancelTask, ChangeTask, ForeignManagerSign, TakeReports, TaskManagerView, TaskState,
@@ -34,8 +34,8 @@ async fn until(
     yard.until(&what, shown).await;
 }
 
-fn report(id: i64, file: &str, said: Said) -> Report {
-    Report { task: TaskId(id), name: TaskManagerYard::name(file), at: Millis(START), said }
+fn report(id: i64, file: &str, state: ReportedState) -> Report {
+    Report { task: TaskId(id), name: TaskManagerYard::name(file), at: Millis(START), state }
 }
 
 #[test]
@@ -45,12 +45,12 @@ fn a_cluster_has_one_permanent_id() {
     for _ in 0..2 {
         on_a_system(async {
             let mut plot = YardPlan::of(1, 1);
-            let badge = ManagerIdentity::of_node(1);
-            plot.badge = Some(badge.clone());
+            let identity = ManagerIdentity::of_node(1);
+            plot.identity = Some(identity.clone());
             let yard = plot.open(dir.path(), START).await;
             let id = yard.until("the cluster has an id", |view| view.manager).await;
-            assert_eq!(badge.id(), Some(id));
-            assert_eq!(yard.board.view().orders_for(destination(1)).unwrap().manager, Some(id));
+            assert_eq!(identity.id(), Some(id));
+            assert_eq!(yard.views.view().orders_for(destination(1)).unwrap().manager, Some(id));
             ids.push(id);
             yard.journal.stop().await;
         });
@@ -72,15 +72,15 @@ fn work_on_an_unknown_task_is_proof_unless_it_is_forgotten() {
         let cancel = CancelTask { id: task.id, asked_by, request };
         yard.manager.send(cancel).await.unwrap().unwrap();
         yard.until("it is forgotten", |view| view.ended.is_empty().then_some(())).await;
-        yard.report(&task, Said::Progress { bytes: 1 }).await;
+        yard.report(&task, ReportedState::Progress { bytes: 1 }).await;
         yard.pass(Duration::from_secs(1)).await;
-        assert_eq!(signs(&yard.board.view()), []);
+        assert_eq!(signs(&yard.views.view()), []);
 
-        let reports = vec![report(task.id.0 + 1, "z.mpg", Said::Working)];
+        let reports = vec![report(task.id.0 + 1, "z.mpg", ReportedState::Working)];
         let host = destination(2);
         yard.manager.send(TakeReports { host, reports }).await.unwrap().unwrap();
         until(&yard, Some(host), ForeignManagerSign::UnknownTask, true).await;
-        let view = yard.board.view();
+        let view = yard.views.view();
         assert!(
             view.foreign_managers[0].what.contains("z.mpg"),
             "{}",
@@ -115,7 +115,7 @@ fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
             move |view: &TaskManagerView| (view.hosts[1].files == Some(wanted)).then_some(())
         };
         yard.until("it is placed", files(1)).await;
-        assert_eq!(signs(&yard.board.view()), []);
+        assert_eq!(signs(&yard.views.view()), []);
 
         // A copy of an abandoned task arrives late.
         yard.grade(&["late.mpg"]).await;
@@ -125,7 +125,7 @@ fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
         yard.land(&task);
         yard.look(host).await;
         yard.until("it is placed", files(2)).await;
-        assert_eq!(signs(&yard.board.view()), []);
+        assert_eq!(signs(&yard.views.view()), []);
 
         let strange = yard.file("strange.mpg");
         yard.alter(host, |probed| {
@@ -137,7 +137,7 @@ fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
         until(&yard, Some(host), ForeignManagerSign::UnplannedCopy, false).await;
         until(&yard, Some(host), ForeignManagerSign::VanishedCopy, false).await;
         let what: Vec<String> =
-            yard.board.view().foreign_managers.iter().map(|one| one.what.clone()).collect();
+            yard.views.view().foreign_managers.iter().map(|one| one.what.clone()).collect();
         assert!(what[0].contains("strange.mpg") && what[1].contains("before.mpg"), "{what:?}");
         yard.journal.stop().await;
     });
@@ -148,7 +148,7 @@ fn a_workers_report_of_managers_is_compared_with_this_node() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let mut plot = YardPlan::of(1, 2);
-        plot.badge = Some(ManagerIdentity::of_node(1));
+        plot.identity = Some(ManagerIdentity::of_node(1));
         let yard = plot.open_up(dir.path(), START).await;
         let us = yard.until("the cluster has an id", |view| view.manager).await;
         let other = ManagerId { cluster: ClusterId(us.cluster.0 ^ 1), node: 7 };
@@ -162,8 +162,8 @@ fn a_workers_report_of_managers_is_compared_with_this_node() {
         };
         let trace = async |host, managers| {
             let (calls, epoch, at) = (CircuitState::Closed, Some(Epoch(0)), yard.clock.now());
-            let conduct = HostCallStatus { host, calls, epoch, managers, at };
-            yard.manager.send(conduct).await.unwrap();
+            let call_status = HostCallStatus { host, calls, epoch, managers, at };
+            yard.manager.send(call_status).await.unwrap();
             yard.pass(Duration::from_secs(1)).await;
         };
         let ours = vec![
@@ -172,7 +172,7 @@ fn a_workers_report_of_managers_is_compared_with_this_node() {
             seen(us, ManagerAction::Deletes),
         ];
         trace(destination(1), ours).await;
-        assert_eq!(signs(&yard.board.view()), []);
+        assert_eq!(signs(&yard.views.view()), []);
         trace(
             destination(1),
             vec![seen(us, ManagerAction::Orders), seen(other, ManagerAction::Deletes)],

@@ -20,7 +20,7 @@ use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::legacy::cfw::DiskFigures;
-use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportsTaken, Said, TaskId};
+use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportedState, ReportsTaken, TaskId};
 use reelyard_replication::Owner;
 use reelyard_yard::catalog::load_balancer::rising::RisingHits;
 use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
@@ -173,7 +173,7 @@ pub struct TaskManagerYard {
     pub clock: Clock,
     pub journal: Journal,
     pub manager: Addr<TaskManager>,
-    pub board: TaskViewHandle,
+    pub views: TaskViewHandle,
     pub world: SharedWorld,
     pub changes: Feed<ChangeEvent>,
     pub subscribers: ObservationSubscribers,
@@ -195,7 +195,7 @@ pub struct YardPlan {
     /// Whether the destinations are old cfws.
     pub old: bool,
     /// The identity of this node; `None` without detection of other managers.
-    pub badge: Option<ManagerIdentity>,
+    pub identity: Option<ManagerIdentity>,
     /// The published state of the Remover.
     pub removals: RemoverViewHandle,
 }
@@ -208,7 +208,7 @@ impl YardPlan {
             sources: (1..=sources).map(source).collect(),
             destinations: (1..=destinations).map(destination).collect(),
             old: false,
-            badge: None,
+            identity: None,
             removals: RemoverViewHandle::default(),
         }
     }
@@ -262,7 +262,7 @@ impl YardPlan {
             )
             .collect();
         let names = NameTable::new();
-        let board = TaskViewHandle::default();
+        let views = TaskViewHandle::default();
         let manager = TaskManager::new(
             self.settings.clone(),
             &hosts,
@@ -275,10 +275,10 @@ impl YardPlan {
                 arrived: arrived.into(),
                 removals: self.removals.clone(),
             },
-            board.clone(),
+            views.clone(),
         );
-        let manager = match &self.badge {
-            Some(badge) => manager.with_manager_identity(badge.clone()),
+        let manager = match &self.identity {
+            Some(identity) => manager.with_manager_identity(identity.clone()),
             None => manager,
         };
         let manager = manager.with_change_feed(changes.publisher()).start();
@@ -288,7 +288,7 @@ impl YardPlan {
             clock,
             journal,
             manager,
-            board,
+            views,
             world,
             changes,
             subscribers,
@@ -397,8 +397,8 @@ impl TaskManagerYard {
     pub async fn settle(&self) {
         let host = *self.world.lock().unwrap().hosts.keys().next().unwrap();
         let name = TaskManagerYard::name(&format!("behind-{}", self.names.len()));
-        let said = Said::Done { size: 0, hash: ContentHash([0; 32]) };
-        let report = Report { task: TaskId(-1), name, at: self.clock.now(), said };
+        let state = ReportedState::Done { size: 0, hash: ContentHash([0; 32]) };
+        let report = Report { task: TaskId(-1), name, at: self.clock.now(), state };
         let reports = TakeReports { host, reports: vec![report] };
         self.manager.send(reports).await.unwrap().unwrap();
     }
@@ -406,7 +406,7 @@ impl TaskManagerYard {
     /// Waits until `show` returns a value for the view.
     pub async fn until<T>(&self, what: &str, show: impl Fn(&TaskManagerView) -> Option<T>) -> T {
         eventually_some(what, || {
-            let shown = show(&self.board.view());
+            let shown = show(&self.views.view());
             async move { shown }
         })
         .await
@@ -428,8 +428,8 @@ impl TaskManagerYard {
     }
 
     /// Sends a report on a task as its destination.
-    pub async fn report(&self, task: &Task, said: Said) -> ReportsTaken {
-        let report = Report { task: task.id, name: task.name.clone(), at: self.clock.now(), said };
+    pub async fn report(&self, task: &Task, state: ReportedState) -> ReportsTaken {
+        let report = Report { task: task.id, name: task.name.clone(), at: self.clock.now(), state };
         let reports = TakeReports { host: task.destination, reports: vec![report] };
         self.manager.send(reports).await.unwrap().unwrap()
     }
@@ -437,7 +437,8 @@ impl TaskManagerYard {
     /// Finishes a task as its Reelyard destination.
     pub async fn finish(&self, task: &Task) {
         self.land(task);
-        self.report(task, Said::Done { size: task.size, hash: ContentHash([7; 32]) }).await;
+        self.report(task, ReportedState::Done { size: task.size, hash: ContentHash([7; 32]) })
+            .await;
     }
 
     /// Puts the copy of a task on its destination without a report.
@@ -450,7 +451,11 @@ impl TaskManagerYard {
     }
 
     pub async fn fail(&self, task: &Task, blame: Blame) {
-        self.report(task, Said::Failed { blame, reason: "as the test wants it".to_owned() }).await;
+        self.report(
+            task,
+            ReportedState::Failed { blame, reason: "as the test wants it".to_owned() },
+        )
+        .await;
     }
 
     /// Sends the `PATCH` of an old cfw.

@@ -27,7 +27,7 @@ async fn a_share_is_refused_from_its_deadline_on_and_reclaimed_soon_after() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let share = yard.create(film(60)).await;
-    assert_eq!(yard.board.find(share.id()), ShareLookup::Live(share.clone()));
+    assert_eq!(yard.views.find(share.id()), ShareLookup::Live(share.clone()));
     yard.advance(59).await;
     yard.clock.advance(Duration::from_millis(999));
     assert!(share.is_live(yard.clock.now()) && yard.is_there(share.id()));
@@ -36,8 +36,8 @@ async fn a_share_is_refused_from_its_deadline_on_and_reclaimed_soon_after() {
     // By its own timer, which wakes it at least once a second.
     let tombstone = yard.ended(share.id()).await;
     assert_eq!((tombstone.why, tombstone.ended), (ShareEnding::Expired, START.after(seconds(60))));
-    eventually("it is counted", || yard.board.view().counters.reclaimed == 1).await;
-    let view = yard.board.view();
+    eventually("it is counted", || yard.views.view().counters.reclaimed == 1).await;
+    let view = yard.views.view();
     assert_eq!((view.totals.created, view.totals.expired, view.shares), (1, 1, 0));
     assert_eq!((view.lags.count(), view.lags.sum), (1, Duration::ZERO));
     yard.closed().await;
@@ -60,11 +60,11 @@ async fn shares_survive_a_restart_and_expired_ones_end_first() {
     clock.advance(seconds(60));
     let yard = opened(dir.path(), settings(), &clock).await;
     assert_eq!(yard.ended(short.id()).await.why, ShareEnding::Expired);
-    assert_eq!(yard.board.find(long.id()), ShareLookup::Live(long.clone()));
+    assert_eq!(yard.views.find(long.id()), ShareLookup::Live(long.clone()));
     assert_eq!(yard.ended(revoked.id()).await.why, ShareEnding::Revoked);
     // A repeated request gets its first answer.
     let again = yard.create(CreateShare { request, ..film(600) }).await;
-    assert_eq!((again.id(), yard.board.view().totals.created), (long.id(), 3));
+    assert_eq!((again.id(), yard.views.view().totals.created), (long.id(), 3));
     yard.closed().await;
 }
 
@@ -109,9 +109,9 @@ async fn a_hard_revoke_aborts_running_downloads() {
     let (soft, hard) = (yard.create(film(60)).await.id(), yard.create(film(60)).await.id());
     yard.revoke(&[soft], false).await;
     yard.revoke(&[hard], true).await;
-    assert!(!yard.board.is_cut(soft) && yard.board.is_cut(hard));
+    assert!(!yard.views.is_cut(soft) && yard.views.is_cut(hard));
     assert_eq!(yard.revoke(&[soft], true).await, Revoked { ended: 0, others: 1 });
-    assert!(yard.board.is_cut(soft));
+    assert!(yard.views.is_cut(soft));
     yard.closed().await;
 }
 
@@ -176,7 +176,7 @@ async fn a_paused_reclaim_lets_nothing_live_longer() {
     assert!(yard.pause(true).await && !yard.pause(true).await);
     yard.advance(61).await;
     assert!(yard.is_there(share.id()) && !share.is_live(yard.clock.now()));
-    let view = yard.board.view();
+    let view = yard.views.view();
     assert_eq!((view.backlog, view.paused.as_deref()), (1, Some("a test")));
     yard.closed().await;
     let yard = opened(dir.path(), settings(), &clock).await;
@@ -202,7 +202,7 @@ async fn at_the_limit_the_least_recently_used_goes() {
         ids.push(yard.create(film(600)).await);
         yard.clock.advance(seconds(1));
     }
-    yard.board.note_use(&ids[0], yard.clock.now());
+    yard.views.note_use(&ids[0], yard.clock.now());
     let fourth = yard.create(film(600)).await;
     assert_eq!(yard.ended(ids[1].id()).await.why, ShareEnding::Evicted);
     assert!(yard.is_there(ids[0].id()) && yard.is_there(ids[2].id()));
@@ -211,8 +211,8 @@ async fn at_the_limit_the_least_recently_used_goes() {
         let many = join_all((0..3).map(|_| yard.expiry.send(film(600)))).await;
         assert!(many.into_iter().all(|created| created.unwrap().is_ok()));
     }
-    let totals = yard.board.view().totals;
-    assert_eq!((totals.created, totals.evicted, yard.board.view().shares), (25, 22, 3));
+    let totals = yard.views.view().totals;
+    assert_eq!((totals.created, totals.evicted, yard.views.view().shares), (25, 22, 3));
     assert!(!yard.is_there(fourth.id()));
     let refuse = ShareExpirySettings { at_limit: AtLimit::Refuse, ..limits.clone() };
     yard.expiry.send(ChangeShareSettings(refuse)).await.unwrap();
@@ -279,11 +279,11 @@ async fn a_webhook_gets_everything_after_its_cursor_also_after_a_restart() {
     let hooked = ShareExpirySettings {
         hooks: BTreeSet::from([hook.clone()]),
         notice_before: Some(seconds(10)),
-        keep_happenings: 0,
+        keep_notifications: 0,
         ..settings()
     };
     let yard = opened(dir.path(), hooked.clone(), &clock).await;
-    let mut next = yard.board.happenings();
+    let mut next = yard.views.notifications();
     let id = yard.create(film(60)).await.id();
     let short = yard.create(film(10)).await.id();
     yard.advance(49).await;
@@ -298,7 +298,7 @@ async fn a_webhook_gets_everything_after_its_cursor_also_after_a_restart() {
             yard.expiry.send(GetDeliveryCursor { hook: hook.clone() }).await.unwrap().unwrap();
         let notifications = yard.expiry.send(FetchNotifications { from, most: 9 }).await.unwrap();
         notifications
-            .happenings
+            .notifications
             .iter()
             .map(|notifications| (notifications.number, notifications.id, notifications.what))
             .collect::<Vec<_>>()
@@ -316,7 +316,7 @@ async fn a_webhook_gets_everything_after_its_cursor_also_after_a_restart() {
     let notifications = yard.expiry.send(FetchNotifications { from, most: 9 }).await.unwrap();
     assert_eq!(
         notifications
-            .happenings
+            .notifications
             .iter()
             .map(|notifications| notifications.number)
             .collect::<Vec<_>>(),
@@ -324,7 +324,7 @@ async fn a_webhook_gets_everything_after_its_cursor_also_after_a_restart() {
     );
     yard.expiry.send(RecordDelivery { hook, up_to: notifications.next }).await.unwrap().unwrap();
     yard.advance(0).await;
-    eventually("delivered events are deleted", || yard.board.view().happenings == 0).await;
+    eventually("delivered events are deleted", || yard.views.view().notifications == 0).await;
     yard.closed().await;
 }
 
@@ -338,7 +338,7 @@ async fn a_clock_change_is_noticed_and_revives_no_share() {
     assert_eq!(yard.ended(near.id()).await.why, ShareEnding::Expired);
     yard.clock.step_by(-3_600_000);
     yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
-    let counters = yard.board.view().counters;
+    let counters = yard.views.view().counters;
     assert_eq!((counters.jumps_forward, counters.jumps_back), (1, 1));
     assert_eq!(yard.ended(near.id()).await.why, ShareEnding::Expired, "it stays ended");
     // The time of shares stays an hour ahead, and runs 1 % slower until the wall clock has caught up.
@@ -346,7 +346,7 @@ async fn a_clock_change_is_noticed_and_revives_no_share() {
     assert!(yard.is_there(far.id()));
     yard.advance(1).await;
     yard.ended(far.id()).await;
-    assert_eq!(yard.board.view().counters.jumps_forward, 1, "time that passed is no jump");
+    assert_eq!(yard.views.view().counters.jumps_forward, 1, "time that passed is no jump");
     yard.closed().await;
 }
 
@@ -360,13 +360,13 @@ async fn thousands_of_due_shares_all_end_and_the_most_overdue_first() {
         .collect()
         .await;
     yard.advance(100).await;
-    eventually("all are reclaimed", || yard.board.view().counters.reclaimed == 6000).await;
+    eventually("all are reclaimed", || yard.views.view().counters.reclaimed == 6000).await;
     let (mut from, mut deadlines) = (0, Vec::new());
     while from < 6000 {
         let notifications =
             yard.expiry.send(FetchNotifications { from, most: 1000 }).await.unwrap();
         deadlines
-            .extend(notifications.happenings.iter().map(|notifications| notifications.deadline));
+            .extend(notifications.notifications.iter().map(|notifications| notifications.deadline));
         from = notifications.next;
     }
     assert!(deadlines.is_sorted() && deadlines.len() == created.len());
@@ -389,8 +389,8 @@ async fn changes_are_reported_immediately() {
     yard.revoke(&[id], false).await;
     let mut notifications = Vec::new();
     while notifications.len() < 3 {
-        for heard in listener.next(9).await {
-            match &heard.event.change().unwrap().change {
+        for item in listener.next(9).await {
+            match &item.event.change().unwrap().change {
                 Change::Share(ShareChange::Created { share }) if share.id == id => {
                     notifications.push("created")
                 }

@@ -493,7 +493,7 @@ impl ShareWorld {
 
     /// Checks that each end was reported exactly once, and the end by the last download at its start.
     fn check_notifications(&self) {
-        let notifications = self.table.happenings(0, 1000).happenings;
+        let notifications = self.table.notifications(0, 1000).notifications;
         let count = |wanted: ShareNotificationKind| {
             notifications.iter().filter(|notifications| notifications.what == wanted).count()
         };

@@ -29,7 +29,7 @@ async fn a_creation_repeated_before_its_answer_does_not_conflict() {
     let answers = join_all((0..5).map(|_| yard.expiry.send(wanted.clone()))).await;
     let shares: Vec<_> = answers.into_iter().map(|answer| answer.unwrap().unwrap()).collect();
     assert!(shares.iter().all(|share| share.id() == shares[0].id()));
-    assert_eq!(yard.board.view().totals.created, 1);
+    assert_eq!(yard.views.view().totals.created, 1);
     let other = CreateShare { request: Some(RequestId::of("once", b"another")), ..wanted };
     let refused = refused(yard.expiry.send(other).await.unwrap());
     assert_eq!(refused, ShareRefusal::OtherRequest);
@@ -52,7 +52,7 @@ async fn a_repetition_uses_no_other_clients_quota() {
     for answer in answers {
         answer.unwrap().unwrap();
     }
-    let view = yard.board.view();
+    let view = yard.views.view();
     assert_eq!((view.shares, view.totals.created, view.totals.evicted), (3, 6, 3));
     yard.closed().await;
 }
@@ -82,7 +82,7 @@ async fn a_change_repeated_before_its_answer_meets_its_own_condition() {
 async fn a_path_that_may_have_moved_since_its_check_is_checked_again() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
-    let looked = yard.board.moves_begun(&root(), &path("d/film.mkv"));
+    let looked = yard.views.moves_begun(&root(), &path("d/film.mkv"));
     assert_eq!(looked, Some(0));
     yard.create(CreateShare { looked, ..film(60) }).await;
     let stale = CreateShare { looked: Some(7), ..film(60) };
@@ -127,8 +127,8 @@ async fn a_moving_share_does_not_end_because_its_path_is_missing() {
     let new = NewMove { from: place("d"), to: place("e"), file, by, request };
     let BegunMove { number, .. } = yard.expiry.send(BeginMove(new)).await.unwrap().unwrap();
     assert_eq!(end().await, 0);
-    assert_eq!(yard.board.moves_begun(&root(), &path("d/film.mkv")), None);
-    assert_eq!(yard.board.moves_begun(&root(), &path("other")), Some(1));
+    assert_eq!(yard.views.moves_begun(&root(), &path("d/film.mkv")), None);
+    assert_eq!(yard.views.moves_begun(&root(), &path("other")), Some(1));
     let refused = MoveEnd::NotMoved(MoveRefused::NoSource);
     let settled = yard.expiry.send(SettleMove { number, end: refused }).await.unwrap().unwrap();
     assert_eq!(settled, Err(MoveRefused::NoSource));
@@ -161,9 +161,9 @@ async fn downloads_of_forgotten_shares_are_aborted_too() {
     let id = yard.create(film(60)).await.id();
     yard.advance(60).await;
     yard.forgotten(id).await;
-    assert_eq!(yard.board.find(id), ShareLookup::Unknown);
-    assert!(!yard.board.is_cut(id));
+    assert_eq!(yard.views.find(id), ShareLookup::Unknown);
+    assert!(!yard.views.is_cut(id));
     yard.revoke(&[id], true).await;
-    assert!(yard.board.is_cut(id));
+    assert!(yard.views.is_cut(id));
     yard.closed().await;
 }

@@ -12,7 +12,7 @@ use crate::expiry::expiry_yard::*;
 async fn the_next_turn_begins_when_the_next_share_is_due() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
-    let next = || yard.board.view().next_turn;
+    let next = || yard.views.view().next_turn;
     yard.create(film(3600)).await;
     eventually("it sleeps for long", || next() > Duration::from_millis(600)).await;
     let id = yard.create(film(60)).await.id();
@@ -38,8 +38,8 @@ async fn reclaimed_shares_are_counted_with_their_delay() {
     }
     yard.clock.advance(seconds(65));
     yard.pause(false).await;
-    eventually("both are reclaimed", || yard.board.view().counters.reclaimed == 2).await;
-    let lags = yard.board.view().lags;
+    eventually("both are reclaimed", || yard.views.view().counters.reclaimed == 2).await;
+    let lags = yard.views.view().lags;
     assert_eq!((lags.count(), lags.sum), (2, seconds(5 + 3)));
     yard.closed().await;
 }
@@ -58,8 +58,8 @@ async fn little_effort_takes_more_turns_and_says_so() {
     }
     yard.clock.advance(seconds(60));
     yard.pause(false).await;
-    eventually("its share of a core is used up", || yard.board.view().counters.time_caps > 0).await;
+    eventually("its share of a core is used up", || yard.views.view().counters.time_caps > 0).await;
     yard.expiry.send(ChangeShareSettings(effort(Effort::MOST))).await.unwrap();
-    eventually("all are reclaimed", || yard.board.view().counters.reclaimed == 20_000).await;
+    eventually("all are reclaimed", || yard.views.view().counters.reclaimed == 20_000).await;
     yard.closed().await;
 }

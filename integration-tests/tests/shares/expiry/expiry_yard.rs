@@ -24,7 +24,7 @@ pub const START: Millis = Millis(1_700_000_000_000);
 pub struct ShareExpiryYard {
     pub journal: Journal,
     pub expiry: Addr<ShareExpiry>,
-    pub board: ShareViewHandle,
+    pub views: ShareViewHandle,
     pub clock: Clock,
 }
 
@@ -87,8 +87,8 @@ pub async fn opened_keeping(
     feed: Option<FeedPublisher<ShareChange>>,
     kept: Option<&Path>,
 ) -> ShareExpiryYard {
-    let (board, clock) = (ShareViewHandle::default(), clock.clone());
-    let mut expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone());
+    let (views, clock) = (ShareViewHandle::default(), clock.clone());
+    let mut expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), views.clone());
     if let Some(path) = kept {
         expiry = expiry.keeping_time_at(path);
     }
@@ -96,8 +96,8 @@ pub async fn opened_keeping(
         expiry = expiry.with_change_feed(feed);
     }
     let expiry = expiry.start();
-    eventually("this node leads", || board.view().epoch.is_some()).await;
-    ShareExpiryYard { journal, expiry, board, clock }
+    eventually("this node leads", || views.view().epoch.is_some()).await;
+    ShareExpiryYard { journal, expiry, views, clock }
 }
 
 impl ShareExpiryYard {
@@ -140,7 +140,7 @@ impl ShareExpiryYard {
     /// Waits for the end of a share and returns its reason.
     pub async fn ended(&self, id: ShareId) -> Tombstone {
         eventually_some("the share ends", || {
-            let found = self.board.find(id);
+            let found = self.views.find(id);
             async move {
                 match found {
                     ShareLookup::Ended(tombstone) => Some(tombstone),
@@ -155,20 +155,20 @@ impl ShareExpiryYard {
     pub async fn forgotten(&self, id: ShareId) {
         let asked = || async {
             self.expiry.send(ReclaimNow).await.unwrap().unwrap();
-            matches!(self.board.find(id), ShareLookup::Unknown).then_some(())
+            matches!(self.views.find(id), ShareLookup::Unknown).then_some(())
         };
         eventually_some("it is forgotten", asked).await;
     }
 
     pub fn is_there(&self, id: ShareId) -> bool {
-        matches!(self.board.find(id), ShareLookup::Live(_))
+        matches!(self.views.find(id), ShareLookup::Live(_))
     }
 
     pub async fn notifications(&self) -> Vec<(u64, ShareId, ShareNotificationKind)> {
         let notifications =
             self.expiry.send(FetchNotifications { from: 0, most: 1000 }).await.unwrap();
         notifications
-            .happenings
+            .notifications
             .into_iter()
             .map(|notifications| (notifications.number, notifications.id, notifications.what))
             .collect()

@@ -46,7 +46,7 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
         leader.expiry.send(ReclaimNow).await.unwrap().unwrap();
         assert!(leader.serves(soon));
         let untouched = |node: &ShareNode| {
-            let view = node.board.view();
+            let view = node.views.view();
             (view.shares, view.totals.ended(), view.counters.reclaimed) == (2, 0, 0)
         };
         assert!(cluster.nodes.iter().all(untouched));
@@ -74,7 +74,7 @@ fn followers_refuse_at_the_deadline_and_delete_when_the_leader_says_so() {
         cluster.everywhere("all have deleted it", is_gone).await;
         let held = cluster.hold_the_same(&[soon, late, brief]).await;
         assert_eq!((held.shares.len(), held.totals.expired), (1, 2));
-        let reclaimed = |node: &ShareNode| node.board.view().counters.reclaimed;
+        let reclaimed = |node: &ShareNode| node.views.view().counters.reclaimed;
         // Work that a leader began before it was isolated has no effect.
         let counted = cluster.nodes.iter().map(reclaimed).sum::<u64>();
         assert!((1..=2).contains(&counted), "only the leader reclaims: {counted}");
@@ -97,7 +97,7 @@ fn a_leader_that_comes_back_continues_at_once() {
         // It reclaims, and cannot know the outcome.
         leader.clock.advance(seconds(60));
         leader.expiry.send(ReclaimNow).await.unwrap().unwrap();
-        let is_held = || leader.epoch() == 0 && leader.board.view().counters.uncommitted > 0;
+        let is_held = || leader.epoch() == 0 && leader.views.view().counters.uncommitted > 0;
         eventually("it steps back with a commit in progress", is_held).await;
         // It has the longest log: of these two no other node can lead.
         let other = (old + 1) % 3;
@@ -180,10 +180,10 @@ fn a_change_of_leader_during_reclaim_loses_and_repeats_nothing() {
                 node.clock.advance(seconds(60));
             }
             let other = &cluster.nodes[(old + 1) % 3];
-            let began = || other.board.view().totals.expired > 0;
+            let began = || other.views.view().totals.expired > 0;
             eventually("reclaim has begun", began).await;
             cluster.hub.isolate(NODES[old]);
-            let reclaimed = leader.board.view().totals.expired;
+            let reclaimed = leader.views.view().totals.expired;
             assert!(reclaimed < DUE, "{reclaimed} were reclaimed before the leader was cut off");
 
             for node in &cluster.nodes {
@@ -199,7 +199,7 @@ fn a_change_of_leader_during_reclaim_loses_and_repeats_nothing() {
             let began = Instant::now();
             let successor = &cluster.nodes[new];
             assert!(new != old && due.iter().all(|id| !successor.serves(*id)));
-            let all_gone = || successor.board.view().totals.expired == DUE;
+            let all_gone = || successor.views.view().totals.expired == DUE;
             eventually("the new leader reclaims the others", all_gone).await;
             assert!(began.elapsed() < SOON, "after {:?}", began.elapsed());
             let repeated = cluster.until_answered(lost.clone()).await.unwrap().id();
@@ -230,9 +230,9 @@ fn a_change_of_leader_during_reclaim_loses_and_repeats_nothing() {
         let ended = |found: &ShareLookup| matches!(found, ShareLookup::Ended(tombstone) if tombstone.why == ShareEnding::Expired);
         assert!(held.found.iter().all(ended), "nothing is resurrected");
         let mut ends = BTreeMap::<ShareId, u64>::new();
-        for happening in &held.notifications {
-            assert_eq!(happening.what, ShareNotificationKind::Ended(ShareEnding::Expired));
-            *ends.entry(happening.id).or_default() += 1;
+        for notification in &held.notifications {
+            assert_eq!(notification.what, ShareNotificationKind::Ended(ShareEnding::Expired));
+            *ends.entry(notification.id).or_default() += 1;
         }
         assert!(ends.len() as u64 == DUE && ends.values().all(|count| *count == 1));
         cluster.stop().await;

@@ -31,13 +31,13 @@ async fn a_move_takes_file_and_shares_along_and_is_made_once() {
     assert_eq!(both, (Ok(Moved { followed: 2, ended: 0 }), Ok(Moved { followed: 2, ended: 0 })));
     assert_eq!(std::fs::read(ground.path("more/kept/e/deep/b")).unwrap(), b"films/d/deep/b");
     assert!(!ground.path("films/d").exists());
-    let said = [dir, file, beside].map(|id| yard.said(id).unwrap());
-    assert_eq!(said, ["more/kept/e", "more/kept/e/deep/b", "films/other"]);
+    let recorded = [dir, file, beside].map(|id| yard.recorded(id).unwrap());
+    assert_eq!(recorded, ["more/kept/e", "more/kept/e/deep/b", "films/other"]);
     assert_eq!(yard.make(wanted.clone()).await, Ok(Moved { followed: 2, ended: 0 }), "repeated");
     yard.closed().await;
     let yard = opened(&ground).await;
     assert_eq!(yard.make(wanted).await, Ok(Moved { followed: 2, ended: 0 }), "after a restart");
-    assert_eq!(yard.said(file).unwrap(), "more/kept/e/deep/b");
+    assert_eq!(yard.recorded(file).unwrap(), "more/kept/e/deep/b");
     yard.closed().await;
 }
 
@@ -61,7 +61,7 @@ async fn a_refused_move_is_refused_again_and_leaves_no_trace() {
     let onto = MoveFile { overwrite: true, ..wanted("films/empty", "films/d") };
     assert_eq!(refused(yard.make(onto.clone()).await), MoveRefused::TargetNotEmpty);
     assert_eq!(refused(yard.make(onto).await), MoveRefused::TargetNotEmpty, "repeated");
-    assert_eq!(yard.said(id).unwrap(), "films/d/a");
+    assert_eq!(yard.recorded(id).unwrap(), "films/d/a");
     yard.closed().await;
 }
 
@@ -73,7 +73,7 @@ async fn an_overwritten_file_ends_its_shares() {
     let onto = MoveFile { overwrite: true, ..wanted("films/d/a", "films/other") };
     assert_eq!(yard.make(onto).await, Ok(Moved { followed: 1, ended: 1 }));
     assert_eq!(yard.ended(there).await, ShareEnding::Removed);
-    assert_eq!(yard.said(moved).unwrap(), "films/other");
+    assert_eq!(yard.recorded(moved).unwrap(), "films/other");
     assert_eq!(std::fs::read(ground.path("films/other")).unwrap(), b"films/d/a");
     yard.closed().await;
 }
@@ -86,7 +86,7 @@ async fn more_shares_than_one_entry_takes_follow_in_several() {
     let ids: Vec<ShareId> = made.buffer_unordered(200).collect().await;
     let wanted = wanted("films/d", "films/e");
     assert_eq!(yard.make(wanted.clone()).await, Ok(Moved { followed: 2500, ended: 0 }));
-    assert!(ids.iter().all(|id| yard.said(*id).unwrap() == "films/e/a"));
+    assert!(ids.iter().all(|id| yard.recorded(*id).unwrap() == "films/e/a"));
     assert_eq!(yard.make(wanted).await, Ok(Moved { followed: 2500, ended: 0 }), "repeated");
     yard.closed().await;
 }
@@ -122,8 +122,8 @@ async fn a_node_stopped_before_the_rename_finds_the_old_path() {
     let yard = opened(&ground).await;
     eventually("the move is settled", || yard.shares.unsettled().borrow().is_empty()).await;
     assert_eq!(refused(yard.make(again(&new)).await), MoveRefused::Interrupted);
-    assert_eq!(yard.said(id).unwrap(), "films/d/a");
-    assert_eq!(yard.said(above).unwrap(), "films/d");
+    assert_eq!(yard.recorded(id).unwrap(), "films/d/a");
+    assert_eq!(yard.recorded(above).unwrap(), "films/d");
     let new_request = MoveFile { request: RequestId::random(), ..again(&new) };
     assert_eq!(yard.make(new_request).await, Ok(Moved { followed: 2, ended: 0 }));
     yard.closed().await;
@@ -138,7 +138,7 @@ async fn a_node_stopped_after_the_rename_finds_the_new_path() {
     std::fs::create_dir(ground.path("films/d")).unwrap();
     let yard = opened(&ground).await;
     assert_eq!(yard.make(again(&new)).await, Ok(Moved { followed: 2, ended: 0 }));
-    assert_eq!([id, above].map(|id| yard.said(id).unwrap()), ["more/e/a", "more/e"]);
+    assert_eq!([id, above].map(|id| yard.recorded(id).unwrap()), ["more/e/a", "more/e"]);
     yard.closed().await;
 }
 
@@ -155,13 +155,13 @@ async fn a_node_that_was_stopped_while_shares_followed_has_the_others_follow() {
     let (number, end) = (0, MoveEnd::Moved);
     // No client waits for its end.
     let settling = yard.expiry.send(SettleMove { number, end });
-    let began = || ids.iter().any(|id| yard.said(*id).unwrap() == "films/e/a");
+    let began = || ids.iter().any(|id| yard.recorded(*id).unwrap() == "films/e/a");
     eventually("the first have followed", began).await;
     drop(settling);
     yard.closed().await;
     let yard = opened(&ground).await;
     assert_eq!(yard.make(again(&new)).await, Ok(Moved { followed: 2502, ended: 0 }));
-    assert!(ids.iter().all(|id| yard.said(*id).unwrap() == "films/e/a"));
+    assert!(ids.iter().all(|id| yard.recorded(*id).unwrap() == "films/e/a"));
     yard.closed().await;
 }
 
@@ -218,16 +218,16 @@ async fn a_move_is_reported_as_done_only_after_the_disk_confirms_it() {
     let Err(MoveError::Unsettled { why, request }) = answer else { panic!("{answer:?}") };
     assert!(why.contains("does not confirm") && request == wanted.request, "{why}");
     eventually("it is seen", || {
-        let view = yard.board.view();
+        let view = yard.views.view();
         let seen = view.unsettled.get(&0).filter(|seen| seen.since == START);
         seen.is_some_and(|seen| seen.why.is_some() && seen.moving.new.to == wanted.to)
     })
     .await;
-    assert_eq!(yard.said(id).unwrap(), "films/d/a", "no record says that it was moved");
+    assert_eq!(yard.recorded(id).unwrap(), "films/d/a", "no record says that it was moved");
     disk.mended.store(true, Ordering::SeqCst);
     assert_eq!(yard.make(wanted).await, Ok(Moved { followed: 1, ended: 0 }), "repeated");
-    assert_eq!(yard.said(id).unwrap(), "more/e/a");
-    eventually("nothing is unsettled", || yard.board.view().unsettled.is_empty()).await;
+    assert_eq!(yard.recorded(id).unwrap(), "more/e/a");
+    eventually("nothing is unsettled", || yard.views.view().unsettled.is_empty()).await;
     yard.closed().await;
 }
 
@@ -239,18 +239,18 @@ async fn a_move_is_seen_as_long_as_its_root_is_away() {
     std::fs::create_dir(ground.path("films")).unwrap();
     let yard = opened(&ground).await;
     eventually("why it is not settled is seen", || {
-        let view = yard.board.view();
+        let view = yard.views.view();
         let why = view.unsettled.get(&0).and_then(|seen| seen.why.clone());
         why.is_some_and(|why| why.contains("films: it is empty"))
     })
     .await;
-    assert!(yard.said(id).is_some());
+    assert!(yard.recorded(id).is_some());
     yard.closed().await;
     std::fs::remove_dir(ground.path("films")).unwrap();
     std::fs::rename(ground.path("aside"), ground.path("films")).unwrap();
     let yard = opened(&ground).await;
     assert_eq!(refused(yard.make(again(&new)).await), MoveRefused::Interrupted);
-    eventually("nothing is unsettled", || yard.board.view().unsettled.is_empty()).await;
+    eventually("nothing is unsettled", || yard.views.view().unsettled.is_empty()).await;
     yard.closed().await;
 }
 
@@ -265,11 +265,11 @@ async fn shares_of_missing_files_end_unless_the_files_return() {
     yard.shares.note_missing(back);
     yard.shares.note_missing(gone);
     assert_eq!(yard.ended(gone).await, ShareEnding::Removed);
-    assert!(yard.said(back).is_some());
+    assert!(yard.recorded(back).is_some());
     std::fs::remove_dir_all(ground.path("films/d")).unwrap();
     yard.sweep().await;
     assert_eq!(yard.ended(whole).await, ShareEnding::Removed, "without a read");
-    assert!(yard.said(back).is_some());
+    assert!(yard.recorded(back).is_some());
     yard.closed().await;
 }
 
@@ -281,18 +281,18 @@ async fn ends_nothing(
     hide: impl Fn(&Path),
 ) {
     hide(&ground.path("films"));
-    let before = yard.board.view();
+    let before = yard.views.view();
     yard.shares.note_missing(id);
     yard.sweep().await;
-    let shown = || yard.board.view().unreachable.get(&root("films")).cloned();
+    let shown = || yard.views.view().unreachable.get(&root("films")).cloned();
     eventually("it is reported", || shown().is_some_and(|shown| shown.contains(why))).await;
     // The result is reported only after the end of the shares that must end.
     eventually("a pass checked it, and again after its time", || {
-        let view = yard.board.view();
+        let view = yard.views.view();
         view.sweeps > before.sweeps && view.looked_again > before.looked_again
     })
     .await;
-    assert!(yard.said(id).is_some(), "{why}");
+    assert!(yard.recorded(id).is_some(), "{why}");
 }
 
 #[actix::test]
@@ -314,17 +314,20 @@ async fn a_root_that_cannot_be_reached_ends_nothing() {
     };
     ends_nothing(&ground, &yard, id, "it is empty", remount).await;
     std::fs::rename(ground.path("d"), ground.path("films/d")).unwrap();
-    let sweeps = yard.board.view().sweeps;
+    let sweeps = yard.views.view().sweeps;
     yard.sweep().await;
     let passed = || {
-        let view = yard.board.view();
+        let view = yard.views.view();
         view.unreachable.is_empty() && view.sweeps > sweeps
     };
     eventually("it can be reached", passed).await;
-    assert!(yard.said(id).is_some(), "nothing shows yet that it is the directory that is meant");
+    assert!(
+        yard.recorded(id).is_some(),
+        "nothing shows yet that it is the directory that is meant"
+    );
     yard.create("films/d/a").await;
     yard.sweep().await;
     assert_eq!(yard.ended(id).await, ShareEnding::Removed, "of a root that can be reached");
-    eventually("the view shows it", || yard.board.view().unreachable.is_empty()).await;
+    eventually("the view shows it", || yard.views.view().unreachable.is_empty()).await;
     yard.closed().await;
 }

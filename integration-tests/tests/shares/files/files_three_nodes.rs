@@ -30,7 +30,7 @@ const START: Millis = Millis(1_800_000_000_000);
 /// Records a move. If the request selects it, the answer arrives only after the node has lost leadership.
 struct Delayed {
     expiry: Addr<ShareExpiry>,
-    board: ShareViewHandle,
+    views: ShareViewHandle,
     hub: MemoryHub,
     node: u64,
 }
@@ -43,13 +43,13 @@ impl Handler<BeginMove> for Delayed {
     type Result = ResponseFuture<Result<BegunMove, ShareError>>;
 
     fn handle(&mut self, asked: BeginMove, _: &mut Context<Self>) -> Self::Result {
-        let (expiry, board, hub) = (self.expiry.clone(), self.board.clone(), self.hub.clone());
+        let (expiry, views, hub) = (self.expiry.clone(), self.views.clone(), self.hub.clone());
         let (node, is_to_lose) = (self.node, asked.0.by == LOSER);
         Box::pin(async move {
             let begun = expiry.send(asked).await.unwrap();
             if is_to_lose && begun.is_ok() {
                 hub.isolate(node);
-                eventually("it has lost the lead", || board.view().epoch.is_none()).await;
+                eventually("it has lost the lead", || views.view().epoch.is_none()).await;
             }
             begun
         })
@@ -81,8 +81,8 @@ async fn opened(hub: &MemoryHub, node: u64, dir: &Path, storage: &Path) -> Share
     let settings =
         ShareExpirySettings { roots: BTreeSet::from([root()]), ..ShareExpirySettings::default() };
     let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), shares.clone()).start();
-    let (board, hub) = (shares.clone(), hub.clone());
-    let delayed = Delayed { expiry: expiry.clone(), board, hub, node }.start();
+    let (views, hub) = (shares.clone(), hub.clone());
+    let delayed = Delayed { expiry: expiry.clone(), views, hub, node }.start();
     let others = ShareFilesCollaborators {
         shares: shares.clone(),
         recall: Route::fixed(expiry.clone().recipient()),
@@ -109,7 +109,7 @@ async fn leader(nodes: &[ShareFilesNode], epoch: u64) -> (usize, u64) {
     .await
 }
 
-fn said(node: &ShareFilesNode, id: ShareId) -> Option<String> {
+fn recorded(node: &ShareFilesNode, id: ShareId) -> Option<String> {
     match node.shares.find(id) {
         ShareLookup::Live(share) => Some(share.path().to_string()),
         _ => None,
@@ -212,7 +212,7 @@ fn a_node_that_loses_the_lead_before_the_rename_touches_nothing() {
         assert_eq!(answer, Ok(Moved { followed: 1, ended: 0 }));
         assert!(!storage.path().join("a").exists() && storage.path().join("b").exists());
         hub.heal();
-        let follow = || nodes.iter().all(|node| said(node, id).as_deref() == Some("b"));
+        let follow = || nodes.iter().all(|node| recorded(node, id).as_deref() == Some("b"));
         eventually("its share follows on all of them", follow).await;
         for node in &nodes {
             node.journal.stop().await;

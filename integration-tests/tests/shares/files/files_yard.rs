@@ -51,7 +51,7 @@ pub struct ShareFilesYard {
     pub expiry: Addr<ShareExpiry>,
     pub files: Option<Addr<ShareFiles>>,
     pub shares: ShareViewHandle,
-    pub board: ShareFilesViewHandle,
+    pub views: ShareFilesViewHandle,
 }
 
 pub fn root(name: &str) -> RootName {
@@ -76,7 +76,7 @@ pub async fn table_alone(ground: &ShareDirectories) -> ShareFilesYard {
     let expiry = ShareExpiry::new(settings, Clock::manual(START), journal.clone(), shares.clone());
     let expiry = expiry.start();
     eventually("this node leads", || shares.view().epoch.is_some()).await;
-    ShareFilesYard { journal, expiry, files: None, shares, board: ShareFilesViewHandle::default() }
+    ShareFilesYard { journal, expiry, files: None, shares, views: ShareFilesViewHandle::default() }
 }
 
 pub async fn opened(ground: &ShareDirectories) -> ShareFilesYard {
@@ -102,8 +102,8 @@ pub async fn opened_on(
         removed_after: Duration::from_millis(50),
         sweep_interval: Duration::from_secs(3600),
     };
-    let (clock, board) = (Clock::manual(START), yard.board.clone());
-    yard.files = Some(ShareFiles::new(settings, dirs, others, clock, board).start());
+    let (clock, views) = (Clock::manual(START), yard.views.clone());
+    yard.files = Some(ShareFiles::new(settings, dirs, others, clock, views).start());
     yard
 }
 
@@ -144,7 +144,7 @@ impl ShareFilesYard {
     }
 
     /// The path of a share by its record; `None` after its end.
-    pub fn said(&self, id: ShareId) -> Option<String> {
+    pub fn recorded(&self, id: ShareId) -> Option<String> {
         match self.shares.find(id) {
             ShareLookup::Live(share) => Some(format!("{}/{}", share.root(), share.path())),
             _ => None,

@@ -39,7 +39,7 @@ async fn a_root_that_becomes_another_directory_is_opened_again() {
     fs::rename(disk.path("films"), disk.path("aside")).unwrap();
     eventually("it is reported", || {
         yard.files.as_ref().unwrap().do_send(CheckRoots);
-        yard.board.view().unreachable.contains_key(&root("films"))
+        yard.views.view().unreachable.contains_key(&root("films"))
     })
     .await;
     assert_eq!(refused(yard.make(wanted("films/other", "more/x")).await), MoveRefused::RootAway);
@@ -49,19 +49,19 @@ async fn a_root_that_becomes_another_directory_is_opened_again() {
     fs::rename(disk.path("new"), disk.path("films")).unwrap();
     eventually("it is opened", || {
         yard.files.as_ref().unwrap().do_send(CheckRoots);
-        yard.board.view().unreachable.is_empty()
+        yard.views.view().unreachable.is_empty()
     })
     .await;
-    let sweeps = yard.board.view().sweeps;
+    let sweeps = yard.views.view().sweeps;
     yard.sweep().await;
-    eventually("the missing path is noticed", || yard.board.view().missing == 1).await;
-    eventually("a pass has ended", || yard.board.view().sweeps > sweeps).await;
-    assert!(yard.said(id).is_some(), "it may be about to come");
+    eventually("the missing path is noticed", || yard.views.view().missing == 1).await;
+    eventually("a pass has ended", || yard.views.view().sweeps > sweeps).await;
+    assert!(yard.recorded(id).is_some(), "it may be about to come");
     yard.make(wanted("films/d/a", "films/d/c")).await.unwrap();
     assert!(disk.path("films/d/c").exists() && disk.path("aside/d/a").exists());
     yard.set_removed_after(Duration::from_millis(1)).await;
     assert_eq!(yard.ended(id).await, ShareEnding::Removed, "after the usual time");
-    assert_eq!(yard.said(kept).as_deref(), Some("films/d/c"));
+    assert_eq!(yard.recorded(kept).as_deref(), Some("films/d/c"));
     yard.closed().await;
 }
 

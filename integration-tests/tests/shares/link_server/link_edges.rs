@@ -99,8 +99,8 @@ async fn the_newest_deadline_counts_for_running_downloads() {
 async fn a_deadline_also_aborts_downloads_of_forgotten_shares() {
     let links = strict();
     let forget = || {
-        let (tombstones_before, happenings_before, hooks) = (u64::MAX, 0, Vec::new());
-        links.apply(&ShareEvent::Forgot { tombstones_before, happenings_before, hooks });
+        let (tombstones_before, notifications_before, hooks) = (u64::MAX, 0, Vec::new());
+        links.apply(&ShareEvent::Forgot { tombstones_before, notifications_before, hooks });
     };
     let id = links.share("a", |_| {});
     let download = running(&links, id, "/file", &[]).await;

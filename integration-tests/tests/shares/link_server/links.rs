@@ -140,7 +140,7 @@ async fn a_link_is_live_until_its_deadline_and_not_at_it() {
         let ended = START.after(A_DAY).to_string();
         assert!(late.text().contains(&ended), "{}", late.text());
     }
-    assert_eq!(links.board.refusals_by_time(), 3);
+    assert_eq!(links.views.refusals_by_time(), 3);
     links.apply(&ShareEvent::Reclaimed { ids: vec![id] });
     assert_eq!(links.get(id, "/file", &[]).await.status, 410);
 
@@ -233,10 +233,10 @@ async fn a_link_survives_a_move_and_ends_with_its_file() {
     links.apply(&ShareEvent::MoveFollowed { number: 0, part: 1, most: 9 });
     assert_eq!(read(id).await, film);
     assert_eq!(links.found(id).path(), &path("new/a.mp4"));
-    assert!(links.board.take_missing().is_empty());
+    assert!(links.views.take_missing().is_empty());
     std::fs::remove_file(links.below("new/a.mp4")).unwrap();
     assert_eq!(read(id).await.0, 404);
-    assert_eq!(links.board.take_missing(), [id], "the path is reported as missing");
+    assert_eq!(links.views.take_missing(), [id], "the path is reported as missing");
     let (ids, why, by) = (vec![id], ShareEnding::Removed, "test".to_owned());
     links.apply(&ShareEvent::Ended { ids, why, cut: false, by });
     let removed = links.get(id, "/file", &[]).await;
@@ -458,9 +458,9 @@ where
 async fn counted_by(
     answer: impl Fn(&TakeDownload, usize) -> Result<DownloadAdmission, ShareError> + Unpin + 'static,
 ) -> (u16, String) {
-    let (clock, board) = (Clock::manual(START), ShareViewHandle::default());
+    let (clock, views) = (Clock::manual(START), ShareViewHandle::default());
     let mut table = ShareTable::default();
-    board.attach(&table);
+    views.attach(&table);
     let id = ShareId::random().unwrap();
     let new = NewShare {
         id,
@@ -477,7 +477,7 @@ async fn counted_by(
     };
     table.apply(START, &ShareEvent::Created(Box::new(new))).unwrap();
     let take = Route::fixed(ScriptedAdmissions(answer, Default::default()).start().recipient());
-    let site = LinkSite::start(board, take, clock, |_| {});
+    let site = LinkSite::start(views, take, clock, |_| {});
     site.write("a", b"film");
     let answer = site.get(id, "/file", &[]).await;
     site.server.stop().await;

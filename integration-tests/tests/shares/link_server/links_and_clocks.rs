@@ -48,7 +48,7 @@ impl LinkClockYard {
 
     fn of(yard: ShareExpiryYard, clock: &Clock) -> Self {
         let take = Route::fixed(yard.expiry.clone().recipient());
-        let site = LinkSite::start(yard.board.clone(), take, clock.clone(), |_| {});
+        let site = LinkSite::start(yard.views.clone(), take, clock.clone(), |_| {});
         site.write("a", b"film");
         LinkClockYard { yard, site }
     }
@@ -153,7 +153,7 @@ async fn refused_links_stay_refused_when_the_clock_steps_back() {
     assert_eq!(place.count(&ids, 410).await, 10, "the backlog stays refused");
     let again = refused(place.yard.change(ids[0], extended(3600)).await);
     assert_eq!(again, ShareRefusal::Ended { why: ShareEnding::Expired });
-    assert!(matches!(place.yard.board.find(ids[0]), ShareLookup::Live(_)), "it is not reclaimed");
+    assert!(matches!(place.yard.views.find(ids[0]), ShareLookup::Live(_)), "it is not reclaimed");
     place.close().await;
 }
 
@@ -167,7 +167,7 @@ async fn refused_links_stay_refused_at_a_start_with_a_late_clock() {
     clock.advance(seconds(61));
     assert_eq!(place.status(id).await, 410);
     let due = Millis(START.0 + 60_000);
-    let on_record = || place.yard.board.view().on_record.is_some_and(|time| time >= due);
+    let on_record = || place.yard.views.view().on_record.is_some_and(|time| time >= due);
     eventually("its end is on record though reclaim is paused", on_record).await;
     place.close().await;
     let behind = Clock::manual(Millis(START.0 - 2 * HOUR_MS));
@@ -234,7 +234,7 @@ async fn a_day_off_on_a_running_machine_holds_nothing_back() {
     clock.advance(seconds(24 * 3600));
     let place = LinkClockYard::keeping_time(dir.path(), &clock).await;
     place.yard.ended(id).await;
-    assert_eq!(place.yard.board.view().trouble, None);
+    assert_eq!(place.yard.views.view().trouble, None);
     place.close().await;
 }
 
@@ -247,7 +247,7 @@ async fn an_operator_confirms_the_clock_either_way() {
     let confirm = || ConfirmClock { asked_by: "a test".to_owned(), request: RequestId::random() };
     clock.step_by(HOUR_MS + 60_000);
     place.turn().await;
-    let message = place.yard.board.view().trouble.map(|trouble| trouble.to_string());
+    let message = place.yard.views.view().trouble.map(|trouble| trouble.to_string());
     let message = message.unwrap();
     assert!(
         message.contains("1h 1m ahead") && message.contains("1 links are refused"),
@@ -255,19 +255,19 @@ async fn an_operator_confirms_the_clock_either_way() {
     );
     place.yard.expiry.send(confirm()).await.unwrap().unwrap();
     place.yard.ended(early).await;
-    assert_eq!(place.yard.board.view().trouble, None);
+    assert_eq!(place.yard.views.view().trouble, None);
     assert!(place.yard.pause(true).await);
     clock.advance(seconds(3600));
     assert_eq!(place.status(late).await, 410);
     place.turn().await;
     clock.step_by(-2 * HOUR_MS);
     place.turn().await;
-    let message = place.yard.board.view().trouble.map(|trouble| trouble.to_string());
+    let message = place.yard.views.view().trouble.map(|trouble| trouble.to_string());
     assert!(message.unwrap().contains("2h behind"));
     assert_eq!(place.status(late).await, 410);
     place.yard.expiry.send(confirm()).await.unwrap().unwrap();
     assert_eq!((place.status(late).await, place.status(early).await), (200, 410));
-    assert_eq!(place.yard.board.view().trouble, None);
+    assert_eq!(place.yard.views.view().trouble, None);
     place.close().await;
     // It is also on record.
     let place = LinkClockYard::open(dir.path(), &clock).await;
@@ -317,7 +317,7 @@ fn a_clock_whose_confirmation_is_not_on_record_is_not_followed() {
         assert!(place.yard.pause(true).await);
         clock.advance(seconds(61));
         let due = Millis(START.0 + 60_000);
-        let on_record = || place.yard.board.view().on_record.is_some_and(|time| time >= due);
+        let on_record = || place.yard.views.view().on_record.is_some_and(|time| time >= due);
         eventually("its end is on record", on_record).await;
         assert_eq!(place.status(id).await, 410);
         clock.step_by(-2 * HOUR_MS);
@@ -340,19 +340,19 @@ async fn figures_of_due_shares_are_right_during_and_after_a_paused_reclaim() {
     place.shares(50, 60).await;
     assert!(place.yard.pause(true).await);
     clock.advance(seconds(61));
-    let board = &place.yard.board;
+    let views = &place.yard.views;
     let began = std::time::Instant::now();
-    eventually("they are counted", || board.view().backlog == 50).await;
+    eventually("they are counted", || views.view().backlog == 50).await;
     assert!(began.elapsed() < Duration::from_millis(1500), "{:?}", began.elapsed());
-    assert_eq!(board.view().stale(), 1.0);
+    assert_eq!(views.view().stale(), 1.0);
     assert!(place.yard.pause(false).await);
     // No view has more due shares than exist.
     let gone = || {
-        let view = board.view();
+        let view = views.view();
         assert!(view.backlog <= view.shares, "{} of {}", view.backlog, view.shares);
         view.shares == 0
     };
     eventually("they are reclaimed", gone).await;
-    assert_eq!((board.view().backlog, board.view().stale()), (0, 0.0));
+    assert_eq!((views.view().backlog, views.view().stale()), (0, 0.0));
     place.close().await;
 }

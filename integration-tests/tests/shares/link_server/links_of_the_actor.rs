@@ -33,13 +33,13 @@ impl ActorLinksYard {
         let dir = tempfile::tempdir().unwrap();
         let journal = JournalOptions::alone(dir.path(), 1);
         let journal = Journal::open(journal, Arc::new(NoPeers), &[PieceId::Shares]).await.unwrap();
-        let (clock, board) = (Clock::manual(START), ShareViewHandle::default());
+        let (clock, views) = (Clock::manual(START), ShareViewHandle::default());
         let settings =
             ShareExpirySettings { roots: BTreeSet::from([root()]), ..Default::default() };
-        let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone());
+        let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), views.clone());
         let expiry = expiry.start();
-        eventually("this node leads", || board.view().epoch.is_some()).await;
-        let site = LinkSite::start(board, Route::fixed(expiry.clone().recipient()), clock, |_| {});
+        eventually("this node leads", || views.view().epoch.is_some()).await;
+        let site = LinkSite::start(views, Route::fixed(expiry.clone().recipient()), clock, |_| {});
         ActorLinksYard { _journal_dir: dir, journal, expiry, site }
     }
 
@@ -98,10 +98,10 @@ async fn a_link_is_refused_at_its_deadline_before_its_reclaim() {
     yard.site.clock.advance(TTL);
     let passive = yard.site.get(id, "/file", &[]).await;
     assert_eq!(passive.status, 410);
-    assert!(matches!(yard.site.board.find(id), ShareLookup::Live(_)), "it is not reclaimed yet");
+    assert!(matches!(yard.site.views.find(id), ShareLookup::Live(_)), "it is not reclaimed yet");
     yard.expiry.send(pause(false)).await.unwrap().unwrap();
     yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
-    eventually("it is reclaimed", || matches!(yard.site.board.find(id), ShareLookup::Ended(_)))
+    eventually("it is reclaimed", || matches!(yard.site.views.find(id), ShareLookup::Ended(_)))
         .await;
     let active = yard.site.get(id, "/file", &[]).await;
     assert_eq!(active.status, 410);

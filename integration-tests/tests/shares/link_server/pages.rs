@@ -181,7 +181,7 @@ async fn behind_a_proxy_with_tls_links_and_cookies_are_of_that_kind() {
     assert_eq!(page.status, 200);
     let (wanted, page) = ("another device", page.text());
     assert!(!page.contains(wanted), "without public_url the address of the proxy is unknown");
-    assert!(!page.contains("share.example.net"), "a client said so, by way of the proxy");
+    assert!(!page.contains("share.example.net"), "a client claims this name through the proxy");
     let plain = enter(&links, id, "right", &[]).await;
     assert!(!plain.header("set-cookie").unwrap().contains("Secure"));
     links.stop().await;

@@ -344,9 +344,9 @@ fn the_event_stream_loses_nothing_over_a_kill_and_keeps_its_numbers() -> Result<
     place.revoked();
     let now = open("", None)?;
     let first = place.revoked();
-    let heard = now.next()?;
-    assert_eq!((heard.id.as_str(), heard.kind.as_str()), ("1", "revoked"));
-    assert_eq!(heard.data["share"]["id"], first.as_str());
+    let event = now.next()?;
+    assert_eq!((event.id.as_str(), event.kind.as_str()), ("1", "revoked"));
+    assert_eq!(event.data["share"]["id"], first.as_str());
     drop(now);
     place.revoked();
     let soon = place.create(&json!({ "ttl": "1s" }));
@@ -368,7 +368,7 @@ fn the_event_stream_loses_nothing_over_a_kill_and_keeps_its_numbers() -> Result<
     );
     let all = open("?from=0", None)?;
     assert_eq!(all.next()?.id, "0");
-    assert_eq!(all.next()?.data, heard.data, "also after the kill");
+    assert_eq!(all.next()?.data, event.data, "also after the kill");
     place.revoked();
     assert_eq!(again.next()?.id, "4");
 

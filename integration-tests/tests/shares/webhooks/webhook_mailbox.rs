@@ -29,7 +29,7 @@ use reelyard_shares::webhook::{
 struct WebhookYard {
     journal: Journal,
     expiry: Addr<ShareExpiry>,
-    board: ShareViewHandle,
+    views: ShareViewHandle,
     hook: Addr<Webhook>,
     view: WebhookViewHandle,
 }
@@ -46,18 +46,18 @@ fn hook(receiver: &HookReceiver) -> WebhookSettings {
 }
 
 fn opened(journal: Journal, clock: &Clock, receiver: &HookReceiver) -> WebhookYard {
-    let board = ShareViewHandle::default();
+    let views = ShareViewHandle::default();
     let settings = ShareExpirySettings {
         roots: BTreeSet::from([RootName::new("films").unwrap()]),
         hooks: BTreeSet::from(["billing".to_owned()]),
         ..ShareExpirySettings::default()
     };
-    let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), board.clone()).start();
+    let expiry = ShareExpiry::new(settings, clock.clone(), journal.clone(), views.clone()).start();
     let others = WebhookCollaborators {
-        happenings: Route::fixed(expiry.clone().recipient()),
+        notifications: Route::fixed(expiry.clone().recipient()),
         cursor: Route::fixed(expiry.clone().recipient()),
         delivered: Route::fixed(expiry.clone().recipient()),
-        board: board.clone(),
+        views: views.clone(),
         leadership: journal.leadership(),
         body: |notification| serde_json::to_vec(&ChangeEvent::from(notification)),
     };
@@ -66,7 +66,7 @@ fn opened(journal: Journal, clock: &Clock, receiver: &HookReceiver) -> WebhookYa
     let view = WebhookViewHandle::new(ArcSwap::from_pointee(view));
     let http = webhook_client(false).unwrap();
     let hook = Webhook::new(name, settings, http, clock.clone(), others, Arc::clone(&view)).start();
-    WebhookYard { journal, expiry, board, hook, view }
+    WebhookYard { journal, expiry, views, hook, view }
 }
 
 impl WebhookYard {
@@ -121,7 +121,7 @@ async fn a_receiver_that_asks_for_patience_is_tried_again_by_the_clock() {
     clock.advance(Duration::from_secs(999));
     // After this answer it has read its clock, and had no reason to act.
     yard.revoked().await;
-    yard.until("it has heard", |hook| hook.backlog == 3).await;
+    yard.until("it knows the events", |hook| hook.backlog == 3).await;
     assert_eq!((receiver.received().len(), yard.view.load().counters.failed_tries), (1, 1));
     clock.advance(Duration::from_secs(1));
     yard.until("it got everything", |hook| hook.counters.delivered == 3).await;
@@ -155,7 +155,7 @@ async fn a_new_url_gets_the_refused_notification_at_once() {
 }
 
 #[actix::test]
-async fn many_happenings_take_few_commits() {
+async fn many_notifications_take_few_commits() {
     let (dir, receiver) = (tempfile::tempdir().unwrap(), HookReceiver::start().unwrap());
     let yard = opened(alone(dir.path()).await, &manual_clock(), &receiver);
     yard.until("it begins", |hook| hook.delivered_up_to == Some(0)).await;
@@ -172,7 +172,7 @@ async fn many_happenings_take_few_commits() {
 /// The node that leads in an epoch after `epoch` and knows the cursor of its webhook.
 async fn leader(yards: &[WebhookYard], epoch: u64) -> (usize, u64) {
     eventually_some("one leads", || async {
-        let epochs = yards.iter().map(|yard| yard.board.view().epoch.map_or(0, |epoch| epoch.0));
+        let epochs = yards.iter().map(|yard| yard.views.view().epoch.map_or(0, |epoch| epoch.0));
         let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
         let is_active = yards[node].view.load().delivered_up_to.is_some();
         (newest > epoch && is_active).then_some((node, newest))

@@ -12,7 +12,7 @@ use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::fakes::worker_fake_cfm::{FakeCfm, Planned};
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
-use reelyard_protocol::worker::{Blame, ContentHash, Said, TaskOrder};
+use reelyard_protocol::worker::{Blame, ContentHash, ReportedState, TaskOrder};
 use reelyard_worker::downloader::settings::{ExternalDownloaderConfig, Pattern};
 
 /// Starts two processes that ignore SIGTERM, one of them in its own session, and hangs.
@@ -96,7 +96,7 @@ async fn a_program_gets_cfws_arguments_and_its_copy_is_not_verified() {
     old.node.order(old.order(7, b"a b#\xff.mpg"));
 
     let hash = ContentHash(*blake3::hash(&contents).as_bytes());
-    assert_eq!(old.node.end_of(7).await, Said::DoneUnverified { size: 300_000, hash });
+    assert_eq!(old.node.end_of(7).await, ReportedState::DoneUnverified { size: 300_000, hash });
     let copy = old.destination.order(7, b"a b#\xff.mpg").name;
     let copy = reelyard_integration_tests::rigs::worker_rig::os_name(copy.as_bytes()).to_owned();
     assert_eq!(std::fs::read(old.destination.copies().join(copy)).unwrap(), contents);
@@ -133,12 +133,16 @@ async fn every_failure_of_a_program_is_reported_and_its_remains_are_removed() {
     for (id, (body, blamed, words)) in (1..).zip(cases) {
         old.source.master(b"E.mpg", 1000);
         old.node.order(old.order(id, b"E.mpg"));
-        let Said::Failed { blame, reason } = old.node.end_of(id).await else { panic!("{body}") };
+        let ReportedState::Failed { blame, reason } = old.node.end_of(id).await else {
+            panic!("{body}")
+        };
         assert_eq!(blame, blamed, "{body}: {reason}");
         assert!(reason.contains(words), "{body}: {reason}");
     }
     let first = old.node.end_of(1).await;
-    assert!(matches!(first, Said::Failed { reason, .. } if reason.contains("cannot open /data2")));
+    assert!(
+        matches!(first, ReportedState::Failed { reason, .. } if reason.contains("cannot open /data2"))
+    );
     assert!(old.temp_is_empty());
     assert!(!old.destination.copies().join("E.mpg").exists());
     worker.stop().await;
@@ -154,7 +158,9 @@ async fn nothing_of_a_program_that_hangs_outlives_its_time_out() {
     let worker = started(old.settings(Some(program))).await;
     old.node.order(old.order(1, b"E.mpg"));
     let any_lives = old.running().await;
-    let Said::Failed { blame, reason } = old.node.end_of(1).await else { panic!("it hangs") };
+    let ReportedState::Failed { blame, reason } = old.node.end_of(1).await else {
+        panic!("it hangs")
+    };
     assert_eq!(blame, Blame::Pair);
     assert!(reason.contains("did not end within 10s"), "{reason}");
     assert!(!any_lives());
@@ -194,7 +200,7 @@ async fn leftover_processes_of_a_program_are_not_waited_for() {
     let body = format!("sleep 600 & echo $! > \"$DIR/child\"\n{COPIES}");
     let worker = old.worker(&body).await;
     old.node.order(old.order(1, b"E.mpg"));
-    assert!(matches!(old.node.end_of(1).await, Said::DoneUnverified { size: 1000, .. }));
+    assert!(matches!(old.node.end_of(1).await, ReportedState::DoneUnverified { size: 1000, .. }));
     assert!(!is_alive(pid_in(&old.file("child")).unwrap()));
     worker.stop().await;
     old.node.stop().await;
@@ -209,11 +215,12 @@ async fn growth_of_the_file_is_progress() {
     );
     let worker = old.worker(&body).await;
     old.node.order(old.order(1, b"E.mpg"));
-    let progress =
-        |report: &reelyard_protocol::worker::Report| report.said == Said::Progress { bytes: 500 };
+    let progress = |report: &reelyard_protocol::worker::Report| {
+        report.state == ReportedState::Progress { bytes: 500 }
+    };
     eventually("progress", || old.node.reports().iter().any(progress)).await;
     std::fs::write(old.file("go"), "").unwrap();
-    assert!(matches!(old.node.end_of(1).await, Said::DoneUnverified { .. }));
+    assert!(matches!(old.node.end_of(1).await, ReportedState::DoneUnverified { .. }));
     worker.stop().await;
     old.node.stop().await;
 }
@@ -224,7 +231,9 @@ async fn without_a_program_an_old_source_is_refused_with_the_reason() {
     old.source.master(b"E.mpg", 1000);
     let worker = started(old.settings(None)).await;
     old.node.order(old.order(1, b"E.mpg"));
-    let Said::Failed { blame, reason } = old.node.end_of(1).await else { panic!("no program") };
+    let ReportedState::Failed { blame, reason } = old.node.end_of(1).await else {
+        panic!("no program")
+    };
     assert_eq!(blame, Blame::Pair);
     assert!(reason.contains("external_downloader.program"), "{reason}");
     worker.stop().await;
@@ -267,11 +276,11 @@ async fn a_program_that_preallocates_its_file_shows_signs_of_life() {
     old.node.order(old.order(1, b"E.mpg"));
     let signs = || {
         let reports = old.node.reports();
-        reports.iter().filter(|one| one.said == Said::Progress { bytes: 10 }).count()
+        reports.iter().filter(|one| one.state == ReportedState::Progress { bytes: 10 }).count()
     };
     eventually("full progress is reported twice", || signs() >= 2).await;
     std::fs::write(old.file("go"), b"").unwrap();
     let end = old.node.end_of(1).await;
-    assert!(matches!(end, Said::DoneUnverified { size: 10, .. }), "{end:?}");
+    assert!(matches!(end, ReportedState::DoneUnverified { size: 10, .. }), "{end:?}");
     worker.stop().await;
 }

@@ -17,7 +17,7 @@ fn task(source: &Rig, destination: &Rig, name: &str) -> Planned {
 }
 
 #[actix::test]
-async fn a_task_of_cfm_is_done_and_said_so() {
+async fn a_task_of_cfm_is_done_and_reported() {
     let (source, destination, cfm) = (Rig::new(), Rig::new(), FakeCfm::start());
     let contents = source.master(b"a#b<&>.mpg", 300_000);
     cfm.plan(1, task(&source, &destination, "a#b<&>.mpg"));

@@ -24,8 +24,8 @@ fn an_old_sources_file_goes_to_a_destination_with_a_program() -> Result<()> {
     let done = wait_for("the copy", &roles, || task_in(&ground, "E.mpg", "done"))?;
     assert!(holds(&ground.copies(1).join("E.mpg"), &bytes));
     assert_eq!(done["hash"], blake3::hash(&bytes).to_hex().as_str());
-    let said = done["reason"].as_str().context("its reason")?;
-    assert!(said.contains("not compared"), "{said}");
+    let text = done["reason"].as_str().context("its reason")?;
+    assert!(text.contains("not compared"), "{text}");
     // The old wire has no value for "unlimited".
     assert_eq!(done["copy_speed"], 10_000_000);
     Ok(())

@@ -10,7 +10,7 @@ use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, PoolName};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::pools::board;
+use super::pools::views;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::PageQuery;
@@ -50,11 +50,11 @@ pub async fn list(
     let BoxListQuery { state: phase, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, from) = (paging.limit()?, paging.position::<u32>()?.unwrap_or_default());
-    let (board, mut from) = (board(&state)?, Some(BoxNumber(from)));
+    let (views, mut from) = (views(&state)?, Some(BoxNumber(from)));
     let mut items = Vec::new();
     while let Some(number) = from.filter(|_| items.len() < limit) {
         let most = if phase.is_some() { LARGEST_PAGE } else { limit };
-        let boxes = board.boxes(&pool, number, most)?;
+        let boxes = views.boxes(&pool, number, most)?;
         from = boxes.next;
         for status in &boxes.lines {
             if phase.is_some_and(|phase| status.record.state.phase() != phase) {
@@ -97,7 +97,7 @@ fn shown(
     pool: &PoolName,
     number: BoxNumber,
 ) -> Result<web::Json<BoxShown>, ProblemResponse> {
-    Ok(web::Json(BoxShown::from(&board(state)?.one_box(pool, number)?)))
+    Ok(web::Json(BoxShown::from(&views(state)?.one_box(pool, number)?)))
 }
 
 /// `POST /pools/{pool}/boxes/{number}/quarantine`.
@@ -280,11 +280,11 @@ fn audited(
     paging: &PageQuery,
 ) -> Result<web::Json<Page<AuditLine>>, ProblemResponse> {
     let (limit, from) = (paging.limit()?, paging.position::<AuditCursor>()?);
-    let board = board(state)?;
-    let found = board.audit(&filter, from.unwrap_or(AuditCursor::NEWEST), limit);
+    let views = views(state)?;
+    let found = views.audit(&filter, from.unwrap_or(AuditCursor::NEWEST), limit);
     if found.lines.is_empty() && found.next.is_none() && from.is_none() {
         // No entry is left. Answer 404 if the pool does not exist either.
-        board.pool(&filter.pool)?;
+        views.pool(&filter.pool)?;
     }
     let items = found.lines.iter().map(|line: &AuditEntry| AuditLine::from(line)).collect();
     Ok(web::Json(Page { items, next: found.next.map(|place| Cursor(place.to_string())) }))

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::box_refusals::{EndedLeaseProblems, LeaseProblems};
-use super::pools::board;
+use super::pools::views;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::PageQuery;
@@ -55,7 +55,7 @@ pub async fn list(
     let paging = PageQuery { limit, cursor };
     let (limit, from) = (paging.limit()?, paging.position::<u32>()?.unwrap_or_default());
     let holder = holder.as_deref().map(Holder::new).transpose().map_err(BoxRefusal::from)?;
-    let leases = board(&state)?.leases(&pool, holder.as_ref(), BoxNumber(from), limit)?;
+    let leases = views(&state)?.leases(&pool, holder.as_ref(), BoxNumber(from), limit)?;
     let items = leases.lines.iter().map(LeaseShown::live).collect();
     let next = leases.next.map(|number| Cursor(number.to_string()));
     Ok(web::Json(Page { items, next }))
@@ -76,8 +76,8 @@ pub async fn one(
     id: web::Path<String>,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<LeaseShown>, Refusal<(refused::UnknownLease, refused::Starting)>> {
-    let (id, board) = (lease_id(&id)?, board(&state)?);
-    let shown = board.with_table(|table| match table.find(id) {
+    let (id, views) = (lease_id(&id)?, views(&state)?);
+    let shown = views.with_table(|table| match table.find(id) {
         FoundLease::Live(lease) => Ok(LeaseShown::live(lease)),
         FoundLease::Ended(ended) => Ok(LeaseShown::ended(ended)),
         FoundLease::Unknown => Err(BoxRefusal::UnknownLease),
@@ -154,8 +154,8 @@ pub async fn verify(
     _: web::Query<NoQuery>,
     wanted: Body<LeaseToken>,
 ) -> Result<web::Json<LeaseVerified>, Refusal<(LeaseProblems, AskProblems, LeaderProblems)>> {
-    let (id, board) = (lease_id(&id)?, &state.actors.boxes.board);
-    require_leader(board.is_up(), board.view().epoch, *state.journal.leadership().borrow())?;
+    let (id, views) = (lease_id(&id)?, &state.actors.boxes.views);
+    require_leader(views.is_up(), views.view().epoch, *state.journal.leadership().borrow())?;
     let verify = VerifyLease { lease: id, token: wanted.token };
     let lease = state.actors.boxes.actor.ask(verify).await??;
     Ok(web::Json(LeaseVerified::from(&*lease)))

@@ -31,9 +31,9 @@ pub async fn list(
     query: web::Query<PageQuery>,
 ) -> Result<web::Json<Page<PoolShown>>, Refusal<refused::Starting>> {
     let (limit, from) = (query.limit()?, query.position::<String>()?.unwrap_or_default());
-    let board = board(&state)?;
-    let view = board.view();
-    let pools = board.pools().into_iter().filter(|pool| pool.name.as_str() > from.as_str());
+    let views = views(&state)?;
+    let view = views.view();
+    let pools = views.pools().into_iter().filter(|pool| pool.name.as_str() > from.as_str());
     let shown = pools.map(|pool| PoolShown::of(&pool, view.lines.get(&pool.name)));
     Ok(web::Json(page(shown, limit, |pool| pool.name.clone())))
 }
@@ -53,7 +53,7 @@ pub async fn one(
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<PoolShown>, Refusal<(refused::NoPool, refused::Starting)>> {
-    Ok(web::Json(shown(board(&state)?, &pool)?))
+    Ok(web::Json(shown(views(&state)?, &pool)?))
 }
 
 /// `PUT /pools/{pool}`: creates a pool or replaces its settings.
@@ -93,7 +93,7 @@ pub async fn put(
         PoolPut::Created => HttpResponse::Created(),
         PoolPut::Changed | PoolPut::AlreadySo => HttpResponse::Ok(),
     };
-    Ok(answer.json(shown(&state.actors.boxes.board, &pool)?))
+    Ok(answer.json(shown(&state.actors.boxes.views, &pool)?))
 }
 
 /// Options of the removal.
@@ -179,14 +179,14 @@ pub async fn adopt(
 
 /// The view of the boxes. Refused until this node has read its journal, because an unknown pool may
 /// exist in it.
-pub(in crate::http::api) fn board(
+pub(in crate::http::api) fn views(
     state: &NodeHttpState,
 ) -> Result<&BoxViewHandle, ProblemResponse> {
-    let board = &state.actors.boxes.board;
-    if board.is_up() { Ok(board) } else { Err(ProblemResponse::starting()) }
+    let views = &state.actors.boxes.views;
+    if views.is_up() { Ok(views) } else { Err(ProblemResponse::starting()) }
 }
 
-fn shown(board: &BoxViewHandle, pool: &PoolName) -> Result<PoolShown, ProblemResponse> {
-    let status = board.pool(pool)?;
-    Ok(PoolShown::of(&status, board.view().lines.get(pool)))
+fn shown(views: &BoxViewHandle, pool: &PoolName) -> Result<PoolShown, ProblemResponse> {
+    let status = views.pool(pool)?;
+    Ok(PoolShown::of(&status, views.view().lines.get(pool)))
 }

@@ -27,7 +27,7 @@ const AT_ONCE: usize = 512;
 #[into_params(parameter_in = Query)]
 pub struct EventQuery {
     /// Only changes of these kinds, separated by commas: `task`, `placement`, `host`, `input`,
-    /// `leadership`, `stranger`, `removal`, `pin`, `back_off`, `configuration`, `share`, `box`. A
+    /// `leadership`, `foreign_manager`, `removal`, `pin`, `back_off`, `configuration`, `share`, `box`. A
     /// `reset` is sent in any case.
     #[param(example = "task,host")]
     kinds: Option<String>,

@@ -55,8 +55,8 @@ fn actors(state: &NodeHttpState) -> BTreeMap<String, ActorView> {
     add(actors.catalog.status(), serde_json::to_value(&**actors.catalog_view.load()));
     add(actors.heartbeat.status(), serde_json::to_value(&**actors.heartbeat_view.load()));
     // Tasks have a list of their own.
-    add(actors.task_manager.status(), serde_json::to_value(actors.task_board.view().counters));
-    add(actors.remover.status(), serde_json::to_value(actors.remover_board.view().counters));
+    add(actors.task_manager.status(), serde_json::to_value(actors.task_views.view().counters));
+    add(actors.remover.status(), serde_json::to_value(actors.remover_views.view().counters));
     for host in actors.hosts.present().values() {
         add(host.worker.status(), serde_json::to_value(&**host.view.load()));
     }

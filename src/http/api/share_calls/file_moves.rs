@@ -81,9 +81,9 @@ pub async fn list(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<Page<MoveShown>>, Refusal<LeaderProblems>> {
-    let (shares, leadership) = (&state.actors.share_board, state.journal.leadership());
+    let (shares, leadership) = (&state.actors.share_views, state.journal.leadership());
     require_leader(shares.is_up(), shares.view().epoch, *leadership.borrow())?;
-    let view = state.actors.share_files_board.view();
+    let view = state.actors.share_files_views.view();
     let items = view.unsettled.values().map(MoveShown::from).collect();
     Ok(web::Json(Page { items, next: None }))
 }

@@ -94,7 +94,7 @@ async fn look(
     path: &SharePath,
     path_text: &str,
 ) -> Result<(ShareKind, u64), ProblemResponse> {
-    let Some(looked) = state.actors.share_board.moves_begun(root, path) else {
+    let Some(looked) = state.actors.share_views.moves_begun(root, path) else {
         return Err(ShareError::from(ShareRefusal::BeingMoved).into());
     };
     let roots: Roots = state.share_links.roots.clone();

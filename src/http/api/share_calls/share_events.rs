@@ -34,7 +34,7 @@ const ASKED_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct HappeningQuery {
+pub struct ShareEventsQuery {
     /// First event number; 0 sends all stored events. Without it and without `Last-Event-ID`, only
     /// new events are sent.
     // A string, so that a refusal can quote it.
@@ -53,11 +53,11 @@ enum ShareEventStart {
     Lost,
 }
 
-impl HappeningQuery {
+impl ShareEventsQuery {
     /// `Last-Event-ID` overrides `from`, because a reconnecting client sends both.
-    fn begin(&self, heard: Option<&str>) -> Result<ShareEventStart, ProblemResponse> {
-        if let Some(heard) = heard {
-            let next = heard.parse::<i64>().ok().and_then(|last| last.checked_add(1));
+    fn begin(&self, last_event_id: Option<&str>) -> Result<ShareEventStart, ProblemResponse> {
+        if let Some(last_event_id) = last_event_id {
+            let next = last_event_id.parse::<i64>().ok().and_then(|last| last.checked_add(1));
             let next = next.and_then(|next| u64::try_from(next).ok());
             return Ok(next.map_or(ShareEventStart::Lost, ShareEventStart::Number));
         }
@@ -89,7 +89,7 @@ impl HappeningQuery {
                    `reset` has the number of the first one that follows as `first`. A comment \
                    comes every 15 seconds.",
     params(
-        HappeningQuery,
+        ShareEventsQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last received \
                                                                   event; overrides `from`")
     ),
@@ -103,15 +103,16 @@ impl HappeningQuery {
 pub async fn follow(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
-    query: web::Query<HappeningQuery>,
+    query: web::Query<ShareEventsQuery>,
 ) -> Result<HttpResponse, Refusal<(refused::TooManyListeners, refused::Starting)>> {
-    let heard = request.headers().get(LAST_EVENT_ID);
-    let begin = query.begin(heard.map(|heard| heard.to_str().unwrap_or_default()))?;
+    let last_event_id = request.headers().get(LAST_EVENT_ID);
+    let begin = query
+        .begin(last_event_id.map(|last_event_id| last_event_id.to_str().unwrap_or_default()))?;
     knows_its_shares(&state)?;
     let place = state.actors.changes.listen(ListenFrom::Now)?;
-    let happenings = state.actors.share_board.happenings();
-    let next = *happenings.borrow();
-    let decides = state.actors.share_board.view().epoch.is_some();
+    let notifications = state.actors.share_views.notifications();
+    let next = *notifications.borrow();
+    let decides = state.actors.share_views.view().epoch.is_some();
     let shares = state.actors.share_expiry.clone();
     let begin = match begin {
         // The deciding node knows all events. A number from the future belongs to another history.
@@ -127,7 +128,7 @@ pub async fn follow(
     };
     let stream = ShareEventStream {
         shares,
-        happenings,
+        notifications,
         next,
         missed,
         has_read: begin == ShareEventStart::Now,
@@ -149,7 +150,7 @@ pub async fn follow(
 struct ShareEventStream {
     shares: Supervised<ShareExpiry>,
     /// The number of the next new event.
-    happenings: watch::Receiver<u64>,
+    notifications: watch::Receiver<u64>,
     /// The first number that was not fetched yet.
     next: u64,
     /// A gap that must still be reported to the client.
@@ -191,7 +192,7 @@ impl ShareEventStream {
     async fn fetch(&mut self) {
         loop {
             // Marked before the fetch, so that events that arrive meanwhile wake this task.
-            self.happenings.mark_unchanged();
+            self.notifications.mark_unchanged();
             let asked = FetchNotifications { from: self.next, most: AT_ONCE };
             match self.shares.ask(asked).await {
                 Ok(fetched) => {
@@ -206,7 +207,7 @@ impl ShareEventStream {
                 }
             }
             tokio::select! {
-                changed = self.happenings.changed() => if changed.is_err() {
+                changed = self.notifications.changed() => if changed.is_err() {
                     std::future::pending::<()>().await;
                 },
                 () = sleep(KEEP_ALIVE) => {}
@@ -217,8 +218,8 @@ impl ShareEventStream {
 
     /// Stores fetched events. Returns whether there is anything to send.
     fn take(&mut self, fetched: ShareNotifications) -> bool {
-        let ShareNotifications { happenings, next } = fetched;
-        let first = happenings.first().map_or(next, |first| first.number);
+        let ShareNotifications { notifications, next } = fetched;
+        let first = notifications.first().map_or(next, |first| first.number);
         if first > self.next {
             let why = if self.has_read { Missed::TooSlow } else { Missed::TooOld };
             if !self.begins_anywhere {
@@ -227,7 +228,7 @@ impl ShareEventStream {
             self.next = first;
         }
         (self.has_read, self.begins_anywhere) = (true, false);
-        self.waiting = happenings.into();
+        self.waiting = notifications.into();
         self.missed.is_some() || !self.waiting.is_empty()
     }
 
@@ -240,10 +241,10 @@ impl ShareEventStream {
             text.push_str(&event(Some(before(first)), "reset", &reset));
             self.next = first;
         }
-        for happening in self.waiting.drain(..) {
-            let (number, kind) = (happening.number, happening.what.word());
+        for notification in self.waiting.drain(..) {
+            let (number, kind) = (notification.number, notification.what.word());
             self.next = number + 1;
-            text.push_str(&event(Some(number), kind, &ChangeEvent::from(happening)));
+            text.push_str(&event(Some(number), kind, &ChangeEvent::from(notification)));
         }
     }
 }
@@ -259,8 +260,8 @@ mod tests {
 
     #[test]
     fn a_client_begins_after_its_last_event_at_its_start_or_now() {
-        let begin = |from: Option<&str>, heard| {
-            HappeningQuery { from: from.map(str::to_owned) }.begin(heard).ok()
+        let begin = |from: Option<&str>, last_event_id| {
+            ShareEventsQuery { from: from.map(str::to_owned) }.begin(last_event_id).ok()
         };
         assert_eq!(begin(None, None), Some(ShareEventStart::Now));
         assert_eq!(begin(Some("0"), None), Some(ShareEventStart::Oldest));

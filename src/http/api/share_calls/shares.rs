@@ -28,7 +28,7 @@ pub(in crate::http::api) const API: &str = "api";
 
 /// The time that decides whether a link has ended.
 pub(in crate::http::api) fn share_time(state: &NodeHttpState) -> Millis {
-    state.actors.share_board.moment(&state.clock).latest
+    state.actors.share_views.moment(&state.clock).latest
 }
 
 /// Filter of the shares.
@@ -97,7 +97,7 @@ pub async fn list(
     knows_its_shares(&state)?;
     let (limit, from) = (page.limit()?, page.position::<ShareId>()?);
     let now = share_time(&state);
-    let SharePage { shares, next } = state.actors.share_board.list(&filter, from, limit, now);
+    let SharePage { shares, next } = state.actors.share_views.list(&filter, from, limit, now);
     let items = shares.iter().map(|share| shown(&state, share, now)).collect();
     Ok(web::Json(Page { items, next: next.map(|id| Cursor(id.to_string())) }))
 }
@@ -118,7 +118,7 @@ pub async fn one(
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<ShareShown>, Refusal<(refused::NotFound, refused::Gone, refused::Starting)>> {
     knows_its_shares(&state)?;
-    match state.actors.share_board.find(share_id(&id)?) {
+    match state.actors.share_views.find(share_id(&id)?) {
         ShareLookup::Live(share) => Ok(web::Json(shown(&state, &share, share_time(&state)))),
         ShareLookup::Ended(tombstone) => {
             let (why, at) = (tombstone.why.word(), tombstone.refused_since());
@@ -207,7 +207,7 @@ pub async fn revoke(
 ) -> Result<HttpResponse, Refusal<(refused::NotFound, refused::Starting, CommitProblems)>> {
     let id = share_id(&id)?;
     knows_its_shares(&state)?;
-    let is_known = !matches!(state.actors.share_board.find(id), ShareLookup::Unknown);
+    let is_known = !matches!(state.actors.share_views.find(id), ShareLookup::Unknown);
     // A download may outlive its ended share, and even the record of the share.
     if is_known || query.hard {
         take_back(&state, vec![id], query.hard).await?;
@@ -261,7 +261,7 @@ pub async fn revoke_many(
     let (mut from, mut revoked) = (None, Revoked::default());
     loop {
         let now = share_time(&state);
-        let page = state.actors.share_board.list(&filter, from, LARGEST_PAGE, now);
+        let page = state.actors.share_views.list(&filter, from, LARGEST_PAGE, now);
         let ids: Vec<ShareId> = page.shares.iter().map(|share| share.id()).collect();
         if !ids.is_empty() {
             let Revoked { ended, others } = take_back(&state, ids, hard).await?;
@@ -288,15 +288,15 @@ pub async fn show_reclaim(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
 ) -> web::Json<ReclaimView> {
-    let board = &state.actors.share_board;
-    let view = board.view();
+    let views = &state.actors.share_views;
+    let view = views.view();
     web::Json(ReclaimView {
         paused_by: view.paused.clone(),
         clock: view.trouble.map(|trouble| trouble.to_string()),
         shares: view.shares,
         backlog: view.backlog,
         tombstones: view.tombstones,
-        refused_by_time: board.refusals_by_time(),
+        refused_by_time: views.refusals_by_time(),
         totals: view.totals,
         counters: view.counters,
     })
@@ -364,7 +364,7 @@ pub async fn hooks(
 
 /// Refuses while the journal is being read, because an unknown share may exist in it.
 pub(in crate::http::api) fn knows_its_shares(state: &NodeHttpState) -> Result<(), ProblemResponse> {
-    if state.actors.share_board.is_up() { Ok(()) } else { Err(ProblemResponse::starting()) }
+    if state.actors.share_views.is_up() { Ok(()) } else { Err(ProblemResponse::starting()) }
 }
 
 async fn take_back(

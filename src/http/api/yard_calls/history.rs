@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use actix_web::web;
-use reelyard_api::{Cursor, Happened, HistoryLine, Page};
+use reelyard_api::{Cursor, HistoryEntry, HistoryLine, Page};
 use reelyard_core::history::BoundedLog;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName, NameTable};
@@ -92,8 +92,8 @@ pub async fn list(
         }
         None => None,
     };
-    let copies = state.actors.task_board.view().history.clone();
-    let removals = state.actors.remover_board.view().history.clone();
+    let copies = state.actors.task_views.view().history.clone();
+    let removals = state.actors.remover_views.view().history.clone();
     let wanted = HistoryFilter { file, host, what };
     Ok(web::Json(wanted.page(&copies, &removals, from, limit, &state.names)))
 }
@@ -160,7 +160,7 @@ fn of_copy(line: &CopyRecord, names: &NameTable) -> HistoryLine {
         size: Some(line.size),
         decided: line.planned,
         asked_by: line.asked_by.clone().unwrap_or_else(|| PLANNER.to_owned()),
-        what: Happened::Copy {
+        what: HistoryEntry::Copy {
             task: line.task,
             source: line.source,
             state: line.state,
@@ -180,7 +180,7 @@ fn of_removal(line: &RemovalRecord, names: &NameTable) -> HistoryLine {
         size: line.size,
         decided: line.decided,
         asked_by: line.asked_by.clone(),
-        what: Happened::Removal {
+        what: HistoryEntry::Removal {
             why: line.reason.words(),
             reason: line.reason.clone(),
             keeper: line.keeper,

@@ -24,7 +24,7 @@ impl PlanningSnapshot {
     pub fn new(state: &NodeHttpState) -> Self {
         let catalog = state.actors.catalog_view.load();
         let in_force = state.live.now();
-        PlanningSnapshot { in_force, catalog, tasks: state.actors.task_board.view() }
+        PlanningSnapshot { in_force, catalog, tasks: state.actors.task_views.view() }
     }
 
     /// Why a file without any copy is not a candidate. None if it waits for its turn.

@@ -64,15 +64,20 @@ impl BoxChangeBatch {
             (BoxEvent::Cleaned { pool, .. }, _) => {
                 self.emptied.entry(pool.clone()).or_insert(at);
             }
-            (BoxEvent::CleanFailed { pool, number, attempt, said, .. }, _) => {
-                let (pool, said) = (pool.clone(), said.as_str().to_owned());
-                publish(BoxChange::CleanFailed { pool, number: *number, attempt: *attempt, said });
+            (BoxEvent::CleanFailed { pool, number, attempt, output, .. }, _) => {
+                let (pool, output) = (pool.clone(), output.as_str().to_owned());
+                publish(BoxChange::CleanFailed {
+                    pool,
+                    number: *number,
+                    attempt: *attempt,
+                    output,
+                });
             }
-            (BoxEvent::Quarantined { pool, number, said, by, .. }, _) => {
-                let (pool, said) = (pool.clone(), said.as_str().to_owned());
+            (BoxEvent::Quarantined { pool, number, output, by, .. }, _) => {
+                let (pool, output) = (pool.clone(), output.as_str().to_owned());
                 self.emptied.entry(pool.clone()).or_insert(at);
                 let quarantined =
-                    BoxChange::Quarantined { pool, number: *number, said, by: by.clone() };
+                    BoxChange::Quarantined { pool, number: *number, output, by: by.clone() };
                 self.changes.push((at, quarantined));
             }
             (BoxEvent::Unquarantined { pool, number, by }, _) => {
@@ -80,9 +85,9 @@ impl BoxChangeBatch {
                 publish(BoxChange::Unquarantined { pool, number: *number, by });
             }
             (BoxEvent::Reconciled { pool, dirty, .. }, _) => {
-                for (number, said) in dirty {
-                    let said = said.as_str().to_owned();
-                    publish(BoxChange::FoundDirty { pool: pool.clone(), number: *number, said });
+                for (number, output) in dirty {
+                    let output = output.as_str().to_owned();
+                    publish(BoxChange::FoundDirty { pool: pool.clone(), number: *number, output });
                 }
                 self.emptied.entry(pool.clone()).or_insert(at);
             }

@@ -210,8 +210,8 @@ impl Handler<QuarantineBox> for BoxLease {
 
     fn handle(&mut self, asked: QuarantineBox, _: &mut Context<Self>) -> Self::Result {
         let QuarantineBox { pool, number, reason, asked_by } = asked;
-        let (said, by) = (HookOutput::cut(reason.as_str()), Some(asked_by.clone()));
-        let event = BoxEvent::Quarantined { pool, number, cleaning: None, said, by };
+        let (output, by) = (HookOutput::cut(reason.as_str()), Some(asked_by.clone()));
+        let event = BoxEvent::Quarantined { pool, number, cleaning: None, output, by };
         self.answer_once(&asked_by, |_| Ok(vec![event]), |_, _| Ok(()))
     }
 }
@@ -254,14 +254,14 @@ impl Handler<AdoptPool> for BoxLease {
         tracing::info!(%pool, asked_by, "handover of boxes requested");
         let host = self.hosts.adopt.recipient();
         let asking = async move { host.send(AdoptBoxes { place }).await };
-        Box::pin(wrap_future::<_, Self>(asking).then(move |said, actor, ctx| {
-            let losers = match said.unwrap_or_else(|error| Err(error.to_string())) {
+        Box::pin(wrap_future::<_, Self>(asking).then(move |output, actor, ctx| {
+            let losers = match output.unwrap_or_else(|error| Err(error.to_string())) {
                 Ok(losers) => losers,
                 Err(why) => return reply_now(Err(BoxError::HostSilent { pool, why })),
             };
             actor.ask_again(&pool, ctx);
-            let said = HookOutput::cut(&lost_by(&losers));
-            let event = BoxEvent::Adopted { pool, said, by: asked_by.clone() };
+            let output = HookOutput::cut(&lost_by(&losers));
+            let event = BoxEvent::Adopted { pool, output, by: asked_by.clone() };
             actor.answer_once(&asked_by, |_| Ok(vec![event]), |_, _| Ok(losers))
         }))
     }

@@ -64,17 +64,17 @@ impl BoxDecisionContext<'_> {
         let (pool, number) = key.clone();
         match answer {
             HookAnswer::Done { .. } if init_failures >= attempts => {
-                let said = draining.said.clone().unwrap_or_default();
-                CleanupResult::Record(vec![quarantined(key, cleaning, said)])
+                let output = draining.output.clone().unwrap_or_default();
+                CleanupResult::Record(vec![quarantined(key, cleaning, output)])
             }
-            HookAnswer::Done { said } => {
-                CleanupResult::Record(vec![BoxEvent::Cleaned { pool, number, cleaning, said }])
+            HookAnswer::Done { output } => {
+                CleanupResult::Record(vec![BoxEvent::Cleaned { pool, number, cleaning, output }])
             }
-            HookAnswer::Failed { said } => {
+            HookAnswer::Failed { output } => {
                 let attempt = draining.failures + 1;
-                let evidence = said.clone();
+                let evidence = output.clone();
                 let mut events =
-                    vec![BoxEvent::CleanFailed { pool, number, cleaning, attempt, said }];
+                    vec![BoxEvent::CleanFailed { pool, number, cleaning, attempt, output }];
                 if attempt >= attempts {
                     events.push(quarantined(key, cleaning, evidence));
                 }
@@ -162,9 +162,9 @@ impl BoxMemory {
     }
 }
 
-fn quarantined(key: &BoxKey, cleaning: u64, said: HookOutput) -> BoxEvent {
+fn quarantined(key: &BoxKey, cleaning: u64, output: HookOutput) -> BoxEvent {
     let (pool, number) = key.clone();
-    BoxEvent::Quarantined { pool, number, cleaning: Some(cleaning), said, by: None }
+    BoxEvent::Quarantined { pool, number, cleaning: Some(cleaning), output, by: None }
 }
 
 /// The events that record an inspection. Higher tokens of the host come first, because the boxes can be
@@ -177,7 +177,7 @@ pub(in crate::box_lease) fn inspection_events(
     for InspectedBox { number, dirt } in inspection.boxes {
         match dirt {
             None => clean.push(number),
-            Some(said) => dirty.push((number, said)),
+            Some(output) => dirty.push((number, output)),
         }
     }
     let mut events = Vec::new();

@@ -44,7 +44,7 @@ impl BoxMemory {
         ids: &mut IdSource,
     ) -> Vec<BoxEvent> {
         let mut events = Vec::new();
-        let waits_for_host = self.rechecks.contains_key(name) || self.is_unheard(context, name);
+        let waits_for_host = self.rechecks.contains_key(name) || self.is_silent(context, name);
         if waits_for_host || !context.has_led() {
             return events;
         }

@@ -42,7 +42,7 @@ impl BoxDecisionContext<'_> {
 impl BoxMemory {
     /// Whether the host of a pool did not answer its last call. A box that is granted now would have to
     /// be taken back.
-    pub(in crate::box_lease) fn is_unheard(
+    pub(in crate::box_lease) fn is_silent(
         &self,
         context: &BoxDecisionContext<'_>,
         pool: &PoolName,
@@ -56,8 +56,8 @@ impl BoxMemory {
         context: &BoxDecisionContext<'_>,
         pool: &PoolName,
     ) -> Option<String> {
-        let unheard = context.host_of(pool).and_then(|host| self.probes.silence(host));
-        unheard.or_else(|| self.hook_calls.silence(pool)).cloned()
+        let silence = context.host_of(pool).and_then(|host| self.probes.silence(host));
+        silence.or_else(|| self.hook_calls.silence(pool)).cloned()
     }
 
     /// Why a request for boxes of a pool may wait in vain, if that is known.

@@ -18,24 +18,26 @@ impl Pool {
         let mut failing: Option<String> = None;
         for (number, record) in self.boxes_from(BoxNumber(0)) {
             match &record.state {
-                BoxState::Quarantined { said, .. } if quarantined.is_none() => {
+                BoxState::Quarantined { output, .. } if quarantined.is_none() => {
                     let (count, all) = (counts.of(BoxPhase::Quarantined), counts.all());
-                    let said = said.as_str();
+                    let output = output.as_str();
                     quarantined = Some(format!(
-                        "{count} of {all} boxes are quarantined; the reason for box {number} is: {said}"
+                        "{count} of {all} boxes are quarantined; the reason for box {number} is: {output}"
                     ));
                 }
                 BoxState::Draining(draining) if failing.is_none() => {
-                    let said = draining.said.as_ref().map(|said| said.as_str());
-                    failing = match (draining.failures, draining.after, said) {
-                        (0, Some(LeaseEnd::InitFailed), Some(said)) => {
-                            Some(format!("box {number} could not be made ready: {said}"))
+                    let output = draining.output.as_ref().map(|output| output.as_str());
+                    failing = match (draining.failures, draining.after, output) {
+                        (0, Some(LeaseEnd::InitFailed), Some(output)) => {
+                            Some(format!("box {number} could not be made ready: {output}"))
                         }
                         (0, ..) => None,
-                        (failures, _, said) => {
-                            let said = said.unwrap_or("no reason was given");
+                        (failures, _, output) => {
+                            let output = output.unwrap_or("no reason was given");
                             let times = counted(failures, "time", "times");
-                            Some(format!("the cleanup of box {number} has failed {times}: {said}"))
+                            Some(format!(
+                                "the cleanup of box {number} has failed {times}: {output}"
+                            ))
                         }
                     };
                 }

@@ -134,20 +134,20 @@ impl BoxMemory {
         }
     }
 
-    /// A box could not be made ready, or its host did not answer: `said` is then none. No lease of its
+    /// A box could not be made ready, or its host did not answer: `output` is then none. No lease of its
     /// request reaches a holder.
     pub(in crate::box_lease) fn init_failed(
         &mut self,
         id: LeaseId,
-        said: Option<HookOutput>,
+        output: Option<HookOutput>,
     ) -> Option<(PreparingGroup, Vec<BoxEvent>)> {
         let group = self.groups.dissolve(id)?;
         let mut others = group.leases.clone();
-        if said.is_some() {
+        if output.is_some() {
             others.retain(|other| *other != id);
         }
         let mut events = Vec::new();
-        events.extend(said.map(|said| BoxEvent::InitFailed { lease: id, said }));
+        events.extend(output.map(|output| BoxEvent::InitFailed { lease: id, output }));
         if !others.is_empty() {
             events.push(BoxEvent::NotTaken { leases: others });
         }

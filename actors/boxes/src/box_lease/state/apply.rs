@@ -85,7 +85,7 @@ impl BoxTable {
             BoxEvent::PoolRemoved { pool } => self.remove_pool(pool),
             BoxEvent::Granted(grant) => self.grant(at, grant),
             BoxEvent::Prepared { leases, term } => self.prepared(at, leases, *term),
-            BoxEvent::InitFailed { lease, said } => self.init_failed(at, *lease, said),
+            BoxEvent::InitFailed { lease, output } => self.init_failed(at, *lease, output),
             BoxEvent::Renewed { lease, token, term } => self.renew(at, *lease, *token, *term),
             BoxEvent::Released { lease, token } => {
                 self.held(*lease, *token)?;
@@ -115,10 +115,10 @@ impl BoxTable {
             BoxEvent::TermsGiven { boot, uptime, leases } => {
                 Ok(self.give_again(at, leases, Some((*boot, *uptime))))
             }
-            BoxEvent::Adopted { pool, said, by } => {
+            BoxEvent::Adopted { pool, output, by } => {
                 let first =
                     self.pool(pool)?.boxes_from(BoxNumber(0)).map(|(number, _)| number).next();
-                let news = BoxLogEvent::Adopted { said: said.clone(), by: by.clone() };
+                let news = BoxLogEvent::Adopted { output: output.clone(), by: by.clone() };
                 self.note(at, pool, first.unwrap_or_default(), news);
                 Ok(BoxOutcome::Applied)
             }
@@ -140,14 +140,14 @@ impl BoxTable {
             BoxEvent::NotTaken { leases } => {
                 Ok(self.end_all(at, leases.iter().copied(), LeaseEnd::NotTaken.into()))
             }
-            BoxEvent::Cleaned { pool, number, cleaning, said } => {
-                self.cleaned(at, pool, *number, *cleaning, said.clone())
+            BoxEvent::Cleaned { pool, number, cleaning, output } => {
+                self.cleaned(at, pool, *number, *cleaning, output.clone())
             }
-            BoxEvent::CleanFailed { pool, number, cleaning, attempt, said } => {
-                self.clean_failed(at, pool, *number, (*cleaning, *attempt), said)
+            BoxEvent::CleanFailed { pool, number, cleaning, attempt, output } => {
+                self.clean_failed(at, pool, *number, (*cleaning, *attempt), output)
             }
-            BoxEvent::Quarantined { pool, number, cleaning, said, by } => {
-                self.quarantine(at, pool, *number, *cleaning, said, by.as_ref())
+            BoxEvent::Quarantined { pool, number, cleaning, output, by } => {
+                self.quarantine(at, pool, *number, *cleaning, output, by.as_ref())
             }
             BoxEvent::Unquarantined { pool, number, by } => {
                 self.unquarantine(at, pool, *number, by)
@@ -262,13 +262,13 @@ impl BoxTable {
         Ok(BoxOutcome::Prepared { expires_at })
     }
 
-    fn init_failed(&mut self, at: Millis, id: LeaseId, said: &HookOutput) -> BoxApplyResult {
+    fn init_failed(&mut self, at: Millis, id: LeaseId, output: &HookOutput) -> BoxApplyResult {
         let lease = self.live(id)?;
         if lease.is_held() {
             return Err(BoxRefusal::WentOn);
         }
         let (name, number) = (lease.pool.clone(), lease.number);
-        self.note(at, &name, number, BoxLogEvent::InitFailed(said.clone()));
+        self.note(at, &name, number, BoxLogEvent::InitFailed(output.clone()));
         let pool = self.pool_mut(&name)?;
         pool.totals.init_failures += 1;
         if let Some(record) = pool.boxes.get_mut(&number) {
@@ -277,7 +277,7 @@ impl BoxTable {
         let ended = self.end_all(at, [id], LeaseEnd::InitFailed.into());
         let record = self.pools.get_mut(&name).and_then(|pool| pool.boxes.get_mut(&number));
         if let Some(BoxState::Draining(draining)) = record.map(|record| &mut record.state) {
-            draining.said = Some(said.clone());
+            draining.output = Some(output.clone());
         }
         Ok(ended)
     }

@@ -94,10 +94,10 @@ impl BoxTable {
         name: &PoolName,
         number: BoxNumber,
         cleaning: u64,
-        said: Option<HookOutput>,
+        output: Option<HookOutput>,
     ) -> BoxApplyResult {
         self.cleaning(name, number, cleaning)?;
-        self.note(at, name, number, BoxLogEvent::Cleaned(said));
+        self.note(at, name, number, BoxLogEvent::Cleaned(output));
         let pool = self.pool_mut(name)?;
         pool.totals.cleaned += 1;
         pool.free(number, at);
@@ -111,15 +111,15 @@ impl BoxTable {
         name: &PoolName,
         number: BoxNumber,
         (cleaning, attempt): (u64, u32),
-        said: &HookOutput,
+        output: &HookOutput,
     ) -> BoxApplyResult {
         let draining = self.cleaning(name, number, cleaning)?;
         if draining.failures + 1 != attempt {
             return Err(BoxRefusal::WentOn);
         }
         draining.failures = attempt;
-        draining.said = Some(said.clone());
-        self.note(at, name, number, BoxLogEvent::CleanFailed { attempt, said: said.clone() });
+        draining.output = Some(output.clone());
+        self.note(at, name, number, BoxLogEvent::CleanFailed { attempt, output: output.clone() });
         self.pool_mut(name)?.totals.clean_failures += 1;
         Ok(BoxOutcome::CleanAgain)
     }
@@ -130,7 +130,7 @@ impl BoxTable {
         name: &PoolName,
         number: BoxNumber,
         cleaning: Option<u64>,
-        said: &HookOutput,
+        output: &HookOutput,
         by: Option<&String>,
     ) -> BoxApplyResult {
         if let Some(cleaning) = cleaning {
@@ -143,7 +143,7 @@ impl BoxTable {
             Some(BoxPhase::Quarantined) => return Err(BoxRefusal::AlreadyQuarantined),
             Some(BoxPhase::Free | BoxPhase::Unchecked | BoxPhase::Draining) => {}
         }
-        let news = BoxLogEvent::Quarantined { said: said.clone(), by: by.cloned() };
+        let news = BoxLogEvent::Quarantined { output: output.clone(), by: by.cloned() };
         self.note(at, name, number, news);
         let pool = self.pool_mut(name)?;
         pool.totals.quarantined += 1;
@@ -153,7 +153,7 @@ impl BoxTable {
             self.drop_if_gone(name);
             return Ok(BoxOutcome::Boxes { changed: 1 });
         }
-        pool.put(number, BoxState::Quarantined { said: said.clone(), by: by.cloned() }, at);
+        pool.put(number, BoxState::Quarantined { output: output.clone(), by: by.cloned() }, at);
         Ok(BoxOutcome::Boxes { changed: 1 })
     }
 
@@ -212,14 +212,14 @@ impl BoxTable {
                 count += 1;
             }
         }
-        for (number, said) in dirty {
+        for (number, output) in dirty {
             let pool = self.pool_mut(name)?;
             if !pool.is_unchecked(*number) {
                 continue;
             }
             let state = pool.next_cleaning(None, None);
             pool.put(*number, state, at);
-            self.note(at, name, *number, BoxLogEvent::FoundDirty(said.clone()));
+            self.note(at, name, *number, BoxLogEvent::FoundDirty(output.clone()));
             count += 1;
         }
         self.drop_if_gone(name);

@@ -13,7 +13,7 @@ use super::pools::pool::BoxPhase;
 use super::pools::spec::PoolSpec;
 use super::snapshot::FrozenBoxTable;
 use crate::box_lease::samples::{
-    TERM, cleaned, cleaning, grant, granted, holder, hosted, p, phase, refused, release, said,
+    TERM, cleaned, cleaning, grant, granted, holder, hosted, output, p, phase, refused, release,
     table,
 };
 
@@ -100,7 +100,7 @@ fn a_hosted_box_is_held_when_ready_and_free_when_clean() {
     let outcome = table.apply(Millis(30), &prepared);
     assert_eq!(outcome, Ok(BoxOutcome::Prepared { expires_at: Millis(130) }));
     assert_eq!(refused(&mut table, &prepared), BoxRefusal::WentOn);
-    let failed = BoxEvent::InitFailed { lease: LeaseId(1), said: said() };
+    let failed = BoxEvent::InitFailed { lease: LeaseId(1), output: output() };
     assert_eq!(refused(&mut table, &failed), BoxRefusal::WentOn);
     table.apply(Millis(40), &release(1, token)).unwrap();
     let (number, first) = (BoxNumber(0), cleaning(&table, 0));
@@ -109,7 +109,7 @@ fn a_hosted_box_is_held_when_ready_and_free_when_clean() {
         number,
         cleaning,
         attempt,
-        said: said(),
+        output: output(),
     };
     assert_eq!(refused(&mut table, &clean_failed(first, 2)), BoxRefusal::WentOn);
     assert_eq!(refused(&mut table, &clean_failed(first + 1, 1)), BoxRefusal::WentOn);
@@ -126,8 +126,8 @@ fn a_quarantined_box_returns_only_on_request_and_after_a_cleanup() {
     let mut table = table(hosted(1));
     let (pool, number) = (p(), BoxNumber(0));
     let quarantine = |cleaning| {
-        let (pool, said, by) = (pool.clone(), said(), Some("x".to_owned()));
-        BoxEvent::Quarantined { pool, number, cleaning, said, by }
+        let (pool, output, by) = (pool.clone(), output(), Some("x".to_owned()));
+        BoxEvent::Quarantined { pool, number, cleaning, output, by }
     };
     assert_eq!(refused(&mut table, &quarantine(Some(1))), BoxRefusal::WentOn);
     table.apply(Millis(0), &quarantine(None)).unwrap();
@@ -204,7 +204,7 @@ fn stored_events_keep_their_numbers() {
         (BoxEvent::TermsPassed { leases: vec![(lease, 0)] }, 20),
         (BoxEvent::TermsAgain { leases: vec![(lease, 0, term)] }, 21),
         (BoxEvent::WrongToken { lease, given: beyond, times: 2 }, 22),
-        (BoxEvent::Adopted { pool: p(), said: HookOutput::cut("x"), by: "jo".to_owned() }, 24),
+        (BoxEvent::Adopted { pool: p(), output: HookOutput::cut("x"), by: "jo".to_owned() }, 24),
     ] {
         assert_eq!(number(&event), expected, "{event:?}");
     }
@@ -326,13 +326,13 @@ fn each_boot_gives_a_full_term_once_and_its_end_is_remembered() {
 #[test]
 fn an_adoption_is_one_line_of_the_audit_at_the_first_box() {
     let mut table = table(PoolSpec::of(3, 2));
-    let (said, by) = (HookOutput::cut("java lost boxes"), "jo".to_owned());
-    let adopted = BoxEvent::Adopted { pool: p(), said: said.clone(), by: by.clone() };
+    let (output, by) = (HookOutput::cut("java lost boxes"), "jo".to_owned());
+    let adopted = BoxEvent::Adopted { pool: p(), output: output.clone(), by: by.clone() };
     assert_eq!(table.apply(Millis(5), &adopted), Ok(BoxOutcome::Applied));
     let lines: Vec<_> = table.box_log().newest_first().map(|(_, line)| line).collect();
     let [line] = lines.as_slice() else { panic!("{lines:?}") };
     assert_eq!((line.at, line.number, line.token), (Millis(5), BoxNumber(3), None));
-    assert_eq!(line.news, BoxLogEvent::Adopted { said, by });
+    assert_eq!(line.news, BoxLogEvent::Adopted { output, by });
     // Its kind has this number in stores.
     let bytes = [&[7, 15][..], b"java lost boxes", &[2], b"jo"].concat();
     assert_eq!(postcard::to_stdvec(&line.news).unwrap(), bytes);

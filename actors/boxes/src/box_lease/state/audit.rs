@@ -164,7 +164,7 @@ mod tests {
             pool: p(),
             number: BoxNumber(1),
             cleaning: None,
-            said: HookOutput::cut("smells"),
+            output: HookOutput::cut("smells"),
             by: Some("jo".to_owned()),
         };
         apply(3, &quarantined);

@@ -50,7 +50,7 @@ pub enum BoxEvent {
         /// The id of the lease.
         lease: LeaseId,
         /// The output of the hook.
-        said: HookOutput,
+        output: HookOutput,
     },
     /// A lease got a longer term.
     Renewed {
@@ -97,7 +97,7 @@ pub enum BoxEvent {
         /// The number of this cleaning.
         cleaning: u64,
         /// The output of the hook.
-        said: Option<HookOutput>,
+        output: Option<HookOutput>,
     },
     /// A box could not be cleaned.
     CleanFailed {
@@ -110,7 +110,7 @@ pub enum BoxEvent {
         /// The number of the attempt, counted from one.
         attempt: u32,
         /// The output of the hook.
-        said: HookOutput,
+        output: HookOutput,
     },
     /// A box is out of use until an operator changes that.
     Quarantined {
@@ -121,7 +121,7 @@ pub enum BoxEvent {
         /// The cleaning that failed finally; none if an operator quarantined the box.
         cleaning: Option<u64>,
         /// The evidence for it.
-        said: HookOutput,
+        output: HookOutput,
         /// The caller that requested it, if any.
         by: Option<String>,
     },
@@ -216,7 +216,7 @@ pub enum BoxEvent {
         /// The name of the pool.
         pool: PoolName,
         /// The pools that lost boxes.
-        said: HookOutput,
+        output: HookOutput,
         /// The caller's name, for the audit.
         by: String,
     },
@@ -460,14 +460,14 @@ pub enum BoxLogEvent {
         /// The number of the attempt, counted from one.
         attempt: u32,
         /// The output of the hook.
-        said: HookOutput,
+        output: HookOutput,
     },
     /// Its host found that it is not clean.
     FoundDirty(HookOutput),
     /// The box was quarantined.
     Quarantined {
         /// The evidence for it.
-        said: HookOutput,
+        output: HookOutput,
         /// The caller that requested it, unless cleaning failed.
         by: Option<String>,
     },
@@ -486,7 +486,7 @@ pub enum BoxLogEvent {
     /// The boxes of the pool were handed over to it on its host. One line for all of them, at the first.
     Adopted {
         /// The pools that lost boxes.
-        said: HookOutput,
+        output: HookOutput,
         /// The caller's name, for the audit.
         by: String,
     },

@@ -78,7 +78,7 @@ enum StoredBoxState {
     Preparing { lease: LeaseId },
     Leased { lease: LeaseId },
     Draining(StoredDraining),
-    Quarantined { said: HookOutput, by: Option<String> },
+    Quarantined { output: HookOutput, by: Option<String> },
 }
 
 stored_form! {
@@ -88,7 +88,7 @@ stored_form! {
         after: Option<LeaseEnd>,
         holder: Option<Holder>,
         failures: u32,
-        said: Option<HookOutput>,
+        output: Option<HookOutput>,
     }
 }
 
@@ -100,7 +100,7 @@ impl From<BoxState> for StoredBoxState {
             BoxState::Preparing { lease } => StoredBoxState::Preparing { lease },
             BoxState::Leased { lease } => StoredBoxState::Leased { lease },
             BoxState::Draining(draining) => StoredBoxState::Draining(draining.into()),
-            BoxState::Quarantined { said, by } => StoredBoxState::Quarantined { said, by },
+            BoxState::Quarantined { output, by } => StoredBoxState::Quarantined { output, by },
         }
     }
 }
@@ -113,7 +113,7 @@ impl From<StoredBoxState> for BoxState {
             StoredBoxState::Preparing { lease } => BoxState::Preparing { lease },
             StoredBoxState::Leased { lease } => BoxState::Leased { lease },
             StoredBoxState::Draining(draining) => BoxState::Draining(draining.into()),
-            StoredBoxState::Quarantined { said, by } => BoxState::Quarantined { said, by },
+            StoredBoxState::Quarantined { output, by } => BoxState::Quarantined { output, by },
         }
     }
 }

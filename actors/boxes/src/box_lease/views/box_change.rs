@@ -53,7 +53,7 @@ pub enum BoxChange {
         /// The number of the attempt, counted from one.
         attempt: u32,
         /// Output of the cleaning command.
-        said: String,
+        output: String,
     },
     /// The host of a box found that it is not clean.
     FoundDirty {
@@ -62,7 +62,7 @@ pub enum BoxChange {
         /// Number of the box in its pool.
         number: BoxNumber,
         /// The finding, as the worker reported it.
-        said: String,
+        output: String,
     },
     /// A box was taken out of use.
     Quarantined {
@@ -71,7 +71,7 @@ pub enum BoxChange {
         /// Number of the box in its pool.
         number: BoxNumber,
         /// Evidence for the quarantine: output of a command or the operator's reason.
-        said: String,
+        output: String,
         /// Operator who asked for the quarantine. Missing after a failed cleaning.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,

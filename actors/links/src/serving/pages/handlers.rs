@@ -74,7 +74,7 @@ async fn page(
         Err(refusal) => return refuse(&refusal, &state),
     };
     let now = state.refusal_time();
-    state.board.note_use(&share, now);
+    state.views.note_use(&share, now);
     let shown = templates::LinkPage {
         path: page_path(&state, share.id()),
         link: link(&request, &state, share.id()),

@@ -32,8 +32,8 @@ impl Anchor {
     /// When the kernel does not say which boot this is.
     pub fn open(path: &Path) -> io::Result<Self> {
         let boot = BootId::of_this_machine()?;
-        let said = std::fs::read_to_string(path).unwrap_or_default();
-        let ahead = match said.split_whitespace().collect::<Vec<_>>().as_slice() {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let ahead = match text.split_whitespace().collect::<Vec<_>>().as_slice() {
             [of, ahead] if *of == boot.to_string() => ahead.parse().ok(),
             _ => None,
         };
@@ -48,7 +48,7 @@ impl Anchor {
     /// The note to write, if the confirmed time differs from the file.
     pub fn note(&mut self, now: Millis, uptime: Duration) -> Option<AnchorNote> {
         let ahead = now.before(uptime).0;
-        let is_same = self.ahead.is_some_and(|said| (said - ahead).abs() < GOOD_ENOUGH);
+        let is_same = self.ahead.is_some_and(|last| (last - ahead).abs() < GOOD_ENOUGH);
         if is_same {
             return None;
         }

@@ -30,17 +30,17 @@ pub(super) fn changes_of(
             vec![ShareChange::Reclaim { paused: false, asked_by: by.clone() }]
         }
         (_, ShareOutcome::MoveWent { number, done, lost, refused, first, next, .. }) => {
-            let mut answer = happenings(table, *first, *next);
+            let mut answer = notifications(table, *first, *next);
             if *done && !lost && refused.is_none() {
                 answer.extend(moved(table, *number));
             }
             answer
         }
         (_, ShareOutcome::Ended { first, next, .. } | ShareOutcome::Noticed { first, next }) => {
-            happenings(table, *first, *next)
+            notifications(table, *first, *next)
         }
         (_, ShareOutcome::Taken { exhausted: Some(number), .. }) => {
-            happenings(table, *number, number + 1)
+            notifications(table, *number, number + 1)
         }
         _ => Vec::new(),
     };
@@ -59,9 +59,9 @@ fn moved(table: &ShareTable, number: u64) -> Option<ShareChange> {
     })
 }
 
-fn happenings(table: &ShareTable, first: u64, next: u64) -> Vec<ShareChange> {
+fn notifications(table: &ShareTable, first: u64, next: u64) -> Vec<ShareChange> {
     let notifications = table.notifications_between(first, next);
     notifications
-        .map(|(number, happened)| ShareChange::from(happened.to_notification(number)))
+        .map(|(number, record)| ShareChange::from(record.to_notification(number)))
         .collect()
 }

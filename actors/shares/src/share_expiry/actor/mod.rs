@@ -34,7 +34,7 @@ pub struct ShareExpiry {
     replica: Replicated<ShareTable, ShareChange>,
     policy: SharePolicy,
     clock: Clock,
-    board: ShareViewHandle,
+    views: ShareViewHandle,
     /// Shares by deadline, for reclaim.
     timer: ExpiryTimerWheel,
     /// Shares by the time of their notice before the end.
@@ -72,14 +72,14 @@ impl ShareExpiry {
         settings: ShareExpirySettings,
         clock: Clock,
         journal: impl Into<LogHandle>,
-        board: ShareViewHandle,
+        views: ShareViewHandle,
     ) -> Self {
-        board.hold_clock_for(settings.clock_hold);
+        views.hold_clock_for(settings.clock_hold);
         ShareExpiry {
             replica: Replicated::new(ShareTable::default(), journal, clock.clone()),
             budget: Budget::new(settings.effort),
             policy: SharePolicy::new(settings),
-            board,
+            views,
             timer: ExpiryTimerWheel::default(),
             notices: ExpiryTimerWheel::default(),
             began: clock.timer(),
@@ -122,7 +122,7 @@ impl ShareExpiry {
 
     /// The current time by all clocks.
     fn moment(&self) -> ShareMoment {
-        self.board.moment(&self.clock)
+        self.views.moment(&self.clock)
     }
 
     /// The confirmed time: commits use it.
@@ -136,14 +136,14 @@ impl ShareExpiry {
         let record = self.replica.piece().time();
         let anchored = self.anchor.as_ref().and_then(|anchor| anchor.time(self.clock.uptime()));
         let since = record.map(|record| anchored.map_or(record, |time| time.max(record)));
-        self.board.start_time(since, &self.clock);
-        self.board.attach(self.replica.piece());
+        self.views.start_time(since, &self.clock);
+        self.views.attach(self.replica.piece());
     }
 
     fn build_view(&self) {
         self.show_moves();
         let table = self.replica.piece();
-        self.board.publish(ShareView {
+        self.views.publish(ShareView {
             at: self.now(),
             on_record: table.time(),
             trouble: self.trouble,
@@ -152,8 +152,8 @@ impl ShareExpiry {
             shares: table.len(),
             tombstones: table.tombstone_index().len(),
             totals: table.totals(),
-            next_happening: table.next_happening(),
-            happenings: table.next_happening() - table.first_happening(),
+            next_notification: table.next_notification(),
+            notifications: table.next_notification() - table.first_notification(),
             backlog: self.backlog,
             window: self.timer.len() as u64,
             moves_begun: table.next_move,

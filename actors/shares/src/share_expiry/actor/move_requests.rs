@@ -104,7 +104,7 @@ impl ShareExpiry {
         let leads = self.replica.epoch().is_some();
         let all = self.replica.piece().moves();
         let begun = all.iter().filter(|moving| leads && moving.stage == MoveStage::Begun);
-        self.board.show_unsettled(begun.cloned().collect());
+        self.views.show_unsettled(begun.cloned().collect());
     }
 }
 

@@ -221,7 +221,7 @@ impl Handler<FetchNotifications> for ShareExpiry {
     type Result = MessageResult<FetchNotifications>;
 
     fn handle(&mut self, asked: FetchNotifications, _: &mut Context<Self>) -> Self::Result {
-        MessageResult(self.replica.piece().happenings(asked.from, asked.most))
+        MessageResult(self.replica.piece().notifications(asked.from, asked.most))
     }
 }
 
@@ -264,7 +264,7 @@ impl Handler<ChangeShareSettings> for ShareExpiry {
         ctx: &mut Context<Self>,
     ) {
         self.budget.set_effort(settings.effort);
-        self.board.hold_clock_for(settings.clock_hold);
+        self.views.hold_clock_for(settings.clock_hold);
         self.policy.settings = settings;
         // The notices are computed again: the new settings may name other shares.
         self.start_notices();

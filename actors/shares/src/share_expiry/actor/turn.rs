@@ -130,7 +130,7 @@ impl ShareExpiry {
         let mut nearest: Option<Millis> = None;
         for AppliedEvent { event, result, .. } in applied {
             if let ShareEvent::Ended { ids, cut: true, .. } = event {
-                self.board.cut(ids, self.clock.timer());
+                self.views.cut(ids, self.clock.timer());
             }
             let id = match (event, result) {
                 (_, Err(_)) => {
@@ -235,7 +235,7 @@ impl Owner for ShareExpiry {
 
     fn begin_turn(&mut self, ctx: &mut Context<Self>) {
         self.watch_clock(self.moment());
-        self.board.prune_cuts(self.clock.timer());
+        self.views.prune_cuts(self.clock.timer());
         self.wake_after(LONGEST_SLEEP, ctx);
     }
 

@@ -33,7 +33,7 @@ impl SharePolicy {
             let same = |event: &ShareEvent| matches!(event, ShareEvent::Delivered { hook: other, .. } if other == *hook);
             !at.in_flight.events().any(same)
         });
-        let up_to = at.table.next_happening();
+        let up_to = at.table.next_notification();
         new.map(|hook| ShareEvent::Delivered { hook: hook.clone(), up_to }).collect()
     }
 
@@ -41,15 +41,16 @@ impl SharePolicy {
         if at.in_flight.events().any(|event| matches!(event, ShareEvent::Forgot { .. })) {
             return None;
         }
-        let (tombstones_before, happenings_before) = (self.tombstones(at), self.happenings(at));
+        let (tombstones_before, notifications_before) =
+            (self.tombstones(at), self.notifications(at));
         let known = at.table.cursors().keys();
         let hooks = known.filter(|hook| !self.settings.hooks.contains(*hook)).cloned();
         // The others follow in the next turn, because one journal entry may not hold all names.
         let hooks: Vec<String> = hooks.take(HOOKS_AT_ONCE).collect();
         let forgets = tombstones_before > at.table.first_tombstone_number()
-            || happenings_before > at.table.first_happening()
+            || notifications_before > at.table.first_notification()
             || !hooks.is_empty();
-        forgets.then_some(ShareEvent::Forgot { tombstones_before, happenings_before, hooks })
+        forgets.then_some(ShareEvent::Forgot { tombstones_before, notifications_before, hooks })
     }
 
     /// The number of the first tombstone that stays.
@@ -69,19 +70,19 @@ impl SharePolicy {
 
     /// The number of the first notification that stays. Earlier ones reached every hook and are not among
     /// the last, or they are too old or too many.
-    fn happenings(&self, at: ShareDecisionContext<'_>) -> u64 {
+    fn notifications(&self, at: ShareDecisionContext<'_>) -> u64 {
         let (table, settings) = (at.table, &self.settings);
-        let next = table.next_happening();
+        let next = table.next_notification();
         let cursors = table.cursors().iter().filter(|(hook, _)| settings.hooks.contains(*hook));
         let delivered = cursors.map(|(_, cursor)| *cursor).min().unwrap_or(next);
-        let delivered = delivered.min(next.saturating_sub(settings.keep_happenings));
-        let delivered = delivered.max(next.saturating_sub(settings.keep_happenings_most));
+        let delivered = delivered.min(next.saturating_sub(settings.keep_notifications));
+        let delivered = delivered.max(next.saturating_sub(settings.keep_notifications_most));
         let is_old = |number: u64| {
-            let at_then = table.happened_at(number);
-            at_then.is_some_and(|then| at.now >= then.after(settings.keep_happenings_for))
+            let at_then = table.notification_time(number);
+            at_then.is_some_and(|then| at.now >= then.after(settings.keep_notifications_for))
         };
-        let last = next.min(table.first_happening() + LOOKED_AT as u64);
-        let mut stays = table.first_happening();
+        let last = next.min(table.first_notification() + LOOKED_AT as u64);
+        let mut stays = table.first_notification();
         while stays < last && (stays < delivered || is_old(stays)) {
             stays += 1;
         }

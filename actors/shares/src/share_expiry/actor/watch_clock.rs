@@ -55,9 +55,9 @@ impl ShareExpiry {
         let was_set =
             |one: &AppliedEvent<ShareTable>| matches!(one.event, ShareEvent::TimeSet { .. });
         if applied.iter().any(was_set) {
-            self.board.set_time(&self.clock);
+            self.views.set_time(&self.clock);
         }
-        self.board.start_time(self.replica.piece().time(), &self.clock);
+        self.views.start_time(self.replica.piece().time(), &self.clock);
     }
 
     /// Looks whether the clock was set, and whether it is right.
@@ -172,7 +172,7 @@ impl Handler<ConfirmClock> for ShareExpiry {
             return reply_now(Err(error));
         }
         // At once: commits behind it use the time that is set.
-        self.board.set_time(&self.clock);
+        self.views.set_time(&self.clock);
         let to = self.now();
         tracing::warn!(%to, asked_by, "wall clock confirmed: shares use it");
         // Shares that counted as ended may be about to end again.
@@ -183,7 +183,7 @@ impl Handler<ConfirmClock> for ShareExpiry {
         self.commit_request(vec![(asked, events)], |expiry, outcomes, ctx| {
             if outcomes.is_err() {
                 // The record has the time from before: refused links stay refused.
-                expiry.board.start_time(expiry.replica.piece().time(), &expiry.clock);
+                expiry.views.start_time(expiry.replica.piece().time(), &expiry.clock);
             }
             expiry.run_turn(ctx);
             outcomes.map(drop)

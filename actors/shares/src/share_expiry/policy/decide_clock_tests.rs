@@ -102,9 +102,9 @@ fn a_ttl_is_refused_while_a_step_is_not_confirmed() {
         assert_eq!(created(term, latest), Err(UNCONFIRMED), "{term:?}");
         assert_eq!(changed(term, latest), Err(UNCONFIRMED), "{term:?}");
     }
-    let said = UNCONFIRMED.to_string();
-    assert!(said.contains("2h ahead") && said.contains("wait 15m"), "{said}");
-    assert!(said.contains("reelyard share confirm-clock"), "{said}");
+    let text = UNCONFIRMED.to_string();
+    assert!(text.contains("2h ahead") && text.contains("wait 15m"), "{text}");
+    assert!(text.contains("reelyard share confirm-clock"), "{text}");
 }
 
 #[test]

@@ -408,8 +408,8 @@ fn tombstones_go_when_they_are_too_many_or_too_old() {
 #[test]
 fn notifications_are_kept_until_every_hook_got_them_or_they_are_old() {
     let settings = ShareExpirySettings {
-        keep_happenings: 0,
-        keep_happenings_for: Duration::from_secs(10),
+        keep_notifications: 0,
+        keep_notifications_for: Duration::from_secs(10),
         hooks: ["fast".to_owned(), "slow".to_owned()].into(),
         ..ShareExpirySettings::default()
     };
@@ -426,18 +426,18 @@ fn notifications_are_kept_until_every_hook_got_them_or_they_are_old() {
     case.apply(vec![hook("fast", 3), hook("slow", 1)]);
     let forgets = |case: &mut SharePolicyCase| match &case.upkeep()[..] {
         [] => None,
-        [ShareEvent::Forgot { happenings_before, hooks, .. }] => {
-            Some((*happenings_before, hooks.clone()))
+        [ShareEvent::Forgot { notifications_before, hooks, .. }] => {
+            Some((*notifications_before, hooks.clone()))
         }
         other => panic!("{other:?}"),
     };
     assert_eq!(forgets(&mut case), Some((1, vec![])));
-    case.policy.settings.keep_happenings = 3;
+    case.policy.settings.keep_notifications = 3;
     assert_eq!(forgets(&mut case), None);
     case.now = NOW.after(Duration::from_secs(10));
     assert_eq!(forgets(&mut case), Some((3, vec![])));
     case.now = NOW;
-    case.policy.settings.keep_happenings = 0;
+    case.policy.settings.keep_notifications = 0;
     case.policy.settings.hooks.remove("slow");
     assert_eq!(forgets(&mut case), Some((3, vec!["slow".to_owned()])));
 }

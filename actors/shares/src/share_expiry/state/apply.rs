@@ -116,8 +116,8 @@ impl ShareTable {
             ShareEvent::Noticed { ids, until } => Ok(self.notice(at, ids, *until)),
             ShareEvent::Paused { by } => Ok(self.pause(Some(by))),
             ShareEvent::Resumed { .. } => Ok(self.pause(None)),
-            ShareEvent::Forgot { tombstones_before, happenings_before, hooks } => {
-                Ok(self.forget(*tombstones_before, *happenings_before, hooks))
+            ShareEvent::Forgot { tombstones_before, notifications_before, hooks } => {
+                Ok(self.forget(*tombstones_before, *notifications_before, hooks))
             }
             ShareEvent::Delivered { hook, up_to } => Ok(self.deliver(hook, *up_to)),
         }
@@ -184,14 +184,14 @@ impl ShareTable {
         ids: &[ShareId],
         mut end: impl FnMut(&mut Self, ShareId) -> bool,
     ) -> ShareOutcome {
-        let first = self.next_happening();
+        let first = self.next_notification();
         let ended = ids.iter().filter(|id| end(self, **id)).count() as u64;
-        ShareOutcome::Ended { ended, first, next: self.next_happening() }
+        ShareOutcome::Ended { ended, first, next: self.next_notification() }
     }
 
     /// A share ends if its time has come. Returns whether it ended.
     fn end_if_due(&mut self, at: Millis, id: ShareId) -> bool {
-        let number = self.next_happening();
+        let number = self.next_notification();
         let buried = self.shards.replace_with_tombstone(id, |share| {
             (!share.is_live(at)).then(|| {
                 // The end of the last download was reported then.
@@ -221,7 +221,7 @@ impl ShareTable {
             }
             return false;
         }
-        let number = self.next_happening();
+        let number = self.next_notification();
         let buried = self
             .shards
             .replace_with_tombstone(id, |share| Some(Tombstone::of(share, at, why, number, cut)));
@@ -282,7 +282,7 @@ impl ShareTable {
         let too_many = (downloads.takers.len() + 1).saturating_sub(MOST_TAKERS);
         downloads.takers.drain(..too_many);
         downloads.takers.push(taker);
-        let number = self.next_happening();
+        let number = self.next_notification();
         downloads.exhausted = (left == 0).then_some(Exhausted { at, resume_until, number });
         let exhausted = downloads.exhausted.map(|_| number);
         let mut share = former.to_change();
@@ -334,7 +334,7 @@ impl ShareTable {
     }
 
     fn notice(&mut self, at: Millis, ids: &[ShareId], until: Millis) -> ShareOutcome {
-        let first = self.next_happening();
+        let first = self.next_notification();
         for id in ids {
             let Ok(former) = self.live_at(*id, at) else { continue };
             let soon = former.deadline().instant().is_some_and(|deadline| deadline <= until);
@@ -346,7 +346,7 @@ impl ShareTable {
             let share = self.put(share, Some(&former));
             self.record_notification(at, share, ShareNotificationKind::Notice, None);
         }
-        ShareOutcome::Noticed { first, next: self.next_happening() }
+        ShareOutcome::Noticed { first, next: self.next_notification() }
     }
 
     fn pause(&mut self, by: Option<&String>) -> ShareOutcome {
@@ -357,7 +357,7 @@ impl ShareTable {
         Applied
     }
 
-    fn forget(&mut self, tombstones: u64, happenings: u64, hooks: &[String]) -> ShareOutcome {
+    fn forget(&mut self, tombstones: u64, notifications: u64, hooks: &[String]) -> ShareOutcome {
         let going = tombstones.saturating_sub(self.first_tombstone_number());
         let stay = self.tombstone_index.first().saturating_add(going);
         for (_, tombstone) in
@@ -366,13 +366,13 @@ impl ShareTable {
             self.shards.forget(tombstone.id);
         }
         self.tombstone_index.forget_before(stay);
-        self.chronicle.forget_before(happenings);
+        self.chronicle.forget_before(notifications);
         self.cursors.retain(|hook, _| !hooks.contains(hook));
         Applied
     }
 
     fn deliver(&mut self, hook: &str, up_to: u64) -> ShareOutcome {
-        let up_to = up_to.min(self.next_happening());
+        let up_to = up_to.min(self.next_notification());
         match self.cursors.get_mut(hook) {
             Some(cursor) if *cursor >= up_to => AlreadySo,
             Some(cursor) => {

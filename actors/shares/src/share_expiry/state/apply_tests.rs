@@ -77,8 +77,8 @@ fn tombstone(table: &ShareTable, id: u128) -> Tombstone {
 
 fn notifications(table: &ShareTable) -> Vec<(u128, ShareNotificationKind)> {
     table
-        .happenings(0, 1000)
-        .happenings
+        .notifications(0, 1000)
+        .notifications
         .iter()
         .map(|notifications| (notifications.id.0, notifications.what))
         .collect()
@@ -176,7 +176,7 @@ fn a_hard_revoke_cuts_downloads_of_softly_revoked_shares() {
     table.apply(Millis(2), &revoked(&[1], true)).unwrap();
     assert!(tombstone(&table, 1).cut);
     assert_eq!((tombstone(&table, 1).ended, notifications(&table).len()), (Millis(1), 1));
-    assert_eq!(table.happenings(0, 9).happenings[0].by.as_deref(), Some("me"));
+    assert_eq!(table.notifications(0, 9).notifications[0].by.as_deref(), Some("me"));
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn tombstones_go_with_the_oldest_first_and_take_their_ids_along() {
     reclaim(&mut table, 100, &[2, 1, 3]);
     let forgot = |tombstones_before| ShareEvent::Forgot {
         tombstones_before,
-        happenings_before: 0,
+        notifications_before: 0,
         hooks: Vec::new(),
     };
     table.apply(Millis(1), &forgot(2)).unwrap();
@@ -296,12 +296,16 @@ fn a_hook_cursor_moves_forward_and_never_beyond_the_last_notification() {
     };
     assert_eq!([deliver(1), deliver(0), deliver(99)], [1, 1, 2]);
     let hooks = vec!["hook".to_owned()];
-    let event = ShareEvent::Forgot { tombstones_before: 0, happenings_before: 1, hooks };
+    let event = ShareEvent::Forgot { tombstones_before: 0, notifications_before: 1, hooks };
     table.apply(Millis(1), &event).unwrap();
     assert!(table.cursors().is_empty());
-    let notifications = table.happenings(0, 9);
+    let notifications = table.notifications(0, 9);
     assert_eq!(
-        (notifications.happenings[0].number, notifications.happenings.len(), notifications.next),
+        (
+            notifications.notifications[0].number,
+            notifications.notifications.len(),
+            notifications.next
+        ),
         (1, 1, 2)
     );
 }

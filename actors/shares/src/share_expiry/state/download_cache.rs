@@ -33,7 +33,7 @@ impl DownloadIdempotencyCache {
 
     /// Records a counted download.
     pub(in crate::share_expiry) fn note(&mut self, recent: CountedDownload) {
-        let last = self.oldest_first.back().map(|(passage, _)| *passage);
+        let last = self.oldest_first.back().map(|(elapsed, _)| *elapsed);
         let now = last.map_or(ElapsedTime::from(recent.at), |last| last.advance_to(recent.at));
         let is_old = |(then, _): &&(ElapsedTime, CountedDownload)| {
             now.since(*then) >= DOWNLOAD_REMEMBERED_FOR

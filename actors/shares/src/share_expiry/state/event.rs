@@ -106,7 +106,7 @@ pub enum ShareEvent {
         /// Every tombstone that is older, by their own count.
         tombstones_before: u64,
         /// Every notification with a lower number is forgotten.
-        happenings_before: u64,
+        notifications_before: u64,
         /// Hooks that are no longer configured.
         hooks: Vec<String>,
     },

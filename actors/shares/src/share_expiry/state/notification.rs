@@ -15,7 +15,7 @@ pub const LARGEST_PAGE: usize = 1000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShareNotifications {
     /// The notifications, oldest first.
-    pub happenings: Vec<ShareNotification>,
+    pub notifications: Vec<ShareNotification>,
     /// The number from which to continue.
     pub next: u64,
 }

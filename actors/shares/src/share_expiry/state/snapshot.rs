@@ -52,14 +52,14 @@ enum ShareSnapshotRow<'a> {
         /// How many shares follow.
         shares: u64,
         /// The number of the first notification that follows.
-        happenings_from: u64,
+        notifications_from: u64,
     },
     /// Shares, in the order of their paths.
     Shares(#[serde(borrow)] Vec<StoredShare<'a>>),
     /// Tombstones, the oldest first.
     Tombstones(Vec<(ShareId, StoredTombstone)>),
     /// Notifications, oldest first.
-    Happenings(#[serde(borrow)] Vec<StoredNotification<'a>>),
+    Notifications(#[serde(borrow)] Vec<StoredNotification<'a>>),
     /// The end of the snapshot.
     End,
     /// The running moves, before the end row.
@@ -121,7 +121,7 @@ impl FrozenPiece for FrozenShareTable {
             paused: self.paused.clone(),
             cursors: self.cursors.clone(),
             shares: shares.len() as u64,
-            happenings_from: self.chronicle.first(),
+            notifications_from: self.chronicle.first(),
         });
         // A row each: few shares have any, and one may have 10,000.
         for parts in shares.iter().filter_map(|share| share.in_part()) {
@@ -143,12 +143,12 @@ impl FrozenPiece for FrozenShareTable {
             put(&ShareSnapshotRow::Tombstones(some.to_vec()));
         }
         let mut filling = SnapshotRowBuffer::default();
-        for (_, happened) in self.chronicle.oldest_first() {
-            let stored = StoredNotification::of(happened);
+        for (_, record) in self.chronicle.oldest_first() {
+            let stored = StoredNotification::of(record);
             filling
-                .put(stored, &happened.share, &mut |row| put(&ShareSnapshotRow::Happenings(row)));
+                .put(stored, &record.share, &mut |row| put(&ShareSnapshotRow::Notifications(row)));
         }
-        filling.end(&mut |row| put(&ShareSnapshotRow::Happenings(row)));
+        filling.end(&mut |row| put(&ShareSnapshotRow::Notifications(row)));
         let moves = self.moves.iter().map(|moving| PendingMove::clone(moving).into()).collect();
         put(&ShareSnapshotRow::Moves { next: self.next_move, moves });
         for some in self.recent.chunks(RECENT_A_ROW) {
@@ -226,11 +226,11 @@ pub(in crate::share_expiry) fn thaw_row(
 ) -> Result<(), UnreadableEvent> {
     let unreadable = |error: String| UnreadableEvent::Body { piece: PieceId::Shares, error };
     match read_row(PieceId::Shares, &ROW_VERSIONS, row)? {
-        ShareSnapshotRow::Head { totals, paused, cursors, shares, happenings_from } => {
+        ShareSnapshotRow::Head { totals, paused, cursors, shares, notifications_from } => {
             table.totals = totals.into();
             table.paused = paused;
             table.cursors = cursors;
-            table.chronicle = BoundedLog::starting_at(happenings_from);
+            table.chronicle = BoundedLog::starting_at(notifications_from);
             let shares = usize::try_from(shares).unwrap_or(0);
             table.shards.expect(shares);
             // The figure is only a hint: memory is reserved for the rows that really follow.
@@ -252,7 +252,7 @@ pub(in crate::share_expiry) fn thaw_row(
                 }
             }
         }
-        ShareSnapshotRow::Happenings(stored) => {
+        ShareSnapshotRow::Notifications(stored) => {
             for StoredNotification { at, what, by, share } in stored {
                 let root = table.roots.like(share.root);
                 let owner = share.owner.map(|owner| table.owners.like(owner));

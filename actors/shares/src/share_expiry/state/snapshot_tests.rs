@@ -71,7 +71,7 @@ fn table() -> ShareTable {
     let by = "me".to_owned();
     apply(ShareEvent::Ended { ids: ids.clone(), why: ShareEnding::Revoked, cut: true, by });
     apply(ShareEvent::Noticed { ids: vec![ShareId(1), ShareId(2)], until: Millis(1000) });
-    apply(ShareEvent::Forgot { tombstones_before: 3, happenings_before: 2, hooks: vec![] });
+    apply(ShareEvent::Forgot { tombstones_before: 3, notifications_before: 2, hooks: vec![] });
     apply(ShareEvent::Delivered { hook: "hook".to_owned(), up_to: 4 });
     apply(ShareEvent::Paused { by: "me".to_owned() });
     apply(ShareEvent::MoveBegun(Box::new(new_move("d", "e"))));
@@ -84,7 +84,7 @@ fn a_table_comes_back_from_its_rows() {
     let thawed = thaw(&rows(&table));
     assert_eq!(rows(&thawed), rows(&table));
     assert_eq!((thawed.len(), thawed.totals()), (190, table.totals()));
-    assert_eq!(thawed.happenings(0, 100), table.happenings(0, 100));
+    assert_eq!(thawed.notifications(0, 100), table.notifications(0, 100));
     assert_eq!((thawed.first_tombstone_number(), thawed.tombstone_index().len()), (3, 7));
     assert!(
         thawed

@@ -166,12 +166,12 @@ impl<'a> StoredShare<'a> {
         root: SharedText,
         owner: Option<SharedText>,
     ) -> Result<Share, String> {
-        let said = |error: &dyn std::error::Error| error.to_string();
+        let to_text = |error: &dyn std::error::Error| error.to_string();
         let rare = self.rare.map(StoredColdFields::thaw).transpose()?.unwrap_or_default();
         Ok(Share::born(ShareInit {
             id: self.id,
             root: RootName(root),
-            path: SharePath::new(self.path).map_err(|error| said(&error))?,
+            path: SharePath::new(self.path).map_err(|error| to_text(&error))?,
             kind: self.kind,
             owner: owner.map(ShareOwner),
             created: self.created,
@@ -185,10 +185,10 @@ impl<'a> StoredShare<'a> {
 
 impl StoredColdFields<'_> {
     fn thaw(self) -> Result<ColdShareFields, String> {
-        let said = |error: BadShareText| error.to_string();
+        let to_text = |error: BadShareText| error.to_string();
         Ok(ColdShareFields {
-            note: self.note.map(ShareNote::new).transpose().map_err(said)?,
-            password: self.password.map(PasswordHash::new).transpose().map_err(said)?,
+            note: self.note.map(ShareNote::new).transpose().map_err(to_text)?,
+            password: self.password.map(PasswordHash::new).transpose().map_err(to_text)?,
             downloads: self.downloads.map(StoredDownloads::thaw),
         })
     }
@@ -209,8 +209,8 @@ impl StoredDownloads {
 }
 
 impl<'a> StoredNotification<'a> {
-    pub(in crate::share_expiry) fn of(happened: &'a NotificationRecord) -> Self {
-        let NotificationRecord { at, share, by, what } = happened;
+    pub(in crate::share_expiry) fn of(record: &'a NotificationRecord) -> Self {
+        let NotificationRecord { at, share, by, what } = record;
         let by = by.as_ref().map(SharedText::as_str);
         StoredNotification { at: *at, what: *what, by, share: StoredShare::of(share) }
     }

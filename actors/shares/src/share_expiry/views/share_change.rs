@@ -65,9 +65,9 @@ pub enum ShareChange {
 
 impl From<ShareNotification> for ShareChange {
     /// Builds the change that every webhook and event stream reports.
-    fn from(happening: ShareNotification) -> Self {
+    fn from(notification: ShareNotification) -> Self {
         let ShareNotification { number, id, what, root, path, owner, due, by: asked_by, .. } =
-            happening;
+            notification;
         let owner = owner.map(|owner| owner.as_str().to_owned());
         let share = ShareSummary { id, root, path, owner, expires_at: due.instant() };
         match what {

@@ -28,9 +28,9 @@ pub struct ShareView {
     /// Totals of all shares that were ever created.
     pub totals: Totals,
     /// The number of the next notification.
-    pub next_happening: u64,
+    pub next_notification: u64,
     /// The number of notifications that are kept.
-    pub happenings: u64,
+    pub notifications: u64,
     /// Shares that are due and not reclaimed, as of the last turn.
     pub backlog: u64,
     /// Deadlines in the timer's heap.

@@ -51,7 +51,7 @@ struct ShareViewShared {
     view: ArcSwap<ShareView>,
     refused_by_time: AtomicU64,
     /// The number of the next notification.
-    happenings: watch::Sender<u64>,
+    notifications: watch::Sender<u64>,
 }
 
 impl Default for ShareViewShared {
@@ -67,7 +67,7 @@ impl Default for ShareViewShared {
             time: Mutex::default(),
             view: ArcSwap::default(),
             refused_by_time: AtomicU64::default(),
-            happenings: watch::Sender::new(0),
+            notifications: watch::Sender::new(0),
         }
     }
 }
@@ -260,8 +260,8 @@ impl ShareViewHandle {
     }
 
     /// The number of the next notification, for hooks to watch.
-    pub fn happenings(&self) -> watch::Receiver<u64> {
-        self.0.happenings.subscribe()
+    pub fn notifications(&self) -> watch::Receiver<u64> {
+        self.0.notifications.subscribe()
     }
 
     /// How many moves have begun so far, for callers that check the disk before they share. None while
@@ -270,7 +270,7 @@ impl ShareViewHandle {
         // In this order: a move that begins in between has a higher number than the returned one.
         let begun = self.view().moves_begun;
         let whereabouts = self.0.moves.load().resolve_location(root, path);
-        matches!(whereabouts, ResolvedLocation::AsSaid).then_some(begun)
+        matches!(whereabouts, ResolvedLocation::AsRecorded).then_some(begun)
     }
 
     /// Where the file of a share must be searched: at its path, unless it is being moved.
@@ -330,9 +330,9 @@ impl ShareViewHandle {
 
     /// Publishes a new view.
     pub(in crate::share_expiry) fn publish(&self, view: ShareView) {
-        let next = view.next_happening;
+        let next = view.next_notification;
         self.0.view.store(Arc::new(view));
-        self.0.happenings.send_if_modified(|seen| std::mem::replace(seen, next) != next);
+        self.0.notifications.send_if_modified(|seen| std::mem::replace(seen, next) != next);
     }
 }
 
@@ -342,26 +342,26 @@ mod tests {
     use crate::share_expiry::samples::{root, share};
     use crate::share_expiry::state::values::value_types::{Deadline, ShareEnding, Tombstone};
 
-    fn board(count: u128) -> (ShareViewHandle, Arc<Shards>) {
-        let (board, shards) = (ShareViewHandle::default(), Arc::new(Shards::default()));
-        board.attach_table(Arc::clone(&shards), Arc::default());
+    fn views(count: u128) -> (ShareViewHandle, Arc<Shards>) {
+        let (views, shards) = (ShareViewHandle::default(), Arc::new(Shards::default()));
+        views.attach_table(Arc::clone(&shards), Arc::default());
         for n in 0..count {
             // Spread over the shards.
             let id = (n + 1) << 100;
             shards.put(share(id, &format!("d{}/f{n}", n % 3), i64::try_from(n).unwrap()));
         }
-        (board, shards)
+        (views, shards)
     }
 
     #[test]
     fn a_list_comes_in_parts_that_together_are_all_of_it() {
-        let (board, _) = board(100);
+        let (views, _) = views(100);
         let within = Some((root(), SharePath::new("d1").unwrap()));
         let filter = ShareFilter { within, ..ShareFilter::default() };
         for most in [1, 7, 1000] {
             let (mut from, mut listed) = (None, Vec::new());
             loop {
-                let page = board.list(&filter, from, most, Millis(0));
+                let page = views.list(&filter, from, most, Millis(0));
                 assert!(page.shares.len() <= most);
                 listed.extend(page.shares.iter().map(|share| share.id()));
                 from = page.next;
@@ -376,8 +376,8 @@ mod tests {
 
     #[test]
     fn a_share_filter_requires_every_condition() {
-        let (board, _) = board(10);
-        let count = |filter: ShareFilter| board.list(&filter, None, 100, Millis(5)).shares.len();
+        let (views, _) = views(10);
+        let count = |filter: ShareFilter| views.list(&filter, None, 100, Millis(5)).shares.len();
         let all = ShareFilter::default();
         assert_eq!(count(all.clone()), 10);
         assert_eq!(count(ShareFilter { due_before: Some(Millis(3)), ..all.clone() }), 3);
@@ -390,18 +390,18 @@ mod tests {
 
     #[test]
     fn a_hard_revoked_share_is_cut_and_its_uses_are_recorded() {
-        let (board, shards) = board(1);
+        let (views, shards) = views(1);
         let id = ShareId(1 << 100);
-        let ShareLookup::Live(old) = board.find(id) else { panic!("it is there") };
+        let ShareLookup::Live(old) = views.find(id) else { panic!("it is there") };
         shards.put(Arc::new(old.to_change()));
-        board.note_use(&old, Millis(9000));
+        views.note_use(&old, Millis(9000));
         assert_eq!(shards.look(id, Share::uses), Some(1));
-        assert!(!board.is_cut(id));
+        assert!(!views.is_cut(id));
         let deadline = Deadline::at(Millis(9));
         let why = ShareEnding::Revoked;
         shards.replace_with_tombstone(id, |_| {
             Some(Tombstone { ended: Millis(5), why, deadline, number: 3, cut: true })
         });
-        assert!(board.is_cut(id));
+        assert!(views.is_cut(id));
     }
 }

@@ -13,21 +13,21 @@ impl SharedDirs {
     /// # Errors
     /// Why the outcome is unknown.
     pub fn move_outcome(&self, new: &NewMove) -> Result<MoveEnd, String> {
-        let said = |why: MoveRefused| why.to_string();
+        let to_text = |why: MoveRefused| why.to_string();
         let is_at = |place: &ShareLocation| match self.parent_of(place) {
             Ok(Some(parent)) => {
                 // The observed state must survive a power loss, too.
                 self.disk.sync(parent.dir.as_fd()).map_err(|error| error.to_string())?;
-                parent.is_at(&new.file).map_err(said)
+                parent.is_at(&new.file).map_err(to_text)
             }
             // No file can be at a path whose root is missing.
             Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(false),
-            Err(why) => Err(said(why)),
+            Err(why) => Err(to_text(why)),
         };
         let is_empty = |place: &ShareLocation| match self.parent_of(place) {
-            Ok(Some(parent)) => Ok(parent.entry().map_err(said)?.is_none()),
+            Ok(Some(parent)) => Ok(parent.entry().map_err(to_text)?.is_none()),
             Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => Ok(true),
-            Err(why) => Err(said(why)),
+            Err(why) => Err(to_text(why)),
         };
         if is_at(&new.to)? {
             self.take_old_name(new)?;
@@ -47,14 +47,14 @@ impl SharedDirs {
 
     /// If a file was moved by a link, its old name may still exist.
     fn take_old_name(&self, new: &NewMove) -> Result<(), String> {
-        let said = |why: MoveRefused| why.to_string();
+        let to_text = |why: MoveRefused| why.to_string();
         let source = match self.parent_of(&new.from) {
             Ok(Some(source)) => source,
             // No file can be at a path whose root is missing.
             Ok(None) | Err(MoveRefused::NoRoot | MoveRefused::Symlink) => return Ok(()),
-            Err(why) => return Err(said(why)),
+            Err(why) => return Err(to_text(why)),
         };
-        let Some(entry) = source.entry().map_err(said)? else { return Ok(()) };
+        let Some(entry) = source.entry().map_err(to_text)? else { return Ok(()) };
         // A file without another name is visible under two paths.
         let is_link = entry.kind == FileType::RegularFile && entry.names > 1;
         if is_link && entry.identity.is(&new.file) {

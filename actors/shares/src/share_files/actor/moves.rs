@@ -163,7 +163,7 @@ impl ShareFiles {
         });
         self.view.unsettled = noted.collect();
         self.warned_unsettled.retain(|number, _| self.view.unsettled.contains_key(number));
-        self.board.publish(self.view.clone());
+        self.views.publish(self.view.clone());
     }
 
     /// Publishes why these moves cannot be settled, and logs it: at once, and again while it
@@ -183,7 +183,7 @@ impl ShareFiles {
             let seconds = now.since(unsettled.since).as_secs();
             tracing::warn!(number, from, to, seconds, why, "outcome of a move unknown");
         }
-        self.board.publish(self.view.clone());
+        self.views.publish(self.view.clone());
     }
 }
 

@@ -36,7 +36,7 @@ impl ShareFiles {
             files.looking_at_roots = false;
             if let Ok((came, unreachable)) = looked {
                 files.show_roots(came, &unreachable);
-                files.board.publish(files.view.clone());
+                files.views.publish(files.view.clone());
             }
         }));
     }

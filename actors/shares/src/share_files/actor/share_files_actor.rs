@@ -63,7 +63,7 @@ pub struct ShareFiles {
     pub(super) dirs: SharedDirs,
     pub(super) others: ShareFilesCollaborators,
     pub(super) clock: Clock,
-    pub(super) board: ShareFilesViewHandle,
+    pub(super) views: ShareFilesViewHandle,
     /// Requests to be answered, with the callers that repeated them.
     pub(super) moving: HashMap<RequestId, MoveRequestWaiters>,
     /// The moves that are being carried out.
@@ -104,14 +104,14 @@ impl ShareFiles {
         dirs: SharedDirs,
         others: ShareFilesCollaborators,
         clock: Clock,
-        board: ShareFilesViewHandle,
+        views: ShareFilesViewHandle,
     ) -> Self {
         ShareFiles {
             settings,
             dirs,
             others,
             clock,
-            board,
+            views,
             moving: HashMap::new(),
             making: HashSet::new(),
             settling: false,
@@ -239,7 +239,7 @@ impl ShareFiles {
         self.shared.extend(gone.roots.iter().cloned());
         self.show_roots([], &gone.unreachable);
         self.view.missing = self.missing.len() as u64;
-        self.board.publish(self.view.clone());
+        self.views.publish(self.view.clone());
     }
 }
 

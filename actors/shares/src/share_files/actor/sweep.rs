@@ -31,9 +31,9 @@ pub(super) struct SweepResult {
     pub(super) unreachable: BTreeMap<RootName, String>,
 }
 
-fn is_missing(dirs: &SharedDirs, board: &ShareViewHandle, share: &Share) -> bool {
+fn is_missing(dirs: &SharedDirs, views: &ShareViewHandle, share: &Share) -> bool {
     // The move knows the path of a file that is being moved.
-    board.resolve_location(share) == ResolvedLocation::AsSaid
+    views.resolve_location(share) == ResolvedLocation::AsRecorded
         && dirs.presence(share.root(), share.path()) == PathPresence::Missing
 }
 
@@ -47,7 +47,7 @@ impl SweepResult {
     fn sure(
         mut self,
         dirs: &SharedDirs,
-        board: &ShareViewHandle,
+        views: &ShareViewHandle,
         shared: &BTreeSet<RootName>,
     ) -> Self {
         let why = |name: &RootName| {
@@ -56,7 +56,7 @@ impl SweepResult {
         };
         self.unreachable = dirs.names().iter().filter_map(why).collect();
         self.missing.retain(|(id, place)| {
-            matches!(board.find(*id), ShareLookup::Live(_))
+            matches!(views.find(*id), ShareLookup::Live(_))
                 && !self.unreachable.contains_key(&place.root)
         });
         self
@@ -66,38 +66,38 @@ impl SweepResult {
 /// Looks at the next shares from `from` on. There are shares of the roots in `shared`.
 pub(super) fn sweep_next(
     dirs: &SharedDirs,
-    board: &ShareViewHandle,
+    views: &ShareViewHandle,
     shared: &BTreeSet<RootName>,
     from: Option<ShareId>,
     now: Millis,
 ) -> SweepResult {
-    let page = board.list(&ShareFilter::default(), from, IN_ONE_GO, now);
-    let missing = page.shares.iter().filter(|share| is_missing(dirs, board, share));
+    let page = views.list(&ShareFilter::default(), from, IN_ONE_GO, now);
+    let missing = page.shares.iter().filter(|share| is_missing(dirs, views, share));
     let missing = missing.map(|share| (share.id(), place_of(share))).collect();
     let roots = page.shares.iter().map(|share| share.root().clone()).collect();
     let looked = page.shares.len() as u64;
     let gone = SweepResult { missing, looked, roots, next: page.next, ..SweepResult::default() };
-    gone.sure(dirs, board, shared)
+    gone.sure(dirs, views, shared)
 }
 
 /// Checks these shares once more. Their files are missing only if their roots have been the same
 /// directories for at least `patience`.
 pub(super) fn again(
     dirs: &SharedDirs,
-    board: &ShareViewHandle,
+    views: &ShareViewHandle,
     (shared, ids): (&BTreeSet<RootName>, &[ShareId]),
     patience: Duration,
 ) -> SweepResult {
     let mut gone = SweepResult { looked: ids.len() as u64, ..SweepResult::default() };
     for id in ids {
-        if let ShareLookup::Live(share) = board.find(*id)
-            && is_missing(dirs, board, &share)
+        if let ShareLookup::Live(share) = views.find(*id)
+            && is_missing(dirs, views, &share)
         {
             gone.missing.push((*id, place_of(&share)));
             gone.roots.insert(share.root().clone());
         }
     }
-    let mut gone = gone.sure(dirs, board, shared);
+    let mut gone = gone.sure(dirs, views, shared);
     // This is read last, because a root that becomes another directory meanwhile is new from then on.
     let is_early = |(_, place): &mut (ShareId, ShareLocation)| dirs.is_new(&place.root, patience);
     gone.early = gone.missing.extract_if(.., is_early).map(|(id, _)| id).collect();

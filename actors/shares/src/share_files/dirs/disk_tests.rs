@@ -137,7 +137,7 @@ fn a_file_left_with_both_names_loses_the_old_one_later() {
 }
 
 #[test]
-fn an_old_name_that_is_said_to_be_gone_is_gone() {
+fn an_old_name_reported_as_gone_is_gone() {
     let yard = yard();
     *yard.disk.unlinks_and_says.lock().unwrap() = Some(Errno::NOENT);
     assert_eq!(yard.moved("films/a", "films/c", false), Ok(()));

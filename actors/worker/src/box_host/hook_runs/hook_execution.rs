@@ -13,7 +13,7 @@ use crate::box_host::inspection::checks::{LeftProcess, LeftoverTargets, named};
 use crate::box_host::template::TemplateValues;
 
 /// How much of a program's output an answer contains, in bytes of each stream.
-const SAID_IN_ANSWER: usize = 300;
+const OUTPUT_IN_ANSWER: usize = 300;
 
 /// Why a cancelled run has no outcome.
 pub(in crate::box_host) const GIVEN_UP: &str =
@@ -40,7 +40,7 @@ impl HookExecution<'_> {
         let sought = match self.hooks.checks.of(&subject) {
             Ok(sought) => sought,
             Err(not_served) => {
-                return HookAnswer::Failed { said: HookOutput::cut(&not_served.to_string()) };
+                return HookAnswer::Failed { output: HookOutput::cut(&not_served.to_string()) };
             }
         };
         match self.hook.kind {
@@ -50,18 +50,18 @@ impl HookExecution<'_> {
     }
 
     fn make_ready(&self, subject: &TemplateValues) -> HookAnswer {
-        let Some(program) = &self.hooks.init else { return HookAnswer::Done { said: None } };
+        let Some(program) = &self.hooks.init else { return HookAnswer::Done { output: None } };
         let ran = self.run(program, subject);
         if matches!(ran.ending, HookRunEnding::GivenUp) {
             return HookAnswer::Silent { why: GIVEN_UP.to_owned() };
         }
         let output = output(&ran);
         if self.is_done(&ran) {
-            let said = (!output.is_empty()).then(|| HookOutput::cut(&output));
-            return HookAnswer::Done { said };
+            let output = (!output.is_empty()).then(|| HookOutput::cut(&output));
+            return HookAnswer::Done { output };
         }
         let parts = [format!("init {}", ran.ending()), output];
-        HookAnswer::Failed { said: evidence_of(parts) }
+        HookAnswer::Failed { output: evidence_of(parts) }
     }
 
     fn clean(&self, subject: &TemplateValues, sought: &LeftoverTargets) -> HookAnswer {
@@ -83,13 +83,13 @@ impl HookExecution<'_> {
         if is_done && found.is_clean() {
             let says_something = !killed.is_empty() || !output.is_empty();
             return HookAnswer::Done {
-                said: says_something.then(|| evidence_of([killed, output])),
+                output: says_something.then(|| evidence_of([killed, output])),
             };
         }
         let ending = ran.as_ref().map(|ran| format!("cleanup {}", ran.ending()));
         // The most important part comes first, because the end may be cut.
         HookAnswer::Failed {
-            said: evidence_of([ending.unwrap_or_default(), found.to_string(), killed, output]),
+            output: evidence_of([ending.unwrap_or_default(), found.to_string(), killed, output]),
         }
     }
 
@@ -144,17 +144,17 @@ fn killed_text(killed: &[LeftProcess]) -> String {
 /// A part of a program's output.
 fn output(ran: &HookRunResult) -> String {
     let streams = [("stderr", &ran.stderr), ("stdout", &ran.stdout)];
-    let said = streams.into_iter().filter(|(_, text)| !text.is_empty());
-    let said = said.map(|(stream, text)| format!("{stream}: {}", ends_of(text)));
-    said.collect::<Vec<_>>().join("; ")
+    let written = streams.into_iter().filter(|(_, text)| !text.is_empty());
+    let written = written.map(|(stream, text)| format!("{stream}: {}", ends_of(text)));
+    written.collect::<Vec<_>>().join("; ")
 }
 
 /// The beginning and the end of a text.
 fn ends_of(text: &str) -> String {
-    if text.len() <= SAID_IN_ANSWER {
+    if text.len() <= OUTPUT_IN_ANSWER {
         return text.to_owned();
     }
-    let half = SAID_IN_ANSWER / 2;
+    let half = OUTPUT_IN_ANSWER / 2;
     let head = (0..=half).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0);
     let tail = (text.len() - half..).find(|place| text.is_char_boundary(*place));
     format!("{} ... {}", &text[..head], &text[tail.unwrap_or(text.len())..])
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(ends_of("short"), "short");
         let long = format!("first {} last", "\u{e4}".repeat(400));
         let result = ends_of(&long);
-        assert!(result.len() <= SAID_IN_ANSWER + " ... ".len(), "{result}");
+        assert!(result.len() <= OUTPUT_IN_ANSWER + " ... ".len(), "{result}");
         assert!(
             result.starts_with("first ") && result.contains(" ... ") && result.ends_with(" last")
         );

@@ -23,7 +23,7 @@ use crate::processes::tail::Excerpt;
 const MARK: MarkName = "BOX_HOOK_OF_REELYARD";
 
 /// How much is kept of the beginning and of the end of a program's output, in bytes.
-const SAID_KEPT: usize = 2 << 10;
+const OUTPUT_KEPT: usize = 2 << 10;
 
 /// The `PATH` of a program, if the worker itself has none.
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -106,13 +106,13 @@ impl HookSet {
         mark: &Path,
         give_up: &HookCancellation,
     ) -> HookRunResult {
-        let excerpt = || Excerpt::keeping(SAID_KEPT, SAID_KEPT);
+        let excerpt = || Excerpt::keeping(OUTPUT_KEPT, OUTPUT_KEPT);
         let (mut stdout, mut stderr) = (excerpt(), excerpt());
         let mut lives_on = false;
         let ending = match self.command(program, subject, mark).spawn() {
             Ok(mut child) => {
-                let mut said = (&mut stdout, &mut stderr);
-                let followed = follow(&mut child, &mut said, program.timeout, give_up);
+                let mut streams = (&mut stdout, &mut stderr);
+                let followed = follow(&mut child, &mut streams, program.timeout, give_up);
                 // Also after a success, because it may have left other processes behind. Its process id
                 // is not reused before it is waited for.
                 let family = ProcessFamily::of(Pid::from_child(&child), MARK, mark);

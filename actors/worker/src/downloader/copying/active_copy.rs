@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::shown_text::word;
-use reelyard_protocol::worker::{Blame, Report, Said, TaskId};
+use reelyard_protocol::worker::{Blame, Report, ReportedState, TaskId};
 
 use super::copy_context::{CopyContext, CopyListener};
 use crate::downloader::copying::cancel::CopyCancellation;
@@ -76,23 +76,23 @@ impl ActiveCopy {
         Arc::clone(&self.under_way.0)
     }
 
-    /// The report that says `said` of this copy. It is also logged.
-    pub(in crate::downloader) fn report(&self, said: Said, at: Millis) -> Report {
+    /// The report that says `state` of this copy. It is also logged.
+    pub(in crate::downloader) fn report(&self, state: ReportedState, at: Millis) -> Report {
         let (task, file, source) = (self.task(), &self.order.name, self.order.source);
-        match &said {
-            Said::Done { size, hash } => {
+        match &state {
+            ReportedState::Done { size, hash } => {
                 tracing::info!(%task, file = file.to_string(), %source, size, %hash, "copy verified and in place");
             }
-            Said::DoneUnverified { size, hash } => {
+            ReportedState::DoneUnverified { size, hash } => {
                 tracing::info!(%task, file = file.to_string(), %source, size, %hash, "copy in place; its \
                     source reports no hash to compare with");
             }
-            Said::Failed { blame, reason } => {
+            ReportedState::Failed { blame, reason } => {
                 tracing::warn!(%task, file = file.to_string(), %source, blame = word(blame), reason, "copy failed");
             }
-            Said::Working | Said::Progress { .. } => {}
+            ReportedState::Working | ReportedState::Progress { .. } => {}
         }
-        Report { task, name: file.clone(), at, said }
+        Report { task, name: file.clone(), at, state }
     }
 }
 

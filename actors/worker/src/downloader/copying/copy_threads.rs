@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn an_idle_thread_is_reused_and_busy_threads_are_left_alone() {
         let threads = CopyThreads::default();
-        let (sender, heard) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let begin = |wait_for: Option<mpsc::Receiver<()>>| {
             let sender = sender.clone();
             let job = move || {
@@ -78,13 +78,13 @@ mod tests {
         let (end_it, until) = mpsc::channel();
         begin(Some(until));
         begin(None);
-        let second = heard.recv().unwrap();
+        let second = receiver.recv().unwrap();
         while threads.0.threads().is_empty() {
             thread::yield_now();
         }
         begin(None);
-        assert_eq!(heard.recv().unwrap(), second);
+        assert_eq!(receiver.recv().unwrap(), second);
         end_it.send(()).unwrap();
-        assert_ne!(heard.recv().unwrap(), second);
+        assert_ne!(receiver.recv().unwrap(), second);
     }
 }

@@ -8,7 +8,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use reelyard_protocol::worker::{Report, Said, TaskId};
+use reelyard_protocol::worker::{Report, ReportedState, TaskId};
 
 use super::active_copy::{ActiveCopy, FetchResult, panicked};
 use crate::downloader::fetching::fault::CopyFault;
@@ -78,7 +78,7 @@ fn end_together(copies: Vec<(ActiveCopy, FetchResult)>) {
     let mut ends: Vec<(TaskId, Option<Report>)> = Vec::with_capacity(ended.len());
     for (copy, known) in &mut ended {
         let end = known.take().or_else(|| published.next()).unwrap_or_else(|| Err(panicked()));
-        let report = outcome_of(end).map(|said| copy.report(said, at));
+        let report = outcome_of(end).map(|state| copy.report(state, at));
         ends.push((copy.task(), report));
     }
     let reports: Vec<&Report> = ends.iter().filter_map(|(_, report)| report.as_ref()).collect();
@@ -92,15 +92,18 @@ fn end_together(copies: Vec<(ActiveCopy, FetchResult)>) {
 }
 
 /// The report of a copy; none for one that was cancelled.
-fn outcome_of(end: Result<CommittedCopy, CopyFault>) -> Option<Said> {
+fn outcome_of(end: Result<CommittedCopy, CopyFault>) -> Option<ReportedState> {
     match end {
-        Ok(CommittedCopy { size, hash, verified: true }) => Some(Said::Done { size, hash }),
+        Ok(CommittedCopy { size, hash, verified: true }) => {
+            Some(ReportedState::Done { size, hash })
+        }
         Ok(CommittedCopy { size, hash, verified: false }) => {
-            Some(Said::DoneUnverified { size, hash })
+            Some(ReportedState::DoneUnverified { size, hash })
         }
-        Err(CopyFault::Blamed(blame, reason)) => {
-            Some(Said::Failed { blame, reason: reason.chars().take(LONGEST_REASON).collect() })
-        }
+        Err(CopyFault::Blamed(blame, reason)) => Some(ReportedState::Failed {
+            blame,
+            reason: reason.chars().take(LONGEST_REASON).collect(),
+        }),
         Err(CopyFault::Cancelled) => None,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
-use reelyard_protocol::worker::{Report, Said, TaskId};
+use reelyard_protocol::worker::{Report, ReportedState, TaskId};
 use serde::{Deserialize, Serialize};
 
 use crate::downloader::copying::batching::{self, BatchSlot, BatchSlots};
@@ -167,7 +167,12 @@ impl Transfers {
         transfer.bytes = bytes;
         if !transfer.given_up {
             let name = transfer.name.clone();
-            self.outbox.push(Report { task, name, at: now, said: Said::Progress { bytes } });
+            self.outbox.push(Report {
+                task,
+                name,
+                at: now,
+                state: ReportedState::Progress { bytes },
+            });
         }
     }
 
@@ -212,8 +217,9 @@ impl Transfers {
         }
         match report {
             Some(report) => {
-                match report.said {
-                    Said::Done { size, .. } | Said::DoneUnverified { size, .. } => {
+                match report.state {
+                    ReportedState::Done { size, .. }
+                    | ReportedState::DoneUnverified { size, .. } => {
                         self.counters.done += 1;
                         self.counters.bytes += size;
                     }
@@ -321,7 +327,7 @@ impl Transfers {
                     arrived: false,
                 };
                 let (task, name) = (order.id, order.name.clone());
-                self.outbox.push(Report { task, name, at: now, said: Said::Working });
+                self.outbox.push(Report { task, name, at: now, state: ReportedState::Working });
                 self.under_way.insert(order.id, ActiveTransfer { view, slot: place });
                 self.counters.begun += 1;
             }
@@ -360,8 +366,8 @@ mod tests {
     }
 
     fn done(id: i64) -> Report {
-        let said = Said::Done { size: 10, hash: ContentHash([0; 32]) };
-        Report { task: TaskId(id), name: order(id).name, at: NOW, said }
+        let state = ReportedState::Done { size: 10, hash: ContentHash([0; 32]) };
+        Report { task: TaskId(id), name: order(id).name, at: NOW, state }
     }
 
     fn ids(ids: &[i64]) -> Vec<TaskId> {
@@ -419,7 +425,8 @@ mod tests {
         assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [begin(order(most + 2))]);
         assert_eq!(transfers.known().len(), orders.len());
         transfers.show_life(NOW);
-        let moved = |report: &&Report| matches!(report.said, Said::Progress { bytes: 10 });
+        let moved =
+            |report: &&Report| matches!(report.state, ReportedState::Progress { bytes: 10 });
         assert_eq!(transfers.reports().iter().filter(moved).count(), MOST_ARRIVED);
         let others = orders[MOST_ARRIVED + 10..].to_vec();
         assert_eq!(transfers.order(others, NOW).len(), MOST_ARRIVED + 1, "all are given up");
@@ -471,11 +478,13 @@ mod tests {
         let mut transfers = Transfers::new(1, vec![]);
         transfers.order(vec![order(1)], NOW);
         transfers.moved(TaskId(1), 5, NOW);
-        let said = Said::Failed { blame: Blame::Source, reason: "gone".into() };
-        let failed = Report { said, ..done(1) };
+        let state = ReportedState::Failed { blame: Blame::Source, reason: "gone".into() };
+        let failed = Report { state, ..done(1) };
         transfers.ended(TaskId(1), Some(failed.clone()), NOW);
         assert_eq!(transfers.counters().failed, 1);
         assert_eq!(transfers.reports().last(), Some(&failed));
-        assert!(!transfers.reports().iter().any(|r| matches!(r.said, Said::Progress { .. })));
+        assert!(
+            !transfers.reports().iter().any(|r| matches!(r.state, ReportedState::Progress { .. }))
+        );
     }
 }

@@ -20,7 +20,7 @@ use super::state_store::rows::{OpenStateStore, decode, encode, unencodable, unre
 
 use crate::box_host::BoxClaim;
 use crate::downloader::disk::partial::Partial;
-use crate::downloader::managers::heard_epochs::HeardEpochs;
+use crate::downloader::managers::known_epochs::KnownEpochs;
 #[cfg(test)]
 use reelyard_core::event::Epoch;
 use reelyard_core::names::FileName;
@@ -39,7 +39,7 @@ enum StateKeyKind {
     Partial = 4,
     HashBegun = 5,
     BoxClaim = 6,
-    Heard = 7,
+    KnownEpochs = 7,
 }
 
 /// How long a store that cannot be opened is not tried again.
@@ -126,19 +126,19 @@ impl StateStore {
 
     /// The cluster that this worker obeys, and the highest epochs seen. A store from before epochs belonged
     /// to clusters contains only an epoch.
-    pub fn heard(&self) -> Result<HeardEpochs, StateStoreError> {
-        self.with(|opened| match opened.get(&[StateKeyKind::Heard as u8])? {
-            Some(heard) => Ok(heard),
+    pub fn known_epochs(&self) -> Result<KnownEpochs, StateStoreError> {
+        self.with(|opened| match opened.get(&[StateKeyKind::KnownEpochs as u8])? {
+            Some(known) => Ok(known),
             None => {
-                Ok(HeardEpochs::only(opened.get(&[StateKeyKind::Epoch as u8])?.unwrap_or_default()))
+                Ok(KnownEpochs::only(opened.get(&[StateKeyKind::Epoch as u8])?.unwrap_or_default()))
             }
         })
     }
 
     /// Remembers that, durably.
-    pub fn keep_heard(&self, heard: &HeardEpochs) -> Result<(), StateStoreError> {
+    pub fn keep_known_epochs(&self, known: &KnownEpochs) -> Result<(), StateStoreError> {
         self.with(|opened| {
-            opened.put(&[StateKeyKind::Heard as u8], heard)?;
+            opened.put(&[StateKeyKind::KnownEpochs as u8], known)?;
             opened.sync()
         })
     }
@@ -349,7 +349,7 @@ fn hash_key(kind: StateKeyKind, identity: &FileFingerprint) -> [u8; 17] {
 mod tests {
     use reelyard_core::clock::Millis;
     use reelyard_core::names::FileName;
-    use reelyard_protocol::worker::{Blame, Said};
+    use reelyard_protocol::worker::{Blame, ReportedState};
 
     use super::*;
 
@@ -358,7 +358,7 @@ mod tests {
             task: TaskId(task),
             name: FileName::new(b"\xff\n.mpg").unwrap(),
             at: Millis(7),
-            said: Said::Failed { blame: Blame::Source, reason: "it broke off".into() },
+            state: ReportedState::Failed { blame: Blame::Source, reason: "it broke off".into() },
         }
     }
 
@@ -368,19 +368,22 @@ mod tests {
         let file = dir.path().join("file");
         std::fs::write(&file, b"x").unwrap();
         let identity = FileFingerprint::from(&std::fs::metadata(&file).unwrap());
-        let done = Report { said: Said::Done { size: 1, hash: ContentHash([3; 32]) }, ..failed(2) };
+        let done = Report {
+            state: ReportedState::Done { size: 1, hash: ContentHash([3; 32]) },
+            ..failed(2)
+        };
         {
             let store = StateStore::open(&dir.path().join("state")).unwrap();
             store.keep_reports(&[&failed(1), &done]).unwrap();
             store.keep_reports(&[&failed(3)]).unwrap();
             store.forget_report(TaskId(3)).unwrap();
-            store.keep_heard(&HeardEpochs::only(Epoch(9))).unwrap();
+            store.keep_known_epochs(&KnownEpochs::only(Epoch(9))).unwrap();
             store.remember_hash(&identity, ContentHash([5; 32])).unwrap();
             store.sync().unwrap();
         }
         let store = StateStore::open(&dir.path().join("state")).unwrap();
         assert_eq!(store.reports().unwrap(), vec![failed(1), done]);
-        assert_eq!(store.heard().unwrap().highest(), Epoch(9));
+        assert_eq!(store.known_epochs().unwrap().highest(), Epoch(9));
         assert_eq!(store.hash(&identity).unwrap(), Some(ContentHash([5; 32])));
         let touched = FileFingerprint { changed: (identity.changed.0 + 1, 0), ..identity };
         assert_eq!(store.hash(&touched).unwrap(), None);

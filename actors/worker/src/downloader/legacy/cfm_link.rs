@@ -7,7 +7,7 @@ use std::time::Duration;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::names::FileName;
 use reelyard_protocol::legacy::cfm::REELYARD_HEADER;
-use reelyard_protocol::worker::{Report, Said, TaskId};
+use reelyard_protocol::worker::{Report, ReportedState, TaskId};
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use serde::Deserialize;
@@ -70,12 +70,12 @@ pub(in crate::downloader) async fn deliver(
 ) -> Result<Vec<TaskId>, LinkError> {
     let mut cancelled = Vec::new();
     for report in reports {
-        let status = match report.said {
-            Said::Working => "working",
-            Said::Done { .. } | Said::DoneUnverified { .. } => "done",
-            Said::Failed { .. } => "timeout",
+        let status = match report.state {
+            ReportedState::Working => "working",
+            ReportedState::Done { .. } | ReportedState::DoneUnverified { .. } => "done",
+            ReportedState::Failed { .. } => "timeout",
             // cfm has no ear for it.
-            Said::Progress { .. } => continue,
+            ReportedState::Progress { .. } => continue,
         };
         if !set(line, report.task, status).await? {
             cancelled.push(report.task);

@@ -39,10 +39,10 @@ const TICK: Duration = Duration::from_millis(20);
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How many bytes of a program's stderr the reason of a failure contains.
-const SAID_IN_REASON: usize = 300;
+const OUTPUT_IN_REASON: usize = 300;
 
 /// How many bytes of it the log contains.
-const SAID_IN_LOG: usize = 4 << 10;
+const OUTPUT_IN_LOG: usize = 4 << 10;
 
 /// The program that fetches from old cfws, and how it is run.
 #[derive(Clone, Debug)]
@@ -80,12 +80,12 @@ impl ExternalProgram {
             .map_err(|error| cannot("cannot be started", &error))?;
         let leader = Pid::from_child(&child);
         let family = ProcessFamily::of(leader, MARK, &target);
-        let mut said = Tail::default();
+        let mut output = Tail::default();
         let followed = match child.stderr.take() {
             Some(mut stderr) => {
                 let limit = Limit { program: self, rate, size: order.size };
                 let watched = WatchedProgram { leader, target: &target };
-                let followed = follow(&watched, &limit, &mut stderr, &mut said, cancel, progress);
+                let followed = follow(&watched, &limit, &mut stderr, &mut output, cancel, progress);
                 followed.map_err(|unfollowed| match unfollowed {
                     Unfollowed::Fault(fault) => fault,
                     Unfollowed::Io(error) => cannot("cannot be followed", &error),
@@ -100,10 +100,10 @@ impl ExternalProgram {
             return Err(cannot("cannot be ended", &"it survived SIGKILL"));
         }
         let status = child.wait().map_err(|error| cannot("cannot be waited for", &error))?;
-        let verdict = followed.and_then(|()| self.judge(status, &said));
+        let verdict = followed.and_then(|()| self.judge(status, &output));
         if let Err(CopyFault::Blamed(..)) = &verdict {
-            let said = said.last(SAID_IN_LOG);
-            tracing::warn!(task = %order.id, %status, said, "the external downloader failed");
+            let output = output.last(OUTPUT_IN_LOG);
+            tracing::warn!(task = %order.id, %status, output, "the external downloader failed");
         }
         verdict
     }
@@ -135,19 +135,19 @@ impl ExternalProgram {
     }
 
     /// Whether a program that ended without intervention succeeded.
-    fn judge(&self, status: ExitStatus, said: &Tail) -> Result<(), CopyFault> {
+    fn judge(&self, status: ExitStatus, output: &Tail) -> Result<(), CopyFault> {
         let what = if !status.success() {
             format!("ended with {status}")
-        } else if !said.matches(&self.success) {
+        } else if !output.matches(&self.success) {
             format!("ended with 0 but did not write \"{}\" to stderr", self.success)
         } else {
             return Ok(());
         };
-        let said = match said.last(SAID_IN_REASON) {
-            said if said.is_empty() => "it wrote nothing to stderr".to_owned(),
-            said => format!("its stderr ends with: {said}"),
+        let output = match output.last(OUTPUT_IN_REASON) {
+            output if output.is_empty() => "it wrote nothing to stderr".to_owned(),
+            output => format!("its stderr ends with: {output}"),
         };
-        Err(pair(format!("the external downloader {what}; {said}")))
+        Err(pair(format!("the external downloader {what}; {output}")))
     }
 }
 
@@ -206,7 +206,7 @@ fn follow(
     watched: &WatchedProgram<'_>,
     limit: &Limit<'_>,
     stderr: &mut ChildStderr,
-    said: &mut Tail,
+    output: &mut Tail,
     cancel: &CopyCancellation,
     progress: &FetchProgressCallback<'_>,
 ) -> Result<(), Unfollowed> {
@@ -219,7 +219,7 @@ fn follow(
     loop {
         // Checked before the rest is read, so that its last output is not missed.
         let has_ended = has_ended(watched.leader);
-        said.read(stderr)?;
+        output.read(stderr)?;
         if has_ended {
             return Ok(());
         }

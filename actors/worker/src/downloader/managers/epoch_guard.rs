@@ -15,7 +15,7 @@ use arc_swap::ArcSwap;
 use reelyard_core::event::Epoch;
 use reelyard_core::manager::ClusterId;
 
-pub use super::heard_epochs::{Deposed, HeardEpochs, MOST_AHEAD, NotObeyed};
+pub use super::known_epochs::{Deposed, KnownEpochs, MOST_AHEAD, NotObeyed};
 use crate::downloader::disk::state_store::StateStore;
 use crate::downloader::disk::state_store_error::StateStoreError;
 
@@ -24,9 +24,9 @@ use crate::downloader::disk::state_store_error::StateStoreError;
 pub struct EpochGuard {
     store: Arc<StateStore>,
     /// Held while a leader's epoch is checked and its order is executed.
-    heard: Arc<Mutex<HeardEpochs>>,
-    /// The same, readable at any time: the holder of `heard` may be waiting for the disk.
-    shown: Arc<ArcSwap<HeardEpochs>>,
+    known: Arc<Mutex<KnownEpochs>>,
+    /// The same, readable at any time: the holder of `known` may be waiting for the disk.
+    shown: Arc<ArcSwap<KnownEpochs>>,
 }
 
 /// The largest step of an epoch above the highest one.
@@ -41,9 +41,9 @@ pub enum Jumps {
 impl EpochGuard {
     /// A guard with the epochs in `store`.
     pub fn open(store: Arc<StateStore>) -> Result<Self, StateStoreError> {
-        let heard = store.heard()?;
-        let shown = Arc::new(ArcSwap::from_pointee(heard.clone()));
-        Ok(EpochGuard { store, heard: Arc::new(Mutex::new(heard)), shown })
+        let known = store.known_epochs()?;
+        let shown = Arc::new(ArcSwap::from_pointee(known.clone()));
+        Ok(EpochGuard { store, known: Arc::new(Mutex::new(known)), shown })
     }
 
     /// The highest epoch of the obeyed cluster. Never waits.
@@ -94,15 +94,15 @@ impl EpochGuard {
         epoch: Epoch,
         jumps: Jumps,
     ) -> Result<Result<(), NotObeyed>, StateStoreError> {
-        let mut heard = self.held();
-        let served = match (heard.served(cluster, epoch), jumps) {
+        let mut known = self.held();
+        let served = match (known.served(cluster, epoch), jumps) {
             (Err(NotObeyed::BoxesTooFarAhead { cluster, .. }), Jumps::Believed) => {
-                heard.beside(cluster, epoch).map(Some)
+                known.beside(cluster, epoch).map(Some)
             }
             (served, _) => served,
         };
         match served {
-            Ok(Some(more)) => self.keep(&mut heard, more).map(Ok),
+            Ok(Some(more)) => self.keep(&mut known, more).map(Ok),
             Ok(None) => Ok(Ok(())),
             Err(refusal) => Ok(Err(refusal)),
         }
@@ -117,9 +117,9 @@ impl EpochGuard {
         epoch: Epoch,
         act: impl FnOnce() -> T,
     ) -> Result<Result<T, NotObeyed>, StateStoreError> {
-        let mut heard = self.held();
-        match heard.called(cluster, epoch) {
-            Ok(Some(more)) => self.keep(&mut heard, more)?,
+        let mut known = self.held();
+        match known.called(cluster, epoch) {
+            Ok(Some(more)) => self.keep(&mut known, more)?,
             Ok(None) => {}
             Err(refusal) => return Ok(Err(refusal)),
         }
@@ -133,42 +133,42 @@ impl EpochGuard {
         cluster: Option<ClusterId>,
         epoch: Epoch,
     ) -> Result<Result<(), NotObeyed>, StateStoreError> {
-        let mut heard = self.held();
-        match heard.answered(cluster, epoch) {
+        let mut known = self.held();
+        match known.answered(cluster, epoch) {
             Ok(Some(more)) => {
-                if let (Some(from), Some(to)) = (heard.cluster(), more.cluster())
+                if let (Some(from), Some(to)) = (known.cluster(), more.cluster())
                     && from != to
                 {
                     tracing::warn!(%from, %to, %epoch, "the worker now obeys another cluster");
                 }
-                self.keep(&mut heard, more).map(Ok)
+                self.keep(&mut known, more).map(Ok)
             }
             Ok(None) => Ok(Ok(())),
             Err(refusal) => Ok(Err(refusal)),
         }
     }
 
-    /// `cluster` is obeyed from now on, from `epoch` on, whatever was heard before. Answers the highest
+    /// `cluster` is obeyed from now on, from `epoch` on, whatever it knew before. Answers the highest
     /// epoch before. Durable when this returns.
     pub fn adopt(&self, cluster: ClusterId, epoch: Epoch) -> Result<Epoch, StateStoreError> {
-        let mut heard = self.held();
-        let (before, from) = (heard.highest(), heard.cluster());
-        let more = heard.leading(Some(cluster), epoch);
-        self.keep(&mut heard, more)?;
+        let mut known = self.held();
+        let (before, from) = (known.highest(), known.cluster());
+        let more = known.leading(Some(cluster), epoch);
+        self.keep(&mut known, more)?;
         let from = from.map(|from| from.to_string()).unwrap_or_default();
         tracing::warn!(%cluster, %epoch, from, %before, "the worker was adopted on request");
         Ok(before)
     }
 
-    fn held(&self) -> MutexGuard<'_, HeardEpochs> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> MutexGuard<'_, KnownEpochs> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Durable first: a restart must not lose the cluster that this worker has obeyed.
-    fn keep(&self, heard: &mut HeardEpochs, more: HeardEpochs) -> Result<(), StateStoreError> {
-        self.store.keep_heard(&more)?;
+    fn keep(&self, known: &mut KnownEpochs, more: KnownEpochs) -> Result<(), StateStoreError> {
+        self.store.keep_known_epochs(&more)?;
         self.shown.store(Arc::new(more.clone()));
-        *heard = more;
+        *known = more;
         Ok(())
     }
 }

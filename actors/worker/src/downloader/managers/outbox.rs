@@ -1,6 +1,6 @@
 //! Reports that are not delivered yet, in the order of their events.
 
-use reelyard_protocol::worker::{Report, Said, TaskId};
+use reelyard_protocol::worker::{Report, ReportedState, TaskId};
 
 /// Reports that no node has taken yet. Bounded by the number of tasks: each task has at most one
 /// `Working`, one `Progress` (the latest) and one end.
@@ -12,9 +12,9 @@ pub struct Outbox {
 impl Outbox {
     /// Adds an event. New progress replaces older progress, and an end replaces all progress.
     pub fn push(&mut self, report: Report) {
-        if !matches!(report.said, Said::Working) {
+        if !matches!(report.state, ReportedState::Working) {
             self.reports.retain(|old| {
-                old.task != report.task || !matches!(old.said, Said::Progress { .. })
+                old.task != report.task || !matches!(old.state, ReportedState::Progress { .. })
             });
         }
         self.reports.push(report);
@@ -51,23 +51,27 @@ mod tests {
 
     use super::*;
 
-    fn report(task: i64, said: Said) -> Report {
-        Report { task: TaskId(task), name: FileName::new("x").unwrap(), at: Millis(1), said }
+    fn report(task: i64, state: ReportedState) -> Report {
+        Report { task: TaskId(task), name: FileName::new("x").unwrap(), at: Millis(1), state }
     }
 
     #[test]
     fn only_the_latest_progress_is_kept_and_none_behind_an_end() {
         let mut outbox = Outbox::default();
-        let progress = |bytes| report(1, Said::Progress { bytes });
-        outbox.push(report(1, Said::Working));
+        let progress = |bytes| report(1, ReportedState::Progress { bytes });
+        outbox.push(report(1, ReportedState::Working));
         outbox.push(progress(1));
         let sent = outbox.reports().to_vec();
-        outbox.push(report(2, Said::Progress { bytes: 9 }));
+        outbox.push(report(2, ReportedState::Progress { bytes: 9 }));
         outbox.push(progress(2));
         assert_eq!(outbox.taken(&sent), vec![]);
-        assert_eq!(outbox.reports(), [report(2, Said::Progress { bytes: 9 }), progress(2)]);
+        assert_eq!(
+            outbox.reports(),
+            [report(2, ReportedState::Progress { bytes: 9 }), progress(2)]
+        );
 
-        let failed = report(1, Said::Failed { blame: Blame::Source, reason: String::new() });
+        let failed =
+            report(1, ReportedState::Failed { blame: Blame::Source, reason: String::new() });
         outbox.push(failed.clone());
         outbox.forget(TaskId(2));
         outbox.forget(TaskId(1));

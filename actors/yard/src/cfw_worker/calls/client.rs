@@ -57,7 +57,7 @@ pub(in crate::cfw_worker) struct HostProgram {
 /// The status that a Reelyard worker reports in addition to its program and version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cfw_worker) struct WorkerStatus {
-    /// The highest epoch it has heard.
+    /// The highest epoch that it knows.
     pub epoch: Epoch,
     /// The managers that called it recently.
     pub managers: Vec<ManagerSeen>,
@@ -109,8 +109,8 @@ impl HostClient {
     }
 
     /// Sets the name under which our workers see this caller, from now on.
-    pub fn set_manager_identity(&mut self, badge: ManagerIdentity) {
-        self.manager_identity = Some(badge);
+    pub fn set_manager_identity(&mut self, identity: ManagerIdentity) {
+        self.manager_identity = Some(identity);
     }
 
     /// `HEAD /hb`: only 200 is alive.
@@ -201,7 +201,7 @@ impl HostClient {
             Some(cursor) => format!("/inventory?since={cursor}"),
             None => "/inventory".to_owned(),
         };
-        let request = self.with_badge(self.request(Method::GET, &path));
+        let request = self.with_identity(self.request(Method::GET, &path));
         let answer = self.send_signed(request, self.settings.list_timeout).await?.response;
         expect_ok(&answer)?;
         let cursor_in = |header: &str| -> Option<InventoryCursor> {
@@ -259,7 +259,7 @@ impl HostClient {
         let timeout = self.settings.call_timeout;
         let answer = match kind {
             HostKind::Reelyard { .. } => {
-                self.send_signed(self.with_badge(request), timeout).await?.response
+                self.send_signed(self.with_identity(request), timeout).await?.response
             }
             _ => self.send(request, timeout).await?,
         };
@@ -280,7 +280,7 @@ impl HostClient {
         }
         let timeout = self.settings.call_timeout;
         let request = self.request(Method::POST, "/adopt").header(EPOCH_HEADER, epoch.0);
-        let answer = self.send_signed(self.with_badge(request), timeout).await?.response;
+        let answer = self.send_signed(self.with_identity(request), timeout).await?.response;
         expect_ok(&answer)?;
         serde_json::from_slice(&read(answer, timeout).await?).map_err(garbled)
     }
@@ -317,7 +317,7 @@ impl HostClient {
     }
 
     /// Adds the id of this node; for our workers only.
-    fn with_badge(&self, request: RequestBuilder) -> RequestBuilder {
+    fn with_identity(&self, request: RequestBuilder) -> RequestBuilder {
         match self.manager_identity.as_ref().and_then(ManagerIdentity::id) {
             Some(id) => request.header(MANAGER_HEADER, id.to_string()),
             None => request,

@@ -65,14 +65,14 @@ impl Remover {
         clock: Clock,
         journal: impl Into<LogHandle>,
         collaborators: RemoverCollaborators,
-        board: RemoverViewHandle,
+        views: RemoverViewHandle,
     ) -> Self {
         Remover {
             replica: Replicated::new(RemovalBook::new(names), journal, clock.clone()),
             policy: RemoverPolicy::new(settings),
             clock,
             collaborators,
-            view_handle: board,
+            view_handle: views,
             next_round: None,
             confirming: false,
             refreshing: HashMap::new(),

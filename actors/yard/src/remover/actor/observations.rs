@@ -43,8 +43,8 @@ impl Handler<HealthChanged> for Remover {
 impl Handler<HostCallStatus> for Remover {
     type Result = ();
 
-    fn handle(&mut self, conduct: HostCallStatus, _: &mut Context<Self>) {
-        self.policy.set_calls(&conduct);
+    fn handle(&mut self, call_status: HostCallStatus, _: &mut Context<Self>) {
+        self.policy.set_calls(&call_status);
     }
 }
 

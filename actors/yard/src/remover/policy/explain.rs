@@ -1,4 +1,4 @@
-//! Explains the fate of the copies of one file. Pure.
+//! Explains the outlook of the copies of one file. Pure.
 
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
@@ -7,49 +7,51 @@ use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
 use super::duplicates::FileCopies;
 use super::holders::CopyHolderStatus;
 use super::round::Removal;
-use crate::remover::messages::{CopySays, Fate};
+use crate::remover::messages::{CopyOutlook, CopySays};
 use crate::remover::state::reason::Spared;
 
 impl RemoverDecisionContext<'_> {
-    /// The fate of each copy of `file` that some destination listed.
+    /// The outlook of each copy of `file` that some destination listed.
     pub fn explain(&self, file: FileId) -> Vec<CopySays> {
         let under_way = self.under_way();
         let stock = self.copies_of(file, &under_way);
         let too_many = self.too_many(file, &stock);
         let holders = self.holders.iter().filter(|(_, host)| host.lists(file));
-        let says =
-            |host| CopySays { host, fate: self.fate(host, file, &stock, &too_many, &under_way) };
+        let says = |host| CopySays {
+            host,
+            outlook: self.outlook(host, file, &stock, &too_many, &under_way),
+        };
         holders.map(|(host, _)| says(host)).collect()
     }
 
-    fn fate(
+    fn outlook(
         &self,
         host: HostAddr,
         file: FileId,
         stock: &FileCopies,
         too_many: &[Removal],
         under_way: &RemovalsUnderWay,
-    ) -> Fate {
+    ) -> CopyOutlook {
         if let Some(open) = self.book.open().get(&(host, file)) {
             let (reason, keeper) = (open.intent.reason.clone(), open.intent.keeper);
-            return Fate::Going { reason, keeper };
+            return CopyOutlook::Going { reason, keeper };
         }
         if under_way.going.contains(&(host, file)) {
-            return Fate::Stays { why: Spared::UnderWay };
+            return CopyOutlook::Stays { why: Spared::UnderWay };
         }
         let holder = self.holders.get(host);
         let why_not = self.untouchable(file);
         let why_not = why_not.or_else(|| holder.and_then(|holder| self.keeps_all(holder)));
         if let Some(why) = why_not {
-            return Fate::Stays { why };
+            return CopyOutlook::Stays { why };
         }
         if stock.doubted.contains(&host) {
-            return Fate::Stays { why: Spared::InDoubt };
+            return CopyOutlook::Stays { why: Spared::InDoubt };
         }
         if let Some(removal) = too_many.iter().find(|removal| removal.host == host) {
-            return Fate::Goes { reason: removal.reason.clone(), keeper: removal.keeper };
+            return CopyOutlook::Goes { reason: removal.reason.clone(), keeper: removal.keeper };
         }
         let leaves = holder.is_some_and(|holder| holder.status == CopyHolderStatus::Leaves);
-        Fate::Stays { why: if leaves { Spared::OnlyCopy } else { Spared::Wanted } }
+        CopyOutlook::Stays { why: if leaves { Spared::OnlyCopy } else { Spared::Wanted } }
     }
 }

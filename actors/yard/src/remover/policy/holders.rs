@@ -189,9 +189,9 @@ impl CopyHolders {
     }
 
     /// Takes the circuit breaker state of a host.
-    pub fn set_calls(&mut self, conduct: &HostCallStatus) {
-        self.hosts.entry(conduct.host).or_default().calls = conduct.calls;
-        self.recount(conduct.host);
+    pub fn set_calls(&mut self, call_status: &HostCallStatus) {
+        self.hosts.entry(call_status.host).or_default().calls = call_status.calls;
+        self.recount(call_status.host);
     }
 
     /// A copy was removed from a host.
@@ -265,9 +265,9 @@ mod tests {
         holders.set_hosts(yard);
         assert_eq!(repeated(&holders), [4]);
         let (calls, at) = (CircuitState::Open, Millis(9));
-        let conduct =
+        let call_status =
             HostCallStatus { host: host(1), calls, epoch: None, managers: Vec::new(), at };
-        holders.set_calls(&conduct);
+        holders.set_calls(&call_status);
         assert!(repeated(&holders).is_empty());
         holders.set_hosts([(host(1), CopyHolderStatus::Serves)]);
         assert!(holders.repeats.hosts().next().is_none());

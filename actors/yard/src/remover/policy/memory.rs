@@ -150,8 +150,8 @@ impl RemoverPolicy {
     }
 
     /// Takes the circuit breaker state of a host.
-    pub fn set_calls(&mut self, conduct: &HostCallStatus) {
-        self.holders.set_calls(conduct);
+    pub fn set_calls(&mut self, call_status: &HostCallStatus) {
+        self.holders.set_calls(call_status);
     }
 
     /// The state that a decision reads.

@@ -27,8 +27,8 @@ impl TaskManager {
         let (now, epoch) = (self.clock.now(), self.replica.epoch());
         let (policy, context) = self.at(now);
         let (cluster, mut view) = (context.book.cluster(), policy.view(context, epoch));
-        if let (Some(badge), Some(cluster)) = (&self.manager_identity, cluster) {
-            badge.set_cluster(cluster);
+        if let (Some(identity), Some(cluster)) = (&self.manager_identity, cluster) {
+            identity.set_cluster(cluster);
         }
         view.counters.uncommitted = self.replica.uncommitted();
         view.manager = self.manager_identity.as_ref().and_then(ManagerIdentity::id);

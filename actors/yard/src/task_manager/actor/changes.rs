@@ -94,7 +94,7 @@ fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<YardChange>
             host_event(HostEvent::Removed { host: *host, asked_by: asked_by.clone() })
         }
         TaskEvent::HostLost { host } => host_event(HostEvent::Lost { host: *host }),
-        TaskEvent::HostHeard { host } => host_event(HostEvent::Heard { host: *host }),
+        TaskEvent::HostRecovered { host } => host_event(HostEvent::Recovered { host: *host }),
         // Silence changes the health of a host; the other events change nothing visible.
         TaskEvent::HostSilent { .. }
         | TaskEvent::Claimed { .. }

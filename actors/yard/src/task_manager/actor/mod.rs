@@ -71,7 +71,7 @@ impl TaskManager {
         clock: Clock,
         journal: impl Into<LogHandle>,
         collaborators: TaskCollaborators,
-        board: TaskViewHandle,
+        views: TaskViewHandle,
     ) -> Self {
         TaskManager {
             replica: Replicated::new(TaskBook::new(names), journal, clock.clone()),
@@ -82,14 +82,14 @@ impl TaskManager {
             view_took: Duration::ZERO,
             manager_identity: None,
             published_back_offs: Arc::default(),
-            incarnation: board.host_roster().new_incarnation(),
-            view_handle: board,
+            incarnation: views.host_roster().new_incarnation(),
+            view_handle: views,
         }
     }
 
-    /// Fills in `badge` once the id of the cluster is known.
-    pub fn with_manager_identity(mut self, badge: ManagerIdentity) -> Self {
-        self.manager_identity = Some(badge);
+    /// Fills in `identity` once the id of the cluster is known.
+    pub fn with_manager_identity(mut self, identity: ManagerIdentity) -> Self {
+        self.manager_identity = Some(identity);
         self
     }
 

@@ -64,10 +64,10 @@ impl TaskManager {
 impl Handler<HostCallStatus> for TaskManager {
     type Result = ();
 
-    fn handle(&mut self, conduct: HostCallStatus, ctx: &mut Context<Self>) {
+    fn handle(&mut self, call_status: HostCallStatus, ctx: &mut Context<Self>) {
         let us = self.replica.epoch().zip(self.replica.piece().cluster());
         let us = us.map(|(epoch, cluster)| OwnLeadership { cluster, epoch });
-        let changes = self.policy.record_call_status(&conduct, us);
+        let changes = self.policy.record_call_status(&call_status, us);
         self.warn_of_foreign_managers();
         if changes {
             self.soon(ctx);

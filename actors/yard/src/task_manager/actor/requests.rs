@@ -95,13 +95,13 @@ impl Handler<TakeReports> for TaskManager {
         };
         let now = self.clock.now();
         let (policy, context) = self.at(now);
-        let heard = policy.receive_reports(host, &reports, context);
+        let effect = policy.receive_reports(host, &reports, context);
         self.soon(ctx);
         let mut parts = Vec::new();
-        for events in ReplicaHandle::<TaskBook>::parts(heard.events) {
+        for events in ReplicaHandle::<TaskBook>::parts(effect.events) {
             parts.push((self.replica.unnamed_request(&host.to_string()), events));
         }
-        let taken = ReportsTaken { epoch, cancelled: heard.cancelled };
+        let taken = ReportsTaken { epoch, cancelled: effect.cancelled };
         self.commit_request(parts, |_, outcomes, _| {
             outcomes?;
             Ok(taken)

@@ -23,7 +23,7 @@ pub struct TaskDecisionContext<'a> {
     pub in_flight: &'a InFlight<TaskEvent>,
     /// The hosts as last seen.
     pub hosts: &'a HostTable,
-    /// When tasks were last heard of.
+    /// Times of the last signs of life of tasks.
     pub liveness: &'a TaskLiveness,
     /// The task settings in force.
     pub settings: &'a TaskSettings,

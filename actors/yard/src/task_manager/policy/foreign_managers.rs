@@ -197,17 +197,17 @@ impl ForeignManagers {
 
     /// Takes the managers that one of our workers reports. An action is no sign if it has ended, or if
     /// it was before the first action of this cluster.
-    pub fn record_worker_managers(&mut self, conduct: &HostCallStatus, us: OwnLeadership) {
-        let (host, now) = (Some(conduct.host), conduct.at);
-        let table = SeenByWorker::of(&conduct.managers, us.cluster);
-        let mut heard = BTreeMap::<ForeignManagerSign, ForeignManager>::new();
-        for seen in conduct.managers.iter().filter(|seen| table.goes_on(seen)) {
+    pub fn record_worker_managers(&mut self, call_status: &HostCallStatus, us: OwnLeadership) {
+        let (host, now) = (Some(call_status.host), call_status.at);
+        let table = SeenByWorker::of(&call_status.managers, us.cluster);
+        let mut reported = BTreeMap::<ForeignManagerSign, ForeignManager>::new();
+        for seen in call_status.managers.iter().filter(|seen| table.goes_on(seen)) {
             let Some((sign, what)) = sign_of(seen, us.cluster) else { continue };
             let (first, last) =
                 (table.by_clock_of(now, seen.first), table.by_clock_of(now, seen.last));
             let (sure, times) = (sign.is_sure(), seen.times);
             let manager = ForeignManager { host, sign, sure, what, first, last, times };
-            match heard.get_mut(&sign) {
+            match reported.get_mut(&sign) {
                 Some(other) => {
                     let times = other.times.saturating_add(times);
                     let first = first.min(other.first);
@@ -216,16 +216,16 @@ impl ForeignManagers {
                     }
                     (other.first, other.times) = (first, times);
                 }
-                None => drop(heard.insert(sign, manager)),
+                None => drop(reported.insert(sign, manager)),
             }
         }
         // A worker that reports nothing now does not prove that the action has ended.
-        if conduct.epoch.is_some() {
+        if call_status.epoch.is_some() {
             self.signs.retain(|(of, sign), _| {
-                *of != host || !sign.is_reported_by_workers() || heard.contains_key(sign)
+                *of != host || !sign.is_reported_by_workers() || reported.contains_key(sign)
             });
         }
-        for (sign, mut manager) in heard {
+        for (sign, mut manager) in reported {
             let before = self.signs.get(&(host, sign));
             let logged = before.and_then(|(_, logged)| *logged);
             if let Some((before, _)) = before {
@@ -233,9 +233,9 @@ impl ForeignManagers {
             }
             self.signs.insert((host, sign), (manager, logged));
         }
-        if let Some(heard) = conduct.epoch.filter(|heard| *heard > us.epoch) {
+        if let Some(known) = call_status.epoch.filter(|known| *known > us.epoch) {
             let what = format!(
-                "it knows a leader of epoch {heard}, and this node leads in epoch {}. Another cluster \
+                "it knows a leader of epoch {known}, and this node leads in epoch {}. Another cluster \
                  manages it, or the data of this node are older than its own past decisions",
                 us.epoch
             );
@@ -399,7 +399,7 @@ mod tests {
         ManagerSeen { manager, from: "10.0.0.9".to_owned(), does, first, last, times: 3 }
     }
 
-    fn conduct(managers: Vec<ManagerSeen>, epoch: u64, at: i64) -> HostCallStatus {
+    fn call_status(managers: Vec<ManagerSeen>, epoch: u64, at: i64) -> HostCallStatus {
         let (epoch, calls) = (Some(Epoch(epoch)), CircuitState::Closed);
         HostCallStatus { host: host(21), calls, epoch, managers, at: Millis(at) }
     }
@@ -413,8 +413,8 @@ mod tests {
         let mut managers_seen = ForeignManagers::default();
         let managers = [ManagerAction::Lists, ManagerAction::Deletes, ManagerAction::Orders]
             .map(|does| seen(Some(1), does));
-        managers_seen.record_worker_managers(&conduct(managers.into(), 5, 0), US);
-        managers_seen.record_worker_managers(&conduct(Vec::new(), 4, 0), US);
+        managers_seen.record_worker_managers(&call_status(managers.into(), 5, 0), US);
+        managers_seen.record_worker_managers(&call_status(Vec::new(), 4, 0), US);
         assert_eq!(signs(&managers_seen, 0), []);
     }
 
@@ -423,7 +423,7 @@ mod tests {
         let shown = |managers: Vec<ManagerSeen>| {
             let mut managers_seen = ForeignManagers::default();
             for at in [0, 60_000] {
-                managers_seen.record_worker_managers(&conduct(managers.clone(), 5, at), US);
+                managers_seen.record_worker_managers(&call_status(managers.clone(), 5, at), US);
             }
             signs(&managers_seen, 60_000)
         };
@@ -441,9 +441,9 @@ mod tests {
     #[test]
     fn a_later_epoch_counts_when_it_stays() {
         let mut managers_seen = ForeignManagers::default();
-        managers_seen.record_worker_managers(&conduct(Vec::new(), 6, 0), US);
+        managers_seen.record_worker_managers(&call_status(Vec::new(), 6, 0), US);
         assert_eq!(signs(&managers_seen, 0), [], "this node may just be losing its lead");
-        managers_seen.record_worker_managers(&conduct(Vec::new(), 6, 60_000), US);
+        managers_seen.record_worker_managers(&call_status(Vec::new(), 6, 60_000), US);
         assert_eq!(signs(&managers_seen, 60_000), [(ForeignManagerSign::LaterEpoch, false)]);
     }
 
@@ -498,15 +498,19 @@ mod tests {
             let all = [cfm_lists.clone(), ours.clone(), orders(None, at, 60_600)];
             [&all, more].concat()
         };
-        managers_seen.record_worker_managers(&conduct(table(&[our_orders(61_000)]), 5, 1_000), US);
+        managers_seen
+            .record_worker_managers(&call_status(table(&[our_orders(61_000)]), 5, 1_000), US);
         assert_eq!(signs(&managers_seen, 1_000), [], "nobody manages beside us");
         // A manager whose orders are taken after ours is a sign at once.
         let other = orders(Some(2), "http://127.0.0.1:9090", 61_500);
-        managers_seen
-            .record_worker_managers(&conduct(table(&[our_orders(61_000), other]), 5, 2_000), US);
+        managers_seen.record_worker_managers(
+            &call_status(table(&[our_orders(61_000), other]), 5, 2_000),
+            US,
+        );
         assert_eq!(signs(&managers_seen, 2_000), [(ForeignManagerSign::OrdersElsewhere, true)]);
         // Once ours are taken again, it is over.
-        managers_seen.record_worker_managers(&conduct(table(&[our_orders(62_000)]), 5, 3_000), US);
+        managers_seen
+            .record_worker_managers(&call_status(table(&[our_orders(62_000)]), 5, 3_000), US);
         assert_eq!(signs(&managers_seen, 3_000), []);
     }
 
@@ -526,25 +530,27 @@ mod tests {
         let hour = 60 * 60 * 1000;
         let mut managers_seen = ForeignManagers::default();
         managers_seen
-            .record_worker_managers(&conduct(vec![lists(10_000), ours(15_000)], 5, hour), US);
+            .record_worker_managers(&call_status(vec![lists(10_000), ours(15_000)], 5, hour), US);
         let last: Vec<_> =
             managers_seen.at(Millis(hour)).map(|one| (one.last, one.times)).collect();
         assert_eq!(last, [(Millis(hour - 5_000), 3)], "as the worker counted");
         // The next look comes before the worker sees this node again.
         managers_seen.record_worker_managers(
-            &conduct(vec![lists(10_000), ours(15_000)], 5, hour + 9_000),
+            &call_status(vec![lists(10_000), ours(15_000)], 5, hour + 9_000),
             US,
         );
         let last: Vec<_> = managers_seen.at(Millis(hour + 9_000)).map(|one| one.last).collect();
         assert_eq!(last, [Millis(hour - 5_000)], "nothing was seen since");
         // It no longer lists, and the worker still remembers it for ten minutes.
         let later = vec![lists(10_000), ours(135_000)];
-        managers_seen.record_worker_managers(&conduct(later, 5, hour + 120_000), US);
+        managers_seen.record_worker_managers(&call_status(later, 5, hour + 120_000), US);
         assert_eq!(signs(&managers_seen, hour + 120_000), []);
         // A worker that cannot be called reports nothing, and the sign ends.
-        managers_seen
-            .record_worker_managers(&conduct(vec![lists(140_000), ours(140_000)], 5, 2 * hour), US);
-        let silent = HostCallStatus { epoch: None, ..conduct(Vec::new(), 5, 2 * hour + 1) };
+        managers_seen.record_worker_managers(
+            &call_status(vec![lists(140_000), ours(140_000)], 5, 2 * hour),
+            US,
+        );
+        let silent = HostCallStatus { epoch: None, ..call_status(Vec::new(), 5, 2 * hour + 1) };
         managers_seen.record_worker_managers(&silent, US);
         assert_eq!(signs(&managers_seen, 2 * hour + 1).len(), 1);
         assert_eq!(signs(&managers_seen, 2 * hour + 120_000), []);

@@ -106,7 +106,7 @@ impl TaskPolicy {
         &self.hosts
     }
 
-    /// When tasks were last heard of, and since when this node listens.
+    /// The last signs of life of tasks, and the time since which this node listens.
     pub fn liveness(&self) -> &TaskLiveness {
         &self.liveness
     }
@@ -198,13 +198,13 @@ impl TaskPolicy {
     /// epoch while this node leads. Answers whether this affects planning.
     pub fn record_call_status(
         &mut self,
-        conduct: &HostCallStatus,
+        call_status: &HostCallStatus,
         us: Option<OwnLeadership>,
     ) -> bool {
         if let Some(us) = us {
-            self.foreign_managers.record_worker_managers(conduct, us);
+            self.foreign_managers.record_worker_managers(call_status, us);
         }
-        self.hosts.set_calls(conduct)
+        self.hosts.set_calls(call_status)
     }
 
     /// The signs of another manager of this yard that must be logged now.
@@ -385,15 +385,15 @@ impl TaskPolicy {
         reports: &[Report],
         context: TaskPieceContext<'_>,
     ) -> ReportsEffect {
-        let heard = self.decision_context(context).process_reports(host, reports);
+        let effect = self.decision_context(context).process_reports(host, reports);
         for report in reports.iter().filter(|report| context.book.never_made(report.task)) {
             self.foreign_managers.note_unknown_task(host, report, context.now);
         }
         self.counters.reports += reports.len() as u64;
-        for &(task, bytes) in &heard.signs {
-            self.liveness.heard(task, context.now, bytes);
+        for &(task, bytes) in &effect.signs {
+            self.liveness.record(task, context.now, bytes);
         }
-        heard
+        effect
     }
 
     /// How long to sleep until something becomes due.
@@ -465,7 +465,7 @@ impl TaskPolicy {
             // The copies of the host count differently from now on.
             TaskEvent::HostModeSet { .. }
             | TaskEvent::HostLost { .. }
-            | TaskEvent::HostHeard { .. } => {
+            | TaskEvent::HostRecovered { .. } => {
                 self.planner.set_stale();
                 AppliedEffects::default()
             }

@@ -1,7 +1,7 @@
 //! The effects of the reports of our workers. Pure.
 
 use reelyard_core::host::HostAddr;
-use reelyard_protocol::worker::{Report, Said, TaskId};
+use reelyard_protocol::worker::{Report, ReportedState, TaskId};
 
 use super::decision_context::TaskDecisionContext;
 use crate::task_manager::state::event::{GivenUp, TaskEvent};
@@ -24,52 +24,53 @@ pub struct ReportsEffect {
 impl TaskDecisionContext<'_> {
     /// Listens to the reports of `host`, in order.
     pub fn process_reports(&self, host: HostAddr, reports: &[Report]) -> ReportsEffect {
-        let mut heard = ReportsEffect::default();
+        let mut effect = ReportsEffect::default();
         for report in reports {
             let task = self.book.open().get(&report.task);
             let task = task.filter(|task| task.destination == host && task.name == report.name);
-            match (task, &report.said) {
-                (Some(task), said) => self.hear_of(task, said, &mut heard),
-                (None, Said::Done { .. } | Said::DoneUnverified { .. }) => {
-                    heard.events.extend(self.stray_copy(host, report))
+            match (task, &report.state) {
+                (Some(task), state) => self.process_report(task, state, &mut effect),
+                (None, ReportedState::Done { .. } | ReportedState::DoneUnverified { .. }) => {
+                    effect.events.extend(self.stray_copy(host, report))
                 }
-                (None, Said::Failed { .. }) => {}
-                (None, Said::Working | Said::Progress { .. }) => {
-                    if !heard.cancelled.contains(&report.task) {
-                        heard.cancelled.push(report.task);
+                (None, ReportedState::Failed { .. }) => {}
+                (None, ReportedState::Working | ReportedState::Progress { .. }) => {
+                    if !effect.cancelled.contains(&report.task) {
+                        effect.cancelled.push(report.task);
                     }
                 }
             }
         }
-        heard
+        effect
     }
 
-    fn hear_of(&self, task: &Task, said: &Said, heard: &mut ReportsEffect) {
+    fn process_report(&self, task: &Task, state: &ReportedState, effect: &mut ReportsEffect) {
         let id = task.id;
-        match said {
-            Said::Working | Said::Progress { .. } => {
+        match state {
+            ReportedState::Working | ReportedState::Progress { .. } => {
                 let began = TaskEvent::Began { id };
                 let ready = task.state == TaskState::Ready;
                 let under_way = || self.in_flight.events().any(|event| *event == began);
-                if ready && !heard.events.contains(&began) && !under_way() {
-                    heard.events.push(began);
+                if ready && !effect.events.contains(&began) && !under_way() {
+                    effect.events.push(began);
                 }
-                let bytes = if let Said::Progress { bytes } = said { Some(*bytes) } else { None };
-                heard.signs.push((id, bytes));
+                let bytes =
+                    if let ReportedState::Progress { bytes } = state { Some(*bytes) } else { None };
+                effect.signs.push((id, bytes));
             }
-            Said::Done { size, hash } => {
+            ReportedState::Done { size, hash } => {
                 let (size, hash) = (Some(*size), Some(*hash));
-                heard.events.extend(self.found_at_its_end(task));
-                heard.events.push(TaskEvent::Completed { id, size, hash });
+                effect.events.extend(self.found_at_its_end(task));
+                effect.events.push(TaskEvent::Completed { id, size, hash });
             }
-            Said::DoneUnverified { size, hash } => {
+            ReportedState::DoneUnverified { size, hash } => {
                 let (size, hash) = (*size, *hash);
-                heard.events.extend(self.found_at_its_end(task));
-                heard.events.push(TaskEvent::CompletedUnverified { id, size, hash });
+                effect.events.extend(self.found_at_its_end(task));
+                effect.events.push(TaskEvent::CompletedUnverified { id, size, hash });
             }
-            Said::Failed { blame, reason } => {
+            ReportedState::Failed { blame, reason } => {
                 let reason = reason.chars().take(LONGEST_REASON).collect();
-                heard.events.push(self.give_up(
+                effect.events.push(self.give_up(
                     task,
                     GivenUp::Failed,
                     self.attribute_failure(task, *blame),
@@ -112,7 +113,13 @@ mod tests {
     use crate::task_manager::state::backoff::Blamed;
     use crate::task_manager::state::task_book::TaskBook;
 
-    fn hear(book: &TaskBook, from: HostAddr, id: i64, file: &str, said: Said) -> ReportsEffect {
+    fn process(
+        book: &TaskBook,
+        from: HostAddr,
+        id: i64,
+        file: &str,
+        state: ReportedState,
+    ) -> ReportsEffect {
         let deciding = TaskDecisionContext {
             book,
             in_flight: &InFlight::default(),
@@ -121,7 +128,7 @@ mod tests {
             settings: &TaskSettings::default(),
             now: Millis(5000),
         };
-        let report = Report { task: TaskId(id), name: name(file), at: Millis(4000), said };
+        let report = Report { task: TaskId(id), name: name(file), at: Millis(4000), state };
         deciding.process_reports(from, &[report])
     }
 
@@ -135,27 +142,27 @@ mod tests {
 
     #[test]
     fn progress_of_a_ready_task_begins_it() {
-        let heard = hear(&book(), host(21), 1, "a.mpg", Said::Progress { bytes: 7 });
-        assert_eq!(heard.events, [TaskEvent::Began { id: TaskId(1) }]);
-        assert_eq!(heard.signs, [(TaskId(1), Some(7))]);
+        let effect = process(&book(), host(21), 1, "a.mpg", ReportedState::Progress { bytes: 7 });
+        assert_eq!(effect.events, [TaskEvent::Began { id: TaskId(1) }]);
+        assert_eq!(effect.signs, [(TaskId(1), Some(7))]);
     }
 
     #[test]
     fn a_task_of_another_host_is_not_this_ones_to_do() {
         for (from, file) in [(host(22), "a.mpg"), (host(21), "b.mpg")] {
-            let heard = hear(&book(), from, 1, file, Said::Working);
-            assert_eq!((heard.events.len(), heard.cancelled), (0, vec![TaskId(1)]));
+            let effect = process(&book(), from, 1, file, ReportedState::Working);
+            assert_eq!((effect.events.len(), effect.cancelled), (0, vec![TaskId(1)]));
         }
     }
 
     #[test]
     fn a_copy_of_an_unknown_task_is_recorded_once() {
         let mut book = book();
-        let done = Said::Done { size: 5, hash: ContentHash([1; 32]) };
-        let heard = hear(&book, host(21), 99, "z.mpg", done.clone());
-        assert_eq!(heard.events, [TaskEvent::Placed { host: host(21), name: name("z.mpg") }]);
-        book.apply(Millis(1), &heard.events[0]).unwrap();
-        assert_eq!(hear(&book, host(21), 99, "z.mpg", done), ReportsEffect::default());
+        let done = ReportedState::Done { size: 5, hash: ContentHash([1; 32]) };
+        let effect = process(&book, host(21), 99, "z.mpg", done.clone());
+        assert_eq!(effect.events, [TaskEvent::Placed { host: host(21), name: name("z.mpg") }]);
+        book.apply(Millis(1), &effect.events[0]).unwrap();
+        assert_eq!(process(&book, host(21), 99, "z.mpg", done), ReportsEffect::default());
     }
 
     #[test]
@@ -172,8 +179,8 @@ mod tests {
                 settings: &settings,
                 now,
             };
-            let said = Said::Done { size: 5, hash: ContentHash([1; 32]) };
-            let report = Report { task: TaskId(1), name: name("a.mpg"), at: now, said };
+            let state = ReportedState::Done { size: 5, hash: ContentHash([1; 32]) };
+            let report = Report { task: TaskId(1), name: name("a.mpg"), at: now, state };
             (
                 deciding.cancel(TaskId(1), "somebody").unwrap(),
                 deciding.process_reports(host(21), &[report]),
@@ -184,10 +191,10 @@ mod tests {
             let (cancel, _) = decide(&InFlight::default(), &book);
             let mut in_flight = InFlight::default();
             in_flight.begin(RequestId(1), cancel.clone());
-            let (_, heard) = decide(&in_flight, &book);
+            let (_, effect) = decide(&in_flight, &book);
             let both = match cancelled_first {
-                true => [cancel, heard.events],
-                false => [heard.events, cancel],
+                true => [cancel, effect.events],
+                false => [effect.events, cancel],
             };
             for event in both.concat() {
                 let _ = book.apply(Millis(5000), &event);
@@ -200,8 +207,8 @@ mod tests {
     #[test]
     fn a_failure_names_the_side_that_backs_off() {
         let mut book = book();
-        let said = Said::Failed { blame: Blame::Pair, reason: "hash differs".to_owned() };
-        for event in hear(&book, host(21), 1, "a.mpg", said).events {
+        let state = ReportedState::Failed { blame: Blame::Pair, reason: "hash differs".to_owned() };
+        for event in process(&book, host(21), 1, "a.mpg", state).events {
             book.apply(Millis(5000), &event).unwrap();
         }
         let pair = Blamed::Pair(host(1), host(21));

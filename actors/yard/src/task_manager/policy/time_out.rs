@@ -34,9 +34,9 @@ pub fn deadline(
         TaskState::Ready if destination.at_work => None,
         TaskState::Ready => {
             let picked_up = signs.could_begin(task).after(settings.pickup_timeout);
-            // One of ours that was heard of has begun, whether or not that could be committed yet.
-            let heard = signs.of(task.id).filter(|_| destination.ours);
-            let silent = heard.map_or(picked_up, |sign| sign.at.after(settings.timeout));
+            // A task of ours with a sign of life has begun, whether or not that could be committed yet.
+            let last_sign = signs.of(task.id).filter(|_| destination.ours);
+            let silent = last_sign.map_or(picked_up, |sign| sign.at.after(settings.timeout));
             Some(picked_up.max(silent))
         }
         TaskState::Working => {
@@ -98,7 +98,7 @@ mod tests {
         task.changed = Millis(1000);
         let mut signs = TaskLiveness::starting(Millis(0));
         assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(101_000)));
-        signs.heard(task.id, Millis(50_000), Some(7));
+        signs.record(task.id, Millis(50_000), Some(7));
         assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(150_000)));
     }
 
@@ -126,7 +126,7 @@ mod tests {
             assert_eq!(deadline(&task, host, &signs, &settings()), Some(Millis(30_000)));
         }
         // The new one took it up.
-        signs.heard(task.id, Millis(25_000), Some(7));
+        signs.record(task.id, Millis(25_000), Some(7));
         let host = TaskDestination { program_since: Some(Millis(20_000)), ..OURS };
         assert_eq!(deadline(&task, host, &signs, &settings()), Some(Millis(125_000)));
     }
@@ -144,10 +144,10 @@ mod tests {
     }
 
     #[test]
-    fn a_ready_task_that_was_heard_of_has_begun() {
+    fn a_ready_task_with_a_sign_of_life_has_begun() {
         let task = samples::task(1, "a.mpg");
         let mut signs = TaskLiveness::starting(Millis(0));
-        signs.heard(task.id, Millis(9_000), None);
+        signs.record(task.id, Millis(9_000), None);
         assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(109_000)));
     }
 

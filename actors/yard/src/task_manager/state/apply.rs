@@ -55,7 +55,7 @@ impl Piece for TaskBook {
             TaskEvent::HostRemoved { host, .. } => self.remove_host(*host),
             TaskEvent::HostSilent { host, since } => self.note_silence(*host, *since),
             TaskEvent::HostLost { host } => self.presume_lost(*host),
-            TaskEvent::HostHeard { host } => self.note_heard(*host),
+            TaskEvent::HostRecovered { host } => self.note_recovery(*host),
             TaskEvent::HistoryForgotten { before } => {
                 self.history.forget_before(*before);
                 Ok(Applied)

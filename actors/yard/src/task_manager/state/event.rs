@@ -133,7 +133,7 @@ pub enum TaskEvent {
         host: HostAddr,
     },
     /// A silent host answers again.
-    HostHeard {
+    HostRecovered {
         /// A host on record as silent or lost.
         host: HostAddr,
     },

@@ -75,23 +75,23 @@ mod tests {
 
     #[test]
     fn only_another_roll_or_another_incarnation_is_news() {
-        let board = HostRosterViewHandle::default();
-        let mut watch = board.watch();
+        let views = HostRosterViewHandle::default();
+        let mut watch = views.watch();
         let yard = |hosts: &[u8]| {
             let record = HostRecord::new(HostRole::Both, true);
             Arc::new(hosts.iter().map(|last| (host(*last), record)).collect())
         };
         let mut shows = |hosts: &[u8], incarnation| {
-            board.publish(&yard(hosts), incarnation);
+            views.publish(&yard(hosts), incarnation);
             let is_news = watch.has_changed().unwrap();
             watch.mark_unchanged();
             is_news
         };
-        let first = board.new_incarnation();
+        let first = views.new_incarnation();
         assert_eq!(
             [shows(&[1], first), shows(&[1], first), shows(&[], first)],
             [true, false, true]
         );
-        assert!(shows(&[], board.new_incarnation()));
+        assert!(shows(&[], views.new_incarnation()));
     }
 }

@@ -116,7 +116,6 @@ pub struct TaskManagerView {
     /// The identity of this node towards its hosts; none while it is unknown.
     pub manager: Option<ManagerId>,
     /// Signs that another manager works on this yard.
-    #[serde(rename = "strangers")]
     pub foreign_managers: Vec<ForeignManager>,
     /// Counts of this node's work as leader, since the process started.
     pub counters: TaskCounters,

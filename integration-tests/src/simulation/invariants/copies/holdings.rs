@@ -71,7 +71,8 @@ impl GroundTruth<'_> {
             })
         };
         let wrong = removed.iter().find(is_there);
-        let what = wrong.map(|name| format!("{host} has {name:?}, and never said that it is gone"));
+        let what =
+            wrong.map(|name| format!("{host} has {name:?}, and never reported that it is gone"));
         (NAME, what.map_or(Ok(()), Err))
     }
 

@@ -33,7 +33,7 @@ async fn a_shrinking_pool_drains_and_a_removed_one_ends_empty() {
     yard.renew(&last).await.unwrap();
     yard.release(&last).await.unwrap();
     let gone = BoxRefusal::NoPool { pool: p() };
-    assert_eq!(yard.board.pool(&p()).err(), Some(gone.clone()));
+    assert_eq!(yard.views.pool(&p()).err(), Some(gone.clone()));
     assert_eq!(refused(yard.acquire(ask("f", 0)).await), gone);
     // A new pool of the same name continues the tokens.
     assert_eq!(yard.put(spec(1)).await, PoolPut::Created);

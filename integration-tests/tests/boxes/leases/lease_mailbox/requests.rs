@@ -36,7 +36,7 @@ async fn a_repeated_request_is_granted_once() {
     // Repeated under another leader.
     let yard = BoxYard::open(dir.path(), &clock).await;
     assert_eq!(one(yard.acquire(named("n", 0)).await), lease);
-    assert_eq!(yard.board.pool(&p()).unwrap().totals.granted, 3);
+    assert_eq!(yard.views.pool(&p()).unwrap().totals.granted, 3);
     // Repeated after the end of the lease.
     yard.release(&lease).await.unwrap();
     assert_eq!(refused(yard.acquire(named("n", 60)).await), BoxRefusal::AlreadyReleased);
@@ -55,7 +55,7 @@ async fn a_leaving_client_leaves_the_queue_and_its_grant_is_withdrawn() {
     let held = one(next.await);
     assert_eq!(held.token, FenceToken(2));
     yard.release(&held).await.unwrap();
-    let taken_back = || yard.board.pool(&p()).unwrap().totals.ended(LeaseEnd::NotTaken);
+    let taken_back = || yard.views.pool(&p()).unwrap().totals.ended(LeaseEnd::NotTaken);
     // The client leaves during the grant.
     drop(yard.acquire(ask("c", 60)));
     eventually("it is withdrawn", || taken_back() == 1).await;
@@ -69,7 +69,7 @@ async fn a_leaving_client_leaves_the_queue_and_its_grant_is_withdrawn() {
     assert_eq!((lease.token, yard.verify(&lease)), (FenceToken(5), Ok(())));
     yard.release(&lease).await.unwrap();
     yard.look().await;
-    let left = || yard.board.view().lines[&p()].counts.left;
+    let left = || yard.views.view().lines[&p()].counts.left;
     eventually("all three are counted, once", || left() == 3).await;
     yard.close().await;
 }
@@ -140,17 +140,17 @@ async fn wrong_tokens_are_counted_and_on_record() {
     }
     yard.look().await;
     let filter = AuditFilter { what: Some("wrong_token".to_owned()), ..AuditFilter::of(p()) };
-    let lines = || yard.board.audit(&filter, AuditCursor::NEWEST, 9).lines;
+    let lines = || yard.views.audit(&filter, AuditCursor::NEWEST, 9).lines;
     let times = || {
         let reported = lines().into_iter().map(|line| match AuditLine::from(&line) {
-            AuditLine::BoxLog(log) => log.said.unwrap(),
+            AuditLine::BoxLog(log) => log.output.unwrap(),
             AuditLine::Lease(_) => panic!("a lease ended"),
         });
         reported.collect::<Vec<_>>()
     };
     eventually("all are on record", || !times().is_empty()).await;
     assert!(times()[0].starts_with("token "), "{:?}", times());
-    let counted = || yard.board.view().lines.get(&p()).map(|line| line.counts.wrong_tokens);
+    let counted = || yard.views.view().lines.get(&p()).map(|line| line.counts.wrong_tokens);
     eventually("they are counted", || counted() == Some(3)).await;
     yard.close().await;
 }

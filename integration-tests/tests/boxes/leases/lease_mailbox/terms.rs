@@ -37,7 +37,7 @@ async fn a_box_is_leased_released_expired_and_leased_again() {
     // Its term begins with the grant, not with the request.
     assert_eq!((third.token, third.expires_at), (FenceToken(3), Some(START.after(seconds(70)))));
     assert_eq!(refused(yard.release(&second).await), BoxRefusal::Expired);
-    assert_eq!(yard.board.pool(&p()).unwrap().totals.granted, 3);
+    assert_eq!(yard.views.pool(&p()).unwrap().totals.granted, 3);
     yard.close().await;
 }
 
@@ -65,16 +65,16 @@ async fn late_repeated_and_foreign_calls_are_distinguished_and_change_nothing() 
         (of(&live, foreign), BoxRefusal::WrongToken),
         ((LeaseId(7), live.token), BoxRefusal::UnknownLease),
     ];
-    let before = yard.board.with_table(|table| format!("{table:?}"));
+    let before = yard.views.with_table(|table| format!("{table:?}"));
     for ((lease, token), why) in calls {
         assert_eq!(refused(yard.send(ReleaseLease { lease, token }).await), why);
         let renew = RenewLease { lease, token, ttl: None };
         assert_eq!(refused(yard.send(renew).await), why);
-        assert_eq!(yard.board.verify(lease, token).err(), Some(why));
+        assert_eq!(yard.views.verify(lease, token).err(), Some(why));
     }
     assert_eq!(refused(yard.send(revoke).await), why_revoked);
-    assert_eq!(yard.board.with_table(|table| format!("{table:?}")), before);
-    let ended = yard.board.ended(&p(), Some(revoked.number), u64::MAX, 9).lines;
+    assert_eq!(yard.views.with_table(|table| format!("{table:?}")), before);
+    let ended = yard.views.ended(&p(), Some(revoked.number), u64::MAX, 9).lines;
     assert_eq!((ended[0].how, ended[0].by.as_deref()), (LeaseEnd::Revoked, Some("an operator")));
     yard.close().await;
 }
@@ -147,13 +147,13 @@ async fn a_lease_without_renewal_does_not_survive_restarts_without_end() {
         yard = BoxYard::open(dir.path(), &clock).await;
         yard.look().await;
         eventually("their terms are on record", || {
-            yard.board.with_table(|table| table.live(renewed.id).unwrap().expires_at)
+            yard.views.with_table(|table| table.live(renewed.id).unwrap().expires_at)
                 > renewed.expires_at
         })
         .await;
         // Every reader sees the remaining time.
         if restarts == 1 {
-            let shown = yard.board.with_table(|table| table.live(lost.id).unwrap().expires_at);
+            let shown = yard.views.with_table(|table| table.live(lost.id).unwrap().expires_at);
             assert_eq!(shown, Some(START.after(seconds(85))));
         }
         yard.renew(&renewed).await.unwrap();
@@ -211,7 +211,7 @@ async fn after_a_reboot_a_lease_has_its_full_term_once() {
         yard = BoxYard::open(dir.path(), &clock).await;
         yard.look().await;
         let shown =
-            yard.board.with_table(|table| table.live(lease.id).map(|lease| lease.expires_at));
+            yard.views.with_table(|table| table.live(lease.id).map(|lease| lease.expires_at));
         assert!(shown.is_ok(), "{reboots}");
     }
     yard.advance(seconds(10) - MS).await;

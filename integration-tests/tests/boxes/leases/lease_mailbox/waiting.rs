@@ -78,7 +78,7 @@ async fn first_come_first_served_until_a_priority_is_old_enough() {
         yard.release(&held).await.unwrap();
     }
     assert_eq!(order, ["c", "a", "b", "d"]);
-    let tokens = yard.board.ended(&p(), None, u64::MAX, 9).lines;
+    let tokens = yard.views.ended(&p(), None, u64::MAX, 9).lines;
     let tokens: Vec<u64> = tokens.iter().map(|ended| ended.lease.token.0).collect();
     assert_eq!(tokens, [5, 4, 3, 2, 1]);
     yard.close().await;

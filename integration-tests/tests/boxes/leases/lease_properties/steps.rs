@@ -133,7 +133,7 @@ impl LeaseWorld {
             LeaseStep::InitFail(place) => {
                 let Some(KnownLease { id, .. }) = self.lease(*place) else { return };
                 let _ =
-                    self.apply(&BoxEvent::InitFailed { lease: id, said: HookOutput::cut("no") });
+                    self.apply(&BoxEvent::InitFailed { lease: id, output: HookOutput::cut("no") });
             }
             LeaseStep::Renew { lease, ttl, foreign } => {
                 let Some(known_lease) = self.lease(*lease) else { return };
@@ -152,8 +152,9 @@ impl LeaseWorld {
                 self.check_call(&known_lease, *foreign, result.as_ref().err());
             }
             LeaseStep::Expire(place) => {
-                let said = self.lease(*place);
-                let said: Vec<LeaseId> = said.iter().map(|known_lease| known_lease.id).collect();
+                let output = self.lease(*place);
+                let output: Vec<LeaseId> =
+                    output.iter().map(|known_lease| known_lease.id).collect();
                 let over: Vec<LeaseId> =
                     std::iter::from_fn(|| self.terms.take_due(self.reading())).collect();
                 let renewals = |id: LeaseId| {
@@ -163,7 +164,7 @@ impl LeaseWorld {
                 let with_renewals = |ids: &[LeaseId]| -> Vec<_> {
                     ids.iter().map(|id| (*id, renewals(*id))).collect()
                 };
-                let (early, due) = (with_renewals(&said), with_renewals(&over));
+                let (early, due) = (with_renewals(&output), with_renewals(&over));
                 // First the decision of an older version, then the present one.
                 self.apply(&BoxEvent::Expired { leases: early }).unwrap();
                 self.apply(&BoxEvent::TermsPassed { leases: due }).unwrap();
@@ -197,24 +198,24 @@ impl LeaseWorld {
                 let (pool, number) = (name(*pool), number(place));
                 let (cleaning, failures) = cleaning(self, &pool, number).unwrap_or((1, 0));
                 let cleaning = cleaning + u64::from(*stale);
-                let said = HookOutput::cut("something");
+                let output = HookOutput::cut("something");
                 match fails {
                     true => BoxEvent::CleanFailed {
                         pool,
                         number,
                         cleaning,
                         attempt: failures + 1,
-                        said,
+                        output,
                     },
-                    false => BoxEvent::Cleaned { pool, number, cleaning, said: None },
+                    false => BoxEvent::Cleaned { pool, number, cleaning, output: None },
                 }
             }
             LeaseStep::Quarantine { pool, number: place, cleaning: of_cleaning } => {
                 let (pool, number) = (name(*pool), number(place));
                 let cleaning = cleaning(self, &pool, number).map(|(cleaning, _)| cleaning);
                 let cleaning = cleaning.filter(|_| *of_cleaning);
-                let (said, by) = (HookOutput::cut("dirty"), None);
-                BoxEvent::Quarantined { pool, number, cleaning, said, by }
+                let (output, by) = (HookOutput::cut("dirty"), None);
+                BoxEvent::Quarantined { pool, number, cleaning, output, by }
             }
             LeaseStep::Unquarantine(pool, place) => {
                 let by = "an operator".to_owned();

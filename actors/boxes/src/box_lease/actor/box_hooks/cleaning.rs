@@ -33,7 +33,7 @@ impl BoxLease {
         let has_nothing_to_clean = context.has_nothing_to_clean(&key);
         drop(context);
         if has_nothing_to_clean {
-            self.cleanup_ended(&key, cleaning, HookAnswer::Done { said: None }, ctx);
+            self.cleanup_ended(&key, cleaning, HookAnswer::Done { output: None }, ctx);
         } else {
             self.start_hook(key, HookKind::Cleanup, None, attempt, ctx);
         }

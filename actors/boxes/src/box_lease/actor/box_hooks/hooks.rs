@@ -52,7 +52,7 @@ async fn inspect_drawn_id(hosts: &BoxHosts, hook: &RunHook) -> Option<HookAnswer
     };
     match looked_at.into_iter().find(|one| one.number == id) {
         Some(InspectedBox { dirt: None, .. }) => None,
-        Some(InspectedBox { dirt: Some(said), .. }) => Some(HookAnswer::Failed { said }),
+        Some(InspectedBox { dirt: Some(output), .. }) => Some(HookAnswer::Failed { output }),
         None => Some(HookAnswer::Silent { why: "it could not be checked".to_owned() }),
     }
 }
@@ -139,7 +139,7 @@ impl Handler<HookCallEnded> for BoxLease {
         match (job.kind, job.lease, job.cleaning) {
             (HookKind::Init, Some(lease), _) => match answer {
                 HookAnswer::Done { .. } => self.init_done(lease, ctx),
-                HookAnswer::Failed { said } => self.init_failed(lease, Some(said), ctx),
+                HookAnswer::Failed { output } => self.init_failed(lease, Some(output), ctx),
                 HookAnswer::Silent { why } => {
                     self.memory.note_silence(&key.0, &why);
                     self.init_failed(lease, None, ctx);

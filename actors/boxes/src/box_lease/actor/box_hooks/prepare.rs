@@ -83,10 +83,10 @@ impl BoxLease {
     pub(in crate::box_lease) fn init_failed(
         &mut self,
         id: LeaseId,
-        said: Option<HookOutput>,
+        output: Option<HookOutput>,
         ctx: &mut Context<Self>,
     ) {
-        let Some((group, events)) = self.memory.init_failed(id, said) else { return };
+        let Some((group, events)) = self.memory.init_failed(id, output) else { return };
         let waiter = group.waiter;
         let asked = self.replica.unnamed_request(MYSELF);
         // In another epoch the memory was built again.

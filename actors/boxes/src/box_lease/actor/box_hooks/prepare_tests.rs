@@ -11,12 +11,12 @@ use reelyard_core::supervision::Route;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_protocol::boxes::{
     AdoptBoxes, BoxHosts, BoxInspection, Holder, HookAnswer, InspectBoxes, InspectedBox, LeaseId,
-    NotHeard, PoolName, ProbeHost, RunHook,
+    PoolName, ProbeFailure, ProbeHost, RunHook,
 };
 use reelyard_replication::JournalCommand;
 use tokio::sync::oneshot;
 
-use crate::box_lease::samples::{hosted, p, said};
+use crate::box_lease::samples::{hosted, output, p};
 use crate::box_lease::{
     AcquireRoutes, Acquisition, BoxLease, BoxLeaseRequest, BoxLeaseSettings, BoxPhase,
     BoxViewHandle, ProcessDueBoxes, PutPool,
@@ -64,7 +64,7 @@ impl Handler<RunHook> for ScriptedBoxHost {
     fn handle(&mut self, _: RunHook, _: &mut Context<Self>) -> Self::Result {
         let (answers, answer) = oneshot::channel();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Some(answers));
-        Box::pin(async move { answer.await.unwrap_or(HookAnswer::Done { said: None }) })
+        Box::pin(async move { answer.await.unwrap_or(HookAnswer::Done { output: None }) })
     }
 }
 
@@ -87,7 +87,7 @@ impl Handler<AdoptBoxes> for ScriptedBoxHost {
 }
 
 impl Handler<ProbeHost> for ScriptedBoxHost {
-    type Result = Result<(), NotHeard>;
+    type Result = Result<(), ProbeFailure>;
 
     fn handle(&mut self, _: ProbeHost, _: &mut Context<Self>) -> Self::Result {
         Ok(())
@@ -125,7 +125,7 @@ fn a_failed_grant_of_an_earlier_epoch_changes_nothing() {
     System::new().block_on(async {
         let settings = JournalOptions::alone(dir.path(), 1);
         let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Boxes]).await.unwrap();
-        let (clock, board, host) =
+        let (clock, views, host) =
             (Clock::manual(Millis(0)), BoxViewHandle::default(), ScriptedBoxHost::default());
         let addr = host.clone().start();
         let hosts = BoxHosts {
@@ -136,12 +136,12 @@ fn a_failed_grant_of_an_earlier_epoch_changes_nothing() {
         };
         let settings = BoxLeaseSettings::default();
         let actor =
-            BoxLease::new(settings, clock.clone(), journal.clone(), hosts, board.clone()).start();
-        until("it leads", || board.view().epoch.is_some()).await;
-        let epoch = board.view().epoch.unwrap();
+            BoxLease::new(settings, clock.clone(), journal.clone(), hosts, views.clone()).start();
+        until("it leads", || views.view().epoch.is_some()).await;
+        let epoch = views.view().epoch.unwrap();
         let put = PutPool { pool: p(), spec: hosted(1), asked_by: "a test".to_owned() };
         actor.send(put).await.unwrap().unwrap();
-        let in_phase = |phase| board.pool(&p()).unwrap().counts.of(phase) == 1;
+        let in_phase = |phase| views.pool(&p()).unwrap().counts.of(phase) == 1;
         until("its box is looked at", || in_phase(BoxPhase::Free)).await;
         let earlier = ask(&actor);
         until("its box is made ready", || host.asked() == 1).await;
@@ -152,16 +152,16 @@ fn a_failed_grant_of_an_earlier_epoch_changes_nothing() {
             leads_again(actor, Epoch(epoch.0 + 1000), ctx);
             let leases: Vec<LeaseId> =
                 actor.replica.piece().read().leases().map(|l| l.id).collect();
-            actor.init_failed(leases[0], Some(said()), ctx);
+            actor.init_failed(leases[0], Some(output()), ctx);
             leads_again(actor, epoch, ctx);
         };
         actor.send(RunInBoxLease(Box::new(act))).await.unwrap();
         assert!(earlier.await.is_err());
         until("it is made ready twice more", || host.asked() == 3).await;
         // The request for a look at the boxes came back like that, too, and who leads.
-        until("all came back", || board.view().uncommitted == 3).await;
+        until("all came back", || views.view().uncommitted == 3).await;
         let again = ask(&actor);
-        let failed = || HookAnswer::Failed { said: said() };
+        let failed = || HookAnswer::Failed { output: output() };
         host.answer(0, failed());
         host.answer(1, failed());
         // Unfinished work is resumed, and earlier answers are handled before it.
@@ -169,7 +169,7 @@ fn a_failed_grant_of_an_earlier_epoch_changes_nothing() {
             clock.advance(Duration::from_secs(10));
             actor.send(ProcessDueBoxes).await.unwrap().unwrap();
         }
-        host.answer(2, HookAnswer::Done { said: None });
+        host.answer(2, HookAnswer::Done { output: None });
         let grant = again.await.unwrap();
         assert_eq!(grant.leases[0].token.0, 1, "the lease that there was from the first");
         assert!(in_phase(BoxPhase::Leased));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actix::{AsyncContext, Context, Handler, Message};
 use reelyard_core::host::HostAddr;
-use reelyard_protocol::boxes::{NotHeard, ProbeHost};
+use reelyard_protocol::boxes::{ProbeFailure, ProbeHost};
 
 use reelyard_replication::Owner;
 
@@ -28,7 +28,7 @@ const OVERDUE_WITHIN: Duration = Duration::from_millis(600);
 #[rtype(result = "()")]
 pub(in crate::box_lease) struct BoxHostProbed {
     host: HostAddr,
-    answer: Result<(), NotHeard>,
+    answer: Result<(), ProbeFailure>,
     /// Whether it was probed for requests beyond their time limit.
     for_overdue: bool,
 }
@@ -69,7 +69,8 @@ impl BoxLease {
         let (hosts, actor) = (self.hosts.probe.recipient(), ctx.address());
         actix_rt::spawn(async move {
             let answer = hosts.send(probe).await;
-            let answer = answer.unwrap_or_else(|error| Err(NotHeard::NotAsked(error.to_string())));
+            let answer =
+                answer.unwrap_or_else(|error| Err(ProbeFailure::NotAsked(error.to_string())));
             actor.do_send(BoxHostProbed { host: probe.host, answer, for_overdue });
         });
     }
@@ -106,12 +107,12 @@ impl BoxLease {
     fn overdue_probed(
         &mut self,
         host: HostAddr,
-        answer: Result<(), NotHeard>,
+        answer: Result<(), ProbeFailure>,
         ctx: &mut Context<Self>,
     ) {
         let waiting = self.memory.probes.overdue.remove(&host).unwrap_or_default();
-        let Err(not_heard) = answer else { return };
-        if let NotHeard::Silent(why) = not_heard {
+        let Err(failure) = answer else { return };
+        if let ProbeFailure::Silent(why) = failure {
             self.memory.probes.silent.insert(host, format!("it does not answer: {why}"));
         }
         self.end_overdue(waiting, ctx);
@@ -125,7 +126,7 @@ impl BoxLease {
     fn probed(
         &mut self,
         host: HostAddr,
-        answer: Result<(), NotHeard>,
+        answer: Result<(), ProbeFailure>,
         ctx: &mut Context<Self>,
     ) -> Duration {
         let was_silent = self.memory.probes.silent.contains_key(&host);
@@ -134,10 +135,10 @@ impl BoxLease {
                 self.memory.probes.silent.remove(&host);
             }
             // The earlier state of the host stays valid.
-            Err(NotHeard::NotAsked(why)) => {
+            Err(ProbeFailure::NotAsked(why)) => {
                 tracing::info!(%host, why, "host of boxes could not be probed");
             }
-            Err(NotHeard::Silent(why)) => {
+            Err(ProbeFailure::Silent(why)) => {
                 if !was_silent {
                     tracing::warn!(%host, why, "host of boxes does not answer");
                 }

@@ -304,8 +304,8 @@ mod tests {
         table.apply(Millis(0), &sized(2)).unwrap();
         assert_eq!(usable_now(&table), 2);
         table.apply(Millis(0), &release(0, tokens[0])).unwrap();
-        let (pool, number, said) = (p(), BoxNumber(0), HookOutput::default());
-        let out = BoxEvent::Quarantined { pool, number, cleaning: None, said, by: None };
+        let (pool, number, output) = (p(), BoxNumber(0), HookOutput::default());
+        let out = BoxEvent::Quarantined { pool, number, cleaning: None, output, by: None };
         table.apply(Millis(0), &out).unwrap();
         assert_eq!(usable_now(&table), 1);
         table.apply(Millis(0), &sized(3)).unwrap();
@@ -341,8 +341,8 @@ mod tests {
         let pool = table.pool(&name).unwrap();
         assert_eq!(line.wanted_by_last(pool), Some((WaiterId(2), 2, 3)));
         assert_eq!(line.wanted(pool).last(), Some((WaiterId(2), Some(3))));
-        let (number, said, by) = (BoxNumber(0), HookOutput::default(), Some("me".to_owned()));
-        let out = BoxEvent::Quarantined { pool: name.clone(), number, cleaning: None, said, by };
+        let (number, output, by) = (BoxNumber(0), HookOutput::default(), Some("me".to_owned()));
+        let out = BoxEvent::Quarantined { pool: name.clone(), number, cleaning: None, output, by };
         table.apply(Millis(0), &out).unwrap();
         assert_eq!(line.wanted_by_last(table.pool(&name).unwrap()), None);
     }

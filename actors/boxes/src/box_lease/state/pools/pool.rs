@@ -78,7 +78,7 @@ pub enum BoxState {
     /// It is out of use until an operator changes that.
     Quarantined {
         /// The evidence for it.
-        said: HookOutput,
+        output: HookOutput,
         /// The caller that requested it, unless cleaning failed.
         by: Option<String>,
     },
@@ -97,7 +97,7 @@ pub struct Draining {
     /// How many cleanings failed in a row.
     pub failures: u32,
     /// The output of the last failure.
-    pub said: Option<HookOutput>,
+    pub output: Option<HookOutput>,
 }
 
 /// The states of a box, without their details.
@@ -355,7 +355,7 @@ impl Pool {
     ) -> BoxState {
         self.cleanings += 1;
         let cleaning = self.cleanings;
-        BoxState::Draining(Draining { cleaning, after, holder, failures: 0, said: None })
+        BoxState::Draining(Draining { cleaning, after, holder, failures: 0, output: None })
     }
 
     /// A box is clean: it becomes free, or is removed.

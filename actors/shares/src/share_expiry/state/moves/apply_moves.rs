@@ -75,7 +75,7 @@ impl ShareTable {
             MoveEnd::NotMoved(why) => {
                 self.moves.remove(number);
                 let refused = Some(why);
-                return Ok(self.gone_on(&moving, self.next_happening(), true, refused));
+                return Ok(self.gone_on(&moving, self.next_notification(), true, refused));
             }
         };
         Ok(self.go_on(at, PendingMove { stage, ..PendingMove::clone(&moving) }, most))
@@ -98,7 +98,7 @@ impl ShareTable {
     }
 
     fn go_on(&mut self, at: Millis, mut moving: PendingMove, most: u64) -> ShareOutcome {
-        let first = self.next_happening();
+        let first = self.next_notification();
         let mut room = usize::try_from(most).unwrap_or(usize::MAX).max(1);
         moving.parts += 1;
         // Readers see the new stage before the first share changes.
@@ -139,7 +139,7 @@ impl ShareTable {
     ) -> ShareOutcome {
         let PendingMove { number, stage, followed, ended, .. } = *moving;
         let lost = stage == MoveStage::Lost;
-        let next = self.next_happening();
+        let next = self.next_notification();
         ShareOutcome::MoveWent { number, done, lost, refused, followed, ended, first, next }
     }
 

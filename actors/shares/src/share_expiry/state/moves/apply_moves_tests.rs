@@ -38,7 +38,7 @@ fn settle(table: &mut ShareTable, number: u64, end: MoveEnd, most: u64) -> Share
 }
 
 /// The path of a live share; none if it has ended.
-fn said(table: &ShareTable, id: u128) -> Option<String> {
+fn recorded(table: &ShareTable, id: u128) -> Option<String> {
     match table.find(ShareId(id)) {
         ShareLookup::Live(share) => Some(format!("{}/{}", share.root(), share.path())),
         _ => None,
@@ -70,7 +70,7 @@ fn shares_follow_a_move_and_shares_of_the_replaced_target_end() {
                 };
                 let place = ShareLocation { root: root(), path: share.path().clone() };
                 let at = match table.moves.resolve_location(share.root(), share.path()) {
-                    ResolvedLocation::AsSaid => place,
+                    ResolvedLocation::AsRecorded => place,
                     ResolvedLocation::At(place) => place,
                     other => panic!("{other:?}"),
                 };
@@ -92,7 +92,7 @@ fn shares_follow_a_move_and_shares_of_the_replaced_target_end() {
             panic!("{outcome:?}")
         };
         assert!(parts <= 5 / most + 1, "{parts} parts of {most}");
-        let at = [1, 2, 3, 6].map(|id| said(&table, id).unwrap());
+        let at = [1, 2, 3, 6].map(|id| recorded(&table, id).unwrap());
         assert_eq!(at, ["films/e/1", "films/e/deep/2", "films/e", "films/dd"]);
         assert_eq!([4, 5].map(|id| ended(&table, id)), [Some(ShareEnding::Removed); 2]);
         assert!(table.moves().is_empty());
@@ -108,14 +108,17 @@ fn a_failed_move_changes_nothing_and_lost_files_end_their_shares() {
     let outcome = settle(&mut table, number, MoveEnd::NotMoved(why), 9);
     assert!(matches!(outcome, ShareOutcome::MoveWent { refused: Some(entry), .. } if entry == why));
     assert_eq!(
-        (said(&table, 1).as_deref(), said(&table, 2).as_deref()),
+        (recorded(&table, 1).as_deref(), recorded(&table, 2).as_deref()),
         (Some("films/d/1"), Some("films/e"))
     );
     assert_eq!(settle(&mut table, number, MoveEnd::Moved, 9), ShareOutcome::AlreadySo);
     let number = begin(&mut table, new_move("d", "e")).unwrap();
     assert_eq!(number, 1);
     settle(&mut table, number, MoveEnd::Lost, 9);
-    assert_eq!((ended(&table, 1), said(&table, 2).is_some()), (Some(ShareEnding::Removed), true));
+    assert_eq!(
+        (ended(&table, 1), recorded(&table, 2).is_some()),
+        (Some(ShareEnding::Removed), true)
+    );
     assert!(table.moves().is_empty());
 }
 
@@ -126,7 +129,7 @@ fn shares_follow_into_another_root() {
     new.to.root = RootName::new("more").unwrap();
     let number = begin(&mut table, new).unwrap();
     settle(&mut table, number, MoveEnd::Moved, 9);
-    assert_eq!(said(&table, 2).as_deref(), Some("more/d/2"));
+    assert_eq!(recorded(&table, 2).as_deref(), Some("more/d/2"));
     assert_eq!(table.within(&root(), &path(""), None).count(), 0);
     assert_eq!(table.within(&RootName::new("more").unwrap(), &path("d"), None).count(), 2);
     assert_eq!(table.roots().collect::<Vec<_>>(), [RootName::new("more").unwrap()]);
@@ -140,7 +143,7 @@ fn a_share_whose_path_would_be_too_long_to_be_opened_ends() {
     let number = begin(&mut table, new_move("d", &deep)).unwrap();
     settle(&mut table, number, MoveEnd::Moved, 9);
     assert_eq!(
-        (ended(&table, 1), said(&table, 2)),
+        (ended(&table, 1), recorded(&table, 2)),
         (Some(ShareEnding::Removed), Some(format!("films/{deep}")))
     );
 }

@@ -205,7 +205,7 @@ pub enum MoveRefused {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolvedLocation {
     /// At the path of the share.
-    AsSaid,
+    AsRecorded,
     /// It was moved there, and the share is about to follow.
     At(ShareLocation),
     /// It is missing, and the share is about to end.
@@ -261,10 +261,10 @@ impl PendingMove {
             };
         }
         match self.stage {
-            _ if !place.is_within(&new.to) => ResolvedLocation::AsSaid,
+            _ if !place.is_within(&new.to) => ResolvedLocation::AsRecorded,
             MoveStage::Begun => ResolvedLocation::Unless(Arc::clone(self)),
             MoveStage::Clearing => ResolvedLocation::Gone,
-            MoveStage::Following | MoveStage::Lost => ResolvedLocation::AsSaid,
+            MoveStage::Following | MoveStage::Lost => ResolvedLocation::AsRecorded,
         }
     }
 }
@@ -310,14 +310,14 @@ impl PendingMoves {
     ) -> ResolvedLocation {
         let all = self.0.load();
         if all.is_empty() {
-            return ResolvedLocation::AsSaid;
+            return ResolvedLocation::AsRecorded;
         }
         let place = ShareLocation { root: root.clone(), path: path.clone() };
         // No two of them affect the same path.
         let mut resolved = all.iter().map(|moving| moving.resolve_location(&place));
         resolved
-            .find(|resolved| *resolved != ResolvedLocation::AsSaid)
-            .unwrap_or(ResolvedLocation::AsSaid)
+            .find(|resolved| *resolved != ResolvedLocation::AsRecorded)
+            .unwrap_or(ResolvedLocation::AsRecorded)
     }
 }
 
@@ -343,7 +343,11 @@ mod tests {
         let there = |at: &str| ShareLocation { root: root(), path: path(at) };
         for stage in [Begun, Clearing, Following, Lost] {
             for other in ["oldest", "b", ""] {
-                assert_eq!(resolved(stage, other), ResolvedLocation::AsSaid, "{stage:?} {other}");
+                assert_eq!(
+                    resolved(stage, other),
+                    ResolvedLocation::AsRecorded,
+                    "{stage:?} {other}"
+                );
             }
         }
         assert!(
@@ -354,12 +358,12 @@ mod tests {
             assert_eq!(resolved(stage, "old"), ResolvedLocation::At(there("new")));
         }
         assert_eq!(resolved(Clearing, "new/a"), ResolvedLocation::Gone);
-        assert_eq!(resolved(Following, "new/a"), ResolvedLocation::AsSaid);
+        assert_eq!(resolved(Following, "new/a"), ResolvedLocation::AsRecorded);
         assert_eq!(resolved(Lost, "old/a"), ResolvedLocation::Gone);
-        assert_eq!(resolved(Lost, "new"), ResolvedLocation::AsSaid);
+        assert_eq!(resolved(Lost, "new"), ResolvedLocation::AsRecorded);
         let moves = moving(Begun);
         moves.remove(3);
-        assert_eq!(moves.resolve_location(&root(), &path("old")), ResolvedLocation::AsSaid);
+        assert_eq!(moves.resolve_location(&root(), &path("old")), ResolvedLocation::AsRecorded);
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl ShareTable {
         let downloads = self.thawing.iter().filter_map(|share| share.downloads());
         let taken = downloads.flat_map(|downloads| downloads.takers.iter().map(|taker| taker.at));
         let ended = self.tombstone_index.newest_first().map(|(_, tombstone)| tombstone.ended);
-        let notified = self.chronicle.newest_first().map(|(_, happened)| happened.at);
+        let notified = self.chronicle.newest_first().map(|(_, record)| record.at);
         created.chain(taken).chain(ended).chain(notified).max()
     }
 
@@ -201,18 +201,18 @@ impl ShareTable {
     }
 
     /// The number of the next notification.
-    pub fn next_happening(&self) -> u64 {
+    pub fn next_notification(&self) -> u64 {
         self.chronicle.next()
     }
 
     /// The number of the first notification that is kept.
-    pub fn first_happening(&self) -> u64 {
+    pub fn first_notification(&self) -> u64 {
         self.chronicle.first()
     }
 
     /// The time of the first kept notification with this number or a higher one.
-    pub fn happened_at(&self, number: u64) -> Option<Millis> {
-        self.chronicle.oldest_from(number).next().map(|(_, happened)| happened.at)
+    pub fn notification_time(&self, number: u64) -> Option<Millis> {
+        self.chronicle.oldest_from(number).next().map(|(_, record)| record.at)
     }
 
     /// The cursor of each hook: the number of the first notification that it did not get.
@@ -221,13 +221,15 @@ impl ShareTable {
     }
 
     /// The notifications from `from` on, oldest first, at most `most`.
-    pub fn happenings(&self, from: u64, most: usize) -> ShareNotifications {
+    pub fn notifications(&self, from: u64, most: usize) -> ShareNotifications {
         let lines = self.chronicle.oldest_from(from).take(most.clamp(1, LARGEST_PAGE));
-        let happenings: Vec<_> = lines.map(|(number, line)| line.to_notification(number)).collect();
+        let notifications: Vec<_> =
+            lines.map(|(number, line)| line.to_notification(number)).collect();
         // Nothing is skipped: entries behind them do not exist yet.
-        let next =
-            happenings.last().map_or(from.max(self.first_happening()), |last| last.number + 1);
-        ShareNotifications { happenings, next }
+        let next = notifications
+            .last()
+            .map_or(from.max(self.first_notification()), |last| last.number + 1);
+        ShareNotifications { notifications, next }
     }
 
     /// The shares in the notifications from `first` to before `next`, with their times.

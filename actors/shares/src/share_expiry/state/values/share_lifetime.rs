@@ -72,8 +72,8 @@ mod tests {
                 (early, never),
                 (never, never),
             ];
-            let said = pairs.map(|(present, wanted)| only_if.holds(present, wanted));
-            assert_eq!(said, expected, "{only_if:?}");
+            let results = pairs.map(|(present, wanted)| only_if.holds(present, wanted));
+            assert_eq!(results, expected, "{only_if:?}");
         }
     }
 }

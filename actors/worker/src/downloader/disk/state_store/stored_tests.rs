@@ -7,7 +7,7 @@ use reelyard_core::names::FileName;
 use reelyard_file_server::file_fingerprint::FileFingerprint;
 use reelyard_file_server::tree_hash::{GROUP, TreeHasher, Trunk};
 use reelyard_protocol::boxes::{FenceToken, IdRange, PoolName};
-use reelyard_protocol::worker::{Blame, ContentHash, Report, Said, TaskId};
+use reelyard_protocol::worker::{Blame, ContentHash, Report, ReportedState, TaskId};
 
 use super::*;
 use crate::downloader::disk::partial::MasterOrigin;
@@ -61,22 +61,22 @@ fn claim() -> BoxClaim {
     }
 }
 
-fn heard() -> HeardEpochs {
+fn epochs() -> KnownEpochs {
     let newest = postcard::to_stdvec(&vec![(Some(ClusterId(77)), Epoch(9)), (None, Epoch(4))]);
     postcard::from_bytes(&newest.unwrap()).unwrap()
 }
 
 fn reports() -> Vec<Report> {
     let (size, hash) = (9, ContentHash([7; 32]));
-    let said = [
-        Said::Done { size, hash },
-        Said::Failed { blame: Blame::Pair, reason: "hash differs".to_owned() },
-        Said::DoneUnverified { size, hash },
+    let state = [
+        ReportedState::Done { size, hash },
+        ReportedState::Failed { blame: Blame::Pair, reason: "hash differs".to_owned() },
+        ReportedState::DoneUnverified { size, hash },
     ];
     let name = FileName::new(b"b\xff.mpg").unwrap();
     let report =
-        |(task, said)| Report { task: TaskId(task), name: name.clone(), at: Millis(7), said };
-    (1..).zip(said).map(report).collect()
+        |(task, state)| Report { task: TaskId(task), name: name.clone(), at: Millis(7), state };
+    (1..).zip(state).map(report).collect()
 }
 
 fn rows(store: &StateStore) -> Vec<String> {
@@ -93,7 +93,7 @@ fn stored_bytes_of_a_worker_stay() {
     let store = StateStore::open(dir.path()).unwrap();
     store.keep_reports(&reports().iter().collect::<Vec<_>>()).unwrap();
     store.raise_epoch_as_before(Epoch(4)).unwrap();
-    store.keep_heard(&heard()).unwrap();
+    store.keep_known_epochs(&epochs()).unwrap();
     store.replace_box_claims(&[], &[claim()]).unwrap();
     store.keep_partial(&partial()).unwrap();
     store.remember_hash(&fingerprint(1), ContentHash([5; 32])).unwrap();
@@ -119,7 +119,7 @@ fn a_state_directory_of_an_earlier_worker_opens() {
     drop(earlier);
     let store = StateStore::open(dir.path()).unwrap();
     assert_eq!(store.reports().unwrap(), reports());
-    assert_eq!(store.heard().unwrap(), heard());
+    assert_eq!(store.known_epochs().unwrap(), epochs());
     assert_eq!(store.box_claims().unwrap(), [claim()]);
     assert_eq!(store.partials().unwrap(), [partial()]);
     assert_eq!(store.hash(&fingerprint(1)).unwrap(), Some(ContentHash([5; 32])));

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::heard_epochs::MOST_CLUSTERS;
+use super::super::known_epochs::MOST_CLUSTERS;
 use super::*;
 
 const OURS: Option<ClusterId> = Some(ClusterId(1));
@@ -59,8 +59,8 @@ fn a_worker_accepts_any_first_epoch_of_its_own_node_only() {
     const FAR: u64 = 20 * MOST_AHEAD;
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let fresh = guard(&dirs[0]);
-    let too_far = |said: Result<(), NotObeyed>| {
-        matches!(said, Err(NotObeyed::TooFarAhead { .. } | NotObeyed::BoxesTooFarAhead { .. }))
+    let too_far = |result: Result<(), NotObeyed>| {
+        matches!(result, Err(NotObeyed::TooFarAhead { .. } | NotObeyed::BoxesTooFarAhead { .. }))
     };
     assert!(too_far(fresh.accept_leader(OURS, Epoch(FAR)).unwrap()), "called from outside");
     assert!(too_far(fresh.serve(OURS, Epoch(FAR)).unwrap()), "called from outside");

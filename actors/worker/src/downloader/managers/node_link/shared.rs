@@ -146,7 +146,7 @@ impl NodeLinkShared {
     ) -> Result<(), LinkError> {
         let (epochs, cluster) = (self.epochs.clone(), manager.map(|manager| manager.cluster));
         match tokio::task::spawn_blocking(move || epochs.answered(cluster, epoch)).await {
-            Ok(Ok(heard)) => Ok(heard?),
+            Ok(Ok(answer)) => Ok(answer?),
             Ok(Err(error)) => Err(LinkError::Store(error.to_string())),
             Err(error) => Err(LinkError::Store(error.to_string())),
         }

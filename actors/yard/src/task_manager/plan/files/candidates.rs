@@ -108,8 +108,8 @@ impl Candidates {
             self.position.set(*file, position);
         }
         self.ranking = Some(ranking);
-        let Candidates { unschedulable: parking, position, order, .. } = self;
-        parking.rerank(order.len(), |file| place_in(position, file));
+        let Candidates { unschedulable, position, order, .. } = self;
+        unschedulable.rerank(order.len(), |file| place_in(position, file));
         self.rank_hot();
         self.stale = true;
     }

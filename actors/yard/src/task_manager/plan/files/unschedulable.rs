@@ -98,12 +98,12 @@ pub struct UnschedulableFiles {
     /// Files by the time at which the result of their master's check expires.
     by_look: BTreeSet<(Millis, u32)>,
     files: RoaringBitmap,
-    by_lot: [Arc<RoaringBitmap>; UnschedulableReason::ALL.len()],
+    by_reason: [Arc<RoaringBitmap>; UnschedulableReason::ALL.len()],
 }
 
 #[derive(Clone, Copy, Debug)]
 struct UnschedulableFile {
-    lot: UnschedulableReason,
+    reason: UnschedulableReason,
     size: u64,
     good_until: Millis,
 }
@@ -124,8 +124,8 @@ impl UnschedulableFiles {
         }
     }
 
-    fn note(&mut self, place: u32, UnschedulableFile { lot, size, .. }: UnschedulableFile) {
-        let least = &mut self.least[lot as usize];
+    fn note(&mut self, place: u32, UnschedulableFile { reason, size, .. }: UnschedulableFile) {
+        let least = &mut self.least[reason as usize];
         if least.is_empty() {
             *least = Smallest::of(self.ranked.div_ceil(STRETCH));
         }
@@ -140,46 +140,48 @@ impl UnschedulableFiles {
         place: u32,
         size: u64,
         good_until: Millis,
-        lot: UnschedulableReason,
+        reason: UnschedulableReason,
     ) {
         self.take(file);
-        let parked = UnschedulableFile { lot, size, good_until };
+        let parked = UnschedulableFile { reason, size, good_until };
         self.note(place, parked);
         self.parked.insert(file.0, parked);
         self.by_look.insert((good_until, file.0));
         self.files.insert(file.0);
-        Arc::make_mut(&mut self.by_lot[lot as usize]).insert(file.0);
+        Arc::make_mut(&mut self.by_reason[reason as usize]).insert(file.0);
     }
 
     /// Takes a file back. Answers whether it was here.
     pub fn take(&mut self, file: FileId) -> bool {
-        let Some(UnschedulableFile { lot, good_until, .. }) = self.parked.remove(&file.0) else {
+        let Some(UnschedulableFile { reason, good_until, .. }) = self.parked.remove(&file.0) else {
             return false;
         };
         self.by_look.remove(&(good_until, file.0));
-        Arc::make_mut(&mut self.by_lot[lot as usize]).remove(file.0);
+        Arc::make_mut(&mut self.by_reason[reason as usize]).remove(file.0);
         self.files.remove(file.0)
     }
 
     /// The best file for which there is room, and its place. `order` is the ranking, best first.
     pub fn best_fitting(&mut self, rooms: &Rooms, order: &[FileId]) -> Option<(u32, FileId)> {
-        let best_of =
-            |lot: &UnschedulableReason| self.best_of_lot(*lot, lot.comes_back(rooms)?, order);
+        let best_of = |reason: &UnschedulableReason| {
+            self.best_of_reason(*reason, reason.comes_back(rooms)?, order)
+        };
         UnschedulableReason::ALL.iter().filter_map(best_of).min()
     }
 
-    fn best_of_lot(
+    fn best_of_reason(
         &mut self,
-        lot: UnschedulableReason,
+        reason: UnschedulableReason,
         room: u64,
         order: &[FileId],
     ) -> Option<(u32, FileId)> {
         loop {
-            let stretch = self.least[lot as usize].first_within(room)?;
+            let stretch = self.least[reason as usize].first_within(room)?;
             let places = stretch * STRETCH..order.len().min((stretch + 1) * STRETCH);
             let mut least: Option<u64> = None;
             for place in places {
-                let parked = self.parked.get(&order[place].0).filter(|parked| parked.lot == lot);
+                let parked =
+                    self.parked.get(&order[place].0).filter(|parked| parked.reason == reason);
                 let Some(parked) = parked else { continue };
                 if parked.size <= room {
                     return Some((place as u32, order[place]));
@@ -187,22 +189,22 @@ impl UnschedulableFiles {
                 least = Some(least.map_or(parked.size, |least| least.min(parked.size)));
             }
             // The small enough files of this stretch have been taken back meanwhile.
-            self.least[lot as usize].set(stretch, least);
+            self.least[reason as usize].set(stretch, least);
         }
     }
 
     /// Whether there is room for a file that is here.
     pub fn fits(&self, file: FileId, rooms: &Rooms) -> bool {
         let parked = self.parked.get(&file.0);
-        parked.is_some_and(|it| it.lot.comes_back(rooms).is_some_and(|room| it.size <= room))
+        parked.is_some_and(|it| it.reason.comes_back(rooms).is_some_and(|room| it.size <= room))
     }
 
     /// The master of `file` was checked and has `size` bytes; none if it is missing. Takes the file
     /// back if this differs from before, and answers whether it did.
     pub fn looked(&mut self, file: FileId, size: Option<u64>, good_until: Millis) -> bool {
         match self.parked.get(&file.0) {
-            Some(&UnschedulableFile { lot, size: before, .. }) if size == Some(before) => {
-                let parked = UnschedulableFile { lot, size: before, good_until };
+            Some(&UnschedulableFile { reason, size: before, .. }) if size == Some(before) => {
+                let parked = UnschedulableFile { reason, size: before, good_until };
                 if let Some(old) = self.parked.insert(file.0, parked) {
                     self.by_look.remove(&(old.good_until, file.0));
                 }
@@ -222,20 +224,20 @@ impl UnschedulableFiles {
 
     /// Why a file is set aside.
     pub fn why(&self, file: FileId) -> Option<Skip> {
-        self.parked.get(&file.0).map(|parked| parked.lot.why())
+        self.parked.get(&file.0).map(|parked| parked.reason.why())
     }
 
     /// How many files are set aside for this reason.
     pub fn count(&self, why: Skip) -> u64 {
-        let lots = UnschedulableReason::ALL.iter().filter(|lot| lot.why() == why);
-        lots.map(|lot| self.by_lot[*lot as usize].len()).sum()
+        let lots = UnschedulableReason::ALL.iter().filter(|reason| reason.why() == why);
+        lots.map(|reason| self.by_reason[*reason as usize].len()).sum()
     }
 
     /// The files that are set aside, by reason.
     pub fn by_reason(&self) -> Vec<(Skip, Arc<RoaringBitmap>)> {
         let lots = UnschedulableReason::ALL
             .iter()
-            .map(|lot| (lot.why(), Arc::clone(&self.by_lot[*lot as usize])));
+            .map(|reason| (reason.why(), Arc::clone(&self.by_reason[*reason as usize])));
         lots.filter(|(_, files)| !files.is_empty()).collect()
     }
 
@@ -253,27 +255,32 @@ mod tests {
 
     /// A hundred ranked files, the highest number best.
     fn ranked() -> (UnschedulableFiles, Vec<FileId>) {
-        let mut parking = UnschedulableFiles::default();
-        parking.rerank(100, |file| Some(99 - file.0));
-        (parking, (0..100).rev().map(FileId).collect())
+        let mut unschedulable = UnschedulableFiles::default();
+        unschedulable.rerank(100, |file| Some(99 - file.0));
+        (unschedulable, (0..100).rev().map(FileId).collect())
     }
 
-    fn park(parking: &mut UnschedulableFiles, file: u32, size: u64, lot: UnschedulableReason) {
-        parking.add(FileId(file), 99 - file, size, LATER, lot);
+    fn park(
+        unschedulable: &mut UnschedulableFiles,
+        file: u32,
+        size: u64,
+        reason: UnschedulableReason,
+    ) {
+        unschedulable.add(FileId(file), 99 - file, size, LATER, reason);
     }
 
     #[test]
     fn the_best_that_fit_come_back_first() {
-        let (mut parking, order) = ranked();
+        let (mut unschedulable, order) = ranked();
         for (file, size) in [(1, 30), (2, 99), (93, 20), (2, 10), (94, 40)] {
-            park(&mut parking, file, size, UnschedulableReason::TooBig);
+            park(&mut unschedulable, file, size, UnschedulableReason::TooBig);
         }
         let mut fitting = |largest| {
             let rooms = Rooms { largest, ..Rooms::default() };
             let next = || {
-                let (place, file) = parking.best_fitting(&rooms, &order)?;
+                let (place, file) = unschedulable.best_fitting(&rooms, &order)?;
                 assert_eq!(place, 99 - file.0);
-                assert!(parking.fits(file, &rooms) && parking.take(file));
+                assert!(unschedulable.fits(file, &rooms) && unschedulable.take(file));
                 Some(file.0)
             };
             std::iter::from_fn(next).collect::<Vec<_>>()
@@ -281,58 +288,65 @@ mod tests {
         assert_eq!(fitting(9), [0; 0]);
         assert_eq!(fitting(20), [93, 2]);
         assert_eq!(fitting(100), [94, 1]);
-        assert!(parking.files().is_empty() && parking.by_look.is_empty());
+        assert!(unschedulable.files().is_empty() && unschedulable.by_look.is_empty());
     }
 
     #[test]
     fn a_new_ranking_moves_files_and_drops_unranked_ones() {
-        let (mut parking, _) = ranked();
-        (1..=3).for_each(|file| park(&mut parking, file, 10, UnschedulableReason::NoRoom));
+        let (mut unschedulable, _) = ranked();
+        (1..=3).for_each(|file| park(&mut unschedulable, file, 10, UnschedulableReason::NoRoom));
         let order = [3, 1].map(FileId);
-        parking.rerank(2, |file| order.iter().position(|at| *at == file).map(|at| at as u32));
+        unschedulable.rerank(2, |file| order.iter().position(|at| *at == file).map(|at| at as u32));
         let rooms = Rooms { now: 10, ..Rooms::default() };
-        assert_eq!(parking.best_fitting(&rooms, &order), Some((0, FileId(3))));
-        assert_eq!(parking.files().iter().collect::<Vec<_>>(), [1, 3]);
-        assert_eq!(parking.count(Skip::NoRoom), 2);
+        assert_eq!(unschedulable.best_fitting(&rooms, &order), Some((0, FileId(3))));
+        assert_eq!(unschedulable.files().iter().collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(unschedulable.count(Skip::NoRoom), 2);
     }
 
     #[test]
     fn each_lot_comes_back_by_its_own_room() {
-        for lot in UnschedulableReason::ALL {
-            let (mut parking, order) = ranked();
-            park(&mut parking, 1, 10, lot);
-            assert_eq!((parking.why(FileId(1)), parking.count(lot.why())), (Some(lot.why()), 1));
+        for reason in UnschedulableReason::ALL {
+            let (mut unschedulable, order) = ranked();
+            park(&mut unschedulable, 1, 10, reason);
+            assert_eq!(
+                (unschedulable.why(FileId(1)), unschedulable.count(reason.why())),
+                (Some(reason.why()), 1)
+            );
             let enough = |is_mine: bool| if is_mine { 10 } else { 9 };
             let is_of_ours = matches!(
-                lot,
+                reason,
                 UnschedulableReason::NoPairOfOurs | UnschedulableReason::NameNotCarried
             );
             let rooms = Rooms {
-                largest: enough(lot == UnschedulableReason::TooBig),
-                now: enough(lot == UnschedulableReason::NoRoom),
-                reach: (lot == UnschedulableReason::NoPair).then_some(10),
+                largest: enough(reason == UnschedulableReason::TooBig),
+                now: enough(reason == UnschedulableReason::NoRoom),
+                reach: (reason == UnschedulableReason::NoPair).then_some(10),
                 reach_of_ours: is_of_ours.then_some(10),
             };
-            assert_eq!(parking.best_fitting(&Rooms::default(), &order), None);
-            assert_eq!(parking.best_fitting(&rooms, &order), Some((98, FileId(1))), "{lot:?}");
+            assert_eq!(unschedulable.best_fitting(&Rooms::default(), &order), None);
+            assert_eq!(
+                unschedulable.best_fitting(&rooms, &order),
+                Some((98, FileId(1))),
+                "{reason:?}"
+            );
         }
     }
 
     #[test]
     fn a_master_that_was_replaced_comes_back() {
-        let mut parking = UnschedulableFiles::default();
+        let mut unschedulable = UnschedulableFiles::default();
         for file in 1..=3 {
             let good_until = Millis(i64::from(file));
-            parking.add(FileId(file), file, 500, good_until, UnschedulableReason::TooBig);
+            unschedulable.add(FileId(file), file, 500, good_until, UnschedulableReason::TooBig);
         }
-        assert_eq!(parking.to_look_at(Millis(0), 9), []);
-        assert_eq!(parking.to_look_at(Millis(2), 9), [FileId(1), FileId(2)]);
-        assert_eq!(parking.to_look_at(Millis(9), 2), [FileId(1), FileId(2)]);
-        assert!(!parking.looked(FileId(1), Some(500), LATER));
-        assert!(parking.looked(FileId(2), Some(5), LATER));
-        assert!(parking.looked(FileId(3), None, LATER));
-        assert!(!parking.looked(FileId(4), Some(5), LATER));
-        assert_eq!(parking.files().iter().collect::<Vec<_>>(), [1]);
-        assert_eq!(parking.to_look_at(Millis(9), 9), [], "it was looked at");
+        assert_eq!(unschedulable.to_look_at(Millis(0), 9), []);
+        assert_eq!(unschedulable.to_look_at(Millis(2), 9), [FileId(1), FileId(2)]);
+        assert_eq!(unschedulable.to_look_at(Millis(9), 2), [FileId(1), FileId(2)]);
+        assert!(!unschedulable.looked(FileId(1), Some(500), LATER));
+        assert!(unschedulable.looked(FileId(2), Some(5), LATER));
+        assert!(unschedulable.looked(FileId(3), None, LATER));
+        assert!(!unschedulable.looked(FileId(4), Some(5), LATER));
+        assert_eq!(unschedulable.files().iter().collect::<Vec<_>>(), [1]);
+        assert_eq!(unschedulable.to_look_at(Millis(9), 9), [], "it was looked at");
     }
 }

@@ -24,7 +24,7 @@ fn changed(event: &TaskEvent) -> Option<(HostAddr, Discriminant<TaskEvent>)> {
     match event {
         TaskEvent::HostSilent { host, .. }
         | TaskEvent::HostLost { host }
-        | TaskEvent::HostHeard { host } => Some((*host, std::mem::discriminant(event))),
+        | TaskEvent::HostRecovered { host } => Some((*host, std::mem::discriminant(event))),
         _ => None,
     }
 }
@@ -153,8 +153,8 @@ impl TaskDecisionContext<'_> {
     fn due_of_host(&self, host: HostAddr, record: &HostRecord) -> Option<TaskEvent> {
         let seen = self.hosts.get(host).filter(|_| record.is_asked())?;
         match (seen.health, record.silent_since) {
-            (Health::Up, Some(_)) => Some(TaskEvent::HostHeard { host }),
-            (Health::Up, None) if record.lost => Some(TaskEvent::HostHeard { host }),
+            (Health::Up, Some(_)) => Some(TaskEvent::HostRecovered { host }),
+            (Health::Up, None) if record.lost => Some(TaskEvent::HostRecovered { host }),
             (Health::Down, None) => {
                 let since = seen.health_since.unwrap_or(self.now);
                 Some(TaskEvent::HostSilent { host, since })
@@ -338,7 +338,7 @@ mod tests {
                 let mut yard = HostRulesFixture::new();
                 (1..=4).for_each(|id| yard.create(id));
                 yard.apply(&TaskEvent::Began { id: TaskId(2) });
-                yard.signs.heard(TaskId(3), yard.now, None);
+                yard.signs.record(TaskId(3), yard.now, None);
                 yard.set(who, mode);
                 let events = yard.settle();
                 let ends = taken_back(&events);
@@ -367,7 +367,7 @@ mod tests {
         yard.in_flight.clear();
         assert_eq!(yard.settle(), [lost]);
         yard.health(host(21), Health::Up);
-        assert_eq!(yard.settle(), [TaskEvent::HostHeard { host: host(21) }]);
+        assert_eq!(yard.settle(), [TaskEvent::HostRecovered { host: host(21) }]);
         assert!(yard.book.host(host(21)).unwrap().takes_copies());
     }
 

@@ -236,11 +236,11 @@ impl HostTable {
     }
 
     /// Takes the circuit breaker state of a host. Answers whether this affects planning.
-    pub fn set_calls(&mut self, conduct: &HostCallStatus) -> bool {
-        let Some(host) = self.hosts.get_mut(&conduct.host) else {
+    pub fn set_calls(&mut self, call_status: &HostCallStatus) -> bool {
+        let Some(host) = self.hosts.get_mut(&call_status.host) else {
             return false;
         };
-        std::mem::replace(&mut host.calls, conduct.calls) != conduct.calls
+        std::mem::replace(&mut host.calls, call_status.calls) != call_status.calls
     }
 
     /// Records an arrived copy.

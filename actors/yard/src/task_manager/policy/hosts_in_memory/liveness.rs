@@ -1,4 +1,4 @@
-//! Signs of life: when each task was last heard of, and how far it was. In memory only, pure.
+//! Signs of life: time and progress of the last report of each task. In memory only, pure.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::task_manager::state::task::Task;
 
-/// The last that was heard of one task.
+/// The last sign of life of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TaskProgress {
     /// Wall clock when this node received the report.
@@ -29,7 +29,7 @@ pub struct TaskLiveness {
 }
 
 impl TaskLiveness {
-    /// Nothing heard yet, counting from `since`.
+    /// No signs yet; all tasks count as alive at `since`.
     pub fn starting(since: Millis) -> Self {
         TaskLiveness { since, ..TaskLiveness::default() }
     }
@@ -39,8 +39,8 @@ impl TaskLiveness {
         self.since
     }
 
-    /// A task was heard of.
-    pub fn heard(&mut self, task: TaskId, at: Millis, bytes: Option<u64>) {
+    /// Records a sign of life of a task.
+    pub fn record(&mut self, task: TaskId, at: Millis, bytes: Option<u64>) {
         let sign = self.by_task.entry(task).or_insert(TaskProgress { at, bytes: 0 });
         sign.at = sign.at.max(at);
         sign.bytes = bytes.unwrap_or(sign.bytes);
@@ -53,20 +53,20 @@ impl TaskLiveness {
         self.freed.insert(task.destination, at);
     }
 
-    /// The last that was heard of each task.
+    /// The last sign of each task.
     pub fn all(&self) -> impl Iterator<Item = (TaskId, TaskProgress)> + '_ {
         self.by_task.iter().map(|(task, sign)| (*task, *sign))
     }
 
-    /// The last that was heard of a task.
+    /// The last sign of a task.
     pub fn of(&self, task: TaskId) -> Option<TaskProgress> {
         self.by_task.get(&task).copied()
     }
 
     /// When a working task last gave a sign of life.
     pub fn last(&self, task: &Task) -> Millis {
-        let heard = self.of(task.id).map_or(Millis(i64::MIN), |sign| sign.at);
-        heard.max(task.changed).max(self.since)
+        let last_sign = self.of(task.id).map_or(Millis(i64::MIN), |sign| sign.at);
+        last_sign.max(task.changed).max(self.since)
     }
 
     /// Since when a ready task could have begun.

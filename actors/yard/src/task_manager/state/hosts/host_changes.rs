@@ -142,7 +142,7 @@ impl TaskBook {
         self.alter_host(host, |record| record.lost = true)
     }
 
-    pub(in crate::task_manager) fn note_heard(&mut self, host: HostAddr) -> TaskApplyResult {
+    pub(in crate::task_manager) fn note_recovery(&mut self, host: HostAddr) -> TaskApplyResult {
         let record = self.record(host)?;
         if record.silent_since.is_none() && !record.lost {
             return Ok(AlreadySo);
@@ -332,16 +332,16 @@ mod tests {
         let mut book = book();
         let lost = TaskEvent::HostLost { host: host(21) };
         let silent = TaskEvent::HostSilent { host: host(21), since: Millis(5) };
-        let heard = TaskEvent::HostHeard { host: host(21) };
+        let recovered = TaskEvent::HostRecovered { host: host(21) };
         assert_eq!(apply(&mut book, lost.clone()), Err(TaskRefusal::NotSilent(host(21))));
-        assert_eq!(apply(&mut book, heard.clone()), Ok(AlreadySo));
+        assert_eq!(apply(&mut book, recovered.clone()), Ok(AlreadySo));
         applied(&mut book, silent.clone());
         assert_eq!(apply(&mut book, silent.clone()), Ok(AlreadySo));
         assert!(book.host(host(21)).unwrap().counts());
         applied(&mut book, lost.clone());
         assert!(!book.host(host(21)).unwrap().counts());
         assert!(!book.host(host(21)).unwrap().takes_copies());
-        applied(&mut book, heard);
+        applied(&mut book, recovered);
         assert_eq!(book.host(host(21)), Some(&HostRecord::new(HostRole::Destination, true)));
     }
 

@@ -1,4 +1,4 @@
-//! The epochs that a worker has heard of each cluster, and which callers it therefore refuses. Pure.
+//! The highest epoch that a worker knows of each cluster, and the callers that it therefore refuses. Pure.
 
 use reelyard_core::event::Epoch;
 use reelyard_core::manager::ClusterId;
@@ -14,7 +14,7 @@ pub(super) const MOST_CLUSTERS: usize = 64;
 
 /// The known epochs: the cluster that is obeyed comes first. Stored in this form. Pure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeardEpochs(Vec<(Option<ClusterId>, Epoch)>);
+pub struct KnownEpochs(Vec<(Option<ClusterId>, Epoch)>);
 
 /// A leader of an older epoch than this worker has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,16 +90,16 @@ impl Deposed {
     /// be durable before anything else is done.
     ///
     /// # Errors
-    /// A later leader was heard.
-    pub fn unless_heard(given: Epoch, highest: Epoch) -> Result<bool, Deposed> {
+    /// A later leader is known.
+    pub fn check(given: Epoch, highest: Epoch) -> Result<bool, Deposed> {
         if given < highest { Err(Deposed { given, highest }) } else { Ok(given > highest) }
     }
 }
 
-impl HeardEpochs {
+impl KnownEpochs {
     /// The state of a worker that has only seen this epoch, of an unknown cluster.
     pub fn only(epoch: Epoch) -> Self {
-        HeardEpochs(if epoch == Epoch::default() { Vec::new() } else { vec![(None, epoch)] })
+        KnownEpochs(if epoch == Epoch::default() { Vec::new() } else { vec![(None, epoch)] })
     }
 
     /// The cluster that is obeyed.
@@ -130,7 +130,7 @@ impl HeardEpochs {
         &self,
         cluster: Option<ClusterId>,
         epoch: Epoch,
-    ) -> Result<Option<HeardEpochs>, NotObeyed> {
+    ) -> Result<Option<KnownEpochs>, NotObeyed> {
         if let (Some(given), Some(obeyed)) = (cluster, self.cluster())
             && given != obeyed
         {
@@ -146,7 +146,7 @@ impl HeardEpochs {
         &self,
         cluster: Option<ClusterId>,
         epoch: Epoch,
-    ) -> Result<Option<HeardEpochs>, NotObeyed> {
+    ) -> Result<Option<KnownEpochs>, NotObeyed> {
         let given = match self.called(cluster, epoch) {
             Err(NotObeyed::Foreign { given, .. }) => given,
             of_obeyed => return of_obeyed,
@@ -166,7 +166,7 @@ impl HeardEpochs {
         &self,
         cluster: ClusterId,
         epoch: Epoch,
-    ) -> Result<HeardEpochs, NotObeyed> {
+    ) -> Result<KnownEpochs, NotObeyed> {
         let others = self.0.iter().filter(|(known, _)| *known != Some(cluster));
         let mut all: Vec<_> = others.copied().collect();
         if all.len() == MOST_CLUSTERS {
@@ -174,7 +174,7 @@ impl HeardEpochs {
         }
         // Behind the one that is obeyed.
         all.push((Some(cluster), epoch));
-        Ok(HeardEpochs(all))
+        Ok(KnownEpochs(all))
     }
 
     /// The same for the node that the worker itself asks for orders. A node of another cluster at that
@@ -183,7 +183,7 @@ impl HeardEpochs {
         &self,
         cluster: Option<ClusterId>,
         epoch: Epoch,
-    ) -> Result<Option<HeardEpochs>, NotObeyed> {
+    ) -> Result<Option<KnownEpochs>, NotObeyed> {
         let cluster = cluster.or(self.cluster());
         // There is no epoch to compare with if the cluster has never called.
         let is_unknown = self.0.iter().all(|(known, _)| known.is_some() && *known != cluster);
@@ -196,16 +196,16 @@ impl HeardEpochs {
     }
 
     /// `cluster` leads in `epoch`, whatever was before.
-    pub(super) fn leading(&self, cluster: Option<ClusterId>, epoch: Epoch) -> HeardEpochs {
+    pub(super) fn leading(&self, cluster: Option<ClusterId>, epoch: Epoch) -> KnownEpochs {
         let others = self.0.iter().filter(|(known, _)| known.is_some() && *known != cluster);
         let all = std::iter::once((cluster, epoch)).chain(others.copied());
-        HeardEpochs(all.take(MOST_CLUSTERS).collect())
+        KnownEpochs(all.take(MOST_CLUSTERS).collect())
     }
 }
 
 /// Whether `epoch` is higher than any before, and may be.
 fn is_raised(given: Epoch, highest: Epoch) -> Result<bool, NotObeyed> {
-    let raises = Deposed::unless_heard(given, highest)?;
+    let raises = Deposed::check(given, highest)?;
     if given.0.saturating_sub(highest.0) > MOST_AHEAD {
         return Err(NotObeyed::TooFarAhead { given, highest });
     }
