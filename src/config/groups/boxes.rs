@@ -17,7 +17,7 @@ settings! {
         ///   size, first_id (0)    number of boxes, and the number of the first box
         ///   slots (none)          a larger range of ids that holders see, for example
         ///                         { first = 1000, count = 500, rest = "10m" }. An id is reused only
-        ///                         after its rest, so a late holder cannot use another's
+        ///                         after its rest, so a late holder affects no other
         ///   host (none)           worker that prepares and cleans the boxes. Without it no hook runs
         ///   hooks (pool's name)   name of the hooks in the configuration of that worker
         ///   labels ({})           for people and scripts: { site = "a" }

@@ -130,9 +130,9 @@ settings! {
         /// max_per_owner.
         max_shares: Option<NonZeroU64> = Optional "1000000",
         /// Action at `max_shares`. "refuse" refuses new shares. "nearest-deadline",
-        /// "least-recently-used" and "least-used" end the share of that kind. Use is known since
-        /// the start of the node. With "least-used" fewer than five uses count as five, so that a
-        /// new link is not the first to go.
+        /// "least-recently-used" and "least-used" end the share of that kind. Uses are counted
+        /// since the start of the node. With "least-used" fewer than five uses count as five, so
+        /// that a new link is not the first to go.
         at_limit: AtLimit = Default "refuse",
         /// Largest number of shares of one owner. Without the setting there is no limit.
         max_per_owner: Option<NonZeroU64> = Optional "1000",

@@ -12,7 +12,8 @@ const MOST_HOOKS_AT_ONCE: u32 = 256;
 
 settings! {
     /// Boxes that this worker hosts for pools of the node: the programs that prepare and clean a
-    /// box, and the checks of a clean box. All of it is set here; nothing of it comes from a node.
+    /// box, and the checks of a clean box. Only this configuration sets them; a node cannot change
+    /// them.
     pub struct BoxHostConfig [node] {
         /// Number of hooks that run at the same time, at most 256. A pool without a running hook may
         /// start one beyond this number, so that a pool with hanging hooks delays no other pool.

@@ -29,7 +29,7 @@ settings! {
         node_exporters: Agents = Default "{}",
         /// A host that is silent for this long is presumed lost. Its copies no longer count, and
         /// the node makes new ones on other hosts. If the host comes back, its copies are
-        /// duplicates. For "never", set some years.
+        /// duplicates. To switch this off, set some years.
         presumed_lost_after: Duration = Default "3d",
         /// Largest number of files in the list of one host, with names of 48 bytes on average.
         /// In one hour a host may also list at most this number of names that are new to the node. A

@@ -23,12 +23,12 @@ settings! {
         /// "cfm" keeps the one whose host address comes first as text.
         keep: KeptBy = Default "room",
         /// Whether the node makes room for a file that becomes hot and fits on no destination. It
-        /// removes cold files from the destination where the least must go.
+        /// removes cold files from the destination where it must remove the fewest bytes.
         make_room: bool = Default "true",
         /// Number of rising hits from which the node makes room. Without the setting it is twice
         /// event_log.hit_base; then the new file is at least twice as hot as the removed ones.
         make_room_hits: Option<NonZeroU32> = Optional "6",
-        /// Largest part of a destination's disk that is given up for one file, in percent. The
+        /// Largest part of a destination's disk that the node frees for one file, in percent. The
         /// maximum is 50.
         make_room_percent: Percent = Default "10",
         /// A copy that was made because its file was hot is safe from the next hot file for this
