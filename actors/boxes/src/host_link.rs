@@ -38,7 +38,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// The number of failed probes that end the connection.
 const KEEP_ALIVE_RETRIES: u32 = 3;
 
-/// An unused connection is dropped after this long, before the worker does.
+/// An unused connection is closed after this time, before the worker closes it.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
 /// The longest answer that is read, in bytes: every box of a look dirty.
@@ -48,7 +48,7 @@ const LONGEST_ANSWER: usize = 16 << 20;
 /// that hangs: it neither answers nor closes the connection.
 pub const LONGEST_CALL: Duration = Duration::from_secs(60 * 60);
 
-/// How long a worker may take to write down that boxes are handed over.
+/// How long a worker may take to record that boxes are given to a pool.
 const LONGEST_ADOPTION: Duration = Duration::from_secs(20);
 
 /// The settings of calls to workers.

@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Millis;
 
-/// By which part of itself a back-off of a host may be shorter, so that hosts that failed together
-/// are not tried again together.
+/// The random part of the backoff of a host, so that hosts that failed together are not tried again together.
 const JITTER: f64 = 0.1;
 
 /// How long a target gets nothing: `base` after the first failure, doubled with each further failure, at most
@@ -44,8 +43,8 @@ impl ExponentialBackoff {
     }
 }
 
-/// The failures of one target and the pause that follows from them. Remembered for a while after its end,
-/// so that the next failure counts on from here.
+/// The failures of one target and the resulting pause. Remembered for a while after its end, so that the next
+/// failure continues the count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct BackOff {
     /// Failures in a row, minus those that successes on probation removed. It is 0 if targets were only taken

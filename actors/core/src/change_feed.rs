@@ -135,10 +135,10 @@ impl<C> Feed<C> {
         }))
     }
 
-    /// Publishes the changes that an entry of the journal made in a piece. After a restart an owner
-    /// applies entries again, from the log: those, and entries from before this process, are not
-    /// published. `leads` says whether the owner decides: it does only once all of that is applied. No
-    /// clock has a say in this: it may have been set back.
+    /// Publishes the changes that an entry of the journal made in a piece. After a restart an owner applies
+    /// entries of the log again. These, and entries from before this process, are not published. `leads` says
+    /// whether the owner decides: it does so only after it has applied all of them. No clock is used for
+    /// this, because it may have been set back.
     pub fn publish_applied(
         &self,
         piece: PieceId,
@@ -157,8 +157,7 @@ impl<C> Feed<C> {
         }
     }
 
-    /// Entries of this piece that are applied from now on are newer than this node's start, on the leader
-    /// and on followers.
+    /// Later entries of this piece are newer than this node's start, on the leader and on followers.
     pub fn mark_current(&self, piece: PieceId) {
         let mut pieces = self.0.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         pieces.entry(piece).or_default().is_current = true;
@@ -176,7 +175,7 @@ impl<C> Feed<C> {
         drop(ring);
         drop(oldest);
         self.0.newest.send_if_modified(|seen| {
-            // Two that publish at once may come here in either order.
+            // Two concurrent publications may arrive here in either order.
             let is_newer = *seen < newest;
             *seen = newest.max(*seen);
             is_newer
@@ -346,7 +345,7 @@ pub struct FeedListener<C> {
     next: u64,
     /// The reset that the listener has not read yet.
     missed: Option<Missed>,
-    /// Whether it was within the ring once: a gap after that means that the listener was too slow.
+    /// Whether it was once within the ring. A gap after that means that the listener was too slow.
     has_read: bool,
 }
 

@@ -60,7 +60,7 @@ impl Millis {
         Duration::from_millis(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
     }
 
-    /// The same instant as the standard library has it.
+    /// The same instant in the type of the standard library.
     pub fn to_system_time(self) -> SystemTime {
         let magnitude = Duration::from_millis(self.0.unsigned_abs());
         if self.0 >= 0 { UNIX_EPOCH + magnitude } else { UNIX_EPOCH - magnitude }
@@ -130,7 +130,7 @@ pub struct ClockReading {
     pub monotonic: Duration,
 }
 
-/// The latest returned time, so that a small backward step of the system clock is held back.
+/// The latest returned time, for holding small backward steps of the system clock back.
 #[derive(Debug)]
 pub struct SystemClock {
     latest: Mutex<Option<LatestShownTime>>,
@@ -210,7 +210,7 @@ impl Clock {
             ClockSource::System(_) => {
                 let rustix::time::Timespec { tv_sec, tv_nsec } =
                     rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-                // Neither is ever negative.
+                // Neither number is ever negative.
                 Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
             }
             ClockSource::Machine(..) | ClockSource::Manual(_) => self.reading().monotonic,
@@ -229,7 +229,7 @@ impl Clock {
             ClockSource::System(_) | ClockSource::Manual(_) => {
                 let rustix::time::Timespec { tv_sec, tv_nsec } =
                     rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-                // Neither is ever negative.
+                // Neither number is ever negative.
                 Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or_default())
             }
             ClockSource::Machine(..) => Duration::ZERO,
@@ -273,8 +273,8 @@ impl Clock {
         self.now()
     }
 
-    /// Moves a manual clock forward or back by this many milliseconds, without that time having passed,
-    /// and returns the new time. The system's clock cannot be set: for it this only returns the time.
+    /// Moves a manual clock forward or back by this many milliseconds, although no time has passed, and
+    /// returns the new time. The system's clock cannot be set, so for it this only returns the time.
     pub fn step_by(&self, ms: i64) -> Millis {
         if let ClockSource::Manual(hands) = &self.0 {
             return Millis(hands.wall.fetch_add(ms, Ordering::SeqCst).saturating_add(ms));

@@ -133,7 +133,7 @@ impl fmt::Debug for RequestId {
 /// One event as the journal carries it: only its piece can decode it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EncodedEvent {
-    /// Version of the encoding of `body`; the piece still reads every version it ever wrote.
+    /// Version of the encoding of `body`. The piece reads every earlier version too.
     pub version: u8,
     /// The event, encoded with postcard.
     #[serde(with = "serde_bytes")]

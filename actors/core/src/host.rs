@@ -181,7 +181,7 @@ pub enum HostKind {
 #[serde(transparent)]
 pub struct BitsPerSecond(pub u64);
 
-/// The rate that old programs get when none is set: they have no word for "unlimited", and this is cfm's
+/// The rate of old programs without a setting. They have no word for "unlimited", and this is cfm's
 /// default.
 pub const OLD_COPY_SPEED: BitsPerSecond = BitsPerSecond(10_000_000);
 

@@ -1,5 +1,5 @@
-//! The identity of the contents that a file name stood for at some moment. By it a hash is remembered, and
-//! a change during a copy is noticed.
+//! The identity of the contents of a file name at some moment. A hash is remembered under it, and a change
+//! during a copy is noticed by it.
 
 use std::fmt;
 use std::fs::Metadata;
@@ -24,7 +24,7 @@ pub struct FileFingerprint {
     pub size: u64,
     /// When the contents last changed, in seconds and nanoseconds.
     pub modified: (i64, i64),
-    /// When the inode last changed: catches a modification time that was set back.
+    /// When the inode last changed. This detects a modification time that was set back.
     pub changed: (i64, i64),
 }
 

@@ -12,7 +12,7 @@ use reelyard_core::token::SharedToken;
 /// over the expiry, the address of the data port and the path.
 pub const TICKET_HEADER: &str = "Reelyard-Ticket";
 
-/// How long a ticket is good. Long enough for clocks that differ by a minute or two.
+/// The lifetime of a ticket, long enough for clocks that differ by a minute or two.
 pub const TICKET_LIFE: Duration = Duration::from_secs(300);
 
 /// Keeps this key apart from any other use of the token.
@@ -34,7 +34,7 @@ impl TicketKey {
         format!("{}.{}", expires.0, self.signature(port, path, expires).to_hex())
     }
 
-    /// Whether `ticket` is ours, for `path` at `port`, and still good at `now`.
+    /// Whether `ticket` was signed with this key, is for `path` at `port`, and is still valid at `now`.
     pub fn admits(
         &self,
         port: SocketAddr,

@@ -98,8 +98,7 @@ impl TreeHasher {
             return ContentHash(*self.group.finalize().as_bytes());
         };
         if self.in_group == 0 {
-            // No byte followed the resumed state: this is the hash of no file, and no caller relies on
-            // it.
+            // No byte followed the resumed state. The result is then no valid hash, and no caller uses it.
             return ContentHash(*first);
         }
         let last = self.group.finalize_non_root();

@@ -65,7 +65,7 @@ pub(crate) struct PieceOwner {
 }
 
 impl PieceOwner {
-    /// Installs its piece and replays the log behind the snapshot; false if it died.
+    /// Installs its piece and replays the log after the snapshot; false if it died.
     pub(crate) async fn rebuild(
         &self,
         store: &Arc<JournalStore>,

@@ -102,7 +102,7 @@ impl PieceOwners {
         })
     }
 
-    /// Notes a registration, to be followed by [`PieceOwners::join`] with the returned ticket.
+    /// Records a registration. [`PieceOwners::join`] follows, with the returned ticket.
     pub(crate) fn announce(&self, piece: PieceId) -> u64 {
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         self.roster().newest.insert(piece, ticket);

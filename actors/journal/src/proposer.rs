@@ -41,7 +41,7 @@ type CommitReply = Result<CommitAnswer, CommitError>;
 struct CommitProposal {
     request: RequestId,
     epoch: Epoch,
-    /// The session it was handed in.
+    /// The session in which it was proposed.
     session: u64,
     events: usize,
     encoded: Vec<u8>,
@@ -99,8 +99,8 @@ impl CommitProposer {
         self.stopping.send_replace(true);
     }
 
-    /// Commits. It is handed in at once, so that commits come into the log in the order of these calls;
-    /// the future waits for the answer.
+    /// Commits. The commit is proposed at once, so that the log keeps the order of these calls. The future
+    /// waits for the answer.
     pub(crate) fn commit(
         &self,
         commit: Commit,

@@ -26,7 +26,7 @@ impl JournalThread {
         thread::Builder::new().name("journal".to_owned()).spawn(move || {
             // The sender is only ever dropped.
             let _ = runtime.block_on(ended);
-            // A snapshot that is just being encoded is not waited for.
+            // A snapshot that is being encoded is not awaited.
             runtime.shutdown_background();
         })?;
         Ok(JournalThread { runtime: handle, _lives: lives })

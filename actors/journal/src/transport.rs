@@ -1,4 +1,4 @@
-//! How the journals of a cluster reach each other: opaque bytes there, opaque bytes back.
+//! Connections between the journals of a cluster: opaque bytes as request and as answer.
 
 use futures::future::{BoxFuture, FutureExt, ready};
 

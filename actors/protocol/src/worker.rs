@@ -62,8 +62,8 @@ pub const INVENTORY_HEADER: &str = "Reelyard-Inventory";
 /// Header of an inventory with changes only: the cursor of the request.
 pub const INVENTORY_SINCE_HEADER: &str = "Reelyard-Inventory-Since";
 
-/// A point in the changes of one worker's inventory. Written as `<instance, hex>.<change>`; its
-/// parts mean something only to the worker that made it.
+/// A point in the changes of one worker's inventory. Written as `<instance, hex>.<change>`; its parts have
+/// a meaning only for the worker that created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InventoryCursor {
     /// One unbroken watch of one worker.

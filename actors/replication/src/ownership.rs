@@ -42,7 +42,7 @@ pub struct AppliedEvent<P: Piece> {
     pub request: RequestId,
     /// Time of the decision, by the clock of the leader.
     pub at: Millis,
-    /// The event as it was decided.
+    /// The event, as decided.
     pub event: P::Event,
     /// Outcome or refusal of the event.
     pub result: Result<P::Outcome, P::Refusal>,

@@ -198,7 +198,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// The changes that the events of one entry made.
     fn changes_of(&mut self, entry: &[AppliedEvent<Self::Piece>]) -> Vec<(Millis, Self::Change)>;
 
-    /// An entry was applied and published, at this cost in time of the processor.
+    /// An entry was applied and published, at this cost in processor time.
     fn note_cost(&mut self, _entry: &[AppliedEvent<Self::Piece>], _cost: Duration) {}
 
     /// Does the work that is due now. This node leads, and no pause is on.

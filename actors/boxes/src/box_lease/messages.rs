@@ -226,7 +226,7 @@ pub struct PutPool {
 /// The effect of the request on a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolPut {
-    /// There was none of that name.
+    /// No pool had this name.
     Created,
     /// The pool existed and changed.
     Changed,

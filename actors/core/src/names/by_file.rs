@@ -68,7 +68,7 @@ impl<T: Copy + PartialEq> ByFile<T> {
         })
     }
 
-    /// How many pages take room.
+    /// How many pages use memory.
     #[cfg(test)]
     fn pages(&self) -> usize {
         self.pages.iter().flatten().count()

@@ -190,8 +190,8 @@ impl NameTable {
         interned.names.allocated() + interned.ids.capacity() * 8 / 7 * 5
     }
 
-    /// The table held for interning many names under one lock. No other caller can use the table
-    /// meanwhile, so hold it for a batch, not for a file.
+    /// The table, locked for interning many names. Other callers wait meanwhile, so hold it for a batch,
+    /// not for a file.
     pub fn interner(&self) -> NameInterner<'_> {
         NameInterner { interned: self.write(), hasher: &self.hasher }
     }
@@ -203,7 +203,7 @@ impl NameTable {
         interned.reserve(missing, &self.hasher);
     }
 
-    /// The table held for many look-ups under one lock.
+    /// The table, locked for many look-ups.
     pub fn lookup(&self) -> NameLookup<'_> {
         NameLookup { interned: self.read(), hasher: &self.hasher }
     }
@@ -247,7 +247,7 @@ impl NameTable {
         Some(Swept { forgotten, suspects, kept })
     }
 
-    // A panic while the lock was held leaves at worst an unused name behind: the table stays good.
+    // After a panic under the lock the table has at most an unused name, and stays valid.
     fn read(&self) -> RwLockReadGuard<'_, Interned> {
         self.interned.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -288,8 +288,8 @@ impl NameLookup<'_> {
         self.interned.find(HashedName { name, hash: self.hasher.hash(name) })
     }
 
-    /// The ids of many names, in order. Much faster than one by one: the look-ups do not wait for
-    /// each other's memory.
+    /// The ids of many names, in order. Much faster than single look-ups, because the look-ups do not wait
+    /// for each other's memory.
     pub fn find_all<'a>(
         &self,
         names: impl Iterator<Item = HashedName<'a>> + Clone,

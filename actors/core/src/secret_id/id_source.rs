@@ -19,7 +19,7 @@ enum Source {
 }
 
 impl IdSource {
-    /// Ids from the system's randomness: they cannot be guessed.
+    /// Ids from the random numbers of the system: they cannot be guessed.
     pub fn system() -> Self {
         IdSource(Source::System)
     }

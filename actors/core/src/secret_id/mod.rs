@@ -69,7 +69,7 @@ macro_rules! secret_id {
         pub struct $bad;
 
         impl $name {
-            /// A new one, from the system's randomness: it is not to be guessed.
+            /// A new id from the random numbers of the system, so that it cannot be guessed.
             pub fn random() -> Result<Self, $crate::secret_id::NoRandomness> {
                 Self::draw(&mut $crate::secret_id::IdSource::system())
             }

@@ -49,7 +49,7 @@ pub trait SettingValue: Sized {
     fn to_toml(&self) -> Option<Value>;
 }
 
-/// The fault of a value that is none of these words.
+/// The fault of a value that is not one of these words.
 pub fn not_a_word<T>(value: &Value, words: &[&str]) -> Read<T> {
     let quoted_words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
     let (last, first) =

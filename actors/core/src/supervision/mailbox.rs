@@ -28,7 +28,7 @@ struct MailboxQueue<A: Actor> {
     /// Taken out of the channel to be counted.
     counted: VecDeque<Envelope<A>>,
     channel: AddressReceiver<A>,
-    /// Wakes the incarnation; none before it first ran.
+    /// Wakes the incarnation; none before its first run.
     waker: Option<Waker>,
 }
 
@@ -97,7 +97,7 @@ impl<A: Actor> MailboxQueue<A> {
     }
 
     fn count(&mut self) -> usize {
-        // The channel wakes its last reader, and that must again be the actor.
+        // The channel wakes its last reader, which must again be the actor.
         let waker = self.waker.clone().unwrap_or_else(|| Waker::noop().clone());
         let mut task = task::Context::from_waker(&waker);
         let before = self.counted.len();

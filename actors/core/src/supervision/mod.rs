@@ -29,8 +29,8 @@ use restart_policy::{RecentFailures, RestartDecision};
 pub struct Supervision {
     /// The actor's name in the log and in its status.
     pub name: Arc<str>,
-    /// How many messages wait in its mailbox before `try_send` is refused, and how many requests
-    /// from outside ([`Supervised::ask`]) may be with it at a time.
+    /// How many messages may wait in its mailbox before `try_send` is refused. Also how many requests from
+    /// outside ([`Supervised::ask`]) may be open.
     pub mailbox: usize,
     /// Called with every incarnation before its first message is handled, so that its senders can get the new
     /// address. Messages wait in its mailbox from then on.
@@ -71,7 +71,7 @@ pub struct SupervisionStatus {
     pub failures: u64,
     /// The text of the last failure.
     pub last_failure: Option<String>,
-    /// How many requests from outside were refused because too many were with it.
+    /// How many requests from outside were refused because too many were open.
     pub refused: u64,
     /// How many messages it has handled.
     pub handled: u64,

@@ -10,7 +10,7 @@ pub struct RestartPolicy {
     pub first_delay: Duration,
     /// The longest that a restart waits.
     pub longest_delay: Duration,
-    /// As many failures as this within the window are too many: the last is not followed by a
+    /// This many failures within the window are too many: after the last one there is no
     /// restart.
     pub too_many: usize,
     /// How long a failure counts.

@@ -68,7 +68,7 @@ fn factor(unit: &str) -> Option<u64> {
     if let Some((_, factor)) = UNITS.iter().find(|(known, _)| *known == unit) {
         return Some(*factor);
     }
-    // As in rclone: a letter in either case, alone or with the rest of its unit.
+    // As in rclone: a letter in either case, alone or followed by the rest of its unit.
     let lower = unit.to_ascii_lowercase();
     let (prefix, rest) = lower.split_at_checked(1)?;
     let shift = match prefix {

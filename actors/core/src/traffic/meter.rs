@@ -16,7 +16,7 @@ const STALE_WINDOWS: u32 = 4;
 #[derive(Clone, Debug)]
 pub struct Meter {
     window: Duration,
-    /// The readings, oldest first: the last one, and those needed to look back over the window.
+    /// The readings, oldest first: the last one, and those needed for the whole window.
     readings: VecDeque<CounterReading>,
 }
 
@@ -40,7 +40,7 @@ pub struct Measured {
 }
 
 impl Meter {
-    /// A meter that looks back over `window`, or to the reading before when that is longer ago.
+    /// A meter over `window`, or since the previous reading if that is longer ago.
     pub fn over(window: Duration) -> Self {
         Meter { window, readings: VecDeque::new() }
     }

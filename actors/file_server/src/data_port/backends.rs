@@ -37,7 +37,7 @@ pub trait FileHashes: Send + Sync {
     fn stop(&self);
 }
 
-/// Hears how far a file was sent, until it is dropped.
+/// Gets the sent position of a file until it is dropped.
 pub trait SendProgress: Send + Sync {
     /// All bytes before `position` were sent.
     fn sent(&self, position: u64);

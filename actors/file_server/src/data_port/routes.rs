@@ -110,7 +110,7 @@ fn why_not(error: io::Error) -> FileNotServed {
     match Errno::from_io_error(&error) {
         Some(Errno::NOENT) => FileNotServed::Absent("no such file"),
         Some(Errno::ACCESS | Errno::PERM) => FileNotServed::Absent("the worker may not read it"),
-        // Opening a symlink, a socket or a device without following it answers this.
+        // The error for opening a symlink, a socket or a device without following it.
         Some(Errno::LOOP | Errno::NXIO) => FileNotServed::Absent("it is not a regular file"),
         None if error.kind() == io::ErrorKind::InvalidInput => {
             FileNotServed::Absent("it is not a regular file")

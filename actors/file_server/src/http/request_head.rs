@@ -25,7 +25,7 @@ pub struct RequestHead<'b> {
     headers: Vec<httparse::Header<'b>>,
 }
 
-/// Why bytes are no request head.
+/// Why bytes are not a request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadHead {
     /// It does not read as one.

@@ -97,7 +97,7 @@ impl Peer {
         }
     }
 
-    /// The answer to a call in openraft's form. None means an answer to another kind of call.
+    /// The answer to a call in openraft's form. None if it is the answer to another kind of call.
     fn settle<T, E: std::error::Error>(
         &self,
         answer: Result<Option<Result<T, E>>, NodeUnreachable>,

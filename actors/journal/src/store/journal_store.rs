@@ -32,7 +32,7 @@ pub(crate) struct StoreSettings {
     pub(crate) observer: Option<Arc<dyn StoreObserver>>,
 }
 
-/// The open store. The last one dropped closes it.
+/// The open store. It closes when the last clone is dropped.
 pub(crate) struct JournalStore {
     dir: PathBuf,
     /// None while the database is closed for lack of room.
@@ -45,8 +45,8 @@ pub(crate) struct JournalStore {
 }
 
 impl JournalStore {
-    /// Opens or creates a store. Blocks: to be called off the runtime. The watch turns true when
-    /// the store is closed and its lock released.
+    /// Opens or creates a store. Blocks, so call it outside of the runtime. The watch becomes
+    /// true when the store is closed and its lock released.
     pub(crate) fn open(
         settings: StoreSettings,
     ) -> Result<(Arc<JournalStore>, watch::Receiver<bool>), OpenError> {
@@ -111,7 +111,7 @@ impl JournalStore {
         open.clone().ok_or(StoreError::Closed)
     }
 
-    /// The trees, if they are open just now.
+    /// The trees, if they are open at this moment.
     pub(crate) fn open_trees(&self) -> Option<Arc<Trees>> {
         self.trees.borrow().clone()
     }

@@ -1,4 +1,4 @@
-//! Opening a store only if everything is there that it is known to have held.
+//! Opens a store only if it has everything that it is known to have had.
 
 use std::fs::File;
 use std::path::Path;

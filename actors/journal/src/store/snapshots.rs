@@ -143,7 +143,8 @@ impl SnapshotReader {
     /// A reader of the snapshot that is current now.
     pub(crate) async fn current(store: &Arc<JournalStore>) -> Result<Option<Self>, StoreError> {
         let trees = store.trees().await?;
-        // Under the readers' lock: it cannot be dropped between looking and noting.
+        // Under the readers' lock, so that the snapshot cannot be dropped before the reader is
+        // recorded.
         let manifest = store.readers.with(|readers| {
             let manifest = trees.snapshot()?;
             readers.entry(manifest.number).or_default().readers += 1;

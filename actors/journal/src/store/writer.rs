@@ -132,7 +132,7 @@ impl WriterState {
         }
         let looked = self.room.look_if_due();
         let synced = match self.mark.is_ahead().then(|| self.sync_mark()) {
-            // The mark stays behind, and its content is still true.
+            // The mark becomes older, and stays true.
             None | Some(Err(StoreError::Full(_))) => Ok(()),
             Some(synced) => synced,
         };
@@ -194,8 +194,8 @@ impl WriterState {
         Ok(())
     }
 
-    /// Marks the durable state. Without room the mark stays behind: it then claims less than is
-    /// durable, and is still true.
+    /// Marks the durable state. Without room the old mark stays: it claims less than is durable, and
+    /// is still true.
     fn mark(&mut self, at_once: bool) -> Result<(), StoreError> {
         let Some(head) = self.trees.borrow().as_ref().map(|trees| trees.head()) else {
             return Ok(());
@@ -253,7 +253,7 @@ impl WriterState {
         }
     }
 
-    /// Opens the database as it was after the last flush that is durable.
+    /// Opens the database in its state after the last durable flush.
     fn open(&mut self) -> Result<(), StoreError> {
         let (seen, log_file) = inspect(&self.sled)?;
         if let Some(fault) = seen.fault {

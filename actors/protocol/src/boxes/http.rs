@@ -126,7 +126,7 @@ pub struct BoxAdoptionRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoxAdoptionResponse {
-    /// They were, and these pools lost some.
+    /// The boxes were given to the pool, and these pools lost some.
     Adopted(Vec<PoolName>),
     /// They were not, for this reason.
     Refused(String),

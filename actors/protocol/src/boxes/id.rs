@@ -56,7 +56,7 @@ number!(
     u64
 );
 
-/// Ids of boxes that follow each other.
+/// A range of box ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IdRange {
     /// The first id of the range.

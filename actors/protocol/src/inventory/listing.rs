@@ -38,7 +38,7 @@ pub enum ListForm {
 pub struct FileListing {
     /// The files that are there, by their process-wide ids.
     pub files: RoaringBitmap,
-    /// The names that have no file. Only changes contain such names.
+    /// Names without a file. Only lists of changes contain such names.
     pub gone: RoaringBitmap,
     /// Entries whose names cannot be file names.
     pub unreadable_names: u64,
@@ -220,7 +220,7 @@ impl ListReader {
         Ok(())
     }
 
-    /// Takes the names that were read into the table. Nearly all of them are there already.
+    /// Adds the names that were read to the table. Nearly all of them are already there.
     fn take_batch(&mut self) -> Result<(), BadList> {
         let found = self.names.lookup().find_all(self.batch.names());
         let mut new: Vec<HashedName<'_>> = Vec::new();

@@ -49,7 +49,7 @@ impl std::fmt::Display for InventoryLine<'_> {
     }
 }
 
-/// The body: each line, then how many there are.
+/// The body: the lines, then their number.
 pub fn write_inventory<'a>(lines: impl IntoIterator<Item = InventoryLine<'a>>) -> String {
     let mut body = String::new();
     let mut count: u64 = 0;

@@ -9,15 +9,14 @@ use serde::ser::Serialize;
 
 use crate::worker::TaskId;
 
-/// A header with our version in every answer of a Reelyard node on cfm's wire. Old cfws ignore it.
-/// A worker of ours that expects an old cfm notices by it that a Reelyard node has replaced the
-/// cfm.
+/// A header with this program's version in every answer of a Reelyard node to cfm's protocol. Old cfws
+/// ignore it. It shows a Reelyard worker that expects an old cfm that a node has replaced the cfm.
 pub const REELYARD_HEADER: &str = "Reelyard-Version";
 
 /// The longest name that an old cfw can fetch, in bytes: a number has up to 19 digits.
 pub const LONGEST_NAME_CARRIED: usize = LONGEST_NAME - 20;
 
-/// Value of `copy_speed` for a task without a limit. The wire has no word for "unlimited", and zero
+/// Value of `copy_speed` for a task without a limit. The protocol has no word for "unlimited", and zero
 /// would stop some downloaders. This is the highest rate that a 32-bit downloader can read.
 pub const FASTEST_ON_THE_WIRE: BitsPerSecond = BitsPerSecond(i32::MAX as u64);
 
@@ -25,11 +24,11 @@ pub const FASTEST_ON_THE_WIRE: BitsPerSecond = BitsPerSecond(i32::MAX as u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OldState {
-    /// Not started: the wire word is `ready`.
+    /// Not started: the word of the protocol is `ready`.
     Ready,
-    /// The copy runs: the wire word is `working`.
+    /// The copy runs: the word of the protocol is `working`.
     Working,
-    /// The copy is complete: the wire word is `done`.
+    /// The copy is complete: the word of the protocol is `done`.
     Done,
     /// The copy was given up: the word of the protocol is `timeout`.
     Timeout,

@@ -20,7 +20,7 @@ pub struct DiskFigures {
 }
 
 impl DiskFigures {
-    /// How many bytes may still be written before `limit_percent` of (used + avail) is in use
+    /// How many bytes may still be written before `limit_percent` of (used + avail) is used
     /// (cfm's rule).
     pub fn room(&self, limit_percent: u32) -> u64 {
         let capacity = u128::from(self.used) + u128::from(self.avail);
@@ -28,7 +28,7 @@ impl DiskFigures {
         u64::try_from(limit.saturating_sub(u128::from(self.used))).unwrap_or(u64::MAX)
     }
 
-    /// How many bytes may be in use under `percent` of (used + avail) (cfm's rule).
+    /// How many bytes may be used below `percent` of (used + avail) (cfm's rule).
     pub fn mark(&self, percent: u32) -> u64 {
         let capacity = u128::from(self.used) + u128::from(self.avail);
         u64::try_from(capacity * u128::from(percent.min(100)) / 100).unwrap_or(u64::MAX)
@@ -40,7 +40,7 @@ impl DiskFigures {
 pub enum Deleted {
     /// The file existed and was removed (200).
     Removed,
-    /// It was not there (404).
+    /// The file did not exist (404).
     Absent,
     /// It is a directory and stays (406).
     Directory,

@@ -29,7 +29,7 @@ pub struct EntryFill {
 impl EntryFill {
     /// Adds a commit if it fits into the entry.
     pub fn take(&mut self, events: usize, bytes: usize) -> bool {
-        // A commit without events still costs an answer.
+        // A commit without events still needs room for its answer.
         let events = events.max(1);
         let fits = self.events + events <= ENTRY_EVENTS && self.bytes + bytes <= ENTRY_BYTES;
         if fits {

@@ -78,7 +78,7 @@ impl IdempotencyLedger {
         self.blocks.get(block)?.get(known.place).map(|row| row.answers.as_slice())
     }
 
-    /// Whether the name of `request` is that of another one that is still remembered.
+    /// Whether another remembered request has the name of `request`.
     pub fn means_another(&self, request: RequestId) -> bool {
         self.places.get(&request.name()).is_some_and(|known| known.request != request)
     }
@@ -128,13 +128,13 @@ impl IdempotencyLedger {
         FrozenLedger { blocks: self.blocks.clone(), forgotten: self.forgotten }
     }
 
-    /// Takes back one row that [`FrozenLedger::write`] wrote for piece `P`.
+    /// Restores one row that [`FrozenLedger::write`] wrote for piece `P`.
     pub fn thaw<P: Piece>(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
         let stored = read_row(P::ID, &LEDGER_VERSIONS, row)?;
         self.take_back::<P>(stored)
     }
 
-    /// Takes back one row of an earlier program, which wrote rows without a version.
+    /// Restores one row of an earlier program, which wrote rows without a version.
     pub fn thaw_without_version<P: Piece>(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
         let stored = postcard::from_bytes(row).map_err(unreadable::<P>)?;
         self.take_back::<P>(stored)

@@ -124,7 +124,7 @@ pub struct RevokeShares {
 pub struct Revoked {
     /// The number of shares that ended.
     pub ended: u64,
-    /// How many had ended already, or were never there.
+    /// How many had already ended, or never existed.
     pub others: u64,
 }
 
@@ -169,8 +169,8 @@ pub struct RecallMove {
 /// The outcome of a move, or why nothing was moved.
 pub type MoveAnswer = Result<Moved, MoveRefused>;
 
-/// Puts on record that something is about to be moved, so that its shares follow. The caller renames the
-/// file then, and settles the move.
+/// Records that something is about to be moved, so that its shares follow. The caller then renames the
+/// file, and settles the move.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<BegunMove, ShareError>")]
 pub struct BeginMove(pub NewMove);
@@ -194,7 +194,7 @@ pub struct SettleMove {
     pub end: MoveEnd,
 }
 
-/// The files of these shares are missing: the shares end, unless they mean another file by now or are
+/// The files of these shares are missing. The shares end, unless they now refer to another file or are
 /// being moved. Answers how many that were.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<u64, ShareError>")]

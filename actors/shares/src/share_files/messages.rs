@@ -12,8 +12,8 @@ use reelyard_core::settings;
 
 use crate::share_expiry::{MoveRefused, Moved, PendingMove, RootName, ShareError, ShareLocation};
 
-/// Moves or renames a file or directory; every share of it and of its contents follows. Repeated under
-/// the same id it is answered as before.
+/// Moves or renames a file or directory; every share of it and of its contents follows. A repetition
+/// under the same id gets the earlier answer.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<Moved, MoveError>")]
 pub struct MoveFile {

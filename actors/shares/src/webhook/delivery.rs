@@ -12,7 +12,7 @@ use super::settings::WebhookSettings;
 use super::views::{ReceiverTrouble, WebhookCounters};
 use crate::share_expiry::{ShareNotification, ShareNotifications};
 
-/// How many notifications are fetched at a time, and at how few the next ones are.
+/// How many notifications are fetched at a time. The next ones are fetched when at most this many wait.
 pub const FETCHED: usize = 500;
 const FEW: usize = 100;
 

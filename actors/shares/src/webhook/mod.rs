@@ -75,7 +75,7 @@ pub struct Webhook {
     /// The request to the receiver.
     sending: Option<SpawnHandle>,
     timer: Option<SpawnHandle>,
-    /// How many were dropped when that was last logged, and when that was.
+    /// The number of dropped notifications at the last log entry, and its time.
     dropped_warned: (u64, Option<Instant>),
 }
 
@@ -110,7 +110,7 @@ impl Webhook {
         }
     }
 
-    /// Does the due actions, and sleeps until there are more.
+    /// Carries out the due actions, and sleeps until there are more.
     fn look(&mut self, ctx: &mut Context<Self>) {
         self.follow_leadership(ctx);
         self.delivery.set_next_number(*self.others.views.notifications().borrow());

@@ -45,7 +45,7 @@ pub struct HookSet {
     pub grace: Duration,
     /// Variables of their environment, in addition to `PATH` and `LANG`.
     pub environment: BTreeMap<String, String>,
-    /// The exit codes that mean that it was done.
+    /// The exit codes that mean success.
     pub done: Vec<u8>,
     /// The exit codes of a cleanup after which it is run again at once.
     pub cleanup_again_on: Vec<u8>,

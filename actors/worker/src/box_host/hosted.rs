@@ -25,7 +25,7 @@ use crate::downloader::managers::epoch_guard::{EpochGuard, Jumps, NotObeyed};
 /// How many checks of boxes run at a time.
 const LOOKS_AT_ONCE: usize = 4;
 
-/// How many requests from outside are with the actor at a time: each is held while its hook waits.
+/// How many requests from outside the actor may have at a time. Each is open while its hook waits.
 const REQUESTS: usize = 4096;
 
 /// How long an actor that stops may take before it is ended.

@@ -7,7 +7,8 @@ use reelyard_core::settings::SettingsReader;
 
 use super::hook_table::BoxHooks;
 
-/// More programs at a time for boxes than this would leave no threads to the rest of a worker.
+/// The largest number of programs for boxes at a time. More would leave no threads for the rest of a
+/// worker.
 const MOST_HOOKS_AT_ONCE: u32 = 256;
 
 settings! {

@@ -57,7 +57,7 @@ pub struct TransfersEnded {
     pub ends: Vec<(TaskId, Option<Report>)>,
 }
 
-/// Gives every copy up and begins no other. Answered when the last thread is done.
+/// Cancels every copy and begins no other. Answered when the last thread has ended.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct StopTransfers;

@@ -69,7 +69,7 @@ async fn signal_until_ended(
         for pid in below(own, &parents) {
             // A program may treat a second SIGTERM as a request to end at once.
             if signalled.insert(pid) || signal == Signal::KILL {
-                // It fails for one that has just ended, and for another user's.
+                // This fails for a process that has just ended, and for one of another user.
                 send_signal(pid, signal, |pid| is_below(own, pid));
                 if signal == Signal::TERM {
                     // One that is stopped would not notice.

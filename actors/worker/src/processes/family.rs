@@ -93,8 +93,8 @@ impl<'a> ProcessFamily<'a> {
             }
             for pid in members {
                 if reported.insert(pid) {
-                    // It fails for a process that has just ended, and for one that is not ours to end. The
-                    // latter is still there when the time is over.
+                    // This fails for a process that has just ended, and for one that this process may not
+                    // signal. The latter is still there when the time is over.
                     send_signal(pid, signal, |pid| self.has(pid) == Some(true));
                 }
             }

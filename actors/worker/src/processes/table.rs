@@ -79,7 +79,7 @@ pub enum Variable {
 }
 
 impl Variable {
-    /// The variable of that name, of a process.
+    /// The variable of that name in the environment of a process.
     pub fn of(pid: Pid, name: &str) -> Self {
         let path = format!("/proc/{pid}/environ");
         let Ok(mut environment) = std::fs::read(&path) else { return Variable::Absent };

@@ -126,7 +126,7 @@ impl LinkProbe {
         LinkProbe { settings, link: None, meter: Meter::over(WINDOW), is_warned: false }
     }
 
-    /// Reads at `at`, since some beginning.
+    /// The counters at `at`, since some beginning.
     fn read(&mut self, shared: &LinkGaugeShared, at: Duration) -> Option<Traffic> {
         let settings = shared.settings.load_full();
         if settings != self.settings {

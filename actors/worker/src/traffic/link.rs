@@ -7,7 +7,7 @@ use std::{fs, io};
 use reelyard_core::host::BitsPerSecond;
 use reelyard_core::traffic::TrafficBytes;
 
-/// How many interfaces may be on top of each other: a network over a bond over a card, and more.
+/// The largest number of stacked interfaces: a network over a bond over a card, and more.
 const DEEPEST: u32 = 4;
 
 /// The name of the loopback interface.

@@ -30,7 +30,7 @@ impl MinuteOfWeek {
 pub struct TimetableEntry {
     /// The day, counted from Monday = 0; none for every day.
     pub day: Option<u8>,
-    /// The minute of that day.
+    /// The minute within the day.
     pub minute: u16,
     /// The rate from then on; none for no limit.
     pub rate: Option<BitsPerSecond>,

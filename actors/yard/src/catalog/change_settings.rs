@@ -1,5 +1,5 @@
-//! Changes settings at run time: the inputs that they concern are read again. Until then the last good
-//! content stays in use.
+//! Changes settings at run time: the affected inputs are read again. Until then the last good content stays
+//! in use.
 
 use std::sync::Arc;
 

@@ -45,8 +45,8 @@ pub struct Subscribers {
 #[rtype(result = "()")]
 pub struct SubscribeToCatalog(pub Subscribers);
 
-/// Reads the inputs with these settings from now on. The last good content stays in use until they are
-/// read. Only [`SetDestinations`] changes `destination_ips`.
+/// Uses these settings to read the inputs from now on. The last good content stays in use until they
+/// are read. Only [`SetDestinations`] changes `destination_ips`.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeCatalogSettings(pub CatalogSettings);
@@ -81,7 +81,7 @@ pub struct InputMayHaveChanged(pub InputKind);
 #[rtype(result = "()")]
 pub struct CheckInputsNow;
 
-/// Asks for the masters of some files as they are now: one `stat` each, off every actor's thread.
+/// Asks for the masters of some files on the disk: one `stat` each, outside of the actors' threads.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Vec<(FileId, MasterLook)>")]
 pub struct LookUpMasters {

@@ -420,7 +420,8 @@ impl Handler<CheckInputsNow> for Catalog {
         self.look_at_all(ctx);
         Box::pin(async move {
             for end in asked.into_iter().flatten() {
-                // It is dropped unanswered only when the actor ends; then so does this answer.
+                // It is dropped without an answer only when the actor ends. Then this answer is dropped
+                // too.
                 let _ = end.await;
             }
         })
@@ -450,7 +451,7 @@ impl Handler<LookUpMasters> for Catalog {
     }
 }
 
-/// Adds subscribers, each once; one that panicked is another one since.
+/// Adds subscribers, each once. A subscriber that panicked has a new incarnation since.
 fn join<M>(subscribers: &mut Vec<Recipient<M>>, new: Vec<Recipient<M>>)
 where
     M: Message + Send,

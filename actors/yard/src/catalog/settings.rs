@@ -86,7 +86,7 @@ pub struct EventLogSettings {
     pub watch_address: Option<WatchedServers>,
     /// How long a hit counts.
     pub window: Duration,
-    /// From how many hits in the window on a file is hot.
+    /// The number of hits in the window that make a file hot.
     pub hit_base: u32,
     /// The time zone in which the load balancer begins a new file at midnight.
     pub time_zone: TimeZone,

@@ -29,7 +29,7 @@ const LONGEST_LOOK: Duration = Duration::from_secs(60);
 pub struct SingleFlightReader<B> {
     /// Name of the input, for people.
     what: &'static str,
-    /// None while a job has it.
+    /// None while a job uses it.
     reader: Option<B>,
     /// Counts the benches that took the place of another.
     life: u64,

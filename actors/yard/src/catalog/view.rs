@@ -14,7 +14,7 @@ use crate::catalog::load_balancer::rising::RisingHits;
 use crate::catalog::sources::master_sizes::MasterSizes;
 use crate::catalog::sources::masters::Masters;
 
-/// How an input stood at the last look.
+/// The state of an input at the last look.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum CatalogInputState {
@@ -23,7 +23,7 @@ pub enum CatalogInputState {
     NotRead,
     /// The content in use is the content of the file.
     Ok,
-    /// It is being written; it will be read once it keeps still.
+    /// It is being written, and will be read when it no longer changes.
     Changing,
     /// It does not exist.
     Missing,
@@ -73,7 +73,7 @@ pub enum NoticedBy {
 pub struct CatalogInputView {
     /// Its path, as configured.
     pub path: String,
-    /// How it stood at the last look.
+    /// Its state at the last look.
     #[serde(flatten)]
     pub state: CatalogInputState,
     /// When the content in use was read.
@@ -170,7 +170,7 @@ pub struct SourceDirsView {
 pub struct SourceDirView {
     /// Its path, as configured.
     pub path: String,
-    /// How it stood at the last look.
+    /// Its state at the last look.
     #[serde(flatten)]
     pub state: CatalogInputState,
     /// When it was last listed.

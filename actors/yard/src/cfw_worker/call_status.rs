@@ -41,7 +41,7 @@ impl CfwWorker {
             || self.open_requests > 0
     }
 
-    /// Takes in how a call ended.
+    /// Records the end of a call.
     pub(super) fn judge<T>(&mut self, call: HostCallKind, outcome: &Result<T, AskFailure>) {
         self.breaker.ended(call, outcome, self.clock.now());
     }
@@ -112,7 +112,7 @@ impl Handler<SubscribeToCallStatus> for CfwWorker {
         _: &mut Context<Self>,
     ) {
         to.do_send(self.call_status());
-        // A subscriber that panicked is another one since.
+        // A subscriber that panicked has a new incarnation since.
         self.call_status_subscribers
             .retain(|subscriber| subscriber.connected() && *subscriber != to);
         self.call_status_subscribers.push(to);

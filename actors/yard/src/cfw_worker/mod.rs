@@ -199,7 +199,7 @@ impl CfwWorker {
         }
     }
 
-    /// Makes the calls that are due and sleeps until the next time.
+    /// Makes the due calls, and sleeps until the next time.
     fn turn(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
         self.follow_breaker();
@@ -389,7 +389,7 @@ impl Handler<SubscribeToHost> for CfwWorker {
         if let Some(observed) = self.observed() {
             to.do_send(observed);
         }
-        // A subscriber that panicked is another one since.
+        // A subscriber that panicked has a new incarnation since.
         self.subscribers.retain(|subscriber| subscriber.connected() && *subscriber != to);
         self.subscribers.push(to);
     }

@@ -63,8 +63,8 @@ pub struct HostHealth {
 }
 
 impl HostHealth {
-    /// Takes in how a probe ended at `at`: after how long it was answered, or why not. Answers
-    /// the health before and after when that changed.
+    /// Records the end of a probe at `at`: the time of its answer, or the failure. Answers the health
+    /// before and after, if it changed.
     pub fn observe(
         &mut self,
         thresholds: Thresholds,

@@ -25,8 +25,8 @@ pub struct HealthChanged {
     pub at: Millis,
 }
 
-/// Watches one more host from now on. A host that is watched already gets the given probe, and its
-/// health starts again as unknown.
+/// Watches one more host from now on. If it is already watched, it gets the given probe, and its health
+/// starts again as unknown.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct WatchHost {
@@ -80,8 +80,8 @@ pub struct ProbeNow {
     pub host: Option<HostAddr>,
 }
 
-/// Begins the probes whose time has come. The supervisor sends itself this by its timer; tests
-/// send it after they moved the clock. Answers how many probes began.
+/// Begins due probes. The supervisor sends itself this by its timer; tests send it after they moved the
+/// clock. Answers how many probes began.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "usize")]
 pub struct ProbeDue;

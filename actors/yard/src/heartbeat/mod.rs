@@ -119,7 +119,7 @@ impl HeartbeatSupervisor {
         self.view.clone()
     }
 
-    /// Takes in how a probe ended.
+    /// Records the end of a probe.
     fn ended(
         &mut self,
         host: HostAddr,
@@ -171,8 +171,8 @@ impl HeartbeatSupervisor {
         self.hosts.len() <= FEW_HOSTS
     }
 
-    /// Publishes now. With many hosts it publishes in a moment: a view of all hosts for every answer would
-    /// take longer than the time between answers.
+    /// Publishes now. With many hosts it publishes in a moment, because a view of all hosts for every
+    /// answer would take longer than the time between answers.
     fn publish_soon(&mut self, ctx: &mut Context<Self>) {
         if self.are_few() {
             self.publish();
@@ -300,7 +300,7 @@ impl Handler<SubscribeToHealth> for HeartbeatSupervisor {
                 to.do_send(HealthChanged { host, from: Health::Unknown, to: health, at });
             }
         }
-        // A subscriber that panicked is another one since.
+        // A subscriber that panicked has a new incarnation since.
         self.subscribers.retain(|subscriber| subscriber.connected() && *subscriber != to);
         self.subscribers.push(to);
     }

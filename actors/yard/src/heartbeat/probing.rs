@@ -29,7 +29,7 @@ impl HeartbeatSupervisor {
                 && !watched.in_maintenance
                 && rhythm.is_due(watched.next_probe, now)
         };
-        // A probe that was planned before the clock was set back counts as the longest overdue.
+        // A probe that was planned before the clock was set back counts as the most overdue.
         let planned =
             |watched: &WatchedHost| Some(watched.next_probe).filter(|planned| *planned <= now);
         let due = self.hosts.iter().filter(|(_, watched)| is_due(watched));
@@ -57,7 +57,7 @@ impl HeartbeatSupervisor {
         let answer = timeout(wait + GRACE, watched.probe.send(ProbeHeartbeat { timeout: wait }));
         let outcome = async move {
             match answer.await {
-                // A lack of our own: no beat, and no miss.
+                // This node lacks resources: the probe is neither an answer nor a miss.
                 Ok(Ok(Err(AskFailure::NoDescriptor))) => None,
                 Ok(Ok(answer)) => Some(answer.map_err(|failure| failure.to_string())),
                 Ok(Err(mailbox)) => {

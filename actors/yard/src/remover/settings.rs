@@ -24,7 +24,7 @@ pub struct RemoverSettings {
     pub storage_limit_percent: u32,
     /// The target for a disk over its limit, in percent.
     pub low_water_percent: u32,
-    /// How many copies of a file there should be.
+    /// The wanted number of copies of a file.
     pub copies: CopiesWanted,
     /// How long a copy is safe from making room after it arrived.
     pub spare_copied_within: Duration,

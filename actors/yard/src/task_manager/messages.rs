@@ -30,7 +30,7 @@ pub struct ChangeTask {
 /// Why a task was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeRefused {
-    /// There is no such task (404).
+    /// The task does not exist (404).
     #[error("task {0} does not exist")]
     NoSuchTask(TaskId),
     /// The table of cfm does not allow it (409).
@@ -222,7 +222,7 @@ pub struct PlanNow;
 /// Why a host was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostRefused {
-    /// There is no such host (404).
+    /// The host does not exist (404).
     #[error("{0} is not a host of this yard")]
     NoSuchHost(HostAddr),
     /// The host is in the configuration, which alone sets its role and removes it (409).

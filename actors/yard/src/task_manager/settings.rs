@@ -90,7 +90,7 @@ pub struct TaskSettings {
     /// How far files that are not hot fill a destination's disk, in percent; no further than the
     /// limit.
     pub fill_percent: u32,
-    /// How many copies of a file there should be.
+    /// The wanted number of copies of a file.
     pub copies: CopiesWanted,
     /// The longest first wait of planning for a destination that answers but whose list was never read, in
     /// this run or an earlier one. Any file may be there. The wait avoids a second copy of files that only

@@ -60,7 +60,7 @@ impl BoxLease {
         }
     }
 
-    /// Both clocks; a small backward step of the wall clock is held back.
+    /// Both clocks; the wall clock holds small backward steps back.
     fn now(&self) -> ClockReading {
         ClockReading { wall: self.clock.now(), monotonic: self.clock.reading().monotonic }
     }

@@ -11,7 +11,7 @@ use crate::box_lease::BoxLease;
 use crate::box_lease::policy::upkeep::LEASES_AT_ONCE;
 use crate::box_lease::state::event::BoxEvent;
 
-/// The longest sleep: jumps of the clock and suspends are noticed after it.
+/// The longest sleep, so that jumps of the clock and suspends are noticed.
 pub(in crate::box_lease) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// The shortest pause between turns: work that is due within it is done together.

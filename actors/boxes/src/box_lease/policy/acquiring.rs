@@ -31,7 +31,7 @@ pub(in crate::box_lease) enum AcquireDecision {
     New(RequestedTerms),
 }
 
-/// The next step of a request in the queue after the free boxes were granted.
+/// The next step of a queued request after the free boxes were granted.
 pub(in crate::box_lease) enum WaitDecision {
     /// It was granted, or has ended.
     Over,
@@ -294,7 +294,7 @@ impl BoxMemory {
         let Ok(pool) = context.table.pool(name) else { return };
         let Some(allocator) = self.allocators.get(name) else { return };
         let Some((last, position, wanted)) = allocator.wanted_by_last(pool) else { return };
-        // Also callers that do not watch yet: they may in a moment.
+        // Also callers that do not watch yet, because they may do so in a moment.
         if let Some(waiter) = self.waiters.get(id).filter(|_| last == id) {
             let estimate = allocator.estimate(pool, wanted);
             waiter.notify(AcquireProgress::Waiting { position, estimate });

@@ -104,7 +104,7 @@ impl BoxMemory {
         self.next_grants(context, &lease.pool, Some(lease.number), 1, ids)
     }
 
-    /// A commit of grants has no outcome. Applied grants were handled then.
+    /// A commit of grants has no outcome. Applied grants were already handled.
     pub(in crate::box_lease) fn not_granted(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -170,7 +170,7 @@ impl BoxMemory {
         }
     }
 
-    /// The caller of a grant that was not known: the request was repeated meanwhile. It leaves the
+    /// The caller of a grant that was unknown, because the request was repeated meanwhile. It leaves the
     /// queue.
     fn repeated(&mut self, grant: &NewGrant) -> Option<WaiterId> {
         let id = self.waiters.of_request(grant.request?).ok().flatten()?;

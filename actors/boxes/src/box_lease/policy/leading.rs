@@ -18,7 +18,7 @@ use crate::box_lease::state::pools::spec::PoolSpec;
 /// How many leases one event may list that have their full terms again.
 pub const TERMS_AT_ONCE: usize = 500;
 
-/// More tokens than are ever given in a millisecond.
+/// More tokens than are drawn in a millisecond.
 const TOKENS_A_MILLI: u64 = 1000;
 
 /// More tokens than are drawn between a backup and its restore.
@@ -143,7 +143,7 @@ impl BoxDecisionContext<'_> {
 
     /// The events that create or change `pool` as `spec` says. A restored store does not know the tokens of
     /// pools outside its backup. So a new pool of such a store begins above all tokens that may have been
-    /// given.
+    /// drawn.
     pub(in crate::box_lease) fn put_events(&self, pool: PoolName, spec: PoolSpec) -> Vec<BoxEvent> {
         let was_restored = self.epoch.is_some_and(|epoch| epoch.0 >= EPOCH_LEAP);
         let is_known = self.table.knows_tokens_of(&pool);

@@ -57,7 +57,7 @@ impl From<LeaseEnd> for LeaseEnding<'_> {
 }
 
 impl BoxTable {
-    /// Changes the table, or refuses the event and stays as it was.
+    /// Changes the table. If it refuses the event, the table does not change.
     pub fn apply(&mut self, at: Millis, event: &BoxEvent) -> BoxApplyResult {
         match event {
             BoxEvent::PoolPut { pool, spec } => self.put_pool(at, pool, spec),

@@ -32,7 +32,7 @@ pub struct AuditFilter {
     pub what: Option<String>,
 }
 
-/// How far both lists were read: lines with lower numbers come next.
+/// The position in both lists: lines with lower numbers come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditCursor {
     leases: u64,

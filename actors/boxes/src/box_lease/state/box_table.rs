@@ -29,7 +29,7 @@ pub struct BoxTable {
     pub(in crate::box_lease) remnants: BTreeMap<PoolName, DroppedPool>,
     /// The log of ended leases.
     pub(in crate::box_lease) ended: BoundedLog<EndedLease>,
-    /// The position of each of them in that log.
+    /// The position of each of these lines in that log.
     pub(in crate::box_lease) ended_index: HashMap<LeaseId, u64>,
     /// The grants of named requests, by their names.
     pub(in crate::box_lease) requests: HashMap<u64, GrantedRequest>,

@@ -345,7 +345,7 @@ pub enum BoxRefusal {
         /// The reason that the operator gave.
         reason: Option<Reason>,
     },
-    /// No caller ever knew of it.
+    /// No caller ever received it.
     #[error("the lease was never given to a holder")]
     NeverHeld,
     /// Its box is not ready yet.
@@ -483,7 +483,7 @@ pub enum BoxLogEvent {
         /// Number of failed tries so far.
         times: u64,
     },
-    /// The boxes of the pool were handed over to it on its host. One line for all of them, at the first.
+    /// The boxes of the pool were given to it on its host. One line for all boxes, at the first one.
     Adopted {
         /// The pools that lost boxes.
         output: HookOutput,

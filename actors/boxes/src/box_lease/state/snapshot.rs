@@ -37,7 +37,7 @@ enum BoxSnapshotRow {
     Pool(Box<StoredPool>),
     /// Boxes of the last pool, in order.
     Boxes(Vec<(BoxNumber, StoredBox)>),
-    /// Ids at rest of the last pool or remnant, as first and end, the longest first.
+    /// Resting ids of the last pool or remnant, as first and end, the longest resting first.
     Resting(Vec<(u64, u64)>),
     /// The record of a removed pool. Its resting ids follow.
     Remnant { pool: PoolName, last_token: FenceToken, slots: Option<StoredSlots> },
@@ -84,7 +84,7 @@ impl FrozenBoxTable {
             box_log: table.box_log.clone(),
             led: table.led,
             again: table.again.clone(),
-            // These follow from the rest.
+            // These values are derived from the others.
             ended_index: Default::default(),
             requests: Default::default(),
             thawing: None,
@@ -178,7 +178,7 @@ impl StoredPool {
     }
 }
 
-/// Takes back one row that a frozen table wrote.
+/// Restores one row that a frozen table wrote.
 pub(in crate::box_lease) fn thaw_row(
     table: &mut BoxTable,
     row: &[u8],

@@ -200,7 +200,7 @@ pub(in crate::box_lease) mod spec_of_event {
     }
 }
 
-/// The ids of a pool that no box has, without those at rest: these have rows of their own.
+/// The ids of a pool that no box has, without resting ids, which have their own rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::box_lease) struct StoredSlots {
     range: (u64, u64),

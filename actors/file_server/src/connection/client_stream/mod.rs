@@ -58,7 +58,7 @@ impl ClientStream {
         self.session.is_some()
     }
 
-    /// Completes the TLS handshake, if there is one.
+    /// Completes the TLS handshake, if the connection uses TLS.
     pub(crate) async fn complete_handshake(&self) -> io::Result<()> {
         loop {
             match self.try_handshake() {

@@ -56,7 +56,7 @@ pub(crate) struct Purged {
 }
 
 impl StoreHead {
-    /// The head of a store; that of an empty one when there is none.
+    /// The head of a store; an empty head if it has none.
     pub(in crate::store) fn read(db: &sled::Db) -> Result<StoreHead, StoreError> {
         if let Some(head) = get(db, HEAD)? {
             return Ok(head);

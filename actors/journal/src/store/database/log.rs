@@ -35,8 +35,8 @@ struct LogSegment {
 }
 
 impl LogSegment {
-    /// Removes the rows up to `index`, the oldest first: after a crash the rows that are left still
-    /// follow one another.
+    /// Removes the rows up to `index`, the oldest first, so that after a crash the remaining rows still
+    /// form one sequence.
     fn remove_up_to(&mut self, index: u64) -> Result<(), StoreError> {
         for row in self.tree.range(..=index.to_be_bytes()) {
             let (key, record) = row?;
@@ -51,7 +51,7 @@ impl LogSegment {
 pub(in crate::store) struct ReadThrough {
     /// The log, cut at the first fault.
     pub(in crate::store) log: LogTrees,
-    /// The first row that is there.
+    /// The first existing row.
     pub(in crate::store) first: Option<u64>,
     /// Number of rows after the end in the head: they were written, but never acknowledged.
     pub(in crate::store) unfinished: u64,
@@ -206,8 +206,8 @@ impl LogTrees {
         Ok(LogEnd { end: index, link })
     }
 
-    /// Removes the rows after `end`. The store's head must hold `end` already: after a crash only
-    /// rows are left that the next start removes.
+    /// Removes the rows after `end`. The store's head must already have `end`, so that after a crash the
+    /// next start removes the remaining rows.
     pub(in crate::store) fn truncate(&self, end: LogEnd) -> Result<(), StoreError> {
         self.segments().end = end;
         self.cut()
@@ -278,7 +278,7 @@ impl LogTrees {
     }
 
     fn segments(&self) -> MutexGuard<'_, LogSegments> {
-        // A panic while it was held can only have left the byte figures behind.
+        // A panic under the lock can only leave wrong byte figures.
         self.segments.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

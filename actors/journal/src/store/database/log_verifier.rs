@@ -50,7 +50,7 @@ impl LogVerifier {
     pub(in crate::store) fn end(&self) -> LogEnd {
         match self.last {
             Some((last, link)) if last + 1 >= self.first_needed => LogEnd { end: last + 1, link },
-            // Everything is purged: the link of the last row is only known to the head.
+            // Everything is purged, so only the head has the link of the last row.
             _ => LogEnd {
                 end: self.first_needed,
                 link: self

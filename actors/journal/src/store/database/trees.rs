@@ -26,7 +26,7 @@ pub(crate) struct Trees {
 }
 
 impl Trees {
-    /// The small values as they are, or will be with the next flush.
+    /// The current small values, with those of the next flush.
     pub(crate) fn head(&self) -> StoreHead {
         self.lock_head().clone()
     }
@@ -40,7 +40,7 @@ impl Trees {
         self.lock_head().write(&self.db)
     }
 
-    /// Writes the head that belongs to the writes since the last flush.
+    /// Writes the head for the writes since the last flush.
     pub(in crate::store) fn seal(&self) -> Result<(), StoreError> {
         let mut head = self.lock_head();
         head.sequence += 1;

@@ -56,7 +56,7 @@ impl DiskSpaceMonitor {
         Ok(room)
     }
 
-    /// The room, to be watched.
+    /// The state of the room, as a channel to watch.
     pub(in crate::store) fn state(&self) -> watch::Receiver<DiskSpace> {
         self.state.subscribe()
     }

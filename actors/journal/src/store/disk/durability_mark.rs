@@ -31,8 +31,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The file in which stores of earlier versions kept only the log's end.
 const FORMER_FILE: &str = "watermark";
 
-/// The last state that was known to be durable. A mark with other fields gets another file, as the one
-/// before it did.
+/// The last state that was known to be durable. If its fields change, the mark gets another file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::store) struct DurabilityMark {
     /// The number of the last flush.

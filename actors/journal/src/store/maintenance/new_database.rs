@@ -86,7 +86,7 @@ impl NewDatabase {
         })
     }
 
-    /// Gives it its head, and makes all of it durable.
+    /// Writes the head, and makes everything durable.
     pub(in crate::store) fn finish(self, head: &StoreHead) -> Result<(), StoreError> {
         guarded(move || {
             head.write(&self.db)?;
@@ -98,7 +98,7 @@ impl NewDatabase {
     }
 }
 
-/// Removes a directory with all that is in it, if it is there.
+/// Removes a directory with its contents, if it exists.
 pub(in crate::store) fn remove_tree(path: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),

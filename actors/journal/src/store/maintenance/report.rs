@@ -21,7 +21,7 @@ const ENTRIES: u64 = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
-    /// Everything that was ever acknowledged is there.
+    /// Everything that was ever acknowledged exists.
     Whole,
     /// Its end is missing, or its end is unknown. An operator must decide whether to continue.
     Lost,
@@ -75,7 +75,7 @@ pub struct SnapshotReport {
     pub index: u64,
     /// Size of the snapshot in bytes.
     pub bytes: u64,
-    /// In how many chunks it is stored.
+    /// Number of its chunks.
     pub chunks: u64,
     /// The pieces in it, with their sizes.
     pub pieces: Vec<PieceSize>,
@@ -88,7 +88,7 @@ pub struct PieceSize {
     pub piece: String,
     /// How many rows it has.
     pub rows: u64,
-    /// How many bytes they are.
+    /// Size of the chunks in bytes.
     pub bytes: u64,
 }
 

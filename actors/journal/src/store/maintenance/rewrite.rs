@@ -23,7 +23,7 @@ const OLD: &str = "sled.old";
 
 /// How many times larger than its content a database may be.
 const TIMES: u64 = 8;
-/// A database below this is not worth the trouble.
+/// A rewrite of a smaller database is not useful.
 pub(in crate::store) const LEAST: u64 = 64 << 20;
 
 /// Brings a rewrite to its end that a crash interrupted.

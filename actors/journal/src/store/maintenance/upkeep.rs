@@ -125,7 +125,7 @@ pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, Up
             head.sequence = head.sequence.max(marked.sequence);
             head.vote = Some(vote);
         });
-        // The head first: rows behind the end that it names are removed only afterwards.
+        // The head is written first. Rows behind its end are removed only afterwards.
         trees.seal()?;
         trees.tidy()?;
         snapshot_chunks::drop_abandoned(&trees)?;

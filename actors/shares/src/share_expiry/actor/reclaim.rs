@@ -131,7 +131,7 @@ impl ShareExpiry {
         }
     }
 
-    /// Takes the cost of an entry of reclaimed shares from the budget.
+    /// Subtracts the cost of an entry of reclaimed shares from the budget.
     pub(in crate::share_expiry) fn spend(
         &mut self,
         applied: &[AppliedEvent<ShareTable>],

@@ -15,7 +15,7 @@ use crate::share_expiry::{
     ShareChange, ShareDueKey, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable,
 };
 
-/// The longest sleep: jumps of the clock and suspends are noticed after it.
+/// The longest sleep, so that jumps of the clock and suspends are noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// The shortest pause between turns: shares that are due within it are reclaimed together.
@@ -102,7 +102,7 @@ impl ShareExpiry {
             if settled.is_ok() {
                 expiry.upkeep(ctx);
             } else if let Some(number) = settles {
-                // The watcher of the disk looks again.
+                // The ShareFilesActor checks the disk again.
                 expiry.ends.remove(&number);
             }
         });

@@ -97,7 +97,7 @@ impl SharePolicy {
         if at.in_flight.events().any(under_way) {
             return None;
         }
-        // Shares of files that are being moved out of it, or were, follow the move first.
+        // Before the end of a root, shares of files that move or moved out of it follow the move.
         let moves = at.table.moves();
         let is_left = |root: &RootName| moves.iter().any(|moving| moving.new.from.root == *root);
         let gone = |root: &RootName| !self.settings.roots.contains(root) && !is_left(root);

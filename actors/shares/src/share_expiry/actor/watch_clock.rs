@@ -13,7 +13,7 @@ use crate::share_expiry::{
     ClockStep, ClockTrouble, ConfirmClock, ShareEvent, ShareExpiry, ShareMoment, ShareTable,
 };
 
-/// Up to how many due shares are counted for the backlog.
+/// The largest number of due shares that are counted for the backlog.
 pub(in crate::share_expiry) const COUNTED: usize = 1_000_000;
 
 /// A backlog below this is counted each turn, a larger one each upkeep.

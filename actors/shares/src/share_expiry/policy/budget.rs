@@ -82,7 +82,7 @@ impl Budget {
         self.cost += WEIGHT * (one - self.cost);
     }
 
-    /// Gives back the cost of shares that were not reclaimed.
+    /// Returns the reserved cost of shares that were not reclaimed.
     pub fn returned(&mut self, shares: usize) {
         self.left = (self.left + self.cost * shares as f64).min(BURST);
     }

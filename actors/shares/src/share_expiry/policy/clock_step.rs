@@ -23,7 +23,7 @@ pub enum ClockStep {
 }
 
 impl ClockStepDetector {
-    /// Reads both clocks, and returns how far they parted since the last look.
+    /// Reads both clocks, and returns the change of their difference since the last look.
     pub fn look(&mut self, now: ClockReading) -> Option<ClockStep> {
         let before = self.last.replace(now)?;
         let shown = now.wall.0.saturating_sub(before.wall.0);

@@ -60,7 +60,7 @@ pub enum DownloadDecision {
     Counts(ShareEvent),
     /// It was counted already: this request is repeated.
     Counted {
-        /// How many downloads were left then.
+        /// How many downloads were left at that time.
         left: u32,
     },
     /// It is part of one that was counted.
@@ -118,8 +118,8 @@ impl SharePolicy {
         ShareLimits { shares: self.settings.max_shares, of_owner: self.settings.max_per_owner }
     }
 
-    /// The deadline that the terms mean. While a step of the wall clock is not confirmed, either clock may be
-    /// right. Then the terms must mean the same deadline by both.
+    /// The deadline of the terms. While a step of the wall clock is not confirmed, either clock may be right.
+    /// Then the terms must give the same deadline by both.
     fn deadline(
         &self,
         term: ShareLifetime,

@@ -60,7 +60,7 @@ impl Eviction {
         }
     }
 
-    /// The table is another one.
+    /// The table was replaced.
     pub fn clear(&mut self) {
         self.order = None;
     }

@@ -13,7 +13,7 @@ use reelyard_core::clock::Millis;
 /// If the wall clock is ahead by at most this, the time of shares follows it at once.
 pub const LARGEST_STEP: Duration = Duration::from_secs(60 * 60);
 
-/// How far a claim may move against the monotonic clock and still be the same one.
+/// How far a claim may move against the monotonic clock and still count as the same claim.
 const SAME_CLAIM: i128 = 60 * NANOS_A_SECOND;
 
 /// While the wall clock is behind, this time loses one part in this many.

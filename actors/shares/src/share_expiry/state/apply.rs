@@ -206,7 +206,7 @@ impl ShareTable {
         true
     }
 
-    /// A share ends before its deadline, too. A share past its deadline has ended by that.
+    /// Ends a share before its deadline, too. A share past its deadline has already ended.
     pub(in crate::share_expiry) fn end(
         &mut self,
         at: Millis,
@@ -278,7 +278,7 @@ impl ShareTable {
         let mut downloads = downloads.clone();
         downloads.taken += 1;
         downloads.takers.retain(|taker| taker.client != client && taker.at >= forget_before);
-        // The oldest is the first.
+        // The first ones are the oldest.
         let too_many = (downloads.takers.len() + 1).saturating_sub(MOST_TAKERS);
         downloads.takers.drain(..too_many);
         downloads.takers.push(taker);

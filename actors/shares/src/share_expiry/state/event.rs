@@ -117,7 +117,7 @@ pub enum ShareEvent {
         /// The number of the first notification that it does not have.
         up_to: u64,
     },
-    /// The outcome of a renaming is known: its first shares follow.
+    /// The outcome of a rename is known, and the first shares follow.
     MoveSettled {
         /// The number of the move on record.
         number: u64,
@@ -191,7 +191,7 @@ pub struct NewShare {
     pub password: Option<PasswordHash>,
     /// How many downloads it allows.
     pub max_downloads: Option<NonZeroU32>,
-    /// How many shares there may be with it.
+    /// The largest number of shares, including this one.
     pub room: ShareLimits,
 }
 
@@ -352,7 +352,7 @@ pub enum ShareRefusal {
     FewerThanTaken {
         /// How many downloads were counted.
         taken: u32,
-        /// How many it was to allow.
+        /// The requested limit.
         most: u32,
     },
     /// Nothing can be shared from there.
@@ -373,7 +373,7 @@ pub enum ShareRefusal {
     /// The name of the request is that of another one.
     #[error("another request used this request id: choose another one")]
     OtherRequest,
-    /// The wall clock is far ahead and not confirmed: by either clock these terms mean another
+    /// The wall clock is far ahead and not confirmed: by the other clock these terms give another
     /// deadline.
     #[error(
         "the wall clock is {} ahead of the confirmed time, so new deadlines are not possible. Correct the \

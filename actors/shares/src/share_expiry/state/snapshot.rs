@@ -219,7 +219,7 @@ impl Share {
     }
 }
 
-/// Takes back one row that a frozen table wrote.
+/// Restores one row that a frozen table wrote.
 pub(in crate::share_expiry) fn thaw_row(
     table: &mut ShareTable,
     row: &[u8],

@@ -210,7 +210,7 @@ impl ShareViewHandle {
 
     /// A share was used at `now`: its bytes or its page were requested.
     pub fn note_use(&self, share: &Share, now: Millis) {
-        // The one in the table: the record at hand may have been replaced meanwhile.
+        // The share in the table, because the record at hand may have been replaced meanwhile.
         self.0.shards.load().look(share.id(), |share| share.use_at(now));
     }
 
@@ -249,7 +249,7 @@ impl ShareViewHandle {
         self.0.refused_by_time.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many were refused so by this process.
+    /// How many were refused for this reason by this process.
     pub fn refusals_by_time(&self) -> u64 {
         self.0.refused_by_time.load(Ordering::Relaxed)
     }

@@ -207,7 +207,7 @@ impl ShareFiles {
     pub(super) fn sweep(&mut self, from: Option<ShareId>, ctx: &mut Context<Self>) {
         self.sweeping = self.leads() && self.others.shares.is_up();
         if !self.sweeping {
-            // It is looked again soon whether this node decides by now.
+            // The actor soon checks again whether this node decides now.
             return self.plan_sweep(self.settings.sweep_interval.min(RETRY * 10), ctx);
         }
         let (dirs, shares) = (self.dirs.clone(), self.others.shares.clone());

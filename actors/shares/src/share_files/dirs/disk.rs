@@ -72,7 +72,7 @@ pub(super) enum NotRenamed {
     By(Errno),
     /// Nothing was done, for this reason.
     Refused(MoveRefused),
-    /// It may have both names, or only the new one.
+    /// The file may have both names, or only the new one.
     Halfway(Errno),
 }
 
@@ -87,7 +87,7 @@ pub(super) fn rename(
     let renamed = if overwrite { disk.rename(from, to) } else { disk.rename_to_free(from, to) };
     match renamed {
         Ok(()) => Ok(()),
-        // For a root inside another one the paths do not show it.
+        // The paths do not show a root inside another one.
         Err(Errno::INVAL) if kind == FileType::Directory && is_within(to.dir, from) => {
             Err(NotRenamed::Refused(MoveRefused::IntoItself))
         }

@@ -25,11 +25,11 @@ pub struct SharedDir {
     held: ArcSwapOption<OpenRoot>,
 }
 
-/// A directory as it was opened. A path handle (`O_PATH`) is enough.
+/// A directory, as opened. A path handle (`O_PATH`) is enough.
 #[derive(Debug)]
 struct OpenRoot {
     handle: OwnedFd,
-    /// When it was opened, if later than at the start: instead of another one, or of none.
+    /// When it was opened, if that was after the start, and another directory or none was open before.
     reopened: Option<Instant>,
     /// Whether any shared file was found in it.
     has_shared: AtomicBool,
@@ -73,7 +73,7 @@ impl SharedDir {
         dir
     }
 
-    /// It, if it was ever there.
+    /// The directory, if it ever existed.
     pub fn reached(self: &Arc<Self>) -> Result<ReachableRoot, RootUnreachable> {
         match self.held.load_full() {
             Some(held) => Ok(ReachableRoot { dir: Arc::clone(self), held }),
@@ -84,7 +84,7 @@ impl SharedDir {
         }
     }
 
-    /// Opens the directory at its path now, if it is another one than the open one.
+    /// Opens the directory at its path, if it differs from the open one.
     pub(super) fn reopen(self: &Arc<Self>) -> bool {
         let Ok(handle) = open(self) else { return false };
         let is_held = self.reached().is_ok_and(|reached| reached.is(&handle).unwrap_or(false));

@@ -125,7 +125,7 @@ impl From<RootUnreachable> for MoveRefused {
     }
 }
 
-/// The directory that something of a root is in; none if that is not there.
+/// The directory that contains a path of a root; none if it does not exist.
 pub(in crate::share_files) fn parent<'a>(
     root: &ReachableRoot,
     place: &'a ShareLocation,
@@ -186,7 +186,7 @@ impl SharedDirs {
         }
     }
 
-    /// Whether a file can be moved, as the disk has it now, and its identity.
+    /// Whether a file can be moved now, by the disk, and its identity.
     pub fn prepare(
         &self,
         from: &ShareLocation,
@@ -233,7 +233,7 @@ impl SharedDirs {
     /// invalid.
     fn holds_root(&self, directory: &SharedFileIdentity) -> bool {
         self.dirs.load().values().filter_map(|dir| dir.reached().ok()).any(|root| {
-            // A second handle of it, to climb from: the directories above may not be readable.
+            // A second handle of it, for going up, because the directories above may not be readable.
             let mut above = step(&root, ".");
             let mut below = None;
             while let Ok((dir, identity)) = above {

@@ -1,5 +1,5 @@
-//! Making a box ready, and cleaning it: which programs run, run again, are killed and checked, in which
-//! order.
+//! Making a box ready, and cleaning it: which programs run, run again, and are ended, and the checks in
+//! between.
 
 use std::path::Path;
 use std::time::Instant;

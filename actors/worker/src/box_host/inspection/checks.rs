@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::box_host::template::{Template, TemplateValues};
 
-/// How many processes evidence names.
+/// The largest number of processes in the evidence.
 const PROCESSES_NAMED: usize = 8;
 
 /// The things that a clean box must not have.

@@ -16,8 +16,8 @@ pub const SMALL: u64 = 256 << 10;
 /// than its arrival.
 pub const LONGEST: usize = 16;
 
-/// Takes the next run off those waiting, best first, when `free` places are. As many runs as there
-/// are free places are better than one long one.
+/// Takes the next batch of waiting copies, best first, if `free` places are free. As many batches as
+/// free places are better than one long batch.
 pub(in crate::downloader) fn take(
     waiting: &mut VecDeque<CopyOrder>,
     free: usize,
@@ -41,7 +41,7 @@ fn is_like(first: &CopyOrder, other: &CopyOrder) -> bool {
 /// The occupied places. The place of a batch is free as soon as none of its copies needs it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::downloader) struct BatchSlots {
-    /// How many copies of each run need their place.
+    /// How many copies of each batch need their place.
     taken: HashMap<BatchSlot, usize>,
     next: u64,
 }

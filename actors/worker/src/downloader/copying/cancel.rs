@@ -38,7 +38,8 @@ impl CopyCancellation {
         self.state().cancelled
     }
 
-    /// Ends `stream` too when the copy is cancelled, in the place of the one watched before.
+    /// Also ends `stream` when the copy is cancelled, instead of the connection that was
+    /// watched before.
     pub fn watch(&self, stream: &Arc<TcpStream>) -> std::io::Result<()> {
         let mut state = self.state();
         if state.cancelled {

@@ -13,11 +13,11 @@ use crate::downloader::fetching::fault::CopyFault;
 use crate::downloader::fetching::fetch::{FetchedCopy, RequestPipeline};
 use crate::downloader::messages::TransfersArrived;
 
-/// The copies of one batch, from their start until the end of each is handed over to be reported.
+/// The copies of one batch, from their start until each is passed on for its report.
 pub(in crate::downloader) struct CopyBatch {
     /// The copies that are not started yet.
     waiting: Mutex<VecDeque<ActiveCopy>>,
-    /// Copies that have ended and are not handed over yet.
+    /// Copies that have ended and are not passed on yet.
     brought: Mutex<Vec<(ActiveCopy, FetchResult)>>,
     publisher: Arc<Publisher>,
 }

@@ -12,8 +12,8 @@ use crate::downloader::copying::batching::{self, BatchSlot, BatchSlots};
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::managers::outbox::Outbox;
 
-/// How many copies may wait for the disk besides those whose bytes are arriving. Enough for one sync to
-/// cover many, and few enough to be open files.
+/// How many copies may wait for the disk, in addition to those whose bytes are arriving. Enough that one
+/// sync covers many, and few enough for the open files.
 const MOST_ARRIVED: usize = 512;
 
 /// How many ended tasks are remembered, so that an answer that was sent before their end does not begin

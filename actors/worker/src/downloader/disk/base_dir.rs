@@ -1,4 +1,4 @@
-//! The directory for the copies of a destination. It is held open. Every name is looked up relative to the
+//! The directory for the copies of a destination. It stays open. Every name is looked up relative to the
 //! handle without following links, so that no name can lead out of it.
 
 mod file_syncs;
@@ -42,7 +42,7 @@ pub struct BaseDir {
     ledger: Ledger,
     /// Makes files durable before they get their final names.
     syncs: FileSyncs,
-    /// Tasks at work: their temporary files belong to them alone.
+    /// Running tasks. Only they may use their temporary files.
     at_work: Mutex<BTreeSet<TaskId>>,
 }
 
@@ -124,7 +124,7 @@ impl BaseDir {
         }
     }
 
-    /// The open directory, to be watched.
+    /// The open directory, for a watch.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }
@@ -191,7 +191,7 @@ impl BaseDir {
         Ok(entries.map(|entry| entry.size).fold(0, u64::saturating_add))
     }
 
-    /// Notes that `task` is at work. None if it is already.
+    /// Records that `task` runs. None if it already runs.
     pub fn begin_work(self: &Arc<Self>, task: TaskId) -> Option<TempFileGuard> {
         self.at_work().insert(task).then(|| TempFileGuard { base: Arc::clone(self), task })
     }

@@ -20,7 +20,7 @@ pub enum Capacity {
     Quota(u64),
 }
 
-/// Why room cannot be set aside.
+/// Why room cannot be reserved.
 #[derive(Debug, thiserror::Error)]
 pub enum NoRoom {
     /// There is not enough of it.

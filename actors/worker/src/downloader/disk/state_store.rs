@@ -70,7 +70,7 @@ enum StateStoreStatus {
 const OURS: [&str; 5] = ["db", "conf", "blobs", "snap.", "boxes"];
 
 impl StateStore {
-    /// Opens the store in `dir`, which is made if it is not there.
+    /// Opens the store in `dir`, and creates the directory if it is missing.
     pub fn open(dir: &Path) -> Result<Self, StateStoreError> {
         private_dir::create(dir)?;
         let opened = OpenStateStore::open(dir)?;
@@ -143,7 +143,7 @@ impl StateStore {
         })
     }
 
-    /// Remembers an epoch as it was done before epochs were of a cluster.
+    /// Stores an epoch in the old form, from before epochs belonged to clusters.
     #[cfg(test)]
     pub fn raise_epoch_as_before(&self, epoch: Epoch) -> Result<(), StateStoreError> {
         self.with(|opened| {

@@ -12,7 +12,7 @@ pub enum StateStoreError {
     /// It failed and could not be opened again. The next try follows after a pause.
     #[error("the worker's state store cannot be opened again: {0}")]
     Resting(String),
-    /// Another process has it open.
+    /// Another process has opened it.
     #[error("the state directory {0} is in use by another process; give each worker its own")]
     InUse(String),
     /// Another version of the program wrote it.

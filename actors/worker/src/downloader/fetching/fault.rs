@@ -29,7 +29,7 @@ pub(in crate::downloader) fn refused(
     head: &AnswerHead,
     what: &str,
 ) -> CopyFault {
-    // The reason in words is a courtesy: without it the status must do.
+    // The reason in words is optional. Without it the status is used.
     let text = link.read_text(head).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let reason = match text.trim() {

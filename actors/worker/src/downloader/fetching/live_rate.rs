@@ -18,7 +18,7 @@ impl LiveRate {
         LiveRate(Arc::new(AtomicU64::new(number(rate))))
     }
 
-    /// Turns it to `rate`, for whatever is read from now on. Answers whether it stood elsewhere.
+    /// Sets the rate for all later reads. Answers whether it changed.
     pub fn set(&self, rate: Option<BitsPerSecond>) -> bool {
         self.0.swap(number(rate), Ordering::Relaxed) != number(rate)
     }

@@ -225,7 +225,7 @@ impl PartialClaim {
     /// Removes the record, because the file is in its place.
     pub fn is_in_place(&self) {
         if let Err(error) = self.partials.store.forget_partial(&self.name) {
-            // It is found without its file by the next copy of that name.
+            // The next copy of that name finds the record without its file.
             tracing::warn!(file = self.name.to_string(), %error, "the record of an ended copy cannot be \
                 removed");
         }
@@ -239,7 +239,7 @@ impl Drop for PartialClaim {
     }
 }
 
-/// The task whose temporary file has this name: the names of ours are task numbers.
+/// The task of a temporary file with this name: workers name them by task numbers.
 fn task_of(temp: &FileName) -> Option<TaskId> {
     std::str::from_utf8(temp.as_bytes()).ok()?.parse().ok().map(TaskId)
 }

@@ -1,4 +1,4 @@
-//! Keeping below a rate: how long to wait after some bytes, as a pure rule.
+//! Keeping a rate: how long to wait after some bytes. Pure.
 
 use std::time::Duration;
 

@@ -56,7 +56,7 @@ impl Fetcher {
         })?;
         let (size, hash) = hash(temp.file(), cancel, progress)?;
         if let Some(planned) = order.size.filter(|planned| *planned != size) {
-            // Either the master is another one by now, or a part of it did not arrive.
+            // The master was replaced, or a part of it did not arrive.
             let reason = format!(
                 "the external downloader left {size} bytes instead of the planned {planned}"
             );

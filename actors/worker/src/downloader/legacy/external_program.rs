@@ -126,7 +126,7 @@ impl ExternalProgram {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .process_group(0);
-        // Settings of ours may be secrets.
+        // Variables with settings may contain secrets.
         let ours = |name: &OsString| name.as_bytes().starts_with(b"REELYARD_");
         for name in environment.filter(ours) {
             command.env_remove(name);

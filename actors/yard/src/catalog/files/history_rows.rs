@@ -175,8 +175,7 @@ impl Parser {
         let (name_end, _time_end, bitrate_end, size_end) = (comma()?, comma()?, comma()?, comma()?);
         let addresses_end = match comma() {
             Ok(end) => end,
-            // The list of addresses is the last thing in a row that was cut: its last address may
-            // be cut into another one.
+            // The list of addresses is the last field of a cut row. Its last address may be incomplete.
             Err(fault) if torn => return Err(fault),
             Err(_) => row.len(),
         };

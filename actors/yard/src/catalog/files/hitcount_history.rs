@@ -121,7 +121,7 @@ pub struct HistoryJoin {
     sizes: Vec<u64>,
     /// By position, the list of its first row that had one.
     listed: Vec<ListNumber>,
-    /// Further lists of a position, in order: their numbers mean something once all are read.
+    /// Further lists of a position, in order. Their numbers are valid once all are read.
     further: Vec<(usize, ListNumber)>,
     tally: RowTally,
     ungraded: u64,

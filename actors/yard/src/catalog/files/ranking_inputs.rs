@@ -123,7 +123,8 @@ impl RankingInputs {
         self.take(new_grades, read)
     }
 
-    /// Reads both files at the same time, for a change of the first; whether either is new.
+    /// Reads both files at the same time, for a change of the first. Answers whether either is
+    /// new.
     fn look_at_both(
         &mut self,
         now: Millis,
@@ -136,7 +137,7 @@ impl RankingInputs {
         else {
             return self.look_at_each(now, grades, history);
         };
-        // Whether the grades are new is not known yet.
+        // It is not known yet whether the grades are new.
         let asked = FileLookOptions { forced: true, ..history };
         let start = || HistoryRowReader::new(names.hasher(), destinations.clone());
         let mut read_rows = || hitcount_history.look(now, asked, start, HistoryRowReader::feed);

@@ -1,5 +1,5 @@
 //! Faults in the rows of an input: counted by reason, with the first ones kept as examples. Pure. A bad
-//! row is never fatal and never silent.
+//! row is never fatal, and always reported.
 
 use reelyard_core::names::BadFileName;
 use serde::Serialize;
@@ -97,7 +97,7 @@ impl RowTally {
         }
     }
 
-    /// Counts a fault of rows that are not to be shown.
+    /// Counts a fault of rows that are not shown.
     pub fn count(&mut self, fault: RowFault, rows: u64) {
         FaultCount::add(&mut self.faults, fault, rows);
     }

@@ -47,7 +47,7 @@ pub struct WatchedFile {
     path: PathBuf,
     settle: FileDebounce,
     read: Option<LastRead>,
-    /// The stamp as this process sees it, and since when.
+    /// The stamp as this process sees it, and the time since when it is unchanged.
     seen: Option<(FileStamp, Millis)>,
     /// A change that was seen and not read yet.
     unread: Option<Unread>,
@@ -205,7 +205,7 @@ impl WatchedFile {
 
     /// Whether the contents equal those of the last reading.
     fn compare(&mut self, now: Millis) -> io::Result<bool> {
-        // However far ahead the time of a file is: a later write leaves another one.
+        // This also holds if the time of a file is far ahead, because a later write changes it.
         let was_seen = self.seen.filter(|(_, since)| now.since(*since) >= SURE_AFTER);
         let Some(read) = &mut self.read else { return Ok(false) };
         match read_file(&self.path, false, |_| {})? {

@@ -14,7 +14,7 @@ use crate::catalog::files::rows::RowFault;
 pub enum EventRow<'a> {
     /// A client was sent to a server.
     Selection(Selection<'a>),
-    /// The load balancer knew no such file.
+    /// The load balancer did not know the file.
     NotFound,
     /// Some other event.
     Other,

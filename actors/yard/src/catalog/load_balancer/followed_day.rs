@@ -75,7 +75,7 @@ impl FollowedDay {
             match rows.read_file(reader, lines, names) {
                 Ok(()) => {}
                 Err(error) if index == 0 => state = CatalogInputState::of_error(&error),
-                // It was rotated away and is out of reach by now.
+                // It was rotated away and can no longer be reached.
                 Err(_) => drop(self.files.remove(index)),
             }
         }

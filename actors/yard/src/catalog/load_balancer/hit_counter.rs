@@ -46,8 +46,8 @@ impl HitCounter {
         taken
     }
 
-    /// Drops the hits that have left the window. Unknown names that are known by now, or hot, are
-    /// counted as all others from then on.
+    /// Drops the hits that have left the window. Unknown names that are now known or hot are then
+    /// counted like all others.
     pub(crate) fn expire(&mut self, names: &NameTable, now: Millis) {
         let start = self.window.start(now).unix_seconds();
         self.unknown.expire(start);

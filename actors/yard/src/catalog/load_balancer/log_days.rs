@@ -5,7 +5,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use reelyard_core::clock::Millis;
 
-/// The largest number of days that are followed. Of a longer window, only the latest days are read.
+/// The largest number of days that are followed. For a longer window, only the latest days are
+/// read.
 const MOST_DAYS: usize = 32;
 
 /// The days from `start` to `now` in `zone`, oldest first. None for instants that no calendar has.

@@ -17,7 +17,7 @@ pub const MOST_NAMES: usize = 32 * 1024;
 /// earlier one. So a hit leaves the window too early rather than too late.
 const MOST_SECONDS: usize = 32;
 
-/// How many names that were hit again are spared when room is sought.
+/// How many names that were hit again are spared when room is needed.
 const SPARED: usize = 64;
 
 /// The hits on unknown names within the window.
@@ -86,7 +86,7 @@ impl UnknownHits {
         }
     }
 
-    /// Takes out the names that are known by now, with their hits.
+    /// Removes the names that are now known, with their hits.
     pub fn take_known(&mut self, names: &NameTable) -> Vec<(FileId, Vec<HitsInSecond>)> {
         let given = names.ids_given();
         if std::mem::replace(&mut self.looked_at, given) == given {

@@ -1,4 +1,4 @@
-//! The sizes of masters that were looked up, for who shows files.
+//! The known sizes of masters, for displays of files.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -180,7 +180,7 @@ impl SourceDir {
             Err(error) => self.fail(&error),
             Ok(files) => {
                 let age = begun.duration_since(modified);
-                // However far ahead its time is: a later change leaves another one.
+                // This also holds if its time is far ahead, because a later change changes it.
                 let was_seen = self.seen.is_some_and(|(_, since)| now.since(since) >= SURE_AFTER);
                 let is_sure = was_seen || age.is_ok_and(|age| age >= SURE_AFTER);
                 self.files = Arc::new(files);

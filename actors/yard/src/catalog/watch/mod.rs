@@ -24,7 +24,7 @@ use super::view::NoticedBy;
 /// Called when something changed, on a thread of the watcher. It must not block.
 pub type ChangeNotifier = Box<dyn Fn() + Send + Sync>;
 
-/// How often paths are followed again because they led elsewhere once they were watched.
+/// How often paths are followed again because they changed while the watch began.
 const ATTEMPTS: usize = 3;
 
 /// Something to be looked out for.
@@ -53,7 +53,7 @@ impl WatchTarget<'_> {
 pub struct InputWatch {
     /// None if the configuration switches watching off.
     hub: Option<Arc<InputWatchShared>>,
-    /// None until there is something to watch, and after the watcher failed.
+    /// None before anything is watched, and after the watcher failed.
     watcher: Option<RecommendedWatcher>,
     /// The directories watched, with device and inode of each.
     dirs: BTreeMap<PathBuf, (u64, u64)>,
@@ -69,7 +69,7 @@ struct InputWatchShared {
     replaced: Mutex<HashSet<PathBuf>>,
     /// Whether the watcher reported an error of its own. Then it is created again.
     failed: AtomicBool,
-    /// How often the kernel's queue ran over.
+    /// How often the kernel's queue overflowed.
     overflows: AtomicU64,
 }
 
@@ -89,8 +89,7 @@ pub struct WatchReport {
 }
 
 impl InputWatch {
-    /// Watches from now on, and calls `stir` once for all that changes until the next
-    /// [`InputWatch::follow`].
+    /// Begins to watch, and calls `stir` once for all changes until the next [`InputWatch::follow`].
     pub fn with_notifier(stir: ChangeNotifier) -> Self {
         let hub = InputWatchShared {
             stir,

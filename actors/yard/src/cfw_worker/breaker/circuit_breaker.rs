@@ -57,7 +57,7 @@ impl CircuitBreaker {
         self.trouble.as_ref()
     }
 
-    /// Takes in how a call ended at `now`.
+    /// Records the end of a call at `now`.
     pub fn ended<T>(&mut self, call: HostCallKind, outcome: &Result<T, AskFailure>, now: Millis) {
         match outcome {
             Ok(_) => self.succeeded(call, now),
@@ -96,8 +96,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// The host was away and answers its probes again: another program may answer there, so that
-    /// a trial is worth while at once.
+    /// The host did not answer its probes and answers again. Another program may be there, so a trial
+    /// at once makes sense.
     pub fn came_back(&mut self, now: Millis) {
         if let Some(trouble) = &mut self.trouble {
             trouble.back_off.until = trouble.back_off.until.min(now);

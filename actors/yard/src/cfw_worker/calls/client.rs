@@ -31,8 +31,8 @@ use crate::cfw_worker::settings::CfwWorkerSettings;
 /// The longest answer of calls that do not return a list, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
-/// An unused connection is dropped after this time. An old cfw closes it after 5 s. So no call is sent into a
-/// connection that is just being closed.
+/// An unused connection is dropped after this time. An old cfw closes it after 5 s. So no call is sent on a
+/// connection that the other side is closing.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
 /// The HTTP client for all hosts of a process: it keeps their connections.

@@ -28,7 +28,7 @@ impl CfwWorker {
         (self.open_requests >= most).then_some(AskFailure::Busy)
     }
 
-    /// Takes in how the host answered.
+    /// Records the answer of the host.
     fn deleted(
         &mut self,
         name: &FileName,

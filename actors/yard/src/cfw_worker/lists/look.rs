@@ -234,7 +234,7 @@ impl CfwWorker {
         }));
     }
 
-    /// Takes in an answer of `GET /df`; whether it was one.
+    /// Takes an answer of `GET /df`. Answers whether it was valid.
     fn take_disk(&mut self, disk: Result<DiskFigures, AskFailure>, asked: Millis) -> bool {
         self.judge(HostCallKind::Disk, &disk);
         match disk {

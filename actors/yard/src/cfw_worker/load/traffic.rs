@@ -30,7 +30,7 @@ impl CfwWorker {
         if self.traffic.agent.is_some() {
             return Some(TrafficSource::Agent);
         }
-        // A worker without a figure yet may have one soon: a link is measured over some seconds.
+        // A worker without a figure may have one soon, because a link is measured over some seconds.
         self.worker_status.as_ref().map(|_| TrafficSource::Worker)
     }
 

@@ -23,7 +23,7 @@ use crate::task_manager::done_copies;
 /// How long changes are gathered before a turn.
 const GATHERING: Duration = Duration::from_millis(5);
 
-/// The longest sleep: jumps of the clock and suspends are noticed after it.
+/// The longest sleep, so that jumps of the clock and suspends are noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// Time limit of a check of masters.

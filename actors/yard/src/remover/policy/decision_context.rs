@@ -85,7 +85,7 @@ impl<'a> RemoverDecisionContext<'a> {
         under_way
     }
 
-    /// How many copies of a file there should be.
+    /// The wanted number of copies of a file.
     pub fn wanted(&self, file: FileId) -> usize {
         self.settings.copies.of(file, self.inputs.ranking.as_deref()) as usize
     }
@@ -101,7 +101,7 @@ impl<'a> RemoverDecisionContext<'a> {
         looked_at.or_else(|| self.inputs.ranking.as_ref()?.size(file))
     }
 
-    /// Why no copy of this file is ever touched; none if one may be.
+    /// Why no copy of this file is ever removed; none if one may be.
     pub fn untouchable(&self, file: FileId) -> Option<Spared> {
         let has_master =
             self.inputs.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0));

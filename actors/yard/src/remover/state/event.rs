@@ -83,7 +83,7 @@ pub enum Ending {
         /// The reason that the host gave, in words.
         why: String,
     },
-    /// The call had no clear end, and the host listed the copy afterwards. The call may still arrive:
+    /// The call had no clear result, and the host listed the copy afterwards. The call may still arrive:
     /// until `doubted_until` this copy does not justify the removal of another.
     StillThere {
         /// The end of the doubt about the copy.

@@ -13,7 +13,7 @@ pub enum Reason {
     Duplicate {
         /// Copies that count and were confirmed, including this one.
         copies: u32,
-        /// How many there should be.
+        /// The wanted number of copies.
         wanted: u32,
         /// The rule that selects the copies to keep.
         kept_by: KeptBy,

@@ -113,7 +113,7 @@ impl RemovalRecord {
     }
 }
 
-/// Takes back one row that a frozen book wrote.
+/// Restores one row that a frozen book wrote.
 pub(in crate::remover) fn thaw_row(
     book: &mut RemovalBook,
     row: &[u8],

@@ -104,7 +104,7 @@ fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<YardChange>
     }
 }
 
-/// A task that has begun, as it was then: it may have ended since.
+/// A task that has begun, in its state at that time. It may have ended since.
 fn began(id: TaskId, at: Millis, book: &TaskBook) -> Vec<YardChange> {
     let Some(task) = book.task(id) else { return Vec::new() };
     let then = Task {

@@ -139,7 +139,7 @@ impl TaskManager {
         }
     }
 
-    /// Warns of a host that gets no copies for some time. A file in backoff affects no other file.
+    /// Warns of a host that gets no copies for a while. A file in backoff affects no other file.
     fn warn_of_back_off(&self, blamed: &Blamed, reason: &str) {
         let Some(held) = self.replica.piece().back_offs().get(blamed) else { return };
         if let Blamed::Source(_) | Blamed::Destination(_) | Blamed::Pair(..) = blamed {

@@ -127,7 +127,7 @@ impl Handler<ResetHost> for TaskManager {
             return reply_now(Ok(0));
         }
         let asked = RequestContext::by_request(asked_by, request);
-        // A host of a large yard may have a pair with each other one: too many for one entry.
+        // A host of a large yard may have a pair with each other host: too many for one entry.
         let parts = ReplicaHandle::<TaskBook>::parts(forgetting(back_offs)).into_iter().enumerate();
         let parts = parts.map(|(number, events)| (asked.part(number), events)).collect();
         self.commit_request(parts, move |manager, outcomes, _| {

@@ -16,13 +16,13 @@ use crate::task_manager::plan::PlanningRound;
 use crate::task_manager::policy::last_round::LastRound;
 use crate::task_manager::{TaskEvent, TaskManager};
 
-/// How long changes are gathered before a turn, so that a burst of them makes one round.
+/// How long changes are collected before a turn, so that many changes cause one round.
 const GATHERING: Duration = Duration::from_millis(5);
 
 /// How long changes wait at most after a long turn.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long a check of masters may take before its files are skipped for some time.
+/// How long a check of masters may take before its files are skipped for a while.
 pub(in crate::task_manager) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl TaskManager {

@@ -107,8 +107,8 @@ impl Planner {
     }
 }
 
-/// The source for a copy there: one that is up, active and trusted. Sources of the destination's own kind
-/// come first, then the least busy.
+/// The source for a copy to that destination: one that is up, active and trusted. Sources of the
+/// destination's own kind come first, then the least busy.
 fn source(
     asked: &ByHand<'_>,
     to: &UsableDestination,

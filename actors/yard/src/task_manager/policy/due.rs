@@ -161,7 +161,7 @@ impl TaskDecisionContext<'_> {
         })
     }
 
-    /// Ended tasks that are too old or too many, and back-offs that are long over.
+    /// Ended tasks that are too old or too many, and backoffs that ended long ago.
     fn forgettable(&self) -> Option<TaskEvent> {
         if self.in_flight_has(|event| matches!(event, TaskEvent::Forgot { .. })) {
             return None;
@@ -199,10 +199,10 @@ impl TaskDecisionContext<'_> {
     }
 }
 
-/// How many things are forgotten in one event, so that it fits an entry.
+/// How many records one event forgets, so that it fits into an entry.
 const AT_ONCE: usize = 100;
 
-/// Has these back-offs forgotten, in events that each fit an entry.
+/// Forgets these backoffs, in events that each fit into an entry.
 pub fn forgetting(back_offs: Vec<Blamed>) -> Vec<TaskEvent> {
     let parts = back_offs.chunks(AT_ONCE);
     parts.map(|part| TaskEvent::Forgot { tasks: Vec::new(), back_offs: part.to_vec() }).collect()

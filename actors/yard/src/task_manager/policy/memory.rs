@@ -39,8 +39,8 @@ use crate::task_manager::state::task_book::TaskBook;
 /// The longest sleep: jumps of the clock and suspends are noticed after it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// The shortest sleep before a deadline: one that has passed while its event is in flight must
-/// not make the actor spin.
+/// The shortest sleep before a deadline, so that the actor does not loop while the event of a passed
+/// deadline is in flight.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// The state of the piece that a decision reads.

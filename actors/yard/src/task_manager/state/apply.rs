@@ -238,7 +238,7 @@ impl TaskBook {
         }
         let ids = |names: &[FileName]| {
             let ids = self.names.intern_all(names.iter().map(FileName::as_bytes));
-            // A `FileName` is a name already: none is dropped here.
+            // A `FileName` is always a valid name, so none is dropped here.
             ids.into_iter().flatten().map(|id| id.0).collect::<Vec<u32>>()
         };
         let (added, removed) = (ids(added), ids(removed));

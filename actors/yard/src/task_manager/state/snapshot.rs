@@ -148,7 +148,7 @@ impl FrozenTaskBook {
     }
 }
 
-/// Takes back one row that a frozen book wrote.
+/// Restores one row that a frozen book wrote.
 pub(in crate::task_manager) fn thaw_row(
     book: &mut TaskBook,
     row: &[u8],

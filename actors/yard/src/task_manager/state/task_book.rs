@@ -115,7 +115,7 @@ impl TaskBook {
         &self.back_offs
     }
 
-    /// The back-off that keeps `blamed` back at `now`.
+    /// The backoff that blocks `blamed` at `now`.
     pub fn held_back(&self, blamed: &Blamed, now: Millis) -> Option<&BackOff> {
         self.back_offs.get(blamed).filter(|back_off| back_off.holds(now))
     }

@@ -38,7 +38,7 @@ impl Default for HostRosterViewHandle {
 }
 
 impl HostRosterViewHandle {
-    /// The roll, to be watched; none until everything is in it.
+    /// The roster, as a channel to watch; none until it is complete.
     pub fn watch(&self) -> watch::Receiver<Option<HostRoster>> {
         self.roster.subscribe()
     }

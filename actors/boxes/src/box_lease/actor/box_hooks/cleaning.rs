@@ -22,7 +22,7 @@ impl BoxLease {
         self.wake_at(at, ctx);
     }
 
-    /// It is the turn of a box to be cleaned.
+    /// A box is due for cleaning.
     pub(in crate::box_lease) fn clean(&mut self, key: BoxKey, ctx: &mut Context<Self>) {
         let (memory, context) = self.at();
         let Some((draining, _)) = context.draining(&key) else { return };

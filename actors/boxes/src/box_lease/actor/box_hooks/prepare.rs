@@ -51,7 +51,7 @@ impl BoxLease {
     pub(in crate::box_lease) fn commit_ready(&mut self, ctx: &mut Context<Self>) {
         for (first, event) in self.memory.take_ready() {
             let asked = self.replica.unnamed_request(MYSELF);
-            // Applied or refused results were handled then.
+            // Applied or refused results were already handled.
             self.commit_part(asked, vec![event], ctx, move |actor, settled, _| {
                 if settled.is_err() {
                     actor.memory.not_ready(first);

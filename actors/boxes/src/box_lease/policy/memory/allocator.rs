@@ -13,7 +13,7 @@ use crate::box_lease::state::pools::pool::{BoxPhase, BoxRecord, Pool};
 const LEAST_RETRY: Duration = Duration::from_secs(1);
 const MOST_RETRY: Duration = Duration::from_secs(60 * 60);
 
-/// How much the newest hold counts in their mean: an eighth.
+/// The weight of the newest hold in their mean: an eighth.
 const NEWEST: u32 = 8;
 
 /// The minimum number of steps within a rest that are distinguished.
@@ -131,7 +131,7 @@ impl PoolAllocator {
         Some(self.pace.mean?.saturating_mul(u32::try_from(rounds).unwrap_or(u32::MAX)))
     }
 
-    /// When a request that met a full queue should be repeated: once a place is likely to be free.
+    /// When to repeat a request that met a full queue: when a place is likely to be free.
     pub fn retry_after(&self, pool: &Pool) -> Duration {
         let held = self.pace.mean.unwrap_or(pool.spec().ttl_default);
         (held / usable(pool).max(1)).clamp(LEAST_RETRY, MOST_RETRY)
@@ -162,12 +162,12 @@ impl HolderDemand {
         self.0.get(holder).copied().unwrap_or(0)
     }
 
-    /// It requests this many more.
+    /// Adds this many requested boxes.
     pub fn add(&mut self, holder: &Holder, count: u32) {
         *self.0.entry(holder.clone()).or_default() += count;
     }
 
-    /// It requests this many less.
+    /// Subtracts this many requested boxes.
     pub fn take(&mut self, holder: &Holder, count: u32) {
         if let Some(asked) = self.0.get_mut(holder) {
             *asked = asked.saturating_sub(count);
@@ -178,7 +178,7 @@ impl HolderDemand {
     }
 }
 
-/// How long boxes are held: a mean in which the newest counts most.
+/// How long boxes are held: a mean that weights the newest most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeanHoldTime {
     mean: Option<Duration>,
@@ -199,8 +199,8 @@ impl MeanHoldTime {
     }
 }
 
-/// The number up to which ids have rested, by the monotonic clock. After a change of leader every rest
-/// begins again.
+/// Ids up to this number have rested, by the monotonic clock. After a change of leader every rest begins
+/// again.
 #[derive(Clone, Debug, Default)]
 pub struct SlotRests {
     /// Rests that had begun by an instant: all with lower numbers.

@@ -19,7 +19,7 @@ pub(crate) struct HookCalls {
     pub(crate) silent_pools: HashMap<PoolName, u32>,
     /// Why the host of a pool does not answer. Removed at its next answer.
     pub(crate) silences: HashMap<PoolName, String>,
-    /// How many were started: names each.
+    /// Number of started calls. It identifies each call.
     pub(crate) started: u64,
 }
 

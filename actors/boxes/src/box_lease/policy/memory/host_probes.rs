@@ -1,4 +1,4 @@
-//! When the hosts of pools are probed, and how long each is silent.
+//! When the hosts of pools are probed, and since when each is silent.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

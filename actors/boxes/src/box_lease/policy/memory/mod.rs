@@ -93,7 +93,7 @@ impl BoxMemory {
         self.counts.entry(pool.clone()).or_default()
     }
 
-    /// The queue and the free boxes of a pool, to be changed.
+    /// The mutable queue and free boxes of a pool.
     pub(in crate::box_lease) fn allocator(&mut self, pool: &PoolName) -> &mut PoolAllocator {
         self.is_stale = true;
         self.allocators.entry(pool.clone()).or_default()

@@ -16,7 +16,7 @@ pub(crate) struct PreparingGroups {
     pub(crate) group_of: HashMap<LeaseId, LeaseId>,
     /// The first lease of each waiting request's grant.
     pub(crate) of_waiter: HashMap<WaiterId, LeaseId>,
-    /// The groups whose boxes are all ready, without a commit of that yet.
+    /// The groups whose boxes are all ready, before this is committed.
     pub(crate) ready: BTreeSet<LeaseId>,
 }
 

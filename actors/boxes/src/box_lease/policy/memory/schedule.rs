@@ -18,14 +18,14 @@ impl<K> Default for KeyedDeadlines<K> {
 }
 
 impl<K: Clone + Ord + Hash> KeyedDeadlines<K> {
-    /// It is the turn of `key` at `at`, and at no other instant.
+    /// Sets the due time of `key`, and removes its earlier one.
     pub fn set(&mut self, key: K, at: Duration) {
         self.remove(&key);
         self.times.insert(key.clone(), at);
         self.by_time.insert((at, key));
     }
 
-    /// It is never the turn of `key`.
+    /// Removes `key`.
     pub fn remove(&mut self, key: &K) {
         if let Some((key, at)) = self.times.remove_entry(key) {
             self.by_time.remove(&(at, key));
@@ -37,7 +37,7 @@ impl<K: Clone + Ord + Hash> KeyedDeadlines<K> {
         self.times.contains_key(key)
     }
 
-    /// When it is the turn of `key`.
+    /// The due time of `key`.
     pub fn at(&self, key: &K) -> Option<Duration> {
         self.times.get(key).copied()
     }

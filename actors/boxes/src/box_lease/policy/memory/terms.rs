@@ -63,9 +63,9 @@ impl LeaseTerms {
         self.passing.set(id, now.monotonic.saturating_add(term));
     }
 
-    /// Records the term of a lease that got its full term again in the same boot, and was not renewed
-    /// since. Only the rest of that term is left, by the uptime of the machine. So a process that restarts
-    /// often does not keep the lease.
+    /// Records the term of a lease that got its full term again in the same boot, and was not renewed since.
+    /// Only the rest of that term is left, by the uptime of the machine. So frequent restarts do not prolong
+    /// the lease.
     pub fn note_rest(
         &mut self,
         id: LeaseId,

@@ -66,7 +66,7 @@ impl LeaseWaiter {
         self.came.saturating_add(self.ask.wait)
     }
 
-    /// Sends every caller the same answer. Answers how many were reached.
+    /// Sends the same answer to every caller. Answers how many received it.
     pub(in crate::box_lease) fn answer(self, answer: &Result<Grant, BoxError>) -> usize {
         let reached = self.listeners.into_iter().map(|listener| listener.answer(answer.clone()));
         reached.filter(|reached| *reached).count()

@@ -28,14 +28,14 @@ impl GivenTerms {
         self.renewals == renewals
     }
 
-    /// The uptime at which the term ends that this boot gave a lease with this many renewals.
+    /// The end, by uptime, of the term that this boot gave a lease with this many renewals.
     pub fn end(&self, renewals: u32, boot: BootId) -> Option<Duration> {
         let ends = self.ends.iter().filter(|_| self.is_of(renewals));
         ends.into_iter().find(|(of, _)| *of == boot).map(|(_, ends)| *ends)
     }
 
-    /// This boot gives a lease with this many renewals a term that ends at this uptime. Answers whether
-    /// it had not given one.
+    /// Records that this boot gives a lease with this many renewals a term until this uptime. Answers
+    /// whether this is its first one.
     pub fn give(&mut self, renewals: u32, boot: BootId, ends: Duration) -> bool {
         if !self.is_of(renewals) {
             *self = GivenTerms::by_unknown_boot(renewals);

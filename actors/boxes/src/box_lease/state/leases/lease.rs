@@ -102,7 +102,7 @@ impl LeaseEnd {
         matches!(self, LeaseEnd::Expired | LeaseEnd::Revoked)
     }
 
-    /// Whether no holder ever had it: its request may be repeated under the same name.
+    /// Whether no holder ever had it. Then its request may be repeated under the same name.
     pub fn reached_no_client(self) -> bool {
         matches!(self, LeaseEnd::NotTaken | LeaseEnd::InitFailed)
     }

@@ -321,7 +321,7 @@ impl Pool {
         self.boxes.insert(number, record);
     }
 
-    /// Removes a box and puts its id to rest.
+    /// Removes a box, and lets its id rest.
     pub(in crate::box_lease) fn take_out(&mut self, number: BoxNumber) {
         if let Some(record) = self.boxes.remove(&number) {
             self.counts.take(record.state.phase());

@@ -1,8 +1,8 @@
 //! The ids that boxes are drawn from. Pure.
 //!
-//! Ids that were never used are drawn first, in order, and then those whose use ended longest ago. So a
-//! late user of an id cannot disturb another holder until all ids were drawn once, and never before its
-//! rest is over.
+//! Unused ids are drawn first, in order, and then those whose use ended longest ago. So a late user of
+//! an id cannot disturb another holder before all ids were drawn once. It also cannot before the rest
+//! of the id is over.
 
 use std::collections::VecDeque;
 use std::mem::take;
@@ -13,7 +13,7 @@ use super::spec::SlotRange;
 
 /// The ids of a pool that no box has.
 ///
-/// **Invariant:** an id is in use, fresh, or at rest, and in one of these once.
+/// **Invariant:** each id is in use, unused, or resting: in exactly one of these, once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
     /// All ids of the pool: first and end.
@@ -25,7 +25,7 @@ pub struct Slots {
     pub(in crate::box_lease) resting: VecDeque<(u64, u64)>,
     /// How many ids are in `resting`.
     pub(in crate::box_lease) resting_count: u64,
-    /// How many were at rest before the first of them.
+    /// The number of ids that rested before the first of them.
     pub(in crate::box_lease) drawn: u64,
 }
 
@@ -58,7 +58,7 @@ impl Slots {
         self.range = (first, end);
     }
 
-    /// How many may be drawn if the rest of those with lower numbers is over.
+    /// How many ids may be drawn, if all rests with lower numbers are over.
     pub fn ready(&self, rested_before: u64) -> u64 {
         count(&self.fresh) + self.rested(rested_before)
     }
@@ -67,7 +67,7 @@ impl Slots {
         rested_before.saturating_sub(self.drawn).min(self.resting_count)
     }
 
-    /// The next one, if there is one whose rest is over.
+    /// The next id, if there is one whose rest is over.
     pub fn draw(&mut self, rested_before: u64) -> Option<SlotId> {
         if let Some(slot) = next_of(&mut self.fresh) {
             return Some(slot);
@@ -86,7 +86,7 @@ impl Slots {
         self.rest(first, first + 1);
     }
 
-    /// These rest from now on, in this order.
+    /// These ids rest from now on, in this order.
     pub(in crate::box_lease) fn rest(&mut self, first: u64, end: u64) {
         self.resting_count += end - first;
         match self.resting.back_mut() {
@@ -95,12 +95,12 @@ impl Slots {
         }
     }
 
-    /// The number that the rest of the next one will have: all before it have begun theirs.
+    /// The number of the next rest. All rests with lower numbers have begun.
     pub fn next_rest(&self) -> u64 {
         self.drawn + self.resting_count
     }
 
-    /// Those at rest, as first and end, the longest first.
+    /// Resting ids, as first and end, the longest resting first.
     pub(in crate::box_lease) fn resting(&self) -> impl Iterator<Item = (u64, u64)> {
         self.resting.iter().copied()
     }

@@ -124,7 +124,7 @@ pub struct Moved {
 /// Why a move was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum MoveRefused {
-    /// A root has no other name than that of the configuration.
+    /// A root has no other name than the one in the configuration.
     #[error("a root itself cannot be moved: expected a path below it")]
     Root,
     /// No root has this name.
@@ -169,7 +169,7 @@ pub enum MoveRefused {
     /// A path is too long for the file system.
     #[error("the new path is longer than the file system allows")]
     TooLong,
-    /// It is part of another move.
+    /// Another move affects the same paths.
     #[error("the path, or one above or below it, is being moved: try again in a moment")]
     BeingMoved,
     /// The largest number of moves is running.
@@ -178,7 +178,7 @@ pub enum MoveRefused {
     /// The node was stopped before it was moved.
     #[error("the node stopped before the move: try again")]
     Interrupted,
-    /// The disk, or the system: its number for that.
+    /// An error of the disk or the system, with its number.
     #[error("it cannot be moved: {}", std::io::Error::from_raw_os_error(*.0))]
     Failed(i32),
     /// The file system cannot rename without possibly overwriting a file.

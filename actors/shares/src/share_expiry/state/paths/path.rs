@@ -109,7 +109,7 @@ impl SharePath {
         (rest.is_empty() || rest.starts_with('/')).then_some(rest)
     }
 
-    /// This path when `from`, which it is within, has become `to`.
+    /// The new path of this path after the move of `from` to `to`. This path is within `from`.
     pub(in crate::share_expiry) fn moved(
         &self,
         from: &SharePath,

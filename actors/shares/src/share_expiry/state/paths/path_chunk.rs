@@ -15,7 +15,7 @@ pub(in crate::share_expiry) const MOST: usize = 128;
 /// The number of shares in a chunk that is built from sorted shares.
 pub(in crate::share_expiry) const WELL_FILLED: usize = 96;
 
-/// For how many more a full chunk gets memory at a time.
+/// A full chunk gets memory for this many more shares at a time.
 const GROWS_BY: usize = 16;
 
 /// Shares in the order of their keys.
@@ -104,7 +104,7 @@ impl Chunk {
         let InsertPoint { at, before, same, byte } = gap;
         self.shares.insert(at, share);
         if before {
-            // The next one differs from it as it did from the one before.
+            // The next share differs from it as before from the removed one.
             self.steps.insert(at, PathKeyDelta::at(same, key.byte(same)));
         } else {
             let from_the_one_before = self.steps[at];
@@ -148,7 +148,7 @@ pub(in crate::share_expiry) struct InsertPoint {
     at: usize,
     /// Whether it is the share before that shares the longer prefix.
     before: bool,
-    /// With how many bytes both begin.
+    /// The length of the common prefix in bytes.
     same: usize,
     /// The byte of the other key there.
     byte: u8,

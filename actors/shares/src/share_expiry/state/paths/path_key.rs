@@ -22,7 +22,8 @@ impl<'a> PathKey<'a> {
         PathKey { path: share.path().as_str().as_bytes(), id: share.id().0.to_be_bytes() }
     }
 
-    /// With how many bytes this key and that of `share` begin. None if it is the same key.
+    /// The length of the common prefix of this key and that of `share`, in bytes. None if the keys are
+    /// equal.
     pub(in crate::share_expiry) fn same_as(&self, share: &Share) -> Option<usize> {
         let other = PathKey::of(share);
         let same = alike(self.path, other.path);
@@ -61,7 +62,7 @@ impl<'a> PathKey<'a> {
     }
 }
 
-/// With how many bytes both begin.
+/// The length of the common prefix in bytes.
 fn alike(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }

@@ -63,7 +63,7 @@ impl PathOrder {
         slots.splice(at + 1..at + 1, behind);
     }
 
-    /// Takes a share out: this record or, if it is not there, that of its path and id.
+    /// Removes a share: this record or, if it is not here, the record with its path and id.
     pub(in crate::share_expiry) fn remove(&mut self, share: &Share) {
         let Some(slots) = self.roots.get(share.root()) else { return };
         let (number, place) = match self.place_of_record(share) {

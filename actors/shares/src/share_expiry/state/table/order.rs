@@ -9,7 +9,7 @@ use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::text::SharedText;
 use crate::share_expiry::state::values::value_types::Deadline;
 
-/// When a share is due, and which. Small, so that an order of millions of them is.
+/// The due time of a share, and its id. Small, because an order has millions of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShareDueKey {
     at: i64,
@@ -45,7 +45,7 @@ impl ShareDueKey {
     }
 }
 
-/// Texts that shares have in common, with how many have each.
+/// Texts that shares have in common, with the number of shares of each.
 #[derive(Default)]
 pub(in crate::share_expiry) struct InternedTexts(HashMap<SharedText, u64>);
 

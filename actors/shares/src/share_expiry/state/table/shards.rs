@@ -127,7 +127,7 @@ impl Shards {
         }
     }
 
-    /// A tombstone as it was written. Answers whether there was none of that id.
+    /// Adds a tombstone. Answers whether none had this id.
     pub(in crate::share_expiry) fn put_tombstone(&self, id: ShareId, tombstone: Tombstone) -> bool {
         let mut shard = self.write(self.place(id));
         let is_new = shard.tombstone(id).is_none() && shard.live(id).is_none();

@@ -311,7 +311,7 @@ impl DownloadLimit {
         begun.map(|taker| taker.at).max()
     }
 
-    /// When `client` last took one, if it may still resume by that.
+    /// When `client` last began a download that it may still resume.
     pub fn taken_by(&self, client: ClientKey) -> Option<Millis> {
         self.takers.iter().filter(|taker| taker.client == client).map(|taker| taker.at).max()
     }

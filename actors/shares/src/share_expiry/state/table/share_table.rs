@@ -101,7 +101,8 @@ impl ShareTable {
         }
     }
 
-    /// How many downloads were left when the one of this request was counted, if it was, a moment ago.
+    /// How many downloads were left when the download of this request was counted, if that was a moment
+    /// ago.
     pub fn taken_before(&self, request: RequestId) -> Option<u32> {
         self.recent.left(request)
     }

@@ -114,7 +114,7 @@ impl InventoryService {
     }
 }
 
-/// Begins a watch under a number that none before it had.
+/// Begins a watch with a new number.
 fn begin(base: &BaseDir) -> io::Result<WatchedBaseDir> {
     let watch = DirWatch::over(base.as_fd())?;
     Ok(WatchedBaseDir { watch, log: ChangeLog::new(fastrand::u64(..), REMEMBERED) })

@@ -30,7 +30,7 @@ pub struct Fetcher {
     pub resume: ResumePolicy,
     /// The clock by which tickets expire.
     pub clock: Clock,
-    /// The program that fetches from old cfws; none refuses such copies.
+    /// The program that fetches from old cfws. None refuses such copies.
     pub external: LiveSetting<Option<ExternalProgram>>,
     /// Received bytes of copies so far.
     pub received: ByteCount,

@@ -36,7 +36,7 @@ impl DataPorts {
         self.known().insert(source, (Instant::now(), port));
     }
 
-    /// It did not answer: another program may by now.
+    /// The source did not answer. Another program may be there now.
     pub(super) fn forget(&self, port: SocketAddr) {
         self.known().retain(|_, (_, known)| *known != port);
     }

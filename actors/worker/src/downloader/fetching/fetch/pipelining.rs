@@ -1,5 +1,5 @@
-//! Requests for the small files of a run before their turn. All requests leave at once, and the source's
-//! answers follow one another without a pause.
+//! Requests for the small files of a batch before their turn. All requests are sent at once, and the
+//! source answers them without a pause.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

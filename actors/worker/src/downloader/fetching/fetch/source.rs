@@ -56,7 +56,7 @@ impl Fetcher {
         })
     }
 
-    /// Asks for the master over a connection that is there already, or a new one.
+    /// Requests the master over an existing connection, or a new one.
     pub(super) fn get(
         &self,
         copying: &Copying<'_>,

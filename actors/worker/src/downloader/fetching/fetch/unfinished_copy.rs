@@ -177,7 +177,7 @@ impl UnfinishedCopy {
         self.claim.as_deref()
     }
 
-    /// Leaves it for a later copy of that name, if there is enough of it.
+    /// Keeps it for a later copy of that name, if it has enough bytes.
     pub(super) fn keep(self, clock: &Clock) {
         let partial = self.partial(clock);
         let length = partial.trunk.length();
@@ -207,7 +207,7 @@ impl UnfinishedCopy {
         }
     }
 
-    /// Makes many durable and puts them into their places. Answers in their order.
+    /// Makes many copies durable and renames them. Answers in their order.
     pub(super) fn publish(base: &BaseDir, drafts: Vec<UnfinishedCopy>) -> Vec<io::Result<()>> {
         let apart = |UnfinishedCopy { temp, name, reservation, claim, .. }| {
             ((temp, name), (reservation, claim))

@@ -111,7 +111,7 @@ fn verdict(
         let reason = "the source's answer about the master's hash cannot be read".to_owned();
         return Err(CopyFault::Blamed(Blame::Source, reason).into());
     };
-    // The tag is the file's identity: another one means another file by now.
+    // The tag is the file's identity. Another tag means another file.
     if head.etag.as_deref() != etag || source.size != copied.size {
         return Err(changed().into());
     }

@@ -49,7 +49,7 @@ fn only_plausible_epochs_of_the_obeyed_cluster_count() {
         assert!(matches!(refusal, NotObeyed::TooFarAhead { .. }), "{refusal}");
     }
     assert_eq!(guard.highest(), Epoch(7));
-    // After a restore, and after another one that this worker did not see.
+    // After a restore, and after another restore that this worker did not see.
     assert_eq!(guard.accept_leader(OURS, Epoch(7 + 1_000)).unwrap(), Ok(()));
     assert_eq!(guard.accept_leader(OURS, Epoch(7 + 3_100)).unwrap(), Ok(()));
 }

@@ -165,7 +165,7 @@ async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
             }
             Err(error) => {
                 line.failed(node, &error);
-                // Another program may answer there when one answers again.
+                // Another program may answer there the next time.
                 line.speaks.send_replace(NodeProtocol::Unknown);
                 tokio::time::sleep(backoff.next()).await;
             }
@@ -222,7 +222,7 @@ async fn deliver_reports(line: Arc<NodeLinkShared>, downloads: DownloaderHandle)
                     tokio::time::sleep(backoff.next()).await;
                 }
             }
-            // The reports wait until that is known to both tasks.
+            // The reports wait until both tasks know that.
             Err(LinkError::IsReelyard) => {
                 line.speaks.send_replace(NodeProtocol::Unknown);
             }

@@ -75,7 +75,7 @@ fn is_no_reelyard(response: &Response) -> bool {
         && !is_problem
 }
 
-/// The body of an answer: with a token only of a node that proves to know the same.
+/// The body of an answer. With a token, only of a node that proves that it knows the same token.
 async fn body_of(line: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>, LinkError> {
     let (response, proof) = sent.into_parts();
     let status = response.status();

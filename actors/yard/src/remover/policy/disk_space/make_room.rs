@@ -93,7 +93,7 @@ impl RemoverDecisionContext<'_> {
         made
     }
 
-    /// Completes room that was made but is too small after all, because other files arrived or a removed
+    /// Completes room that was made and turned out too small, because other files arrived or a removed
     /// file was smaller than reported. The rest of the share of the same disk makes up for it.
     fn make_up_for(
         &self,

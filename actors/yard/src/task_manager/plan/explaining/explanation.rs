@@ -192,7 +192,7 @@ pub enum MasterState {
         /// Its size in bytes.
         size: u64,
     },
-    /// It is listed, but not there as a regular file.
+    /// It is listed, but no regular file is there.
     Absent,
     /// It could not be checked.
     Unknown,

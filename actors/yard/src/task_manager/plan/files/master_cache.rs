@@ -18,7 +18,7 @@ const DROP_BEYOND: usize = 8192;
 #[derive(Clone, Debug, Default)]
 pub struct MasterCache {
     by_file: HashMap<FileId, CachedMasterLook>,
-    /// How many were still good when that was done last.
+    /// How many were still valid at the last clean-up.
     kept: usize,
     /// Files whose masters did not exist at their last check.
     absent: Arc<RoaringBitmap>,

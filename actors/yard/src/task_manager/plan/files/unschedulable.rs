@@ -33,9 +33,9 @@ pub struct Rooms {
     pub largest: u64,
     /// On the roomiest usable destination.
     pub now: u64,
-    /// On the roomiest destination that some free source can serve; none without such a pair.
+    /// The same on the roomiest destination that a free source can serve; none without such a pair.
     pub reach: Option<u64>,
-    /// The same among destinations of ours.
+    /// The same among Reelyard destinations.
     pub reach_of_ours: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl UnschedulableReason {
         UnschedulableReason::NameNotCarried,
     ];
 
-    /// The reason under which a file without a pair is set aside; none if it has other reasons.
+    /// The reason for which a file without a pair is set aside; none if there are other reasons.
     pub fn of(why: Skip, carried: bool) -> Option<UnschedulableReason> {
         match why {
             Skip::TooBig => Some(UnschedulableReason::TooBig),
@@ -84,7 +84,7 @@ impl UnschedulableReason {
     }
 }
 
-/// How many places of the ranking are looked through for the one file that fits.
+/// How many places of the ranking are searched for one fitting file.
 const STRETCH: usize = 64;
 
 /// Files that wait for room. The best of them return first, once there is enough room.
@@ -151,7 +151,7 @@ impl UnschedulableFiles {
         Arc::make_mut(&mut self.by_reason[reason as usize]).insert(file.0);
     }
 
-    /// Takes a file back. Answers whether it was here.
+    /// Takes a file back. Answers whether it was set aside.
     pub fn take(&mut self, file: FileId) -> bool {
         let Some(UnschedulableFile { reason, good_until, .. }) = self.parked.remove(&file.0) else {
             return false;

@@ -41,17 +41,17 @@ pub(in crate::task_manager::plan) struct UsableDestination {
     pub(in crate::task_manager::plan) fetches_from_old: bool,
     /// Free bytes below its limit after all running copies have arrived: for hot files.
     pub(in crate::task_manager::plan) room: u64,
-    /// The same up to the mark to which files that are not hot fill it.
+    /// The same up to the low-water mark, for files that are not hot.
     pub(in crate::task_manager::plan) cold_room: u64,
     /// Open tasks with this host as the destination.
     pub(in crate::task_manager::plan) load: usize,
     /// How many tasks it may have.
     pub(in crate::task_manager::plan) most: usize,
-    /// Whether its back-off ended a moment ago: its first trial is a file that did not fail there.
+    /// Whether its backoff ended a moment ago: its first trial is a file that did not fail there.
     pub(in crate::task_manager::plan) tries_others_first: bool,
     /// The number of turns before its own; 0 if there are no turns.
     turns: usize,
-    /// The file that room was made for there, and how many bytes of the room are kept for it.
+    /// The file for which room was made there, and how many bytes of the room are reserved for it.
     kept: Option<(FileId, u64)>,
     /// The free part of its link, in millionths; none if it is unknown.
     free_link: Option<u64>,
@@ -154,8 +154,8 @@ impl Pairing {
         pairing
     }
 
-    /// Determines again which sources can serve a destination. Even if no destination has room the files
-    /// are examined, so that each is set aside by the room that it needs.
+    /// Determines again which sources can serve a destination. Even if no destination has room, the files
+    /// are examined, so that each is set aside with its needed room.
     fn see_use(&mut self, held_pairs: &HeldPairs) {
         let nowhere = self.room_now() == 0;
         let Pairing { sources, destinations, .. } = self;
@@ -277,7 +277,7 @@ impl Pairing {
         self.see_use(held_pairs);
     }
 
-    /// Whether no destination has room for this file, busy or held-back destinations included. A
+    /// Whether no destination has room for this file, including busy destinations and those in backoff. A
     /// destination whose disk is unknown counts as one without room.
     pub fn lacks_room_for(&self, wish: &PlacementRequest) -> bool {
         let fits = |(addr, part): (&HostAddr, &HostParticipation)| {
@@ -360,7 +360,7 @@ impl Pairing {
         }
         match best {
             Some((destination, source)) => Ok((source, destination.addr)),
-            // It is not set aside: it may be planned in a moment.
+            // It is not set aside, because it may be planned in a moment.
             None if waits_for_others => Err(Skip::BacksOff),
             None => Err(why),
         }
@@ -449,7 +449,7 @@ impl UsableDestination {
         room.saturating_sub(self.kept_from(file))
     }
 
-    /// How many bytes of its room are kept for another file than this.
+    /// How many bytes of its room are reserved for another file.
     fn kept_from(&self, file: Option<FileId>) -> u64 {
         self.kept.filter(|(owner, _)| Some(*owner) != file).map_or(0, |(_, bytes)| bytes)
     }

@@ -159,7 +159,8 @@ impl TaskDecisionContext<'_> {
                 let since = seen.health_since.unwrap_or(self.now);
                 Some(TaskEvent::HostSilent { host, since })
             }
-            // A host that is silent only on record may be well: a new leader has yet to probe it.
+            // A host that is silent only by the record may answer: a new leader must first probe
+            // it.
             (Health::Down, Some(since)) if !record.lost && self.is_lost_at(since) <= self.now => {
                 Some(TaskEvent::HostLost { host })
             }

@@ -28,7 +28,7 @@ pub struct HostState {
     pub health_since: Option<Millis>,
     /// The program that answers.
     pub kind: HostKind,
-    /// When another program began to answer than the one before; none while there was only one.
+    /// When the current program began to answer in place of another one; none if there was only one.
     pub program_since: Option<Millis>,
     /// The program that answered last.
     last_program: Option<Discriminant<HostKind>>,

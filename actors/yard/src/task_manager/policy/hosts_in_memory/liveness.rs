@@ -24,7 +24,7 @@ pub struct TaskProgress {
 pub struct TaskLiveness {
     since: Millis,
     by_task: HashMap<TaskId, TaskProgress>,
-    /// When a host last ended a task: a busy one begins the next only then.
+    /// When a host last ended a task. A busy host begins the next one only then.
     freed: HashMap<HostAddr, Millis>,
 }
 
