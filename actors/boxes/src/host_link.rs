@@ -41,7 +41,7 @@ const KEEP_ALIVE_RETRIES: u32 = 3;
 /// An unused connection is closed after this time, before the worker closes it.
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
-/// The longest answer that is read, in bytes: every box of a look dirty.
+/// The longest answer that is read, in bytes: all boxes of an inspection are dirty.
 const LONGEST_ANSWER: usize = 16 << 20;
 
 /// The longest time of a call. A worker has shorter time-outs for its hooks. This one is for a worker
@@ -63,7 +63,7 @@ pub struct BoxLinkSettings {
 }
 
 impl BoxLinkSettings {
-    /// Calls with this token and this time limit for a connection.
+    /// Makes calls with this token and this time limit for a connection.
     pub fn new(token: Option<SharedToken>, connect_timeout: Duration) -> Self {
         BoxLinkSettings { token, connect_timeout, longest_call: LONGEST_CALL }
     }
@@ -233,17 +233,18 @@ impl NoAnswer {
     }
 }
 
-/// The actor: it only keeps the number of calls for each pool within bounds.
+/// The actor. It only limits the number of calls for each pool.
 struct BoxLinkActor {
     line: LiveSetting<BoxHostClient>,
     identity: ManagerIdentity,
     calls: HashMap<(HostAddr, PoolName), Arc<Semaphore>>,
 }
 
-/// How long a call waits for the id of the cluster: it is drawn when a cluster leads for the first time.
+/// How long a call waits for the id of the cluster, which is drawn when a cluster leads for the first
+/// time.
 const UNNAMED: Duration = Duration::from_secs(5);
 
-/// Adds the cluster to a target; it is known a moment after this node began to lead.
+/// Adds the cluster to a target. The cluster is known a moment after this node began to lead.
 async fn of_cluster(identity: ManagerIdentity, place: HookTarget) -> Result<HookTarget, String> {
     let named = async {
         loop {
@@ -305,7 +306,7 @@ impl Handler<InspectBoxes> for BoxLinkActor {
         Box::pin(async move {
             let place = of_cluster(identity, place).await?;
             let mut looked = BoxInspection::default();
-            // No box is a question too: whether the ids are the pool's own.
+            // A request without boxes makes sense too: the worker checks the ids of the pool.
             let parts = boxes.chunks(BOXES_PER_LOOK).chain(boxes.is_empty().then_some(&[][..]));
             for boxes in parts {
                 let asked = BoxInspectionRequest::at(place.clone(), boxes.to_vec(), last_token);

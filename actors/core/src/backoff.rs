@@ -36,7 +36,7 @@ impl ExponentialBackoff {
         self.base.saturating_mul(1 << doublings).min(self.cap)
     }
 
-    /// The same, up to a tenth shorter. The same seed gives the same.
+    /// The same, up to a tenth shorter. The same seed gives the same result.
     pub fn jittered(&self, failures: u32, seed: u64) -> Duration {
         let draw = fastrand::Rng::with_seed(seed).f64();
         self.after_failures(failures).mul_f64(1.0 - JITTER * draw)
@@ -52,7 +52,7 @@ pub struct BackOff {
     pub failures: u32,
     /// The time of the last failure, or of the last take-back.
     pub since: Millis,
-    /// The end of the pause; from then on it is on probation.
+    /// The end of the pause. From then on the target is on probation.
     pub until: Millis,
     /// The error text of the last failure, for operators.
     pub reason: String,

@@ -20,7 +20,7 @@ use crate::event::PieceId;
 /// How many changes are kept.
 const KEPT: usize = 4096;
 
-/// How many may listen at a time.
+/// The largest number of listeners at a time.
 const MOST_LISTENERS: usize = 64;
 
 /// Identifies one change of one process: `<start>-<number>`. The numbers of one process grow.
@@ -98,7 +98,7 @@ struct ChangeRing<C> {
 }
 
 impl<C> ChangeRing<C> {
-    /// The number of the oldest change that is kept, or of the next one when none is.
+    /// The number of the oldest kept change, or of the next change if none is kept.
     fn oldest(&self) -> u64 {
         self.newest + 1 - self.changes.len() as u64
     }
@@ -333,7 +333,7 @@ pub enum Missed {
     OtherProcess,
     /// The events after that id are no longer kept.
     TooOld,
-    /// More happened than this reader took.
+    /// More changes happened than this reader took.
     TooSlow,
 }
 
@@ -372,8 +372,8 @@ impl<C> FeedListener<C> {
     fn read(&mut self, most: usize) -> Vec<FeedItem<C>> {
         let ring = self.shared.lock();
         if self.next < ring.oldest() {
-            // A listener that was too slow does not begin at the oldest change: it would be too slow
-            // again at once.
+            // A listener that was too slow does not continue at the oldest change, because it would be too
+            // slow again at once.
             let (why, next) = match self.has_read {
                 true => (Missed::TooSlow, ring.newest + 1),
                 false => (Missed::TooOld, ring.oldest()),

@@ -217,8 +217,8 @@ impl Clock {
         }
     }
 
-    /// The time by which the timers of this thread's runtime fire: for pauses and for durations that are
-    /// measured. It does not stop with a manual clock. On a runtime with paused time it is virtual.
+    /// The time of the timers of this thread's runtime, for pauses and measured durations. It does not stop
+    /// with a manual clock. On a runtime with paused time it is virtual.
     pub fn timer(&self) -> Instant {
         Instant::now()
     }
@@ -252,8 +252,8 @@ impl Clock {
         }
     }
 
-    /// Lets the machine of a manual clock boot again: its uptime begins at zero. Nothing happens to the
-    /// system's.
+    /// Lets the machine of a manual clock boot again: its uptime begins at zero. The system's clock does not
+    /// change.
     pub fn reboot(&self) {
         if let ClockSource::Manual(hands) = &self.0 {
             hands.monotonic.store(0, Ordering::SeqCst);
@@ -306,7 +306,7 @@ impl SystemClock {
             let largest = i128::try_from(LARGEST_HELD_STEP.as_micros()).unwrap_or(0);
             if gone_on - wall > largest { wall } else { gone_on.max(wall) }
         });
-        // Another thread may have read its clock later and come first.
+        // Another thread may have read its clock later and arrive earlier.
         let monotonic = latest.map_or(monotonic, |before| monotonic.max(before.monotonic));
         *latest = Some(LatestShownTime { micros, monotonic });
         Millis(i64::try_from(micros.div_euclid(1000)).unwrap_or(system.0))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The upper bounds of the buckets, in seconds; a longer duration is in none.
+/// The upper bounds of the buckets, in seconds. A longer duration is in no bucket.
 pub const BOUNDS: [f64; 16] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0,
@@ -15,7 +15,7 @@ pub const BOUNDS: [f64; 16] = [
 pub struct Durations {
     /// The number of recorded durations.
     pub count: u64,
-    /// How long all of them took together, in microseconds.
+    /// The sum of all durations, in microseconds.
     pub sum_us: u64,
     /// How many took at most each of [`BOUNDS`], and longer than the previous one.
     pub buckets: [u64; BOUNDS.len()],

@@ -24,7 +24,7 @@ impl ElapsedTime {
         ElapsedTime { at, passed: self.passed.saturating_add(at.since(self.at)) }
     }
 
-    /// How much time has passed since an earlier look.
+    /// The elapsed time since an earlier look.
     pub fn since(self, earlier: ElapsedTime) -> Duration {
         self.passed.saturating_sub(earlier.passed)
     }

@@ -8,7 +8,7 @@ use crate::clock::Millis;
 use crate::secret_id::IdSource;
 
 /// The piece of the durable state that an event belongs to. The numbers are on disk and on the wire between
-/// nodes: a number never gets a second meaning.
+/// nodes: a number is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 #[serde(into = "u8", try_from = "u8")]
@@ -82,7 +82,7 @@ impl fmt::Display for Epoch {
 pub struct RequestId(pub u128);
 
 impl RequestId {
-    /// The next one of `ids`, for a commit that no caller names.
+    /// The next id of `ids`, for a commit without a name from a caller.
     pub fn draw(ids: &mut IdSource) -> Self {
         RequestId(ids.draw_public())
     }

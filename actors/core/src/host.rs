@@ -1,4 +1,4 @@
-//! The hosts of the yard: a host is named by the `ip:port` of its worker, as in cfm.
+//! The hosts of the yard. A host is identified by the `ip:port` of its worker, as in cfm.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -78,7 +78,7 @@ pub enum HostRole {
     Source,
     /// Fetches and serves copies.
     Destination,
-    /// Both; never from itself to itself.
+    /// Both, but never from itself to itself.
     Both,
 }
 
@@ -103,8 +103,8 @@ pub enum HostMode {
     /// The host gives and takes copies.
     #[default]
     Active,
-    /// It gets no new copies and gives none; its running copies finish, and its files are placed
-    /// elsewhere.
+    /// It gets and serves no new copies. Its running copies finish, and its files are copied to other
+    /// hosts.
     Draining,
     /// The node sends it nothing. Its silence is no failure.
     Maintenance,

@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for ManagerId {
     }
 }
 
-// On disk it is bytes: an id has one form there.
+// On disk an id is bytes, in only one form.
 impl Serialize for ClusterId {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {

@@ -35,7 +35,7 @@ impl SharedToken {
         blake3::hash(given) == blake3::hash(self.0.as_bytes())
     }
 
-    /// A key for one use of the token, kept apart from every other use by its `context`.
+    /// A key for one use of the token. Each use has its own `context` and therefore its own key.
     pub fn derive_key(&self, context: &str) -> [u8; 32] {
         blake3::derive_key(context, self.0.as_bytes())
     }

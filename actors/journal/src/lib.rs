@@ -44,7 +44,7 @@ use store::{JournalStore, StoreError, StoreSettings};
 use stuck::StuckOwners;
 use thread::JournalThread;
 
-/// How long a stopping journal waits for its store to be closed.
+/// How long a stopping journal waits until its store is closed.
 const CLOSING: Duration = Duration::from_secs(10);
 
 /// A handle on the journal of this node. Cheap to clone.

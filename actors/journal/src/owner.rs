@@ -1,4 +1,4 @@
-//! One owner of a piece, as the journal talks to it.
+//! One owner of a piece, as the journal sees it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl PieceOwner {
         }
     }
 
-    /// Has it apply its part of an entry.
+    /// Lets it apply its part of an entry.
     pub(crate) async fn apply(&self, part: &CommittedEntry) -> Option<Vec<CommitAnswer>> {
         let (reply, answer) = oneshot::channel();
         self.recipient.do_send(JournalCommand::Apply(Apply {

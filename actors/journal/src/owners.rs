@@ -178,7 +178,7 @@ impl PieceOwners {
             .collect())
     }
 
-    /// Asks every owner of the entry that has not answered yet; names one that is missing.
+    /// Asks every owner of the entry that has not answered yet. Returns a missing one.
     async fn ask(
         &self,
         parts: &BTreeMap<PieceId, CommittedEntry>,
@@ -220,7 +220,7 @@ impl PieceOwners {
         }
     }
 
-    /// Freezes every piece; names one whose owner is missing.
+    /// Freezes every piece. Returns the piece of a missing owner.
     async fn freeze_all(&self) -> Result<Vec<(PieceId, Box<dyn FrozenPiece>)>, PieceId> {
         let mut frozen = Vec::with_capacity(self.pieces.len());
         for &piece in &self.pieces {
@@ -323,7 +323,7 @@ impl PieceOwners {
         }
     }
 
-    /// Waits until every piece has its owner.
+    /// Waits until every piece has an owner.
     pub(crate) async fn all_owners_ready(&self) -> Result<(), OwnersError> {
         for &piece in &self.pieces {
             self.wait_for(piece).await?;

@@ -141,7 +141,7 @@ impl CommitProposer {
         on_full_disk: OnFullDisk,
     ) -> Result<oneshot::Receiver<CommitReply>, CommitError> {
         let counters = &self.counters;
-        // Checked first: without disk space no node leads for long.
+        // Checked first, because without disk space no node leads for long.
         if let Some(why) = self.no_room(on_full_disk) {
             counters.refused_disk_full.fetch_add(1, Ordering::Relaxed);
             return Err(CommitError::DiskFull { why });
@@ -200,7 +200,7 @@ fn check_epoch(leadership: Leadership, epoch: Epoch) -> Result<(), CommitError> 
 /// The task that makes entries, one at a time.
 struct EntryBatcher {
     proposals: mpsc::Receiver<CommitProposal>,
-    /// The first one that did not fit the last entry.
+    /// The first commit that did not fit into the last entry.
     carried: Option<CommitProposal>,
     node: Arc<RaftNode>,
     session: watch::Receiver<ProposerSession>,

@@ -6,7 +6,7 @@ use reelyard_replication::Leadership;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProposerSession {
     pub(crate) leadership: Leadership,
-    /// Grows whenever a session of deciding begins, also within one epoch. Commits of earlier
-    /// sessions are not proposed in later ones.
+    /// Grows with each new session, also within one epoch. Commits of earlier sessions are not
+    /// proposed in later ones.
     pub(crate) number: u64,
 }

@@ -25,8 +25,8 @@ pub struct JournalOptions {
     /// How long a commit waits before its outcome is reported as unknown.
     pub commit_timeout: Duration,
     /// The interval of a leader's heartbeats. Also the time-out of one append call between nodes: below
-    /// 100 ms, slow first connections are mistaken for lost ones. A node that founds its cluster alone
-    /// uses sixteen times this value for heartbeats and elections, because no other node needs them.
+    /// 100 ms, slow first connections look like lost ones. A node that founds its cluster alone uses
+    /// sixteen times this value for heartbeats and elections, because no other node needs them.
     pub heartbeat: Duration,
     /// A follower without a heartbeat starts an election after a random time between these.
     pub election: (Duration, Duration),

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use reelyard_core::event::PieceId;
 
-/// An owner repeats a failed decision after a second. A failure that was not repeated for this long
-/// is over.
+/// An owner repeats a failed decision after a second. If a failure was not repeated for this long,
+/// it is over.
 const SHOWN_FOR: Duration = Duration::from_secs(30);
 
 /// The last failure of each owner.

@@ -67,7 +67,7 @@ pub enum BoxError {
         /// The error text, for operators.
         why: String,
     },
-    /// It has no outcome, or this node does not lead.
+    /// The outcome is unknown, or this node does not lead.
     #[error(transparent)]
     Journal(#[from] CommitError),
 }
@@ -79,15 +79,15 @@ pub struct BoxLeaseRequest {
     pub pool: PoolName,
     /// The job that requests them.
     pub holder: Holder,
-    /// The term of their leases, from the answer on; the pool's default if none.
+    /// The term of their leases from the answer on; the default of the pool if none.
     pub ttl: Option<Duration>,
-    /// How long to wait for them. Zero tries once, without waiting. Making a box ready does not count.
+    /// How long to wait for them. Zero tries once, without waiting. The preparation of a box does not count.
     pub wait: Duration,
     /// The priority of the request.
     pub priority: Priority,
     /// The number of boxes.
     pub count: u32,
-    /// The idempotency key; none when no caller is going to repeat it.
+    /// The idempotency key; none if no caller will repeat the request.
     pub request: Option<RequestId>,
     /// Takes over the leases of another holder that made the same request.
     pub take_over: bool,
@@ -126,7 +126,7 @@ pub struct Grant {
     pub epoch: Epoch,
 }
 
-/// The id of one waiting caller: several may wait for one repeated request.
+/// The id of one waiting caller. Several callers may wait for one repeated request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcquireTicket(pub(super) u64);
 
@@ -179,7 +179,7 @@ pub struct RenewLease {
     pub ttl: Option<Duration>,
 }
 
-/// Whether a lease is valid: it is on record under this token, and its term is not over.
+/// Whether a lease is valid: it is recorded with this token, and its term has not passed.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<Arc<Lease>, BoxError>")]
 pub struct VerifyLease {
@@ -261,7 +261,7 @@ pub struct QuarantineBox {
     pub asked_by: String,
 }
 
-/// A box may be used again: it is cleaned, and free if that succeeds.
+/// Takes a box back into use: it is cleaned, and free if that succeeds.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), BoxError>")]
 pub struct UnquarantineBox {
@@ -292,7 +292,7 @@ pub struct AdoptPool {
     pub asked_by: String,
 }
 
-/// Does the due work at once, instead of at the timer's time. Operators and tests send it.
+/// Does the due work at once, without waiting for the timer. Operators and tests send it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct ProcessDueBoxes;
@@ -302,7 +302,7 @@ pub struct ProcessDueBoxes;
 #[rtype(result = "()")]
 pub struct ChangeBoxSettings(pub BoxLeaseSettings);
 
-/// How urgent a request is: from -100 to 100, the higher the more.
+/// The urgency of a request, from -100 to 100. A higher number is more urgent.
 #[derive(
     Clone,
     Copy,

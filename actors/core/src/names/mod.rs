@@ -97,7 +97,7 @@ impl FileName {
     }
 }
 
-/// The characters that RFC 3986 leaves alone in a path segment.
+/// The characters that RFC 3986 does not require to be encoded in a path segment.
 const UNRESERVED_KEPT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -170,8 +170,7 @@ impl<'de> Deserialize<'de> for FileName {
     }
 }
 
-/// The number of a name within one run of the process. Never stored, never sent, never given to
-/// another name.
+/// The number of a name within one run of the process. It is never stored, sent or reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 

@@ -71,7 +71,7 @@ pub struct Swept {
     pub forgotten: u64,
     /// Names without a reference at the last sweep. The next sweep forgets them if they still have none.
     pub suspects: u64,
-    /// Names that are left, the suspects included.
+    /// Remaining names, including the suspects.
     pub kept: u64,
 }
 
@@ -121,7 +121,7 @@ struct Interned {
     present: RoaringBitmap,
     /// Ids without a reference at the last sweep.
     suspects: RoaringBitmap,
-    /// A bit for each id that was found since, while there are suspects.
+    /// A bit for each id that was found since the last sweep, while there are suspects.
     touched: Vec<AtomicU64>,
 }
 
@@ -131,7 +131,7 @@ impl NameTable {
         NameTable::default()
     }
 
-    /// The id of `name`, given now if it had none.
+    /// The id of `name`. It gets one if it has none.
     pub fn intern(&self, name: &FileName) -> FileId {
         // Two statements, because the read lock must be released before the write lock is taken.
         let known = self.find(name.as_bytes());
@@ -161,7 +161,7 @@ impl NameTable {
         self.lookup().find(name)
     }
 
-    /// The name behind `id`; one that says so if it was forgotten.
+    /// The name of `id`; a special name if it was forgotten.
     pub fn name(&self, id: FileId) -> FileName {
         let interned = self.read();
         let name = interned.names.bytes(id.0);
@@ -183,7 +183,7 @@ impl NameTable {
         self.read().names.end()
     }
 
-    /// The bytes that names, their ids and their index take, about.
+    /// The approximate number of bytes of the names, their ids and their index.
     pub fn bytes(&self) -> usize {
         let interned = self.read();
         // hashbrown keeps an id and a byte for each slot.
@@ -264,7 +264,7 @@ pub struct NameInterner<'t> {
 }
 
 impl NameInterner<'_> {
-    /// The id of `name`, given now if it had none.
+    /// The id of `name`. It gets one if it has none.
     ///
     /// # Errors
     /// Why it is no name, or `TooManyNames`.

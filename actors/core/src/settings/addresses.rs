@@ -54,7 +54,7 @@ impl SettingValue for IpAddr {
     }
 }
 
-/// The token is read and stored, but never shown.
+/// The token is read and stored, but never printed.
 impl SettingValue for SharedToken {
     const SECRET: bool = true;
 

@@ -43,7 +43,7 @@ pub struct Applicability {
 }
 
 impl Applicability {
-    /// At once, in the cluster: the rule unless a declaration says otherwise.
+    /// At once, in the cluster: the default for declarations.
     pub const USUAL: Self = Applicability { effect: TakesEffect::AtOnce, scope: Scope::Cluster };
 
     /// A change takes effect at a reload.

@@ -1,4 +1,4 @@
-//! Settings as the layers give them, before their values are parsed.
+//! Settings from the layers, before their values are parsed.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct RawSetting {
     pub origin: SettingOrigin,
     /// The line of each entry, for a list in the file.
     pub entry_lines: Vec<usize>,
-    /// The old name, if the setting was set by it.
+    /// The old name, if the operator used it.
     pub old_key: Option<String>,
 }
 

@@ -67,7 +67,7 @@ impl<A: Actor<Context = Context<A>>> ActorMailbox<A> {
         self.handled.load(Ordering::Relaxed)
     }
 
-    /// Runs `actor` on the messages in the open mailbox. None when there is no mailbox.
+    /// Runs `actor` with the messages in the open mailbox. None if there is no mailbox.
     pub(super) fn run(self: &Arc<Self>, actor: A) -> Option<ContextFut<A, Context<A>>> {
         let senders = self.lock().as_ref()?.channel.sender_producer();
         let mut context = Context::new();

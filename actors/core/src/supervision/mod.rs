@@ -99,7 +99,7 @@ struct SupervisedInner<A: Actor> {
     present: ArcSwap<Addr<A>>,
     intake: Arc<ActorMailbox<A>>,
     status: ArcSwap<SupervisionStatus>,
-    /// One permit for each request from outside that may be with the actor.
+    /// One permit for each open request from outside.
     request_permits: Arc<Semaphore>,
     refused: AtomicU64,
     stopping: watch::Sender<bool>,
@@ -266,8 +266,8 @@ struct SupervisorTask<A: Actor<Context = Context<A>>> {
 }
 
 impl<A: Actor<Context = Context<A>>> Drop for SupervisorTask<A> {
-    /// However supervision ends, also with its arbiter: callers that wait for the end or for an answer
-    /// are notified.
+    /// Notifies callers that wait for the end or for an answer, however supervision ends, also together with
+    /// its arbiter.
     fn drop(&mut self) {
         self.shared.intake.close();
         self.shared.change_status(|status| status.running = false);
@@ -330,7 +330,7 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
         let incarnation = actix_rt::spawn(async move {
             // Incarnations run one after the other, so nothing else borrows it.
             let actor = (factory.borrow_mut())();
-            // It is open until the keeper, which waits for this, closes it.
+            // It stays open until the keeper, which waits for this, closes it.
             let Some(running) = intake.run(actor) else { return IncarnationEnd::Stopped };
             tokio::select! {
                 () = running => IncarnationEnd::Failed("it ended without a stop request".to_owned()),
@@ -342,7 +342,7 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
             Ok(end) => end,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => IncarnationEnd::Failed(panic_text(&*panic)),
-                // The arbiter is going down, and everything on it.
+                // The arbiter is shutting down with everything on it.
                 Err(_) => IncarnationEnd::Stopped,
             },
         }

@@ -1,4 +1,4 @@
-//! When to restart, and when to give up.
+//! When to restart, and when to stop restarting.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 /// How failures are answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestartPolicy {
-    /// How long the first restart waits. Each further one within the window waits twice as long.
+    /// The pause before the first restart. Each further restart within the window waits twice as
+    /// long.
     pub first_delay: Duration,
     /// The longest that a restart waits.
     pub longest_delay: Duration,

@@ -14,14 +14,14 @@ use rustix::process::{Resource, getrlimit};
 /// How long the shortage is reported in the view, and how often it is logged.
 const SHOWN_FOR: Duration = Duration::from_secs(60);
 
-/// The last time that there were none.
+/// The last time without a free descriptor.
 struct DescriptorShortage {
     last: Instant,
     logged: Instant,
     times: u64,
 }
 
-/// One for the process, as the limit is.
+/// One value for the process, because the limit is one for the process.
 static LACK: Mutex<Option<DescriptorShortage>> = Mutex::new(None);
 
 /// How many files this process may open; none if there is no limit.
@@ -47,7 +47,7 @@ pub fn are_exhausted(error: &(dyn Error + 'static)) -> bool {
             note(Instant::now());
             return true;
         }
-        // `source` of an I/O error skips the error that it was made of.
+        // `source` of an I/O error skips the error inside it.
         cause = match io.and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
             None => error.source(),

@@ -58,7 +58,7 @@ pub fn narrow(dir: &Path, ours: &[&str]) {
     }
 }
 
-/// The mode that it should have, if it is wider.
+/// The mode that it should have, if its mode is wider.
 fn narrow_one(path: &Path) -> io::Result<Option<u32>> {
     let seen = fs::symlink_metadata(path)?;
     let narrow = match seen.file_type() {

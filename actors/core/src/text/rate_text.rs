@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::host::BitsPerSecond;
 
-/// A text that is not a rate, or not clearly one.
+/// A text that is not a rate, or is ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRate {
     /// The text does not show whether bits or bytes are meant, or the factor 1000 or 1024.
@@ -103,7 +103,7 @@ fn decimal(number: &str, factor: u64) -> Option<Option<u64>> {
 }
 
 impl fmt::Display for BitsPerSecond {
-    /// The shortest text that says it exactly.
+    /// The shortest exact text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = UNITS.iter().filter(|(_, factor)| self.0.is_multiple_of(*factor));
         let texts = exact.map(|(unit, factor)| format!("{}{unit}", self.0 / factor));

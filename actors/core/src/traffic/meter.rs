@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Rates, TrafficBytes};
 use crate::host::BitsPerSecond;
 
-/// Two readings closer together than this give no rate: one packet more or less would decide it.
+/// Two readings that are closer together give no rate, because a single packet would decide it.
 const SHORTEST: Duration = Duration::from_millis(400);
 
 /// A reading that is older than this many windows is ignored.

@@ -21,7 +21,7 @@ use crate::transport::{NodeUnreachable, Transport};
 /// openraft, and any change of [`RaftRequest`] or [`RaftResponse`], needs another number. A test keeps the
 /// bytes.
 const VERSION: u8 = 1;
-/// Why a node cannot be used whose calls have another version.
+/// The reason why a node with another call version cannot be used.
 const ANOTHER_VERSION: &str = "it speaks another version of the calls between nodes: run the same version of reelyard on all nodes";
 /// How long a node that could not be reached gets no calls.
 const REST: Duration = Duration::from_millis(100);
@@ -56,7 +56,7 @@ pub(super) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
     bytes
 }
 
-/// Reads a call or an answer; none if it is not of this version.
+/// Reads a call or an answer; none if it has another version.
 pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     match bytes.split_first() {
         Some((&VERSION, body)) => postcard::from_bytes(body).ok(),

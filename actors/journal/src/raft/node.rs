@@ -1,4 +1,4 @@
-//! A raft node: writing, answering its peers, seating owners, ending.
+//! A raft node: it writes entries, answers its peers, rebuilds owners, and stops.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -203,8 +203,8 @@ impl RaftNode {
         }
     }
 
-    /// Waits until there is a leader and this node has applied the log that it held then. False if
-    /// the journal stopped instead.
+    /// Waits until there is a leader, and this node has applied the log that it had then. False if the
+    /// journal stopped instead.
     pub(crate) async fn came_up(&self) -> bool {
         let mut leadership = self.leadership();
         let led = leadership.wait_for(|leadership| *leadership != Leadership::Nobody).await;
@@ -217,7 +217,7 @@ impl RaftNode {
         let Some(raft) = self.raft.get() else { return false };
         let mut metrics = raft.metrics();
         let mut end = u64::MAX;
-        // The leader may cut off entries that no quorum confirmed: then there is less to wait for.
+        // The leader may remove entries that no quorum confirmed. Then fewer entries must be applied.
         let applied = metrics.wait_for(|now| {
             end = end.min(now.last_log_index.map_or(0, |last| last + 1));
             now.last_applied.map_or(0, |log_id| log_id.index + 1) >= end

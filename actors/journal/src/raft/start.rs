@@ -16,19 +16,19 @@ use crate::settings::{JournalOptions, OpenError};
 use crate::store::{JournalStore, SnapshotManifest};
 use crate::transport::Transport;
 
-/// The most entries of one append call: with entries of up to 32 KiB this is 2 MiB.
+/// The most entries of one append call: up to 2 MiB, with entries of up to 32 KiB.
 const ENTRIES_PER_CALL: u64 = 64;
 /// How long the last call of a snapshot may take, because the other node installs it before it
 /// answers.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(60);
 const SNAPSHOT_CALL_BYTES: u64 = 1 << 20;
 
-/// How much more slowly a node that founds its cluster alone keeps time.
+/// The factor of the times of a node that founds its cluster alone.
 const SLOWER_ALONE: u32 = 16;
 
 impl RaftNode {
-    /// Starts the node on the runtime it is called in. It answers at once: the log is applied in
-    /// the background as the owners of the pieces arrive.
+    /// Starts the node on the current runtime. It answers at once: the log is applied in the
+    /// background when the owners of the pieces register.
     pub(crate) fn start(
         settings: &JournalOptions,
         transport: Arc<dyn Transport>,

@@ -32,7 +32,7 @@ const PIECES_AHEAD: usize = 2;
 type FrozenPieces = Vec<(PieceId, Box<dyn FrozenPiece>)>;
 type RaftSnapshotMeta = SnapshotMeta<u64, BasicNode>;
 
-/// Figures that the state machine keeps up to date for others to read.
+/// Figures of the state machine for readers.
 #[derive(Default)]
 pub(super) struct LogGrowth {
     /// Bytes of the entries applied since the last snapshot.
@@ -51,7 +51,7 @@ pub(super) struct PieceStateMachine {
 }
 
 impl PieceStateMachine {
-    /// The state as of the current snapshot; openraft applies the log behind it.
+    /// The state at the current snapshot. openraft applies the log after it.
     pub(super) fn new(
         owners: Arc<PieceOwners>,
         store: Arc<JournalStore>,
@@ -142,7 +142,7 @@ impl RaftStateMachine<Types> for PieceStateMachine {
         Ok(Box::new(SnapshotBody::to_receive(file)))
     }
 
-    /// The received stream is checked to its end before any of it is used.
+    /// The received stream is checked completely before any of it is used.
     async fn install_snapshot(
         &mut self,
         meta: &RaftSnapshotMeta,
@@ -185,7 +185,7 @@ async fn next_piece(snapshot: &mut SnapshotBody) -> Result<Option<Vec<u8>>, Raft
     Ok((!piece.is_empty()).then_some(piece))
 }
 
-/// A snapshot was to be written again of pieces that are written already.
+/// The same pieces were already written as a snapshot.
 #[derive(Debug, thiserror::Error)]
 #[error("these pieces were written to a snapshot before")]
 struct WrittenBefore;

@@ -1,4 +1,4 @@
-//! Watching over the raft node: founding its cluster, noticing who leads, taking snapshots.
+//! Watches the raft node: founds its cluster, notices leaders, takes snapshots.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -144,7 +144,7 @@ impl RaftWatcher {
     async fn confirmed(&self, raft: &Raft, metrics: &Metrics) -> bool {
         let confirm = async {
             caught_up(raft, &self.owners, Epoch(metrics.current_term)).await?;
-            // A snapshot alone needs no owner to apply it.
+            // If a snapshot has everything, no owner needs to apply it.
             self.owners.all_owners_ready().await.ok()?;
             let now = raft.metrics().borrow().clone();
             let still = now.current_term == metrics.current_term

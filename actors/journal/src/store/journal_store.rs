@@ -162,7 +162,7 @@ impl JournalStore {
         self.write_marked(MarkSync::AtOnce, write).await
     }
 
-    /// Removes the log's rows from `index` on: another leader's replace them.
+    /// Removes the log's rows from `index` on, because rows of another leader replace them.
     pub(crate) async fn truncate(&self, index: u64) -> Result<(), StoreError> {
         self.write(move |trees| trees.truncate(index)).await
     }

@@ -20,7 +20,7 @@ use crate::store::observer::StoreObserver;
 
 /// How many jobs may share one flush.
 const JOBS_PER_FLUSH: usize = 1024;
-/// How long the writer is without work before it syncs the mark.
+/// How long the writer has no work before it syncs the mark.
 const QUIET: Duration = Duration::from_millis(100);
 /// How often the disk is checked while there is no other work.
 const IDLE: Duration = Duration::from_secs(1);
@@ -36,13 +36,13 @@ pub(super) type StoreWrite = Box<dyn Fn(&Trees) -> Result<(), StoreError> + Send
 /// When the mark is synced after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MarkSync {
-    /// When the interval between two syncs is over.
+    /// When the interval between two syncs has passed.
     WhenDue,
-    /// With this write: others are about to rely on it.
+    /// With this write, because others are about to rely on it.
     AtOnce,
 }
 
-/// One write and who waits for it to be durable.
+/// One write, and the caller that waits until it is durable.
 pub(super) struct WriteJob {
     pub(super) write: StoreWrite,
     pub(super) mark: MarkSync,

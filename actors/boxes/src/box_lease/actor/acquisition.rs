@@ -14,12 +14,12 @@ use crate::box_lease::messages::{
     Acquire, AcquireProgress, AcquireTicket, BoxError, BoxLeaseRequest, CancelAcquire, Grant,
 };
 
-/// After which time a full mailbox may be tried again.
+/// The pause before a full mailbox is tried again.
 const BUSY: Duration = Duration::from_secs(1);
 
 static TICKETS: AtomicU64 = AtomicU64::new(0);
 
-/// The ways to the actor that an acquisition needs. Cheap to clone.
+/// The routes to the actor that an acquisition needs. Cheap to clone.
 #[derive(Clone)]
 pub struct AcquireRoutes {
     /// The route for requests.

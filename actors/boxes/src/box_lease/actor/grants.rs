@@ -44,7 +44,7 @@ impl BoxLease {
         self.soon(ctx);
     }
 
-    /// A grant was applied, or refused then.
+    /// A grant was applied, or refused when it was applied.
     pub(in crate::box_lease) fn follow_grant(
         &mut self,
         grant: &NewGrant,
@@ -98,7 +98,7 @@ impl BoxLease {
             // A commit without an outcome may still be applied: taking back an ended lease changes
             // nothing.
             if settled.is_ok() {
-                // A lease that had ended before is not reported as ending now.
+                // A lease that had already ended is not reported as ending now.
                 actor.memory.taking_back.retain(|id| !leases.contains(id));
             } else if actor.replica.epoch().is_some() {
                 actor.memory.orphans.extend(leases.iter().copied());

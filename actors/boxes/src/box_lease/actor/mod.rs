@@ -73,7 +73,7 @@ impl BoxLease {
         (&mut self.memory, BoxDecisionContext { table, epoch, now })
     }
 
-    /// As [`BoxLease::at`], with the source of ids.
+    /// Like [`BoxLease::at`], with the source of ids.
     fn at_with_ids(&mut self) -> (&mut BoxMemory, BoxDecisionContext<'_>, &mut IdSource) {
         let now = self.now();
         let epoch = self.replica.epoch();

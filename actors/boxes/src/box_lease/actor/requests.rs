@@ -1,4 +1,4 @@
-//! Other requests to the BoxLeaseActor than those for boxes.
+//! Requests to the BoxLeaseActor, except those for boxes.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn first(outcomes: Outcomes<SharedTable>) -> Result<BoxOutcome, BoxRefusal> {
 }
 
 impl BoxLease {
-    /// Answers a request that no caller repeats: decides it, commits it, and reads the outcome of its
+    /// Answers a request that no caller repeats. Decides and commits it, and reads the outcome of its
     /// first event.
     fn answer_once<T: 'static>(
         &mut self,
@@ -116,7 +116,7 @@ impl Handler<RenewLease> for BoxLease {
 }
 
 impl BoxLease {
-    /// Notes a wrong token among the reasons for a refusal.
+    /// Records a wrong token that a refusal names.
     fn refusing(
         &mut self,
         lease: LeaseId,
@@ -144,7 +144,7 @@ impl Handler<VerifyLease> for BoxLease {
         }
         let (memory, context) = self.at();
         let held = context.table.held_now(lease, token, &memory.terms, context.now);
-        // The lease itself, not a copy: it is never changed in place.
+        // The lease itself, not a copy, because it is never changed in place.
         let held = held.and_then(|_| context.table.live(lease).cloned());
         drop(context);
         MessageResult(held.map_err(|refusal| self.refusing(lease, token, refusal, ctx)))

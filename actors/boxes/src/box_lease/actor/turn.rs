@@ -136,7 +136,7 @@ impl BoxLease {
         }
     }
 
-    /// Puts on record that this leader decides.
+    /// Records that this leader decides.
     fn note_led(&mut self, ctx: &mut Context<Self>) {
         if self.noting_led {
             return;
@@ -197,13 +197,13 @@ impl BoxLease {
         let Some(event) = event else { return };
         self.commit_then(vec![event], ctx, |actor, settled, ctx| {
             if settled.is_ok() {
-                // There may be more of it than one event forgets.
+                // There may be more records than one event forgets.
                 actor.upkeep(ctx);
             }
         });
     }
 
-    /// Sends their progress to waiting callers, at times.
+    /// Sends their progress to waiting callers, at intervals.
     pub(in crate::box_lease) fn notify_progress(&mut self, ctx: &mut Context<Self>) {
         if self.memory.allocators.values().all(|allocator| allocator.queue.is_empty()) {
             return;

@@ -27,7 +27,7 @@ pub(in crate::box_lease) enum AcquireDecision {
     Repeat(Vec<LeaseId>),
     /// It waits until the boxes of its request are ready.
     Await(Vec<LeaseId>),
-    /// A request that no pending or remembered grant answers.
+    /// A request without an answer from a pending or remembered grant.
     New(RequestedTerms),
 }
 
@@ -35,7 +35,7 @@ pub(in crate::box_lease) enum AcquireDecision {
 pub(in crate::box_lease) enum WaitDecision {
     /// It was granted, or has ended.
     Over,
-    /// It does not wait at all: its time is over.
+    /// It does not wait, because its time limit has passed.
     TimeOut,
     /// It waits until this instant of the monotonic clock.
     Until(Duration),
@@ -111,7 +111,7 @@ impl BoxMemory {
         listener: WaiterListener,
     ) {
         let Some(first) = leases.first() else { return };
-        // The earlier caller may not have read the answer, and may report that now.
+        // The earlier caller may not have read the answer, and may report that soon.
         *self.sharing.entry(*first).or_insert(1) += 1;
         let answer = self.grant_of(context, leases);
         if !listener.answer(answer)
@@ -147,7 +147,7 @@ impl BoxMemory {
         Some(id)
     }
 
-    /// Whether and how long a new request waits, now that the free boxes are granted.
+    /// Whether and how long a new request waits, after the free boxes were granted.
     pub(in crate::box_lease) fn begin_wait(
         &mut self,
         context: &BoxDecisionContext<'_>,
@@ -287,9 +287,9 @@ impl BoxMemory {
         grant.leases.iter().map(|lease| lease.id).collect()
     }
 
-    /// Reports its place to a new request at once, if it is the last, as nearly all are. A request that
-    /// is more urgent than others is shown by the next turn: with thousands of requests each would have
-    /// to be counted.
+    /// Reports its position to a new request at once, if it is the last one, which nearly all are. A more
+    /// urgent request gets its position in the next turn, because with thousands of requests each would
+    /// have to be counted.
     fn notify_newcomer(&self, context: &BoxDecisionContext<'_>, id: WaiterId, name: &PoolName) {
         let Ok(pool) = context.table.pool(name) else { return };
         let Some(allocator) = self.allocators.get(name) else { return };

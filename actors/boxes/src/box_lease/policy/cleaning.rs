@@ -1,4 +1,4 @@
-//! Cleaning boxes, and inspecting them before they are granted.
+//! Cleans boxes, and lets hosts inspect them before they are granted.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(in crate::box_lease) enum CleanupResult {
 }
 
 impl BoxDecisionContext<'_> {
-    /// The cleaning that a box needs, and how often it could not be made ready.
+    /// The cleaning that a box needs, and the number of its failed preparations.
     pub(in crate::box_lease) fn draining(&self, key: &BoxKey) -> Option<(&Draining, u32)> {
         let record = self.table.pool(&key.0).ok()?.find(key.1)?;
         match &record.state {
@@ -39,7 +39,7 @@ impl BoxDecisionContext<'_> {
     }
 
     /// Whether no host has work for a box: its pool has no host, or the pool draws ids and the box has
-    /// none now. The id of its number may be in use by another box.
+    /// none now. Another box may use the id that equals its number.
     pub(in crate::box_lease) fn has_nothing_to_clean(&self, key: &BoxKey) -> bool {
         let Ok(pool) = self.table.pool(&key.0) else { return false };
         let has_id = pool.find(key.1).is_some_and(|record| record.slot.is_some());

@@ -192,7 +192,7 @@ impl BoxMemory {
         let Some((first, _)) = grant.leases.first() else { return GrantFollowUp::Nothing };
         let Some(id) = self.granting.remove(first) else { return GrantFollowUp::Nothing };
         match refusal {
-            // Decided on something that had changed meanwhile.
+            // The decision used a state that has changed meanwhile.
             BoxRefusal::NotFree | BoxRefusal::NoSlot | BoxRefusal::IdInUse => {
                 self.requeue(context, id);
                 return GrantFollowUp::GrantAgain;

@@ -110,7 +110,7 @@ impl BoxMemory {
         leases
     }
 
-    /// A host did not do its work for a pool.
+    /// A host did not run its hooks for a pool.
     pub(in crate::box_lease) fn note_silence(&mut self, pool: &PoolName, why: &str) {
         self.counts(pool).silences += 1;
         self.hook_calls.silences.insert(pool.clone(), why.to_owned());

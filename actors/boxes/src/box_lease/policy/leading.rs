@@ -38,8 +38,8 @@ pub(in crate::box_lease) struct NewLeadership {
     pub(in crate::box_lease) draining: Vec<BoxKey>,
     /// Leases whose boxes were being made ready.
     pub(in crate::box_lease) preparing: Vec<PreparingLease>,
-    /// Records which leases have their full terms again. The next leader of this boot gives them none
-    /// unless they are renewed, and readers see how long they last.
+    /// Records which leases have their full terms again. The next leader of this boot does not give them
+    /// again before a renewal. Readers see how long the leases last.
     pub(in crate::box_lease) terms_given: Vec<BoxEvent>,
 }
 
@@ -85,7 +85,7 @@ impl BoxMemory {
                 }
             }
         }
-        // In an order of their own: the table has none.
+        // In a separate order, because the table has none.
         again.sort_unstable();
         let MachineUptime { boot, uptime } = machine;
         for leases in again.chunks(TERMS_AT_ONCE) {

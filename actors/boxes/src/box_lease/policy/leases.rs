@@ -98,7 +98,7 @@ impl BoxTable {
     ) -> Result<BoxEvent, BoxRefusal> {
         let lease = self.held_now(id, token, terms, now)?;
         let spec = self.pool(&lease.pool)?.spec();
-        // The pool may have shorter leases since.
+        // The pool may allow only shorter leases since then.
         let wanted = match ttl {
             Some(ttl) => check_ttl(ttl, spec.ttl_max)?,
             None => lease.ttl.min(spec.ttl_max),

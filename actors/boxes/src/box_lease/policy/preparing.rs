@@ -16,7 +16,7 @@ use super::memory::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
 use crate::box_lease::messages::{AcquireProgress, BoxLeaseRequest};
 use crate::box_lease::state::event::{BoxEvent, BoxRefusal};
 
-/// A lease whose box was being made ready under an earlier leader.
+/// A lease whose box was being prepared under an earlier leader.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::box_lease) struct PreparingLease {
     pub(in crate::box_lease) token: FenceToken,
@@ -43,7 +43,7 @@ impl BoxMemory {
         self.watch_overdue(context, waiter?)
     }
 
-    /// A request whose boxes are being made ready is checked when its time is over. Answers when.
+    /// A request whose boxes are being prepared is checked when its time limit passes. Answers when.
     fn watch_overdue(
         &mut self,
         context: &BoxDecisionContext<'_>,

@@ -1,4 +1,4 @@
-//! How events change leases. Deterministic: the piece, the event and its time decide alone.
+//! How events change leases. Deterministic: only the piece, the event and its time decide.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Piece for SharedTable {
     }
 }
 
-/// How leases end, and who ends them.
+/// How leases end, and the requesters of the ends.
 #[derive(Clone, Copy)]
 struct LeaseEnding<'a> {
     how: LeaseEnd,

@@ -38,7 +38,7 @@ impl BoxTable {
         Ok(BoxOutcome::PoolPut { created })
     }
 
-    /// Whether no other pool has boxes of the same numbers, host and hooks.
+    /// Whether no other pool has boxes with the same numbers, host and hooks.
     pub(in crate::box_lease) fn check_ids(
         &self,
         name: &PoolName,
@@ -63,7 +63,7 @@ impl BoxTable {
     pub(in crate::box_lease) fn remove_pool(&mut self, name: &PoolName) -> BoxApplyResult {
         let pool = self.pool_mut(name)?;
         pool.goes = true;
-        // No operator will return them to use.
+        // No operator will take them back into use.
         for number in pool.numbers_in(BoxPhase::Quarantined) {
             pool.take_out(number);
         }
@@ -72,7 +72,7 @@ impl BoxTable {
         Ok(BoxOutcome::PoolRemoved { gone })
     }
 
-    /// A cleaning that is still of interest.
+    /// A cleaning that is still running.
     fn cleaning(
         &mut self,
         name: &PoolName,
@@ -266,7 +266,7 @@ impl Pool {
         }
         self.retire(|number| !spec.holds(number));
         if hooks_change {
-            // They are not in use: that was checked.
+            // The caller has checked that they are not in use.
             for number in self.boxes.keys().copied().collect::<Vec<_>>() {
                 let state = self.first_state();
                 self.put(number, state, at);
@@ -284,7 +284,7 @@ impl Pool {
         if self.spec.is_logical() { self.next_free() } else { BoxState::Unchecked }
     }
 
-    /// These are removed: at once if they are not in use. All other boxes stay.
+    /// Removes these boxes: at once if they are not in use. All other boxes stay.
     fn retire(&mut self, goes: impl Fn(BoxNumber) -> bool) {
         let mut gone = Vec::new();
         for (number, record) in &mut self.boxes {

@@ -184,7 +184,7 @@ pub struct SharedTable(Arc<RwLock<BoxTable>>);
 impl SharedTable {
     /// Locks the table for reading. Hold it only for a moment, because events wait for it.
     pub fn read(&self) -> RwLockReadGuard<'_, BoxTable> {
-        // A panic while it changes ends the process.
+        // A panic during a change ends the process.
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -71,7 +71,7 @@ pub enum BoxEvent {
     /// The terms of these leases have passed. Skips leases that were renewed since then. Old form that also
     /// used the wall clock; only read from old stores. New events use `TermsPassed`.
     Expired {
-        /// The leases, and how often each was renewed when that was decided.
+        /// The leases, each with its number of renewals at the decision.
         leases: Vec<(LeaseId, u32)>,
     },
     /// These leases are revoked. Leases that have ended are left out.
@@ -125,7 +125,7 @@ pub enum BoxEvent {
         /// The caller that requested it, if any.
         by: Option<String>,
     },
-    /// A box is cleaned again, and may then be used.
+    /// A box is cleaned again, and may be used afterwards.
     Unquarantined {
         /// The name of the pool.
         pool: PoolName,
@@ -148,7 +148,7 @@ pub enum BoxEvent {
         /// The boxes that are not clean, with the evidence.
         dirty: Vec<(BoxNumber, HookOutput)>,
     },
-    /// Old records are forgotten, the oldest first.
+    /// Forgets old records, the oldest first.
     Forgot {
         /// Every ended lease with a lower number.
         ended_before: u64,
@@ -188,7 +188,7 @@ pub enum BoxEvent {
     /// this already, since then. Old form without a clock; only read from old stores. New events use
     /// `TermsGiven`.
     TermsAgain {
-        /// The leases, how often each was renewed when that was decided, and how long it lasts.
+        /// The leases, each with its number of renewals at the decision, and its term.
         leases: Vec<(LeaseId, u32, Duration)>,
     },
     /// A caller without the token of a lease tried to use it.
@@ -197,7 +197,7 @@ pub enum BoxEvent {
         lease: LeaseId,
         /// The last drawn token.
         given: FenceToken,
-        /// How often that was tried since it was last on record.
+        /// Number of tries since the last record of them.
         times: u64,
     },
     /// A new leader gives these leases their full terms once more. Skips leases that were renewed since
@@ -233,7 +233,7 @@ pub struct NewGrant {
     pub holder: Holder,
     /// The term after each renewal that sets none.
     pub ttl: Duration,
-    /// How long they last first, from now on or from when their boxes are ready.
+    /// Their first term, from now on or from when their boxes are ready.
     pub term: Duration,
     /// The idempotency key, if the caller gave one.
     pub request: Option<RequestId>,
@@ -371,13 +371,13 @@ pub enum BoxRefusal {
         /// The limit of this holder.
         most: u32,
     },
-    /// More boxes at once than there are, or none.
+    /// More boxes at once than the pool has, or none.
     #[error("a request for boxes of this pool can have 1 to {most} boxes")]
     BadCount {
         /// The largest allowed number.
         most: u32,
     },
-    /// A box that was to be granted is not free.
+    /// A box for the grant is not free.
     #[error("the box is not free")]
     NotFree,
     /// No id is free for a box.
@@ -407,7 +407,7 @@ pub enum BoxRefusal {
     /// The system has no random numbers to give.
     #[error("{0}")]
     NoRandomness(String),
-    /// Another pool has the same boxes of the same host.
+    /// Another pool has the same boxes on the same host.
     #[error(
         "pool {pool} cannot have {ids} of the hooks \"{hooks}\" on {host}: pool {other} has them; choose other numbers, or remove pool {other} first"
     )]
@@ -495,7 +495,7 @@ pub enum BoxLogEvent {
 /// One entry in the log of boxes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxLogEntry {
-    /// When it happened, in milliseconds.
+    /// Time of the entry, in milliseconds.
     pub at: Millis,
     /// The name of the pool.
     pub pool: PoolName,

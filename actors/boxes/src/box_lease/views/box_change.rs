@@ -10,7 +10,7 @@ use crate::box_lease::{Lease, LeaseEnd};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum BoxChange {
-    /// A pool was created, or is otherwise from now on.
+    /// A pool was created or changed.
     PoolPut {
         /// Pool of the box.
         pool: PoolName,
@@ -44,7 +44,7 @@ pub enum BoxChange {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Reason>,
     },
-    /// A box could not be cleaned, and that is tried again.
+    /// A cleanup of a box failed and will be repeated.
     CleanFailed {
         /// Pool of the box.
         pool: PoolName,

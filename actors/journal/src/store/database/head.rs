@@ -13,7 +13,7 @@ use crate::store::disk::durability_mark::DurabilityMark;
 use crate::store::record::{RecordLink, frame, unframe};
 
 const HEAD: &str = "head";
-/// Keys under which stores of earlier versions kept the same, one by one.
+/// Keys under which stores of earlier versions kept the same values, one by one.
 const FORMER: [&str; 4] = ["node", "vote", "purged", "snapshot"];
 
 /// The store's small values at the time of one flush.
@@ -32,8 +32,8 @@ pub(crate) struct StoreHead {
     pub(crate) purged: Option<Purged>,
     /// The newest complete snapshot.
     pub(crate) snapshot: Option<SnapshotManifest>,
-    /// End of the log, once it is known: one past the last entry, purged ones included, and the
-    /// checksum to which the next row links.
+    /// End of the log, once it is known: one past the last entry, including purged ones, and the checksum
+    /// to which the next row links.
     pub(in crate::store) log: Option<LogEnd>,
 }
 
@@ -75,7 +75,7 @@ impl StoreHead {
         })
     }
 
-    /// Puts it into sled. Durable with the next flush.
+    /// Writes the head into sled. Durable with the next flush.
     pub(in crate::store) fn write(&self, db: &sled::Db) -> Result<(), StoreError> {
         let body = postcard::to_stdvec(self).map_err(|error| StoreError::Io(error.to_string()))?;
         if db.insert(HEAD, frame(&body))?.is_none() {

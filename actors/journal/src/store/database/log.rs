@@ -105,8 +105,8 @@ impl LogTrees {
     /// Adds rows, which continue the log.
     ///
     /// # Errors
-    /// `Damaged` for a row that is not the next one. It would be linked to the wrong row, and the log would
-    /// not be readable behind it. Rows before it stay unacknowledged.
+    /// `Damaged` for a row that is not the next one. It would be linked to the wrong row, and the log after
+    /// it would be unreadable. Rows before it stay unacknowledged.
     pub(crate) fn append(&self, rows: &[(u64, Vec<u8>)]) -> Result<(), StoreError> {
         let mut segments = self.segments();
         for (index, body) in rows {

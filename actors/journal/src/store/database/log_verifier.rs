@@ -35,7 +35,7 @@ impl LogVerifier {
             Some((_, link)) if read.link.is_some_and(|before| before != link) => {
                 return Err(damaged(index, "it does not follow the entry before it"));
             }
-            // Rows of a segment that is only partly purged are still there.
+            // Rows of a partly purged segment still exist.
             None if index > self.first_needed => {
                 return Err(damaged(index, "entries before it are missing"));
             }

@@ -61,14 +61,14 @@ impl Trees {
         self.log.tidy(self.head().purged.as_ref())
     }
 
-    /// How far the log is known to be committed.
+    /// The known commit position of the log.
     pub(crate) fn committed<T: serde::de::DeserializeOwned>(
         &self,
     ) -> Result<Option<T>, StoreError> {
         get(&self.db, COMMITTED)
     }
 
-    /// Notes how far the log is known to be committed. Durable with the next flush.
+    /// Records the commit position of the log. Durable with the next flush.
     pub(crate) fn note_committed<T: serde::Serialize>(&self, value: &T) -> Result<(), StoreError> {
         let body = postcard::to_stdvec(value).map_err(|error| StoreError::Io(error.to_string()))?;
         guarded(|| Ok(self.db.insert(COMMITTED, frame(&body)).map(drop)?))

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 const FILE: &str = "reserve";
 /// How often the disk is checked while the store is written.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// How long after a reserve could not be made it is tried again.
+/// The pause before a reserve is tried again that could not be created.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// Free space below which no commits are accepted, if there is no reserve.
 const LEAST: u64 = 1 << 20;
@@ -34,14 +34,14 @@ pub(crate) struct DiskSpace {
     pub(crate) full: Option<String>,
 }
 
-/// Watches over the room of one store.
+/// Watches the room of one store.
 pub(in crate::store) struct DiskSpaceMonitor {
     dir: PathBuf,
     /// The wanted size of the reserve.
     wanted: u64,
     state: watch::Sender<DiskSpace>,
     looked: Instant,
-    /// When a reserve could not be made, since one could.
+    /// The time of a failed creation of a reserve, if none succeeded since.
     refused: Option<Instant>,
 }
 
@@ -71,7 +71,7 @@ impl DiskSpaceMonitor {
         if self.looked.elapsed() >= INTERVAL { self.look() } else { Ok(()) }
     }
 
-    /// Looks how much room there is, and acts on it.
+    /// Checks the free room, and acts on it.
     pub(in crate::store) fn look(&mut self) -> io::Result<()> {
         self.looked = Instant::now();
         let before = self.state.borrow().clone();
@@ -124,7 +124,7 @@ impl DiskSpaceMonitor {
         }
     }
 
-    /// There was no room for a write: gives the reserve up. Answers whether there was one.
+    /// A write found no room: removes the reserve. Answers whether there was one.
     pub(in crate::store) fn give_up_reserve(&mut self) -> io::Result<bool> {
         let given_up = match fs::remove_file(self.dir.join(FILE)) {
             Ok(()) => true,
@@ -164,7 +164,7 @@ pub(in crate::store) fn free(dir: &Path) -> io::Result<u64> {
     Ok(seen.f_bavail.saturating_mul(seen.f_frsize))
 }
 
-/// How large the reserve of the store in `dir` is.
+/// The size of the reserve of the store in `dir`.
 pub(in crate::store) fn held(dir: &Path) -> io::Result<u64> {
     match fs::metadata(dir.join(FILE)) {
         Ok(found) => Ok(found.len()),

@@ -231,7 +231,7 @@ fn write_item(
 fn create_private(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // One that was there keeps its mode.
+    // An existing file keeps its mode.
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     Ok(file)
 }
@@ -242,7 +242,7 @@ fn read_items(
     mut take: impl FnMut(u8, (u64, u64), Vec<u8>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let bad = |why: &str| StoreError::Io(why.to_owned());
-    // It is read twice, and opening a pipe would wait.
+    // It is read twice, and opening a pipe would block.
     if !fs::metadata(file)?.is_file() {
         return Err(bad("it is not a regular file"));
     }

@@ -25,7 +25,7 @@ pub enum Condition {
     Whole,
     /// Its end is missing, or its end is unknown. An operator must decide whether to continue.
     Lost,
-    /// Something in the middle cannot be read: there is no going on.
+    /// A part in the middle cannot be read. The store cannot be used.
     Damaged,
 }
 
@@ -36,7 +36,7 @@ pub struct StoreReport {
     pub dir: PathBuf,
     /// Whether a node can use it.
     pub condition: Condition,
-    /// Everything that is wrong with it, the first thing first.
+    /// Every fault of the store, in the order of their positions.
     pub faults: Vec<StoreFault>,
     /// Id of the node that owns the store.
     pub node: Option<u64>,
@@ -60,7 +60,7 @@ pub struct StoreReport {
     pub snapshot: Option<SnapshotReport>,
     /// The last flush in it.
     pub flush: u64,
-    /// The last flush that it is known to have had.
+    /// The last flush that it is known to have contained.
     pub marked_flush: Option<u64>,
     /// Bytes of the database on the disk.
     pub disk_bytes: u64,

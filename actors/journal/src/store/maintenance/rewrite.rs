@@ -26,7 +26,7 @@ const TIMES: u64 = 8;
 /// A rewrite of a smaller database is not useful.
 pub(in crate::store) const LEAST: u64 = 64 << 20;
 
-/// Brings a rewrite to its end that a crash interrupted.
+/// Completes a rewrite that a crash interrupted.
 pub(in crate::store) fn finish(dir: &Path) -> io::Result<()> {
     if !dir.join(SLED).exists() && dir.join(NEW).exists() && dir.join(OLD).exists() {
         fs::rename(dir.join(NEW), dir.join(SLED))?;
@@ -75,7 +75,7 @@ pub(in crate::store) fn if_too_large(
     if let Some(fault) = seen.fault {
         return Err(fault);
     }
-    // This start changed these in memory only.
+    // This start has changed these only in memory.
     seen.trees.change_head(|written| *written = head);
     let size_now = self::size(dir)?;
     tracing::info!(

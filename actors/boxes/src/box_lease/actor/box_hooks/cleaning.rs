@@ -1,4 +1,4 @@
-//! Cleaning boxes, and having them inspected before they are granted.
+//! Cleans boxes, and lets hosts inspect them before they are granted.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::box_lease::BoxLease;
 use crate::box_lease::policy::cleaning::{CleanupResult, inspection_events};
 use crate::box_lease::policy::memory::box_key::BoxKey;
 
-/// After which time boxes are inspected again that a host left out.
+/// The pause before boxes are inspected again that a host left out.
 const LEFT_OUT: Duration = Duration::from_secs(1);
 
 impl BoxLease {

@@ -1,5 +1,5 @@
-//! Runs hooks for boxes, outside the actor: one at a time for each box, and none waits for another pool's
-//! host.
+//! Runs hooks for boxes, outside the actor. One hook runs at a time for each box, and no box waits for the
+//! host of another pool.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::box_lease::BoxLease;
 use crate::box_lease::policy::memory::box_key::BoxKey;
 use crate::box_lease::policy::memory::hook_calls::HookCall;
 
-/// Something that was run for a box has ended.
+/// A hook run for a box has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(in crate::box_lease) struct HookCallEnded {
@@ -86,7 +86,7 @@ impl BoxLease {
         });
     }
 
-    /// Has the host of a pool inspect its boxes that are not inspected yet.
+    /// Lets the host of a pool inspect the boxes that are not inspected yet.
     pub(in crate::box_lease) fn start_inspection(
         &mut self,
         name: PoolName,

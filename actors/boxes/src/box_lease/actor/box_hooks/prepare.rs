@@ -1,4 +1,4 @@
-//! Making boxes ready before their holder gets them.
+//! Prepares boxes before their holder gets them.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl BoxLease {
         }
     }
 
-    /// Boxes that were being made ready under an earlier leader are made ready again.
+    /// Prepares boxes again whose preparation began under an earlier leader.
     pub(in crate::box_lease) fn prepare_again(
         &mut self,
         preparing: Vec<PreparingLease>,
@@ -60,7 +60,7 @@ impl BoxLease {
         }
     }
 
-    /// The boxes are ready on record: their holder gets the answer.
+    /// The ready boxes are recorded: their holder gets the answer.
     pub(in crate::box_lease) fn follow_prepared(
         &mut self,
         leases: &[LeaseId],
@@ -79,7 +79,7 @@ impl BoxLease {
         }
     }
 
-    /// A box could not be made ready, or its host did not answer. The request gets the next boxes.
+    /// The preparation of a box failed, or its host did not answer. The request gets the next boxes.
     pub(in crate::box_lease) fn init_failed(
         &mut self,
         id: LeaseId,
@@ -89,7 +89,7 @@ impl BoxLease {
         let Some((group, events)) = self.memory.init_failed(id, output) else { return };
         let waiter = group.waiter;
         let asked = self.replica.unnamed_request(MYSELF);
-        // In another epoch the memory was built again.
+        // In another epoch the memory is new.
         self.commit_part(asked, events, ctx, move |actor, settled, ctx| {
             if settled.is_err() {
                 actor.memory.orphans.extend(group.leases);
@@ -104,7 +104,7 @@ impl BoxLease {
         });
     }
 
-    /// A request whose boxes could not be made ready gets the next ones.
+    /// A request whose boxes could not be prepared gets the next ones.
     fn requeue(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         let (memory, context) = self.at();
         let pool = memory.requeue(&context, id);
@@ -115,7 +115,7 @@ impl BoxLease {
         self.soon(ctx);
     }
 
-    /// A lease ended while its box was being made ready, by another request.
+    /// Another request ended a lease while its box was being prepared.
     pub(in crate::box_lease) fn ended_while_preparing(
         &mut self,
         id: LeaseId,

@@ -1,4 +1,4 @@
-//! Whether the hosts of pools answer at all. A hook may take long; a quick question finds a host that
+//! Whether the hosts of pools answer at all. A hook may take long; a probe quickly finds a host that
 //! hangs.
 
 use std::time::Duration;
@@ -75,8 +75,8 @@ impl BoxLease {
         });
     }
 
-    /// A request has reached its time limit, and its boxes are still being made ready. That may take
-    /// longer than the wait, but not because the host hangs.
+    /// A request has reached its time limit, and its boxes are still being prepared. This may take
+    /// longer than the wait, unless the host hangs.
     pub(in crate::box_lease) fn overdue(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
         let (memory, context) = self.at();
         let Some(waiter) = memory.waiters.get(id) else { return };

@@ -9,7 +9,7 @@ use reelyard_protocol::boxes::{BoxNumber, Holder};
 use super::queue::{LeaseQueue, WaiterId};
 use crate::box_lease::state::pools::pool::{BoxPhase, BoxRecord, Pool};
 
-/// The shortest and longest retry time for a refused caller.
+/// The shortest and the longest retry time for a refused caller.
 const LEAST_RETRY: Duration = Duration::from_secs(1);
 const MOST_RETRY: Duration = Duration::from_secs(60 * 60);
 
@@ -203,9 +203,9 @@ impl MeanHoldTime {
 /// again.
 #[derive(Clone, Debug, Default)]
 pub struct SlotRests {
-    /// Rests that had begun by an instant: all with lower numbers.
+    /// Rests that had begun by an instant: all rests with lower numbers.
     begun: VecDeque<SlotRestBatch>,
-    /// Those with lower numbers are over.
+    /// Rests with lower numbers are over.
     before: u64,
 }
 

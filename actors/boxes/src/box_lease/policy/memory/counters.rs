@@ -19,13 +19,13 @@ pub struct PoolQueueCounts {
     pub waits: Durations,
     /// How long boxes were held.
     pub holds: Durations,
-    /// How long it took to make boxes ready, or to find that it fails.
+    /// How long preparations took, including failed ones.
     pub inits: Durations,
     /// How long cleaning took, or finding that it fails.
     pub cleanups: Durations,
     /// The number of failed hooks.
     pub hook_failures: u64,
-    /// Calls about leases with a token that is not the lease's own.
+    /// Calls about leases with a token of another lease.
     pub wrong_tokens: u64,
     /// Calls that the host did not answer.
     pub silences: u64,

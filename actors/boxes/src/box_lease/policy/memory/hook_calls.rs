@@ -14,7 +14,7 @@ pub(crate) struct HookCalls {
     pub(crate) looks: HashMap<PoolName, u64>,
     /// Boxes whose cleaning result is being committed, with the number of the cleaning.
     pub(crate) settling: HashMap<BoxKey, u64>,
-    /// How often in a row a host did not answer for a box, or for a pool.
+    /// How often in a row a host did not answer, for a box or for a pool.
     pub(crate) silent_boxes: HashMap<BoxKey, u32>,
     pub(crate) silent_pools: HashMap<PoolName, u32>,
     /// Why the host of a pool does not answer. Removed at its next answer.
@@ -23,7 +23,7 @@ pub(crate) struct HookCalls {
     pub(crate) started: u64,
 }
 
-/// One thing that is being run for a box.
+/// One running hook of a box.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HookCall {
     pub(crate) run: u64,
@@ -35,7 +35,7 @@ pub(crate) struct HookCall {
 }
 
 impl HookCalls {
-    /// Whether a hook runs for a box, or its result is not on record yet.
+    /// Whether a hook runs for a box, or its result is not recorded yet.
     pub(crate) fn has(&self, key: &BoxKey) -> bool {
         self.of_boxes.contains_key(key) || self.settling.contains_key(key)
     }

@@ -14,7 +14,7 @@ pub(crate) struct BoxHostProbes {
     pub(crate) due: KeyedDeadlines<HostAddr>,
     /// Hosts with a running probe.
     pub(crate) asked: HashSet<HostAddr>,
-    /// Hosts that did not answer the last question, and why.
+    /// Hosts that did not answer the last probe, and why.
     pub(crate) silent: HashMap<HostAddr, String>,
     /// The callers to answer if the host does not answer at once.
     pub(crate) overdue: HashMap<HostAddr, Vec<WaiterId>>,

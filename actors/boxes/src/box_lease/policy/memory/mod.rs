@@ -28,8 +28,8 @@ use schedule::KeyedDeadlines;
 use terms::LeaseTerms;
 use waiters::{LeaseWaiter, LeaseWaiters};
 
-/// Everything that the BoxLeaseActor keeps in memory only. All but the settings belongs to
-/// one leadership.
+/// Everything that the BoxLeaseActor keeps only in memory. All of it except the settings belongs to one
+/// leadership.
 #[derive(Default)]
 pub(in crate::box_lease) struct BoxMemory {
     pub(in crate::box_lease) settings: BoxLeaseSettings,
@@ -63,13 +63,13 @@ pub(in crate::box_lease) struct BoxMemory {
 }
 
 impl BoxMemory {
-    /// With these settings, before the first leadership.
+    /// An empty memory with these settings, before the first leadership.
     pub(in crate::box_lease) fn new(settings: BoxLeaseSettings) -> Self {
         BoxMemory { settings, ..BoxMemory::default() }
     }
 
-    /// The memory of a leadership ends: every waiting caller gets this answer. Wrong tokens that are not
-    /// on record yet stay.
+    /// A leadership ends: every waiting caller gets this answer. Wrong tokens that are not recorded yet
+    /// are kept.
     pub(in crate::box_lease) fn forget_leadership(&mut self, error: &BoxError) {
         for waiter in self.waiters.take_all() {
             waiter.answer(&Err(error.clone()));
@@ -87,7 +87,7 @@ impl BoxMemory {
         };
     }
 
-    /// The counters of a pool, to be changed.
+    /// The mutable counters of a pool.
     pub(in crate::box_lease) fn counts(&mut self, pool: &PoolName) -> &mut PoolQueueCounts {
         self.is_stale = true;
         self.counts.entry(pool.clone()).or_default()

@@ -66,7 +66,7 @@ impl PreparingGroups {
         first.and_then(|first| self.dissolve(first)).map_or_else(Vec::new, |group| group.leases)
     }
 
-    /// The groups to be committed as ready.
+    /// The groups that must be committed as ready.
     pub(crate) fn take_ready(&mut self) -> Vec<LeaseId> {
         std::mem::take(&mut self.ready).into_iter().collect()
     }

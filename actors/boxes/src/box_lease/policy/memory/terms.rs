@@ -17,7 +17,7 @@ use crate::box_lease::state::leases::lease::Lease;
 #[derive(Clone, Debug, Default)]
 pub struct LeaseTerms {
     passing: KeyedDeadlines<LeaseId>,
-    /// The end of the longest allowed hold of each, by the monotonic clock; none if it has no limit.
+    /// The end of the longest allowed hold of each lease, by the monotonic clock; none without a limit.
     hold_ends: HashMap<LeaseId, Option<Duration>>,
 }
 
@@ -45,7 +45,7 @@ impl HoldLimit {
         HoldLimit { granted: lease.granted, most }
     }
 
-    /// How long it may still be held; none for any time.
+    /// How long it may still be held; none without a limit.
     fn left(self, now: ClockReading) -> Option<Duration> {
         let held = now.wall.since(self.granted);
         self.most.map(|most| most.saturating_sub(held))
@@ -56,7 +56,7 @@ impl LeaseTerms {
     /// Records that a lease lasts for `term` from now on. A lease of an earlier leader or process gets its
     /// full term once more: its renewal may have been answered just now. The longest hold limits only renewals.
     pub fn note(&mut self, id: LeaseId, term: Duration, hold: HoldLimit, now: ClockReading) {
-        // For any step of the wall clock since. Its holder was promised `term` already.
+        // The wall clock may have been stepped since the grant. The holder was promised `term` already.
         self.hold_ends.entry(id).or_insert_with(|| {
             hold.left(now).map(|left| now.monotonic.saturating_add(left.max(term)))
         });

@@ -97,7 +97,7 @@ pub(in crate::box_lease) struct LeaseWaiters {
     by_ticket: HashMap<AcquireTicket, WaiterId>,
     /// By the names of their requests.
     by_request: HashMap<u64, WaiterId>,
-    /// When they have waited long enough.
+    /// The times when they have waited long enough.
     pub(in crate::box_lease) deadlines: KeyedDeadlines<WaiterId>,
     last: u64,
 }
@@ -109,7 +109,7 @@ impl LeaseWaiters {
         WaiterId(self.last)
     }
 
-    /// The one that waits for a request of this name.
+    /// The waiting request with this name.
     pub(in crate::box_lease) fn of_request(
         &self,
         request: RequestId,
@@ -152,7 +152,8 @@ impl LeaseWaiters {
         waiter.listeners.is_empty().then_some(id)
     }
 
-    /// The requests whose boxes are still being made ready although their time was over at `now`.
+    /// The requests whose time limit had passed at `now`, while their boxes are still being
+    /// prepared.
     pub(in crate::box_lease) fn preparing_since(&self, now: Duration) -> Vec<WaiterId> {
         let waiting = self.all.iter().filter(|(_, waiter)| {
             waiter.stage == WaiterStage::Preparing && waiter.deadline() <= now

@@ -13,7 +13,7 @@ use reelyard_core::boot::BootId;
 pub(in crate::box_lease) struct GivenTerms {
     /// How often the lease was renewed then.
     pub(in crate::box_lease) renewals: u32,
-    /// The uptime at which the term ends, by the boot of the leader that gave it.
+    /// The uptime at which the term ends, in the boot of the leader that gave it.
     pub(in crate::box_lease) ends: Vec<(BootId, Duration)>,
 }
 

@@ -28,7 +28,7 @@ pub struct Lease {
     pub ttl: Duration,
     /// The length of the term, from the last answer to the holder.
     pub term: Duration,
-    /// The end of the term by the last answer to the holder; none while its box is being made ready.
+    /// The end of the term by the last answer to the holder; none while its box is being prepared.
     pub expires_at: Option<Millis>,
     /// How often it was renewed.
     pub renewals: u32,
@@ -115,7 +115,7 @@ pub struct EndedLease {
     pub lease: Lease,
     /// When it ended, in milliseconds.
     pub at: Millis,
-    /// How the lease ended, for the history and the counters.
+    /// How the lease ended.
     pub how: LeaseEnd,
     /// The caller that ended it. None if its holder ended it, or its term passed.
     pub by: Option<String>,

@@ -29,9 +29,9 @@ pub struct Pool {
     pub(in crate::box_lease) counts: BoxCounts,
     pub(in crate::box_lease) held: HashMap<Holder, u32>,
     pub(in crate::box_lease) slots: Option<Slots>,
-    /// A counter of releases of boxes: the longest free box is granted first.
+    /// A counter of releases of boxes. The box that is free for the longest time is granted first.
     pub(in crate::box_lease) freed: u64,
-    /// How often a box began to be cleaned: names each cleaning.
+    /// Number of cleanings that began in this pool. It identifies each cleaning.
     pub(in crate::box_lease) cleanings: u64,
     pub(in crate::box_lease) totals: PoolTotals,
 }
@@ -41,7 +41,7 @@ pub struct Pool {
 pub struct BoxRecord {
     /// The current state.
     pub state: BoxState,
-    /// When the state began, in milliseconds.
+    /// Start of the state, in milliseconds.
     pub since: Millis,
     /// Whether it is removed as soon as it is free, because its pool was made smaller.
     pub retiring: bool,
@@ -58,7 +58,7 @@ pub struct BoxRecord {
 pub enum BoxState {
     /// The box can be granted.
     Free {
-        /// The how manieth box that became free it was.
+        /// The number of releases in the pool before it became free.
         order: u64,
     },
     /// Its host must inspect it before it is granted.
@@ -87,7 +87,7 @@ pub enum BoxState {
 /// A box that must be cleaned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draining {
-    /// Names this cleaning, of all of the pool.
+    /// Identifies this cleaning within the pool.
     pub cleaning: u64,
     /// How the lease before the cleaning ended. None if the host found the box dirty, or if it comes from
     /// quarantine.
@@ -259,7 +259,7 @@ impl Pool {
         self.totals
     }
 
-    /// The ids that its boxes are drawn from, if they are.
+    /// The ids that its boxes draw, if they draw any.
     pub fn slots(&self) -> Option<&Slots> {
         self.slots.as_ref()
     }

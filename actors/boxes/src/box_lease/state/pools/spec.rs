@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The most boxes of a pool. `apply` checks a specification by this and the next constants, so they are
 /// part of the version of the events. Another value needs a new event, and `apply` keeps the old value for
-/// the old one.
+/// the old event.
 pub const LARGEST_POOL: u32 = 65_536;
 
 /// The most ids that boxes are drawn from.
@@ -34,7 +34,7 @@ pub struct PoolSpec {
     pub slots: Option<SlotRange>,
     /// The worker that runs the hooks for the boxes; none for a purely logical pool.
     pub host: Option<HostAddr>,
-    /// Under which name the worker's configuration defines that; the pool's own name if none.
+    /// The name of these hooks in the configuration of the worker; the pool's own name if none.
     pub hooks: Option<HooksName>,
     /// Free labels for people and scripts.
     pub labels: BTreeMap<String, String>,
@@ -55,20 +55,20 @@ pub struct PoolSpec {
     pub priority_ages: Duration,
     /// How often a cleanup is tried before the box is taken out of use.
     pub clean_attempts: u32,
-    /// How long after a failed cleanup it is tried again the first time; that doubles each time.
+    /// The pause before a failed cleanup is repeated the first time. It doubles with each failure.
     pub clean_again_after: Duration,
-    /// How long after a failed cleanup it is tried again at the latest.
+    /// The longest pause before a failed cleanup is repeated.
     pub clean_again_at_most: Duration,
 }
 
-/// A range of ids that boxes are drawn from, so that a late holder disturbs no other one.
+/// A range of ids that boxes draw, so that a late holder disturbs no other holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotRange {
     /// The first id of the range.
     pub first: SlotId,
     /// How many ids the range has.
     pub count: u32,
-    /// How long an id is not drawn again after its lease ended.
+    /// How long an id is not reused after its lease ended.
     pub rest: Duration,
 }
 
@@ -78,7 +78,7 @@ pub enum BadSpec {
     /// Too many boxes, or numbers that are too large.
     #[error("a pool has at most {LARGEST_POOL} boxes, and their numbers are below 2^32")]
     Size,
-    /// A range that does not hold an id for every box, or is too large.
+    /// A range that has fewer ids than the pool has boxes, or is too large.
     #[error(
         "the range of ids must have at least one id for every box and at most {MOST_SLOTS}, all \
             below 2^32"
@@ -90,10 +90,10 @@ pub enum BadSpec {
     /// A duration that makes no sense.
     #[error("ttl_default must be from 1 ms to ttl_max, and max_hold at least 1 ms")]
     Ttl,
-    /// Ageing that never ends a wait, or makes every priority the same.
+    /// A time that gives no request precedence, or makes all priorities equal.
     #[error("priority_ages is from a millisecond to a day")]
     Ageing,
-    /// No attempt at cleaning, or no time between two.
+    /// No attempt at cleaning, or no pause between two attempts.
     #[error("a cleanup needs at least 1 try and a pause of at least 1 ms between tries")]
     Cleaning,
     /// Too many labels, or too long ones.
@@ -187,7 +187,7 @@ impl PoolSpec {
         self.host.is_none()
     }
 
-    /// How long after failures of a cleanup it is tried again.
+    /// The pause after this many failed cleanups.
     pub fn clean_again(&self) -> ExponentialBackoff {
         let cap = self.clean_again_at_most.max(self.clean_again_after);
         ExponentialBackoff { base: self.clean_again_after, cap }
