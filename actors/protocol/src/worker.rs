@@ -181,8 +181,8 @@ pub struct TaskOrder {
     pub copy_speed: Option<BitsPerSecond>,
 }
 
-/// Answer of the long poll: every task that this host must do or is doing. The worker gives up
-/// tasks that are missing here.
+/// Answer of the long poll: every ready or running task of this host. The worker gives up tasks that are
+/// missing here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct TaskOrders {
     /// The epoch of the leader that answers. The worker keeps the highest epoch that it has seen.
@@ -219,7 +219,7 @@ impl TaskOrders {
     }
 }
 
-/// The side that caused a failed copy: it backs off, and no other does.
+/// The side that caused a failed copy. Only this side gets a backoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Blame {
@@ -245,7 +245,7 @@ pub enum ReportedState {
         /// Bytes on the destination's disk so far.
         bytes: u64,
     },
-    /// The copy is verified, synced and in place.
+    /// The copy is verified and synced, and has its final name.
     Done {
         /// Size of the copy in bytes.
         size: u64,
@@ -259,8 +259,7 @@ pub enum ReportedState {
         /// Cause of the failure, for people.
         reason: String,
     },
-    /// The copy is synced and in place, but its source sent no hash to compare with: it is an old
-    /// cfw.
+    /// The copy is synced and has its final name, but its source is an old cfw and sent no hash to compare.
     DoneUnverified {
         /// Size of the copy in bytes.
         size: u64,
@@ -347,7 +346,7 @@ pub struct WorkerInfo {
 /// Answer of `POST /adopt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerAdopted {
-    /// The epoch that counts from now on.
+    /// The epoch that applies from now on.
     pub epoch: Epoch,
     /// The highest epoch that the worker knew before.
     pub before: Epoch,

@@ -1,4 +1,5 @@
-//! Times of elections, which owners use as well: they bound how long a former leader may still act.
+//! Times of elections. Owners use them too, because they bound how long an earlier leader may still
+//! act.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ pub const EPOCH_LEAP: u64 = 1000;
 /// The current leader of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leadership {
-    /// This node: a quorum has confirmed it, and everything before is applied here.
+    /// This node leads: a quorum has confirmed it, and all earlier entries are applied here.
     Leading {
         /// The epoch to decide in.
         epoch: Epoch,
@@ -28,7 +28,7 @@ pub enum Leadership {
 }
 
 impl Leadership {
-    /// The epoch to decide in, on the node that leads.
+    /// The epoch for decisions, on the node that leads.
     pub fn epoch(self) -> Option<Epoch> {
         match self {
             Leadership::Leading { epoch } => Some(epoch),

@@ -100,7 +100,8 @@ pub enum CommitError {
         /// The full disk, and the next step for the operator.
         why: String,
     },
-    /// It may or may not have happened. Repeating it under the same request id is safe.
+    /// The commit may or may not have been applied. A repetition under the same request id is
+    /// safe.
     #[error("outcome unknown: repeat the request under the same id {request}")]
     Unknown {
         /// The id to repeat it under.

@@ -117,7 +117,7 @@ impl<P: Piece> Ownership<P> {
         &self.in_flight
     }
 
-    /// The epoch to decide in, if this node leads.
+    /// The epoch for decisions, if this node leads.
     pub fn epoch(&self) -> Option<Epoch> {
         self.epoch
     }
@@ -137,7 +137,7 @@ impl<P: Piece> Ownership<P> {
         self.ledger.means_another(request) || self.in_flight.means_another(request)
     }
 
-    /// Sets out a commit: its events are in flight from now on. None when this node does not lead.
+    /// Starts a commit: its events are in flight from now on. None if this node does not lead.
     pub fn begin_commit(
         &mut self,
         at: Millis,
@@ -290,7 +290,7 @@ impl<P: Piece> Ownership<P> {
     }
 }
 
-/// An answered request, as earlier programs wrote it. Only read.
+/// An answered request in the form of earlier programs. Only read.
 const UNVERSIONED_LEDGER_ROW: u8 = 0;
 /// A row of the piece, with the version of the piece's rows.
 const PIECE_ROW: u8 = 1;

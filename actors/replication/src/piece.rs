@@ -34,8 +34,8 @@ pub trait Piece: Sized + 'static {
             .map_err(|error| UnreadableEvent::Body { piece: Self::ID, error: error.to_string() })
     }
 
-    /// Changes the piece. Deterministic: depends on the piece, `at` and `event` alone, checks the
-    /// event's preconditions again, and after a refusal the piece is as before.
+    /// Changes the piece. Deterministic: depends only on the piece, `at` and `event`. It checks the
+    /// event's preconditions again, and a refusal leaves the piece unchanged.
     fn apply(&mut self, at: Millis, event: &Self::Event) -> Result<Self::Outcome, Self::Refusal>;
 
     /// Whether an event removes a right, such as a leaked link. The journal commits it from the
@@ -48,11 +48,11 @@ pub trait Piece: Sized + 'static {
     /// shards that are copied on write, so that freezing is quick for a piece of any size.
     fn freeze(&self) -> Box<dyn FrozenPiece>;
 
-    /// Makes the piece again from the rows that a frozen one wrote, in the same order.
-    /// `self` is an empty piece with its settings.
+    /// Restores the piece from the rows that a frozen one wrote, in the same order. `self` is an
+    /// empty piece with its settings.
     fn thaw(&mut self, row: &[u8]) -> Result<(), UnreadableEvent>;
 
-    /// An empty piece with the same settings, to thaw a snapshot into.
+    /// An empty piece with the same settings, for restoring a snapshot.
     fn emptied(&self) -> Self;
 
     /// Keeps the names of a snapshot until the whole snapshot has replaced this piece. None for a

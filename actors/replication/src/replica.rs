@@ -15,7 +15,7 @@ use crate::ownership::{
 use crate::piece::Piece;
 use crate::replicated_log::{LogHandle, OnFullDisk};
 
-/// A piece and everything that ties it to the journal.
+/// A piece, with everything that connects it to the journal.
 pub struct ReplicaHandle<P: Piece> {
     own: Ownership<P>,
     journal: LogHandle,
@@ -32,7 +32,7 @@ pub enum StateChange<P: Piece> {
     LeaderStarted(Epoch),
     /// This node no longer leads.
     LeaderStopped,
-    /// Nothing that the owner needs to react to.
+    /// Nothing happened that the owner must react to.
     Nothing,
 }
 
@@ -66,7 +66,7 @@ impl<P: Piece> ReplicaHandle<P> {
         self.own.epoch()
     }
 
-    /// The epoch to decide in, or the error for the requester.
+    /// The epoch for decisions, or the error for the requester.
     pub fn leading(&self) -> Result<Epoch, CommitError> {
         self.epoch().ok_or_else(|| self.journal.leadership().borrow().refusal())
     }
@@ -203,7 +203,7 @@ impl<P: Piece> ReplicaHandle<P> {
     }
 }
 
-/// Ends the process at once: this piece cannot apply an entry of the log.
+/// Ends the process at once, because this piece cannot apply an entry of the log.
 fn end_process(index: u64, why: &str) -> ! {
     tracing::error!(index, why, "a committed event cannot be applied: ending the process");
     std::process::abort()

@@ -31,8 +31,8 @@ pub trait ReplicatedLog: Send + Sync {
         on_full_disk: OnFullDisk,
     ) -> BoxFuture<'static, Result<CommitAnswer, CommitError>>;
 
-    /// Waits until the owner of `piece` has applied all that was on record when this node started.
-    /// False if the log stopped instead.
+    /// Waits until the owner of `piece` has applied everything that was on record when this node
+    /// started. False if the log stopped instead.
     fn caught_up(&self, piece: PieceId) -> BoxFuture<'static, bool>;
 
     /// The current leader, as a channel to watch.

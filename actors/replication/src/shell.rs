@@ -107,7 +107,7 @@ impl<P: Piece, C> Replicated<P, C> {
         (self.replica.piece(), &mut self.ids)
     }
 
-    /// A commit that no caller can repeat, for `by`.
+    /// A commit for `by` that no caller can repeat.
     pub fn unnamed_request(&mut self, by: &str) -> RequestContext {
         RequestContext::by_itself(by, &mut self.ids)
     }
@@ -164,10 +164,10 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// The name under which it commits its own decisions.
     const NAME: &'static str;
 
-    /// A noun in the plural for the things that it commits, for the log.
+    /// A plural noun for the objects that it commits, for the log.
     const SUBJECT: &'static str;
 
-    /// How old the published view may become. Zero: it is renewed with each entry and each turn.
+    /// The largest age of the published view. Zero: it is renewed with each entry and each turn.
     const VIEW_AGE: Duration = Duration::ZERO;
 
     /// The shell of this owner.
@@ -192,7 +192,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// piece replaces it.
     fn attach_readers(&mut self) {}
 
-    /// Builds and publishes the read view. The shell calls it whenever something of it may have changed.
+    /// Builds and publishes the read view. The shell calls it whenever the view may have changed.
     fn publish_view(&mut self);
 
     /// The changes that the events of one entry made.
@@ -201,7 +201,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// An entry was applied and published, at this cost in processor time.
     fn note_cost(&mut self, _entry: &[AppliedEvent<Self::Piece>], _cost: Duration) {}
 
-    /// Does the work that is due now. This node leads, and no pause is on.
+    /// Does the work that is due now. This node leads, and there is no pause.
     fn take_turn(&mut self, ctx: &mut Context<Self>);
 
     /// The part of a turn that every node does, before [`Owner::take_turn`].
@@ -298,7 +298,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         self.publish_view();
     }
 
-    /// Something of the view changed: it is renewed before it is older than [`Owner::VIEW_AGE`].
+    /// The view changed. It is renewed before it is older than [`Owner::VIEW_AGE`].
     fn note_stale(&mut self, ctx: &mut Context<Self>) {
         if Self::VIEW_AGE.is_zero() {
             self.renew_view();
@@ -346,13 +346,13 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         self.shell().next_turn.plan(at, timer);
     }
 
-    /// Commits events of the owner's own, cut to entries. A refused or lost event is decided again from
-    /// the state at that time.
+    /// Commits the owner's own events, cut into entries. A refused or lost event is decided again from the
+    /// state at that time.
     fn commit(&mut self, events: Vec<<Self::Piece as Piece>::Event>, ctx: &mut Context<Self>) {
         self.commit_then(events, ctx, |_, _, _| ());
     }
 
-    /// As [`Owner::commit`]. `then` gets the result of each part, unless another epoch began meanwhile.
+    /// Like [`Owner::commit`]. `then` gets the result of each part, unless another epoch began meanwhile.
     fn commit_then(
         &mut self,
         events: Vec<<Self::Piece as Piece>::Event>,
@@ -367,7 +367,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         }
     }
 
-    /// As [`Owner::commit_then`], for events that fit one entry, under the name of `request`.
+    /// Like [`Owner::commit_then`], for events that fit into one entry, under the name of `request`.
     fn commit_part(
         &mut self,
         request: RequestContext,
@@ -465,7 +465,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
             commits.push(replica.commit(now, request, events));
         }
         let answering = join_all(commits).into_actor(self).map(move |settlements, owner, ctx| {
-            // Each part is settled, also one behind a part that failed.
+            // Each part is settled, also a part after a failed one.
             let settle = |settlement| owner.shell().settle_request(settlement);
             let settled: Vec<_> = settlements.into_iter().map(settle).collect();
             let outcomes: Result<Vec<_>, _> = settled.into_iter().collect();

@@ -44,7 +44,7 @@ macro_rules! stored_form {
 }
 
 /// The row versions that a piece reads. It writes the last one. A version adds variants to the rows and
-/// changes none, so one type reads all of them.
+/// changes none, so that one type reads all of them.
 pub type RowVersions = RangeInclusive<u8>;
 
 /// The bytes of a snapshot row: its version, and then the row.

@@ -18,7 +18,7 @@ pub(crate) enum TurnChange {
 }
 
 impl TurnTimer {
-    /// Time from `now` until then. Zero if no turn is planned.
+    /// Time from `now` until the turn. Zero if no turn is planned.
     pub fn left(&self, now: Instant) -> Duration {
         match self.0 {
             Some((at, _)) => at.saturating_duration_since(now),

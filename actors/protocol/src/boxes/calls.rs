@@ -69,9 +69,9 @@ pub struct RunHook {
     pub kind: HookKind,
     /// The number of the box in its pool.
     pub number: BoxNumber,
-    /// The id of the box for its holder: `{box}`.
+    /// The id of the box as its holder sees it: `{box}`.
     pub box_id: u32,
-    /// The token of its lease, or of its last one: `{token}`.
+    /// The token of its current or last lease: `{token}`.
     pub token: Option<FenceToken>,
     /// The current or last holder: `{holder}`.
     pub holder: Option<Holder>,
@@ -82,12 +82,12 @@ pub struct RunHook {
 /// The result of a hook.
 #[derive(Clone, Debug, PartialEq, Eq, actix::MessageResponse)]
 pub enum HookAnswer {
-    /// It was done, and for a cleanup: the box was found clean.
+    /// The hook succeeded. After a cleanup the box was also found clean.
     Done {
         /// The output of the hook, if any.
         output: Option<HookOutput>,
     },
-    /// It failed: an exit code, a time-out, or a box that is not clean.
+    /// The hook failed: an exit code, a time-out, or a box that is not clean.
     Failed {
         /// The output: the evidence.
         output: HookOutput,
@@ -105,7 +105,7 @@ pub enum HookAnswer {
 pub struct InspectBoxes {
     /// The host and pool.
     pub place: HookTarget,
-    /// The boxes; in a pool that draws ids, one by the id that was drawn for it.
+    /// The boxes. In a pool that draws ids, one box by its drawn id.
     pub boxes: Vec<BoxNumber>,
     /// The last token of the pool, if the node knows it.
     pub last_token: FenceToken,
@@ -139,7 +139,7 @@ pub struct InspectedBox {
     pub dirt: Option<HookOutput>,
 }
 
-/// Checks whether a worker answers at all: a hook for a box may take long.
+/// Checks whether a worker answers at all, because a hook for a box may take long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
 #[rtype(result = "Result<(), ProbeFailure>")]
 pub struct ProbeHost {
@@ -167,6 +167,6 @@ pub struct BoxHosts {
     pub look: Route<InspectBoxes>,
     /// Gives boxes to a pool.
     pub adopt: Route<AdoptBoxes>,
-    /// Looks whether a worker answers at all.
+    /// Checks whether a worker answers at all.
     pub probe: Route<ProbeHost>,
 }

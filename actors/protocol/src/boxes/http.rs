@@ -32,7 +32,7 @@ pub struct BoxRunTarget {
     /// Name of the hooks in the worker's configuration; by default the pool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<HooksName>,
-    /// The cluster that asks; none from a node of an older version.
+    /// The cluster of the request; none from a node of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterId>,
     /// All ids of the pool: no other pool has them. Empty from a node of an older version.
@@ -40,7 +40,7 @@ pub struct BoxRunTarget {
     pub ids: Vec<IdRange>,
 }
 
-/// Command that a worker runs for a box.
+/// Request to run a hook for a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoxHookKind {
@@ -60,10 +60,10 @@ pub struct HookRunRequest {
     pub kind: BoxHookKind,
     /// Number of the box in its pool, counted from 1.
     pub number: BoxNumber,
-    /// The id by which its holder calls it.
+    /// The id of the box as its holder sees it.
     #[serde(rename = "box")]
     pub box_id: u32,
-    /// The token of its lease, or of its last one.
+    /// The token of its current or last lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<FenceToken>,
     /// Current or last holder of the box.
@@ -117,7 +117,7 @@ pub struct BoxInspectionRequest {
 /// A request to give boxes to a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxAdoptionRequest {
-    /// Epoch, cluster and pool that get the boxes.
+    /// Epoch, cluster and pool of the request.
     #[serde(flatten)]
     pub place: BoxRunTarget,
 }

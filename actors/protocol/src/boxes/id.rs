@@ -51,7 +51,7 @@ number!(
     u32
 );
 number!(
-    /// A fencing token: each lease of a pool has a higher one than all earlier ones, without end.
+    /// A fencing token: each lease of a pool has a higher token than all earlier ones.
     FenceToken,
     u64
 );

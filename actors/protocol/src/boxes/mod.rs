@@ -1,4 +1,4 @@
-//! The language of nodes and the workers that host boxes: names and ids of boxes, the calls of hooks, and
+//! The messages between nodes and workers that host boxes: names and ids of boxes, calls of hooks, and
 //! their form over HTTP.
 
 mod calls;

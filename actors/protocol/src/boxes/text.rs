@@ -1,4 +1,4 @@
-//! Texts that boxes and leases are named by, each checked once. Pure.
+//! Texts that name boxes and leases, each checked once. Pure.
 
 use std::fmt;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ checked_text!(
     is_name
 );
 checked_text!(
-    /// The holder of a lease, by the name that it gives itself.
+    /// The holder of a lease, by its self-chosen name.
     Holder,
     "a holder",
     HOLDER,
@@ -131,7 +131,7 @@ checked_text!(
     |text| is_line(text, LONGEST_REASON)
 );
 
-/// The beginning of a hook's output, or of the reason why it did not run: evidence, for a person to read.
+/// The beginning of a hook's output, or of the reason why it did not run. It is evidence for a person.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HookOutput(Arc<str>);
 

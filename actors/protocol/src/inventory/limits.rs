@@ -1,4 +1,4 @@
-//! How much one list may hold, and why a list is refused.
+//! The limits of one list, and why a list is refused.
 
 /// The largest average length of names, in bytes, in a list of the largest length.
 pub const AVERAGE_NAME: u64 = 48;
@@ -30,7 +30,7 @@ pub enum BadList {
         /// Whole lines until there.
         lines: u64,
     },
-    /// The end line counts other than there are.
+    /// The number in the end line is wrong.
     #[error("the list is incomplete: it has {lines} lines, but its end line says {announced}")]
     Miscounted {
         /// Lines there are.
@@ -67,7 +67,7 @@ pub enum BadList {
 }
 
 impl BadList {
-    /// Whether the list is refused for its size, not for its format.
+    /// Whether the list is refused because of its size, not because of its format.
     pub fn is_too_much(&self) -> bool {
         matches!(self, BadList::TooMany { .. } | BadList::TooLong { .. } | BadList::TooManyNew)
     }

@@ -36,7 +36,7 @@ pub enum ListForm {
 /// A full list, or all changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileListing {
-    /// The files that are there, by their process-wide ids.
+    /// The existing files, by their process-wide ids.
     pub files: RoaringBitmap,
     /// Names without a file. Only lists of changes contain such names.
     pub gone: RoaringBitmap,
@@ -51,7 +51,7 @@ pub struct ListReader {
     hasher: NameHasher,
     limits: ListLimits,
     new_names: NewNameLimiter,
-    /// The files that were read are in no inventory yet.
+    /// Keeps the files that were read, because no inventory has them yet.
     _pin: NamePin,
     listed: FileListing,
     lines: u64,
@@ -61,7 +61,7 @@ pub struct ListReader {
     name_bytes: u64,
     /// The beginning of the last line, until its end arrives.
     unfinished: Vec<u8>,
-    /// Whether that line is already longer than any name; then it is not kept.
+    /// Whether that line is already longer than any name. Then it is not stored.
     is_overlong: bool,
     batch: NameBatch,
     /// The count in the end line, once that was read.

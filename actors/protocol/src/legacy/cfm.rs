@@ -13,7 +13,7 @@ use crate::worker::TaskId;
 /// ignore it. It shows a Reelyard worker that expects an old cfm that a node has replaced the cfm.
 pub const REELYARD_HEADER: &str = "Reelyard-Version";
 
-/// The longest name that an old cfw can fetch, in bytes: a number has up to 19 digits.
+/// The longest name that an old cfw can fetch, in bytes, because a number has up to 19 digits.
 pub const LONGEST_NAME_CARRIED: usize = LONGEST_NAME - 20;
 
 /// Value of `copy_speed` for a task without a limit. The protocol has no word for "unlimited", and zero
@@ -84,7 +84,7 @@ pub fn write_task_list(mut tasks: Vec<CfmTask>) -> Vec<u8> {
 fn as_go_writes<T: Serialize>(value: &T) -> Vec<u8> {
     let mut body = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut body, GoEscapes);
-    // Writing to memory cannot fail, and no type of this wire has keys that are not strings.
+    // Writing to memory cannot fail, and no type of this protocol has keys that are not strings.
     #[allow(clippy::expect_used)]
     value.serialize(&mut serializer).expect("wire types serialise");
     body
@@ -179,7 +179,7 @@ impl<'de> Deserialize<'de> for PatchFields {
     }
 }
 
-/// Go folds keys by Unicode's simple rules, by which a long s is an s.
+/// Go compares keys with Unicode's simple case folding. There a long s equals an s.
 fn is_status_key(key: &str) -> bool {
     key.replace('\u{17f}', "s").eq_ignore_ascii_case("status")
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cfm::number_in_a_string;
 
-/// A host's disk as its worker answers, in bytes.
+/// The disk of a host, as reported by its worker, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DiskFigures {
     /// Size of the file system.
@@ -42,7 +42,7 @@ pub enum Deleted {
     Removed,
     /// The file did not exist (404).
     Absent,
-    /// It is a directory and stays (406).
+    /// It is a directory and is not removed (406).
     Directory,
     /// A newer leader has called this host, so this leader may delete nothing (412).
     Deposed,
@@ -120,7 +120,7 @@ pub fn parse_df(body: &[u8]) -> Result<DiskFigures, BadDf> {
     })
 }
 
-/// Detects figures that no file system reports: they would attract every copy, or none.
+/// Detects figures that no file system reports, because they would attract every copy, or none.
 fn absurd(df: &DfAnswer) -> Option<String> {
     let DfAnswer { total_size, used_size, avail_size, free_size, used_percent } = *df;
     let parts = [("used_size", used_size), ("avail_size", avail_size), ("free_size", free_size)];

@@ -78,7 +78,7 @@ impl SignedCaller {
         };
         let mut answers = self.known(&request);
         for _ in 1..MOST_TRIES {
-            // A body that can be sent once only is not signed: there is none in the yard.
+            // A body that can be sent only once is not signed. No call in the yard has one.
             let Some(mut attempt) = request.try_clone() else { break };
             let call = answers.and_then(|challenge| sign(token, to, challenge, &mut attempt));
             let response = http.execute(attempt).await?;

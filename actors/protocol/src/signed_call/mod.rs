@@ -49,7 +49,7 @@ pub const CHALLENGE_HEADER: &str = "Reelyard-Challenge";
 /// Header of an answer to a signed call: proves that the receiver knows the token, 64 hex digits.
 pub const PROOF_HEADER: &str = "Reelyard-Proof";
 
-/// Keeps the keys apart from each other and from any other use of the token.
+/// Separates the keys from each other, and from any other use of the token.
 const CALL_CONTEXT: &str = "reelyard 2026 signed call v1";
 const ANSWER_CONTEXT: &str = "reelyard 2026 proof of an answer v1";
 

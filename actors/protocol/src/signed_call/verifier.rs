@@ -1,4 +1,4 @@
-//! The receiving side: which calls are admitted.
+//! The receiving side: it admits calls.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,7 +51,7 @@ pub enum SignedCallRefused {
     /// The signature is not that of this call with this token.
     #[error("the call was signed with another token, or for another address")]
     Wrong,
-    /// It answers no challenge of the last minutes.
+    /// It uses no challenge of the last minutes.
     #[error("the signature uses an old challenge: use the challenge of this answer")]
     Stale,
     /// The same call was already received.
@@ -86,8 +86,9 @@ impl SignedCallVerifier {
         rounds.now.as_ref().map(|round| round.challenge)
     }
 
-    /// Admits a call, once. `header` is the value of [`SIGNATURE_HEADER`](super::SIGNATURE_HEADER). The
-    /// reader of the body must still check [`VerifiedCall::covers`].
+    /// Admits a call, only once. `header` is the value of
+    /// [`SIGNATURE_HEADER`](super::SIGNATURE_HEADER). The reader of the body must still check
+    /// [`VerifiedCall::covers`].
     ///
     /// # Errors
     /// Why it is refused.

@@ -10,7 +10,7 @@ pub const ENTRY_EVENTS: usize = 256;
 /// log.
 pub const ENTRY_BYTES: usize = 32 * 1024 - ENTRY_OVERHEAD;
 
-/// Most bytes around the commits: version and count, the log id, the checksum.
+/// The most bytes besides the commits: version and count, the log id, the checksum.
 const ENTRY_OVERHEAD: usize = 64;
 
 /// Most bytes that a commit adds to its events, if the requester's name fits in 512 bytes.
@@ -19,7 +19,7 @@ const COMMIT_OVERHEAD: usize = 512 + 64;
 /// Version of the encoding of an entry's commits.
 const VERSION: u8 = 1;
 
-/// Room that an entry has used, as counts of events and bytes.
+/// The used room of an entry, as counts of events and bytes.
 #[derive(Debug, Default)]
 pub struct EntryFill {
     events: usize,
@@ -72,7 +72,7 @@ pub fn event_bytes(body: usize) -> usize {
 /// An entry's commits that this program cannot read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableEntry {
-    /// An encoding that is not known here.
+    /// An encoding that this version does not know.
     #[error("its version {0} is not known to this version of reelyard")]
     Version(u8),
     /// A piece that is not known here.

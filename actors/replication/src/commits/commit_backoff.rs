@@ -8,13 +8,13 @@ use reelyard_core::clock::Millis;
 
 use crate::messages::CommitError;
 
-/// The pause after an error that does not say how long it lasts.
+/// The pause after an error that does not say how long to wait.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The current pause, and the last error that was logged.
 #[derive(Debug, Default)]
 pub struct CommitBackoff {
-    /// When the pause began and how long it is.
+    /// The start of the pause, and its length.
     pause: Option<(Millis, Duration)>,
     reported: Option<Discriminant<CommitError>>,
 }

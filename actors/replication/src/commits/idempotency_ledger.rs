@@ -54,7 +54,7 @@ struct LedgerRow {
     at: Millis,
     request: RequestId,
     answers: EncodedOutcomes,
-    /// When that was, as time has passed.
+    /// Time of the answer, as elapsed time.
     elapsed: ElapsedTime,
 }
 
@@ -112,7 +112,7 @@ impl IdempotencyLedger {
                     self.places.remove(&oldest.request.name());
                     self.forgotten += 1;
                 }
-                // The last block is still being filled.
+                // The last block is not full yet.
                 None if self.blocks.len() == 1 && first.len() < BLOCK => break,
                 None => {
                     self.blocks.pop_front();

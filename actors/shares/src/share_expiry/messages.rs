@@ -60,8 +60,8 @@ pub struct CreateShare {
     pub note: Option<ShareNote>,
     /// The caller's name, for the audit.
     pub asked_by: String,
-    /// The idempotency key; none when no caller is going to repeat it. A named request is remembered for
-    /// a quarter of an hour, at about the memory of one share.
+    /// The idempotency key; none if no caller will repeat the request. A named request is remembered for
+    /// a quarter of an hour, and needs about as much memory as one share.
     pub request: Option<RequestId>,
 }
 
@@ -96,7 +96,7 @@ pub struct NewTerms {
 pub struct ChangeShare {
     /// The id of the share.
     pub id: ShareId,
-    /// The new values; absent fields stay.
+    /// The new values. Absent fields do not change.
     pub change: NewTerms,
     /// The caller's name, for the audit.
     pub asked_by: String,
@@ -152,7 +152,7 @@ pub enum DownloadAdmission {
         /// How many downloads are left.
         left: u32,
     },
-    /// As part of one that was counted before.
+    /// As part of a download that was already counted.
     Resumed,
     /// Without counting: the share has no limit.
     Unlimited,
@@ -180,7 +180,7 @@ pub struct BeginMove(pub NewMove);
 pub struct BegunMove {
     /// The number of the move on record.
     pub number: u64,
-    /// The epoch of its decision: in any other the new leader settles it.
+    /// The epoch of its decision. In any other epoch the new leader settles it.
     pub epoch: Epoch,
 }
 
@@ -229,7 +229,7 @@ pub struct ConfirmClock {
     pub request: RequestId,
 }
 
-/// Reclaims due shares now, instead of at the timer's time. Operators and tests send it.
+/// Reclaims due shares now, without waiting for the timer. Operators and tests send it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct ReclaimNow;
@@ -239,7 +239,7 @@ pub struct ReclaimNow;
 #[rtype(result = "()")]
 pub struct ChangeShareSettings(pub ShareExpirySettings);
 
-/// Queries the shares of a path and of all below it, in the order of their paths.
+/// Queries the shares of a path and everything below it, in the order of their paths.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Vec<Arc<Share>>")]
 pub struct SharesWithin {

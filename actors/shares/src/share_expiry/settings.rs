@@ -189,7 +189,7 @@ impl SettingValue for RootDirs {
 /// Everything that can be set of shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareExpirySettings {
-    /// The roots that may be shared from. Shares of any other root end.
+    /// The roots of shares. Shares of any other root end.
     pub roots: BTreeSet<RootName>,
     /// How long shares may last.
     pub lifetimes: AllowedLifetimes,

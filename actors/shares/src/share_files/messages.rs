@@ -54,14 +54,13 @@ pub enum MoveError {
     },
 }
 
-/// Checks the paths of the roots now instead of at the next check: a directory that has appeared is
+/// Checks the paths of the roots now instead of at the next check. A directory that has appeared is
 /// opened.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct CheckRoots;
 
-/// Checks the roots, missing files and all shares now, instead of at their time. Operators and tests send
-/// it.
+/// Checks the roots, missing files and all shares now, without waiting. Operators and tests send it.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct SweepNow;
@@ -111,7 +110,7 @@ pub struct UnsettledMove {
     pub moving: Arc<PendingMove>,
     /// When this node learned of it.
     pub since: Millis,
-    /// Why its outcome is unknown; none while it is being made, or checked.
+    /// Why its outcome is unknown; none while it is being carried out or checked.
     pub why: Option<String>,
 }
 

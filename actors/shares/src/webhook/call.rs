@@ -88,7 +88,7 @@ fn shown(status: StatusCode) -> String {
     }
 }
 
-/// The error without the URL: the reader knows the hook.
+/// The error without the URL, because the reader knows the hook.
 fn failed(error: &reqwest::Error, timeout: Duration) -> DeliveryFailure {
     if error.is_timeout() {
         let timeout = humantime::format_duration(timeout);

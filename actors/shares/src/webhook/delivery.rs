@@ -97,7 +97,7 @@ impl WebhookDelivery {
         }
     }
 
-    /// Uses other settings from now on. The new settings may repair every fault: the next try is at once.
+    /// Uses other settings from now on. They may repair every fault, so the next try is at once.
     pub fn change_settings(&mut self, settings: WebhookSettings) {
         if let Some(trouble) = &mut self.trouble {
             trouble.until = trouble.at;
@@ -156,7 +156,7 @@ impl WebhookDelivery {
     /// The fetched notifications; none when the fetch failed.
     pub fn fetched(&mut self, from: u64, fetched: Option<ShareNotifications>) {
         let Some(position) = &mut self.position else { return };
-        // An answer to a request by former settings or in another epoch.
+        // An answer to a request with old settings, or from another epoch.
         if position.fetched != Some(from) {
             return;
         }
@@ -244,7 +244,7 @@ impl WebhookDelivery {
         }
     }
 
-    /// The actions that are due at `now`. Each is done once, and answered.
+    /// The actions that are due at `now`. The caller carries out each once, and reports its result.
     pub fn steps(&mut self, now: Millis) -> Vec<DeliveryStep> {
         self.drop_old(now);
         let is_left_alone = self.trouble.as_ref().is_some_and(|trouble| trouble.holds(now));

@@ -35,7 +35,7 @@ pub struct Hooks(pub BTreeMap<WebhookName, HookConfig>);
 pub struct HookConfig {
     /// URL of the receiver.
     pub url: WebhookUrl,
-    /// Secret that signs requests, from the setting or the file; none only if the file cannot be
+    /// Secret that signs requests, from the setting or the file. None only if the file cannot be
     /// read.
     pub secret: Option<WebhookSecret>,
     /// A file with the secret.

@@ -260,7 +260,7 @@ impl Webhook {
         }));
     }
 
-    /// An item whenever there are new notifications or another leader.
+    /// An item when there are new notifications, or another leader.
     fn signs(&self) -> impl futures::Stream<Item = CheckDelivery> + use<> {
         let watched = (self.others.views.notifications(), self.leadership.clone());
         futures::stream::unfold(watched, |(mut notifications, mut leadership)| async {

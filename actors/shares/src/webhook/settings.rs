@@ -93,7 +93,7 @@ impl fmt::Display for WebhookUrl {
     }
 }
 
-/// Everything that can be set of a hook.
+/// All settings of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookSettings {
     /// The URL of the receiver.

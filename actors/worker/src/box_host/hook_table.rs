@@ -132,7 +132,7 @@ impl BoxHooks {
     }
 }
 
-/// A table merged over the file that it names.
+/// A table merged with the file that it names.
 fn whole(written: &Table) -> Read<Table> {
     let Some(file) = written.get(FILE) else { return Ok(written.clone()) };
     let file = PathBuf::from_toml(file)?;

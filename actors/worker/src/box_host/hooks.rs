@@ -23,7 +23,7 @@ const ENDING: Duration = Duration::from_secs(10);
 /// The longest grace after SIGTERM.
 pub const LONGEST_GRACE: Duration = Duration::from_secs(60);
 
-/// A program, and how it is called: never by a shell.
+/// A program, and how it is called: never with a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookProgram {
     /// Its absolute path on the worker.
@@ -41,7 +41,7 @@ pub struct HookSet {
     pub init: Option<HookProgram>,
     /// The program that cleans a box; none if no program must run.
     pub cleanup: Option<HookProgram>,
-    /// How long they may take to end after SIGTERM, before SIGKILL.
+    /// How long processes may take to end after SIGTERM, before SIGKILL.
     pub grace: Duration,
     /// Variables of their environment, in addition to `PATH` and `LANG`.
     pub environment: BTreeMap<String, String>,
@@ -49,12 +49,12 @@ pub struct HookSet {
     pub done: Vec<u8>,
     /// The exit codes of a cleanup after which it is run again at once.
     pub cleanup_again_on: Vec<u8>,
-    /// The things that a clean box must not have.
+    /// The traces that a clean box must not have.
     pub checks: CleanBoxChecks,
 }
 
 impl HookSet {
-    /// The longest time of a hook of a box in all, with every repetition.
+    /// The longest total time of a hook of a box, with every repetition.
     pub fn longest(&self, kind: HookKind) -> Duration {
         let Some(program) = self.program(kind) else { return ENDING };
         let once = program.timeout + self.grace + ENDING;
@@ -81,7 +81,7 @@ impl HookProgram {
     }
 }
 
-/// Everything that a worker runs for boxes, by name.
+/// All hooks of a worker, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookSets(pub BTreeMap<HooksName, Arc<HookSet>>);
 

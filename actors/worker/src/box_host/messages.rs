@@ -27,7 +27,7 @@ pub(super) struct HookOverdue {
     pub why: String,
 }
 
-/// More or fewer may be run at once from now on.
+/// Changes the limit of concurrent hooks.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct SettingsChanged;

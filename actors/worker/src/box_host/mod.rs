@@ -188,7 +188,8 @@ fn log(
 impl Actor for BoxHost {
     type Context = Context<Self>;
 
-    /// Runs of an earlier incarnation are ended with it, and waited for: one hook a box runs at a time.
+    /// Runs of an earlier incarnation are ended with it. They are awaited, because only one hook runs
+    /// at a time for a box.
     fn started(&mut self, ctx: &mut Context<Self>) {
         let lasting = Arc::clone(&self.lasting);
         ctx.wait(async move { lasting.nothing_at_work().await }.into_actor(self));

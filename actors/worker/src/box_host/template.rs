@@ -1,4 +1,4 @@
-//! Arguments and paths in which a box, its lease or its holder are left blank. Pure.
+//! Arguments and paths with placeholders for a box, its lease or its holder. Pure.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, PoolName, RunHook}
 /// A value of the call that replaces a name in braces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplateBlank {
-    /// `{box}`: the id of a box for its holder.
+    /// `{box}`: the id of a box as its holder sees it.
     Box,
     /// `{number}`: its own number in its pool.
     Number,
     /// `{pool}`: the name of the pool.
     Pool,
-    /// `{token}`: the fencing token of its lease, or of its last one.
+    /// `{token}`: the fencing token of its current or last lease.
     Token,
     /// `{holder}`: the current or last holder. A holder chooses its own name.
     Holder,
 }
 
 impl TemplateBlank {
-    /// The blanks that an argument may have.
+    /// The placeholders that an argument may have.
     pub const IN_ARGUMENTS: &'static [TemplateBlank] = &[
         TemplateBlank::Box,
         TemplateBlank::Number,
@@ -29,7 +29,8 @@ impl TemplateBlank {
         TemplateBlank::Holder,
     ];
 
-    /// The blanks that a path may have: they are known also for an id without a holder.
+    /// The placeholders that a path may have: those that are also known for an id without a
+    /// holder.
     pub const IN_PATHS: &'static [TemplateBlank] = &[TemplateBlank::Box, TemplateBlank::Pool];
 
     fn name(self) -> &'static str {
@@ -117,10 +118,10 @@ enum TemplatePart {
 }
 
 impl Template {
-    /// Reads a text in which these may be left blank.
+    /// Reads a text that may contain these placeholders.
     ///
     /// # Errors
-    /// The braces hold an unknown blank, or a brace has no partner.
+    /// An unknown placeholder, or a brace without a partner.
     pub fn parse(text: &str, known: &[TemplateBlank]) -> Result<Self, BadTemplate> {
         if text.contains('\0') {
             return Err(BadTemplate::Nul);

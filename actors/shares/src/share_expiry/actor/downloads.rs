@@ -63,7 +63,7 @@ impl Handler<TakeDownload> for ShareExpiry {
     }
 }
 
-/// How a client of a link is named in the journal.
+/// The name of a client of a link in the journal.
 fn client_name(client: ClientKey) -> String {
     format!("link {:016x}", client.0)
 }

@@ -51,7 +51,7 @@ pub struct ShareExpiry {
     watch: ClockStepDetector,
     /// The fault of the wall clock at the last turn.
     trouble: Option<ClockTrouble>,
-    /// The time that survives restarts while the machine is up.
+    /// The time across restarts while the machine is up.
     anchor: Option<Anchor>,
     /// The confirmed time at the last turn.
     last_moment: Millis,
@@ -132,7 +132,7 @@ impl ShareExpiry {
 
     /// Lets readers read the table directly.
     fn show_table(&mut self) {
-        // Before readers get the table: a refused share stays refused.
+        // Before readers get the table, so that a refused share stays refused.
         let record = self.replica.piece().time();
         let anchored = self.anchor.as_ref().and_then(|anchor| anchor.time(self.clock.uptime()));
         let since = record.map(|record| anchored.map_or(record, |time| time.max(record)));

@@ -142,7 +142,7 @@ impl Handler<BeginMove> for ShareExpiry {
         if let Err(why) = policy.begin_move(&new, context) {
             return self.refuse(why.into());
         }
-        // As texts: the log escapes characters that could forge a line.
+        // As texts, because the log escapes characters that could forge a line.
         let (from, to) = (new.from.to_string(), new.to.to_string());
         tracing::info!(from, to, asked_by = new.by, "move started");
         let asked = RequestContext::by_request(new.by.clone(), new.request);

@@ -1,4 +1,4 @@
-//! The active side of expiry: turns reclaim due shares, under the budget.
+//! The active side of expiry: turns reclaim due shares, within the budget.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl ShareExpiry {
         self.deciding += self.clock.cost().saturating_sub(began);
     }
 
-    /// Reclaims when the most overdue share is so late.
+    /// Reclaims, if the most overdue share has this lag.
     fn reclaim_late(&mut self, now: Millis, lag: Duration, ctx: &mut Context<Self>) {
         let mut granted = self.budget.grant(self.clock.timer() - self.began, lag);
         while self.reclaiming < UNDER_WAY {

@@ -16,7 +16,7 @@ use crate::share_expiry::{
 pub(in crate::share_expiry) type ShareReply<T, E = ShareError> = OwnerReply<ShareExpiry, T, E>;
 
 impl ShareExpiry {
-    /// Answers a request by `decide` and `read`, unless its name is that of another request.
+    /// Answers a request with `decide` and `read`, unless another request has its name.
     fn answer_share_request<T: 'static>(
         &mut self,
         asked: RequestContext,
@@ -266,7 +266,7 @@ impl Handler<ChangeShareSettings> for ShareExpiry {
         self.budget.set_effort(settings.effort);
         self.views.hold_clock_for(settings.clock_hold);
         self.policy.settings = settings;
-        // The notices are computed again: the new settings may name other shares.
+        // Computes the notices again, because the new settings may select other shares.
         self.start_notices();
         self.upkeep_at = None;
         self.soon(ctx);

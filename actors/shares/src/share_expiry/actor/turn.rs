@@ -52,7 +52,7 @@ impl ShareExpiry {
         self.upkeep_at.is_none_or(|last| self.clock.timer() - last >= UPKEEP)
     }
 
-    /// Runs the upkeep, and again once it is done.
+    /// Runs the upkeep, and repeats it when it is done.
     pub(in crate::share_expiry) fn upkeep(&mut self, ctx: &mut Context<Self>) {
         let moment = self.moment();
         let (policy, context) = self.at(moment);
@@ -87,7 +87,7 @@ impl ShareExpiry {
         }
     }
 
-    /// Commits one event of a move, and the next ones once that is done.
+    /// Commits one event of a move, and then the next ones.
     pub(in crate::share_expiry) fn commit_as(
         &mut self,
         asked: RequestContext,

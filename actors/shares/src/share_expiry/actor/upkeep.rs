@@ -25,7 +25,7 @@ impl SharePolicy {
         events
     }
 
-    /// New hooks get the notifications from now on.
+    /// New hooks get only later notifications.
     fn hooks(&self, at: ShareDecisionContext<'_>) -> Vec<ShareEvent> {
         let known = at.table.cursors();
         let new = self.settings.hooks.iter().filter(|hook| !known.contains_key(*hook));

@@ -16,7 +16,7 @@ use crate::share_expiry::{
 /// The largest number of due shares that are counted for the backlog.
 pub(in crate::share_expiry) const COUNTED: usize = 1_000_000;
 
-/// A backlog below this is counted each turn, a larger one each upkeep.
+/// A backlog below this is counted in each turn, a larger one in each upkeep.
 pub(in crate::share_expiry) const COUNTED_EACH_TURN: u64 = 1000;
 
 /// The greatest age of the recorded time. It is much less than the step that takes effect at once, so that a
@@ -60,7 +60,7 @@ impl ShareExpiry {
         self.views.start_time(self.replica.piece().time(), &self.clock);
     }
 
-    /// Looks whether the clock was set, and whether it is right.
+    /// Checks whether the clock was set, and whether it is right.
     pub(in crate::share_expiry) fn watch_clock(&mut self, moment: ShareMoment) {
         match self.watch.look(self.clock.reading()) {
             Some(ClockStep::Forward(by)) => {
@@ -120,7 +120,7 @@ impl ShareExpiry {
         self.last_moment = moment.now;
     }
 
-    /// Keeps the time for the next process.
+    /// Stores the time for the next process.
     fn keep_time(&mut self, now: Millis) {
         if !self.replica.is_caught_up() {
             return;
@@ -128,7 +128,7 @@ impl ShareExpiry {
         let uptime = self.clock.uptime();
         let note = self.anchor.as_mut().and_then(|anchor| anchor.note(now, uptime));
         if let Some(note) = note {
-            // No caller waits for it: the journal has the time, too, except for the last minutes.
+            // No caller waits for it, because the journal has the time too, except for the last minutes.
             drop(tokio::task::spawn_blocking(move || {
                 if let Err(error) = note.write() {
                     tracing::debug!(%error, "time of shares could not be written to its file");
@@ -171,11 +171,11 @@ impl Handler<ConfirmClock> for ShareExpiry {
         if let Err(error) = self.replica.leading() {
             return reply_now(Err(error));
         }
-        // At once: commits behind it use the time that is set.
+        // At once, because later commits use the time that is set.
         self.views.set_time(&self.clock);
         let to = self.now();
         tracing::warn!(%to, asked_by, "wall clock confirmed: shares use it");
-        // Shares that counted as ended may be about to end again.
+        // Shares that counted as ended may become due again.
         self.start_notices();
         self.upkeep_at = None;
         let asked = RequestContext::by_request(asked_by.clone(), request);

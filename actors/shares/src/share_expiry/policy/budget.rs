@@ -11,7 +11,7 @@ use crate::share_expiry::settings::Effort;
 /// The part of a core for each step of effort, while reclaim keeps up.
 const STEP: f64 = 0.05;
 
-/// The most that a lag adds to the allowance.
+/// The most that a lag can add to the allowance.
 const MORE: f64 = 0.4;
 
 /// The lag from which on reclaim may take more, and the lag at which it may take the most.
@@ -23,14 +23,14 @@ const BURST: f64 = 20_000.0;
 /// The assumed cost of one share before any was reclaimed, in microseconds.
 const FIRST_COST: f64 = 4.0;
 
-/// How much a new figure counts against those before.
+/// The weight of a new figure in the average.
 const WEIGHT: f64 = 0.1;
 
 /// The allowance of reclaim.
 #[derive(Clone, Debug)]
 pub struct Budget {
     effort: Effort,
-    /// The allowance in microseconds; below zero when more was used.
+    /// The allowance in microseconds. It is below zero if more was used.
     left: f64,
     /// The measured cost of one share, in microseconds.
     cost: f64,
@@ -62,7 +62,7 @@ impl Budget {
         let passed = now.saturating_sub(self.at).as_secs_f64() * 1e6;
         self.at = self.at.max(now);
         self.left = (self.left + passed * self.part(lag)).min(BURST);
-        // A float to an integer saturates: below zero is none.
+        // The conversion from float to integer saturates, so a negative value gives zero.
         (self.left / self.cost) as usize
     }
 

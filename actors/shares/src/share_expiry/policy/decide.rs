@@ -44,7 +44,7 @@ pub struct ShareDecisionContext<'a> {
     pub confirmed_in: Duration,
 }
 
-/// The planner: the settings, and the eviction order that they may need.
+/// The decider: the settings, and the eviction order that they may need.
 #[derive(Debug, Default)]
 pub struct SharePolicy {
     /// The current settings.
@@ -58,12 +58,12 @@ pub struct SharePolicy {
 pub enum DownloadDecision {
     /// It must be recorded: as a counted download, or as the whole file after a part.
     Counts(ShareEvent),
-    /// It was counted already: this request is repeated.
+    /// It was already counted, because this request is a repetition.
     Counted {
         /// How many downloads were left at that time.
         left: u32,
     },
-    /// It is part of one that was counted.
+    /// It is part of a counted download.
     Resumes,
     /// The same, if one that is being counted comes to be.
     ResumesAfter,
@@ -139,7 +139,7 @@ impl SharePolicy {
         Ok(NewDeadline { deadline, noticed })
     }
 
-    /// Whether `owner` may have one more, once these overdue shares of theirs are reclaimed.
+    /// Whether `owner` may have one more share, once these overdue shares of the owner are reclaimed.
     fn room_of_owner(
         &self,
         owner: &ShareOwner,
@@ -160,7 +160,7 @@ impl SharePolicy {
         if due.len() < excess { Err(ShareRefusal::OwnerFull { most }) } else { Ok(due) }
     }
 
-    /// The events that make room for one more share. Those in `due` are reclaimed in any case.
+    /// The events that make room for one more share. The shares in `due` are always reclaimed.
     fn make_room(
         &mut self,
         mut due: Vec<ShareId>,
@@ -203,8 +203,8 @@ impl SharePolicy {
         Ok(events)
     }
 
-    /// There are more shares than the limit: the limit was lowered. The shares that the policy names are
-    /// evicted, a bounded number at a time.
+    /// There are more shares than the limit, because the limit was lowered. The policy selects shares to
+    /// evict, a bounded number at a time.
     pub(in crate::share_expiry) fn evicts(
         &mut self,
         at: ShareDecisionContext<'_>,
@@ -220,7 +220,7 @@ impl SharePolicy {
         let (_, mut going) = at.coming_and_going();
         let excess = (at.table.len() - most).saturating_sub(going.len() as u64);
         let excess = usize::try_from(excess).unwrap_or(usize::MAX).min(AT_ONCE);
-        // Overdue shares are reclaimed anyway.
+        // Overdue shares will be reclaimed anyway.
         let due: Vec<ShareId> = at.due(&going).take(excess).collect();
         let wanted = excess - due.len();
         going.extend(due);
@@ -386,7 +386,7 @@ impl ShareDecisionContext<'_> {
         })
     }
 
-    /// A client's running claim on a download of a share.
+    /// A client's running request for a download of a share.
     fn taking(self, id: ShareId) -> impl Iterator<Item = ClientKey> {
         self.in_flight.events().filter_map(move |event| match event {
             ShareEvent::Taken { id: taken, client, .. }

@@ -11,7 +11,7 @@ use crate::share_expiry::state::values::value_types::Deadline;
 /// The lifetimes that an operator allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedLifetimes {
-    /// The lifetime of a share without one in its request; none has no deadline.
+    /// The lifetime of a share whose request sets none; none means no deadline.
     pub default_ttl: Option<Duration>,
     /// The shortest lifetime of a share.
     pub min_ttl: Duration,

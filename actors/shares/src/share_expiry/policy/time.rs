@@ -65,12 +65,12 @@ impl ShareTime {
             self.now = Some(nanos(record.unwrap_or(wall)));
             self.uptime = uptime;
         }
-        // The time since the last look passed before the record was known.
+        // The time since the last look has passed before the record was known.
         self.look(wall, uptime);
         self.now = self.now.max(record.map(nanos));
     }
 
-    /// The wall clock is right: links that another clock refused may work again.
+    /// The wall clock is right, so links that another clock refused may work again.
     pub fn set(&mut self, wall: Millis, uptime: Duration) {
         (self.now, self.uptime, self.claim) = (Some(nanos(wall)), uptime, None);
     }

@@ -22,7 +22,7 @@ pub const WINDOW: usize = 16 * 1024;
 #[derive(Debug)]
 pub struct ExpiryTimerWheel {
     heap: BinaryHeap<Reverse<ShareDueKey>>,
-    /// The first position behind the window; none when the window has no end.
+    /// The first position after the window; none if the window has no end.
     end: Option<ShareDueKey>,
     window: usize,
 }
@@ -45,7 +45,7 @@ impl ExpiryTimerWheel {
         self.end = Some(from);
     }
 
-    /// A share is new, or has another deadline than before.
+    /// A share is new, or its deadline changed.
     pub fn note(&mut self, share: &Share) {
         let Some(due) = ShareDueKey::of(share) else { return };
         if self.end.is_some_and(|end| due >= end) {
@@ -67,7 +67,7 @@ impl ExpiryTimerWheel {
             while self.heap.peek() == Some(&Reverse(entry)) {
                 self.heap.pop();
             }
-            // A share that is due at another time now has another entry, or will.
+            // The share is due at another time now. It has another entry, or will get one.
             if table.look(entry.id(), ShareDueKey::of).flatten() == Some(entry) {
                 due.push(entry.id());
             }
@@ -93,7 +93,7 @@ impl ExpiryTimerWheel {
         self.heap.is_empty()
     }
 
-    /// Moves the window on, from the table.
+    /// Moves the window forward, from the table.
     fn refill(&mut self, table: &ShareTable) {
         let Some(from) = self.end else { return };
         let mut range = table.due_from(from);

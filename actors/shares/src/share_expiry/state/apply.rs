@@ -127,7 +127,7 @@ impl ShareTable {
         if self.find(new.id) != ShareLookup::Unknown {
             return Err(ShareRefusal::IdInUse);
         }
-        // A move may have begun since it was decided.
+        // A move may have begun since the decision.
         if self.is_moving(&new.root, &new.path) {
             return Err(ShareRefusal::BeingMoved);
         }
@@ -189,7 +189,7 @@ impl ShareTable {
         ShareOutcome::Ended { ended, first, next: self.next_notification() }
     }
 
-    /// A share ends if its time has come. Returns whether it ended.
+    /// Ends a share if its deadline has passed. Returns whether it ended.
     fn end_if_due(&mut self, at: Millis, id: ShareId) -> bool {
         let number = self.next_notification();
         let buried = self.shards.replace_with_tombstone(id, |share| {
@@ -316,7 +316,7 @@ impl ShareTable {
         Ok(ShareOutcome::Taken { left, exhausted: None })
     }
 
-    /// Records a request for bytes, unless the same request did it a moment ago.
+    /// Records a request for bytes, unless the same request was recorded a moment ago.
     fn once(
         &mut self,
         at: Millis,

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// How many clients of one share may resume a download without counting again: the last ones.
 pub(in crate::share_expiry) const MOST_TAKERS: usize = 10_000;
 
-/// How long a counted download is remembered: no client repeats its request for longer.
+/// How long a counted download is remembered. No client repeats its request for longer.
 pub(in crate::share_expiry) const DOWNLOAD_REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
 /// How many moves may run at a time, because readers examine all of them.

@@ -1,4 +1,4 @@
-//! Recently counted download requests: a client that got no answer and repeats its request finds its
+//! Recently counted download requests. A client that got no answer and repeats its request finds its
 //! download. Pure.
 
 use std::collections::{HashMap, VecDeque};

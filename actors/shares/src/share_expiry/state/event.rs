@@ -76,7 +76,7 @@ pub enum ShareEvent {
         resume_until: Millis,
         /// Downloads that were counted before this instant may no longer be resumed.
         forget_before: Millis,
-        /// Names the request: repeated, it is counted once.
+        /// Identifies the request. A repetition is counted once.
         request: RequestId,
     },
     /// A file or directory is about to be renamed, for its shares to follow. It is recorded before the
@@ -91,7 +91,7 @@ pub enum ShareEvent {
         /// The latest deadline that counts as soon.
         until: Millis,
     },
-    /// Nothing is reclaimed until it is resumed.
+    /// Pauses the reclaim until it is resumed.
     Paused {
         /// The caller's name, for the audit.
         by: String,
@@ -101,9 +101,9 @@ pub enum ShareEvent {
         /// The caller's name, for the audit.
         by: String,
     },
-    /// Tombstones are forgotten, the oldest first.
+    /// Forgets tombstones, the oldest first.
     Forgot {
-        /// Every tombstone that is older, by their own count.
+        /// Every older tombstone, by their own numbers.
         tombstones_before: u64,
         /// Every notification with a lower number is forgotten.
         notifications_before: u64,
@@ -154,7 +154,7 @@ pub enum ShareEvent {
         id: ShareId,
         /// The client that downloads.
         client: ClientKey,
-        /// Names the request: repeated, it is admitted once.
+        /// Identifies the request. A repetition is admitted once.
         request: RequestId,
     },
     /// Records the time of this event, so that shares which were due by then stay ended.
@@ -181,7 +181,7 @@ pub struct NewShare {
     pub kind: ShareKind,
     /// The instant at which the share ends.
     pub deadline: Deadline,
-    /// Whether no notice is sent before that: the deadline is too near.
+    /// Whether no notice is sent, because the deadline is too near.
     pub noticed: bool,
     /// The owner, if the client named one.
     pub owner: Option<ShareOwner>,
@@ -204,14 +204,14 @@ pub struct ShareLimits {
     pub of_owner: u64,
 }
 
-/// New values for the terms of a share. A field that is none keeps its value.
+/// New values for the terms of a share. A field without a value does not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareChanges {
     /// The new deadline, if it changes.
     pub deadline: Option<NewDeadline>,
     /// How many downloads it allows; any number if there is none in it.
     pub max_downloads: Option<Option<NonZeroU32>>,
-    /// The hash of its password; none at all if there is none in it.
+    /// The new hash of its password, if it changes; the inner `None` removes the password.
     pub password: Option<Option<PasswordHash>>,
     /// The new owner, if it changes.
     pub owner: Option<NewOwner>,
@@ -311,7 +311,7 @@ pub enum ShareRefusal {
     /// No such share, or it is forgotten.
     #[error("the share does not exist")]
     Unknown,
-    /// It has ended, or its deadline has come.
+    /// It has ended, or its deadline has passed.
     #[error("the share has ended: {}", .why.word())]
     Ended {
         /// Why the share ended.
@@ -320,7 +320,7 @@ pub enum ShareRefusal {
     /// Its last download was taken.
     #[error("the share allows no more downloads")]
     Exhausted,
-    /// It was changed between deciding and applying.
+    /// It was changed between decision and application.
     #[error("the share changed at the same time: nothing was done, try again")]
     ChangedMeanwhile,
     /// Its deadline does not meet the condition of the change.
@@ -367,7 +367,7 @@ pub enum ShareRefusal {
     /// The path is being moved, or another move has this target.
     #[error("the path, or one above or below it, is being moved: try again in a moment")]
     BeingMoved,
-    /// The system has no random numbers to give, so that there is no new id.
+    /// The system has no random numbers for a new id.
     #[error("{0}")]
     NoRandomness(String),
     /// The name of the request is that of another one.
@@ -384,7 +384,7 @@ pub enum ShareRefusal {
     ClockUnconfirmed {
         /// How far the wall clock is ahead.
         ahead: Duration,
-        /// In how long it is confirmed, unless it is corrected before.
+        /// The time until it is confirmed, unless it is corrected before.
         confirmed_in: Duration,
     },
 }

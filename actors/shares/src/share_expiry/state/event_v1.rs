@@ -1,4 +1,4 @@
-//! Events of version 1. Stores that were begun before 22 November 2026 hold them. Pure.
+//! Events of version 1. Stores from before 22 November 2026 have them. Pure.
 
 use reelyard_core::clock::Millis;
 

@@ -123,7 +123,7 @@ impl FrozenPiece for FrozenShareTable {
             shares: shares.len() as u64,
             notifications_from: self.chronicle.first(),
         });
-        // A row each: few shares have any, and one may have 10,000.
+        // One row each, because few shares have any, and one share may have 10,000.
         for parts in shares.iter().filter_map(|share| share.in_part()) {
             put(&ShareSnapshotRow::InPart(vec![parts]));
         }
@@ -175,7 +175,7 @@ impl<T> Default for SnapshotRowBuffer<T> {
 }
 
 impl<T> SnapshotRowBuffer<T> {
-    /// Adds the record of `share`; a full row is written.
+    /// Adds the record of `share`. Writes the row if it is full.
     fn put(&mut self, item: T, share: &Share, row: &mut dyn FnMut(Vec<T>)) {
         self.items.push(item);
         self.bytes += share.stored_bytes();
@@ -287,7 +287,7 @@ impl ShareTable {
         self.live += 1;
     }
 
-    /// Every share is loaded: the orders are built of all of them at once.
+    /// Every share is loaded, so the orders are built from all of them at once.
     fn thawed(&mut self) {
         // A snapshot from before the time was recorded.
         self.time = self.time.or_else(|| self.latest_recorded_time());

@@ -16,7 +16,7 @@ const CUT_WITHIN: Duration = Duration::from_secs(15);
 pub(in crate::share_expiry) struct RevocationSet {
     newer: HashSet<ShareId>,
     older: HashSet<ShareId>,
-    /// When the newer ones were begun with.
+    /// The time at which the newer set was begun.
     since: Option<Instant>,
 }
 
@@ -26,7 +26,7 @@ impl RevocationSet {
         self.newer.contains(&id) || self.older.contains(&id)
     }
 
-    /// Downloads of these are cut from now on.
+    /// Downloads of these shares are cut from now on.
     pub(in crate::share_expiry) fn note(&mut self, ids: &[ShareId], now: Instant) {
         self.prune(now);
         self.since.get_or_insert(now);

@@ -48,14 +48,14 @@ pub struct ShareView {
 /// The fault of the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockTrouble {
-    /// It is more than an hour ahead of the time that is confirmed.
+    /// It is more than an hour ahead of the confirmed time.
     Ahead {
         /// The size of the difference.
         by: Duration,
         /// How many links are refused only because of this, and work again if the clock is
         /// corrected.
         links: u64,
-        /// When it is confirmed, unless it is corrected before.
+        /// The time until it is confirmed, unless it is corrected before.
         confirmed_in: Duration,
     },
     /// It is behind the time of shares.
@@ -115,7 +115,7 @@ impl ShareView {
 /// Counters since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ShareCounters {
-    /// Turns of reclaim that found something due.
+    /// Turns of reclaim with due shares.
     pub turns: u64,
     /// Shares that were reclaimed: by the timer, or to make room for others.
     pub reclaimed: u64,
@@ -134,7 +134,7 @@ pub struct ShareCounters {
 /// The upper ends of the steps of [`Lags`], in milliseconds; the last step has none.
 pub const LAG_STEPS: [u64; 13] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
 
-/// How late shares were reclaimed: from when they were due until that was applied.
+/// How late shares were reclaimed: from their due time until the reclaim was applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lags {
     /// How many shares were at most as late as each step, and how many were later than all.

@@ -72,7 +72,7 @@ impl Default for ShareViewShared {
     }
 }
 
-/// Selects shares of a list. A field that is none selects all.
+/// Selects shares of a list. A field without a value selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShareFilter {
     /// Only shares of this owner.
@@ -105,7 +105,7 @@ pub enum ShareState {
     Live,
     /// Its last download was counted: only clients with a counted download may resume.
     Exhausted,
-    /// It is due: it is refused, and about to be reclaimed.
+    /// It is due: it is refused, and will be reclaimed soon.
     Due,
 }
 
@@ -166,7 +166,7 @@ impl ShareViewHandle {
         is_noted || matches!(self.find(id), ShareLookup::Ended(tombstone) if tombstone.cut)
     }
 
-    /// Running downloads of these are cut from now on.
+    /// Running downloads of these shares are cut from now on.
     pub(in crate::share_expiry) fn cut(&self, ids: &[ShareId], now: Instant) {
         let mut cuts = self.0.cuts.write().unwrap_or_else(PoisonError::into_inner);
         cuts.note(ids, now);
@@ -244,7 +244,7 @@ impl ShareViewHandle {
         then(&mut time, clock.reading().wall, clock.uptime())
     }
 
-    /// A share was refused because its time had come.
+    /// A share was refused because its due time has passed.
     pub fn refused_by_time(&self) {
         self.0.refused_by_time.fetch_add(1, Ordering::Relaxed);
     }
@@ -267,7 +267,8 @@ impl ShareViewHandle {
     /// How many moves have begun so far, for callers that check the disk before they share. None while
     /// this path is being moved.
     pub fn moves_begun(&self, root: &RootName, path: &SharePath) -> Option<u64> {
-        // In this order: a move that begins in between has a higher number than the returned one.
+        // In this order, because a move that begins in between has a higher number than the returned
+        // one.
         let begun = self.view().moves_begun;
         let whereabouts = self.0.moves.load().resolve_location(root, path);
         matches!(whereabouts, ResolvedLocation::AsRecorded).then_some(begun)
@@ -292,7 +293,7 @@ impl ShareViewHandle {
         }
     }
 
-    /// Waits until something was found missing.
+    /// Waits until a file was reported missing.
     pub async fn missing_noted(&self) {
         self.0.missing_noted.notified().await;
     }

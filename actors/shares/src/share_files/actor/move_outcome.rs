@@ -33,7 +33,7 @@ impl SharedDirs {
             self.take_old_name(new)?;
             return Ok(MoveEnd::Moved);
         }
-        // Another file at its path has its links, as one that was replaced without any move.
+        // If another file replaced it without a move, the links refer to that file.
         if is_at(&new.from)? || (!is_empty(&new.from)? && is_empty(&new.to)?) {
             return Ok(MoveEnd::NotMoved(MoveRefused::Interrupted));
         }
@@ -55,7 +55,7 @@ impl SharedDirs {
             Err(why) => return Err(to_text(why)),
         };
         let Some(entry) = source.entry().map_err(to_text)? else { return Ok(()) };
-        // A file without another name is visible under two paths.
+        // A file with only one name is visible under two paths.
         let is_link = entry.kind == FileType::RegularFile && entry.names > 1;
         if is_link && entry.identity.is(&new.file) {
             let unlinked = self.disk.unlink(source.slot());

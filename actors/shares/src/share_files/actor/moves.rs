@@ -25,7 +25,7 @@ use crate::share_files::messages::{MoveError, MoveFile, UnsettledMove};
 /// How long the log waits before it reports again that a move is unsettled.
 const WARN_AGAIN_AFTER: Duration = Duration::from_secs(10 * 60);
 
-/// The answer of another actor, or that it is unknown.
+/// The answer of another actor, or the error that it is unknown.
 fn answered<T>(
     answer: Result<Result<T, ShareError>, MailboxError>,
     request: RequestId,
@@ -50,7 +50,7 @@ async fn recall(
     Ok(answered(recalled, request)?.transpose()?)
 }
 
-/// Makes a requested move: on record, on the disk, and on record again.
+/// Carries out a requested move: recorded, done on the disk, and recorded again.
 async fn make(dirs: SharedDirs, others: ShareFilesCollaborators, wanted: MoveFile) -> MoveReply {
     let MoveFile { from, to, overwrite, asked_by: by, request } = wanted;
     let (at, place, other) = (dirs.clone(), from.clone(), to.clone());
@@ -98,7 +98,7 @@ impl Handler<MoveFile> for ShareFiles {
                 if let Some(before) = before.transpose() {
                     return Box::pin(ready(before));
                 }
-                // From here on no other task settles it.
+                // From here on no other task settles the move.
                 files.making.insert(request);
                 let (dirs, others) = (files.dirs.clone(), files.others.clone());
                 Box::pin(make(dirs, others, wanted).into_actor(files))
@@ -187,7 +187,7 @@ impl ShareFiles {
     }
 }
 
-/// Finds the outcome of an unfinished move on the disk, and puts it on record.
+/// Finds the outcome of an unfinished move on the disk, and records it.
 async fn settle(
     dirs: SharedDirs,
     others: &ShareFilesCollaborators,

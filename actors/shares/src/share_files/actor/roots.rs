@@ -13,8 +13,8 @@ use crate::share_files::messages::CheckRoots;
 /// The reason for each root that cannot be reached.
 type UnreachableRoots = BTreeMap<RootName, String>;
 
-/// Opens roots that have appeared, and reports the roots that still cannot be reached. There are shares
-/// of those in `shared`. Blocks on the disk.
+/// Opens roots that have appeared, and reports the roots that still cannot be reached. The roots in
+/// `shared` have shares. Blocks on the disk.
 fn look(dirs: &SharedDirs, shared: &BTreeSet<RootName>) -> (Vec<RootName>, UnreachableRoots) {
     let came = dirs.reopen_changed();
     let why = |name: RootName| {

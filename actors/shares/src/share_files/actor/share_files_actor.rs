@@ -46,7 +46,7 @@ pub struct ShareFilesCollaborators {
     pub shares: ShareViewHandle,
     /// The ShareExpiryActor: the outcome of a request.
     pub recall: Route<RecallMove>,
-    /// It puts on record that something is about to be moved,
+    /// Records a move before it is carried out.
     pub begin: Route<BeginMove>,
     /// and to settle a move.
     pub settle: Route<SettleMove>,
@@ -64,7 +64,7 @@ pub struct ShareFiles {
     pub(super) others: ShareFilesCollaborators,
     pub(super) clock: Clock,
     pub(super) views: ShareFilesViewHandle,
-    /// Requests to be answered, with the callers that repeated them.
+    /// Requests without an answer, with the callers that repeated them.
     pub(super) moving: HashMap<RequestId, MoveRequestWaiters>,
     /// The moves that are being carried out.
     pub(super) making: HashSet<RequestId>,
@@ -87,7 +87,7 @@ pub struct ShareFiles {
     pub(super) view: ShareFilesView,
 }
 
-/// There are moves that were found begun.
+/// There are unfinished moves from before.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct UnsettledMovesFound;
@@ -132,7 +132,7 @@ impl ShareFiles {
         self.others.shares.view().epoch.is_some()
     }
 
-    /// Looks at the missing ones when the first of them is due.
+    /// Checks the missing files when the first of them is due.
     pub(super) fn plan_look(&mut self, ctx: &mut Context<Self>) {
         if let Some(planned) = self.look_at.take() {
             ctx.cancel_future(planned);
@@ -203,7 +203,7 @@ impl ShareFiles {
         }));
     }
 
-    /// Looks at the files of all shares from `from` on, in batches.
+    /// Checks the files of all shares from `from` on, in batches.
     pub(super) fn sweep(&mut self, from: Option<ShareId>, ctx: &mut Context<Self>) {
         self.sweeping = self.leads() && self.others.shares.is_up();
         if !self.sweeping {

@@ -32,7 +32,7 @@ pub(super) struct SweepResult {
 }
 
 fn is_missing(dirs: &SharedDirs, views: &ShareViewHandle, share: &Share) -> bool {
-    // The move knows the path of a file that is being moved.
+    // If a file is being moved, the move knows its path.
     views.resolve_location(share) == ResolvedLocation::AsRecorded
         && dirs.presence(share.root(), share.path()) == PathPresence::Missing
 }
@@ -63,7 +63,7 @@ impl SweepResult {
     }
 }
 
-/// Looks at the next shares from `from` on. There are shares of the roots in `shared`.
+/// Checks the next shares from `from` on. The roots in `shared` have shares.
 pub(super) fn sweep_next(
     dirs: &SharedDirs,
     views: &ShareViewHandle,

@@ -7,7 +7,8 @@ use rustix::io::Errno;
 
 use crate::share_expiry::SharedFileIdentity;
 
-/// How often opening is tried while another program renames directories above the path.
+/// How often an opening is tried again while another program renames directories above the
+/// path.
 const TRIES: usize = 16;
 
 /// Something in a directory.

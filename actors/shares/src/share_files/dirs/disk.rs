@@ -21,7 +21,7 @@ pub struct NameInDirectory<'a> {
     pub name: &'a str,
 }
 
-/// The operations of a file system, so that tests can replace it. Tests replace the system's.
+/// The operations of a file system, so that tests can replace them.
 pub trait ShareFileSystem: fmt::Debug + Send + Sync {
     /// Renames a file, and replaces an existing one.
     fn rename(&self, from: NameInDirectory<'_>, to: NameInDirectory<'_>) -> Result<()>;
@@ -70,7 +70,7 @@ impl ShareFileSystem for SystemFileSystem {
 pub(super) enum NotRenamed {
     /// The error of the system.
     By(Errno),
-    /// Nothing was done, for this reason.
+    /// The operation was not done, for this reason.
     Refused(MoveRefused),
     /// The file may have both names, or only the new one.
     Halfway(Errno),

@@ -111,14 +111,14 @@ impl ReachableRoot {
         }
     }
 
-    /// Whether it has become another directory less than this long ago, or no shared file was found in it
-    /// since.
+    /// Whether it became another directory less than this long ago, or no shared file was found in it
+    /// since then.
     pub(super) fn is_new(&self, since: Duration) -> bool {
         let has_shared = self.held.has_shared.load(Ordering::Relaxed);
         self.held.reopened.is_some_and(|at| at.elapsed() < since || !has_shared)
     }
 
-    /// Something was found in it that is shared.
+    /// A shared file was found in it.
     pub(super) fn note_shared(&self) {
         self.held.has_shared.store(true, Ordering::Relaxed);
     }
@@ -126,7 +126,7 @@ impl ReachableRoot {
     pub(super) fn is_empty(&self) -> Result<bool, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let mut entries = Dir::new(beneath(self, ".", flags, ResolveFlags::empty())?)?;
-        // The directory itself and its parent are always there.
+        // The directory itself and its parent always exist.
         let other = entries.find(|entry| match entry {
             Ok(entry) => !matches!(entry.file_name().to_bytes(), b"." | b".."),
             Err(_) => true,

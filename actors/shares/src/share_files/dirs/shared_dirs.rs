@@ -63,7 +63,7 @@ pub enum PathPresence {
     Unclear,
 }
 
-/// The directory that something is in, and its name there.
+/// The directory that contains the file, and the file's name in it.
 pub(in crate::share_files) struct ParentDirectory<'a> {
     pub(in crate::share_files) dir: OwnedFd,
     name: &'a str,
@@ -265,7 +265,7 @@ impl SharedDirs {
         let roots = self.roots_of(&new.from, &new.to)?;
         let source = parent(&roots[0], &new.from)?.ok_or(MoveRefused::NoSource)?;
         let target = parent(&roots[1], &new.to)?.ok_or(MoveRefused::NoDirectory)?;
-        // A file that replaced it meanwhile is not the recorded one.
+        // If another file replaced it meanwhile, that file is not the recorded one.
         let found = |at: &ParentDirectory<'_>| -> Result<_, MoveRefused> {
             Ok(at.entry()?.filter(|entry| entry.identity.is(&new.file)))
         };
@@ -278,7 +278,7 @@ impl SharedDirs {
         }
         match (at_source, at_target) {
             (Some(file), _) => self.rename(new, &source, &target, file.kind, overwrite)?,
-            // Another program has moved it there: a file with its old name must not replace it.
+            // Another program has moved it there. Then a file with its old name must not replace it.
             (None, Some(_)) => {}
             (None, None) => return Err(MoveRefused::NoSource.into()),
         }

@@ -101,7 +101,7 @@ impl HookExecution<'_> {
         for _ in 0..CLEANUPS_AGAIN {
             let asks_again =
                 ran.code().is_some_and(|code| self.hooks.cleanup_again_on.contains(&code));
-            // All of it has a time that is known beforehand.
+            // Every step has a time limit that is known beforehand.
             if !asks_again || began.elapsed() >= program.timeout {
                 break;
             }

@@ -22,7 +22,7 @@ use crate::processes::tail::Excerpt;
 /// The variable that marks the processes of hooks; its value is the path that identifies the box.
 const MARK: MarkName = "BOX_HOOK_OF_REELYARD";
 
-/// How much is kept of the beginning and of the end of a program's output, in bytes.
+/// How many bytes of the beginning, and of the end, of a program's output are kept.
 const OUTPUT_KEPT: usize = 2 << 10;
 
 /// The `PATH` of a program, if the worker itself has none.

@@ -1,4 +1,4 @@
-//! Looking at boxes: the processes of their users, and the paths that exist.
+//! Checks boxes: the processes of their users, and the existing paths.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -38,7 +38,7 @@ impl ProcessSnapshot {
                 by_user.entry(user).or_default().push(LeftProcess { pid, name });
             }
         }
-        // Everybody can see the first process, unless /proc is mounted to hide others' processes.
+        // The first process is visible to everybody, unless /proc is mounted to hide others' processes.
         ProcessSnapshot { by_user, sees_all: std::fs::read("/proc/1/status").is_ok() }
     }
 
@@ -85,7 +85,7 @@ fn is_there(path: &Path, unseen: &mut Vec<String>) -> bool {
     }
 }
 
-/// The users a process runs as: the real one, and those by which it is allowed things.
+/// The users of a process: the real one, and those that give it its rights.
 fn users_of(pid: Pid) -> Vec<u32> {
     let Ok(status) = std::fs::read(format!("/proc/{pid}/status")) else { return Vec::new() };
     let users = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"));
@@ -114,8 +114,8 @@ fn pids_in(group: &Path) -> Vec<Pid> {
     text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect()
 }
 
-/// Kills leftover processes of a box, and returns them. Root's processes and the worker's own are never
-/// among them but in a control group of the box.
+/// Kills leftover processes of a box, and returns them. Processes of root and of the worker are
+/// excluded, except in a control group of the box.
 pub fn kill_left(sought: &LeftoverTargets) -> Vec<LeftProcess> {
     let began = Instant::now();
     let mut killed: Vec<LeftProcess> = Vec::new();

@@ -1,4 +1,4 @@
-//! The difference between a clean and a dirty box, and the leftovers of one. Pure.
+//! The rules for a clean box, and the leftovers of a dirty one. Pure.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ const PROCESSES_NAMED: usize = 8;
 /// The things that a clean box must not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CleanBoxChecks {
-    /// The user id of box 0, each further box having the next one: a clean box has no process.
+    /// The user id of box 0; each further box has the next one. A clean box has no process of its user.
     pub first_uid: Option<Uid>,
     /// Paths that a clean box does not have.
     pub no_directory: Vec<Template>,
-    /// Control groups that a clean box does not have. An empty one counts, too: its holder's limits and
-    /// sub-groups are in it, and the next holder would begin with them.
+    /// Control groups that a clean box does not have. An empty one counts, too, because it has the
+    /// limits and sub-groups of its holder, and the next holder would get them.
     pub no_cgroup: Vec<Template>,
     /// Whether leftover processes of a box are killed at its cleanup.
     pub kill_left: bool,
@@ -58,7 +58,7 @@ pub struct LeftoverTargets {
     pub cgroups: Vec<PathBuf>,
 }
 
-/// Why a box is none that a worker looks after: its id is too large. No hook runs for it, and no user's
+/// Why a box does not belong to a worker: its id is too large. No hook runs for it, and no user's
 /// processes are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoxNotServed {
@@ -172,7 +172,7 @@ impl fmt::Display for BoxLeftovers {
     }
 }
 
-/// Processes by number and program, as evidence names them.
+/// Processes by number and program, for the evidence.
 pub fn named(left: &[LeftProcess]) -> String {
     let shown = left.iter().take(PROCESSES_NAMED);
     let shown: Vec<String> =

@@ -1,4 +1,4 @@
-//! How a worker names one of its boxes.
+//! The key of one of a worker's boxes.
 
 use reelyard_protocol::boxes::{HookTarget, RunHook};
 

@@ -34,7 +34,7 @@ pub(in crate::box_host) struct BoxJobQueue<W> {
 struct BoxJobs<W> {
     running: Option<(HookRunId, HookJob<W>)>,
     next: Option<HookJob<W>>,
-    /// The run has exceeded its time limit, so no caller waits for it. None before that.
+    /// The run has exceeded its time limit, so no caller waits for it. None before.
     overdue: Option<String>,
 }
 
@@ -164,7 +164,7 @@ impl<W> BoxJobQueue<W> {
     }
 
     /// A run for a box exceeds its time limit: its callers are answered, and no other run starts for the
-    /// box before it has ended. Answers who waited for it, or for its end.
+    /// box before it has ended. Answers all callers that waited for it, or for its end.
     pub fn takes_too_long(&mut self, key: &HostedBoxKey, run: HookRunId, why: &str) -> Vec<W> {
         let Some(of_box) = self.boxes.get_mut(key) else { return Vec::new() };
         let running = of_box.running.as_mut().filter(|(id, _)| *id == run);

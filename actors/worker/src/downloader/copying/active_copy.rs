@@ -1,4 +1,4 @@
-//! One copy while it is made: the state of its thread.
+//! One running copy: the state of its thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -29,7 +29,7 @@ pub(in crate::downloader) fn take(
     waiting.drain(..together.max(1)).collect()
 }
 
-/// A copy at a limited rate does not count as small: the requests sent ahead would be answered too late.
+/// A copy at a limited rate does not count as small, because early requests would be answered too late.
 fn is_small(order: &CopyOrder) -> bool {
     order.size.is_some_and(|size| size <= SMALL) && order.copy_speed.is_none()
 }

@@ -1,4 +1,4 @@
-//! A batch while it is made: the work of its thread.
+//! A running batch: the work of its thread.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -81,8 +81,8 @@ impl CopyBatch {
         }
     }
 
-    /// Hands the ended copies to another thread to be published. This thread is in the middle of a copy,
-    /// and a publisher may have to work for other threads for a long time.
+    /// Passes the ended copies to another thread for publishing. This thread is copying, and a publisher
+    /// may have to work for other threads for a long time.
     fn hand_on_brought(&self) {
         let brought = mem::take(&mut *locked(&self.brought));
         if let Some(context) = brought.first().map(|(copy, _)| copy.context()) {

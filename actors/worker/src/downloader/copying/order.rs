@@ -21,7 +21,7 @@ pub struct CopyOrder {
     pub source_data: Option<SocketAddr>,
     /// The master's size when the task was planned. Unknown when an old cfm orders.
     pub size: Option<u64>,
-    /// The upper limit of the rate; none for unlimited.
+    /// The upper limit of the rate; none without a limit.
     pub copy_speed: Option<BitsPerSecond>,
 }
 

@@ -135,7 +135,7 @@ impl Transfers {
         }
     }
 
-    /// The same, counting on from an earlier incarnation's figures.
+    /// The same, continuing the figures of an earlier incarnation.
     pub fn counting_on(self, counters: TransferCounters) -> Self {
         Transfers { counters, ..self }
     }
@@ -190,7 +190,7 @@ impl Transfers {
         self.begin(now)
     }
 
-    /// Says of the copies that wait for the disk that they still do.
+    /// Reports that the copies that wait for the disk are still alive.
     pub fn show_life(&mut self, now: Millis) {
         let arrived = self.under_way().filter(|transfer| transfer.arrived);
         let waiting: Vec<(TaskId, u64)> =

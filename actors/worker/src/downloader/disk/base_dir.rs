@@ -65,8 +65,8 @@ pub struct BaseDirEntry {
 }
 
 impl BaseDir {
-    /// Opens the directory at `path` and makes its `temp.downloaded` if there is none. One worker
-    /// a directory: another would take the first one's temporary files for left behind.
+    /// Opens the directory at `path`, and creates its `temp.downloaded` if it is missing. Only one worker
+    /// per directory: another would treat the temporary files of the first one as leftovers.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = openat(CWD, path, flags, Mode::empty())?;
@@ -110,7 +110,7 @@ impl BaseDir {
         entries_of(&self.temp)
     }
 
-    /// The entry at `name`; none when there is none, or a directory.
+    /// The entry at `name`; none if there is no entry, or a directory.
     pub fn entry(&self, name: &FileName) -> io::Result<Option<BaseDirEntry>> {
         match self.lstat(name) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Ok(None),
@@ -174,7 +174,7 @@ impl BaseDir {
         self.ledger.figures(*self.capacity.now(), self.file_system()?, || self.count())
     }
 
-    /// Sets room aside for a copy, before its first byte.
+    /// Reserves room for a copy, before its first byte.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation, NoRoom> {
         self.ledger.reserve(bytes, *self.capacity.now(), self.file_system()?, || self.count())
     }

@@ -23,7 +23,7 @@ impl Drop for GroupSyncGuard<'_> {
     }
 }
 
-/// Syncs of one thing, numbered by their beginnings.
+/// Syncs of one object, numbered by their starts.
 #[derive(Debug, Default)]
 pub struct GroupSync {
     turns: Mutex<GroupSyncState>,
@@ -48,7 +48,7 @@ impl GroupSync {
         let wanted = turns.begun + 1;
         while turns.done < wanted {
             if turns.under_way {
-                // One that failed is made up for by any later one.
+                // Any later sync also covers a failed one.
                 let awaited = turns.begun.max(wanted);
                 turns = self.ended(awaited).wait(turns).unwrap_or_else(PoisonError::into_inner);
                 continue;

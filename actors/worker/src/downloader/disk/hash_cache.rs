@@ -21,7 +21,7 @@ use crate::downloader::disk::state_store::StateStore;
 /// How much is hashed in one step.
 const STEP: usize = GROUP;
 
-/// How often it is written down how far a file was hashed.
+/// How often the position of a hashed file is stored.
 const KEEP_EVERY: Duration = Duration::from_secs(2);
 
 /// How long a caller that got "under way" is expected to ask again. Until then its file is hashed further.
@@ -95,8 +95,8 @@ impl HashCache {
         }
     }
 
-    /// Takes part in the job on `identity`, which is begun if there is none. `enter` is done before the job
-    /// can look whether a caller still needs it.
+    /// Joins the job on `identity`, or starts one. `enter` runs before the job can check whether a caller
+    /// still needs it.
     fn join(
         &self,
         file: &File,
@@ -244,7 +244,7 @@ impl HashJob {
             let left =
                 LINGERS.saturating_sub(lead.deserted.get_or_insert_with(Instant::now).elapsed());
             if left.is_zero() {
-                // Decided under the lock: a caller that joins from now on sees it and starts a new job.
+                // Decided under the lock: a caller that arrives later sees it and starts a new job.
                 lead.outcome = Some(Hashed::UnderWay);
                 return None;
             }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Partial {
     /// The name of the file.
     pub name: FileName,
-    /// The task whose number its temporary file has: the one that began it.
+    /// The task with the number of its temporary file: the one that began the copy.
     pub began: TaskId,
     /// The inode of its temporary file. Another inode means another file.
     pub inode: u64,
@@ -20,7 +20,7 @@ pub struct Partial {
     pub size: u64,
     /// The source of its bytes.
     pub origin: MasterOrigin,
-    /// The bytes up to here are durable, and this is their part of the hash.
+    /// The bytes up to here are durable. This is their part of the hash.
     pub trunk: Trunk,
     /// When it reached this position.
     pub at: Millis,
@@ -33,6 +33,6 @@ pub struct MasterOrigin {
     pub source: HostAddr,
     /// The master's directory there.
     pub dir: String,
-    /// The entity tag the source gave it.
+    /// The entity tag from the source.
     pub etag: Option<String>,
 }

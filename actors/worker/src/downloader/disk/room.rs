@@ -111,7 +111,7 @@ impl Accounts {
                 used
             }
         };
-        // Room that the file system does not have is no room, whatever the quota leaves.
+        // Room counts only if the file system has it, even if the quota would allow more.
         let free = total.saturating_sub(used).min(disk.avail);
         let used_percent = percent_of(used, used.saturating_add(free));
         Ok(DiskFigures { total, used, avail: free, free, used_percent })
@@ -119,7 +119,7 @@ impl Accounts {
 }
 
 impl Reservation {
-    /// The bytes are in the base directory now, and count as used there.
+    /// The bytes are now in the base directory, and count as used there.
     pub fn settle(mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         let mut accounts = self.ledger.accounts();

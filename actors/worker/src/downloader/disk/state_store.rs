@@ -66,7 +66,7 @@ enum StateStoreStatus {
     Closed(Instant, String),
 }
 
-/// The prefixes of our own names in the directory: of sled's files, and of the directory of box hooks.
+/// The prefixes of this program's names in the directory: of sled's files, and of the directory of box hooks.
 const OURS: [&str; 5] = ["db", "conf", "blobs", "snap.", "boxes"];
 
 impl StateStore {
@@ -115,7 +115,7 @@ impl StateStore {
         self.with(|opened| opened.remove(&report_key(task)))
     }
 
-    /// Every report kept, by the number of its task.
+    /// All kept reports, by the numbers of their tasks.
     pub fn reports(&self) -> Result<Vec<Report>, StateStoreError> {
         let read = |json: Vec<u8>| serde_json::from_slice(&json).map_err(unreadable);
         self.with(|opened| {
@@ -216,15 +216,15 @@ impl StateStore {
         })
     }
 
-    /// The hash of the file that is `identity`, if it was read before.
+    /// The hash of the file with this `identity`, if it was read before.
     pub fn hash(&self, identity: &FileFingerprint) -> Result<Option<ContentHash>, StateStoreError> {
         let found: Option<(FileFingerprint, ContentHash)> =
             self.with(|opened| opened.get(&hash_key(StateKeyKind::Hash, identity)))?;
         Ok(found.filter(|(of, _)| of == identity).map(|(_, hash)| hash))
     }
 
-    /// Stores a hash and replaces the one of the same inode. Not synced: a hash that a crash loses is
-    /// computed again.
+    /// Stores a hash, and replaces the one of the same inode. Not synced, because a lost hash is computed
+    /// again.
     pub fn remember_hash(
         &self,
         identity: &FileFingerprint,
@@ -322,8 +322,8 @@ fn report_key(task: TaskId) -> [u8; 9] {
     key
 }
 
-/// The key of an interrupted copy. A name may be longer than a key should be, so the key has its hash. Of two
-/// names with one key only one copy is kept.
+/// The key of an interrupted copy. A name may be too long for a key, so the key has its hash. If two names
+/// have the same key, only one copy is kept.
 fn partial_key(name: &FileName) -> [u8; 17] {
     let mut key = [StateKeyKind::Partial as u8; 17];
     key[1..].copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..16]);

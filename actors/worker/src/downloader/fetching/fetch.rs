@@ -62,7 +62,7 @@ pub struct ReceivedCopy {
     draft: UnfinishedCopy,
     copied: CommittedCopy,
     cancel: CopyCancellation,
-    /// Keeps its file from being collected.
+    /// Prevents that its file is collected.
     _at_work: Option<TempFileGuard>,
 }
 
@@ -122,7 +122,7 @@ impl Fetcher {
         published.unwrap_or(Err(CopyFault::Cancelled)).map(FetchedCopy::InPlace)
     }
 
-    /// Makes copies durable and puts them into their places. Answers in their order.
+    /// Makes copies durable and renames them. Answers in their order.
     pub fn publish(&self, arrived: Vec<ReceivedCopy>) -> Vec<Result<CommittedCopy, CopyFault>> {
         let mut drafts = Vec::with_capacity(arrived.len());
         let mut ends = Vec::with_capacity(arrived.len());
@@ -300,7 +300,7 @@ impl Fetcher {
             let mut headers = Vec::new();
             if position > 0 {
                 headers.push(("Range", range.as_str()));
-                // Another source has another tag for the same master: there the hash decides.
+                // Another source has another tag for the same master. Then the hash decides.
                 headers.extend(same.as_deref().map(|etag| ("If-Range", etag)));
             }
             let (mut link, head) = self.get(copying, &headers)?;
@@ -321,7 +321,7 @@ impl Fetcher {
                     draft.go_on_from(origin(&head));
                     return Ok((link, head));
                 }
-                // The master is shorter or longer than the one that was begun with.
+                // The master has another length than at the beginning.
                 (206 | 416, Some(_)) if position > 0 => {
                     draft.take().into_iter().for_each(UnfinishedCopy::discard);
                 }

@@ -9,7 +9,7 @@ use reelyard_core::host::BitsPerSecond;
 #[derive(Clone, Debug)]
 pub struct LiveRate(Arc<AtomicU64>);
 
-/// How "no limit" is kept: no rate is 0.
+/// The stored form of "no limit", because no rate is 0.
 const NO_LIMIT: u64 = 0;
 
 impl LiveRate {

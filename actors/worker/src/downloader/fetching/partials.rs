@@ -22,7 +22,7 @@ use crate::downloader::settings::DownloaderConfig;
 pub struct KeepFor {
     /// A copy that can be resumed.
     pub partial: Duration,
-    /// A temporary file without a record: cfw's, or of a program that died.
+    /// A temporary file without a record, from cfw or from a program that died.
     pub unknown: Duration,
 }
 
@@ -204,7 +204,7 @@ impl PartialClaim {
         is_sound.then_some(kept)
     }
 
-    /// Stores how far the copy has come. The record is durable when this returns.
+    /// Stores the position of the copy. The record is durable when this returns.
     pub fn keep(&self, partial: &Partial) -> Result<(), StateStoreError> {
         self.partials.store.keep_partial(partial)
     }
@@ -222,7 +222,7 @@ impl PartialClaim {
             .is_ok()
     }
 
-    /// Removes the record, because the file is in its place.
+    /// Removes the record, because the file has its final name.
     pub fn is_in_place(&self) {
         if let Err(error) = self.partials.store.forget_partial(&self.name) {
             // The next copy of that name finds the record without its file.

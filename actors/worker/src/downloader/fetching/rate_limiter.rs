@@ -30,7 +30,7 @@ impl TransferRateLimiter {
         self.live_rate.rate().is_some_and(|present| present < rate)
     }
 
-    /// Takes the `bytes` of one step at `now` and says how long to wait before taking more.
+    /// Takes the `bytes` of one step at `now`, and says how long to wait before the next one.
     pub fn take(&mut self, step: TransferRateStep, bytes: u64, now: Duration) -> Duration {
         let earliest = now.saturating_sub(BURST);
         let took = step.rate.map_or(Duration::ZERO, |rate| exact_time(rate, bytes));
@@ -58,7 +58,7 @@ impl TransferRateStep {
     }
 }
 
-/// The time `bytes` take, in nanoseconds: small steps at high rates are shorter than a
+/// The time for `bytes`, in nanoseconds, because small steps at high rates are shorter than a
 /// millisecond.
 fn exact_time(rate: BitsPerSecond, bytes: u64) -> Duration {
     let nanos = u128::from(bytes) * 8 * 1_000_000_000 / u128::from(rate.0.max(1));

@@ -32,7 +32,7 @@ impl Fetcher {
         if cancel.is_cancelled() {
             return Err(CopyFault::Cancelled);
         }
-        // If the size of the master is unknown, only this can be checked: the disk is not full.
+        // If the size of the master is unknown, only one check is possible: the disk is not full.
         let room = self.reserve(order.size.unwrap_or(0))?;
         self.base.remove_temp(order.id).map_err(local)?;
         let here = AtomicU64::new(0);

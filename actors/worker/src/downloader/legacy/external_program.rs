@@ -44,7 +44,7 @@ const OUTPUT_IN_REASON: usize = 300;
 /// How many bytes of it the log contains.
 const OUTPUT_IN_LOG: usize = 4 << 10;
 
-/// The program that fetches from old cfws, and how it is run.
+/// The program that fetches from old cfws, with its settings.
 #[derive(Clone, Debug)]
 pub struct ExternalProgram {
     /// Path of the executable.

@@ -56,8 +56,8 @@ impl EpochGuard {
         self.shown.load().highest_of(cluster)
     }
 
-    /// A leader of `cluster` calls in `epoch`. A higher one than before is durable when this returns;
-    /// blocks on the disk then.
+    /// A leader of `cluster` calls in `epoch`. A higher epoch than before is durable when this returns;
+    /// then it blocks on the disk.
     pub fn accept_leader(
         &self,
         cluster: Option<ClusterId>,
@@ -164,7 +164,7 @@ impl EpochGuard {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Durable first: a restart must not lose the cluster that this worker has obeyed.
+    /// This is made durable first, because a restart must not lose the cluster that this worker obeys.
     fn keep(&self, known: &mut KnownEpochs, more: KnownEpochs) -> Result<(), StateStoreError> {
         self.store.keep_known_epochs(&more)?;
         self.shown.store(Arc::new(more.clone()));

@@ -58,7 +58,7 @@ pub enum NotObeyed {
         /// The highest epoch so far.
         highest: Epoch,
     },
-    /// The same of a cluster that is not obeyed, and asks something for its boxes.
+    /// The same for a cluster that is not obeyed and makes a request for its boxes.
     #[error(
         "epoch {given} of cluster {cluster} is refused: it is more than {most} above {highest}, the \
          highest epoch of that cluster that this worker knows. If it is right, run \"reelyard box pools \
@@ -112,8 +112,8 @@ impl KnownEpochs {
         self.0.first().map(|(_, epoch)| *epoch).unwrap_or_default()
     }
 
-    /// The highest epoch of a cluster. Without a cluster, and while no cluster is known by its id, that of
-    /// the obeyed one.
+    /// The highest epoch of a cluster. Without a cluster, and while no cluster is known by its id, the
+    /// epoch of the obeyed one.
     pub fn highest_of(&self, cluster: Option<ClusterId>) -> Epoch {
         match self.cluster() {
             Some(obeyed) if cluster.is_some_and(|given| given != obeyed) => {
@@ -161,7 +161,7 @@ impl KnownEpochs {
         if raises { self.beside(given, epoch).map(Some) } else { Ok(None) }
     }
 
-    /// A cluster that is not obeyed leads in `epoch`, whatever was before.
+    /// A cluster that is not obeyed leads in `epoch`, regardless of earlier epochs.
     pub(super) fn beside(
         &self,
         cluster: ClusterId,
@@ -195,7 +195,7 @@ impl KnownEpochs {
         Ok(is_new.then(|| self.leading(cluster, epoch)))
     }
 
-    /// `cluster` leads in `epoch`, whatever was before.
+    /// `cluster` leads in `epoch`, regardless of earlier epochs.
     pub(super) fn leading(&self, cluster: Option<ClusterId>, epoch: Epoch) -> KnownEpochs {
         let others = self.0.iter().filter(|(known, _)| known.is_some() && *known != cluster);
         let all = std::iter::once((cluster, epoch)).chain(others.copied());

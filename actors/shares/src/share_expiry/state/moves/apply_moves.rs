@@ -1,4 +1,4 @@
-//! How moves change the piece: a bounded number of shares an event.
+//! How moves change the piece: a bounded number of shares per event.
 
 use std::sync::Arc;
 

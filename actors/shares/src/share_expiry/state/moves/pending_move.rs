@@ -71,7 +71,7 @@ pub struct NewMove {
     pub request: RequestId,
 }
 
-/// A move that is on record and has not ended.
+/// A recorded move that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingMove {
     /// Its position among all moves, from 0.
@@ -93,7 +93,7 @@ pub struct PendingMove {
 pub enum MoveStage {
     /// The file is about to be renamed, or was just renamed: only the disk knows.
     Begun,
-    /// The file was moved; shares of the replaced file end now. The shares of the replaced file end.
+    /// The file was moved. The shares of the replaced file end now.
     Clearing,
     /// The shares of the old path follow to the new one.
     Following,
@@ -148,7 +148,7 @@ pub enum MoveRefused {
     /// Something is at the new path.
     #[error("the new path already exists; set overwrite to replace it")]
     TargetExists,
-    /// A directory that is overwritten has to be empty.
+    /// An overwritten directory must be empty.
     #[error("the directory at the new path is not empty")]
     TargetNotEmpty,
     /// A file cannot replace a directory, nor a directory a file.
@@ -181,7 +181,7 @@ pub enum MoveRefused {
     /// An error of the disk or the system, with its number.
     #[error("it cannot be moved: {}", std::io::Error::from_raw_os_error(*.0))]
     Failed(i32),
-    /// The file system cannot rename without possibly overwriting a file.
+    /// The file system cannot rename without a risk of overwriting a file.
     #[error(
         "this file system cannot rename without possibly overwriting a file: set overwrite if no \
          other program writes to the new path"
@@ -284,7 +284,7 @@ impl PendingMoves {
         self.0.load().iter().find(|moving| moving.number == number).cloned()
     }
 
-    /// Replaces the move of its number, or appends it.
+    /// Replaces the move with its number, or appends it.
     pub(in crate::share_expiry) fn put(&self, moving: PendingMove) {
         let mut all = Vec::clone(&self.0.load());
         let moving = Arc::new(moving);

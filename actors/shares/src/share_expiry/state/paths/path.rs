@@ -1,4 +1,4 @@
-//! The name of a shared file: a root of the configuration and a path below it.
+//! The name of a shared file: a root in the configuration, and a path below it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ pub const LONGEST_ROOT: usize = 64;
 /// The longest path, in bytes.
 pub const LONGEST_PATH: usize = 4096;
 
-/// The name of a directory that may be shared from: lowercase letters, digits, `-` and `_`.
+/// The name of a share root: lowercase letters, digits, `-` and `_`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct RootName(pub(in crate::share_expiry) SharedText);

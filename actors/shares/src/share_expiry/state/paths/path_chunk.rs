@@ -57,7 +57,7 @@ impl Chunk {
         self.shares.iter().position(|other| std::ptr::eq(Arc::as_ptr(other), share))
     }
 
-    /// The share whose key shares the longest beginning with `key`; one of them, if there are several.
+    /// A share whose key has the longest common prefix with `key`.
     fn nearest(&self, key: &PathKey<'_>) -> usize {
         let (mut nearest, mut at) = (0, 1);
         while let Some(step) = self.steps.get(at) {
@@ -88,7 +88,7 @@ impl Chunk {
         Err(InsertPoint { at: nearest - ahead, before: false, same, byte })
     }
 
-    /// Adds a share, or replaces the one of its key. Returns its index.
+    /// Adds a share, or replaces the one with its key. Returns its index.
     pub(in crate::share_expiry) fn put(&mut self, key: &PathKey<'_>, share: Arc<Share>) -> usize {
         let gap = match self.find(key) {
             Ok(at) => {
@@ -135,7 +135,7 @@ impl Chunk {
         behind
     }
 
-    /// Takes all of the chunk behind. Neither chunk is empty.
+    /// Moves all shares of the next chunk into this one. Neither chunk is empty.
     pub(in crate::share_expiry) fn join(&mut self, mut behind: Chunk) {
         behind.steps[0] = PathKeyDelta::between(self.last(), behind.first());
         self.shares.append(&mut behind.shares);

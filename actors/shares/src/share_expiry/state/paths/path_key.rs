@@ -1,4 +1,4 @@
-//! The keys of shares, how one differs from the next, and positions among them. Pure.
+//! The keys of shares, their differences, and positions among them. Pure.
 
 use std::cmp::Ordering;
 
@@ -51,7 +51,7 @@ impl<'a> PathKey<'a> {
         self.same_as(share).is_none_or(|same| self.byte(same) > PathKey::of(share).byte(same))
     }
 
-    /// The byte at an index. Of two keys that begin with the same bytes up to there, each has one.
+    /// The byte at an index. If two different keys have the same bytes before it, both have a byte there.
     pub(in crate::share_expiry) fn byte(&self, at: usize) -> u8 {
         match self.path.get(at) {
             Some(byte) => rank(*byte),
@@ -119,7 +119,7 @@ pub(in crate::share_expiry) enum PositionInPath {
     First,
     /// At the share of this id.
     Share(ShareId),
-    /// Behind all of them, and behind all that is below the path.
+    /// After all of them, and after everything below the path.
     BehindAllBelow,
 }
 

@@ -38,7 +38,7 @@ struct ChunkSlot {
 }
 
 impl PathOrder {
-    /// Adds a share, or replaces the one of the same path and id.
+    /// Adds a share, or replaces the one with the same path and id.
     pub(in crate::share_expiry) fn put(&mut self, share: Arc<Share>) {
         let root = share.root().clone();
         let Some(slots) = self.roots.get(&root) else {
@@ -112,7 +112,7 @@ impl PathOrder {
         }
     }
 
-    /// Gives a number and a slot to a chunk that is not empty.
+    /// Assigns a number and a slot to a chunk that is not empty.
     fn take_in(&mut self, chunk: Chunk) -> ChunkSlot {
         let head = PathKey::of(chunk.first()).head();
         let number = self.free.pop().unwrap_or_else(|| {
@@ -129,7 +129,7 @@ impl PathOrder {
         &self.chunks[slot.chunk as usize]
     }
 
-    /// The slot of the chunk that has a share of this key, or would have it.
+    /// The slot of the chunk that has a share with this key, or would have it.
     fn chunk_slot_of(&self, slots: &[ChunkSlot], key: &PathKey<'_>) -> usize {
         let head = key.head();
         let begins_before = |slot: &ChunkSlot| match slot.head.cmp(&head) {
@@ -140,7 +140,7 @@ impl PathOrder {
         slots.partition_point(begins_before).saturating_sub(1)
     }
 
-    /// The shares of `path` and of all below it, behind `after`.
+    /// The shares of `path` and everything below it, after `after`.
     pub(in crate::share_expiry) fn within<'a>(
         &'a self,
         root: &'a RootName,
@@ -151,7 +151,7 @@ impl PathOrder {
         let last = place(PositionInPath::BehindAllBelow);
         let after = after
             .map(|(path, id)| PathPosition { path: path.as_str(), at: PositionInPath::Share(*id) });
-        // A caller may continue from a position that is not within the path at all.
+        // A caller may continue from a position outside of the path.
         let first = after.unwrap_or(place(PositionInPath::First)).max(place(PositionInPath::First));
         let slots = self.roots.get(root).map(Vec::as_slice).unwrap_or_default();
         let from = slots.partition_point(|slot| place_of(self.chunk(slot).last()) <= first);
@@ -171,7 +171,7 @@ impl PathOrder {
         });
     }
 
-    /// The order of these shares, made at once.
+    /// The order of these shares, built at once.
     pub(in crate::share_expiry) fn of(mut shares: Vec<Arc<Share>>) -> Self {
         PathOrder::sort(&mut shares);
         let mut order = PathOrder::default();

@@ -50,7 +50,7 @@ impl ShareDueKey {
 pub(in crate::share_expiry) struct InternedTexts(HashMap<SharedText, u64>);
 
 impl InternedTexts {
-    /// One more has `text`: answers the one they share.
+    /// Adds one more use of `text`. Returns the shared text.
     pub(in crate::share_expiry) fn join(&mut self, text: &str) -> SharedText {
         match self.0.entry_ref(text) {
             EntryRef::Occupied(mut known) => {

@@ -1,5 +1,5 @@
-//! Shares by their ids, in shards. Readers look up in one while the owner changes another. A frozen table
-//! shares them all until they change.
+//! Shares by their ids, in shards. Readers use one shard while the owner changes another. A frozen table
+//! shares all shards until they change.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -21,7 +21,7 @@ pub enum ShareLookup {
     Live(Arc<Share>),
     /// The share has ended.
     Ended(Tombstone),
-    /// There is none, or it ended too long ago.
+    /// No such share, or it ended too long ago.
     Unknown,
 }
 
@@ -41,7 +41,7 @@ impl Default for Shards {
     }
 }
 
-/// Ids are random, but for those in tests.
+/// Ids are random, except in tests.
 fn hash(id: ShareId) -> u64 {
     (id.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26)
 }
@@ -92,7 +92,7 @@ impl Shards {
         self.read(self.place(id)).live(id).map(|share| look(share))
     }
 
-    /// Adds a share, or replaces the one of its id.
+    /// Adds a share, or replaces the one with its id.
     pub(in crate::share_expiry) fn put(&self, share: Arc<Share>) {
         let mut shard = self.write(self.place(share.id()));
         let shares = &mut Arc::make_mut(&mut shard).shares;
@@ -171,7 +171,7 @@ impl Shards {
     }
 
     fn place(&self, id: ShareId) -> usize {
-        // The first 32 bits of the id as a part of all that they can be: always below the count.
+        // The first 32 bits of the id, scaled to the number of shards: always below it.
         (((id.0 >> 96) * SHARDS as u128) >> 32) as usize
     }
 

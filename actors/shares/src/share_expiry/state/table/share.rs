@@ -81,8 +81,8 @@ pub struct Exhausted {
     pub number: u64,
 }
 
-/// A client of one share, so that a download limit recognizes it: a hash of its address and of the
-/// share's id. It reveals no address and is useless for another share.
+/// A client of one share, for its download limit: a hash of its address and of the share's id. It reveals
+/// no address, and has no use for another share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ClientKey(pub u64);
@@ -195,7 +195,7 @@ impl Share {
         &self.path
     }
 
-    /// A file or a directory, as of the creation.
+    /// A file or a directory, at the time of the creation.
     pub fn kind(&self) -> ShareKind {
         self.kind
     }
@@ -318,7 +318,7 @@ impl DownloadLimit {
 }
 
 impl PartialEq for Share {
-    /// Whether the two say the same; when they were used does not count.
+    /// Whether both have the same content. Their uses are ignored.
     fn eq(&self, other: &Self) -> bool {
         let plain = |share: &Share| {
             let Share { id, created, deadline, generation, kind, noticed, .. } = *share;

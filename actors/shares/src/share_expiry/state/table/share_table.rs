@@ -138,7 +138,7 @@ impl ShareTable {
         created.chain(taken).chain(ended).chain(notified).max()
     }
 
-    /// Whether a share has come due by `now` since the time on record.
+    /// Whether a share has become due by `now` since the time on record.
     pub fn has_come_due(&self, now: Millis) -> bool {
         let since = self.time.unwrap_or(Millis(i64::MIN));
         self.next_due_after(since).is_some_and(|due| due <= now)
@@ -154,12 +154,12 @@ impl ShareTable {
         self.owners.count(&owner.0)
     }
 
-    /// The roots that shares are shared from.
+    /// The roots that have shares.
     pub fn roots(&self) -> impl Iterator<Item = RootName> {
         self.roots.all().cloned().map(RootName)
     }
 
-    /// The shares that are ever due, from `from` on.
+    /// The shares with a deadline, from `from` on.
     pub fn due_from(&self, from: ShareDueKey) -> impl Iterator<Item = ShareDueKey> {
         self.by_due.range(from..).copied()
     }
@@ -175,7 +175,7 @@ impl ShareTable {
         self.by_due.iter().take(most).take_while(|due| due.instant() <= now).count() as u64
     }
 
-    /// The shares of `path` and of all below it, in the order of their paths, behind `after`.
+    /// The shares of `path` and everything below it, in the order of their paths, after `after`.
     pub fn within<'a>(
         &'a self,
         root: &'a RootName,
@@ -191,7 +191,7 @@ impl ShareTable {
         shards.flat_map(|shard| shard.shares().cloned().collect::<Vec<_>>())
     }
 
-    /// The ended shares that are remembered, the oldest first.
+    /// The remembered ended shares, the oldest first.
     pub fn tombstone_index(&self) -> &BoundedLog<TombstoneKey> {
         &self.tombstone_index
     }
@@ -226,7 +226,7 @@ impl ShareTable {
         let lines = self.chronicle.oldest_from(from).take(most.clamp(1, LARGEST_PAGE));
         let notifications: Vec<_> =
             lines.map(|(number, line)| line.to_notification(number)).collect();
-        // Nothing is skipped: entries behind them do not exist yet.
+        // Nothing is skipped, because later entries do not exist yet.
         let next = notifications
             .last()
             .map_or(from.max(self.first_notification()), |last| last.number + 1);
@@ -242,7 +242,7 @@ impl ShareTable {
         self.chronicle.oldest_from(first).take_while(move |(number, _)| *number < next)
     }
 
-    /// Adds a share, or replaces `former` by it.
+    /// Adds a share, or replaces `former` by the new record.
     pub(in crate::share_expiry) fn put(
         &mut self,
         mut share: Share,

@@ -23,7 +23,7 @@ pub enum BadLifetime {
     /// A share without a deadline is not allowed.
     #[error("a share needs a deadline here, because share.allow_never is false")]
     NeverNotAllowed,
-    /// Beyond the last instant that can be written.
+    /// It is after the last instant that can be written.
     #[error("a share ends by {} at the latest: give it an earlier deadline", Millis::LAST)]
     BeyondCalendar,
 }

@@ -15,7 +15,7 @@ pub enum ShareLifetime {
     Default,
     /// This long from now on.
     Ttl(Duration),
-    /// Until this instant, in milliseconds.
+    /// An absolute deadline, in milliseconds.
     At(Millis),
     /// Without a deadline.
     Never,

@@ -11,7 +11,7 @@ const USE_BITS: u32 = 22;
 /// Up to how many uses are counted.
 pub const MOST_USES: u32 = (1 << USE_BITS) - 1;
 
-/// When something was last used, and how often.
+/// The last use, and the number of uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::share_expiry) struct UsageCounter {
     /// The time in milliseconds since 1970. Before the first use it is the time of creation.

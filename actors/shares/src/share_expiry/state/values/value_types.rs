@@ -139,7 +139,7 @@ impl<'de> Deserialize<'de> for ShareOwner {
     }
 }
 
-/// The owner's note on a share, for its managers: users of the link do not see it.
+/// The owner's note on a share, for people who manage it. Users of the link do not see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct ShareNote(Box<str>);
@@ -169,13 +169,13 @@ impl<'de> Deserialize<'de> for ShareNote {
 pub struct PasswordHash(Box<str>);
 
 impl PasswordHash {
-    /// Checks the form of a PHC text. The verifier finds out whether it can be verified.
+    /// Checks the form of a PHC text. Only the verifier finds out whether it can be used.
     pub fn new(phc: &str) -> Result<Self, BadShareText> {
         let checked = check("the hash of a password", phc, LONGEST_PASSWORD_HASH, false);
         checked.map(|()| PasswordHash(phc.into()))
     }
 
-    /// The PHC text, to verify a password by.
+    /// The PHC text, for the verification of a password.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -220,7 +220,7 @@ pub enum ShareEnding {
     Removed,
     /// Its root is no longer configured.
     RootGone,
-    /// There was no room for all shares, and it had to make room.
+    /// It was evicted to make room for other shares.
     Evicted,
 }
 
@@ -248,7 +248,7 @@ impl ShareEnding {
     }
 }
 
-/// The record of an ended share, kept for a while.
+/// The record of an ended share, which is kept for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tombstone {
     /// When it ended, in milliseconds. If all downloads were counted: the end of the time in which

@@ -158,7 +158,7 @@ impl TempFile {
 }
 
 impl BaseDir {
-    /// Makes the empty temporary file of `task`. A file from an earlier attempt is replaced.
+    /// Creates the empty temporary file of `task`. A file from an earlier attempt is replaced.
     pub fn create_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
         let errors_before = self.syncs.errors_before();
         let name = task.to_string();
@@ -175,7 +175,7 @@ impl BaseDir {
         Ok(TempFile::new(Arc::clone(self), File::from(file), name, errors_before))
     }
 
-    /// Opens the temporary file that was kept for `task`, to be written further.
+    /// Opens the kept temporary file of `task`, for further writes.
     pub fn open_temp(self: &Arc<Self>, task: TaskId) -> io::Result<TempFile> {
         let errors_before = self.syncs.errors_before();
         let name = task.to_string();
@@ -210,7 +210,7 @@ impl BaseDir {
 impl Drop for TempFile {
     fn drop(&mut self) {
         if !self.stays {
-            // The next start removes a file that stays now.
+            // If the file stays now, the next start removes it.
             let _ = unlinkat(&self.base.temp, self.name.as_bytes(), AtFlags::empty());
             self.base.ledger.recount();
         }

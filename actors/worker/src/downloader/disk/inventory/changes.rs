@@ -39,7 +39,7 @@ impl ChangeLog {
         InventoryCursor { instance: self.instance, change: self.last }
     }
 
-    /// `name` appeared, vanished, or is another file than before.
+    /// `name` appeared, vanished, or was replaced.
     pub fn changed(&mut self, name: FileName) {
         self.last += 1;
         let name = Arc::new(name);
@@ -54,7 +54,7 @@ impl ChangeLog {
         }
     }
 
-    /// The names that changed behind `cursor`; none when that is not known.
+    /// The names that changed after `cursor`; none if that is unknown.
     pub fn since(&self, cursor: InventoryCursor) -> Option<Vec<Arc<FileName>>> {
         let is_known = cursor.instance == self.instance
             && (self.forgotten..=self.last).contains(&cursor.change);

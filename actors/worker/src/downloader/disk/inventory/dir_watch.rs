@@ -1,4 +1,4 @@
-//! The kernel's notifications about names in a directory that is held open.
+//! The kernel's notifications about names in an open directory.
 
 use std::io;
 use std::mem::MaybeUninit;

@@ -87,7 +87,7 @@ impl InventoryService {
         &self,
         since: Option<InventoryCursor>,
     ) -> (Option<InventoryCursor>, Option<Vec<Arc<FileName>>>) {
-        // A panic while it was held leaves at worst a change untaken, and no cursor behind it.
+        // A panic under the lock leaves at most an unread change, and no cursor after it.
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if !watched.as_mut().is_some_and(WatchedBaseDir::catch_up) {
             let was_watched = watched.is_some();

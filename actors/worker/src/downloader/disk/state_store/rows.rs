@@ -1,5 +1,4 @@
-//! sled as this store needs it: opened so that its values are durable, every value with its
-//! version and a checksum.
+//! sled for this store: opened so that its values are durable, each with its version and a checksum.
 
 use std::fs::File;
 use std::path::Path;

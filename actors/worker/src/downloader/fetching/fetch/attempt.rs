@@ -18,7 +18,7 @@ use crate::downloader::fetching::partials::PartialClaim;
 pub struct CommittedCopy {
     /// Its size in bytes.
     pub size: u64,
-    /// BLAKE3 hash of the bytes that arrived.
+    /// BLAKE3 hash of the received bytes.
     pub hash: ContentHash,
     /// Whether the source reported the same hash.
     pub verified: bool,

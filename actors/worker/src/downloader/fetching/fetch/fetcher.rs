@@ -20,7 +20,7 @@ pub struct Fetcher {
     pub base: Arc<BaseDir>,
     /// Interrupted copies that can be resumed.
     pub partials: Arc<Partials>,
-    /// No copy is begun while more than this percentage of the disk is used.
+    /// No copy begins while more than this percentage of the disk is used.
     pub storage_limit_percent: LiveSetting<u32>,
     /// Signs the tickets for the source.
     pub token: LiveSetting<Option<SharedToken>>,
@@ -46,7 +46,7 @@ pub struct ResumePolicy {
     pub tries: u32,
     /// The pause after the first lost connection. Each further pause is three times as long.
     pub pause: Duration,
-    /// How often a running copy writes down how far it has come.
+    /// How often a running copy stores its position.
     pub keep_every: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Known sources: the addresses of their data ports, and connections that can be used again.
+//! Known sources: the addresses of their data ports, and reusable connections.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -56,8 +56,8 @@ impl IdleSourceLinks {
         links.get_mut(&addr)?.pop().map(|(_, link)| link)
     }
 
-    /// Keeps a connection for the next copy, if its last answer was read to its end. One that was
-    /// made slow for this copy is closed.
+    /// Keeps a connection for the next copy, if its last answer was read to its end. A connection
+    /// with a reduced rate is closed.
     pub(super) fn put_back(&self, copying: &Copying<'_>, link: SourceLink, head: &AnswerHead) {
         copying.cancel.release();
         if !head.keep_alive || link.is_slowed() {

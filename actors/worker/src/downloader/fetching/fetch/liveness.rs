@@ -11,7 +11,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Smaller files are synced before a sign of life could be missed.
 pub(super) const LARGE: u64 = 16 << 20;
 
-/// Does `work`, which may take long for a copy of `bytes`. Meanwhile it reports to `progress` that all
+/// Runs `work`, which may take long for a copy of `bytes`. Meanwhile it reports to `progress` that all
 /// bytes have arrived.
 pub(in crate::downloader) fn meanwhile<T>(
     bytes: u64,

@@ -19,9 +19,9 @@ pub struct RequestPipeline {
 
 struct PipelinedRequests {
     addr: SocketAddr,
-    /// The paths that answers are still to come for, in their order.
+    /// The paths of the expected answers, in their order.
     paths: VecDeque<String>,
-    /// Not here while one of the answers is read.
+    /// None while one of the answers is read.
     link: Option<SourceLink>,
 }
 

@@ -23,7 +23,7 @@ use crate::downloader::fetching::partials::PartialClaim;
 use crate::downloader::fetching::rate_limiter::TransferRateLimiter;
 use crate::downloader::fetching::source_link::SourceLink;
 
-/// A step that fills slowly is ended after this long, so that progress shows.
+/// A slow step is ended after this time, so that progress is visible.
 const LONGEST_STEP: Duration = Duration::from_millis(200);
 
 /// Progress is reported this often.
@@ -33,7 +33,7 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 /// send in bursts, and would regard the client as dead during the pauses.
 const SLOW: BitsPerSecond = BitsPerSecond(8_000_000);
 
-/// How far ahead a source may send then, in bytes.
+/// How many bytes ahead a source may send then.
 const SLOW_AHEAD: usize = 64 << 10;
 
 /// How many groups may be between the network and the disk: enough to bridge a sync.
@@ -260,7 +260,7 @@ impl<'scope> CopyStreamWriter<'scope> {
         Ok(CopyStreamWriter { jobs, back, unmade: buffers, thread })
     }
 
-    /// A buffer that is free. None when the writing has failed.
+    /// A free buffer. None if writing has failed.
     fn buffer(&mut self) -> Option<Buffer> {
         if let Ok(buffer) = self.back.try_recv() {
             return Some(buffer);

@@ -18,7 +18,7 @@ use crate::downloader::disk::room::Reservation;
 use crate::downloader::fetching::fault::{CopyFault, local};
 use crate::downloader::fetching::partials::PartialClaim;
 
-/// Files from this size on are written past the page cache.
+/// Files from this size on are written without the page cache.
 const DIRECT_FROM: u64 = 16 << 10;
 
 /// A copy that is not complete yet. If it is dropped, its file is removed.
@@ -109,7 +109,7 @@ impl UnfinishedCopy {
     }
 
     fn settle(&mut self, reservation: Reservation) -> io::Result<()> {
-        // A file that is written in one step needs no disk space allocated beforehand.
+        // A file that is written in one step needs no allocation beforehand.
         self.reservation = if self.size <= GROUP as u64 {
             Some(reservation)
         } else {
@@ -141,7 +141,7 @@ impl UnfinishedCopy {
         self.origin.source == order.source && self.origin.dir == order.dir
     }
 
-    /// The next bytes come over another connection.
+    /// The next bytes arrive over another connection.
     pub(super) fn go_on_from(&mut self, origin: MasterOrigin) {
         self.origin = origin;
         self.was_resumed = true;

@@ -16,7 +16,7 @@ use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
 /// [`SLOWEST_HASH`].
 const HASH_PATIENCE: Duration = Duration::from_secs(60);
 
-/// The slowest disk that a source may hash from, in bytes per second.
+/// The slowest disk of a source for hashing, in bytes per second.
 const SLOWEST_HASH: u64 = 20 << 20;
 
 impl Fetcher {

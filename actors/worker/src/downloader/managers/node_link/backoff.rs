@@ -1,4 +1,4 @@
-//! How long to wait before asking again, as a pure rule with chance from outside.
+//! How long to wait before asking again. Pure; the random part comes from the caller.
 
 use std::time::Duration;
 

@@ -26,10 +26,10 @@ pub(in crate::downloader) enum LinkError {
     NotObeyed(#[from] NotObeyed),
     #[error("the state store failed: {0}")]
     Store(String),
-    /// There is no long poll: an old cfm, most likely.
+    /// There is no long poll, so it is probably an old cfm.
     #[error("does not support long polls")]
     NotReelyard,
-    /// Taken for an old cfm, it is a Reelyard node.
+    /// It looked like an old cfm, and is a Reelyard node.
     #[error("is a Reelyard node")]
     IsReelyard,
 }

@@ -122,7 +122,8 @@ async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
         let answer = match speaks {
             NodeProtocol::Unknown => {
                 reelyard_asked = asked;
-                // At once: reports from before a restart wait for knowing who answers.
+                // At once, because reports from before a restart wait until it is known which program
+                // answers.
                 reelyard::orders(&line, &known, None, Duration::ZERO).await
             }
             NodeProtocol::Reelyard => {
@@ -142,7 +143,7 @@ async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
                 let nothing_new = last.as_ref() == Some(&orders);
                 last = Some(orders.clone());
                 if downloads.addr().send(TakeOrders { orders }).await.is_err() {
-                    // The downloader panicked over them, and is restarted.
+                    // The downloader panicked while it handled them, and is restarted.
                     last = None;
                     tokio::time::sleep(backoff.next()).await;
                     continue;
