@@ -168,7 +168,7 @@ pub enum InputChange {
         /// Number of masters after the change.
         files: u64,
     },
-    /// Other files are hot, or they are so otherwise.
+    /// The hot files changed, or their hits.
     Hot {
         /// Number of hot files after the change.
         files: u64,

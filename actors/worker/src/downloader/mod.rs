@@ -210,7 +210,7 @@ impl Downloader {
         self.publish_soon(ctx);
     }
 
-    /// Publishes once for everything that happens meanwhile: of small files that is much.
+    /// Publishes once for all changes that happen meanwhile, because small files cause many.
     fn publish_soon(&mut self, ctx: &mut Context<Self>) {
         if !std::mem::replace(&mut self.is_to_publish, true) {
             ctx.run_later(PUBLISH_WITHIN, |downloader, _| downloader.publish());

@@ -72,7 +72,7 @@ async fn signal_until_ended(
                 // This fails for a process that has just ended, and for one of another user.
                 send_signal(pid, signal, |pid| is_below(own, pid));
                 if signal == Signal::TERM {
-                    // One that is stopped would not notice.
+                    // A stopped process gets SIGTERM only after it continues.
                     send_signal(pid, Signal::CONT, |pid| is_below(own, pid));
                 }
             }

@@ -101,7 +101,7 @@ async fn measure(shared: Arc<LinkGaugeShared>) {
     loop {
         ticks.tick().await;
         let asked = Arc::clone(&shared);
-        // Some drivers take their time to answer.
+        // Some drivers answer slowly.
         let read = tokio::task::spawn_blocking(move || {
             let traffic = probe.read(&asked, began.elapsed());
             (probe, traffic)

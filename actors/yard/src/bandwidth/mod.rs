@@ -16,7 +16,7 @@ pub use timetable_text::BadTimetable;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 
-/// Everything that can be set of bandwidth.
+/// All settings of bandwidth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bandwidth {
     /// The limit of each single copy.

@@ -22,7 +22,7 @@ pub enum BadTimetable {
         /// Why its rate cannot be read.
         error: BadRate,
     },
-    /// An entry has a rate without a unit: rclone counts KiB/s then, everything here bit/s.
+    /// An entry has a rate without a unit: rclone then counts KiB/s, everything here bit/s.
     #[error("entry \"{0}\" has no unit: write {1}k for KiB/s (the meaning in rclone) or {1}bit/s")]
     NoUnit(String, String),
     /// It does not say when.

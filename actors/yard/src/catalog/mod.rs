@@ -175,7 +175,7 @@ impl Catalog {
                 }
                 catalog.sleep_until_hits_leave(ctx);
             }
-            // A panic of the job is one of this actor: its supervisor starts it again.
+            // A panic of the job is a panic of this actor: its supervisor starts it again.
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
                 Err(_) => ctx.stop(),

@@ -20,7 +20,8 @@ pub struct Ranking {
 /// How many copies of a file there should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopiesWanted {
-    /// Whether grade.info says it (`TargetCopyCount`); otherwise one of each.
+    /// Whether grade.info sets the numbers (`TargetCopyCount`); otherwise each file has one
+    /// copy.
     pub by_grade_info: bool,
     /// The largest number; at least 1.
     pub most: u32,

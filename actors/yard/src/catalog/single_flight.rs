@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::watch::ChangeNotifier;
 
-/// The state that a job needs and keeps between checks. It is with the actor while no job runs.
+/// The state that a job needs and keeps between checks. The actor has it while no job runs.
 pub trait InputReader: Send + 'static {
     /// The result of a check.
     type Found: Send + 'static;

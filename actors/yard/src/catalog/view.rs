@@ -61,7 +61,7 @@ impl CatalogInputState {
 pub enum NoticedBy {
     /// The kernel reports changes at once. The input is still checked at its interval.
     Events,
-    /// Only by looking every now and then.
+    /// Only by checks at intervals.
     Polling {
         /// Why the kernel reports no changes.
         why: String,
@@ -108,8 +108,8 @@ pub struct EventLogFileView {
     pub input: CatalogInputView,
     /// The read position in the file, in bytes.
     pub offset: u64,
-    /// The latest time in a selection, of any address. A time far from now shows a log that has stopped,
-    /// or a wrong clock.
+    /// The latest time in a selection, of any address. A time far from now means that the log has
+    /// stopped, or that a clock is wrong.
     pub newest: Option<Millis>,
     /// Selections of the watched address in the window when they were read.
     pub hits: u64,

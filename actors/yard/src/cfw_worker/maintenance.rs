@@ -1,4 +1,4 @@
-//! Leaving a host alone altogether, and calling it as others are configured to.
+//! Stopping all calls to a host, and changing the settings of calls.
 
 use actix::prelude::*;
 use tracing::info;

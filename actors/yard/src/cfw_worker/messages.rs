@@ -26,7 +26,7 @@ pub struct SetHostMaintenance {
     pub on: bool,
 }
 
-/// Calls the host as these settings say from now on.
+/// Uses these settings for calls to the host from now on.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeCfwWorkerSettings {
@@ -126,7 +126,7 @@ pub struct HostCallStatus {
     pub at: Millis,
 }
 
-/// Reports to `to` how the host may be called, now and at each change.
+/// Reports the rules for calls to the host to `to`, now and at each change.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToCallStatus {

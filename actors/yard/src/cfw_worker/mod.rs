@@ -226,7 +226,7 @@ impl CfwWorker {
         let next = self.look_schedule.next().min(self.disk_schedule.next());
         let next = next.min(self.next_traffic().unwrap_or(next));
         let nap = next.since(self.clock.now());
-        // A call that is due already waits for an answer, or for a probe: there is no hurry.
+        // A due call already waits for an answer or for a probe, so this need not be early.
         let nap = if nap.is_zero() { LONGEST_SLEEP } else { nap.min(LONGEST_SLEEP) };
         if let Some(timer) = self.timer.take() {
             ctx.cancel_future(timer);

@@ -49,7 +49,7 @@ pub struct SetHeartbeatMaintenance {
     pub on: bool,
 }
 
-/// Probes as these settings say from now on, and judges by them.
+/// Uses these settings for probes and for health from now on.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeHeartbeatSettings(pub HeartbeatSettings);

@@ -35,7 +35,7 @@ pub struct ChangeRemoverSettings(pub RemoverSettings);
 #[rtype(result = "Result<(), CommitError>")]
 pub struct RemoveNow;
 
-/// Asks which copies of a file are kept and which are removed, and why.
+/// Asks which copies of a file are kept or removed, and why.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Vec<CopySays>")]
 pub struct ExplainCopies {

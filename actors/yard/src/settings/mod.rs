@@ -1,6 +1,6 @@
 //! The settings of the yard, one file for each subject. The settings of the actors are made from them.
 //!
-//! **Invariant:** no actor is known here, only types of their values.
+//! **Invariant:** this module uses no actor, only types of their values.
 
 pub mod bandwidth;
 pub mod calls;

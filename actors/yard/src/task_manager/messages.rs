@@ -81,8 +81,8 @@ pub enum ReportsRefused {
     Commit(#[from] CommitError),
 }
 
-/// Copies a file to a destination now, before better ones: `reelyard files copy`. All rules of
-/// planning hold except the order.
+/// Copies a file to a destination now, before better files: `reelyard files copy`. All other rules
+/// of planning apply.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<TaskId, CopyRefused>")]
 pub struct CopyFile {
@@ -189,7 +189,7 @@ pub struct RemoveHost {
     pub request: RequestId,
 }
 
-/// Replaces the settings. A leader also puts these hosts on record.
+/// Replaces the settings. A leader also records these hosts.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct ChangeTaskSettings {

@@ -53,7 +53,7 @@ impl Default for LinkRules {
     }
 }
 
-/// Everything that can be set of the TaskManager.
+/// All settings of the TaskManager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSettings {
     /// Whether new copies are planned.
@@ -62,7 +62,7 @@ pub struct TaskSettings {
     pub copies_per_source: usize,
     /// How copies are spread over the destinations.
     pub placement: PlacementPolicy,
-    /// How hosts' links are planned with.
+    /// How planning considers the links of hosts.
     pub links: LinkRules,
     /// How long a working task of a Reelyard worker may give no sign of life. For an old cfw, which gives
     /// none, it is the least time of a copy.

@@ -82,7 +82,7 @@ impl Grades {
 struct Building {
     /// The file of each row with its rank.
     rows: Vec<(FileId, u32)>,
-    /// The last rank met of a file, 0 = none.
+    /// The last rank of a file in the rows, 0 = none.
     last_ranks: ByFile<u32>,
     /// The number of rows, including bad ones.
     ranked: u32,
@@ -143,15 +143,15 @@ pub struct GradeInfoReader {
     tally: RowTally,
     /// The expected number of bytes, until the first bytes arrive.
     expected: Option<u64>,
-    /// The files that were read are in no ranking yet.
+    /// Keeps the names of the rows that were read, because no ranking has them yet.
     _pin: NamePin,
 }
 
-/// More names than this are not made room for beforehand.
+/// Room for at most this many names is reserved beforehand.
 const MOST_EXPECTED: u64 = 16 << 20;
 
 impl GradeInfoReader {
-    /// A reader that interns the names it meets in `names`.
+    /// A reader that interns the names of the rows in `names`.
     pub fn new(names: NameTable) -> Self {
         GradeInfoReader {
             _pin: names.pin(),

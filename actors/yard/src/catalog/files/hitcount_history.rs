@@ -34,8 +34,8 @@ impl HitcountHistory {
         }
     }
 
-    /// The entries of this history, read against `old`, for the files of `new`. For the time in which the
-    /// history cannot be read and the grades can.
+    /// The entries of this history, read against `old`, for the files of `new`. For a time in which only
+    /// the grades can be read.
     pub fn carried_over(&self, old: &Grades, new: &Grades) -> Self {
         let mut carried =
             HitcountHistory { lists: self.lists.clone(), ..HitcountHistory::empty(new) };
@@ -72,7 +72,7 @@ impl HitcountHistory {
     }
 }
 
-/// Reads hitcount.history as its bytes arrive. Names that are not graded do not exist for it.
+/// Reads hitcount.history as its bytes arrive. Names that are not graded are ignored.
 #[derive(Debug)]
 pub struct HistoryReader {
     rows: HistoryRowReader,
@@ -119,7 +119,7 @@ pub struct HistoryJoin {
     names: NameTable,
     grades: Arc<Grades>,
     sizes: Vec<u64>,
-    /// By position, the list of its first row that had one.
+    /// For each position, the list of its first row with one.
     listed: Vec<ListNumber>,
     /// Further lists of a position, in order. Their numbers are valid once all are read.
     further: Vec<(usize, ListNumber)>,

@@ -90,7 +90,7 @@ impl RankingInputs {
         for (file, by) in configured.iter_mut().zip(noticed_by) {
             file.view_mut().noticed_by = Some(by);
         }
-        // There is no history without grades.
+        // Without grades there is no history.
         let replaced = |index: usize| replaced.get(index).copied().unwrap_or(false);
         (replaced(0), replaced(1))
     }
@@ -186,7 +186,7 @@ impl RankingInputs {
         is_new
     }
 
-    /// There is none until every configured file was read once.
+    /// None until every configured file was read once.
     fn ranking(&self) -> Option<Arc<Ranking>> {
         let grades = self.grades.as_ref()?;
         let history = match &self.hitcount_history {

@@ -80,7 +80,7 @@ impl FaultCount {
 pub struct RowTally {
     /// Rows met: lines that are not empty, without the header.
     pub rows: u64,
-    /// Faults found, by kind, in the order in which they were first met.
+    /// Faults by kind, in the order of their first occurrence.
     pub faults: Vec<FaultCount>,
     /// The first bad rows.
     pub first_bad: Vec<BadRow>,

@@ -32,12 +32,12 @@ const ATTEMPTS: usize = 3;
 /// Bytes read at a time. The table of names is locked while one chunk is parsed.
 const CHUNK: usize = 256 << 10;
 
-/// How long a changed file is left to its writer before it is read.
+/// How long a changed file is not read, so that its writer can finish.
 #[derive(Clone, Copy, Debug)]
 pub struct FileDebounce {
     /// It must be unchanged for this long before it is read.
     pub quiet: Duration,
-    /// A file that keeps changing is read in any case after this time.
+    /// A file that keeps changing is read after this time.
     pub limit: Duration,
 }
 
@@ -129,7 +129,7 @@ impl WatchedFile {
         let unread = self.unread.filter(|_| !self.settle.quiet.is_zero())?;
         let settled = unread.still.after(self.settle.quiet);
         let limit = unread.changing.after(self.settle.limit);
-        // A limit that has passed was of no use: not even a torn reading could be had.
+        // The time limit had no effect, because not even an incomplete reading was possible.
         Some(if limit > unread.still { settled.min(limit) } else { settled })
     }
 

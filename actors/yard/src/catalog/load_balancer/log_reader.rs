@@ -94,7 +94,7 @@ impl LogReader {
         Ok(true)
     }
 
-    /// Feeds everything behind the offset.
+    /// Reads everything after the offset.
     pub fn read(&mut self, mut feed: impl FnMut(&[u8])) -> io::Result<()> {
         let mut chunk = vec![0; CHUNK];
         loop {

@@ -69,7 +69,7 @@ impl CircuitBreaker {
 
     fn failed(&mut self, call: HostCallKind, failure: &AskFailure, now: Millis) {
         let failures = match &self.trouble {
-            // It was sent before the breaker opened: part of the same trouble.
+            // It was sent before the breaker opened, so it is part of the same fault.
             Some(trouble) if trouble.back_off.holds(now) => return,
             Some(trouble) => trouble.back_off.failures.saturating_add(1),
             None => {

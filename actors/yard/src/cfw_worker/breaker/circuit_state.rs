@@ -26,7 +26,7 @@ pub enum CircuitState {
     Closed,
     /// Calls kept failing: only probes are sent, and no new copies are planned on the host.
     Open,
-    /// They are tried again: one call and one copy at a time.
+    /// The calls are tried again: one call and one copy at a time.
     Probation,
 }
 

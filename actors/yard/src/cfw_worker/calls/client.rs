@@ -97,13 +97,13 @@ impl HostClient {
         }
     }
 
-    /// Calls as others are configured to from now on.
+    /// Uses these settings for calls from now on.
     pub fn change_settings(&mut self, http: Client, settings: CfwWorkerSettings) {
         self.http = http;
         self.settings = settings;
     }
 
-    /// Makes no calls from now on, or makes them again.
+    /// Stops all calls from now on, or resumes them.
     pub fn set_paused(&self, on: bool) {
         self.resting.store(on, Ordering::Relaxed);
     }
@@ -272,7 +272,7 @@ impl HostClient {
         }
     }
 
-    /// `POST /adopt`: this node is obeyed from now on. Answers the highest epoch before.
+    /// `POST /adopt`: the worker obeys this node from now on. Answers the highest epoch before.
     pub async fn adopt(&self, epoch: Epoch) -> Result<WorkerAdopted, AskFailure> {
         if self.manager_identity.as_ref().and_then(ManagerIdentity::id).is_none() {
             let why = "this node does not know the id of its cluster yet".to_owned();

@@ -77,7 +77,8 @@ impl HeldFiles {
         self.cursor.filter(|_| is_recent && self.inventory.is_some())
     }
 
-    /// Requests everything next: another program may answer there, or its last answer was inconsistent.
+    /// Requests a full list next, because another program may answer there, or its last answer was
+    /// inconsistent.
     pub fn doubt(&mut self) {
         self.cursor = None;
     }

@@ -165,7 +165,7 @@ impl CfwWorker {
             self.failed_looks += 1;
             self.look_schedule.failed(self.clock.now());
         }
-        // A list that arrived has ended this already; any other end leaves the known files.
+        // A list that arrived has already ended this. Any other end keeps the known files.
         self.holdings.not_answered();
         reply_to_all(self.looking_for.take(), &answer);
         if let Some(replies) = self.looking_next_for.take() {

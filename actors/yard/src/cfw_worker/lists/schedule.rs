@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 
-/// The shortest pause after a question that failed.
+/// The shortest pause after a failed call.
 const FIRST_RETRY: Duration = Duration::from_secs(5);
 
 /// How far one pause may differ from the interval, as a share of it. So hosts that started together are

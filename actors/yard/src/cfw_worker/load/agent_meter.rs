@@ -13,7 +13,8 @@ use crate::cfw_worker::calls::client::{HostClient, expect_ok, garbled, read_up_t
 use crate::node_exporter::{self, Device};
 use crate::settings::hosts::{Agent, AgentUrl};
 
-/// The longest page that is read. One of a host with hundreds of containers has about a megabyte.
+/// The longest page that is read. The page of a host with hundreds of containers has about a
+/// megabyte.
 const LONGEST_PAGE: u64 = 8 << 20;
 
 /// The loopback interface: its traffic uses no link.

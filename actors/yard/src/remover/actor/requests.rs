@@ -15,7 +15,7 @@ impl Handler<PinFile> for Remover {
         let PinFile { name, pinned, asked_by, request } = pin;
         let asked = RequestContext::by_request(asked_by.clone(), request);
         let decide = |_: &mut Self| {
-            // Programs pin files by the thousand; the history has each.
+            // Programs pin thousands of files, and the history has each.
             tracing::debug!(
                 file = name.to_string(),
                 pinned,

@@ -80,14 +80,14 @@ impl Remover {
         let rooms = takers.filter_map(|host| Some((host.host, host.room?)));
         let wanted = RoomWanted { files: view.plan.wants_room.clone(), rooms: rooms.collect() };
         if self.policy.set_room_wanted(wanted) {
-            // A file that got hot waits for room, so the round runs now.
+            // A hot file waits for room, so the round runs now.
             let last = self.last.as_ref().map_or(Millis(0), |round| round.at);
             let soon = last.after(WHILE_THERE_IS_MORE);
             self.next_round = self.next_round.map(|planned| planned.min(soon));
         }
     }
 
-    /// Runs a round, and has its removals confirmed.
+    /// Runs a round, and requests the confirmation of its removals.
     pub(in crate::remover) fn round(&mut self, now: Millis, ctx: &mut Context<Self>) {
         self.next_round = Some(now.after(self.policy.settings().interval));
         if self.policy.settings().mode == RemovalMode::Off {

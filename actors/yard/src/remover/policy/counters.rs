@@ -35,7 +35,7 @@ pub struct RemoverCounters {
 /// The reasons of the removed copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RemovedFor {
-    /// There were more copies than there should be.
+    /// There were surplus copies.
     pub duplicate: u64,
     /// Their hosts were being drained.
     pub draining: u64,

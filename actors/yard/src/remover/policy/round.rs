@@ -81,7 +81,7 @@ impl RemovalProposal {
         self.removals.push(removal);
     }
 
-    /// Has the size of a file looked up, unless that is done of enough files.
+    /// Requests the size of a file, unless enough files are being checked.
     pub fn wants_size(&mut self, file: FileId) {
         if self.to_size.len() < MOST_SIZED {
             self.to_size.insert(file);

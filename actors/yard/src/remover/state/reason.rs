@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[schema(as = RemovalReason)]
 pub enum Reason {
-    /// There are more copies than there should be.
+    /// There are surplus copies.
     Duplicate {
         /// Copies that count and were confirmed, including this one.
         copies: u32,
@@ -129,7 +129,7 @@ pub enum Spared {
     Hot,
     /// It was copied there recently.
     CopiedLately,
-    /// It is one of the copies that there should be.
+    /// It is one of the wanted copies.
     Wanted,
     /// There is no other copy that counts and could be confirmed.
     OnlyCopy,
@@ -147,7 +147,8 @@ pub enum Spared {
     CameHot,
     /// It had to make room for a file that no longer needs the room.
     NotNeeded,
-    /// It had to make room together with others, but one of them stays: the room would not be enough.
+    /// It would be removed together with others, but one of them is kept, so the room would not be
+    /// enough.
     InVain,
 }
 

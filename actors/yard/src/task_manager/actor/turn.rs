@@ -85,7 +85,7 @@ impl TaskManager {
         self.policy.last_round = Some(last);
     }
 
-    /// Has masters checked, one list at a time.
+    /// Requests a check of masters, one list at a time.
     fn look_up(&mut self, files: Vec<FileId>, ctx: &mut Context<Self>) {
         if !self.policy.begin_looking(&files) {
             return;

@@ -7,7 +7,7 @@ use reelyard_core::clock::Millis;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The budget of rounds for a resource that is limited per second. The looks of a round call the next round
-/// at once, so a limit per round would be no limit.
+/// at once, so a limit per round would have no effect.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlanningRateLimiter {
     since: Option<Millis>,

@@ -108,7 +108,7 @@ impl TaskDecisionContext<'_> {
             return Some(TaskEvent::Completed { id: task.id, size: None, hash: None });
         }
         if is_old && task.claimed_done && destination.was_read_since(task.changed) {
-            // An old cfw says `done` also when its downloader failed.
+            // An old cfw says `done` even if its downloader failed.
             let reason =
                 format!("{} reported done but does not list {}", task.destination, task.name);
             let blame = self.attribute_failure(task, Blame::Destination);
@@ -144,7 +144,7 @@ impl TaskDecisionContext<'_> {
         self.give_up(task, GivenUp::Timeout, blame, reason)
     }
 
-    /// A `done` that arrived after the task had been given up, once it can be checked.
+    /// A `done` that arrived after its task had ended, once it can be checked.
     fn late_claim(&self, task: &Task) -> Option<TaskEvent> {
         if !task.claimed_done {
             return None;

@@ -48,11 +48,11 @@ pub enum ForeignManagerSign {
     UnnamedDeletes,
     /// A program without an identity keeps listing one of our workers, as an old cfm does.
     UnnamedLists,
-    /// A state was set over cfm's wire for a task that was never made here.
+    /// A state was set over cfm's protocol for a task that this cluster never made.
     UnknownChange,
     /// A copy appeared that was never planned.
     UnplannedCopy,
-    /// A copy vanished that was not deleted here.
+    /// A copy vanished that this cluster did not delete.
     VanishedCopy,
 }
 

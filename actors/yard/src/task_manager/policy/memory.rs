@@ -63,7 +63,7 @@ pub struct AppliedEffects {
     pub arrived: Option<Arrival>,
 }
 
-/// A copy that is on a host, as an event says.
+/// A copy on a host, from an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// The destination of the copy.
@@ -85,7 +85,7 @@ pub struct TaskPolicy {
     pub(in crate::task_manager) last_round: Option<LastRound>,
     pub(in crate::task_manager) counters: TaskCounters,
     pub(in crate::task_manager) foreign_managers: ForeignManagers,
-    /// The removals, as the Remover last published them.
+    /// The removals in the last view of the Remover.
     removals: Arc<RemoverView>,
     /// Whether masters are being checked.
     looking: bool,
@@ -116,7 +116,7 @@ impl TaskPolicy {
         &self.settings
     }
 
-    /// Applies these settings from now on, and puts these hosts on record.
+    /// Uses these settings from now on, and records these hosts.
     pub fn change_settings(&mut self, settings: TaskSettings, hosts: &[HostSetting]) {
         self.hosts.configure(hosts);
         if settings != self.settings {

@@ -54,7 +54,7 @@ pub fn deadline(
 }
 
 /// The time at which another program replaced the one that began `task`, if there was no sign of the task
-/// since. An old cfw never continues another's task.
+/// since. An old cfw never continues a task of another program.
 pub fn replaced_since(
     task: &Task,
     destination: TaskDestination,

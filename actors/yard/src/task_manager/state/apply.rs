@@ -177,8 +177,8 @@ impl TaskBook {
         Ok(Applied)
     }
 
-    /// A copy with `blamed` in it is in place. A file and a pair are cleared; a host leaves its
-    /// backoff step by step.
+    /// A copy was completed with `blamed` in it. The backoff of a file or a pair ends; that of
+    /// a host ends step by step.
     fn succeeded(&mut self, at: Millis, blamed: &Blamed) {
         let Some(back_off) = self.back_offs.get(blamed) else { return };
         let left = blamed.host().and_then(|_| back_off.after_success(at));

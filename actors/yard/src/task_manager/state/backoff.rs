@@ -46,7 +46,7 @@ impl Blamed {
 }
 
 impl Blamed {
-    /// The host that this is about alone.
+    /// The host, if `blamed` is only a host.
     pub fn host(&self) -> Option<HostAddr> {
         match self {
             Blamed::Source(host) | Blamed::Destination(host) => Some(*host),

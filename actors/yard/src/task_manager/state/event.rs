@@ -92,7 +92,7 @@ pub enum TaskEvent {
     },
     /// The cluster got its id. A second event of this kind changes nothing.
     ClusterNamed {
-        /// Distinguishes this cluster from other managers of the same hosts.
+        /// The id that distinguishes this cluster from other managers of the same hosts.
         cluster: ClusterId,
     },
     /// An operator set the mode of a host.

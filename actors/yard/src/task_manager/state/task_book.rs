@@ -120,8 +120,8 @@ impl TaskBook {
         self.back_offs.get(blamed).filter(|back_off| back_off.holds(now))
     }
 
-    /// Whether the backoff of `blamed` is over and no success has closed it yet. Then it gets one copy at a
-    /// time, as a trial.
+    /// Whether the backoff of `blamed` has ended and no success has closed it yet. Then it gets one copy at
+    /// a time, as a trial.
     pub fn on_probation(&self, blamed: &Blamed, now: Millis) -> bool {
         self.back_offs.get(blamed).is_some_and(|back_off| !back_off.holds(now))
     }
@@ -179,7 +179,7 @@ impl TaskBook {
         true
     }
 
-    /// Takes an open task out of the list of open ones.
+    /// Removes an open task from the open tasks.
     pub(in crate::task_manager) fn take_open(&mut self, id: TaskId) -> Option<Task> {
         let task = Arc::make_mut(&mut self.open).remove(&id)?;
         self.by_file.remove(&self.file(&task.name));

@@ -1,4 +1,4 @@
-//! The line to a Reelyard node: the long poll and the reports.
+//! The link to a Reelyard node: the long poll and the reports.
 
 use std::time::Duration;
 

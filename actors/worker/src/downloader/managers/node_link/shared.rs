@@ -25,7 +25,7 @@ use crate::downloader::managers::seen_managers::SeenManagersHandle;
 /// Nodes, token and timing of the link to them.
 #[derive(Clone, Debug)]
 pub struct NodeLinkSettings {
-    /// Nodes of one cluster: any will do; the next is tried when one does not answer.
+    /// Nodes of one cluster. Any of them will do; if one does not answer, the next is tried.
     pub nodes: Vec<NodeUrl>,
     /// Address of this worker, as the yard knows it.
     pub host: HostAddr,
@@ -138,7 +138,7 @@ impl NodeLinkShared {
         );
     }
 
-    /// Refuses an answer of a former leader. A new epoch is durable afterwards.
+    /// Refuses an answer of an earlier leader. A new epoch is durable afterwards.
     pub(in crate::downloader) async fn accept_leader(
         &self,
         manager: Option<ManagerId>,

@@ -29,7 +29,7 @@ const FIGURES_SETTLE: Duration = Duration::from_secs(5);
 enum NoOffer {
     /// The sizes of its worst files are not known yet.
     Unsized,
-    /// More bytes would have to be removed than is allowed.
+    /// More bytes would have to be removed than allowed.
     TooMuch,
 }
 

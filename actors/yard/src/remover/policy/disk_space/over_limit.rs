@@ -74,7 +74,7 @@ impl RemoverDecisionContext<'_> {
             proposal.add(Removal { host: addr, file, size, reason, keeper: None });
             match size {
                 Some(size) => relief.goes = relief.goes.saturating_add(size),
-                // How much it was shows when the disk is read again.
+                // The next read of the disk shows how much it was.
                 None => return,
             }
         }

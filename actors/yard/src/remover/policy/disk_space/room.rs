@@ -53,7 +53,7 @@ pub enum RoomVerdict {
         /// Bytes that are removed for it.
         goes: u64,
     },
-    /// Room was made for it earlier: it has not come yet.
+    /// Room was made for it earlier, and the copy has not arrived yet.
     MadeEarlier {
         /// The host where room was made.
         host: HostAddr,

@@ -56,7 +56,7 @@ struct ExplainedFile<'a> {
     yard: &'a PlanningContext<'a>,
     pairing: &'a Pairing,
     occupied: Occupied,
-    /// None for a name that was never met.
+    /// None for an unknown name.
     file: Option<FileId>,
     size: Option<u64>,
     carried: bool,

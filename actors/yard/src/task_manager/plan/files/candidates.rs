@@ -320,7 +320,7 @@ impl Candidates {
         } else if self.is_listed(file) {
             Some(Skip::Listed)
         } else if self.hot_files.contains(file.0) {
-            // A hot file may take the room up to the limit, and a parked file may not.
+            // A hot file may use the room up to the limit, and a file that is set aside may not.
             None
         } else {
             self.unschedulable.why(file)
@@ -362,7 +362,7 @@ impl Candidates {
         for candidate in &mut hot {
             candidate.grade = self.grade(candidate.file);
         }
-        // Stable: equal ones stay in the order in which the Catalog has them, by name.
+        // A stable sort: equal files keep the order of the Catalog, by name.
         hot.sort_by_key(|hot| (std::cmp::Reverse(hot.hits), hot.grade.wrapping_sub(1)));
         self.hot = hot;
     }

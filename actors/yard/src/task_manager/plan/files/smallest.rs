@@ -5,7 +5,8 @@
 /// stretches has bits.
 #[derive(Clone, Debug, Default)]
 pub struct Smallest {
-    /// A tree in which each node has the least of the two below; the last `stretches` are leaves.
+    /// A tree in which each node has the lesser value of its two children. The last `stretches`
+    /// nodes are leaves.
     tree: Vec<u64>,
     stretches: usize,
 }

@@ -241,7 +241,7 @@ impl UnschedulableFiles {
         lots.filter(|(_, files)| !files.is_empty()).collect()
     }
 
-    /// All files that wait here, for any reason.
+    /// All files that are set aside, for any reason.
     pub fn files(&self) -> &RoaringBitmap {
         &self.files
     }

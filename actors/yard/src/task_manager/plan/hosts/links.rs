@@ -179,7 +179,7 @@ impl Scale {
     pub fn score(&self, room: u64, free_link: Option<u64>) -> u64 {
         let Weights { room: by_room, traffic: by_traffic } = self.weights;
         if by_traffic == 0 {
-            // By room alone, and that to the byte.
+            // By room only, compared to the byte.
             return 0;
         }
         let room = u128::from(room) * u128::from(WHOLE) / u128::from(self.largest_room.max(1));

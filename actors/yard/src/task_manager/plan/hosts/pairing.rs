@@ -236,7 +236,7 @@ impl Pairing {
         let room = host.room(yard.settings.storage_limit_percent);
         let fill_percent = yard.settings.fill_percent.min(yard.settings.storage_limit_percent);
         let cold_room = host.room(fill_percent).unwrap_or(0);
-        // A drained or lost host is not waited for.
+        // Planning does not wait for a drained or lost host.
         if yard.book.host(addr).is_none_or(HostRecord::counts) {
             self.largest_room = self.largest_room.max(room.unwrap_or(0));
             self.largest_cold_room = self.largest_cold_room.max(cold_room);
@@ -269,7 +269,7 @@ impl Pairing {
         }
     }
 
-    /// Keeps the room that was made on a host for the file that it was made for.
+    /// Reserves the room that was made on a host for its file.
     pub fn keep_room(&mut self, addr: HostAddr, room: &RoomMade, held_pairs: &HeldPairs) {
         if let Some(host) = self.destinations.iter_mut().find(|host| host.addr == addr) {
             host.kept = Some((room.file, room.size));
@@ -306,7 +306,7 @@ impl Pairing {
         !self.destinations.is_empty()
     }
 
-    /// No cold file larger than this fits on any destination now.
+    /// No larger cold file fits on any destination now.
     pub fn room_now(&self) -> u64 {
         self.destinations.iter().map(|to| to.room_for(None, false)).max().unwrap_or(0)
     }
@@ -421,7 +421,7 @@ impl Pairing {
 }
 
 impl UsableSource {
-    /// A host as a source, whatever it serves already.
+    /// A host as a source, regardless of its running copies.
     pub(in crate::task_manager::plan) fn of(addr: HostAddr, host: &HostState) -> Self {
         UsableSource { addr, ours: host.is_ours(), free: 1, useful: true }
     }

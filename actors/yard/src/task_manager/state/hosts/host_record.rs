@@ -13,7 +13,8 @@ pub struct HostRecord {
     pub role: HostRole,
     /// The mode that an operator set.
     pub mode: HostMode,
-    /// Whether the configuration names it. One that was added at run time it does not.
+    /// Whether the configuration names it. Hosts that were added at run time are not in the
+    /// configuration.
     pub configured: bool,
     /// Since when it does not answer. None while it answers, and in maintenance.
     pub silent_since: Option<Millis>,
