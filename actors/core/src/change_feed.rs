@@ -87,7 +87,7 @@ struct FeedInner<C> {
 struct PublishedPosition {
     /// Up to which entry of the journal.
     to: u64,
-    /// Whether its owner has applied every entry that this node had on record when it started.
+    /// Whether its owner has applied every entry that this node had recorded when it started.
     is_current: bool,
 }
 

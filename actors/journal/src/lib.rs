@@ -130,7 +130,7 @@ impl Journal {
         self.0.runtime.spawn(async move { node.join_owner(&owners, piece, owner, ticket).await });
     }
 
-    /// Waits until the newest owner of `piece` has applied everything that was on record when this node
+    /// Waits until the newest owner of `piece` has applied everything that was recorded when this node
     /// started. False if the journal stopped instead. Until then the piece may be old. A node must not use
     /// it for actions that need no leadership.
     pub async fn caught_up(&self, piece: PieceId) -> bool {

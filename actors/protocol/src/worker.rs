@@ -273,7 +273,7 @@ pub enum ReportedState {
 pub struct Report {
     /// Id of the task.
     pub task: TaskId,
-    /// The file, so that a node that has forgotten the task still gets the copy on record.
+    /// The file, so that a node that has forgotten the task still records the copy.
     pub name: FileName,
     /// When it happened, by the worker's clock.
     pub at: Millis,

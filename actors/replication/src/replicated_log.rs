@@ -31,7 +31,7 @@ pub trait ReplicatedLog: Send + Sync {
         on_full_disk: OnFullDisk,
     ) -> BoxFuture<'static, Result<CommitAnswer, CommitError>>;
 
-    /// Waits until the owner of `piece` has applied everything that was on record when this node
+    /// Waits until the owner of `piece` has applied everything that was recorded when this node
     /// started. False if the log stopped instead.
     fn caught_up(&self, piece: PieceId) -> BoxFuture<'static, bool>;
 

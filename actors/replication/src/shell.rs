@@ -33,7 +33,7 @@ pub struct Replicated<P: Piece, C> {
     pause: CommitBackoff,
     next_turn: TurnTimer,
     feed: Option<FeedPublisher<C>>,
-    /// Whether the piece holds everything that this node had on record when it started.
+    /// Whether the piece holds everything that this node had recorded when it started.
     is_caught_up: bool,
     /// Whether the published view is older than the piece.
     is_view_stale: bool,
@@ -71,7 +71,7 @@ impl<P: Piece, C> Replicated<P, C> {
         self.uncommitted
     }
 
-    /// Whether the piece contains everything that this node had on record when it started. Before that the
+    /// Whether the piece contains everything that this node had recorded when it started. Before that the
     /// piece is outdated.
     pub fn is_caught_up(&self) -> bool {
         self.is_caught_up

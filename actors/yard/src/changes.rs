@@ -223,7 +223,7 @@ pub struct PinChange {
     pub file: ShownName,
     /// Whether it is pinned now.
     pub pinned: bool,
-    /// Operator who asked for it, if it is on record.
+    /// Operator who asked for it, if it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
 }

@@ -16,7 +16,7 @@ pub struct Device {
     pub speed: Option<BitsPerSecond>,
 }
 
-/// Why an answer is of no use.
+/// Why an answer cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPage {
     /// A line of one of the series cannot be read.

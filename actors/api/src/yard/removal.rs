@@ -60,7 +60,7 @@ pub struct RemovalView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeper: Option<HostAddr>,
     /// Operator or part of the node that asked for it. Missing for an intention of the Remover that
-    /// is not on record yet.
+    /// is not recorded yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
     /// Time when the removal was written to the journal.

@@ -175,10 +175,10 @@ pub type MoveAnswer = Result<Moved, MoveRefused>;
 #[rtype(result = "Result<BegunMove, ShareError>")]
 pub struct BeginMove(pub NewMove);
 
-/// A move that is on record.
+/// A recorded move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BegunMove {
-    /// The number of the move on record.
+    /// The number of the recorded move.
     pub number: u64,
     /// The epoch of its decision. In any other epoch the new leader settles it.
     pub epoch: Epoch,
@@ -188,7 +188,7 @@ pub struct BegunMove {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<MoveAnswer, ShareError>")]
 pub struct SettleMove {
-    /// The number of the move on record.
+    /// The number of the recorded move.
     pub number: u64,
     /// The outcome of the move on disk.
     pub end: MoveEnd,

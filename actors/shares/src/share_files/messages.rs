@@ -103,7 +103,7 @@ pub struct ShareFilesView {
     pub unsettled: BTreeMap<u64, UnsettledMove>,
 }
 
-/// A move on record whose outcome is not on record.
+/// A recorded move whose outcome is not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsettledMove {
     /// The move that is not settled.

@@ -57,7 +57,7 @@ pub enum DeliveryLogEvent {
 struct DeliveryPosition {
     /// The number of the first notification that was not fetched; none until the cursor is known.
     fetched: Option<u64>,
-    /// The cursor on record.
+    /// The recorded cursor.
     recorded: u64,
     /// Fetched notifications to deliver, oldest first.
     waiting: VecDeque<ShareNotification>,
@@ -79,7 +79,7 @@ pub struct WebhookDelivery {
     /// The number of the next notification.
     next: u64,
     trouble: Option<ReceiverTrouble>,
-    /// When the cursor was last put on record.
+    /// When the cursor was last recorded.
     recorded_at: Option<Millis>,
     counters: WebhookCounters,
 }

@@ -152,7 +152,7 @@ pub struct ResetHost {
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), HostRefused>")]
 pub struct SetHostMode {
-    /// A host on record.
+    /// A recorded host.
     pub host: HostAddr,
     /// The mode to set.
     pub mode: HostMode,

@@ -198,7 +198,7 @@ impl Handler<RevokeLease> for BoxLease {
         self.answer_once(&by, decide, move |actor, outcome| {
             match outcome {
                 BoxOutcome::Ended { leases } if leases.contains(&lease) => Ok(()),
-                // It ended before that.
+                // The lease ended for another reason before.
                 _ => actor.live(lease).map(drop),
             }
         })

@@ -13,7 +13,7 @@ use super::memory::waiters::{LeaseWaiter, WaiterListener, WaiterStage};
 use crate::box_lease::messages::{AcquireProgress, BoxError, BoxLeaseRequest, Grant};
 use crate::box_lease::state::event::BoxRefusal;
 
-/// The shortest wait of a request that arrives before this node's leadership is on record.
+/// The shortest wait of a request that arrives before this node's leadership is recorded.
 const UNTIL_LED: Duration = Duration::from_secs(1);
 
 /// When a request that met a full queue may be retried, if nothing is known of the pool.

@@ -246,7 +246,7 @@ pub struct NewGrant {
 pub enum BoxOutcome {
     /// A pool is so from now on.
     PoolPut {
-        /// Whether there was none of that name.
+        /// Whether the pool is new.
         created: bool,
     },
     /// The pool is being removed.

@@ -16,7 +16,7 @@ pub enum BoxChange {
         pool: PoolName,
         /// The wanted number of boxes.
         size: u32,
-        /// Whether there was none of that name.
+        /// Whether the pool is new.
         created: bool,
     },
     /// A pool is being removed, or was removed.

@@ -72,7 +72,7 @@ pub struct ListPage<T, K> {
 }
 
 impl BoxViewHandle {
-    /// Whether the table has every entry that this node had on record when it started. Until then no
+    /// Whether the table has every entry that this node had recorded when it started. Until then no
     /// answer about any box is possible.
     pub fn is_up(&self) -> bool {
         self.0.is_up.load(Ordering::Acquire)

@@ -40,7 +40,7 @@ pub struct StoreReport {
     pub faults: Vec<StoreFault>,
     /// Id of the node that owns the store.
     pub node: Option<u64>,
-    /// The newest term that the store has on record.
+    /// The newest recorded term of the store.
     pub term: Option<u64>,
     /// The node that it voted for in that term.
     pub voted_for: Option<u64>,

@@ -207,7 +207,7 @@ fn peer(request: &HttpRequest) -> IpAddr {
     request.peer_addr().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip().to_canonical())
 }
 
-/// Whether the browser uses TLS, to this server or to a proxy in front.
+/// Whether the browser uses TLS, either to this server or to a proxy in front of it.
 fn is_https(request: &HttpRequest, state: &ShareServerState) -> bool {
     if let Some(url) = &state.settings.public_url {
         return url.starts_with("https:");

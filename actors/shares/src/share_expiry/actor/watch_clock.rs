@@ -38,7 +38,7 @@ impl ShareExpiry {
         let is_recent = |noted: Instant| self.clock.timer() - noted < DUE_NOTED_EVERY;
         let is_soon = self.time_noted.is_some_and(is_recent);
         let is_due = !is_soon && table.has_come_due(now);
-        // A table that an earlier version wrote has no time on record.
+        // A table that an earlier version wrote has no recorded time.
         let is_old_or_missing = table.time().is_none_or(|record| now.since(record) >= NOTED_EVERY);
         let is_old = is_old_or_missing && !table.is_empty();
         if is_due || is_old {

@@ -1,6 +1,6 @@
 //! The time by which shares end. Pure.
 //!
-//! 1. It starts at the latest time on record, advances with a monotonic clock, and never goes back.
+//! 1. It starts at the latest recorded time, advances with a monotonic clock, and never goes back.
 //! 2. If the wall clock is ahead by at most an hour, this time follows it at once.
 //! 3. A clock that is further ahead is a *claim*. Links are refused by it. Nothing else uses it until it
 //!    has held for `clock_hold`, or an operator confirms it.

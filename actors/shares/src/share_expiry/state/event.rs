@@ -119,7 +119,7 @@ pub enum ShareEvent {
     },
     /// The outcome of a rename is known, and the first shares follow.
     MoveSettled {
-        /// The number of the move on record.
+        /// The number of the recorded move.
         number: u64,
         /// The outcome of the move on disk.
         end: MoveEnd,
@@ -128,7 +128,7 @@ pub enum ShareEvent {
     },
     /// The next shares of a move follow, or end.
     MoveFollowed {
-        /// The number of the move on record.
+        /// The number of the recorded move.
         number: u64,
         /// Number of earlier events of this move. If it differs, this event changes nothing.
         part: u32,

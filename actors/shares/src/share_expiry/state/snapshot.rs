@@ -66,7 +66,7 @@ enum ShareSnapshotRow<'a> {
     Moves { next: u64, moves: Vec<StoredMove> },
     /// Downloads that were counted a moment ago, the oldest first; before the end row, too.
     Recent(Vec<StoredCountedDownload>),
-    /// The latest confirmed time on record; before the end row, too.
+    /// The latest confirmed time that was recorded; before the end row, too.
     Time(Millis),
     /// Clients whose downloads began with a part, by share; before the shares.
     InPart(Vec<(ShareId, Vec<ClientKey>)>),

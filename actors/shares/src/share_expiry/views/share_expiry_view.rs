@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct ShareView {
     /// When the actor made this view.
     pub at: Millis,
-    /// The latest confirmed time on record; none if nothing is recorded.
+    /// The latest confirmed time that was recorded; none before the first.
     pub on_record: Option<Millis>,
     /// The fault of the wall clock, if any.
     pub trouble: Option<ClockTrouble>,

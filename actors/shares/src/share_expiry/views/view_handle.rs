@@ -154,7 +154,7 @@ impl ShareViewHandle {
         self.0.shards.load().find(id)
     }
 
-    /// Whether the table has every entry that this node had on record when it started. Before that no
+    /// Whether the table has every entry that this node had recorded when it started. Before that no
     /// answer about a share is possible.
     pub fn is_up(&self) -> bool {
         self.0.is_up.load(Ordering::Acquire)
@@ -219,7 +219,7 @@ impl ShareViewHandle {
         self.with_time(clock, ShareTime::look)
     }
 
-    /// Sets the latest time on record; none if nothing is recorded.
+    /// Sets the latest recorded time; none before the first.
     pub(in crate::share_expiry) fn start_time(&self, record: Option<Millis>, clock: &Clock) {
         self.with_time(clock, |time, wall, uptime| time.start(record, wall, uptime));
     }

@@ -63,7 +63,7 @@ pub struct HookRunResult {
     pub ending: HookRunEnding,
     /// The end of its standard output.
     pub stdout: String,
-    /// The same on the other stream.
+    /// The end of its standard error.
     pub stderr: String,
     /// Whether any of its processes survived SIGKILL.
     pub lives_on: bool,

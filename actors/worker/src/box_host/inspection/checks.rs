@@ -141,7 +141,7 @@ impl BoxLeftovers {
             && self.unseen.is_empty()
     }
 
-    /// Whether something runs on.
+    /// Whether processes are left over.
     pub fn has_processes(&self) -> bool {
         let of_user = self.processes.iter().map(|(_, left)| left);
         of_user.chain(self.cgroups.iter().map(|(_, left)| left)).any(|left| !left.is_empty())

@@ -97,7 +97,7 @@ pub enum TaskEvent {
     },
     /// An operator set the mode of a host.
     HostModeSet {
-        /// A host on record.
+        /// A recorded host.
         host: HostAddr,
         /// The mode that the operator set.
         mode: HostMode,
@@ -129,12 +129,12 @@ pub enum TaskEvent {
     },
     /// A host was silent for longer than `presumed_lost_after`: its copies no longer count.
     HostLost {
-        /// A host on record as silent.
+        /// A host that is recorded as silent.
         host: HostAddr,
     },
     /// A silent host answers again.
     HostRecovered {
-        /// A host on record as silent or lost.
+        /// A host that is recorded as silent or lost.
         host: HostAddr,
     },
     /// The oldest rows of the history are deleted: those with a lower number.
@@ -142,7 +142,7 @@ pub enum TaskEvent {
         /// The number of the first row that is kept.
         before: u64,
     },
-    /// The hosts of the configuration differ from those on record. A long difference is split into
+    /// The hosts of the configuration differ from the recorded hosts. A long difference is split into
     /// several events, because a list of all hosts may not fit a journal entry. Hosts added at run
     /// time are kept.
     HostsNamed {

@@ -1,4 +1,4 @@
-//! The hosts on record, for the actors that call them.
+//! The recorded hosts, for the actors that call them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use tokio::sync::watch;
 
 use crate::task_manager::state::hosts::host_record::HostRecord;
 
-/// Every host on record. Unlike the view, it is first published when it has all hosts that this node
-/// had on record at its start. So no host is called that is in maintenance or was removed, only
+/// Every recorded host. Unlike the view, it is first published when it has all hosts that this node
+/// had recorded at its start. So no host is called that is in maintenance or was removed, only
 /// because its record was read a moment later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRoster {
-    /// All hosts on record, by address.
+    /// All recorded hosts, by address.
     pub hosts: Arc<BTreeMap<HostAddr, HostRecord>>,
     /// The incarnation of the TaskManager that published it. A new incarnation needs all reports of
     /// its hosts again.

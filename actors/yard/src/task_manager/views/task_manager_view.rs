@@ -61,7 +61,7 @@ impl TaskViewHandle {
         self.changes.subscribe()
     }
 
-    /// The published hosts on record.
+    /// The published hosts that are recorded.
     pub fn host_roster(&self) -> &HostRosterViewHandle {
         &self.host_roster
     }

@@ -47,7 +47,7 @@ impl HookCalls {
         run
     }
 
-    /// It is on record and applied.
+    /// It is recorded and applied.
     pub(crate) fn on_record(&mut self, key: &BoxKey) {
         self.settling.remove(key);
     }

@@ -1,4 +1,4 @@
-//! Moves of shared files on record.
+//! The recorded moves of shared files.
 
 pub(in crate::share_expiry) mod apply_moves;
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Moves of shared files: on record before the file is renamed, until every share has followed.
+//! Moves of shared files. A move is recorded from before the rename of its file until every share has
+//! followed.
 
 use std::fmt;
 use std::sync::Arc;

@@ -122,7 +122,7 @@ impl ShareTable {
         self.totals
     }
 
-    /// The latest confirmed time on record; none if nothing is recorded.
+    /// The latest confirmed time that was recorded; none before the first.
     pub fn time(&self) -> Option<Millis> {
         self.time
     }
@@ -138,7 +138,7 @@ impl ShareTable {
         created.chain(taken).chain(ended).chain(notified).max()
     }
 
-    /// Whether a share has become due by `now` since the time on record.
+    /// Whether a share has become due by `now` since the recorded time.
     pub fn has_come_due(&self, now: Millis) -> bool {
         let since = self.time.unwrap_or(Millis(i64::MIN));
         self.next_due_after(since).is_some_and(|due| due <= now)

@@ -139,7 +139,7 @@ impl TaskDecisionContext<'_> {
         names.chain(drops).collect()
     }
 
-    /// The destinations that are configured here and not on record as such yet: they may hold any
+    /// The destinations that are configured here and not recorded as such yet: they may hold any
     /// file.
     pub(in crate::task_manager) fn destinations_not_on_record(&self) -> Vec<HostAddr> {
         let configured = self.hosts.configured().iter();

@@ -59,8 +59,8 @@ pub struct Landed {
     pub at: Millis,
 }
 
-/// The hosts of the yard and the latest observations of each. These are the hosts on record, or the
-/// configured ones while none is on record.
+/// The hosts of the yard and the latest observations of each. These are the recorded hosts, or the
+/// configured ones while none is recorded.
 #[derive(Clone, Debug, Default)]
 pub struct HostTable {
     hosts: BTreeMap<HostAddr, HostState>,
@@ -166,7 +166,7 @@ impl HostTable {
         &self.configured
     }
 
-    /// Takes over the hosts on record. The observations of hosts in both sets are kept.
+    /// Takes over the recorded hosts. The observations of hosts in both sets are kept.
     pub fn follow(&mut self, book: &TaskBook) {
         let hosts = book.hosts();
         if hosts.is_empty() {
