@@ -27,6 +27,11 @@ use crate::probes::waiting::eventually;
 /// The time of the manual clock when a test begins.
 pub const START: Millis = Millis(1_700_000_000_000);
 
+/// The `n`-th token of a logical pool that was created at [`START`].
+pub fn nth_token(n: u64) -> FenceToken {
+    FenceToken(START.0.unsigned_abs() * 1000 + n)
+}
+
 /// The actor and the parts that it works with.
 pub struct BoxYard {
     /// The journal of the actor, on disk.

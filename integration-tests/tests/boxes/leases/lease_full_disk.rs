@@ -14,7 +14,7 @@ use reelyard_core::clock::Clock;
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
 use reelyard_integration_tests::rigs::box_yard::{
-    BoxYard, START, ScriptedHosts, ask, hosted, one, p, refused, seconds,
+    BoxYard, START, ScriptedHosts, ask, hosted, nth_token, one, p, refused, seconds,
 };
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_integration_tests::rigs::small_disk::SmallDisk;
@@ -133,7 +133,7 @@ fn on_a_full_disk_a_waiting_client_gets_an_error_or_box() {
         disk.clear();
         has_room(&yard).await;
         let lease = one(answered(&yard, waiting).await);
-        assert_eq!((lease.token, one(again.await).id), (FenceToken(1), lease.id));
+        assert_eq!((lease.token, one(again.await).id), (nth_token(1), lease.id));
         assert_eq!(one(yard.acquire(named("n", 0)).await).id, lease.id);
         assert_eq!((totals(&yard), yard.count(BoxPhase::Leased)), ((1, 0), 1));
         yard.close().await;
@@ -168,7 +168,7 @@ fn a_failed_commit_leaves_lease_and_box_unchanged() {
         disk.clear();
         has_room(&yard).await;
         let next = one(answered(&yard, next).await);
-        assert_eq!(next.token, FenceToken(3));
+        assert_eq!(next.token, nth_token(3));
         for lease in [&kept, &over] {
             assert_eq!(yard.ended(lease).await, BoxRefusal::Expired);
         }
@@ -199,7 +199,7 @@ fn on_a_full_disk_a_stopping_leader_answers_waiting_clients() {
         eventually("it is tried", || yard.views.view().uncommitted > 0).await;
         disk.clear();
         has_room(&yard).await;
-        assert_eq!(one(answered(&yard, waiting).await).token, FenceToken(1));
+        assert_eq!(one(answered(&yard, waiting).await).token, nth_token(1));
         assert_eq!(totals(&yard), (1, 0));
         yard.close().await;
     });
@@ -268,7 +268,7 @@ fn a_possible_grant_without_a_request_id_is_reported_and_withdrawn() {
         let next = yard.acquire(ask("c", 600));
         yard.until_waiting(1).await;
         gate.set(false);
-        assert_eq!(one(answered(&yard, next).await).token, FenceToken(2));
+        assert_eq!(one(answered(&yard, next).await).token, nth_token(2));
         let totals = yard.views.pool(&p()).unwrap().totals;
         assert_eq!((totals.granted, totals.ended(LeaseEnd::NotTaken)), (2, 1));
         yard.close().await;
@@ -277,6 +277,7 @@ fn a_possible_grant_without_a_request_id_is_reported_and_withdrawn() {
 
 fn a_repeated_request_gets_the_same_answer(spec: PoolSpec) {
     let dir = tempfile::tempdir().unwrap();
+    let token = if spec.is_logical() { nth_token } else { FenceToken };
     on_a_system(async {
         let gate = Gate::default();
         let _opens = Opens(gate.clone());
@@ -288,12 +289,12 @@ fn a_repeated_request_gets_the_same_answer(spec: PoolSpec) {
         yard.until_waiting(2).await;
         gate.set(false);
         let lease = one(answered(&yard, again).await);
-        assert_eq!((lease.token, yard.verify(&lease)), (FenceToken(1), Ok(())));
+        assert_eq!((lease.token, yard.verify(&lease)), (token(1), Ok(())));
         yard.until_waiting(1).await;
         assert_eq!(totals(&yard), (1, 0));
         // The client with the answer has the box, and its release serves the next one.
         yard.release(&lease).await.unwrap();
-        assert_eq!(one(answered(&yard, next).await).token, FenceToken(2));
+        assert_eq!(one(answered(&yard, next).await).token, token(2));
         yard.close().await;
     });
 }
@@ -339,7 +340,7 @@ fn a_client_that_waits_for_an_overloaded_journal_is_served_later() {
         assert_eq!(totals(&yard), (1, 0));
         gate.set(false);
         let lease = one(answered(&yard, waiting).await);
-        assert_eq!((lease.token, totals(&yard)), (FenceToken(2), (2, 0)));
+        assert_eq!((lease.token, totals(&yard)), (nth_token(2), (2, 0)));
         for renewal in renewals {
             let renewed = renewal.await.unwrap();
             let is_so =

@@ -11,11 +11,10 @@ use reelyard_core::event::{PieceId, RequestId};
 use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
 use reelyard_integration_tests::rigs::box_yard::{
-    BoxYard, START, ScriptedHosts, ask, one, p, seconds,
+    BoxYard, START, ScriptedHosts, ask, nth_token, one, p, seconds,
 };
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::JournalOptions;
-use reelyard_protocol::boxes::FenceToken;
 use reelyard_replication::CommitError;
 
 /// The node that leads in an epoch after `epoch`.
@@ -74,7 +73,7 @@ fn leases_and_tokens_continue_under_the_next_leader_and_waits_end() {
         assert_eq!(one(yards[new].acquire(named).await), lease);
         yards[new].release(&other).await.unwrap();
         let next = yards[new].take("d").await;
-        assert_eq!((next.token, next.number), (FenceToken(3), other.number));
+        assert_eq!((next.token, next.number), (nth_token(3), other.number));
         // Under a new leader each lease has its full term again.
         yards[new].advance(seconds(59)).await;
         assert_eq!(yards[new].verify(&lease), Ok(()));

@@ -1,6 +1,8 @@
 //! The OpenAPI document of a real node: it contains every call, and every answer follows it.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
@@ -26,6 +28,8 @@ struct DocumentYard {
     ground: ProcessYard,
     roles: Vec<RoleProcess>,
     document: ApiDocument,
+    /// Token of the lease that the last filled path is about.
+    token: Cell<u64>,
 }
 
 /// The status, type and body of an answer.
@@ -82,7 +86,12 @@ impl DocumentYard {
         ];
         let printed = binary::run(&["openapi"]);
         ensure!(printed.code == Some(0), "{}", printed.err);
-        let yard = DocumentYard { document: ApiDocument::read(&printed.out)?, ground, roles };
+        let yard = DocumentYard {
+            document: ApiDocument::read(&printed.out)?,
+            ground,
+            roles,
+            token: Cell::new(0),
+        };
         for (name, bytes) in &masters {
             let path = yard.ground.copies(0).join(name);
             yard.wait("the copies", || holds(&path, bytes).then_some(()))?;
@@ -98,7 +107,7 @@ impl DocumentYard {
         wait_for(what, &self.roles.iter().collect::<Vec<_>>(), holds)
     }
 
-    fn curl(&self, method: &str, path: &str, more: &[&str]) -> DocumentResponse {
+    fn curl<S: AsRef<OsStr>>(&self, method: &str, path: &str, more: &[S]) -> DocumentResponse {
         let mut command = Command::new("curl");
         command.args(["-s", "-i", "-m", "20", "-X", method]).args(more);
         command.args(["-H", &format!("Authorization: Bearer {TOKEN}")]);
@@ -111,7 +120,7 @@ impl DocumentYard {
     }
 
     fn get(&self, path: &str) -> DocumentResponse {
-        self.curl("GET", path, &[])
+        self.curl::<&str>("GET", path, &[])
     }
 
     /// Checks one answer of the call with the path `template` in the document.
@@ -132,7 +141,8 @@ impl DocumentYard {
             _ => self.ground.destination(0).to_string(),
         };
         if template == "/api/v1/shares/{id}" {
-            let share = self.curl("POST", "/api/v1/shares", &body_of("/api/v1/shares", "POST"));
+            let share =
+                self.curl("POST", "/api/v1/shares", &self.body_of("/api/v1/shares", "POST"));
             return template.replace("{id}", share.json().unwrap()["id"].as_str().unwrap());
         }
         if template.contains("{pool}") || template.starts_with("/api/v1/leases/") {
@@ -146,7 +156,7 @@ impl DocumentYard {
 }
 
 impl DocumentYard {
-    /// The same for a call about boxes. Each call has its own pool, so that its first lease has token 1.
+    /// The same for a call about boxes. Each call has its own pool and lease.
     fn filled_of_boxes(&self, template: &str) -> String {
         static POOLS: AtomicU32 = AtomicU32::new(0);
         let pool = format!("pool-{}", POOLS.fetch_add(1, Ordering::Relaxed));
@@ -160,14 +170,23 @@ impl DocumentYard {
         }
         let leases = format!("{of_pool}/leases");
         let lease = self.curl("POST", &leases, &[&json[..], &[r#"{"holder":"a"}"#]].concat());
-        let lease = lease.json().unwrap()["lease_id"].as_str().unwrap().to_owned();
-        template.replace("{pool}", &pool).replace("{number}", "1").replace("{id}", &lease)
+        let lease = lease.json().unwrap();
+        self.token.set(lease["token"].as_u64().unwrap());
+        let id = lease["lease_id"].as_str().unwrap();
+        template.replace("{pool}", &pool).replace("{number}", "1").replace("{id}", id)
+    }
+
+    /// The options of curl for the body of a call, if it needs one.
+    fn body_of(&self, template: &str, method: &str) -> Vec<String> {
+        let Some(body) = body_template(template, method) else { return Vec::new() };
+        let body = body.replace("{token}", &self.token.get().to_string());
+        vec!["-H".to_owned(), "content-type: application/json".to_owned(), "-d".to_owned(), body]
     }
 }
 
 /// The body of a call, if it needs one.
-fn body_of(template: &str, method: &str) -> Vec<&'static str> {
-    let body = match (template, method) {
+fn body_template(template: &str, method: &str) -> Option<&'static str> {
+    Some(match (template, method) {
         ("/api/v1/workers/{host}/reports", _) => r#"{"reports":[]}"#,
         ("/api/v1/tasks", "POST") => r#"{"name":"n0.mpg","destination":"192.0.2.1:1"}"#,
         ("/api/v1/hosts/{host}", "PUT") => r#"{"role":"destination"}"#,
@@ -179,13 +198,12 @@ fn body_of(template: &str, method: &str) -> Vec<&'static str> {
         ("/api/v1/pools/{pool}", "PUT") => r#"{"size":3,"labels":{"site":"a"}}"#,
         ("/api/v1/pools/{pool}/leases", "POST") => r#"{"holder":"a","ttl":"10s","count":1}"#,
         ("/api/v1/pools/{pool}/boxes/{number}/quarantine", _) => r#"{"reason":"a test"}"#,
-        ("/api/v1/leases/{id}/renew", _) => r#"{"token":1,"ttl":"20s"}"#,
-        ("/api/v1/leases/{id}/release" | "/api/v1/leases/{id}/verify", _) => r#"{"token":1}"#,
+        ("/api/v1/leases/{id}/renew", _) => r#"{"token":{token},"ttl":"20s"}"#,
+        ("/api/v1/leases/{id}/release" | "/api/v1/leases/{id}/verify", _) => r#"{"token":{token}}"#,
         ("/api/v1/leases/{id}/revoke", _) => r#"{"reason":"a test"}"#,
         ("/api/v1/shares/reclaim", "PUT") => r#"{"paused":false}"#,
-        _ => return Vec::new(),
-    };
-    vec!["-H", "content-type: application/json", "-d", body]
+        _ => return None,
+    })
 }
 
 #[test]
@@ -222,7 +240,7 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
             yard.document.check(&call.path, "GET", 200, kind, Some(&reset.data))?;
             continue;
         }
-        let answer = yard.curl(&call.method, &path, &body_of(&call.path, &call.method));
+        let answer = yard.curl(&call.method, &path, &yard.body_of(&call.path, &call.method));
         let done = match (call.method.as_str(), call.path.as_str()) {
             // Every file is copied, and there is no other host for a copy.
             ("POST", path) if path.starts_with("/api/v1/tasks") => answer.status == 409,
@@ -240,7 +258,7 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
             if method == "GET" && EVENTS.contains(&template) {
                 continue;
             }
-            let answer = yard.curl(method, &path, &[]);
+            let answer = yard.curl::<&str>(method, &path, &[]);
             assert_eq!(answer.status == 405, !methods.contains(method), "{method} {path}");
             if answer.status == 405 {
                 let allow: BTreeSet<&str> = answer.header("allow").unwrap().split(", ").collect();
@@ -332,7 +350,7 @@ fn refusals_match_the_document() -> Result<()> {
     for call in yard.document.calls()? {
         let path = yard.filled(&call.path, &call.method);
         let unknown = format!("{path}?no-such-parameter=1");
-        let answer = yard.curl(&call.method, &unknown, &body_of(&call.path, &call.method));
+        let answer = yard.curl(&call.method, &unknown, &yard.body_of(&call.path, &call.method));
         assert_eq!(answer.status, 400, "{unknown}: {}", answer.body);
         yard.check(&call.path, &call.method, &answer)?;
         let url = format!("http://{}{path}", yard.ground.node);
@@ -351,7 +369,7 @@ fn refusals_match_the_document() -> Result<()> {
             "POST",
             "/api/v1/workers/{host}/reports",
             "/api/v1/workers/192.0.2.1:1/reports",
-            body_of("/api/v1/workers/{host}/reports", "POST"),
+            yard.body_of("/api/v1/workers/{host}/reports", "POST"),
         ),
         ("GET", "/api/v1/hosts/{host}", "/api/v1/hosts/192.0.2.1:1", vec![]),
         ("DELETE", "/api/v1/hosts/{host}", "/api/v1/hosts/192.0.2.1:1", vec![]),
@@ -365,13 +383,13 @@ fn refusals_match_the_document() -> Result<()> {
             "PUT",
             "/api/v1/hosts/{host}/mode",
             "/api/v1/hosts/192.0.2.1:1/mode",
-            body_of("/api/v1/hosts/{host}/mode", "PUT"),
+            yard.body_of("/api/v1/hosts/{host}/mode", "PUT"),
         ),
         (
             "POST",
             "/api/v1/workers/{host}/reports",
             "/api/v1/workers/192.0.2.1:1/reports",
-            vec!["-H", "content-type: application/json", "-d", "{"],
+            ["-H", "content-type: application/json", "-d", "{"].map(str::to_owned).to_vec(),
         ),
         ("POST", "/api/v1/workers/{host}/reports", "/api/v1/workers/192.0.2.1:1/reports", vec![]),
     ] {

@@ -1,5 +1,6 @@
 //! The start of a new leader of boxes, and its first records.
 
+use std::iter;
 use std::time::Duration;
 
 use reelyard_core::boot::BootId;
@@ -21,7 +22,7 @@ pub const TERMS_AT_ONCE: usize = 500;
 /// More tokens than are drawn in a millisecond.
 const TOKENS_A_MILLI: u64 = 1000;
 
-/// More tokens than are drawn between a backup and its restore.
+/// More tokens than are drawn between a backup and its restore. Used when the clock is behind the tokens.
 const TOKENS_SKIPPED: u64 = 1_000_000_000_000;
 
 /// The time since the machine started, and the id of that start.
@@ -141,18 +142,21 @@ impl BoxDecisionContext<'_> {
         Some(BoxEvent::Led { epoch, beyond })
     }
 
-    /// The events that create or change `pool` as `spec` says. A restored store does not know the tokens of
-    /// pools outside its backup. So a new pool of such a store begins above all tokens that may have been
-    /// drawn.
+    /// The events that create or change `pool` as `spec` says. A lost store may have drawn tokens in
+    /// a pool of this name. Where no worker can report them, the new pool begins above them. A logical pool
+    /// has no worker, and a restored backup may lack the pool.
     pub(in crate::box_lease) fn put_events(&self, pool: PoolName, spec: PoolSpec) -> Vec<BoxEvent> {
         let was_restored = self.epoch.is_some_and(|epoch| epoch.0 >= EPOCH_LEAP);
-        let is_known = self.table.knows_tokens_of(&pool);
+        let beyond = if self.table.knows_tokens_of(&pool) {
+            None
+        } else if was_restored {
+            Some(beyond_all(self.table.highest_token(), self.now.wall))
+        } else {
+            spec.is_logical().then(|| token_of_time(self.now.wall))
+        };
         let put = BoxEvent::PoolPutAlone { pool: pool.clone(), spec: Box::new(spec) };
-        if is_known || !was_restored {
-            return vec![put];
-        }
-        let beyond = beyond_all(self.table.highest_token(), self.now.wall);
-        vec![put, BoxEvent::TokensRaised { pool, beyond }]
+        let raised = beyond.map(|beyond| BoxEvent::TokensRaised { pool, beyond });
+        iter::once(put).chain(raised).collect()
     }
 }
 
@@ -160,6 +164,11 @@ impl BoxDecisionContext<'_> {
 /// from the time of day, so that the same backup restored twice does not lead to the same tokens. It stays
 /// below 2^53 for two centuries, so programs that read JSON numbers as floats keep it exact.
 fn beyond_all(highest: FenceToken, now: Millis) -> FenceToken {
-    let of_now = u64::try_from(now.0).unwrap_or(0).saturating_mul(TOKENS_A_MILLI);
-    FenceToken(of_now.max(highest.0.saturating_add(TOKENS_SKIPPED)))
+    let of_time = token_of_time(now);
+    if of_time > highest { of_time } else { FenceToken(highest.0.saturating_add(TOKENS_SKIPPED)) }
+}
+
+/// A token above all tokens of a pool whose tokens began at an earlier time of day.
+fn token_of_time(now: Millis) -> FenceToken {
+    FenceToken(u64::try_from(now.0).unwrap_or(0).saturating_mul(TOKENS_A_MILLI))
 }

@@ -3,8 +3,10 @@
 use reelyard_boxes::box_lease::{BoxPhase, BoxRefusal, PoolPut, PoolSpec, RemovePool, SlotRange};
 use reelyard_core::clock::Clock;
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::box_yard::{BoxYard, START, ask, one, p, refused, seconds};
-use reelyard_protocol::boxes::{FenceToken, SlotId};
+use reelyard_integration_tests::rigs::box_yard::{
+    BoxYard, START, ask, nth_token, one, p, refused, seconds,
+};
+use reelyard_protocol::boxes::SlotId;
 
 use super::{MS, spec, yard};
 
@@ -22,7 +24,7 @@ async fn a_shrinking_pool_drains_and_a_removed_one_ends_empty() {
     assert_eq!((yard.count(BoxPhase::Leased), yard.count(BoxPhase::Free)), (1, 0));
     yard.release(&leases[0]).await.unwrap();
     let last = one(next.await);
-    assert_eq!((last.box_id(), last.token), (0, FenceToken(4)));
+    assert_eq!((last.box_id(), last.token), (0, nth_token(4)));
     let waiting = yard.acquire(ask("e", 60));
     yard.until_waiting(1).await;
     let remove = |revoke| RemovePool { pool: p(), revoke, asked_by: "a test".to_owned() };
@@ -38,7 +40,7 @@ async fn a_shrinking_pool_drains_and_a_removed_one_ends_empty() {
     // A new pool of the same name continues the tokens.
     assert_eq!(yard.put(spec(1)).await, PoolPut::Created);
     let lease = yard.take("g").await;
-    assert_eq!(lease.token, FenceToken(5));
+    assert_eq!(lease.token, nth_token(5));
     assert!(yard.send(remove(true)).await.unwrap());
     assert_eq!(yard.verify(&lease), Err(BoxRefusal::Revoked { reason: None }));
     yard.close().await;
@@ -87,7 +89,7 @@ async fn a_released_box_goes_to_the_next_client_in_the_same_entry() {
     let before = yard.journal.status().events;
     let (released, next) = futures::join!(yard.release(&held), waiting);
     released.unwrap();
-    assert_eq!(one(next).token, FenceToken(2));
+    assert_eq!(one(next).token, nth_token(2));
     eventually("it is one commit of two events", || {
         let after = yard.journal.status();
         (after.commits, after.events) == (4, before + 2)

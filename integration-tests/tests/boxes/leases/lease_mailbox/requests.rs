@@ -8,7 +8,7 @@ use reelyard_boxes::box_lease::{
 use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::box_yard::{BoxYard, START, ask, one, p, refused};
+use reelyard_integration_tests::rigs::box_yard::{BoxYard, START, ask, nth_token, one, p, refused};
 use reelyard_protocol::boxes::{FenceToken, Holder};
 
 use super::{named, spec, yard};
@@ -53,7 +53,7 @@ async fn a_leaving_client_leaves_the_queue_and_its_grant_is_withdrawn() {
     yard.until_waiting(1).await;
     yard.release(&held).await.unwrap();
     let held = one(next.await);
-    assert_eq!(held.token, FenceToken(2));
+    assert_eq!(held.token, nth_token(2));
     yard.release(&held).await.unwrap();
     let taken_back = || yard.views.pool(&p()).unwrap().totals.ended(LeaseEnd::NotTaken);
     // The client leaves during the grant.
@@ -66,7 +66,7 @@ async fn a_leaving_client_leaves_the_queue_and_its_grant_is_withdrawn() {
     drop(unread);
     let lease = one(yard.acquire(named("n", 60)).await);
     eventually("it is withdrawn", || taken_back() == 2).await;
-    assert_eq!((lease.token, yard.verify(&lease)), (FenceToken(5), Ok(())));
+    assert_eq!((lease.token, yard.verify(&lease)), (nth_token(5), Ok(())));
     yard.release(&lease).await.unwrap();
     yard.look().await;
     let left = || yard.views.view().lines[&p()].counts.left;
@@ -103,7 +103,7 @@ async fn a_withdrawn_grant_does_not_count_for_the_quota_of_its_repetition() {
     yard.until(BoxPhase::Leased, 1).await;
     drop(unread);
     let lease = one(yard.acquire(named("n", 60)).await);
-    assert_eq!(lease.token, FenceToken(2));
+    assert_eq!(lease.token, nth_token(2));
     let over = BoxRefusal::OverQuota { count: 1, most: 1 };
     assert_eq!(refused(yard.acquire(ask("a", 60)).await), over);
     yard.close().await;

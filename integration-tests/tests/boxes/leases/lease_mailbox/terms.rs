@@ -11,7 +11,7 @@ use reelyard_boxes::box_lease::{
 use reelyard_core::clock::Clock;
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::box_yard::{
-    BoxYard, START, ask, one, p, pool, refused, seconds,
+    BoxYard, START, ask, nth_token, one, p, pool, refused, seconds,
 };
 use reelyard_protocol::boxes::{FenceToken, LeaseId, Reason};
 
@@ -22,11 +22,11 @@ async fn a_box_is_leased_released_expired_and_leased_again() {
     let (_dir, yard) = yard(PoolSpec { grace: Duration::ZERO, ..PoolSpec::of(7, 1) }).await;
     let first = yard.take("a").await;
     let until = Some(START.after(seconds(60)));
-    assert_eq!((first.box_id(), first.token, first.expires_at), (7, FenceToken(1), until));
+    assert_eq!((first.box_id(), first.token, first.expires_at), (7, nth_token(1), until));
     assert!(timed_out(yard.acquire(ask("b", 0)).await));
     yard.release(&first).await.unwrap();
     let second = yard.take("b").await;
-    assert_eq!((second.box_id(), second.token), (7, FenceToken(2)));
+    assert_eq!((second.box_id(), second.token), (7, nth_token(2)));
     let waiting = yard.acquire(BoxLeaseRequest { ttl: Some(seconds(10)), ..ask("c", 100) });
     yard.until_waiting(1).await;
     yard.advance(seconds(60) - MS).await;
@@ -35,7 +35,7 @@ async fn a_box_is_leased_released_expired_and_leased_again() {
     let third = one(waiting.await);
     assert_eq!(yard.verify(&second), Err(BoxRefusal::Expired));
     // Its term begins with the grant, not with the request.
-    assert_eq!((third.token, third.expires_at), (FenceToken(3), Some(START.after(seconds(70)))));
+    assert_eq!((third.token, third.expires_at), (nth_token(3), Some(START.after(seconds(70)))));
     assert_eq!(refused(yard.release(&second).await), BoxRefusal::Expired);
     assert_eq!(yard.views.pool(&p()).unwrap().totals.granted, 3);
     yard.close().await;
@@ -263,7 +263,7 @@ async fn the_record_of_ended_leases_is_bounded() {
     assert_eq!(yard.verify(&ended[2]), Err(BoxRefusal::AlreadyReleased));
     // After its record is forgotten, a request counts as new.
     let again = one(yard.acquire(named("n0", 0)).await);
-    assert_eq!(again.token, FenceToken(4));
+    assert_eq!(again.token, nth_token(4));
     yard.advance(BoxLeaseSettings::default().keep_ended).await;
     eventually("all are", || yard.verify(&ended[2]) == Err(BoxRefusal::UnknownLease)).await;
     yard.close().await;

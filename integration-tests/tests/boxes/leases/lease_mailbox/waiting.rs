@@ -5,7 +5,7 @@ use reelyard_boxes::box_lease::{
     ReleaseLease,
 };
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::box_yard::{ask, one, p, refused, seconds};
+use reelyard_integration_tests::rigs::box_yard::{ask, nth_token, one, p, refused, seconds};
 use reelyard_protocol::boxes::{BoxNumber, LeaseId};
 
 use super::{MS, spec, timed_out, yard};
@@ -42,8 +42,8 @@ async fn an_immediate_request_overtakes_no_other_and_gets_all_or_none() {
     yard.until(BoxPhase::Free, 1).await;
     yard.release(&urgent).await.unwrap();
     let grant = two.await.unwrap();
-    let tokens: Vec<_> = grant.leases.iter().map(|lease| lease.token.0).collect();
-    assert_eq!((tokens, yard.count(BoxPhase::Leased)), (vec![4, 5], 3));
+    let tokens: Vec<_> = grant.leases.iter().map(|lease| lease.token).collect();
+    assert_eq!((tokens, yard.count(BoxPhase::Leased)), (vec![nth_token(4), nth_token(5)], 3));
     for count in [0, 4] {
         let refusal = refused(yard.acquire(BoxLeaseRequest { count, ..ask("e", 9) }).await);
         assert_eq!(refusal, BoxRefusal::BadCount { most: 3 });
@@ -79,8 +79,8 @@ async fn first_come_first_served_until_a_priority_is_old_enough() {
     }
     assert_eq!(order, ["c", "a", "b", "d"]);
     let tokens = yard.views.ended(&p(), None, u64::MAX, 9).lines;
-    let tokens: Vec<u64> = tokens.iter().map(|ended| ended.lease.token.0).collect();
-    assert_eq!(tokens, [5, 4, 3, 2, 1]);
+    let tokens: Vec<_> = tokens.iter().map(|ended| ended.lease.token).collect();
+    assert_eq!(tokens, [5, 4, 3, 2, 1].map(nth_token));
     yard.close().await;
 }
 
