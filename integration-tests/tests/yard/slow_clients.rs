@@ -1,12 +1,15 @@
 //! Clients that send slowly, read nothing, or only hold connections, on a real node.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::probes::waiting::PATIENCE;
-use reelyard_integration_tests::rigs::yard::{ProcessYard, wait_for};
+use reelyard_integration_tests::rigs::binary;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, free_addr, holds, wait_for};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The largest number of connections from one address in this test.
 const PER_ADDRESS: usize = 8;
@@ -86,4 +89,52 @@ fn a_client_beyond_the_connections_of_its_address_is_refused_in_words() -> Resul
     ensure!(answer.ends_with("\r\n\r\ntoo many connections, retry shortly\n"), "{answer}");
     streams.pop();
     wait_for("there is room again", &[&node], || ground.get("/api/v1/status").map(drop))
+}
+
+/// Slow connections to the API, and the same number to the server of links.
+const SLOW: usize = 1500;
+
+/// Raises the limit of open files of this process, so that it can hold all slow connections.
+fn allow_slow_connections() -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let needed = 2 * SLOW as u64 + 200;
+    if limit.current.is_some_and(|current| current < needed) {
+        setrlimit(Resource::Nofile, Rlimit { current: Some(needed), ..limit })?;
+    }
+    Ok(())
+}
+
+#[test]
+fn three_thousand_slow_connections_stop_no_call_link_or_copy() -> Result<()> {
+    allow_slow_connections()?;
+    let ground = ProcessYard::new(1, 1)?;
+    std::fs::write(ground.path("input/film"), "the film")?;
+    let links = free_addr(Ipv4Addr::LOCALHOST)?;
+    let (root, listen) = (ground.path("input").display().to_string(), links.to_string());
+    let roots = format!("{{ input = \"{root}\" }}");
+    let node = ground.start_node(&[("share.roots", &*roots), ("share.listen", &*listen)])?;
+    let (source, destination) = (ground.start_source(0, &[])?, ground.start_destination(0, &[])?);
+    let roles = [&node, &source, &destination];
+    wait_for("the node answers", &roles, || ground.get("/api/v1/status").map(drop))?;
+    let url = format!("http://{}", ground.node);
+    let created = binary::run(&["share", "create", "input/film", "--ttl", "1h", "--url", &url]);
+    ensure!(created.code == Some(0), "{}", created.err);
+    let link = format!("{}/file", created.out.trim());
+
+    let body = "PATCH /tasks/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{";
+    let head = "GET /s/none HTTP/1.1\r\nHost: x\r\n";
+    let mut slow = Vec::new();
+    for _ in 0..SLOW {
+        slow.push(sent(ground.node, body)?);
+        slow.push(sent(links, head)?);
+    }
+    ground.get("/api/v1/status").context("the API is locked out")?;
+    let served = Command::new("curl").args(["-sSf", "-m", "20", &link]).output()?;
+    ensure!(served.stdout == b"the film", "{link}: {}", served.status);
+    let master = ground.master(b"new.mpg", 5000)?;
+    ground.grade(&[b"new.mpg"])?;
+    let copy = ground.copies(0).join("new.mpg");
+    wait_for("the copy", &roles, || holds(&copy, &master).then_some(()))?;
+    drop(slow);
+    Ok(())
 }
