@@ -154,7 +154,7 @@ impl ContinuedYard {
         let audit = self.items("pools/judges/audit")?;
         let (quarantine, ended) = (&audit[0], &audit[1]);
         assert_eq!(
-            (text(quarantine, "what"), text(quarantine, "said")),
+            (text(quarantine, "what"), text(quarantine, "output")),
             ("quarantined", "slow disk")
         );
         assert_eq!((text(ended, "holder"), text(ended, "state")), ("job-1", "released"));

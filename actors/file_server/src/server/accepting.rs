@@ -46,18 +46,25 @@ impl<S: FileService> Acceptor<S> {
     /// Accepts connections until the server retires. Then it closes the listener, and returns when no
     /// connection is left.
     pub(super) async fn run(mut self, listener: TcpListener) {
+        let mut has_failed = false;
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 () = self.guard.retired() => break,
             };
-            if let Err(error) = accepted.and_then(|(stream, peer)| self.admit(stream, peer)) {
-                // No free file descriptor, or the client has already left. Both are temporary.
-                reelyard_core::open_files::are_exhausted(&error);
+            let Err(error) = accepted.and_then(|(stream, peer)| self.admit(stream, peer)) else {
+                has_failed = false;
+                continue;
+            };
+            // No free file descriptor, or the client has already left. Both are temporary.
+            reelyard_core::open_files::are_exhausted(&error);
+            // One line for all failures in a row.
+            if !has_failed {
                 let server = self.shared.settings.name;
                 tracing::warn!(server, %error, "cannot accept a connection");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
             }
+            has_failed = true;
+            tokio::time::sleep(ACCEPT_AGAIN).await;
         }
         drop(listener);
         while !self.limiter.is_free() {
@@ -138,11 +145,10 @@ async fn serve<S: FileService>(
     mut guard: ServerGuard,
 ) {
     let (counts, evicted) = (Arc::clone(&shared.counts), slot.evicted());
-    counts.connections.one();
+    let _counted = counts.connections.one_until_dropped();
     tokio::select! {
         () = serving::run(stream, slot, shared) => {}
         () = evicted => {}
         () = guard.stopped() => {}
     }
-    counts.connections.one_less();
 }

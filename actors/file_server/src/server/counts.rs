@@ -28,13 +28,25 @@ impl Count {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// Subtracts one.
-    pub fn one_less(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+    /// Adds one until the guard is dropped, also by a panic.
+    pub fn one_until_dropped(&self) -> CountGuard<'_> {
+        self.one();
+        CountGuard(self)
     }
 
     /// The current value.
     pub fn so_far(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// One unit of a gauge.
+#[must_use]
+#[derive(Debug)]
+pub struct CountGuard<'a>(&'a Count);
+
+impl Drop for CountGuard<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

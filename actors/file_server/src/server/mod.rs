@@ -10,7 +10,7 @@ mod service;
 mod serving;
 mod settings;
 
-pub use counts::{ConnectionCounts, Count};
+pub use counts::{ConnectionCounts, Count, CountGuard};
 pub use lifetime::{ServerGuard, ServerLifetime};
 pub use service::{Answered, ConnectionHandover, FileService, ServedRequest};
 pub use settings::{FileServerSettings, ServerThreads};

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{
     Answered, ConnectionCounts, FileServer, FileServerSettings, FileService, ServedRequest,
@@ -23,7 +23,7 @@ const HEAD_ONLY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
-/// Answers every request with the same file; `/slow` and `/quick` with a head only.
+/// Answers every request with the same file; `/slow` and `/quick` with a head only. `/panic` panics.
 struct OneFileService {
     file: File,
     slow_disk: Mutex<BlockingDisk>,
@@ -42,6 +42,7 @@ impl FileService for OneFileService {
             disk.reads.send(()).unwrap();
             disk.answers.recv().unwrap();
         }
+        assert_ne!(request.head.path, "/panic", "this request panics");
         if request.head.path != "/" {
             request.send(HEAD_ONLY).await?;
             return Ok(Answered::Sent { keep_alive: true, watch: None });
@@ -207,5 +208,28 @@ fn a_slow_disk_stalls_no_other_connection() {
             slow.read_exact(&mut answer).unwrap();
         }
         fixture.server.stop_blocking();
+    }
+}
+
+#[test]
+fn a_panic_of_the_service_ends_only_its_connection() {
+    for threads in [ServerThreads::PerConnection, ServerThreads::Shared(1)] {
+        let fixture = ServerFixture::with(threads, 1, None);
+        let mut stream = TcpStream::connect(fixture.addr()).unwrap();
+        stream.write_all(b"GET /panic HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        // The connection is closed or reset.
+        let _ = stream.read_to_end(&mut answer);
+        assert!(answer.is_empty(), "{answer:?}");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while fixture.counts.connections.so_far() > 0 {
+            assert!(Instant::now() < deadline, "the gauge of connections stays too high");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut next = TcpStream::connect(fixture.addr()).unwrap();
+        next.write_all(b"GET /quick HTTP/1.1\r\n\r\n").unwrap();
+        let mut head = [0; HEAD_ONLY.len()];
+        next.read_exact(&mut head).unwrap();
+        assert_eq!(head, HEAD_ONLY);
     }
 }
