@@ -61,6 +61,7 @@ pub struct BackOff {
 impl BackOff {
     /// The backoff after `current` when work for the target ended at `now`: the target gets no work until
     /// `until`. An end without `failed` keeps the failure count, and does not shorten a longer backoff.
+    /// Part of the event version.
     pub fn next(
         current: Option<&BackOff>,
         failed: bool,
@@ -93,7 +94,7 @@ impl BackOff {
 
     /// The backoff after a success at `now`; none when it is closed. The time of the probation starts again,
     /// so that a long trial does not let the next step expire. A success of work that began before the
-    /// backoff ends its open time, because the target works.
+    /// backoff ends its open time, because the target works. Part of the event version.
     pub fn after_success(&self, now: Millis) -> Option<Self> {
         let failures = self.failures / 2;
         (failures > 0).then(|| BackOff { failures, until: now, ..self.clone() })

@@ -45,7 +45,7 @@ impl Millis {
         self.0.div_euclid(1000)
     }
 
-    /// The instant `duration` later; saturates at the end of time.
+    /// The instant `duration` later; saturates at the end of time. Part of the event version.
     pub fn after(self, duration: Duration) -> Self {
         Millis(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
@@ -56,6 +56,7 @@ impl Millis {
     }
 
     /// How long it is from `earlier` to here; zero when `earlier` is not earlier.
+    /// Part of the event version.
     pub fn since(self, earlier: Millis) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
     }

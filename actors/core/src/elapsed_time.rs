@@ -6,7 +6,7 @@ use crate::clock::Millis;
 
 /// An instant, and the time that a clock has advanced from its first reading until then. A backward step
 /// counts as no time. So an entry lives exactly its full time, even if the clock was years ahead when the
-/// entry was added.
+/// entry was added. Part of the event version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ElapsedTime {
     at: Millis,

@@ -55,17 +55,21 @@ impl fmt::Display for HostAddr {
     }
 }
 
-// A host is text in every format, also the compact ones. So its bytes on disk do not depend on the layout
-// of an address in the standard library.
+/// The form of a host in every format, also in compact ones. So its bytes on disk do not depend on the
+/// layout of an address in the standard library.
+#[derive(Deserialize)]
+#[serde(rename = "HostAddr")]
+struct HostAddrText(String);
+
 impl Serialize for HostAddr {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_newtype_struct("HostAddr", &format_args!("{self}"))
     }
 }
 
 impl<'de> Deserialize<'de> for HostAddr {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+        let HostAddrText(text) = HostAddrText::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -80,6 +80,15 @@ mod tests {
         TicketKey::of(&SharedToken::new(token).unwrap())
     }
 
+    /// The second version of tickets. Workers of that version still sign and check them.
+    #[test]
+    fn sent_bytes_of_a_ticket_stay() {
+        let port = "10.0.0.1:8889".parse().unwrap();
+        let ticket = key_of(SECRET).sign(port, b"/copies/a%23b", Millis(1000));
+        let kept = "1000.091fddd2630e0909b02d3b2436cc13e0c95f5265ee2e2a4ed4dacbf14e0e8920";
+        assert_eq!(ticket, kept, "another ticket needs another context, and ports that take both");
+    }
+
     #[test]
     fn a_ticket_is_good_for_one_path_and_until_it_expires() {
         let key = key_of(SECRET);

@@ -263,6 +263,32 @@ mod tests {
         assert_eq!(check(&longer, 50), Err(BadStream::Damaged));
     }
 
+    /// Two pieces with two rows and one row, as version 1 of the stream has them.
+    const KEPT: &str = "01 01030000006f6e65 0100000000 ff020000000708 00 8e25d8d4";
+
+    #[test]
+    fn stored_bytes_of_a_stream_stay() {
+        let kept: String = KEPT.split(' ').collect();
+        let mut writer = StreamWriter::new();
+        writer.begin(PieceId::Tasks);
+        writer.row(b"one");
+        writer.row(b"");
+        writer.begin(PieceId::Probe);
+        writer.row(&[7, 8]);
+        let (stream, parts) = writer.finish();
+        let written: String = stream.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(written, kept, "raise VERSION, and let StreamChecker read both");
+        assert_eq!(check(&stream, 4), Ok(parts));
+    }
+
+    #[test]
+    fn a_stream_of_a_later_version_or_piece_is_refused_in_words() {
+        for (stream, number) in [(&[9_u8, 1][..], "version 9"), (&[VERSION, 77], "piece 77")] {
+            let error = check(stream, 1).unwrap_err().to_string();
+            assert!(error.contains(number) && error.contains("start the version"), "{error}");
+        }
+    }
+
     #[test]
     fn an_empty_snapshot_is_a_snapshot() {
         let (stream, parts) = StreamWriter::new().finish();

@@ -11,6 +11,7 @@ mod ownership;
 mod piece;
 mod replica;
 mod replicated_log;
+mod shapes;
 mod shell;
 pub mod stored;
 mod turns;
@@ -29,4 +30,5 @@ pub use ownership::{
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
 pub use replica::{CommitSettlement, ReplicaHandle, StateChange};
 pub use replicated_log::{LogHandle, OnFullDisk, ReplicatedLog};
+pub use shapes::compare_shapes;
 pub use shell::{Owner, OwnerReply, Replicated, reply_now};

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::piece::UnreadableEvent;
 
-/// Defines the stored form of a struct: the same fields in the same order, with both conversions.
+/// Defines the stored form of a struct or enum: the same fields or variants in the same order, with both
+/// conversions.
 ///
 /// A new field of the struct does not compile here until someone decides how older bytes are read. Then a
 /// second stored form gets the field, and `From` of the first one sets its value for older stores.
@@ -38,6 +39,61 @@ macro_rules! stored_form {
             fn from(stored: $stored) -> Self {
                 let $stored { $($field,)* } = stored;
                 $domain { $($field: $field.into(),)* }
+            }
+        }
+    };
+    (
+        $(#[$doc:meta])*
+        $vis:vis enum $stored:ident of $domain:ident {
+            $($variant:ident $({ $($field:ident: $type:ty,)* })?,)*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+        $vis enum $stored {
+            $($variant $({ $($field: $type,)* })?,)*
+        }
+
+        impl From<$domain> for $stored {
+            fn from(now: $domain) -> Self {
+                match now {
+                    $($domain::$variant $({ $($field,)* })? => {
+                        $stored::$variant $({ $($field: $field.into(),)* })?
+                    })*
+                }
+            }
+        }
+
+        impl From<$stored> for $domain {
+            fn from(stored: $stored) -> Self {
+                match stored {
+                    $($stored::$variant $({ $($field,)* })? => {
+                        $domain::$variant $({ $($field: $field.into(),)* })?
+                    })*
+                }
+            }
+        }
+    };
+}
+
+/// Defines a module for `#[serde(with)]`: the field of an event has the type, and stores its form. The field
+/// may be boxed.
+#[macro_export]
+macro_rules! stored_form_of_event {
+    ($(#[$doc:meta])* $vis:vis mod $name:ident: $stored:ident of $domain:ident;) => {
+        $(#[$doc])*
+        $vis mod $name {
+            use super::{$domain, $stored};
+
+            $vis fn serialize<S: serde::Serializer>(now: &$domain, to: S) -> Result<S::Ok, S::Error> {
+                serde::Serialize::serialize(&$stored::from(now.clone()), to)
+            }
+
+            $vis fn deserialize<'de, F: From<$domain>, D: serde::Deserializer<'de>>(
+                from: D,
+            ) -> Result<F, D::Error> {
+                let stored = <$stored as serde::Deserialize>::deserialize(from)?;
+                Ok(F::from(stored.into()))
             }
         }
     };

@@ -17,7 +17,7 @@ pub use table::{
     HashedName, NameHash, NameHasher, NameInterner, NameLookup, NamePin, NameTable, Swept,
 };
 
-/// The longest name of a file system, in bytes.
+/// The longest name of a file system, in bytes. Part of the event version.
 pub const LONGEST_NAME: usize = 255;
 
 /// The name of a file without any directory: bytes, as on disk. Never empty, `.` or `..`, no `/`,
@@ -154,17 +154,23 @@ impl Serialize for FileName {
         if serializer.is_human_readable() {
             self.shown().serialize(serializer)
         } else {
-            serializer.serialize_bytes(&self.0)
+            serializer.serialize_newtype_struct("FileName", serde_bytes::Bytes::new(&self.0))
         }
     }
 }
+
+/// A name in compact formats.
+#[derive(Deserialize)]
+#[serde(rename = "FileName")]
+struct FileNameBytes(#[serde(with = "serde_bytes")] Vec<u8>);
 
 impl<'de> Deserialize<'de> for FileName {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = if deserializer.is_human_readable() {
             FileName::try_from(ShownName::deserialize(deserializer)?)
         } else {
-            FileName::new(Vec::<u8>::deserialize(deserializer)?)
+            let FileNameBytes(bytes) = FileNameBytes::deserialize(deserializer)?;
+            FileName::new(bytes)
         };
         name.map_err(serde::de::Error::custom)
     }

@@ -39,3 +39,54 @@ pub(crate) fn voters<'a>(
     }
     voters
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fmt::Debug;
+
+    use openraft::{CommittedLeaderId, LogId, Membership, StoredMembership};
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+
+    fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T, kept: &str) {
+        let written = postcard::to_stdvec(value).unwrap();
+        let hex: String = written.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, kept, "give the record that holds it another version");
+        assert_eq!(&postcard::from_bytes::<T>(&written).unwrap(), value);
+    }
+
+    /// The head of the store holds these, in openraft's own types.
+    #[test]
+    fn stored_bytes_of_votes_positions_and_descriptions_stay() {
+        let log_id = LogId::new(CommittedLeaderId::new(300, 1), 70_000);
+        check(&Vote::<u64>::new(300, 1), "ac020100");
+        check(&Vote::<u64>::new_committed(300, 1), "ac020101");
+        check(&log_id, "ac0201f0a204");
+        check(&Some(log_id), "01ac0201f0a204");
+        let voters = BTreeMap::from([(1, BasicNode::new("10.0.0.1:8082"))]);
+        let members = Membership::new(vec![[1].into()], voters);
+        let meta = SnapshotMeta::<u64, BasicNode> {
+            last_log_id: Some(log_id),
+            last_membership: StoredMembership::new(Some(log_id), members),
+            snapshot_id: "300-70000".to_owned(),
+        };
+        check(
+            &meta,
+            concat!(
+                "01ac0201f0a204",
+                "01ac0201f0a204",
+                "010101",
+                "01010d31302e302e302e313a38303832",
+                "093330302d3730303030",
+            ),
+        );
+        assert_eq!(voters_of(&meta), [1]);
+    }
+
+    fn voters_of(meta: &SnapshotMeta<u64, BasicNode>) -> Vec<u64> {
+        voters(Some(&postcard::to_stdvec(meta).unwrap()), [])
+    }
+}

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The longest name of a pool or of a set of hooks, in bytes.
+/// The longest name of a pool or of a set of hooks, in bytes. Part of the event version.
 pub const LONGEST_NAME: usize = 64;
 
-/// The longest name of a holder, in bytes.
+/// The longest name of a holder, in bytes. Part of the event version.
 pub const LONGEST_HOLDER: usize = 200;
 
-/// The longest reason, in bytes.
+/// The longest reason, in bytes. Part of the event version.
 pub const LONGEST_REASON: usize = 500;
 
-/// How much of a hook's output is kept, in bytes.
+/// How much of a hook's output is kept, in bytes. Part of the event version.
 pub const LONGEST_OUTPUT: usize = 1024;
 
 /// A text that is not a valid name.
@@ -136,7 +136,7 @@ checked_text!(
 pub struct HookOutput(Arc<str>);
 
 impl HookOutput {
-    /// As much of `text` as is kept.
+    /// As much of `text` as is kept. Part of the event version.
     pub fn cut(text: &str) -> Self {
         let longest = text.len().min(LONGEST_OUTPUT);
         let end = (0..=longest).rev().find(|place| text.is_char_boundary(*place)).unwrap_or(0);

@@ -170,3 +170,44 @@ fn proof(token: &SharedToken, call: &blake3::Hash, status: u16, body: &[u8]) -> 
     hasher.update(body);
     hasher.finalize()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first version of signatures and proofs. Programs of that version still make and check them.
+    #[test]
+    fn sent_bytes_of_a_signed_call_and_its_proof_stay() {
+        let token = SharedToken::new("0123456789abcdef-token").unwrap();
+        let to = Addressee::Worker("10.0.0.1:8888".parse().unwrap());
+        let (method, target) = ("DELETE", "/files/a?x");
+        let text = CallText { to, method, target, epoch: b"7", manager: b"ab/1" };
+        let body = blake3::hash(b"body");
+        let signature = Signature::make(&token, &text, Challenge(5), 6, body);
+        let (challenge, nonce) = (format!("{:032x}", 5), format!("{:032x}", 6));
+        let kept = "86bd0254aee858cf241978c7d952b74cd950af57b019c93ca0d85cfed2a13bdc";
+        assert_eq!(
+            signature.written(),
+            format!("{challenge}.{nonce}.{}.{kept}", body.to_hex()),
+            "another text needs another context, and a receiver that takes both"
+        );
+        let read = Signature::read(signature.written().as_bytes()).unwrap();
+        assert_eq!(read.written(), signature.written());
+        let to_node = Signature::make(
+            &token,
+            &CallText { to: Addressee::Node, ..text },
+            Challenge(5),
+            6,
+            body,
+        );
+        let proof = proof(&token, &signature.mac, 200, b"answer");
+        assert_eq!(
+            [to_node.mac.to_hex().as_str(), proof.to_hex().as_str()],
+            [
+                "4c94a6a93b8f1aded1349b72c5625a88a869a854a3e4c156d6e7513632e8584c",
+                "4570d0b9d9c09be4df501b13b0bec3d4350a4d63cd97661ce177591aad0662ee"
+            ],
+            "another text needs another context, and a receiver that takes both"
+        );
+    }
+}

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::piece::{Piece, UnreadableEvent};
 use crate::stored::{RowVersions, encode_row, read_row};
 
-/// How long an answered request is remembered, by the time of its commit. Every node must forget at the
-/// same entry, so another value needs another version of the journal's entries.
+/// How long an answered request is remembered, by the time of its commit: every node must forget it at the
+/// same entry. Part of the event version.
 pub const REMEMBERED_FOR: Duration = Duration::from_secs(15 * 60);
 
 /// Number of answers in one block.

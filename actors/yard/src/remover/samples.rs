@@ -3,7 +3,8 @@
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 
-use crate::remover::state::event::{Ending, Intent, RemovalEvent};
+use crate::remover::state::ending::Ending;
+use crate::remover::state::event::{Intent, RemovalEvent};
 use crate::remover::state::reason::{KeptBy, Reason};
 
 pub(super) fn host(last: u8) -> HostAddr {

@@ -33,6 +33,7 @@ fn ended(id: i64, how: GivenUp, blame: Option<Blame>, blamed: Option<Blamed>) ->
 /// Samples in the order in which they apply. Append new ones: the stored rows depend on the order.
 pub fn task_samples() -> Vec<(&'static str, TaskEvent)> {
     let asked_by = || "operator".to_owned();
+    let (blame, blamed) = (Some(Blame::Destination), || Some(Blamed::Destination(host(21))));
     let (hash, other) = (ContentHash([0xa5; 32]), other_host());
     let urgent = NewTask {
         grade: 0,
@@ -126,5 +127,12 @@ pub fn task_samples() -> Vec<(&'static str, TaskEvent)> {
             "completed-unverified-last",
             TaskEvent::CompletedUnverified { id: TaskId(9), size: 7, hash },
         ),
+        // Two failures of a host and a success: half of the failures stay.
+        ("created-tenth", TaskEvent::Created(planned(10))),
+        ("failed-by-destination", ended(10, GivenUp::Failed, blame, blamed())),
+        ("created-eleventh", TaskEvent::Created(planned(11))),
+        ("failed-by-destination-again", ended(11, GivenUp::Failed, blame, blamed())),
+        ("created-twelfth", TaskEvent::Created(planned(12))),
+        ("completed-on-probation", TaskEvent::Completed { id: TaskId(12), size: None, hash: None }),
     ]
 }

@@ -12,3 +12,5 @@ pub(in crate::box_lease) mod leases;
 pub(in crate::box_lease) mod pools;
 pub(in crate::box_lease) mod snapshot;
 pub(in crate::box_lease) mod stored;
+#[cfg(test)]
+mod stored_shapes;

@@ -32,7 +32,7 @@ const RUNS_A_ROW: usize = 25_000;
 
 /// One row of the snapshot. Postcard numbers the variants in this order: add new ones at the end.
 #[derive(Serialize, Deserialize)]
-enum BoxSnapshotRow {
+pub(super) enum BoxSnapshotRow {
     /// A pool without its boxes. Its boxes and ids follow.
     Pool(Box<StoredPool>),
     /// Boxes of the last pool, in order.
@@ -59,7 +59,7 @@ enum BoxSnapshotRow {
 }
 
 #[derive(Serialize, Deserialize)]
-struct StoredPool {
+pub(super) struct StoredPool {
     name: PoolName,
     spec: StoredPoolSpec,
     goes: bool,

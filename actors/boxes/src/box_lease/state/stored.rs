@@ -12,7 +12,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{
     BoxNumber, FenceToken, Holder, HookOutput, HooksName, LeaseId, PoolName, Reason, SlotId,
 };
-use reelyard_replication::stored_form;
+use reelyard_replication::{stored_form, stored_form_of_event};
 use serde::{Deserialize, Serialize};
 
 use super::leases::given_terms::GivenTerms;
@@ -72,7 +72,7 @@ stored_form! {
 
 /// The state of a box. Postcard numbers the variants in this order: add new ones at the end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-enum StoredBoxState {
+pub(in crate::box_lease) enum StoredBoxState {
     Free { order: u64 },
     Unchecked,
     Preparing { lease: LeaseId },
@@ -83,7 +83,7 @@ enum StoredBoxState {
 
 stored_form! {
     /// A box that must be cleaned.
-    struct StoredDraining of Draining {
+    pub(in crate::box_lease) struct StoredDraining of Draining {
         cleaning: u64,
         after: Option<LeaseEnd>,
         holder: Option<Holder>,
@@ -178,26 +178,9 @@ stored_form! {
     }
 }
 
-/// The specification in an event, for `serde(with)`.
-pub(in crate::box_lease) mod spec_of_event {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::StoredPoolSpec;
-    use crate::box_lease::state::pools::spec::PoolSpec;
-
-    pub(in crate::box_lease) fn serialize<S: Serializer>(
-        spec: &PoolSpec,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        StoredPoolSpec::from(spec.clone()).serialize(to)
-    }
-
-    pub(in crate::box_lease) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Box<PoolSpec>, D::Error> {
-        let stored = StoredPoolSpec::deserialize(from)?;
-        Ok(Box::new(stored.into()))
-    }
+stored_form_of_event! {
+    /// The specification in an event.
+    pub(in crate::box_lease) mod spec_of_event: StoredPoolSpec of PoolSpec;
 }
 
 /// The ids of a pool that no box has, without resting ids, which have their own rows.

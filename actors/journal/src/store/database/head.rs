@@ -18,8 +18,8 @@ const FORMER: [&str; 4] = ["node", "vote", "purged", "snapshot"];
 
 /// The store's small values at the time of one flush.
 ///
-/// Its version is its key, because postcard has no field names. A head with other fields gets another key.
-/// Then [`StoreHead::read`] also reads this one, as it reads [`FORMER`].
+/// Its version is that of its frame: a head with other fields gets another one, which earlier programs
+/// refuse with its number. Then [`StoreHead::read`] also reads this one, as it reads [`FORMER`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct StoreHead {
     /// Grows with every flush.
@@ -139,8 +139,21 @@ mod tests {
         assert_eq!(
             [hex(bytes), hex(mark)],
             ["f403010101020301011401040102190105ac02010301ac02011ff0a204", "f4031f011901020301"],
-            "another form gets another key or file"
+            "another form gets another version in its frame"
         );
+        let read: StoreHead = postcard::from_bytes(&postcard::to_stdvec(&head).unwrap()).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{head:?}"));
+    }
+
+    #[test]
+    fn a_head_of_a_later_version_is_refused_with_its_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open_sled(dir.path()).unwrap();
+        let mut record = vec![9, 1, 2];
+        record.extend(crc32c::crc32c(&record).to_le_bytes());
+        db.insert(HEAD, record).unwrap();
+        let error = StoreHead::read(&db).unwrap_err().to_string();
+        assert!(error.contains("version 9") && error.contains("start the version"), "{error}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::record::{frame, unframe};
+use crate::store::record::{BadRecord, frame, unframe};
 
 const FILE: &str = "mark";
 /// Two slots, written in turn, each in a block of its own: one torn write cannot take both.
@@ -31,7 +31,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The file in which stores of earlier versions kept only the log's end.
 const FORMER_FILE: &str = "watermark";
 
-/// The last state that was known to be durable. If its fields change, the mark gets another file.
+/// The last state that was known to be durable. Its version is that of its frame: a mark with other fields
+/// gets another one, and [`find`] also reads this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::store) struct DurabilityMark {
     /// The number of the last flush.
@@ -58,17 +59,24 @@ pub(in crate::store) enum MarkState {
 }
 
 /// Reads the mark of a store, without changing anything.
+///
+/// # Errors
+/// The file cannot be read, or a later version wrote it.
 pub(in crate::store) fn find(dir: &Path) -> io::Result<MarkState> {
     let bytes = match fs::read(dir.join(FILE)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return find_former(dir),
         Err(error) => return Err(error),
     };
-    let slots = (0..SLOTS).filter_map(|slot| {
-        let start = usize::try_from(slot * SLOT_DISTANCE).ok()?;
-        decode(bytes.get(start..)?)
-    });
-    Ok(slots.max_by_key(|mark| mark.sequence).map_or(MarkState::Damaged, MarkState::Mark))
+    let mut newest: Option<DurabilityMark> = None;
+    for slot in 0..SLOTS {
+        let start = usize::try_from(slot * SLOT_DISTANCE).unwrap_or(usize::MAX);
+        let Some(mark) = bytes.get(start..).map_or(Ok(None), decode)? else { continue };
+        if newest.as_ref().is_none_or(|newest| newest.sequence <= mark.sequence) {
+            newest = Some(mark);
+        }
+    }
+    Ok(newest.map_or(MarkState::Damaged, MarkState::Mark))
 }
 
 fn find_former(dir: &Path) -> io::Result<MarkState> {
@@ -161,10 +169,22 @@ fn encode(mark: &DurabilityMark) -> io::Result<Vec<u8>> {
     Ok(slot)
 }
 
-fn decode(slot: &[u8]) -> Option<DurabilityMark> {
-    let (length, rest) = slot.split_first_chunk::<2>()?;
-    let record = rest.get(..usize::from(u16::from_le_bytes(*length)))?;
-    postcard::from_bytes(unframe(record).ok()?).ok()
+/// The mark in a slot; none if the slot is torn.
+///
+/// # Errors
+/// A mark of a version that is not known here.
+fn decode(slot: &[u8]) -> io::Result<Option<DurabilityMark>> {
+    let record = slot.split_first_chunk::<2>().and_then(|(length, rest)| {
+        let length = usize::from(u16::from_le_bytes(*length));
+        rest.get(..length)
+    });
+    match record.map(unframe) {
+        Some(Ok(body)) => Ok(postcard::from_bytes(body).ok()),
+        Some(Err(unknown @ BadRecord::Version(_))) => {
+            Err(io::Error::other(format!("the file `{FILE}` cannot be read: {unknown}")))
+        }
+        Some(Err(BadRecord::Checksum)) | None => Ok(None),
+    }
 }
 
 #[cfg(test)]
@@ -198,6 +218,17 @@ mod tests {
         assert_eq!(find(dir.path()).unwrap(), MarkState::Mark(mark(4)));
         fs::write(&path, &whole[..1]).unwrap();
         assert_eq!(find(dir.path()).unwrap(), MarkState::Damaged);
+    }
+
+    #[test]
+    fn a_mark_of_a_later_version_is_refused_with_its_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut record = vec![9, 1, 2];
+        record.extend(crc32c::crc32c(&record).to_le_bytes());
+        let slot = [&[7, 0], record.as_slice()].concat();
+        fs::write(dir.path().join(FILE), slot).unwrap();
+        let error = find(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("version 9") && error.contains("start the version"), "{error}");
     }
 
     #[test]

@@ -23,8 +23,9 @@ use crate::store::database::trees::inspect;
 use crate::store::disk::durability_mark::{self, MarkFile};
 use crate::store::disk::lock::DirectoryLock;
 
-const MAGIC: &[u8] = b"REELYARD STORE";
-const VERSION: u8 = 1;
+pub(super) const MAGIC: &[u8] = b"REELYARD STORE";
+/// The version of the items and of the head in the file. Rows and chunks have versions of their own.
+pub(super) const VERSION: u8 = 1;
 
 const END: u8 = 0;
 const HEAD: u8 = 1;

@@ -3,6 +3,9 @@
 //! A file has the boot, and the difference between the confirmed time and the machine's uptime. A process
 //! that starts in the same boot gets the confirmed time from it, even if the wall clock was set. After
 //! another boot the file is useless. So it need not survive a power failure, and is never synced.
+//!
+//! The file has two words. Another form gets another number of words: a program ignores a file that it does
+//! not know, as it ignores one of another boot.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -94,9 +97,20 @@ mod tests {
         again.boot = BootId::from(7);
         again.note(Millis(9), seconds(1)).unwrap().write().unwrap();
         assert_eq!(Anchor::open(&path).unwrap().time(seconds(60)), None);
-        for garbage in ["", "x", "a b c", "\0\0\0"] {
-            std::fs::write(&path, garbage).unwrap();
+        let later = format!("{} 1 2", BootId::of_this_machine().unwrap());
+        for unknown in ["", "x", "a b c", "\0\0\0", &later] {
+            std::fs::write(&path, unknown).unwrap();
             assert_eq!(Anchor::open(&path).unwrap().time(seconds(60)), None);
         }
+    }
+
+    #[test]
+    fn stored_bytes_of_the_anchor_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("share-clock");
+        let mut anchor = Anchor::open(&path).unwrap();
+        let boot = anchor.boot.to_string();
+        anchor.note(Millis(1_000_000), Duration::from_secs(10)).unwrap().write().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{boot} 990000\n"));
     }
 }

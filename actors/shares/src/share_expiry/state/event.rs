@@ -12,6 +12,7 @@ use reelyard_core::event::RequestId;
 use serde::{Deserialize, Serialize};
 
 use super::moves::pending_move::{MoveEnd, MoveRefused, NewMove};
+use super::moves::stored_move::move_of_event;
 use super::paths::path::{RootName, SharePath};
 use super::table::share::ClientKey;
 use super::values::id::ShareId;
@@ -81,7 +82,7 @@ pub enum ShareEvent {
     },
     /// A file or directory is about to be renamed, for its shares to follow. It is recorded before the
     /// rename, so that a later leader checks the disk.
-    MoveBegun(Box<NewMove>),
+    MoveBegun(#[serde(with = "move_of_event")] Box<NewMove>),
     /// The notice of the end of these shares was sent. Shares with a later deadline, and shares with an
     /// earlier notice, are left out.
     Noticed {

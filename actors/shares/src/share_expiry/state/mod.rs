@@ -14,5 +14,7 @@ pub(in crate::share_expiry) mod snapshot;
 #[cfg(test)]
 pub(in crate::share_expiry) mod snapshot_tests;
 pub(in crate::share_expiry) mod stored;
+#[cfg(test)]
+mod stored_shapes;
 pub(in crate::share_expiry) mod table;
 pub(in crate::share_expiry) mod values;

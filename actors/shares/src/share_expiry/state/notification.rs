@@ -8,7 +8,7 @@ use crate::share_expiry::state::values::value_types::{
 use reelyard_core::clock::Millis;
 use serde::{Deserialize, Serialize};
 
-/// The most shares or notifications of one page.
+/// The most shares or notifications of one page. No event depends on it.
 pub const LARGEST_PAGE: usize = 1000;
 
 /// A page of notifications.

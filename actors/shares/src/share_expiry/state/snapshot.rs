@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::download_cache::CountedDownload;
 use super::moves::pending_move::PendingMove;
+use super::moves::stored_move::StoredMove;
 use super::paths::path_order::PathOrder;
 use super::stored::{
-    StoredCountedDownload, StoredMove, StoredNotification, StoredShare, StoredShareTotals,
-    StoredTombstone,
+    StoredCountedDownload, StoredNotification, StoredShare, StoredShareTotals, StoredTombstone,
 };
 use super::table::order::ShareDueKey;
 use super::table::shards::Shard;
@@ -43,7 +43,7 @@ const TOMBSTONES_PER_ROW: usize = 1024;
 /// One row of the snapshot. Postcard numbers the variants in this order: add new ones at the
 /// end.
 #[derive(Serialize, Deserialize)]
-enum ShareSnapshotRow<'a> {
+pub(super) enum ShareSnapshotRow<'a> {
     /// The counters of the piece. This row comes first.
     Head {
         totals: StoredShareTotals,

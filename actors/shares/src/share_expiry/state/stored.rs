@@ -10,7 +10,6 @@ use reelyard_replication::stored_form;
 use serde::{Deserialize, Serialize};
 
 use super::download_cache::CountedDownload;
-use super::moves::pending_move::{MoveStage, NewMove, PendingMove};
 use super::notification::ShareNotificationKind;
 use super::paths::path::{RootName, SharePath};
 use super::table::share::{
@@ -104,18 +103,6 @@ stored_form! {
         deadline: Deadline,
         number: u64,
         cut: bool,
-    }
-}
-
-stored_form! {
-    /// A running move.
-    pub(in crate::share_expiry) struct StoredMove of PendingMove {
-        number: u64,
-        new: NewMove,
-        stage: MoveStage,
-        parts: u32,
-        followed: u64,
-        ended: u64,
     }
 }
 

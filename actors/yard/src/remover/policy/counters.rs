@@ -1,6 +1,6 @@
 //! Counters of the Remover, for the metrics.
 
-use crate::remover::state::event::Ending;
+use crate::remover::state::ending::Ending;
 use crate::remover::state::reason::Reason;
 use crate::remover::state::removal_book::RemovalRecord;
 use serde::{Deserialize, Serialize};

@@ -23,7 +23,8 @@ use crate::heartbeat::HealthChanged;
 use crate::name_traits::NameTraits;
 use crate::remover::policy::counters::RemoverCounters;
 use crate::remover::settings::RemoverSettings;
-use crate::remover::state::event::{Ending, RemovalEvent, RemovalOutcome};
+use crate::remover::state::ending::Ending;
+use crate::remover::state::event::{RemovalEvent, RemovalOutcome};
 use crate::remover::state::reason::Spared;
 use crate::remover::state::removal_book::{CopyKey, RemovalBook};
 

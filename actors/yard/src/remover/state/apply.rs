@@ -9,7 +9,8 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileName, NamePin};
 use reelyard_replication::{FrozenPiece, Piece, UnreadableEvent};
 
-use super::event::{Ending, Intent, RemovalEvent, RemovalOutcome, RemovalRefusal};
+use super::ending::Ending;
+use super::event::{Intent, RemovalEvent, RemovalOutcome, RemovalRefusal};
 use super::removal_book::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 use super::snapshot::{FrozenRemovalBook, thaw_row};
 

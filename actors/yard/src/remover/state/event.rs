@@ -9,7 +9,9 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
 use serde::{Deserialize, Serialize};
 
+use super::ending::Ending;
 use super::reason::Reason;
+use super::stored::{ending_of_event, reason_of_event};
 
 /// One event. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +25,7 @@ pub enum RemovalEvent {
         /// The file whose copy was to be removed.
         name: FileName,
         /// The answer of the host, or why there is none.
+        #[serde(with = "ending_of_event")]
         ending: Ending,
     },
     /// No copy of this file may be removed.
@@ -56,57 +59,13 @@ pub struct Intent {
     /// Its size in bytes, if it is known.
     pub size: Option<u64>,
     /// The rule that removes it, with its numbers.
+    #[serde(with = "reason_of_event")]
     pub reason: Reason,
     /// The host whose copy is kept. It confirmed that copy just before. None if the last copy may be
     /// removed: on a disk over its limit, or for a hotter file.
     pub keeper: Option<HostAddr>,
     /// Name of the requester: the Remover itself, or the name in the request.
     pub asked_by: String,
-}
-
-/// The end of a removal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = RemovalEnding)]
-pub enum Ending {
-    /// The host removed it.
-    Removed,
-    /// It did not exist, or its host no longer lists it.
-    Absent,
-    /// The host was not called, and will not be called: the removal has no effect.
-    NotAsked {
-        /// Why the host was not called, in words.
-        why: String,
-    },
-    /// The host refused.
-    Refused {
-        /// The reason that the host gave, in words.
-        why: String,
-    },
-    /// The call had no clear result, and the host listed the copy afterwards. The call may still arrive:
-    /// until `doubted_until` this copy does not justify the removal of another.
-    StillThere {
-        /// The end of the doubt about the copy.
-        doubted_until: Millis,
-    },
-}
-
-impl Ending {
-    /// In words, for people.
-    pub fn words(&self) -> String {
-        match self {
-            Ending::Removed => "removed".to_owned(),
-            Ending::Absent => "was not there".to_owned(),
-            Ending::NotAsked { why } => format!("not removed: {why}"),
-            Ending::Refused { why } => format!("refused by its host: {why}"),
-            Ending::StillThere { .. } => "not removed: it is still there".to_owned(),
-        }
-    }
-
-    /// Whether the copy was removed.
-    pub fn is_gone(&self) -> bool {
-        matches!(self, Ending::Removed | Ending::Absent)
-    }
 }
 
 /// The effect of an applied event.

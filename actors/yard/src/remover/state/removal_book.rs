@@ -11,7 +11,8 @@ use reelyard_core::history::BoundedLog;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName, NameTable};
 
-use super::event::{Ending, Intent};
+use super::ending::Ending;
+use super::event::Intent;
 use super::reason::Reason;
 
 /// A copy: a file on a host.

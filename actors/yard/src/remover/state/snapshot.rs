@@ -12,15 +12,17 @@ use reelyard_replication::stored::{RowVersions, encode_row, read_row};
 use reelyard_replication::{FrozenPiece, UnreadableEvent};
 use serde::{Deserialize, Serialize};
 
-use super::event::{Ending, Intent};
+use super::ending::Ending;
+use super::event::Intent;
 use super::removal_book::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
+use super::stored::ending_of_event;
 
 /// The first byte of each row.
 const ROW_VERSIONS: RowVersions = 1..=1;
 
 /// One row. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Serialize, Deserialize)]
-enum RemoverSnapshotRow {
+pub(super) enum RemoverSnapshotRow {
     Open {
         intent: Intent,
         at: Millis,
@@ -42,6 +44,7 @@ enum RemoverSnapshotRow {
         intent: Intent,
         decided: Millis,
         at: Millis,
+        #[serde(with = "ending_of_event")]
         ending: Ending,
     },
 }

@@ -9,5 +9,7 @@ pub(in crate::task_manager) mod event;
 pub(in crate::task_manager) mod hosts;
 pub(in crate::task_manager) mod snapshot;
 pub(in crate::task_manager) mod stored;
+#[cfg(test)]
+mod stored_shapes;
 pub(crate) mod task;
 pub(in crate::task_manager) mod task_book;

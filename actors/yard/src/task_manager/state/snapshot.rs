@@ -22,7 +22,8 @@ use super::task_book::{Placement, TaskBook, TasksById};
 use crate::task_manager::state::copy_record::CopyRecord;
 use crate::task_manager::state::task::Task;
 
-/// The first byte of each row.
+/// The first byte of each row. Version 1 was in no release and in no kept store. Its programs also wrote
+/// events with fewer fields, so such a store is refused.
 const ROW_VERSIONS: RowVersions = 2..=2;
 
 /// The approximate largest number of bytes of names in one row.
@@ -30,7 +31,7 @@ const NAMES_PER_ROW: usize = 64 * 1024;
 
 /// One row. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Serialize, Deserialize)]
-enum TaskSnapshotRow {
+pub(super) enum TaskSnapshotRow {
     Hosts(Vec<(HostAddr, StoredHostRecord)>),
     Open(Box<StoredTask>),
     Ended(Box<StoredTask>),

@@ -4,3 +4,4 @@ pub(in crate::share_expiry) mod apply_moves;
 #[cfg(test)]
 pub(in crate::share_expiry) mod apply_moves_tests;
 pub(in crate::share_expiry) mod pending_move;
+pub(in crate::share_expiry) mod stored_move;

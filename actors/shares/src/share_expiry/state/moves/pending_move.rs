@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
 
 /// The current or new place of a file: a root, and a path below it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ShareLocation {
     /// The root of the path.
     pub root: RootName,
@@ -38,7 +38,7 @@ impl fmt::Display for ShareLocation {
 }
 
 /// The identity of a file that may have another path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedFileIdentity {
     /// The device it is on. Its number may differ after a restart of the machine.
     pub device: u64,
@@ -58,7 +58,7 @@ impl SharedFileIdentity {
 }
 
 /// A requested move.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewMove {
     /// Where the file or directory is.
     pub from: ShareLocation,

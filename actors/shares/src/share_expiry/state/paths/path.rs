@@ -7,10 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::share_expiry::state::values::text::SharedText;
 
-/// The longest name of a root, in bytes.
+/// The longest name of a root, in bytes. Part of the event version.
 pub const LONGEST_ROOT: usize = 64;
 
-/// The longest path, in bytes.
+/// The longest path, in bytes. Part of the event version.
 pub const LONGEST_PATH: usize = 4096;
 
 /// The name of a share root: lowercase letters, digits, `-` and `_`.

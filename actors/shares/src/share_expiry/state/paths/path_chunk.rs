@@ -9,13 +9,13 @@ use std::sync::Arc;
 use super::path_key::{PathKey, PathKeyDelta};
 use crate::share_expiry::state::table::share::Share;
 
-/// How many shares a chunk has at most.
+/// How many shares a chunk has at most. No event depends on it.
 pub(in crate::share_expiry) const MOST: usize = 128;
 
-/// The number of shares in a chunk that is built from sorted shares.
+/// The number of shares in a chunk that is built from sorted shares. No event depends on it.
 pub(in crate::share_expiry) const WELL_FILLED: usize = 96;
 
-/// A full chunk gets memory for this many more shares at a time.
+/// A full chunk gets memory for this many more shares at a time. No event depends on it.
 const GROWS_BY: usize = 16;
 
 /// Shares in the order of their keys.

@@ -6,6 +6,7 @@ use crate::share_expiry::state::table::share::Share;
 use crate::share_expiry::state::values::id::ShareId;
 
 /// How many bytes of its first key a chunk keeps: usually enough to distinguish it from other chunks.
+/// No event depends on it.
 pub(in crate::share_expiry) const HEAD: usize = 32;
 
 /// The sort key of a share: the path in the order of its components, then the id. No key is the beginning

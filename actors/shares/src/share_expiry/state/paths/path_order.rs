@@ -18,6 +18,7 @@ use crate::share_expiry::state::table::share::{ChunkNumber, Share};
 use crate::share_expiry::state::values::id::ShareId;
 
 /// A chunk with fewer shares is joined with the next, if both fit into one well filled chunk.
+/// No event depends on it.
 const LEAST: usize = 16;
 
 /// The shares of each root, by path.

@@ -11,7 +11,7 @@ use crate::share_expiry::state::values::value_types::Tombstone;
 
 /// The number of shards. If a share changes while a frozen table holds its shard, the shard is copied. So
 /// a single change waits less with smaller shards. With a million shares each shard has a hundred, so its
-/// table is well filled.
+/// table is well filled. No event depends on it.
 const SHARDS: usize = 10_000;
 
 /// The share or tombstone of an id.

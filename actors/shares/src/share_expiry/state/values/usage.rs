@@ -6,9 +6,10 @@
 use reelyard_core::clock::Millis;
 
 /// How many bits count the uses; the others are milliseconds since 1970, up to the year 2109.
+/// No event depends on it.
 const USE_BITS: u32 = 22;
 
-/// Up to how many uses are counted.
+/// Up to how many uses are counted. No event depends on it.
 pub const MOST_USES: u32 = (1 << USE_BITS) - 1;
 
 /// The last use, and the number of uses.

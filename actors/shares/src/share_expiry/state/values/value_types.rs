@@ -7,13 +7,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::text::SharedText;
 
-/// The longest name of an owner, in bytes.
+/// The longest name of an owner, in bytes. Part of the event version.
 pub const LONGEST_OWNER: usize = 200;
 
-/// The longest note, in bytes.
+/// The longest note, in bytes. Part of the event version.
 pub const LONGEST_NOTE: usize = 2000;
 
-/// The longest hash of a password, in bytes.
+/// The longest hash of a password, in bytes. Part of the event version.
 pub const LONGEST_PASSWORD_HASH: usize = 512;
 
 /// The kind of a shared path.

@@ -9,7 +9,7 @@ use reelyard_core::names::FileId;
 use serde::{Deserialize, Serialize};
 
 use crate::remover::settings::RemoverSettings;
-use crate::remover::state::event::Ending;
+use crate::remover::state::ending::Ending;
 use crate::remover::state::reason::Reason;
 use crate::remover::state::removal_book::RemovalBook;
 use crate::room::{RoomMade, WantsRoom};

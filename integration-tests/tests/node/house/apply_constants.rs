@@ -1,0 +1,108 @@
+//! The constants that `apply` uses are part of the version of the events, because every replay of a log must
+//! give the same piece.
+
+use anyhow::Result;
+
+use super::{OWNERS, rust_files};
+
+/// The comment of a constant or function that `apply` uses.
+const MARK: &str = "Part of the event version.";
+
+/// The comment of any other constant in the room `state`.
+const OTHER: &str = "No event depends on it.";
+
+/// The marked constants. A value never changes: a new event carries the other value, and `apply` keeps this
+/// one for the events of earlier versions.
+const KEPT: [&str; 18] = [
+    "DOWNLOAD_REMEMBERED_FOR = Duration::from_secs(60)",
+    "LARGEST_POOL = 65_536",
+    "LONGEST_HOLDER = 200",
+    "LONGEST_LABEL = 200",
+    "LONGEST_NAME = 255",
+    "LONGEST_NAME = 64",
+    "LONGEST_NOTE = 2000",
+    "LONGEST_OUTPUT = 1024",
+    "LONGEST_OWNER = 200",
+    "LONGEST_PASSWORD_HASH = 512",
+    "LONGEST_PATH = 4096",
+    "LONGEST_REASON = 500",
+    "LONGEST_ROOT = 64",
+    "MOST_LABELS = 32",
+    "MOST_MOVES = 32",
+    "MOST_SLOTS = 1_000_000",
+    "MOST_TAKERS = 10_000",
+    "REMEMBERED_FOR = Duration::from_secs(15 * 60)",
+];
+
+/// A constant outside of functions and blocks.
+#[derive(Debug, PartialEq, Eq)]
+struct DocumentedConstant {
+    comment: String,
+    name: String,
+    value: String,
+}
+
+fn constants(text: &str) -> Vec<DocumentedConstant> {
+    let (mut constants, mut comment) = (Vec::new(), String::new());
+    for line in text.lines() {
+        if let Some(part) = line.strip_prefix("///") {
+            comment.push_str(part);
+            continue;
+        }
+        let is_item = line.starts_with("const ") || line.starts_with("pub");
+        let definition = line.split_once("const ").filter(|_| is_item).map(|(_, rest)| rest);
+        let parts =
+            definition.and_then(|rest| Some((rest.split_once(':')?.0, rest.split_once(" = ")?.1)));
+        let comment = std::mem::take(&mut comment);
+        if let Some((name, value)) = parts {
+            let (name, value) = (name.to_owned(), value.trim_end_matches(';').to_owned());
+            constants.push(DocumentedConstant { comment, name, value });
+        }
+    }
+    constants
+}
+
+#[test]
+fn constants_of_apply_keep_their_values() -> Result<()> {
+    let mut marked: Vec<String> = Vec::new();
+    for (_, text) in rust_files()? {
+        let constants = constants(&text).into_iter().filter(|one| one.comment.contains(MARK));
+        marked.extend(constants.map(|one| format!("{} = {}", one.name, one.value)));
+    }
+    marked.sort();
+    assert_eq!(marked, KEPT, "a new event carries another value: see CONTRIBUTING.md");
+    Ok(())
+}
+
+#[test]
+fn each_constant_of_state_says_whether_events_depend_on_it() -> Result<()> {
+    let mut seen = 0;
+    for (file, text) in rust_files()? {
+        let in_state = OWNERS.iter().any(|owner| file.starts_with(&format!("{owner}/state/")));
+        let is_format = ["snapshot.rs", "stored.rs", "event_v1.rs", "_tests.rs"]
+            .iter()
+            .any(|end| file.ends_with(end));
+        if !in_state || is_format {
+            continue;
+        }
+        for DocumentedConstant { comment, name, .. } in constants(&text) {
+            seen += 1;
+            assert!(
+                comment.contains(MARK) != comment.contains(OTHER),
+                "{file}: the comment of {name} ends with \"{MARK}\" or \"{OTHER}\""
+            );
+        }
+    }
+    anyhow::ensure!(seen > 15, "only {seen} constants were found");
+    Ok(())
+}
+
+#[test]
+fn a_constant_is_read_with_its_comment() {
+    let text = "/// One. Part\n/// of it.\npub(in crate::a) const MOST: usize = 1_000;\n\n    const IN: u8 = 1;\n\
+                const OTHER: u8 = 2;\npub fn f() {}\n";
+    let [most, other] = &constants(text)[..] else { panic!("{:?}", constants(text)) };
+    assert_eq!((most.comment.as_str(), most.value.as_str()), (" One. Part of it.", "1_000"));
+    assert_eq!((most.name.as_str(), other.name.as_str()), ("MOST", "OTHER"));
+    assert_eq!(other.comment, "");
+}
