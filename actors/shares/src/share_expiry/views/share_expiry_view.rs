@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
+use reelyard_core::counted::counted;
 use reelyard_core::event::Epoch;
 use serde::{Deserialize, Serialize};
 
@@ -85,10 +86,11 @@ impl fmt::Display for ClockTrouble {
         match self {
             ClockTrouble::Ahead { by, links, confirmed_in } => write!(
                 f,
-                "The wall clock is {} ahead of the confirmed time. {links} links are refused for \
-                 that, and reclaim is off. If the clock is wrong, correct it: the links work \
-                 again. If it is right, wait {} or run \"reelyard share confirm-clock\".",
+                "The wall clock is {} ahead of the confirmed time. For this reason the node refuses \
+                 {}, and reclaim is off. If the clock is wrong, correct it: the links work again. \
+                 If it is right, wait {} or run \"reelyard share confirm-clock\".",
                 shown(*by),
+                counted(links, "link", "links"),
                 shown(*confirmed_in),
             ),
             ClockTrouble::Behind { by } => write!(
