@@ -5,7 +5,10 @@ use std::process::Command;
 use reelyard_integration_tests::simulation::{Figures, run};
 
 /// The number of fixed seeds of one test. Several tests share all fixed seeds and run in parallel.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 25;
+
+/// Further fixed seeds. Each finds a fault of the table in the README that few others find.
+const FURTHER_SEEDS: [u64; 3] = [113, 150, 489];
 
 /// The number of seeds that each run draws.
 const FRESH_SEEDS: usize = 16;
@@ -44,7 +47,7 @@ fn seeds_of_the_third_part_hold() {
 
 #[test]
 fn seeds_of_the_fourth_part_hold() {
-    all_hold(3 * SEEDS..4 * SEEDS);
+    all_hold((3 * SEEDS..4 * SEEDS).chain(FURTHER_SEEDS));
 }
 
 /// Each run draws other seeds. The output names them before they run.
@@ -61,7 +64,7 @@ fn fresh_seeds_hold() {
 
 #[test]
 fn the_same_seed_happens_the_same_way_twice() {
-    for seed in [1, 7, 42] {
+    for seed in [1, 42] {
         let (first, second) = (run(seed), run(seed));
         let differs = first.tail.iter().zip(&second.tail).find(|(first, second)| first != second);
         assert_eq!(differs, None, "seed {seed}");
@@ -74,7 +77,7 @@ fn the_same_seed_happens_the_same_way_twice() {
 #[test]
 fn another_process_gives_the_same_trace() {
     let program = std::env::current_exe().unwrap();
-    for seed in [0, 6, 10, 12, 13, 19, 22, 27] {
+    for seed in [0, 6, 12, 22] {
         let expected = format!("trace {:016x}", run(seed).trace);
         let mut again = Command::new(&program);
         again.args(["--exact", "seeds::one_seed", "--nocapture"]);

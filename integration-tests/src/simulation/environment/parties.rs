@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::simulation::hosts::boxes::RunningHook;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
+use reelyard_protocol::boxes::HookKind;
 use reelyard_protocol::worker::TaskId;
 use reelyard_yard::catalog::MasterLook;
 
@@ -30,6 +30,17 @@ impl fmt::Display for Party {
             Party::Job(number) => write!(f, "job{number}"),
         }
     }
+}
+
+/// A hook that runs on a host of boxes.
+#[derive(Clone, Debug)]
+pub struct RunningHook {
+    /// Preparation or cleanup.
+    pub kind: HookKind,
+    /// The box that it works on.
+    pub box_id: u32,
+    /// Whether its program will fail.
+    pub fails: bool,
 }
 
 /// The purpose of a timer.

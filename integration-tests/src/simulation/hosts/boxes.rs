@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use reelyard_core::event::Epoch;
 use reelyard_protocol::boxes::{FenceToken, HookKind, InspectBoxes, RunHook};
-use reelyard_worker::downloader::managers::epoch_guard::Deposed;
 
 use crate::simulation::environment::context::Context;
 use crate::simulation::environment::messages::SimulatedResponse;
+use crate::simulation::environment::parties::RunningHook;
 use crate::simulation::invariants::boxes::clean_boxes;
 
 /// The status of an answer to a hook that failed.
@@ -19,17 +18,8 @@ pub const HOOK_FAILED: u16 = 422;
 pub struct SimulatedBoxWorker {
     /// Dirty boxes, with the lease that used them last.
     dirty: BTreeMap<u32, Option<FenceToken>>,
-    epoch: Epoch,
     /// The probability of a failed hook, in percent.
     pub failures: u32,
-}
-
-/// A hook that runs.
-#[derive(Clone, Debug)]
-pub struct RunningHook {
-    kind: HookKind,
-    box_id: u32,
-    fails: bool,
 }
 
 impl SimulatedBoxWorker {
@@ -38,28 +28,15 @@ impl SimulatedBoxWorker {
         SimulatedBoxWorker { failures: 8, ..SimulatedBoxWorker::default() }
     }
 
-    /// Whether it obeys the leader of this epoch.
-    fn obeys(&mut self, epoch: Epoch) -> bool {
-        self.epoch = self.epoch.max(epoch);
-        Deposed::check(epoch, self.epoch).is_ok()
-    }
-
-    /// Starts a hook. The answer comes at once if it is refused.
-    pub fn begin(
-        &mut self,
-        context: &mut Context,
-        run: &RunHook,
-    ) -> Result<RunningHook, SimulatedResponse> {
-        if !self.obeys(run.place.epoch) {
-            return Err(SimulatedResponse::status(409));
-        }
+    /// Starts a hook.
+    pub fn begin(&mut self, context: &mut Context, run: &RunHook) -> RunningHook {
         let fails = context.chance(self.failures);
         if run.kind == HookKind::Init {
             let used_by = self.dirty.get(&run.box_id).copied();
             context.judge.check(clean_boxes::check(run.box_id, run.token, used_by));
             self.dirty.insert(run.box_id, run.token);
         }
-        Ok(RunningHook { kind: run.kind, box_id: run.box_id, fails })
+        RunningHook { kind: run.kind, box_id: run.box_id, fails }
     }
 
     /// Ends a hook.
@@ -74,10 +51,7 @@ impl SimulatedBoxWorker {
     }
 
     /// The numbers of the inspected boxes, each with whether it is dirty.
-    pub fn inspect(&mut self, inspect: &InspectBoxes) -> SimulatedResponse {
-        if !self.obeys(inspect.place.epoch) {
-            return SimulatedResponse::status(409);
-        }
+    pub fn inspect(&self, inspect: &InspectBoxes) -> SimulatedResponse {
         let look = |number: &reelyard_protocol::boxes::BoxNumber| {
             (number.0, self.dirty.contains_key(&number.0))
         };

@@ -153,9 +153,7 @@ impl SimulatedHost {
         name: &FileName,
         epoch: Option<Epoch>,
     ) -> SimulatedResponse {
-        if let (SimulatedProgram::Ours(ours), Some(epoch)) = (&mut self.program, epoch)
-            && !ours.observe_epoch(epoch)
-        {
+        if epoch.is_some_and(|epoch| !self.obeys(context, epoch)) {
             return SimulatedResponse::status(412);
         }
         if self.disk.files.remove(name).is_none() {
@@ -166,17 +164,40 @@ impl SimulatedHost {
         SimulatedResponse::status(200)
     }
 
+    /// Deletes a copy by hand, if it is there.
+    pub fn delete_by_hand(&mut self, context: &mut Context, name: &FileName) {
+        if self.disk.files.remove(name).is_some() {
+            trace!(context, "{} loses {name:?}", self.party());
+            context.judge.by_hand(self.addr, name, false);
+        }
+    }
+
+    /// Whether the worker obeys the leader of this epoch. An old cfw obeys every caller.
+    pub(super) fn obeys(&mut self, context: &mut Context, epoch: Epoch) -> bool {
+        let SimulatedProgram::Ours(ours) = &mut self.program else { return true };
+        let obeys = ours.observe_epoch(epoch);
+        if obeys {
+            context.judge.acts_for(self.addr, epoch);
+        }
+        obeys
+    }
+
     /// Carries out a request for boxes. A hook takes some time.
     fn use_boxes(&mut self, context: &mut Context, caller: (Party, u64), call: &BoxHostCall) {
+        let epoch = match call {
+            BoxHostCall::Run(run) => Some(run.place.epoch),
+            BoxHostCall::Inspect(inspect) => Some(inspect.place.epoch),
+            BoxHostCall::Probe => None,
+        };
+        let obeys = epoch.is_none_or(|epoch| self.obeys(context, epoch));
         let answer = match call {
-            BoxHostCall::Run(run) => match self.boxes.begin(context, run) {
-                Ok(hook) => {
-                    let after = context.rng.u64(5..1500);
-                    let ends = PartyTimer::HookEnds { caller, hook };
-                    return context.after(after, self.party(), self.life, ends);
-                }
-                Err(refused) => refused,
-            },
+            _ if !obeys => SimulatedResponse::status(409),
+            BoxHostCall::Run(run) => {
+                let hook = self.boxes.begin(context, run);
+                let after = context.rng.u64(5..1500);
+                let ends = PartyTimer::HookEnds { caller, hook };
+                return context.after(after, self.party(), self.life, ends);
+            }
             BoxHostCall::Inspect(inspect) => self.boxes.inspect(inspect),
             BoxHostCall::Probe => SimulatedResponse::status(200),
         };

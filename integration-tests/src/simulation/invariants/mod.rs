@@ -9,6 +9,7 @@ use reelyard_yard::task_manager::NewTask;
 
 pub mod boxes;
 pub mod copies;
+pub mod fencing;
 pub mod links;
 pub mod liveness;
 pub mod log;

@@ -20,8 +20,7 @@ use reelyard_yard::catalog::{LookUpMasters, MasterLook};
 use reelyard_yard::cfw_worker::{AskFailure, CopyArrived, DeleteCopy, Inventory, Refresh};
 use tokio::sync::{oneshot, watch};
 
-use super::hooks::HookRequest;
-use super::outbox::{NodeRequest, ProcessOutbox};
+use super::outbox::{HookRequest, NodeRequest, ProcessOutbox};
 
 /// The journal of a process, as its owners use it.
 pub struct SimulatedLog {

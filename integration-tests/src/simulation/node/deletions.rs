@@ -7,24 +7,14 @@ use reelyard_core::names::FileName;
 use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_yard::cfw_worker::{AskFailure, DeleteCopy};
 use reelyard_yard::remover::PinFile;
-use tokio::sync::oneshot;
 
 use super::SimulatedNode;
+use super::outbox::{DeletionReply, PendingDeletion};
 use crate::simulation::environment::context::Context;
 use crate::simulation::environment::messages::{SimulatedCall, SimulatedResponse};
 
 /// The timeout of a deletion, in milliseconds.
 const DELETE_TIMEOUT: u64 = 3000;
-
-/// The receiver of the result of a deletion.
-pub type DeletionReply = oneshot::Sender<Result<Deleted, AskFailure>>;
-
-/// A deletion that a host has not answered.
-pub struct PendingDeletion {
-    host: HostAddr,
-    name: FileName,
-    reply: DeletionReply,
-}
 
 impl SimulatedNode {
     pub(super) fn delete(

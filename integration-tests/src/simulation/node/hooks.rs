@@ -1,15 +1,11 @@
 //! The way of a node to the hosts of boxes: hooks, inspections and probes are calls over the network.
 
-use std::time::Duration;
-
-use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{
-    BoxInspection, BoxNumber, HookAnswer, HookOutput, InspectBoxes, InspectedBox, ProbeFailure,
-    RunHook,
+    BoxInspection, BoxNumber, HookAnswer, HookOutput, InspectedBox, ProbeFailure,
 };
-use tokio::sync::oneshot;
 
 use super::SimulatedNode;
+use super::outbox::HookRequest;
 use crate::simulation::environment::context::Context;
 use crate::simulation::environment::messages::{BoxHostCall, SimulatedCall, SimulatedResponse};
 use crate::simulation::hosts::boxes::HOOK_FAILED;
@@ -18,16 +14,6 @@ use crate::simulation::hosts::boxes::HOOK_FAILED;
 const HOOK_TIMEOUT: u64 = 10_000;
 /// The timeout of an inspection, in milliseconds.
 const INSPECT_TIMEOUT: u64 = 4000;
-
-/// A request of the owner of boxes to a host, with the receiver of its answer.
-pub enum HookRequest {
-    /// Runs a hook.
-    Run(RunHook, oneshot::Sender<HookAnswer>),
-    /// Inspects boxes.
-    Inspect(InspectBoxes, oneshot::Sender<Result<BoxInspection, String>>),
-    /// Checks within this time whether the worker answers.
-    Probe(HostAddr, Duration, oneshot::Sender<Result<(), ProbeFailure>>),
-}
 
 impl SimulatedNode {
     pub(super) fn ask_box_host(&mut self, context: &mut Context, request: HookRequest) {

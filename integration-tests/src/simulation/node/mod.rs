@@ -24,6 +24,7 @@ use reelyard_yard::catalog::load_balancer::rising::RisingHits;
 use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
 use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::catalog::{MasterLook, MastersChanged, RankingChanged, RisingChanged};
+use reelyard_yard::remover::{Intent, RemovalBook, RemovalEvent};
 use reelyard_yard::task_manager::{NewTask, TaskBook, TaskEvent};
 
 use tokio::task::AbortHandle;
@@ -41,10 +42,7 @@ use crate::simulation::raft::replica::Replica;
 use crate::simulation::scene::operator::OperatorAction;
 use crate::simulation::scene::{Scene, SceneInputs};
 use crate::trace;
-use deletions::PendingDeletion;
-use hooks::HookRequest;
-pub use outbox::ListReply;
-use outbox::{LookReply, NodeRequest, PendingReply};
+use outbox::{HookRequest, LookReply, NodeRequest, PendingDeletion, PendingReply};
 use process::NodeProcess;
 use watch::{HostWatch, PendingHostCall};
 
@@ -239,9 +237,26 @@ impl SimulatedNode {
     /// Checks the decisions of a commit by what its leader knows. A deposed leader may act on old lists:
     /// the invariant `deposed` holds that its decisions change nothing.
     fn check_decision(&mut self, context: &mut Context, commit: &Commit) {
-        if commit.piece != PieceId::Tasks || context.judge.is_deposed(commit.epoch) {
+        if context.judge.is_deposed(commit.epoch) {
             return;
         }
+        match commit.piece {
+            PieceId::Tasks => self.check_plan(context, commit),
+            PieceId::Removals => {
+                let intents: Vec<Intent> = pieces::decided::<RemovalBook>(commit)
+                    .into_iter()
+                    .filter_map(|event| match event {
+                        RemovalEvent::Intended(intent) => Some(intent),
+                        _ => None,
+                    })
+                    .collect();
+                context.judge.removes(commit.request, &intents, &self.reported_lists());
+            }
+            _ => {}
+        }
+    }
+
+    fn check_plan(&mut self, context: &mut Context, commit: &Commit) {
         let events = pieces::decided::<TaskBook>(commit);
         let knows = LeaderKnowledge { lists: self.reported_lists(), follows: self.follows };
         context.judge.decided(&events, &knows);

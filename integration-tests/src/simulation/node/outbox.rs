@@ -2,18 +2,19 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use actix::Recipient;
 use reelyard_core::event::{Commit, PieceId};
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::FileId;
+use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::boxes::{BoxInspection, HookAnswer, InspectBoxes, ProbeFailure, RunHook};
+use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_replication::{CommitAnswer, CommitError, JournalCommand};
 use reelyard_yard::catalog::MasterLook;
 use reelyard_yard::cfw_worker::{AskFailure, DeleteCopy, Inventory};
 use tokio::sync::{Notify, oneshot};
 
-use super::deletions::DeletionReply;
-use super::hooks::HookRequest;
 use crate::simulation::environment::messages::SimulatedResponse;
 use crate::simulation::environment::parties::Party;
 use crate::simulation::scene::operator::OperatorAction;
@@ -24,6 +25,29 @@ pub type PendingReply = oneshot::Sender<Result<CommitAnswer, CommitError>>;
 pub type ListReply = oneshot::Sender<Result<Arc<Inventory>, AskFailure>>;
 /// The receiver of the masters that the Catalog found.
 pub type LookReply = oneshot::Sender<Vec<(FileId, MasterLook)>>;
+
+/// The receiver of the result of a deletion.
+pub type DeletionReply = oneshot::Sender<Result<Deleted, AskFailure>>;
+
+/// A deletion that a host has not answered.
+pub struct PendingDeletion {
+    /// The host of the copy.
+    pub host: HostAddr,
+    /// The file name of the copy.
+    pub name: FileName,
+    /// Gets the result.
+    pub reply: DeletionReply,
+}
+
+/// A request of the owner of boxes to a host, with the receiver of its answer.
+pub enum HookRequest {
+    /// Runs a hook.
+    Run(RunHook, oneshot::Sender<HookAnswer>),
+    /// Inspects boxes.
+    Inspect(InspectBoxes, oneshot::Sender<Result<BoxInspection, String>>),
+    /// Checks within this time whether the worker answers.
+    Probe(HostAddr, Duration, oneshot::Sender<Result<(), ProbeFailure>>),
+}
 
 /// A request of an actor.
 pub enum NodeRequest {

@@ -68,6 +68,8 @@ pub enum OperatorAction {
     Put(usize, FileName),
     /// Deletes a copy by hand.
     Delete(usize, FileName),
+    /// Deletes by hand one copy of a file that has several.
+    DeleteOneOfSeveral,
 }
 
 impl OperatorAction {
@@ -92,7 +94,7 @@ pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)
         let name = names[rng.usize(0..names.len())].clone();
         let host = rng.usize(0..scene.hosts.len());
         let party = party(scene, rng);
-        match rng.u32(0..21) {
+        match rng.u32(0..23) {
             0..3 => {
                 deeds.push((at, OperatorAction::Kill(party)));
                 deeds.push((at + lasts, OperatorAction::Start(party)));
@@ -149,6 +151,7 @@ pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)
             17 => deeds.push((at, OperatorAction::PutPool { size: rng.u32(1..7) })),
             18 => deeds.push((at, OperatorAction::RevokeLease)),
             19 => deeds.push((at, OperatorAction::Pin(name, rng.u32(0..100) < 70))),
+            20..22 => deeds.push((at, OperatorAction::DeleteOneOfSeveral)),
             _ if rng.bool() => deeds.push((at, OperatorAction::Put(host, name))),
             _ => deeds.push((at, OperatorAction::Delete(host, name))),
         }

@@ -5,7 +5,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::{Report, ReportedState};
 
 use crate::simulation::invariants::InvariantCheck;
-use crate::simulation::judge::JudgeRecord;
+use crate::simulation::judge::record::JudgeRecord;
 
 /// The name of the invariant in a violation.
 pub const NAME: &str = "reports arrive";

@@ -4,7 +4,7 @@ use reelyard_core::event::RequestId;
 use reelyard_replication::CommitAnswer;
 
 use crate::simulation::invariants::InvariantCheck;
-use crate::simulation::judge::JudgeRecord;
+use crate::simulation::judge::record::JudgeRecord;
 use crate::simulation::raft::replica::Replica;
 
 /// The name of the invariant in a violation.

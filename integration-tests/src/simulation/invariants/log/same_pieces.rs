@@ -7,7 +7,7 @@ use reelyard_core::names::{FileId, FileName};
 use reelyard_yard::task_manager::TaskBook;
 
 use crate::simulation::invariants::InvariantCheck;
-use crate::simulation::judge::Committed;
+use crate::simulation::judge::record::Committed;
 
 /// The name of the invariant in a violation.
 pub const NAME: &str = "same pieces";

@@ -9,7 +9,7 @@ use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_yard::task_manager::NewTask;
 
 use crate::simulation::invariants::InvariantCheck;
-use crate::simulation::judge::JudgeRecord;
+use crate::simulation::judge::record::JudgeRecord;
 
 /// The name of the invariant in a violation.
 pub const NAME: &str = "room";

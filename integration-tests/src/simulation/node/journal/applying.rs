@@ -1,144 +1,29 @@
-//! The model of a node's journal. It applies the log through the owners, informs them of leadership, proposes
-//! their commits, and settles the results.
+//! Application of the log: the owners are seated and rebuilt, apply the entries, and freeze their pieces for snapshots.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actix::Recipient;
-use reelyard_core::event::{Commit, Epoch, PieceId};
-use reelyard_replication::{
-    Apply, CommitAnswer, CommitError, FrozenPiece, Install, InstallStage, JournalCommand,
-    Leadership, batch,
-};
+use reelyard_core::event::{Commit, PieceId};
+use reelyard_replication::{CommitAnswer, JournalCommand, batch};
 use tokio::sync::oneshot;
 
-use super::outbox::PendingReply;
-use super::{COMMIT_TIMEOUT, SNAPSHOT_EVERY, SimulatedNode};
+use super::{EntryApplication, JournalWork, OwnerAnswers};
 use crate::simulation::environment::context::Context;
 use crate::simulation::environment::messages::SimulatedMessage;
-use crate::simulation::environment::parties::{Party, PartyTimer};
+use crate::simulation::environment::parties::Party;
+use crate::simulation::node::{SNAPSHOT_EVERY, SimulatedNode};
 use crate::simulation::pieces::{self, PIECES, PieceRows};
-use crate::simulation::raft::proposer::FinishedCommit;
 use crate::simulation::raft::replica::{Outgoing, Rpc};
 use crate::trace;
 
-/// A piece that its owner freezes.
-type PendingFreeze = oneshot::Receiver<Box<dyn FrozenPiece>>;
-
-/// Answers of several owners to the same command.
-struct OwnerAnswers<T> {
-    waiting: BTreeMap<PieceId, oneshot::Receiver<T>>,
-    came: BTreeMap<PieceId, T>,
-}
-
-impl<T> OwnerAnswers<T> {
-    fn new() -> Self {
-        OwnerAnswers { waiting: BTreeMap::new(), came: BTreeMap::new() }
-    }
-
-    /// Whether all owners have answered. An owner that ended is asked again once it is back.
-    fn is_complete(&mut self) -> bool {
-        let mut came = Vec::new();
-        for (piece, answer) in &mut self.waiting {
-            if let Ok(answer) = answer.try_recv() {
-                came.push((*piece, answer));
-            }
-        }
-        for (piece, answer) in came {
-            self.waiting.remove(&piece);
-            self.came.insert(piece, answer);
-        }
-        self.waiting.is_empty()
-    }
-}
-
-/// An entry that the owners are applying.
-struct EntryApplication {
-    index: u64,
-    term: u64,
-    payload: Arc<[u8]>,
-    commits: Vec<Arc<Commit>>,
-    answers: OwnerAnswers<Vec<CommitAnswer>>,
-}
-
-/// The command that the owners are carrying out.
-#[derive(Default)]
-enum JournalWork {
-    #[default]
-    Nothing,
-    Applying(EntryApplication),
-    Freezing(u64, OwnerAnswers<Box<dyn FrozenPiece>>),
-}
-
-impl JournalWork {
-    /// Whether no owner has still to answer.
-    fn is_complete(&mut self) -> bool {
-        match self {
-            JournalWork::Nothing => true,
-            JournalWork::Applying(entry) => entry.answers.is_complete(),
-            JournalWork::Freezing(_, frozen) => frozen.is_complete(),
-        }
-    }
-}
-
-/// The owners of a node's pieces, and the commands to them.
-#[derive(Default)]
-pub(super) struct HostedOwners {
-    owners: BTreeMap<PieceId, Recipient<JournalCommand>>,
-    work: JournalWork,
-    /// Owners that do not lead yet, and the end of the log at which they do.
-    kept_from_leading: BTreeMap<PieceId, u64>,
-    /// Owners that wait until they have applied the log up to this index.
-    catching_up: Vec<(u64, PieceId, oneshot::Sender<bool>)>,
-    /// Frozen pieces to compare with those of other nodes, by index.
-    compared: Vec<(u64, PieceId, PendingFreeze)>,
-}
-
-impl HostedOwners {
-    fn send(&self, piece: PieceId, command: JournalCommand) {
-        if let Some(owner) = self.owners.get(&piece) {
-            owner.do_send(command);
-        }
-    }
-
-    fn freeze(&self, piece: PieceId) -> PendingFreeze {
-        let (reply, frozen) = oneshot::channel();
-        self.send(piece, JournalCommand::Freeze { reply });
-        frozen
-    }
-
-    /// Has an owner apply its commits of an entry.
-    fn apply(
-        &self,
-        piece: PieceId,
-        (index, term): (u64, u64),
-        commits: &[Arc<Commit>],
-    ) -> oneshot::Receiver<Vec<CommitAnswer>> {
-        let (reply, answers) = oneshot::channel();
-        let its = commits.iter().filter(|commit| commit.piece == piece).cloned().collect();
-        let apply = Apply { index, term: Epoch(term), commits: its, reply };
-        self.send(piece, JournalCommand::Apply(apply));
-        answers
-    }
-
-    fn install(&self, piece: PieceId, index: u64, rows: Vec<Vec<u8>>) {
-        for stage in [InstallStage::Begin, InstallStage::Rows(rows), InstallStage::End] {
-            // A row that does not read shows as another piece.
-            let (reply, _) = oneshot::channel();
-            self.send(piece, JournalCommand::Install(Install { index, stage, reply }));
-        }
-    }
-
-    fn compare(&mut self, index: u64) {
-        for piece in PIECES {
-            let frozen = self.freeze(piece);
-            self.compared.push((index, piece, frozen));
-        }
-    }
-}
-
 impl SimulatedNode {
-    pub(super) fn raft(&mut self, context: &mut Context, from: Party, rpc: Rpc) {
+    pub(in crate::simulation::node) fn raft(
+        &mut self,
+        context: &mut Context,
+        from: Party,
+        rpc: Rpc,
+    ) {
         let Party::Node(from) = from else { return };
         let (out, installed) = self.replica.receive(from, rpc, context.now(), &mut context.rng);
         self.post(context, out);
@@ -149,7 +34,7 @@ impl SimulatedNode {
         self.advance(context);
     }
 
-    pub(super) fn post(&mut self, context: &mut Context, out: Outgoing) {
+    pub(in crate::simulation::node) fn post(&mut self, context: &mut Context, out: Outgoing) {
         for (to, rpc) in out {
             context.send(self.party(), Party::Node(to), SimulatedMessage::Raft(rpc));
         }
@@ -163,7 +48,7 @@ impl SimulatedNode {
     }
 
     /// Replaces all pieces by the content of the snapshot.
-    pub(super) fn install(&mut self, context: &mut Context) {
+    pub(in crate::simulation::node) fn install(&mut self, context: &mut Context) {
         let (index, rows) = self.snapshot_rows();
         self.hosted.work = JournalWork::Nothing;
         for piece in self.hosted.owners.keys() {
@@ -178,7 +63,7 @@ impl SimulatedNode {
     }
 
     /// Seats an owner. Its piece is rebuilt from the snapshot and the log.
-    pub(super) fn register(
+    pub(in crate::simulation::node) fn register(
         &mut self,
         context: &mut Context,
         piece: PieceId,
@@ -221,12 +106,16 @@ impl SimulatedNode {
     }
 
     /// Notes an owner that waits for the log up to its present end.
-    pub(super) fn catches_up(&mut self, piece: PieceId, reply: oneshot::Sender<bool>) {
+    pub(in crate::simulation::node) fn catches_up(
+        &mut self,
+        piece: PieceId,
+        reply: oneshot::Sender<bool>,
+    ) {
         self.hosted.catching_up.push((self.log_at_start, piece, reply));
     }
 
     /// Applies all committed entries, as far as the owners have answered. Returns whether anything happened.
-    pub(super) fn advance(&mut self, context: &mut Context) -> bool {
+    pub(in crate::simulation::node) fn advance(&mut self, context: &mut Context) -> bool {
         let mut busy = self.compare_pieces(context);
         loop {
             if !self.hosted.work.is_complete() {
@@ -382,142 +271,6 @@ impl SimulatedNode {
         }
         self.settle_all(context, back);
         self.propose(context);
-    }
-
-    // Leadership.
-
-    /// The epoch in which this node leads: it has a quorum and has applied all earlier entries.
-    pub(super) fn leads_by_now(&self, now: u64) -> Option<Epoch> {
-        let term = self.replica.leads_a_quorum(now)?;
-        let caught_up = self.applied == self.replica.last();
-        (caught_up || self.proposer.leading == Some(Epoch(term))).then_some(Epoch(term))
-    }
-
-    /// Notices a change of leadership after a short delay, and rarely after a long one.
-    pub(super) fn notice(&mut self, context: &mut Context) {
-        if self.noticing || self.leads_by_now(context.now()) == self.proposer.leading {
-            return;
-        }
-        self.noticing = true;
-        let after = match context.rng.u32(0..100) {
-            0..10 => context.rng.u64(1000..12_000),
-            _ => context.rng.u64(0..20),
-        };
-        context.after(after, self.party(), self.life, PartyTimer::Notice);
-    }
-
-    pub(super) fn take_notice(&mut self, context: &mut Context) {
-        let leading = self.leads_by_now(context.now());
-        if leading == self.proposer.leading || self.hosted.owners.len() < PIECES.len() {
-            return;
-        }
-        let led = self.proposer.leading.is_some();
-        self.proposer.session += 1;
-        self.proposer.leading = leading;
-        self.decided.clear();
-        self.hosted.kept_from_leading.clear();
-        if led {
-            trace!(context, "{} no longer leads", self.party());
-            self.command_all(|| JournalCommand::LeaderStopped);
-        }
-        let mut back = Vec::new();
-        self.proposer.give_up(&mut back);
-        self.settle_all(context, back);
-        if let Some(epoch) = leading {
-            trace!(context, "{} leads in epoch {epoch}", self.party());
-            context.leader = self.id;
-            context.judge.leads(self.id, epoch.0);
-            self.command_all(|| JournalCommand::LeaderStarted { epoch });
-        }
-        if let Some(process) = &self.process {
-            process.leadership.send_replace(match leading {
-                Some(epoch) => Leadership::Leading { epoch },
-                None => Leadership::Nobody,
-            });
-        }
-        self.propose(context);
-    }
-
-    fn command_all(&self, command: impl Fn() -> JournalCommand) {
-        for piece in PIECES {
-            self.hosted.send(piece, command());
-        }
-    }
-
-    // Commits: proposals and their results.
-
-    /// Takes a commit of an owner, or refuses it.
-    pub(super) fn take_commit(
-        &mut self,
-        context: &mut Context,
-        commit: &Commit,
-        reply: PendingReply,
-    ) {
-        match self.proposer.hand_in(commit, reply) {
-            Ok(proposal) => {
-                let timer = PartyTimer::CommitIsOver { proposal };
-                context.after(COMMIT_TIMEOUT, self.party(), self.life, timer);
-                self.check_decision(context, commit);
-            }
-            Err((reply, error)) => {
-                // An owner that ended waits no more.
-                let _ = reply.send(Err(error));
-            }
-        }
-        self.propose(context);
-    }
-
-    /// Fills the next entry and hands it to Raft.
-    pub(super) fn propose(&mut self, context: &mut Context) {
-        let mut back = Vec::new();
-        if let Some(entry) = self.proposer.fill(&mut back) {
-            let after = match context.rng.u32(0..100) {
-                0..2 => context.rng.u64(500..8000),
-                _ => context.rng.u64(1..6),
-            };
-            context.after(after, self.party(), self.life, PartyTimer::Write { entry });
-        }
-        self.settle_all(context, back);
-    }
-
-    pub(super) fn write(&mut self, context: &mut Context, number: u64) {
-        let Some(entry) = self.proposer.under_way.as_mut().filter(|entry| entry.entry == number)
-        else {
-            return;
-        };
-        // An entry of an earlier session is not written.
-        let bytes = entry.bytes.take().filter(|_| entry.session == self.proposer.session);
-        let written = bytes.and_then(|bytes| self.replica.append(bytes.into()));
-        entry.written = written;
-        if written.is_none() {
-            let mut back = Vec::new();
-            self.proposer.give_up(&mut back);
-            self.settle_all(context, back);
-            self.propose(context);
-        } else {
-            let out = self.replica.beat(context.now());
-            self.post(context, out);
-        }
-        self.advance(context);
-    }
-
-    pub(super) fn settle_all(
-        &mut self,
-        context: &mut Context,
-        back: Vec<FinishedCommit<PendingReply>>,
-    ) {
-        for FinishedCommit { request, waiter, result } in back {
-            if !matches!(result, Err(CommitError::Unknown { .. })) {
-                self.decided.remove(&request);
-            }
-            // A party that has the answer "outcome unknown" waits no more.
-            let Some(reply) = waiter else { continue };
-            if let Ok(CommitAnswer::Applied(answers)) = &result {
-                context.judge.acknowledged(request, answers.len());
-            }
-            // An owner that ended waits no more.
-            let _ = reply.send(result);
-        }
     }
 }
 

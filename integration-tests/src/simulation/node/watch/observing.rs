@@ -1,5 +1,4 @@
-//! A node's knowledge of its hosts: probes and observations, after the HeartbeatSupervisor and the
-//! CfwWorkers. Health, schedules, lists and holdings are the code under test.
+//! Probes and observations of hosts, and what the owners receive of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,18 +9,20 @@ use reelyard_core::names::{FileId, FileName};
 use reelyard_protocol::inventory::limits::ListLimits;
 use reelyard_protocol::inventory::listing::{ListForm, ListReader};
 use reelyard_protocol::inventory::new_names::NewNameLimiter;
-use reelyard_protocol::legacy::cfw::{DiskFigures, parse_df};
+use reelyard_protocol::legacy::cfw::parse_df;
 use reelyard_protocol::worker::WorkerInfo;
-use reelyard_yard::cfw_worker::holdings::{Extent, HeldFiles, InventoryAnswer};
-use reelyard_yard::cfw_worker::schedule::PollSchedule;
-use reelyard_yard::cfw_worker::{AskFailure, HostObserved};
-use reelyard_yard::heartbeat::HealthChanged;
-use reelyard_yard::heartbeat::health::{HostHealth, Rhythm, Thresholds};
+use reelyard_yard::cfw_worker::AskFailure;
+use reelyard_yard::cfw_worker::holdings::{Extent, InventoryAnswer};
+use reelyard_yard::heartbeat::health::{Rhythm, Thresholds};
+use reelyard_yard::heartbeat::{Health, HealthChanged};
 
-use super::{ListReply, SimulatedNode};
+use super::{DISK_EVERY, HostWatch, LIST_EVERY, PendingHostCall, PendingObservation};
 use crate::simulation::environment::context::Context;
 use crate::simulation::environment::messages::{SimulatedCall, SimulatedResponse};
 use crate::simulation::environment::parties::PartyTimer;
+use crate::simulation::node::SimulatedNode;
+use crate::simulation::node::outbox::ListReply;
+use crate::trace;
 
 /// The interval of probes.
 const RHYTHM: Rhythm = Rhythm { interval: Duration::from_secs(5), jitter: 0.1 };
@@ -29,92 +30,10 @@ const RHYTHM: Rhythm = Rhythm { interval: Duration::from_secs(5), jitter: 0.1 };
 const PROBE_TIMEOUT: u64 = 2000;
 /// The timeout of other calls, in milliseconds.
 const CALL_TIMEOUT: u64 = 3000;
-/// The interval of complete lists.
-const LIST_EVERY: Duration = Duration::from_secs(30);
-/// The interval of disk requests.
-const DISK_EVERY: Duration = Duration::from_secs(15);
-/// The number of intervals for which a disk answer is valid.
-const DISK_KEPT: u32 = 4;
-
-/// A pending call of a node to a host.
-#[derive(Clone, Copy, Debug)]
-pub enum PendingHostCall {
-    Probe,
-    /// The first call of an observation, with the time of the request.
-    Info(Millis),
-    /// A request for a list, with its time on the node's clock and its true time.
-    List(Millis, u64),
-    /// A request for the disk use, with its time, and whether it is part of an observation.
-    Disk(Millis, bool),
-}
-
-/// An observation in progress.
-struct PendingObservation {
-    asked: Millis,
-    lists: bool,
-    disks: bool,
-    listed: bool,
-    /// The Refreshes that wait for it.
-    refresh: Vec<ListReply>,
-}
-
-/// The knowledge of a node about one host.
-pub struct HostWatch {
-    health: HostHealth,
-    next_probe: Millis,
-    probing: bool,
-    answers: Option<bool>,
-    kind: HostKind,
-    holdings: HeldFiles,
-    /// The true time of the request for the list behind the holdings.
-    listed: Option<u64>,
-    /// The true request time of the list that the TaskManager received last.
-    reported: Option<u64>,
-    disk: Option<(DiskFigures, Millis)>,
-    list_schedule: PollSchedule,
-    disk_schedule: PollSchedule,
-    look: Option<PendingObservation>,
-    /// A request for another observation after this one, with the Refreshes that wait for it.
-    look_again: Option<Vec<ListReply>>,
-    disk_asked: bool,
-}
-
-impl HostWatch {
-    /// A host without any call yet.
-    pub fn new(now: Millis) -> Self {
-        HostWatch {
-            health: HostHealth::default(),
-            next_probe: now,
-            probing: false,
-            answers: None,
-            kind: HostKind::Unknown,
-            holdings: HeldFiles::default(),
-            listed: None,
-            reported: None,
-            disk: None,
-            list_schedule: PollSchedule::new(LIST_EVERY),
-            disk_schedule: PollSchedule::new(DISK_EVERY),
-            look: None,
-            look_again: None,
-            disk_asked: false,
-        }
-    }
-
-    fn observed(&self, host: HostAddr, now: Millis) -> Option<HostObserved> {
-        (self.kind != HostKind::Unknown).then(|| HostObserved {
-            host,
-            kind: self.kind,
-            inventory: self.holdings.inventory().cloned(),
-            disk: self.disk.filter(|(_, at)| now.since(*at) <= DISK_EVERY * DISK_KEPT),
-            traffic: None,
-            at: now,
-        })
-    }
-}
 
 impl SimulatedNode {
     /// Probes and observes a host if that is due.
-    pub(super) fn watch(&mut self, context: &mut Context, host: HostAddr) {
+    pub(in crate::simulation::node) fn watch(&mut self, context: &mut Context, host: HostAddr) {
         let now = self.clock();
         let is_destination = self.is_destination(host);
         let Some(watch) = self.watches.get_mut(&host) else { return };
@@ -165,7 +84,7 @@ impl SimulatedNode {
         self.calls.insert(id, (host, asking));
     }
 
-    pub(super) fn is_destination(&self, host: HostAddr) -> bool {
+    pub(in crate::simulation::node) fn is_destination(&self, host: HostAddr) -> bool {
         let mut hosts = self.scene.hosts.iter();
         hosts.any(|plan| plan.addr == host && plan.role.is_destination())
     }
@@ -186,7 +105,7 @@ impl SimulatedNode {
     }
 
     /// Observes a host now, or again after the observation in progress.
-    pub(super) fn look_soon(
+    pub(in crate::simulation::node) fn look_soon(
         &mut self,
         context: &mut Context,
         host: HostAddr,
@@ -201,7 +120,12 @@ impl SimulatedNode {
     }
 
     /// Observes a host for an owner.
-    pub(super) fn refresh(&mut self, context: &mut Context, host: HostAddr, reply: ListReply) {
+    pub(in crate::simulation::node) fn refresh(
+        &mut self,
+        context: &mut Context,
+        host: HostAddr,
+        reply: ListReply,
+    ) {
         if self.watches.get(&host).is_some_and(|watch| watch.answers == Some(true)) {
             self.look_soon(context, host, vec![reply]);
         } else {
@@ -223,7 +147,7 @@ impl SimulatedNode {
     }
 
     /// Handles the answer to a call, or its timeout.
-    pub(super) fn answered(
+    pub(in crate::simulation::node) fn answered(
         &mut self,
         context: &mut Context,
         id: u64,
@@ -255,7 +179,7 @@ impl SimulatedNode {
             self.look_soon(context, host, Vec::new());
         }
         if let Some((from, to)) = change {
-            crate::trace!(context, "{}: {host} is {to:?}", self.party());
+            trace!(context, "{}: {host} is {to:?}", self.party());
             let changed = HealthChanged { host, from, to, at: now };
             self.report_health(changed);
         }
@@ -403,7 +327,7 @@ impl SimulatedNode {
     }
 
     /// Sends the knowledge of a host to the owners.
-    pub(super) fn report_again(&mut self, host: HostAddr) {
+    pub(in crate::simulation::node) fn report_again(&mut self, host: HostAddr) {
         let now = self.clock();
         let Some(watch) = self.watches.get_mut(&host) else { return };
         let Some(seen) = watch.observed(host, now) else { return };
@@ -423,13 +347,13 @@ impl SimulatedNode {
     }
 
     /// The request time of the list that the TaskManager received last, for each host.
-    pub(super) fn reported_lists(&self) -> BTreeMap<HostAddr, u64> {
+    pub(in crate::simulation::node) fn reported_lists(&self) -> BTreeMap<HostAddr, u64> {
         let reported = |(host, watch): (&HostAddr, &HostWatch)| Some((*host, watch.reported?));
         self.watches.iter().filter_map(reported).collect()
     }
 
     /// Handles a message of the TaskManager that a copy arrived on a host.
-    pub(super) fn arrived(&mut self, host: HostAddr, file: FileId) {
+    pub(in crate::simulation::node) fn arrived(&mut self, host: HostAddr, file: FileId) {
         let changed = self.watches.get_mut(&host).is_some_and(|watch| watch.holdings.arrived(file));
         if changed {
             self.report_again(host);
@@ -437,13 +361,13 @@ impl SimulatedNode {
     }
 
     /// The program at a host that answers; `None` for one that does not.
-    pub(super) fn kind_of(&self, host: HostAddr) -> Option<HostKind> {
+    pub(in crate::simulation::node) fn kind_of(&self, host: HostAddr) -> Option<HostKind> {
         let watch = self.watches.get(&host)?;
         (watch.answers == Some(true)).then_some(watch.kind)
     }
 
     /// Notes that a copy is gone from a host.
-    pub(super) fn gone(&mut self, host: HostAddr, name: &FileName) {
+    pub(in crate::simulation::node) fn gone(&mut self, host: HostAddr, name: &FileName) {
         let Some(process) = &self.process else { return };
         let file = process.names.intern(name);
         if self.watches.get_mut(&host).is_some_and(|watch| watch.holdings.gone(file)) {
@@ -459,11 +383,11 @@ impl SimulatedNode {
     }
 
     /// Sends the health of every host to a TaskManager that has restarted.
-    pub(super) fn health_again(&self) {
+    pub(in crate::simulation::node) fn health_again(&self) {
         let now = self.clock();
         for (&host, watch) in &self.watches {
             if let Some(at) = watch.health.changed() {
-                let from = reelyard_yard::heartbeat::Health::Unknown;
+                let from = Health::Unknown;
                 let to = watch.health.health();
                 let at = at.min(now);
                 self.report_health(HealthChanged { host, from, to, at });
