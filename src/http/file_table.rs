@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileId, FileName, NameTable};
-use reelyard_yard::catalog::view::CatalogView;
+use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::task_manager::TaskManagerView;
 use roaring::RoaringBitmap;
 

@@ -111,18 +111,18 @@ fn compat_state(state: &web::Data<NodeHttpState>) -> CompatState {
     let task_manager = &state.actors.task_manager;
     CompatState {
         tasks: Arc::new(move || {
-            let view = of_tasks.actors.task_views.view();
+            let view = of_tasks.actors.task_views.load();
             Arc::new(view.tasks().into_iter().cloned().collect())
         }),
         tasks_for_cfws: Arc::new(move || {
-            Arc::new(for_cfws.actors.task_views.view().tasks_for_cfws())
+            Arc::new(for_cfws.actors.task_views.load().tasks_for_cfws())
         }),
         change: task_manager.route(),
         cancel: task_manager.route(),
         heartbeat: state.actors.heartbeat_view.clone(),
         files: Arc::new(move || {
-            let catalog = of_files.actors.catalog_view.load_full();
-            let tasks = of_files.actors.task_views.view();
+            let catalog = of_files.actors.catalog_view.load();
+            let tasks = of_files.actors.task_views.load();
             Arc::new(RankedFiles::new(of_files.names.clone(), catalog, tasks))
         }),
         clock: state.clock.clone(),

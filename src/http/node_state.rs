@@ -46,7 +46,7 @@ pub struct NodeHttpState {
 impl NodeHttpState {
     /// Conditions that need attention although the node is ready, as text lines.
     pub fn warnings(&self) -> Vec<String> {
-        let view = self.actors.task_views.view();
+        let view = self.actors.task_views.load();
         let message = view.foreign_managers.iter().map(|manager| {
             let host = manager.host.map(|host| format!("{host}: ")).unwrap_or_default();
             let how_sure = if manager.sure { "manages" } else { "may manage" };
@@ -93,7 +93,7 @@ impl NodeHttpState {
     /// Destinations that answer, but whose files were not listed since this node started, with the
     /// consequences.
     pub fn unlisted_hosts(&self) -> Vec<String> {
-        let view = self.actors.task_views.view();
+        let view = self.actors.task_views.load();
         let unlisted = view.hosts.iter().filter(|planned| {
             let unknown = [Unusable::InventoryUnknown, Unusable::KindUnknown];
             planned.no_destination.is_some_and(|why| unknown.contains(&why))
@@ -102,7 +102,7 @@ impl NodeHttpState {
         let is_patient = self.clock.now().since(self.started) < TaskSettings::default().first_look;
         let words = unlisted.filter_map(|planned| {
             let host = planned.host;
-            let called = self.actors.hosts.get(host)?.view.load_full();
+            let called = self.actors.hosts.get(host)?.view.load();
             if is_patient && called.failed_looks == 0 {
                 return None;
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_core::names::NameTable;
-use reelyard_yard::catalog::view::CatalogView;
+use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::cfw_worker::CfwWorkerView;
 use reelyard_yard::remover::RemoverView;
 use reelyard_yard::task_manager::TaskManagerView;
@@ -70,11 +70,11 @@ pub async fn sweep(names: NameTable, actors: Arc<Wiring>) {
         let (names, actors) = (names.clone(), Arc::clone(&actors));
         let swept = tokio::task::spawn_blocking(move || {
             let hosts: Vec<_> =
-                actors.hosts.present().values().map(|host| host.view.load_full()).collect();
+                actors.hosts.present().values().map(|host| host.view.load()).collect();
             let in_use = NamesInUse {
-                catalog: &actors.catalog_view.load_full(),
-                tasks: &actors.task_views.view(),
-                removals: &actors.remover_views.view(),
+                catalog: &actors.catalog_view.load(),
+                tasks: &actors.task_views.load(),
+                removals: &actors.remover_views.load(),
             };
             let live = in_use.files(&names, hosts.iter().map(|host| &**host));
             names.sweep(&live)

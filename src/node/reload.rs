@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use reelyard_api::{Change, ChangeEvent, ConfigurationChange};
+use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::clock::Clock;
 use reelyard_core::settings::SettingsGroup;
-use reelyard_shares::{share_expiry, share_files};
-use reelyard_yard::{catalog, cfw_worker, heartbeat, remover, task_manager};
+use reelyard_shares::share_files;
 use tokio::sync::Mutex;
 
 use super::actors::Wiring;
@@ -96,43 +96,29 @@ impl Wiring {
     fn apply_config(&self, before: &ActiveConfig, after: &ActiveConfig) {
         let in_force = after;
         let (before, after, http) = (&before.config, &after.config, &after.calls);
-        let (old, new) = (settings::catalog(before), settings::catalog(after));
-        if old != new {
-            self.catalog.addr().do_send(catalog::ChangeCatalogSettings(new));
-        }
-        let (old, new) = (settings::heartbeat(before), settings::heartbeat(after));
-        if old != new {
-            self.heartbeat.addr().do_send(heartbeat::ChangeHeartbeatSettings(new));
-        }
+        let of_both = (settings::catalog(before), settings::catalog(after));
+        ChangeSettings::send(&self.catalog, of_both);
+        let of_both = (settings::heartbeat(before), settings::heartbeat(after));
+        ChangeSettings::send(&self.heartbeat, of_both);
         let (old, new) = (settings::calls(before), settings::calls(after));
         if old != new {
             for host in self.hosts.present().values() {
-                let (settings, http) = (new.clone(), http.clone());
-                host.worker.addr().do_send(cfw_worker::ChangeCfwWorkerSettings { settings, http });
+                host.worker.addr().do_send(ChangeSettings((new.clone(), http.clone())));
             }
         }
-        let (old, new) = (settings::remover(before), settings::remover(after));
-        if old != new {
-            self.remover.addr().do_send(remover::ChangeRemoverSettings(new));
-        }
-        let (old, new) = (settings::shares(before), settings::shares(after));
-        if old != new {
-            self.share_expiry.addr().do_send(share_expiry::ChangeShareSettings(new));
-        }
+        ChangeSettings::send(&self.remover, (settings::remover(before), settings::remover(after)));
+        ChangeSettings::send(
+            &self.share_expiry,
+            (settings::shares(before), settings::shares(after)),
+        );
         self.hooks.apply_config(in_force);
-        let (old, new) = (&before.share.files, &after.share.files);
-        if old != new {
-            self.share_files.addr().do_send(share_files::ChangeShareFilesSettings(new.clone()));
-        }
+        let of_both = (before.share.files.clone(), after.share.files.clone());
+        ChangeSettings::send(&self.share_files, of_both);
         // The operator may have mounted a root just before the reload.
         self.share_files.addr().do_send(share_files::CheckRoots);
         self.boxes.apply_config(before, after);
         let of_tasks = |config| (settings::tasks(config), settings::hosts(config));
-        let (old, new) = (of_tasks(before), of_tasks(after));
-        if old != new {
-            let (settings, hosts) = new;
-            self.task_manager.addr().do_send(task_manager::ChangeTaskSettings { settings, hosts });
-        }
+        ChangeSettings::send(&self.task_manager, (of_tasks(before), of_tasks(after)));
     }
 }
 

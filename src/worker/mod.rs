@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use actix_web::dev::ServerHandle;
-use arc_swap::ArcSwap;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::Clock;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
@@ -132,7 +132,7 @@ impl Worker {
         let hashes = HashCache::new(Arc::clone(&store), clock.clone());
         let data_port = start_data_port(&settings, &base, hashes, &live_settings, &clock)?;
         let managers = SeenManagersHandle::default();
-        let line = Arc::<ArcSwap<NodeLinkView>>::default();
+        let line = ViewHandle::default();
         let received = ByteCount::default();
         let copies = CopyCounts { sent: data_port.sent(), received: received.clone() };
         let link = LinkGauge::start(settings.link.clone(), copies);
@@ -162,7 +162,7 @@ impl Worker {
             node: settings
                 .base_dir
                 .is_some()
-                .then(|| Arc::clone(&line))
+                .then(|| line.clone())
                 .filter(|_| !settings.nodes.is_empty()),
             info: info(&settings, data_port.addr()),
             figures,
@@ -363,7 +363,7 @@ impl DestinationParts {
         settings: &WorkerSettings,
         live_settings: &LiveWorkerSettings,
         epochs: &EpochGuard,
-        (managers, view): (SeenManagersHandle, Arc<ArcSwap<NodeLinkView>>),
+        (managers, view): (SeenManagersHandle, ViewHandle<NodeLinkView>),
         clock: Clock,
     ) -> Result<(), WorkerError> {
         if settings.nodes.is_empty() {

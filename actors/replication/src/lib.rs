@@ -14,7 +14,6 @@ mod replicated_log;
 mod shapes;
 mod shell;
 pub mod stored;
-mod turns;
 
 pub use commits::batch;
 pub use commits::batch::{ENTRY_BYTES, ENTRY_EVENTS};
@@ -31,4 +30,7 @@ pub use piece::{FrozenPiece, Piece, UnreadableEvent};
 pub use replica::{CommitSettlement, ReplicaHandle, StateChange};
 pub use replicated_log::{LogHandle, OnFullDisk, ReplicatedLog};
 pub use shapes::compare_shapes;
-pub use shell::{Owner, OwnerReply, Replicated, reply_now};
+pub use shell::{
+    Owner, OwnerCommands, OwnerCommits, OwnerReply, OwnerRequests, OwnerTurns, Replicated,
+    reply_now,
+};

@@ -40,9 +40,9 @@ impl CatalogProbe {
     /// Subscriptions of this probe to every kind of notification.
     pub fn subscribers(probe: &Addr<Self>) -> Subscribers {
         Subscribers {
-            ranking: vec![probe.clone().recipient()],
-            rising: vec![probe.clone().recipient()],
-            masters: vec![probe.clone().recipient()],
+            ranking: vec![probe.clone().recipient()].into(),
+            rising: vec![probe.clone().recipient()].into(),
+            masters: vec![probe.clone().recipient()].into(),
         }
     }
 }

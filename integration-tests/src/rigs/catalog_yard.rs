@@ -1,14 +1,13 @@
 //! A Catalog over files in a temporary directory, with a manual clock and a probe.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
-use arc_swap::ArcSwap;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::names::{FileId, NameTable};
-use reelyard_yard::catalog::view::CatalogView;
+use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::catalog::{
     Catalog, CatalogSettings, CheckInputsNow, EventLogSettings, LookUpMasters, MasterLook,
     WatchMode,
@@ -29,7 +28,7 @@ pub struct CatalogYard {
     /// The table that maps file ids to names.
     pub names: NameTable,
     /// The state that the Catalog publishes.
-    pub view: Arc<ArcSwap<CatalogView>>,
+    pub view: ViewHandle<CatalogView>,
     catalog: Addr<Catalog>,
     probe: Addr<CatalogProbe>,
 }

@@ -9,7 +9,7 @@ use reelyard_integration_tests::rigs::catalog_input::{
     MIDNIGHT_IN_SEOUL, append, event_log, event_log_name, grade_info, not_found, replace, selection,
 };
 use reelyard_integration_tests::rigs::catalog_yard::{CatalogYard, WATCHED};
-use reelyard_yard::catalog::view::CatalogInputState;
+use reelyard_yard::catalog::views::CatalogInputState;
 
 fn yard() -> CatalogYard {
     CatalogYard::start(|dir, settings| {

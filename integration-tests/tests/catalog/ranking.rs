@@ -12,7 +12,7 @@ use reelyard_integration_tests::rigs::catalog_input::{
 use reelyard_integration_tests::rigs::catalog_yard::CatalogYard;
 use reelyard_yard::catalog::SubscribeToCatalog;
 use reelyard_yard::catalog::ranking::Ranking;
-use reelyard_yard::catalog::view::CatalogInputState;
+use reelyard_yard::catalog::views::CatalogInputState;
 
 const GRADES: &str = "grade.info";
 const HISTORY: &str = "hitcount.history";
@@ -179,7 +179,7 @@ async fn bad_rows_are_counted_and_shown_and_never_fatal() {
     assert_eq!(ranking.size(ranking.files()[0]), Some(77));
     assert_eq!(ranking.listed_on(ranking.files()[0]), [ip("10.0.0.22")]);
 
-    let view = serde_json::to_value(&**yard.view.load()).unwrap();
+    let view = serde_json::to_value(&*yard.view.load()).unwrap();
     let grades = &view["grade_info"];
     assert_eq!((&grades["rows"], &grades["torn"]), (&6.into(), &true.into()));
     assert_eq!(grades["first_bad"][0]["line"], 2);

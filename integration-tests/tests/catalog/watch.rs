@@ -11,7 +11,7 @@ use reelyard_integration_tests::rigs::catalog_input::{
     MIDNIGHT_IN_SEOUL, append, event_log_name, grade_info, replace, selection,
 };
 use reelyard_integration_tests::rigs::catalog_yard::{CatalogYard, WATCHED};
-use reelyard_yard::catalog::view::{CatalogInputState, NoticedBy};
+use reelyard_yard::catalog::views::{CatalogInputState, NoticedBy};
 use reelyard_yard::catalog::{CatalogSettings, WatchMode};
 
 /// The time without changes that a file needs, by the manual clock.
@@ -214,7 +214,7 @@ async fn new_log_rows_and_new_masters_are_seen_at_once() {
 async fn without_a_watch_the_view_says_why() {
     let yard = watching(|_, settings| settings.watch = WatchMode::Poll);
     yard.look().await.unwrap();
-    let view = serde_json::to_value(&**yard.view.load()).unwrap();
+    let view = serde_json::to_value(&*yard.view.load()).unwrap();
     assert_eq!(view["grade_info"]["noticed_by"]["by"], "polling");
     assert_eq!(view["grade_info"]["noticed_by"]["why"], "catalog.watch is \"poll\"");
 }

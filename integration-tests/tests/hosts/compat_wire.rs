@@ -10,6 +10,7 @@ use actix_web::{App, HttpServer, middleware, web};
 use reelyard::http::compat::{
     CompatState, FileRow, FileTable, change_turns, not_found, paths, routes,
 };
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::BitsPerSecond;
 use reelyard_core::names::FileName;
@@ -18,7 +19,7 @@ use reelyard_integration_tests::fakes::stand_in_cfw::{DownloaderBehavior, StandI
 use reelyard_integration_tests::fakes::stand_in_task_manager::{StandInTaskManager, StandInTasks};
 use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_protocol::worker::TaskId;
-use reelyard_yard::heartbeat::{Health, HeartbeatView, HeartbeatViewHandle, HostBeats};
+use reelyard_yard::heartbeat::{Health, HeartbeatView, HostBeats};
 use reelyard_yard::task_manager::{Task, TaskState};
 
 const NOW: Millis = Millis(1_795_240_700_000);
@@ -28,7 +29,7 @@ const JSON: &str = "application/json;charset=UTF-8";
 struct CompatNode {
     addr: SocketAddr,
     tasks: StandInTasks,
-    heartbeat: HeartbeatViewHandle,
+    heartbeat: ViewHandle<HeartbeatView>,
     turns: Arc<tokio::sync::Semaphore>,
 }
 
@@ -61,7 +62,7 @@ fn serve(tasks: Vec<Task>) -> CompatNode {
     let tasks: StandInTasks =
         Arc::new(std::sync::Mutex::new(tasks.into_iter().map(Arc::new).collect()));
     let manager = StandInTaskManager { tasks: tasks.clone() }.start();
-    let (heartbeat, turns) = (HeartbeatViewHandle::default(), change_turns());
+    let (heartbeat, turns) = (ViewHandle::default(), change_turns());
     let (read, for_cfws) = (tasks.clone(), tasks.clone());
     let state = web::Data::new(CompatState {
         tasks: Arc::new(move || Arc::new(read.lock().unwrap().clone())),
@@ -334,13 +335,13 @@ async fn the_dashboards_show_their_tables() {
             beats: vec![],
         })
     };
-    node.heartbeat.store(Arc::new(HeartbeatView {
+    node.heartbeat.publish(HeartbeatView {
         hosts: vec![
             host("127.0.0.9:1", Health::Up, Some(NOW)),
             host("127.0.0.100:1", Health::Suspect, None),
         ],
         ..HeartbeatView::default()
-    }));
+    });
     for page in [&page, &node.call("GET /dashboard/hb", "").await.body] {
         assert!(page.contains("<style>") && page.contains("<h1>"), "{page}");
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::{ChangeSettings, ViewHandle};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::HostAddr;
 use reelyard_integration_tests::fakes::stand_in_subscriber::{Notifications, subscriber};
@@ -10,9 +11,8 @@ use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_yard::cfw_worker::{AskFailure, ProbeHeartbeat};
 use reelyard_yard::heartbeat::health::{Rhythm, Thresholds};
 use reelyard_yard::heartbeat::{
-    ChangeHeartbeatSettings, Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor,
-    HeartbeatView, HeartbeatViewHandle, ProbeDue, ProbeNow, SetHeartbeatMaintenance,
-    SubscribeToHealth, UnwatchHost, WatchHost,
+    Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor, HeartbeatView, ProbeDue,
+    ProbeNow, SetHeartbeatMaintenance, SubscribeToHealth, UnwatchHost, WatchHost,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -61,7 +61,7 @@ impl PendingProbes {
 
 struct HeartbeatYard {
     supervisor: Addr<HeartbeatSupervisor>,
-    view: HeartbeatViewHandle,
+    view: ViewHandle<HeartbeatView>,
     changes: Notifications<HealthChanged>,
     clock: Clock,
 }
@@ -133,7 +133,7 @@ async fn health_follows_the_probes_and_is_reported_once_per_change() {
     }
     assert_eq!(yard.next_change().await, (host, Health::Up, Health::Suspect));
     assert_eq!(yard.next_change().await, (host, Health::Suspect, Health::Down));
-    let view = yard.view.load_full();
+    let view = yard.view.load();
     assert_eq!((view.probes, view.misses), (4, 3));
     assert_eq!(view.hosts[0].last_miss.as_deref(), Some("no answer within 2s"));
     assert_eq!(view.hosts[0].beats.len(), 4);
@@ -188,7 +188,7 @@ async fn hosts_come_and_go_and_late_probes_are_ignored() {
     late.send(Err(AskFailure::Status(500))).unwrap();
     again.answer().await;
     assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
-    let view = yard.view.load_full();
+    let view = yard.view.load();
     assert_eq!((view.hosts.len(), view.misses), (1, 0));
 }
 
@@ -257,7 +257,7 @@ async fn a_shorter_interval_takes_effect_before_a_longer_one_ends() {
     let rhythm = Rhythm { interval: Duration::from_secs(1), jitter: 0.0 };
     let thresholds = Thresholds { down_after: 1, ..Thresholds::default() };
     let settings = HeartbeatSettings { rhythm, thresholds, ..HeartbeatSettings::default() };
-    yard.supervisor.send(ChangeHeartbeatSettings(settings)).await.unwrap();
+    yard.supervisor.send(ChangeSettings(settings)).await.unwrap();
     yard.clock.advance(Duration::from_secs(1));
     assert_eq!(yard.supervisor.send(ProbeDue).await.unwrap(), 1);
     probes.miss().await;

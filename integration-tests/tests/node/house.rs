@@ -229,6 +229,31 @@ fn every_owner_has_the_same_rooms() {
     }
 }
 
+/// The folders of the observers of a node.
+const OBSERVERS: [&str; 5] = [
+    "actors/yard/src/catalog",
+    "actors/yard/src/heartbeat",
+    "actors/yard/src/cfw_worker",
+    "actors/shares/src/share_files",
+    "actors/shares/src/webhook",
+];
+
+#[test]
+fn every_observer_has_the_same_rooms() -> Result<()> {
+    for observer in OBSERVERS {
+        let folder = root().join(observer);
+        for room in ["README.md", "messages.rs", "settings.rs", "views.rs"] {
+            assert!(folder.join(room).exists(), "{observer} has no {room}");
+        }
+        let actor = ["actor.rs", "actor/mod.rs"].map(|file| folder.join(file));
+        let actor = actor.iter().find(|file| file.exists());
+        let actor = actor.with_context(|| format!("{observer} has no actor"))?;
+        let code = std::fs::read_to_string(actor)?;
+        assert!(code.contains("impl Observer for "), "{observer} does not use the shared shell");
+    }
+    Ok(())
+}
+
 /// The production code of a file: everything before its unit tests, without comments.
 fn production_code(text: &str) -> String {
     let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();

@@ -38,13 +38,13 @@ fn the_timetable_changes_rates_of_running_copies_except_at_old_cfws() {
             yard.grade(&["a.mpg"]).await;
             let task = yard.open_task("a.mpg").await;
             let rate = |orders: &reelyard_protocol::worker::TaskOrders| orders.tasks[0].copy_speed;
-            let before = yard.views.view().orders_for(destination(1)).unwrap();
+            let before = yard.views.load().orders_for(destination(1)).unwrap();
             assert_eq!(rate(&before), Some(BitsPerSecond(50_000_000)));
-            let mut changes = yard.views.changes();
+            let mut changes = yard.views.news();
             changes.mark_unchanged();
             yard.clock.advance(Duration::from_secs(30));
             yard.manager.send(CheckTasksNow).await.unwrap();
-            let after = yard.views.view().orders_for(destination(1)).unwrap();
+            let after = yard.views.load().orders_for(destination(1)).unwrap();
             if old {
                 assert_eq!(after, before);
             } else {
@@ -52,7 +52,7 @@ fn the_timetable_changes_rates_of_running_copies_except_at_old_cfws() {
                 assert_ne!(after.rates, before.rates);
                 assert!(changes.has_changed().unwrap(), "a long poll is woken");
             }
-            assert_eq!(yard.views.view().rate_of(&task), rate(&after));
+            assert_eq!(yard.views.load().rate_of(&task), rate(&after));
         }
     });
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
@@ -22,7 +23,7 @@ use reelyard_yard::cfw_worker::{AskFailure, DeleteCopy};
 use reelyard_yard::heartbeat::{Health, HealthChanged};
 use reelyard_yard::remover::{
     Ending, PinFile, Reason, RemovalMode, RemovalRecord, RemoveNow, Remover, RemoverCollaborators,
-    RemoverSettings, RemoverView, RemoverViewHandle, RoomVerdict, Spared,
+    RemoverSettings, RemoverView, RoomVerdict, Spared,
 };
 use reelyard_yard::task_manager::TaskSettings;
 
@@ -71,7 +72,7 @@ impl Handler<DeleteCopy> for ProbeDeleter {
 struct RemoverYard {
     yard: TaskManagerYard,
     remover: Addr<Remover>,
-    views: RemoverViewHandle,
+    views: ViewHandle<RemoverView>,
     deletions: Arc<Mutex<Deletions>>,
 }
 
@@ -85,7 +86,7 @@ async fn opened(
     destinations: u8,
     (tasks, removals): (TaskSettings, RemoverSettings),
 ) -> RemoverYard {
-    let views = RemoverViewHandle::default();
+    let views = ViewHandle::default();
     let plot =
         YardPlan { settings: tasks, removals: views.clone(), ..YardPlan::of(1, destinations) };
     let pieces = [PieceId::Tasks, PieceId::Removals];
@@ -124,7 +125,7 @@ async fn opened(
 impl RemoverYard {
     async fn until<T>(&self, what: &str, show: impl Fn(&RemoverView) -> Option<T>) -> T {
         eventually_some(what, || {
-            let shown = show(&self.views.view());
+            let shown = show(&self.views.load());
             async move { shown }
         })
         .await
@@ -170,14 +171,14 @@ impl RemoverYard {
 
     /// Runs a round and returns its result.
     async fn round(&self) -> Arc<RemoverView> {
-        let before = self.views.view().last.as_ref().map(|round| round.at);
+        let before = self.views.load().last.as_ref().map(|round| round.at);
         self.yard.clock.advance(Duration::from_millis(10));
         self.remover.send(RemoveNow).await.unwrap().unwrap();
         self.until("a round", |view| {
             view.last.as_ref().filter(|round| Some(round.at) > before).map(drop)
         })
         .await;
-        self.views.view()
+        self.views.load()
     }
 
     async fn ended(&self, count: usize) -> Vec<RemovalRecord> {

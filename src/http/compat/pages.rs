@@ -65,7 +65,7 @@ fn in_words(status: OldState) -> (&'static str, &'static str) {
 
 /// `GET /dashboard/hb`: hosts as text, sorted by address, descending.
 pub(super) async fn heartbeat(state: web::Data<CompatState>) -> HttpResponse {
-    let view = state.heartbeat.load_full();
+    let view = state.heartbeat.load();
     let mut hosts: Vec<_> = view.hosts.iter().map(|host| (host.host.to_string(), host)).collect();
     hosts.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
     page(

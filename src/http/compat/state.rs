@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::names::FileName;
 use reelyard_core::supervision::Route;
-use reelyard_yard::heartbeat::HeartbeatViewHandle;
+use reelyard_yard::heartbeat::HeartbeatView;
 use reelyard_yard::task_manager::{CancelTask, ChangeTask, Task};
 use tokio::sync::Semaphore;
 
@@ -25,7 +26,7 @@ pub struct CompatState {
     /// Cancels a task: the TaskManager.
     pub cancel: Route<CancelTask>,
     /// Health of the hosts.
-    pub heartbeat: HeartbeatViewHandle,
+    pub heartbeat: ViewHandle<HeartbeatView>,
     /// The current ranking with hits.
     pub files: Arc<dyn Fn() -> Arc<dyn FileTable> + Send + Sync>,
     /// Clock of the node; simulated in tests.

@@ -30,7 +30,7 @@ impl HostMetrics<'_> {
 
 /// Writes the metrics of the hosts.
 pub fn write(sheet: &mut MetricsWriter<'_>, actors: &Wiring) -> fmt::Result {
-    let (beats, tasks) = (actors.heartbeat_view.load(), actors.task_views.view());
+    let (beats, tasks) = (actors.heartbeat_view.load(), actors.task_views.load());
     let of_heartbeat: HashMap<_, _> = beats.hosts.iter().map(|one| (one.host, &**one)).collect();
     let of_tasks: HashMap<_, _> = tasks.hosts.iter().map(|one| (one.host, one)).collect();
     let copies = copies_of(&tasks);
@@ -41,7 +41,7 @@ pub fn write(sheet: &mut MetricsWriter<'_>, actors: &Wiring) -> fmt::Result {
             let (serving, fetching) = copies.get(host).copied().unwrap_or_default();
             HostMetrics {
                 label: host.to_string(),
-                called: actor.view.load_full(),
+                called: actor.view.load(),
                 beats: of_heartbeat.get(host).copied(),
                 planned: of_tasks.get(host).copied(),
                 serving,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use reelyard_core::clock::Millis;
-use reelyard_yard::catalog::view::{CatalogInputState, CatalogInputView, CatalogView};
+use reelyard_yard::catalog::views::{CatalogInputState, CatalogInputView, CatalogView};
 
 use super::page::metrics_writer::MetricsWriter;
 

@@ -44,14 +44,14 @@ pub async fn node(
         let ready = u64::from(state.not_ready().is_empty());
         sheet.gauge("ready", "1 if the node is ready, as /readyz says", ready)?;
         actors::write(sheet, &state.actors.statuses())?;
-        tasks::write(sheet, &state.actors.task_views.view())?;
+        tasks::write(sheet, &state.actors.task_views.load())?;
         let off = u64::from(state.live.now().config.yard.task.mode == PlanningMode::Off);
         sheet.gauge("planning_off", "1 if task.mode is off: no new copies are planned", off)?;
-        removals::write(sheet, &state.actors.remover_views.view())?;
+        removals::write(sheet, &state.actors.remover_views.load())?;
         let links = state.share_links.counters();
         shares::write(sheet, &state.actors.share_views, links)?;
         hooks::write(sheet, &state.actors.hooks.views(), state.clock.now())?;
-        shares::write_files(sheet, &state.actors.share_files_views.view(), state.clock.now())?;
+        shares::write_files(sheet, &state.actors.share_files_views.load(), state.clock.now())?;
         boxes::write(sheet, &state.actors.boxes.views)?;
         hosts::write(sheet, &state.actors)?;
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::Clock;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::token::SharedToken;
@@ -48,7 +48,7 @@ pub struct WorkerHttp {
     /// The directories of the masters.
     pub source_dirs: Vec<PathBuf>,
     /// State of the connection to the node; none for a worker without a node.
-    pub node: Option<Arc<ArcSwap<NodeLinkView>>>,
+    pub node: Option<ViewHandle<NodeLinkView>>,
     /// The constant part of the answer to `/info`.
     pub info: WorkerInfo,
     /// Sources of `/metrics`.

@@ -4,9 +4,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use reelyard_api::ChangeEvent;
-use reelyard_boxes::box_lease::{
-    AcquireRoutes, BoxLease, BoxLink, BoxViewHandle, ChangeBoxSettings,
-};
+use reelyard_boxes::box_lease::{AcquireRoutes, BoxLease, BoxLink, BoxViewHandle};
+use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::change_feed::Feed;
 use reelyard_core::clock::Clock;
 use reelyard_core::manager::ManagerIdentity;
@@ -69,10 +68,8 @@ impl BoxServices {
 
     /// Applies a new configuration.
     pub(in crate::node) fn apply_config(&self, before: &NodeConfig, after: &NodeConfig) {
-        let (old, new) = (&before.r#box.memory, &after.r#box.memory);
-        if old != new {
-            self.actor.addr().do_send(ChangeBoxSettings(new.clone()));
-        }
+        let of_both = (before.r#box.memory.clone(), after.r#box.memory.clone());
+        ChangeSettings::send(&self.actor, of_both);
         let (old, new) = (settings::box_link(before), settings::box_link(after));
         if old != new
             && let Err(error) = self.link.change_settings(new)

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::dev::{Envelope, ToEnvelope};
 use actix::{Actor, Handler, Message};
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::supervision::Supervised;
-use reelyard_yard::cfw_worker::{CfwWorker, CfwWorkerViewHandle, HostRoutes};
+use reelyard_yard::cfw_worker::{CfwWorker, CfwWorkerView, HostRoutes};
 use tokio::sync::watch;
 
 /// The actors of all current hosts. Clones share the state. Only [`super::Wiring`] adds and removes
@@ -26,7 +27,7 @@ pub struct HostActor {
     /// The actor that calls the host.
     pub worker: Supervised<CfwWorker>,
     /// The published state of the host.
-    pub view: CfwWorkerViewHandle,
+    pub view: ViewHandle<CfwWorkerView>,
     /// Whether the host is in maintenance. The next incarnation of the actor reads it too.
     pub(super) in_maintenance: Arc<AtomicBool>,
 }

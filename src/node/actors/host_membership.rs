@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::host::HostAddr;
 use reelyard_yard::cfw_worker;
 use reelyard_yard::heartbeat::{self, UnwatchHost};
 use reelyard_yard::task_manager::{HostRecord, HostRoster};
-use tokio::sync::watch;
 
 use super::host_actors::{HostActor, HostActorMap};
 use super::wiring::Wiring;
@@ -17,18 +17,19 @@ use super::wiring::Wiring;
 /// Starts the task that keeps the actors of `wiring` in step with the recorded hosts. It ends when
 /// `wiring` is stopped or dropped.
 pub fn start_following(wiring: &Arc<Wiring>) {
-    let follows = follow(Arc::downgrade(wiring), wiring.task_views.host_roster().watch());
+    let follows = follow(Arc::downgrade(wiring), wiring.host_roster.clone());
     wiring.set_following(actix_rt::spawn(follows));
 }
 
-async fn follow(wiring: Weak<Wiring>, mut rolls: watch::Receiver<Option<HostRoster>>) {
+async fn follow(wiring: Weak<Wiring>, roster: ViewHandle<Option<HostRoster>>) {
     let mut incarnation = None;
-    rolls.mark_changed();
-    while rolls.changed().await.is_ok() {
-        let roll = rolls.borrow_and_update().clone();
-        let (Some(roll), Some(wiring)) = (roll, wiring.upgrade()) else { continue };
+    let mut news = roster.news();
+    news.mark_changed();
+    while news.changed().await.is_ok() {
+        let roster = roster.load();
+        let (Some(roll), Some(wiring)) = (roster.as_ref(), wiring.upgrade()) else { continue };
         let is_joined = incarnation.replace(roll.incarnation) == Some(roll.incarnation);
-        wiring.apply_membership(&roll, is_joined);
+        wiring.apply_membership(roll, is_joined);
     }
 }
 

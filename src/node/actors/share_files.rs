@@ -1,11 +1,12 @@
 //! Starts the ShareFilesActor of a node with its collaborators and settings.
 
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::Clock;
 use reelyard_core::supervision::{Supervised, Supervision};
 use reelyard_journal::Journal;
 use reelyard_shares::share_expiry::{ShareExpiry, ShareViewHandle};
 use reelyard_shares::share_files::{
-    ShareFiles, ShareFilesCollaborators, ShareFilesViewHandle, SharedDirs,
+    ShareFiles, ShareFilesCollaborators, ShareFilesView, SharedDirs,
 };
 
 use crate::node::live_config::LiveConfig;
@@ -17,8 +18,8 @@ pub(super) fn start(
     expiry: &Supervised<ShareExpiry>,
     shares: &ShareViewHandle,
     dirs: &SharedDirs,
-) -> (Supervised<ShareFiles>, ShareFilesViewHandle) {
-    let views = ShareFilesViewHandle::default();
+) -> (Supervised<ShareFiles>, ViewHandle<ShareFilesView>) {
+    let views = ViewHandle::default();
     let others = ShareFilesCollaborators {
         shares: shares.clone(),
         recall: expiry.route(),

@@ -5,12 +5,12 @@ use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix_rt::{ArbiterHandle, System};
-use arc_swap::ArcSwap;
+use reelyard_core::actor_parts::{ChangeSettings, ViewHandle};
 use reelyard_core::clock::Clock;
+use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_shares::webhook::{
-    ChangeWebhookSettings, Webhook, WebhookCollaborators, WebhookName, WebhookSettings,
-    WebhookView, WebhookViewHandle,
+    Webhook, WebhookCollaborators, WebhookName, WebhookSettings, WebhookView,
 };
 use reqwest::Client;
 
@@ -28,9 +28,9 @@ pub struct WebhookActors {
 /// The actor of one webhook with its view and settings.
 struct WebhookActor {
     actor: Supervised<Webhook>,
-    view: WebhookViewHandle,
+    view: ViewHandle<WebhookView>,
     /// Current settings; a restarted actor reads them too.
-    by: Arc<ArcSwap<ChangeWebhookSettings>>,
+    by: LiveSetting<(WebhookSettings, Client)>,
 }
 
 impl WebhookActors {
@@ -79,24 +79,23 @@ impl WebhookActors {
         in_force: &ActiveConfig,
     ) -> WebhookActor {
         let view = WebhookView::new(name.clone(), settings.url.to_string());
-        let view = WebhookViewHandle::new(ArcSwap::from_pointee(view));
+        let view = ViewHandle::new(view);
         let http = in_force.webhooks.clone();
-        let by = Arc::new(ArcSwap::from_pointee(ChangeWebhookSettings { settings, http }));
-        let (shown, in_use) = (Arc::clone(&view), Arc::clone(&by));
+        let by = LiveSetting::at((settings, http));
+        let (shown, in_use) = (view.clone(), by.clone());
         let (clock, others) = (self.clock.clone(), self.others.clone());
         let supervision = Supervision::of(&format!("webhook {name}"));
         let actor = Supervised::start_on(&self.arbiter, supervision, move || {
-            let ChangeWebhookSettings { settings, http } =
-                ChangeWebhookSettings::clone(&in_use.load());
+            let (settings, http) = in_use.now().as_ref().clone();
             let (clock, others) = (clock.clone(), others.clone());
-            Webhook::new(name.clone(), settings, http, clock, others, Arc::clone(&shown))
+            Webhook::new(name.clone(), settings, http, clock, others, shown.clone())
         });
         WebhookActor { actor, view, by }
     }
 
     /// State of each webhook, sorted by name.
     pub fn views(&self) -> Vec<Arc<WebhookView>> {
-        self.hooks().values().map(|hook| hook.view.load_full()).collect()
+        self.hooks().values().map(|hook| hook.view.load()).collect()
     }
 
     /// Supervision state of their actors.
@@ -121,10 +120,9 @@ impl WebhookActors {
 impl WebhookActor {
     fn change(&self, settings: WebhookSettings, http: &Client) {
         // With https, the trusted certificates of the system may have changed too.
-        if self.by.load().settings != settings || settings.url.is_https() {
-            let change = ChangeWebhookSettings { settings, http: http.clone() };
-            self.by.store(Arc::new(change.clone()));
-            self.actor.addr().do_send(change);
+        if self.by.now().0 != settings || settings.url.is_https() {
+            self.by.set((settings.clone(), http.clone()));
+            self.actor.addr().do_send(ChangeSettings((settings, http.clone())));
         }
     }
 }

@@ -22,8 +22,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use arc_swap::ArcSwap;
 use reelyard_api::ChangeEvent;
+use reelyard_core::actor_parts::{Observer, ViewHandle};
 use reelyard_core::change_feed::Feed;
 use reelyard_core::clock::Clock;
 use reelyard_core::host::{HostAddr, HostRole};
@@ -33,14 +33,14 @@ use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_journal::Journal;
 use reelyard_replication::Owner;
 use reelyard_shares::share_expiry::{ShareExpiry, ShareViewHandle};
-use reelyard_shares::share_files::{ShareFiles, ShareFilesViewHandle, SharedDirs};
+use reelyard_shares::share_files::{ShareFiles, ShareFilesView, SharedDirs};
 use reelyard_shares::webhook;
-use reelyard_yard::catalog::view::CatalogView;
+use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::catalog::{self, Catalog};
-use reelyard_yard::cfw_worker::{self, CfwWorker, CfwWorkerView, CfwWorkerViewHandle};
-use reelyard_yard::heartbeat::{self, HeartbeatSupervisor, HeartbeatViewHandle, WatchHost};
-use reelyard_yard::remover::{self, Remover, RemoverViewHandle};
-use reelyard_yard::task_manager::{TaskCollaborators, TaskManager, TaskViewHandle};
+use reelyard_yard::cfw_worker::{self, CfwWorker, CfwWorkerView};
+use reelyard_yard::heartbeat::{self, HeartbeatSupervisor, HeartbeatView, WatchHost};
+use reelyard_yard::remover::{self, Remover, RemoverView};
+use reelyard_yard::task_manager::{HostRoster, TaskCollaborators, TaskManager, TaskManagerView};
 use tokio::task::JoinHandle;
 
 use super::boxes::BoxServices;
@@ -55,15 +55,17 @@ pub struct Wiring {
     /// Reads the inputs: ranking, masters and event log.
     pub catalog: Supervised<Catalog>,
     /// Read view of the ranking and the inputs.
-    pub catalog_view: Arc<ArcSwap<CatalogView>>,
+    pub catalog_view: ViewHandle<CatalogView>,
     /// Plans copies and tracks them.
     pub task_manager: Supervised<TaskManager>,
     /// Read view of the tasks, hosts and plans.
-    pub task_views: TaskViewHandle,
+    pub task_views: ViewHandle<TaskManagerView>,
+    /// The hosts on record.
+    pub host_roster: ViewHandle<Option<HostRoster>>,
     /// Removes copies.
     pub remover: Supervised<Remover>,
     /// Read view of the pins, removals and their history.
-    pub remover_views: RemoverViewHandle,
+    pub remover_views: ViewHandle<RemoverView>,
     /// Owns shares and their deadlines.
     pub share_expiry: Supervised<ShareExpiry>,
     /// View of the shares, for lookups.
@@ -73,13 +75,13 @@ pub struct Wiring {
     /// Moves shared files, and detects missing ones.
     pub share_files: Supervised<ShareFiles>,
     /// View of the ShareFilesActor.
-    pub share_files_views: ShareFilesViewHandle,
+    pub share_files_views: ViewHandle<ShareFilesView>,
     /// The BoxLeaseActor and its parts.
     pub boxes: BoxServices,
     /// Probes the hosts.
     pub heartbeat: Supervised<HeartbeatSupervisor>,
     /// View of the HeartbeatSupervisor.
-    pub heartbeat_view: HeartbeatViewHandle,
+    pub heartbeat_view: ViewHandle<HeartbeatView>,
     /// One actor per host.
     pub hosts: HostActors,
     /// Publishes changes to event listeners.
@@ -154,9 +156,15 @@ impl Wiring {
         let (catalog, catalog_view) = parts.start_catalog();
         let (heartbeat, heartbeat_view) = parts.start_heartbeat();
         let hosts = HostActors::default();
-        let remover_views = RemoverViewHandle::default();
-        let (task_manager, task_views) =
-            parts.start_task_manager(journal, &catalog, &hosts, &remover_views);
+        let remover_views = ViewHandle::default();
+        let (task_views, host_roster) = (ViewHandle::default(), ViewHandle::default());
+        let task_manager = parts.start_task_manager(
+            journal,
+            &catalog,
+            &hosts,
+            &remover_views,
+            (&task_views, &host_roster),
+        );
         let remover = parts.start_remover(journal, &catalog, &hosts, &task_views, &remover_views);
         let (share_expiry, share_views) = parts.start_share_expiry(journal);
         let hooks = WebhookActors::new(
@@ -191,6 +199,7 @@ impl Wiring {
             catalog_view,
             task_manager,
             task_views,
+            host_roster,
             remover,
             remover_views,
             share_expiry,
@@ -260,17 +269,17 @@ impl Wiring {
     fn join_catalog(&self) {
         let (task_manager, remover) = (self.task_manager.addr(), self.remover.addr());
         self.catalog.addr().do_send(catalog::SubscribeToCatalog(catalog::Subscribers {
-            ranking: vec![task_manager.clone().recipient(), remover.clone().recipient()],
-            rising: vec![task_manager.clone().recipient(), remover.clone().recipient()],
-            masters: vec![task_manager.recipient(), remover.recipient()],
+            ranking: vec![task_manager.clone().recipient(), remover.clone().recipient()].into(),
+            rising: vec![task_manager.clone().recipient(), remover.clone().recipient()].into(),
+            masters: vec![task_manager.recipient(), remover.recipient()].into(),
         }));
         self.send_destinations();
     }
 
     /// Sends the recorded destinations to the Catalog, once they are known.
     pub(super) fn send_destinations(&self) {
-        let rolls = self.task_views.host_roster().watch();
-        let Some(roll) = rolls.borrow().clone() else { return };
+        let roster = self.host_roster.load();
+        let Some(roll) = roster.as_ref() else { return };
         let destinations = roll.hosts.iter().filter(|(_, record)| record.role.is_destination());
         let ips = destinations.map(|(addr, _)| addr.ip()).collect();
         self.catalog.addr().do_send(catalog::SetDestinations { ips });
@@ -325,8 +334,8 @@ impl ActorParts {
         Supervision { started: self.others.joined(join), ..Supervision::of(name) }
     }
 
-    fn start_catalog(&self) -> (Supervised<Catalog>, Arc<ArcSwap<CatalogView>>) {
-        let view = Arc::<ArcSwap<CatalogView>>::default();
+    fn start_catalog(&self) -> (Supervised<Catalog>, ViewHandle<CatalogView>) {
+        let view = ViewHandle::default();
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let (shown, changes) = (view.clone(), self.changes.clone());
         let actor =
@@ -340,8 +349,8 @@ impl ActorParts {
         (actor, view)
     }
 
-    fn start_heartbeat(&self) -> (Supervised<HeartbeatSupervisor>, HeartbeatViewHandle) {
-        let view = HeartbeatViewHandle::default();
+    fn start_heartbeat(&self) -> (Supervised<HeartbeatSupervisor>, ViewHandle<HeartbeatView>) {
+        let view = ViewHandle::default();
         let (live, clock) = (self.live.clone(), self.clock.clone());
         let (shown, changes) = (view.clone(), self.changes.clone());
         let supervision = self.supervision("heartbeat", Wiring::join_heartbeat);
@@ -360,8 +369,7 @@ impl ActorParts {
         role: HostRole,
         in_maintenance: bool,
     ) -> HostActor {
-        let view =
-            CfwWorkerViewHandle::new(ArcSwap::from_pointee(CfwWorkerView::unasked(addr, role)));
+        let view = ViewHandle::new(CfwWorkerView::unasked(addr, role));
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let (shown, identity) = (view.clone(), self.identity.clone());
         let supervision = self.supervision(&format!("cfw_worker {addr}"), move |wiring| {
@@ -388,8 +396,8 @@ impl ActorParts {
         journal: &Journal,
         catalog: &Supervised<Catalog>,
         hosts: &HostActors,
-        tasks: &TaskViewHandle,
-        views: &RemoverViewHandle,
+        tasks: &ViewHandle<TaskManagerView>,
+        views: &ViewHandle<RemoverView>,
     ) -> Supervised<Remover> {
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let journal = journal.clone();
@@ -428,9 +436,9 @@ impl ActorParts {
         journal: &Journal,
         catalog: &Supervised<Catalog>,
         hosts: &HostActors,
-        removals: &RemoverViewHandle,
-    ) -> (Supervised<TaskManager>, TaskViewHandle) {
-        let view = TaskViewHandle::default();
+        removals: &ViewHandle<RemoverView>,
+        (view, roster): (&ViewHandle<TaskManagerView>, &ViewHandle<Option<HostRoster>>),
+    ) -> Supervised<TaskManager> {
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let journal = journal.clone();
         let collaborators = TaskCollaborators {
@@ -439,20 +447,20 @@ impl ActorParts {
             arrived: hosts.routes(),
             removals: removals.clone(),
         };
-        let (shown, identity) = (view.clone(), self.identity.clone());
+        let (shown, roster, identity) = (view.clone(), roster.clone(), self.identity.clone());
         let changes = self.changes.clone();
         // The sources of hosts are joined after it knows the hosts: see `roll`.
         let supervision = self.supervision("task_manager", Wiring::join_catalog);
-        let actor = Supervised::start(supervision, move || {
+        Supervised::start(supervision, move || {
             let in_force = live.now();
             let (settings, yard) =
                 (settings::tasks(&in_force.config), settings::hosts(&in_force.config));
             let (names, clock) = (names.clone(), clock.clone());
             let (journal, collaborators) = (journal.clone(), collaborators.clone());
             TaskManager::new(settings, &yard, names, clock, journal, collaborators, shown.clone())
+                .with_host_roster(roster.clone())
                 .with_manager_identity(identity.clone())
                 .with_change_feed(changes.publisher())
-        });
-        (actor, view)
+        })
     }
 }

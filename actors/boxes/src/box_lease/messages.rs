@@ -12,7 +12,6 @@ use reelyard_replication::CommitError;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
 
-use super::settings::BoxLeaseSettings;
 use crate::box_lease::state::event::BoxRefusal;
 use crate::box_lease::state::leases::lease::Lease;
 use crate::box_lease::state::pools::spec::PoolSpec;
@@ -297,12 +296,7 @@ pub struct AdoptPool {
 #[rtype(result = "Result<(), CommitError>")]
 pub struct ProcessDueBoxes;
 
-/// Uses these settings from now on.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "()")]
-pub struct ChangeBoxSettings(pub BoxLeaseSettings);
-
-/// The urgency of a request, from -100 to 100. A higher number is more urgent.
+/// How urgency of a request, from -100 to 100. A higher number is more urgent.
 #[derive(
     Clone,
     Copy,

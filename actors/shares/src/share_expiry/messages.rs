@@ -10,7 +10,6 @@ use reelyard_core::event::{Epoch, RequestId};
 use reelyard_replication::CommitError;
 use serde::{Deserialize, Serialize};
 
-use super::settings::ShareExpirySettings;
 use crate::share_expiry::state::event::ShareRefusal;
 use crate::share_expiry::state::moves::pending_move::{
     MoveEnd, MoveRefused, Moved, NewMove, ShareLocation,
@@ -233,11 +232,6 @@ pub struct ConfirmClock {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), CommitError>")]
 pub struct ReclaimNow;
-
-/// Uses these settings from now on.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "()")]
-pub struct ChangeShareSettings(pub ShareExpirySettings);
 
 /// Queries the shares of a path and everything below it, in the order of their paths.
 #[derive(Clone, Debug, Message)]

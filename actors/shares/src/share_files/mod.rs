@@ -3,6 +3,8 @@
 mod actor;
 mod dirs;
 mod messages;
+mod settings;
+mod views;
 
 pub use actor::{ShareFiles, ShareFilesCollaborators};
 pub use dirs::{
@@ -10,3 +12,5 @@ pub use dirs::{
     SharedDir, SharedDirs, SystemFileSystem,
 };
 pub use messages::*;
+pub use settings::ShareFilesSettings;
+pub use views::{ShareFilesView, UnsettledMove};

@@ -1,17 +1,8 @@
 //! The messages of a webhook's actor.
 
 use actix::Message;
-use reqwest::Client;
 
-use super::settings::WebhookSettings;
-
-/// Uses these settings from now on, and at once retries deliveries that failed with the old
-/// ones.
-#[derive(Clone, Debug, Message)]
+/// There may be work: new notifications, or another leader.
+#[derive(Message)]
 #[rtype(result = "()")]
-pub struct ChangeWebhookSettings {
-    /// The new settings of the hook.
-    pub settings: WebhookSettings,
-    /// The HTTP client for its receiver.
-    pub http: Client,
-}
+pub(super) struct CheckDelivery;

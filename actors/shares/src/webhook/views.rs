@@ -1,14 +1,8 @@
 //! The read view of a hook.
 
-use std::sync::Arc;
-
-use arc_swap::ArcSwap;
 use reelyard_core::clock::Millis;
 
 use super::settings::WebhookName;
-
-/// The published view of a hook. Outlives a restart of its actor.
-pub type WebhookViewHandle = Arc<ArcSwap<WebhookView>>;
 
 /// The state of one hook.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use std::time::Duration;
 use actix::{
     Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture, WrapFuture,
 };
-use arc_swap::ArcSwap;
+use reelyard_core::actor_parts::ViewHandle;
 use tokio::sync::{oneshot, watch};
 
 pub use messages::{
@@ -75,7 +75,7 @@ struct DownloaderShared {
     copies_at_once: LiveSetting<usize>,
     /// The state that the link reads.
     work: watch::Sender<LinkWork>,
-    view: ArcSwap<DownloaderView>,
+    view: ViewHandle<DownloaderView>,
 }
 
 impl DownloaderHandle {
@@ -100,7 +100,7 @@ impl DownloaderHandle {
             publisher: Arc::default(),
             copies_at_once: copies_at_once.into(),
             work: watch::Sender::default(),
-            view: ArcSwap::default(),
+            view: ViewHandle::default(),
         });
         let of_actor = Arc::clone(&lasting);
         let actor = Supervised::start(supervision, move || Downloader::new(Arc::clone(&of_actor)));
@@ -125,7 +125,7 @@ impl DownloaderHandle {
 
     /// The observable state, renewed on each change.
     pub fn view(&self) -> Arc<DownloaderView> {
-        self.shared.view.load_full()
+        self.shared.view.load()
     }
 
     /// How the actor is.
@@ -257,12 +257,12 @@ impl Downloader {
     fn publish(&mut self) {
         self.is_to_publish = false;
         let reports = self.transfers.reports();
-        self.shared.view.store(Arc::new(DownloaderView {
+        self.shared.view.publish(DownloaderView {
             under_way: self.transfers.under_way().cloned().collect(),
             waiting: self.transfers.waiting(),
             unacknowledged: reports.iter().filter(|report| report.is_end()).count(),
             counters: self.transfers.counters(),
-        }));
+        });
         let work = LinkWork { known: self.transfers.known(), reports: reports.to_vec() };
         self.shared.work.send_if_modified(|current| {
             let changed = *current != work;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use actix::{Message, Recipient};
+use actix::Message;
+use reelyard_core::actor_parts::SubscriberList;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileId;
 
 use super::ranking::Ranking;
-use super::settings::CatalogSettings;
 use crate::catalog::load_balancer::rising::RisingHits;
 use crate::catalog::sources::masters::Masters;
 
@@ -28,15 +28,15 @@ pub struct RisingChanged(pub Arc<RisingHits>);
 #[rtype(result = "()")]
 pub struct MastersChanged(pub Arc<Masters>);
 
-/// The receivers of reports. Each gets them by `do_send`: these messages are few, and none may be lost.
+/// The receivers of reports.
 #[derive(Clone, Default)]
 pub struct Subscribers {
     /// Receivers of each new ranking.
-    pub ranking: Vec<Recipient<RankingChanged>>,
+    pub ranking: SubscriberList<RankingChanged>,
     /// Receivers of the hot files, whenever they or their hits change.
-    pub rising: Vec<Recipient<RisingChanged>>,
+    pub rising: SubscriberList<RisingChanged>,
     /// Receivers of each new listing of the masters.
-    pub masters: Vec<Recipient<MastersChanged>>,
+    pub masters: SubscriberList<MastersChanged>,
 }
 
 /// Adds subscribers and sends them the current state at once. For actors that start, or restart, after
@@ -44,12 +44,6 @@ pub struct Subscribers {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct SubscribeToCatalog(pub Subscribers);
-
-/// Uses these settings to read the inputs from now on. The last good content stays in use until they
-/// are read. Only [`SetDestinations`] changes `destination_ips`.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "()")]
-pub struct ChangeCatalogSettings(pub CatalogSettings);
 
 /// These are the destinations' addresses from now on.
 #[derive(Clone, Debug, Message)]

@@ -1,11 +1,12 @@
 //! Checks one kind of input with one blocking job at a time, so that a slow kind never delays another.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
-use super::watch::ChangeNotifier;
+use crate::catalog::watch::ChangeNotifier;
 
 /// The state that a job needs and keeps between checks. The actor has it while no job runs.
 pub trait InputReader: Send + 'static {
@@ -35,7 +36,7 @@ pub struct SingleFlightReader<B> {
     life: u64,
     /// When the last look began.
     begun: Millis,
-    /// The same, by the machine's running time.
+    /// The same, by the timers of the runtime.
     begun_at: Option<Instant>,
     /// Whether something changed and the check of it has not started.
     notified: bool,
@@ -68,10 +69,10 @@ impl<B> SingleFlightReader<B> {
     }
 
     /// Takes the bench for a look, unless one is running.
-    pub fn begin(&mut self, now: Millis) -> Option<B> {
+    pub fn begin(&mut self, now: Millis, timer: Instant) -> Option<B> {
         let bench = self.reader.take()?;
         self.begun = now;
-        self.begun_at = Some(Instant::now());
+        self.begun_at = Some(timer);
         self.notified = false;
         self.waiting.append(&mut self.next);
         Some(bench)
@@ -151,13 +152,13 @@ mod tests {
     fn a_request_during_a_look_waits_for_the_next_one() {
         let mut lane = SingleFlightReader::new("a bench", "bench");
         let mut early = lane.ask();
-        let bench = lane.begin(NOON).unwrap();
-        assert!(lane.begin(NOON).is_none() && lane.idle().is_none());
+        let bench = lane.begin(NOON, Instant::now()).unwrap();
+        assert!(lane.begin(NOON, Instant::now()).is_none() && lane.idle().is_none());
         let mut late = lane.ask();
         assert!(lane.end(bench, 0));
         assert!(lane.answer());
         assert_eq!((early.try_recv().is_ok(), late.try_recv().is_ok()), (true, false));
-        let bench = lane.begin(NOON).unwrap();
+        let bench = lane.begin(NOON, Instant::now()).unwrap();
         assert!(lane.end(bench, 0));
         assert!(!lane.answer());
         assert!(late.try_recv().is_ok());
@@ -169,14 +170,14 @@ mod tests {
         let noon = Instant::now();
         assert_eq!(lane.notify_changed(noon), Some(Duration::ZERO));
         assert_eq!(lane.notify_changed(noon), None, "a look is about to begin");
-        let bench = lane.begin(NOON).unwrap();
+        let bench = lane.begin(NOON, Instant::now()).unwrap();
         let begun = lane.begun_at.unwrap();
         assert_eq!(lane.notify_changed(begun), None, "the end of the look reports it");
         assert!(lane.end(bench, 0));
         assert!(lane.is_notified());
         assert_eq!(lane.debounce_delay(begun + GAP / 4), GAP * 3 / 4);
         assert_eq!(lane.debounce_delay(begun + GAP), Duration::ZERO);
-        lane.begin(NOON).unwrap();
+        lane.begin(NOON, Instant::now()).unwrap();
         assert!(!lane.is_notified());
     }
 
@@ -184,11 +185,11 @@ mod tests {
     fn a_look_of_a_bench_that_lost_its_place_counts_for_nothing() {
         let mut lane = SingleFlightReader::new("a bench", "old");
         let mut asked = lane.ask();
-        let (old, life) = (lane.begin(NOON).unwrap(), lane.generation());
+        let (old, life) = (lane.begin(NOON, Instant::now()).unwrap(), lane.generation());
         lane.replace("new");
         assert!(!lane.end(old, life));
         assert!(asked.try_recv().is_err());
-        let (new, life) = (lane.begin(NOON).unwrap(), lane.generation());
+        let (new, life) = (lane.begin(NOON, Instant::now()).unwrap(), lane.generation());
         assert_eq!(new, "new");
         assert!(lane.end(new, life) && !lane.answer());
         assert!(asked.try_recv().is_ok());
@@ -199,7 +200,7 @@ mod tests {
         let mut lane = SingleFlightReader::new("a mount", "bench");
         let late = NOON.after(2 * LONGEST_LOOK);
         assert_eq!(lane.problem(late), None);
-        let bench = lane.begin(NOON).unwrap();
+        let bench = lane.begin(NOON, Instant::now()).unwrap();
         assert_eq!(lane.problem(NOON), None);
         assert!(lane.problem(late).unwrap().starts_with("the check of a mount does not end"));
         assert!(lane.end(bench, 0));

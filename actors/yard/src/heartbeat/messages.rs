@@ -1,14 +1,10 @@
 //! The messages of the HeartbeatSupervisor.
 
-use std::sync::Arc;
-
 use actix::{Message, Recipient};
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
-use serde::Serialize;
 
-use super::health::{Beat, Health};
-use super::settings::HeartbeatSettings;
+use super::health::Health;
 use crate::cfw_worker::ProbeHeartbeat;
 
 /// Sent to the subscribers when a host's health changes.
@@ -49,11 +45,6 @@ pub struct SetHeartbeatMaintenance {
     pub on: bool,
 }
 
-/// Uses these settings for probes and for health from now on.
-#[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "()")]
-pub struct ChangeHeartbeatSettings(pub HeartbeatSettings);
-
 /// Stops watching a host. A running probe of it is ignored.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
@@ -85,47 +76,3 @@ pub struct ProbeNow {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "usize")]
 pub struct ProbeDue;
-
-/// The published state of the HeartbeatSupervisor.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct HeartbeatView {
-    /// Every watched host, by address.
-    pub hosts: Vec<Arc<HostBeats>>,
-    /// Probes sent since the start.
-    pub probes: u64,
-    /// How many of them were missed.
-    pub misses: u64,
-}
-
-impl HeartbeatView {
-    /// The health of one host. None if it is not watched.
-    pub fn of(&self, host: HostAddr) -> Option<&Arc<HostBeats>> {
-        let place = self.hosts.binary_search_by_key(&host, |beats| beats.host).ok()?;
-        self.hosts.get(place)
-    }
-}
-
-/// The health of one host, for people and metrics.
-#[derive(Clone, Debug, Serialize)]
-pub struct HostBeats {
-    /// Address of the host, which is its identity.
-    pub host: HostAddr,
-    /// Its health after the last probe.
-    pub health: Health,
-    /// Whether it is in maintenance: then it is not probed.
-    pub in_maintenance: bool,
-    /// When that last changed; none while it never did.
-    pub changed: Option<Millis>,
-    /// When the last probe ended; none before the first.
-    pub checked: Option<Millis>,
-    /// When the host last answered.
-    pub last_answer: Option<Millis>,
-    /// The duration of the last probe, in milliseconds; none if it was missed.
-    pub latency_ms: Option<u64>,
-    /// Misses since the last answer.
-    pub misses_in_a_row: u32,
-    /// Why the last missed probe was missed.
-    pub last_miss: Option<String>,
-    /// The latest probes, oldest first.
-    pub beats: Vec<Beat>,
-}

@@ -7,7 +7,6 @@ use reelyard_core::names::FileName;
 use reelyard_replication::CommitError;
 use serde::{Deserialize, Serialize};
 
-use super::settings::RemoverSettings;
 use crate::remover::state::reason::{Reason, Spared};
 
 /// Pins a file: no copy of it is removed until it is unpinned. Answers whether this changed anything.
@@ -23,11 +22,6 @@ pub struct PinFile {
     /// Names the request.
     pub request: RequestId,
 }
-
-/// Removes by these settings from now on.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "()")]
-pub struct ChangeRemoverSettings(pub RemoverSettings);
 
 /// Starts a round now instead of at its next time. Operators and tests send it. Answered once the round
 /// is over; its decisions are carried out afterwards.

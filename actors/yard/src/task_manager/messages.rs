@@ -10,7 +10,6 @@ use reelyard_protocol::worker::{Report, ReportsTaken, TaskId};
 use reelyard_replication::CommitError;
 
 use super::plan::{Explanation, Says, Skip};
-use super::settings::{HostSetting, TaskSettings};
 use crate::task_manager::state::event::TaskRefusal;
 use crate::task_manager::state::task::TaskState;
 
@@ -187,16 +186,6 @@ pub struct RemoveHost {
     pub asked_by: String,
     /// Idempotency key: a repetition gets the first result.
     pub request: RequestId,
-}
-
-/// Replaces the settings. A leader also records these hosts.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "()")]
-pub struct ChangeTaskSettings {
-    /// The new settings; they replace all former ones.
-    pub settings: TaskSettings,
-    /// The hosts that the configuration names.
-    pub hosts: Vec<HostSetting>,
 }
 
 /// Asks why a file is or is not planned. Its master is looked up first unless a recent result is

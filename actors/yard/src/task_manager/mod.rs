@@ -35,5 +35,5 @@ pub use state::hosts::host_record::HostRecord;
 pub use state::task::{Task, TaskState};
 pub use state::task_book::{Placement, TaskBook, TasksById};
 pub use views::cfm_list;
-pub use views::host_roster::{HostRoster, HostRosterViewHandle};
+pub use views::host_roster::HostRoster;
 pub use views::task_manager_view::*;

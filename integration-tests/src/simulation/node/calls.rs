@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use std::future::Future;
 use std::time::Duration;
 
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::legacy::cfm::{parse_change, parse_task_id};
 use reelyard_protocol::worker::{Report, ReportedState, Reports, TaskId};
 use reelyard_yard::task_manager::{
-    CancelTask, ChangeRefused, ChangeTask, TakeReports, TaskViewHandle, cfm_list,
+    CancelTask, ChangeRefused, ChangeTask, TakeReports, TaskManagerView, cfm_list,
 };
 use tokio::time::{Instant, timeout_at};
 
@@ -41,7 +42,7 @@ impl SimulatedNode {
             }
             SimulatedCall::Tasks => {
                 let Some(process) = &self.process else { return };
-                let tasks = process.tasks_view.view().tasks_for_cfws();
+                let tasks = process.tasks_view.load().tasks_for_cfws();
                 let tasks = tasks.iter().map(AsRef::as_ref);
                 let body = cfm_list::write_tasks(tasks, process.clock.now());
                 context.answer(self.party(), caller.0, caller.1, SimulatedResponse::ok(body));
@@ -57,7 +58,7 @@ impl SimulatedNode {
     }
 
     fn knows_host(&self, host: HostAddr) -> bool {
-        let known = |view: TaskViewHandle| view.view().host(host).is_some();
+        let known = |view: ViewHandle<TaskManagerView>| view.load().host(host).is_some();
         self.process.as_ref().is_some_and(|process| known(process.tasks_view.clone()))
     }
 
@@ -126,7 +127,7 @@ impl SimulatedNode {
     /// Records the signs of life that a leader gets.
     fn note_signs(&self, context: &mut Context, host: HostAddr, reports: &[Report]) {
         let Some(process) = &self.process else { return };
-        let view = process.tasks_view.view();
+        let view = process.tasks_view.load();
         if view.epoch.is_none() {
             return;
         }
@@ -163,7 +164,7 @@ impl SimulatedNode {
     /// repeats the request under the same id until an answer arrives.
     pub fn cancel(&mut self, context: &mut Context, task: Option<TaskId>, request: RequestId) {
         let Some(process) = &mut self.process else { return };
-        let view = process.tasks_view.view();
+        let view = process.tasks_view.load();
         let Some(id) = task.or_else(|| view.open.keys().next().copied()) else { return };
         trace!(context, "the operator cancels {id}");
         let cancel = CancelTask { id, asked_by: "the operator".to_owned(), request };
@@ -180,16 +181,16 @@ impl SimulatedNode {
 
 /// The orders for a host, once they differ from the known ones or the wait is over.
 async fn orders(
-    view: TaskViewHandle,
+    view: ViewHandle<TaskManagerView>,
     host: HostAddr,
     known: HashSet<TaskId>,
     wait: Duration,
 ) -> SimulatedResponse {
     let until = Instant::now() + wait;
-    let mut changes = view.changes();
+    let mut changes = view.news();
     loop {
         changes.mark_unchanged();
-        let Some(orders) = view.view().orders_for(host) else {
+        let Some(orders) = view.load().orders_for(host) else {
             return SimulatedResponse::status(503);
         };
         let is_over =

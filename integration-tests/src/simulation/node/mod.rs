@@ -138,7 +138,7 @@ impl SimulatedNode {
 
     /// The epoch in which its TaskManager decides.
     pub fn epoch(&self) -> Option<Epoch> {
-        self.process.as_ref()?.tasks_view.view().epoch
+        self.process.as_ref()?.tasks_view.load().epoch
     }
 
     /// Starts the process from its durable state.

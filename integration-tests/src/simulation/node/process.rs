@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use actix::{Actor, Addr, Context, Handler, Message};
 use reelyard_boxes::box_lease::{BoxLease, BoxLeaseSettings, BoxViewHandle};
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::Clock;
 use reelyard_core::event::PieceId;
 use reelyard_core::host::HostAddr;
@@ -17,8 +18,8 @@ use reelyard_protocol::boxes::BoxHosts;
 use reelyard_replication::{Leadership, LogHandle, Owner};
 use reelyard_shares::share_expiry::{ShareExpiry, ShareExpirySettings, ShareViewHandle};
 use reelyard_yard::cfw_worker::{CopyArrived, DeleteCopy, HostRoutes, Refresh};
-use reelyard_yard::remover::{Remover, RemoverCollaborators, RemoverViewHandle};
-use reelyard_yard::task_manager::{TaskCollaborators, TaskManager, TaskViewHandle};
+use reelyard_yard::remover::{Remover, RemoverCollaborators};
+use reelyard_yard::task_manager::{TaskCollaborators, TaskManager, TaskManagerView};
 use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -47,7 +48,7 @@ pub struct OwnerParts {
     remover_collaborators: RemoverCollaborators,
     box_hosts: BoxHosts,
     /// The read view of the TaskManager.
-    pub tasks_view: TaskViewHandle,
+    pub tasks_view: ViewHandle<TaskManagerView>,
     /// The read view of the ShareExpiryActor.
     pub shares_view: ShareViewHandle,
     /// The read view of the BoxLeaseActor.
@@ -151,12 +152,12 @@ impl NodeProcess {
             })
             .collect();
         let hosts = Arc::new(hosts);
-        let tasks_view = TaskViewHandle::default();
+        let tasks_view = ViewHandle::default();
         let task_collaborators = TaskCollaborators {
             look_up: Route::fixed(catalog.clone().recipient()),
             refresh: routes::<Refresh>(&hosts),
             arrived: routes::<CopyArrived>(&hosts),
-            removals: RemoverViewHandle::default(),
+            removals: ViewHandle::default(),
         };
         let remover_collaborators = RemoverCollaborators {
             look_up: Route::fixed(catalog.recipient()),

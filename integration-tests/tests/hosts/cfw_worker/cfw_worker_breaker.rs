@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::HostRole;
 use reelyard_core::names::NameTable;
@@ -10,7 +11,7 @@ use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::fakes::stand_in_subscriber::{Notifications, subscriber};
 use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_yard::cfw_worker::{
-    AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, CircuitState, HostCallKind,
+    AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerView, CircuitState, HostCallKind,
     HostCallStatus, LookDue, ProbeHeartbeat, Refresh, ResetBreaker, SubscribeToCallStatus,
     http_client,
 };
@@ -19,7 +20,7 @@ use tempfile::TempDir;
 struct BreakerYard {
     host: StandInCfw,
     worker: Addr<CfwWorker>,
-    view: CfwWorkerViewHandle,
+    view: ViewHandle<CfwWorkerView>,
     statuses: Notifications<HostCallStatus>,
     clock: Clock,
     _dir: TempDir,

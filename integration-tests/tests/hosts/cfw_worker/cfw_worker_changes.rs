@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::Clock;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostRole};
@@ -16,13 +17,13 @@ use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_protocol::worker::ReportedState;
 use reelyard_yard::cfw_worker::{
-    CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, DeleteCopy, Inventory, ProbeHeartbeat,
-    Refresh, http_client,
+    CfwWorker, CfwWorkerSettings, CfwWorkerView, DeleteCopy, Inventory, ProbeHeartbeat, Refresh,
+    http_client,
 };
 
 struct HostChangesNode {
     worker: Addr<CfwWorker>,
-    view: CfwWorkerViewHandle,
+    view: ViewHandle<CfwWorkerView>,
     names: NameTable,
 }
 

@@ -1,6 +1,7 @@
 //! A host in maintenance gets no calls, and is observed like a new host afterwards.
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::{ChangeSettings, ViewHandle};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostRole};
@@ -8,12 +9,12 @@ use reelyard_core::names::{FileName, NameTable};
 use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually};
 use reelyard_yard::cfw_worker::{
-    AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, ChangeCfwWorkerSettings,
-    DeleteCopy, LookDue, ProbeHeartbeat, Refresh, SetHostMaintenance, http_client,
+    AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerView, DeleteCopy, LookDue, ProbeHeartbeat,
+    Refresh, SetHostMaintenance, http_client,
 };
 
 /// A CfwWorker with a clock that does not advance.
-fn worker(host: HostAddr, in_maintenance: bool) -> (Addr<CfwWorker>, CfwWorkerViewHandle) {
+fn worker(host: HostAddr, in_maintenance: bool) -> (Addr<CfwWorker>, ViewHandle<CfwWorkerView>) {
     let settings = CfwWorkerSettings::default();
     let http = http_client(&settings).unwrap();
     let (names, clock) = (NameTable::new(), Clock::manual(Millis(1_795_240_000_000)));
@@ -47,7 +48,7 @@ async fn maintenance_ends_every_call_and_its_end_begins_with_a_look() {
     is_left_alone(&worker).await;
     let http = http_client(&CfwWorkerSettings::default()).unwrap();
     let settings = CfwWorkerSettings::default();
-    worker.send(ChangeCfwWorkerSettings { settings, http }).await.unwrap();
+    worker.send(ChangeSettings((settings, http))).await.unwrap();
     is_left_alone(&worker).await;
     assert_eq!(host.calls().len(), calls);
     let shown = view.load();

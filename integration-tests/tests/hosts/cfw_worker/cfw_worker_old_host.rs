@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostKind, HostRole};
@@ -14,8 +15,8 @@ use reelyard_integration_tests::fakes::stand_in_subscriber::{Notifications, subs
 use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_yard::cfw_worker::{
-    AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerViewHandle, CopyArrived, DeleteCopy,
-    HostObserved, Inventory, LookDue, ProbeHeartbeat, Refresh, SubscribeToHost, http_client,
+    AskFailure, CfwWorker, CfwWorkerSettings, CfwWorkerView, CopyArrived, DeleteCopy, HostObserved,
+    Inventory, LookDue, ProbeHeartbeat, Refresh, SubscribeToHost, http_client,
 };
 use tempfile::TempDir;
 
@@ -29,7 +30,7 @@ const LIMIT: Duration = Duration::from_secs(4);
 struct OldHostYard {
     host: StandInCfw,
     worker: Addr<CfwWorker>,
-    view: CfwWorkerViewHandle,
+    view: ViewHandle<CfwWorkerView>,
     observations: Notifications<HostObserved>,
     names: NameTable,
     clock: Clock,
@@ -136,7 +137,7 @@ async fn an_answering_host_is_listed_once_and_then_at_its_interval() {
     assert_eq!(observed.kind, HostKind::Cfw);
     assert_eq!(yard.names_of(&observed.inventory.unwrap()), bytes(&[b"a.mpg", b"b.mpg"]));
     assert!(observed.disk.unwrap().0.total > 0);
-    let view = yard.view.load_full();
+    let view = yard.view.load();
     assert_eq!(view.inventory.unwrap().files, 2);
     assert_eq!((view.answers, view.looks, view.failed_looks), (Some(true), 1, 0));
     assert_eq!(yard.host.count_of("GET /info"), 1);
@@ -171,7 +172,7 @@ async fn a_host_that_cannot_be_listed_is_not_empty() {
     fs::rename(&away, yard.host.dir()).unwrap();
 
     assert!(yard.observations.already().is_none(), "a failure was reported as an observation");
-    let view = yard.view.load_full();
+    let view = yard.view.load();
     assert_eq!(view.inventory.unwrap().files, 2);
     assert_eq!(view.failed_looks, 3);
     assert_eq!(view.last_failure.as_ref().unwrap().asked, "GET /files");

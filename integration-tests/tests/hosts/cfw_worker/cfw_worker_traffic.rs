@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::{ChangeSettings, ViewHandle};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostRole};
 use reelyard_core::names::NameTable;
@@ -14,8 +15,8 @@ use reelyard_core::traffic::{Rates, Traffic};
 use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually_some};
 use reelyard_yard::cfw_worker::{
-    CfwWorker, CfwWorkerSettings, CfwWorkerView, CfwWorkerViewHandle, ChangeCfwWorkerSettings,
-    HostObserved, LookDue, ProbeHeartbeat, SubscribeToHost, http_client,
+    CfwWorker, CfwWorkerSettings, CfwWorkerView, HostObserved, LookDue, ProbeHeartbeat,
+    SubscribeToHost, http_client,
 };
 use reelyard_yard::settings::hosts::{Agent, Agents};
 
@@ -95,7 +96,7 @@ impl Handler<HostObserved> for ObservationListener {
 /// A CfwWorker with a probed host and a listener.
 struct TrafficYard {
     worker: Addr<CfwWorker>,
-    view: CfwWorkerViewHandle,
+    view: ViewHandle<CfwWorkerView>,
     clock: Clock,
     observed: Arc<Mutex<Vec<HostObserved>>>,
 }
@@ -223,7 +224,7 @@ async fn a_new_agent_is_asked_and_a_removed_one_is_not() {
     watched.until("it is known", |view| (view.looks > 0).then_some(())).await;
     let change = |settings: CfwWorkerSettings| {
         let http = http_client(&settings).unwrap();
-        ChangeCfwWorkerSettings { settings, http }
+        ChangeSettings((settings, http))
     };
     watched.worker.send(change(with_agent(old.addr(), &agent))).await.unwrap();
     watched.until("the agent has answered", |view| (view.agent_answers == 1).then_some(())).await;

@@ -59,7 +59,7 @@ fn a_bad_file_backs_off_longer_each_time_and_starves_no_other() {
             let ended = yard.ended(&bad, TaskState::Failed).await;
             assert_eq!(ended.blame, Some(Blame::File));
             let good = yard.open_task(next).await;
-            let view = yard.views.view();
+            let view = yard.views.load();
             assert_eq!(view.open.len(), 1);
             let held = &view.back_offs[&file(&bad)];
             assert_eq!(held.until.since(yard.clock.now()), back_off);
@@ -126,7 +126,7 @@ fn a_file_is_to_blame_once_it_failed_at_a_second_destination() {
             yard.fail(&bad, Blame::Destination).await;
             assert_eq!(yard.ended(&bad, TaskState::Failed).await.blame, Some(blame));
         }
-        let held = yard.views.view().left_alone().count();
+        let held = yard.views.load().left_alone().count();
         assert_eq!(held, 2, "the first destination and the file");
         yard.open_task("good.mpg").await;
         yard.journal.stop().await;
@@ -144,7 +144,7 @@ fn a_bad_source_backs_off_and_the_other_continues() {
         yard.ended(&task, TaskState::Failed).await;
         let again = yard.open_task("a.mpg").await;
         assert_ne!(again.source, task.source);
-        assert!(holds(&yard.views.view(), &Blamed::Source(task.source)));
+        assert!(holds(&yard.views.load(), &Blamed::Source(task.source)));
         yard.journal.stop().await;
     });
 }
@@ -178,7 +178,7 @@ fn a_reelyard_copy_is_abandoned_only_without_signs_of_life() {
             assert!(taken.cancelled.is_empty());
         }
         yard.settle().await;
-        assert_eq!(yard.views.view().task(task.id).unwrap().state, TaskState::Working);
+        assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
         yard.pass(30 * MINUTE).await;
         yard.ended(&task, TaskState::Timeout).await;
         let again = yard.open_task("a.mpg").await;
@@ -214,11 +214,11 @@ fn a_busy_reelyard_destination_is_not_blamed_for_waiting_tasks() {
         yard.report(&first, ReportedState::Working).await;
         yard.pass(20 * MINUTE).await;
         yard.settle().await;
-        assert_eq!(yard.views.view().task(second.id).unwrap().state, TaskState::Ready);
+        assert_eq!(yard.views.load().task(second.id).unwrap().state, TaskState::Ready);
         yard.finish(&first).await;
         yard.pass(4 * MINUTE).await;
         yard.settle().await;
-        assert_eq!(yard.views.view().task(second.id).unwrap().state, TaskState::Ready);
+        assert_eq!(yard.views.load().task(second.id).unwrap().state, TaskState::Ready);
         yard.pass(MINUTE).await;
         let ended = yard.ended(&second, TaskState::Timeout).await;
         assert_eq!(ended.blame, Some(Blame::Destination), "its turn had come");
@@ -240,7 +240,7 @@ fn an_old_cfw_gets_twice_the_time_its_size_needs() {
         yard.patch(&task, OldState::Working).await.unwrap();
         yard.pass(2 * needed - MINUTE).await;
         yard.settle().await;
-        assert_eq!(yard.views.view().task(task.id).unwrap().state, TaskState::Working);
+        assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
         yard.pass(2 * MINUTE).await;
         yard.ended(&task, TaskState::Timeout).await;
         yard.journal.stop().await;
@@ -267,7 +267,7 @@ fn an_old_done_counts_once_the_host_lists_the_file() {
         yard.patch(&bad, OldState::Done).await.unwrap();
         let ended = yard.ended(&bad, TaskState::Failed).await;
         assert_eq!(ended.blame, Some(Blame::Destination));
-        let result = yard.views.view().back_offs[&Blamed::Destination(destination(1))].clone();
+        let result = yard.views.load().back_offs[&Blamed::Destination(destination(1))].clone();
         assert!(
             result.reason.ends_with("reported done but does not list b.mpg"),
             "{}",
@@ -293,7 +293,7 @@ fn a_claim_that_cannot_be_checked_waits_and_is_shown_as_done() {
         yard.patch(&task, OldState::Done).await.unwrap();
         let refreshes = || yard.world.lock().unwrap().hosts[&destination(1)].refreshes;
         yard.until("it was asked", |_| (refreshes() > before).then_some(())).await;
-        let claimed = yard.views.view().open[&task.id].clone();
+        let claimed = yard.views.load().open[&task.id].clone();
         assert_eq!(claimed.old_state(), Some(OldState::Done));
         assert!(claimed.state.is_open());
         yard.land(&task);
@@ -330,14 +330,14 @@ fn copies_fail_when_their_host_is_down_and_not_while_suspect() {
         yard.health(task.destination, Health::Suspect).await;
         yard.pass(MINUTE).await;
         yard.settle().await;
-        assert!(yard.views.view().open.contains_key(&task.id));
+        assert!(yard.views.load().open.contains_key(&task.id));
         yard.health(task.destination, Health::Down).await;
         let ended = yard.ended(&task, TaskState::Failed).await;
         assert_eq!(ended.blame, Some(Blame::Destination));
         assert_ne!(yard.open_task("a.mpg").await.destination, task.destination);
         yard.health(source(1), Health::Down).await;
         yard.until("nothing is open", |view| view.open.is_empty().then_some(())).await;
-        assert!(holds(&yard.views.view(), &Blamed::Source(source(1))));
+        assert!(holds(&yard.views.load(), &Blamed::Source(source(1))));
         yard.journal.stop().await;
     });
 }
@@ -355,7 +355,7 @@ fn a_cancelled_task_ends_at_once_and_repeating_the_request_changes_nothing() {
         let ended = yard.ended(&task, TaskState::Cancelled).await;
         assert_eq!(ended.reason.as_deref(), Some("cancelled by operator"));
         yard.manager.send(cancel()).await.unwrap().unwrap();
-        assert!(yard.views.view().ended.contains_key(&task.id), "a repetition drops nothing");
+        assert!(yard.views.load().ended.contains_key(&task.id), "a repetition drops nothing");
         yard.open_task("b.mpg").await;
         yard.journal.stop().await;
     });
@@ -375,7 +375,7 @@ fn unknown_hosts_are_refused_and_copies_of_forgotten_tasks_recorded() {
         yard.manager.send(reports(destination(2))).await.unwrap().unwrap();
         yard.grade(&["a.mpg", "b.mpg"]).await;
         yard.open_task("b.mpg").await;
-        assert_eq!(yard.views.view().open.len(), 1, "a.mpg has a copy already");
+        assert_eq!(yard.views.load().open.len(), 1, "a.mpg has a copy already");
         yard.journal.stop().await;
     });
 }
@@ -395,7 +395,7 @@ fn on_probation_a_host_gets_one_copy_at_a_time() {
         }
         yard.until("it is in backoff", |view| holds(view, &host).then_some(())).await;
         let failures = |view: &TaskManagerView| view.back_offs.get(&host).map(|held| held.failures);
-        assert_eq!((yard.views.view().open.len(), failures(&yard.views.view())), (0, Some(1)));
+        assert_eq!((yard.views.load().open.len(), failures(&yard.views.load())), (0, Some(1)));
         yard.pass(MINUTE).await;
         let mut one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
         // No host begins the task: that is a failure of the destination, whatever the file did before.
@@ -406,7 +406,7 @@ fn on_probation_a_host_gets_one_copy_at_a_time() {
         for left in [Some(1), None] {
             one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
             yard.settle().await;
-            assert_eq!(yard.views.view().open.len(), 1, "one at a time");
+            assert_eq!(yard.views.load().open.len(), 1, "one at a time");
             // The test of a host keeps its state while a long copy runs.
             yard.report(&one, ReportedState::Working).await;
             yard.pass(20 * MINUTE).await;
@@ -460,7 +460,7 @@ fn a_host_with_failed_calls_gets_no_copies_until_its_probation() {
         let two = |view: &TaskManagerView| (view.open.len() == 2).then(|| view.open.clone());
         let tasks = yard.until("the other one takes both", two).await;
         assert!(tasks.values().all(|task| task.destination == destination(2)));
-        let view = yard.views.view();
+        let view = yard.views.load();
         let reported = view.hosts.iter().find(|host| host.host == destination(1)).unwrap();
         assert_eq!(reported.no_destination, Some(Unusable::CallsFail));
         call_status(destination(1), CircuitState::Probation).await;
@@ -487,7 +487,7 @@ fn a_copy_is_planned_again_once_another_program_replaces_its_destination() {
         yard.look(destination(1)).await;
         yard.pass(4 * MINUTE).await;
         yard.settle().await;
-        assert_eq!(yard.views.view().task(task.id).unwrap().state, TaskState::Working);
+        assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
         yard.pass(MINUTE).await;
         let ended = yard.ended(&task, TaskState::Timeout).await;
         let reason = ended.reason.clone().unwrap();
@@ -513,7 +513,7 @@ fn a_program_that_takes_the_copy_up_keeps_it() {
         yard.report(&task, ReportedState::Progress { bytes: 1 }).await;
         yard.pass(20 * MINUTE).await;
         yard.settle().await;
-        assert_eq!(yard.views.view().task(task.id).unwrap().state, TaskState::Working);
+        assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
         yard.finish(&task).await;
         yard.ended(&task, TaskState::Done).await;
         yard.journal.stop().await;
@@ -556,7 +556,7 @@ fn a_running_copy_continues_when_the_file_appears_elsewhere() {
         yard.look(other.unwrap()).await;
         yard.pass(MINUTE).await;
         yard.settle().await;
-        assert_eq!(yard.views.view().task(task.id).unwrap().state, TaskState::Working);
+        assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
         yard.journal.stop().await;
     });
 }

@@ -50,7 +50,7 @@ fn a_cluster_has_one_permanent_id() {
             let yard = plot.open(dir.path(), START).await;
             let id = yard.until("the cluster has an id", |view| view.manager).await;
             assert_eq!(identity.id(), Some(id));
-            assert_eq!(yard.views.view().orders_for(destination(1)).unwrap().manager, Some(id));
+            assert_eq!(yard.views.load().orders_for(destination(1)).unwrap().manager, Some(id));
             ids.push(id);
             yard.journal.stop().await;
         });
@@ -74,13 +74,13 @@ fn work_on_an_unknown_task_is_proof_unless_it_is_forgotten() {
         yard.until("it is forgotten", |view| view.ended.is_empty().then_some(())).await;
         yard.report(&task, ReportedState::Progress { bytes: 1 }).await;
         yard.pass(Duration::from_secs(1)).await;
-        assert_eq!(signs(&yard.views.view()), []);
+        assert_eq!(signs(&yard.views.load()), []);
 
         let reports = vec![report(task.id.0 + 1, "z.mpg", ReportedState::Working)];
         let host = destination(2);
         yard.manager.send(TakeReports { host, reports }).await.unwrap().unwrap();
         until(&yard, Some(host), ForeignManagerSign::UnknownTask, true).await;
-        let view = yard.views.view();
+        let view = yard.views.load();
         assert!(
             view.foreign_managers[0].what.contains("z.mpg"),
             "{}",
@@ -115,7 +115,7 @@ fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
             move |view: &TaskManagerView| (view.hosts[1].files == Some(wanted)).then_some(())
         };
         yard.until("it is placed", files(1)).await;
-        assert_eq!(signs(&yard.views.view()), []);
+        assert_eq!(signs(&yard.views.load()), []);
 
         // A copy of an abandoned task arrives late.
         yard.grade(&["late.mpg"]).await;
@@ -125,7 +125,7 @@ fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
         yard.land(&task);
         yard.look(host).await;
         yard.until("it is placed", files(2)).await;
-        assert_eq!(signs(&yard.views.view()), []);
+        assert_eq!(signs(&yard.views.load()), []);
 
         let strange = yard.file("strange.mpg");
         yard.alter(host, |probed| {
@@ -137,7 +137,7 @@ fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
         until(&yard, Some(host), ForeignManagerSign::UnplannedCopy, false).await;
         until(&yard, Some(host), ForeignManagerSign::VanishedCopy, false).await;
         let what: Vec<String> =
-            yard.views.view().foreign_managers.iter().map(|one| one.what.clone()).collect();
+            yard.views.load().foreign_managers.iter().map(|one| one.what.clone()).collect();
         assert!(what[0].contains("strange.mpg") && what[1].contains("before.mpg"), "{what:?}");
         yard.journal.stop().await;
     });
@@ -172,7 +172,7 @@ fn a_workers_report_of_managers_is_compared_with_this_node() {
             seen(us, ManagerAction::Deletes),
         ];
         trace(destination(1), ours).await;
-        assert_eq!(signs(&yard.views.view()), []);
+        assert_eq!(signs(&yard.views.load()), []);
         trace(
             destination(1),
             vec![seen(us, ManagerAction::Orders), seen(other, ManagerAction::Deletes)],

@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
+use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::event::RequestId;
 use reelyard_core::host::{HostAddr, HostMode, HostRole};
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::worker::ReportedState;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::{
-    AddHost, ChangeTaskSettings, HostRecord, HostRefused, HostRoster, HostSetting, RemoveHost,
-    SetHostMode, TaskSettings, TaskState,
+    AddHost, HostRecord, HostRefused, HostRoster, HostSetting, RemoveHost, SetHostMode,
+    TaskSettings, TaskState,
 };
 
 use crate::task_manager::task_manager_yard::{TaskManagerYard, YardPlan, destination, source};
@@ -24,18 +25,26 @@ fn set_mode(host: HostAddr, mode: HostMode) -> SetHostMode {
 
 /// The first record of a host in a list of hosts of a restarted actor.
 async fn first_listed(yard: &TaskManagerYard, host: HostAddr) -> Option<HostRecord> {
-    let mut watch = yard.views.host_roster().watch();
-    let roll: Option<HostRoster> = watch.wait_for(Option::is_some).await.unwrap().clone();
-    roll.unwrap().hosts.get(&host).copied()
+    let roster = until_published(yard, |_| true).await;
+    roster.hosts.get(&host).copied()
 }
 
 /// Waits until the list of hosts contains a host: the list of a new node is empty at first.
 async fn until_answered(yard: &TaskManagerYard, host: HostAddr) {
-    let mut watch = yard.views.host_roster().watch();
-    let names = |roll: &Option<HostRoster>| {
-        roll.as_ref().is_some_and(|roll| roll.hosts.contains_key(&host))
-    };
-    watch.wait_for(names).await.unwrap();
+    until_published(yard, |roster| roster.hosts.contains_key(&host)).await;
+}
+
+/// Waits for a list of hosts that fits.
+async fn until_published(yard: &TaskManagerYard, fits: impl Fn(&HostRoster) -> bool) -> HostRoster {
+    let mut news = yard.host_roster.news();
+    loop {
+        if let Some(roster) = yard.host_roster.load().as_ref()
+            && fits(roster)
+        {
+            return roster.clone();
+        }
+        news.changed().await.unwrap();
+    }
 }
 
 async fn until_recorded(yard: &TaskManagerYard, what: &str, holds: impl Fn(&HostRecord) -> bool) {
@@ -87,7 +96,7 @@ fn a_repeated_request_is_answered_as_before() {
         // A repetition adds or removes nothing.
         yard.manager.send(add).await.unwrap().unwrap();
         yard.manager.send(remove).await.unwrap().unwrap();
-        assert!(!yard.views.view().hosts.iter().any(|shown| shown.host == host));
+        assert!(!yard.views.load().hosts.iter().any(|shown| shown.host == host));
         let unknown = yard.manager.send(set_mode(host, HostMode::Draining)).await.unwrap();
         assert_eq!(unknown, Err(HostRefused::NoSuchHost(host)));
         yard.journal.stop().await;
@@ -112,7 +121,7 @@ fn a_mode_withdraws_its_tasks_and_the_file_goes_elsewhere() {
         assert_eq!(taken_back.reason, Some(format!("{} is in maintenance", b.destination)));
         // No host is left that accepts copies.
         yard.pass(Duration::from_secs(60)).await;
-        assert!(yard.views.view().open.is_empty());
+        assert!(yard.views.load().open.is_empty());
         yard.manager.send(set_mode(a.destination, HostMode::Active)).await.unwrap().unwrap();
         assert_eq!(yard.open_task("b.mpg").await.destination, a.destination);
         yard.journal.stop().await;
@@ -138,7 +147,7 @@ fn a_long_silence_is_a_loss_until_an_answer_comes() {
         let yard = plot.open(dir.path(), later).await;
         yard.pass(Duration::from_secs(1)).await;
         // Four days have passed, and this process has not called the host yet.
-        assert!(yard.views.view().hosts.iter().all(|host| !host.record.lost));
+        assert!(yard.views.load().hosts.iter().all(|host| !host.record.lost));
         yard.health(silent, Health::Down).await;
         until_recorded(&yard, "the loss", |record| record.lost).await;
         yard.health(silent, Health::Up).await;
@@ -166,10 +175,10 @@ fn a_new_configuration_is_recorded_and_a_removed_host_loses_its_tasks() {
             HostSetting { addr: destination(5), role: HostRole::Destination },
         ];
         let settings = TaskSettings::default();
-        yard.manager.send(ChangeTaskSettings { settings, hosts }).await.unwrap();
+        yard.manager.send(ChangeSettings((settings, hosts))).await.unwrap();
         let reason = yard.ended(&task, TaskState::Cancelled).await.reason.clone();
         assert_eq!(reason, Some(format!("{} left the yard", destination(1))));
-        let hosts: Vec<HostAddr> = yard.views.view().hosts.iter().map(|host| host.host).collect();
+        let hosts: Vec<HostAddr> = yard.views.load().hosts.iter().map(|host| host.host).collect();
         assert_eq!(hosts, [source(1), destination(5)]);
         yard.journal.stop().await;
     });

@@ -63,7 +63,7 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
         let link = |used_percent| Some(LinkSays { used_percent, mark_percent: Some(80) });
         assert_eq!(says[0], (Says::BusyLink, link(81)));
         assert_eq!(says[1], (Says::NoSource, link(80)), "at the mark is not above it");
-        let view = yard.views.view();
+        let view = yard.views.load();
         assert_eq!(view.hosts[1].no_destination, Some(Unusable::BusyLink), "{:?}", view.hosts);
         // A request by hand is refused with an explanation.
         let (name, asked_by) = (TaskManagerYard::name("c.mpg"), "op".to_owned());
@@ -90,7 +90,7 @@ fn a_source_above_its_mark_serves_nothing_new() {
             (view.plan.last.as_ref()?.waiting == Some(PlannerWaits::Source)).then_some(())
         };
         yard.until("the round waits for a source", waits).await;
-        assert!(yard.views.view().open.is_empty());
+        assert!(yard.views.load().open.is_empty());
         let answer =
             yard.manager.send(ExplainFile { name: TaskManagerYard::name("a.mpg") }).await.unwrap();
         assert_eq!(answer.sources[0].says, Says::BusyLink);
@@ -99,7 +99,7 @@ fn a_source_above_its_mark_serves_nothing_new() {
         source_reports(&yard, 99).await;
         yard.finish(&task).await;
         yard.settle().await;
-        assert!(yard.views.view().open.is_empty());
+        assert!(yard.views.load().open.is_empty());
         // A load without an update expires after a while.
         yard.pass(Duration::from_secs(41)).await;
         for last in [1, 2] {

@@ -27,7 +27,7 @@ fn a_catalogue_is_placed_best_first_each_file_once() {
         for (grade, file) in (1..).zip(&files) {
             let task = yard.open_task(file).await;
             assert_eq!((task.grade, task.size, task.dir.as_str()), (grade, SIZE, "/data"));
-            assert!(yard.views.view().open.len() <= 2, "one copy per source at a time");
+            assert!(yard.views.load().open.len() <= 2, "one copy per source at a time");
             yard.finish(&task).await;
             yard.ended(&task, TaskState::Done).await;
         }
@@ -105,7 +105,7 @@ fn tasks_and_placements_survive_a_restart() {
         // not get a second copy.
         let yard = plot.open(dir.path(), START + 60_000).await;
         assert_eq!(*yard.open_task("b.mpg").await, *under_way);
-        assert_eq!(yard.views.view().ended[&done.id].state, TaskState::Done);
+        assert_eq!(yard.views.load().ended[&done.id].state, TaskState::Done);
         let other = if done.destination == destination(1) { 2 } else { 1 };
         yard.health(done.destination, Health::Down).await;
         yard.health(source(1), Health::Up).await;
@@ -146,7 +146,7 @@ fn a_host_that_was_never_listed_gets_nothing_and_delays_others() {
             (*waiting == PlannerWaits::FirstLook(vec![destination(2)])).then_some(())
         })
         .await;
-        assert!(yard.views.view().open.is_empty());
+        assert!(yard.views.load().open.is_empty());
         yard.pass(Duration::from_secs(5)).await;
         assert_eq!(yard.open_task("a.mpg").await.destination, destination(1));
         yard.journal.stop().await;
@@ -207,7 +207,7 @@ fn a_file_in_the_list_of_a_host_is_not_copied_again() {
         yard.look(destination(2)).await;
         yard.grade(&["a.mpg", "b.mpg"]).await;
         let task = yard.open_task("b.mpg").await;
-        assert!(yard.views.view().open.values().all(|task| !is_of(task, "a.mpg")));
+        assert!(yard.views.load().open.values().all(|task| !is_of(task, "a.mpg")));
         yard.finish(&task).await;
         yard.until("the placement is durable", |view| {
             let host = view.hosts.iter().find(|host| host.host == destination(2))?;
@@ -228,7 +228,7 @@ fn a_node_that_does_not_lead_decides_nothing() {
         yard.grade(&["a.mpg"]).await;
         let refused = yard.manager.send(PlanNow).await.unwrap();
         assert_eq!(refused, Err(CommitError::Stopped));
-        let view = yard.views.view();
+        let view = yard.views.load();
         assert!(view.open.is_empty() && view.orders_for(destination(1)).is_none());
     });
 }
@@ -238,12 +238,12 @@ fn a_task_and_its_end_wake_a_long_poll_but_not_progress() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let yard = YardPlan::of(1, 1).open_up(dir.path(), START).await;
-        let mut changes = yard.views.changes();
+        let mut changes = yard.views.news();
         changes.mark_unchanged();
-        assert!(yard.views.view().orders_for(destination(1)).unwrap().tasks.is_empty());
+        assert!(yard.views.load().orders_for(destination(1)).unwrap().tasks.is_empty());
         yard.grade(&["a.mpg"]).await;
         changes.changed().await.unwrap();
-        let orders = yard.views.view().orders_for(destination(1)).unwrap();
+        let orders = yard.views.load().orders_for(destination(1)).unwrap();
         let [order] = &orders.tasks[..] else { panic!("{orders:?}") };
         assert_eq!(order.source_data, Some("10.0.1.1:8889".parse().unwrap()));
         let task = yard.open_task("a.mpg").await;
@@ -255,9 +255,9 @@ fn a_task_and_its_end_wake_a_long_poll_but_not_progress() {
         assert!(!changes.has_changed().unwrap());
         yard.finish(&task).await;
         assert!(changes.has_changed().unwrap());
-        assert!(yard.views.view().orders_for(destination(1)).unwrap().tasks.is_empty());
-        assert!(yard.views.view().orders_for(destination(2)).unwrap().tasks.is_empty());
-        let view = serde_json::to_value(&*yard.views.view()).unwrap();
+        assert!(yard.views.load().orders_for(destination(1)).unwrap().tasks.is_empty());
+        assert!(yard.views.load().orders_for(destination(2)).unwrap().tasks.is_empty());
+        let view = serde_json::to_value(&*yard.views.load()).unwrap();
         assert_eq!(view["ended"][0]["name"]["name"], "a.mpg");
         yard.journal.stop().await;
     });

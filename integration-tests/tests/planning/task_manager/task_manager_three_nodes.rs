@@ -18,7 +18,7 @@ const START: i64 = 1_800_000_000_000;
 /// The node whose TaskManager leads in an epoch after `epoch`.
 async fn leader(yards: &[TaskManagerYard], epoch: u64) -> usize {
     eventually_some("one TaskManager leads", || async {
-        let epochs = yards.iter().map(|yard| yard.views.view().epoch.map_or(0, |epoch| epoch.0));
+        let epochs = yards.iter().map(|yard| yard.views.load().epoch.map_or(0, |epoch| epoch.0));
         let (node, newest) = epochs.enumerate().max_by_key(|&(_, epoch)| epoch)?;
         (newest > epoch).then_some(node)
     })
@@ -61,7 +61,7 @@ fn leadership_moves_and_all_hold_the_same_tasks_and_placements() {
         for yard in &yards {
             assert_eq!(*yard.open_task("a.mpg").await, *task);
         }
-        let epoch = yards[old].views.view().epoch.unwrap().0;
+        let epoch = yards[old].views.load().epoch.unwrap().0;
         hub.isolate(NODES[old]);
         let new = leader(&yards, epoch).await;
         assert_ne!(new, old);
@@ -72,13 +72,13 @@ fn leadership_moves_and_all_hold_the_same_tasks_and_placements() {
         assert_eq!(*yards[old].open_task("b.mpg").await, *next);
         eventually_some("all hold the same", || async {
             let all: Vec<TaskReplicaState> =
-                yards.iter().map(|yard| held(yard, &yard.views.view())).collect();
+                yards.iter().map(|yard| held(yard, &yard.views.load())).collect();
             all.iter().all(|held| *held == all[0] && held.0.len() == 1).then_some(())
         })
         .await;
         // A task is on record everywhere before its leader gets the outcome.
         let counted = eventually_some("the leader has counted it", || async {
-            let counted = yards.iter().map(|yard| yard.views.view().counters.created);
+            let counted = yards.iter().map(|yard| yard.views.load().counters.created);
             let counted: Vec<u64> = counted.collect();
             (counted.iter().sum::<u64>() >= 2).then_some(counted)
         })

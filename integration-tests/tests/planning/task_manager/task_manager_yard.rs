@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use reelyard_api::ChangeEvent;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::change_feed::Feed;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
@@ -32,10 +33,10 @@ use reelyard_yard::cfw_worker::{
     AskFailure, CopyArrived, HostObserved, HostRoutes, Inventory, Refresh,
 };
 use reelyard_yard::heartbeat::{Health, HealthChanged};
-use reelyard_yard::remover::RemoverViewHandle;
+use reelyard_yard::remover::RemoverView;
 use reelyard_yard::task_manager::{
-    ChangeRefused, ChangeTask, CheckTasksNow, HostSetting, TakeReports, Task, TaskCollaborators,
-    TaskManager, TaskManagerView, TaskSettings, TaskState, TaskViewHandle,
+    ChangeRefused, ChangeTask, CheckTasksNow, HostRoster, HostSetting, TakeReports, Task,
+    TaskCollaborators, TaskManager, TaskManagerView, TaskSettings, TaskState,
 };
 
 pub const GIB: u64 = 1 << 30;
@@ -173,7 +174,8 @@ pub struct TaskManagerYard {
     pub clock: Clock,
     pub journal: Journal,
     pub manager: Addr<TaskManager>,
-    pub views: TaskViewHandle,
+    pub views: ViewHandle<TaskManagerView>,
+    pub host_roster: ViewHandle<Option<HostRoster>>,
     pub world: SharedWorld,
     pub changes: Feed<ChangeEvent>,
     pub subscribers: ObservationSubscribers,
@@ -197,7 +199,7 @@ pub struct YardPlan {
     /// The identity of this node; `None` without detection of other managers.
     pub identity: Option<ManagerIdentity>,
     /// The published state of the Remover.
-    pub removals: RemoverViewHandle,
+    pub removals: ViewHandle<RemoverView>,
 }
 
 impl YardPlan {
@@ -209,7 +211,7 @@ impl YardPlan {
             destinations: (1..=destinations).map(destination).collect(),
             old: false,
             identity: None,
-            removals: RemoverViewHandle::default(),
+            removals: ViewHandle::default(),
         }
     }
 
@@ -262,7 +264,7 @@ impl YardPlan {
             )
             .collect();
         let names = NameTable::new();
-        let views = TaskViewHandle::default();
+        let (views, host_roster) = (ViewHandle::default(), ViewHandle::default());
         let manager = TaskManager::new(
             self.settings.clone(),
             &hosts,
@@ -277,6 +279,7 @@ impl YardPlan {
             },
             views.clone(),
         );
+        let manager = manager.with_host_roster(host_roster.clone());
         let manager = match &self.identity {
             Some(identity) => manager.with_manager_identity(identity.clone()),
             None => manager,
@@ -289,6 +292,7 @@ impl YardPlan {
             journal,
             manager,
             views,
+            host_roster,
             world,
             changes,
             subscribers,
@@ -406,7 +410,7 @@ impl TaskManagerYard {
     /// Waits until `show` returns a value for the view.
     pub async fn until<T>(&self, what: &str, show: impl Fn(&TaskManagerView) -> Option<T>) -> T {
         eventually_some(what, || {
-            let shown = show(&self.views.view());
+            let shown = show(&self.views.load());
             async move { shown }
         })
         .await

@@ -8,16 +8,17 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::join_all;
 use reelyard_api::{Change, ChangeEvent, ShareChange};
+use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::change_feed::{Feed, ListenFrom};
 use reelyard_core::clock::Clock;
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_shares::share_expiry::{
-    AtLimit, ChangeShareSettings, CreateShare, DownloadAdmission, EndRemoved, FetchNotifications,
-    GetDeliveryCursor, NewTerms, OnlyIf, ReclaimNow, RecordDelivery, Revoked, ShareEnding,
-    ShareExpirySettings, ShareId, ShareLifetime, ShareLocation, ShareLookup, ShareNotificationKind,
-    ShareOwner, SharePath, ShareRefusal,
+    AtLimit, CreateShare, DownloadAdmission, EndRemoved, FetchNotifications, GetDeliveryCursor,
+    NewTerms, OnlyIf, ReclaimNow, RecordDelivery, Revoked, ShareEnding, ShareExpirySettings,
+    ShareId, ShareLifetime, ShareLocation, ShareLookup, ShareNotificationKind, ShareOwner,
+    SharePath, ShareRefusal,
 };
 
 use crate::expiry::expiry_yard::*;
@@ -94,7 +95,7 @@ async fn a_share_ends_at_the_deadline_that_was_set_last() {
     assert_eq!(refused(yard.change(id, term(60, None)).await), ShareRefusal::Ended { why });
     let mut forever = settings();
     forever.lifetimes.allow_never = true;
-    yard.expiry.send(ChangeShareSettings(forever)).await.unwrap();
+    yard.expiry.send(ChangeSettings(forever)).await.unwrap();
     let id = yard.create(film(60)).await.id();
     yard.change(id, never).await.unwrap();
     yard.advance(1_000_000_000).await;
@@ -215,11 +216,11 @@ async fn at_the_limit_the_least_recently_used_goes() {
     assert_eq!((totals.created, totals.evicted, yard.views.view().shares), (25, 22, 3));
     assert!(!yard.is_there(fourth.id()));
     let refuse = ShareExpirySettings { at_limit: AtLimit::Refuse, ..limits.clone() };
-    yard.expiry.send(ChangeShareSettings(refuse)).await.unwrap();
+    yard.expiry.send(ChangeSettings(refuse)).await.unwrap();
     let full = refused(yard.expiry.send(film(60)).await.unwrap());
     assert_eq!(full, ShareRefusal::Full { most: 3 });
     yard.expiry
-        .send(ChangeShareSettings(ShareExpirySettings { max_shares: 0, ..limits }))
+        .send(ChangeSettings(ShareExpirySettings { max_shares: 0, ..limits }))
         .await
         .unwrap();
     let owner = Some(ShareOwner::new("me").unwrap());
@@ -262,7 +263,7 @@ async fn any_number_of_shares_of_missing_files_end() {
     assert_eq!(yard.ended(ids[2000]).await.why, ShareEnding::Removed);
     assert!(yard.is_there(kept.id()));
     let no_roots = ShareExpirySettings { roots: BTreeSet::new(), ..settings() };
-    yard.expiry.send(ChangeShareSettings(no_roots)).await.unwrap();
+    yard.expiry.send(ChangeSettings(no_roots)).await.unwrap();
     assert_eq!(yard.ended(kept.id()).await.why, ShareEnding::RootGone);
     assert_eq!(
         refused(yard.expiry.send(film(60)).await.unwrap()),

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::clock::Clock;
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_shares::share_expiry::{ChangeShareSettings, Effort, ShareExpirySettings};
+use reelyard_shares::share_expiry::{Effort, ShareExpirySettings};
 
 use crate::expiry::expiry_yard::*;
 
@@ -59,7 +60,7 @@ async fn little_effort_takes_more_turns_and_says_so() {
     yard.clock.advance(seconds(60));
     yard.pause(false).await;
     eventually("its share of a core is used up", || yard.views.view().counters.time_caps > 0).await;
-    yard.expiry.send(ChangeShareSettings(effort(Effort::MOST))).await.unwrap();
+    yard.expiry.send(ChangeSettings(effort(Effort::MOST))).await.unwrap();
     eventually("all are reclaimed", || yard.views.view().counters.reclaimed == 20_000).await;
     yard.closed().await;
 }

@@ -218,7 +218,7 @@ async fn a_move_is_reported_as_done_only_after_the_disk_confirms_it() {
     let Err(MoveError::Unsettled { why, request }) = answer else { panic!("{answer:?}") };
     assert!(why.contains("does not confirm") && request == wanted.request, "{why}");
     eventually("it is seen", || {
-        let view = yard.views.view();
+        let view = yard.views.load();
         let seen = view.unsettled.get(&0).filter(|seen| seen.since == START);
         seen.is_some_and(|seen| seen.why.is_some() && seen.moving.new.to == wanted.to)
     })
@@ -227,7 +227,7 @@ async fn a_move_is_reported_as_done_only_after_the_disk_confirms_it() {
     disk.mended.store(true, Ordering::SeqCst);
     assert_eq!(yard.make(wanted).await, Ok(Moved { followed: 1, ended: 0 }), "repeated");
     assert_eq!(yard.recorded(id).unwrap(), "more/e/a");
-    eventually("nothing is unsettled", || yard.views.view().unsettled.is_empty()).await;
+    eventually("nothing is unsettled", || yard.views.load().unsettled.is_empty()).await;
     yard.closed().await;
 }
 
@@ -239,7 +239,7 @@ async fn a_move_is_seen_as_long_as_its_root_is_away() {
     std::fs::create_dir(ground.path("films")).unwrap();
     let yard = opened(&ground).await;
     eventually("why it is not settled is seen", || {
-        let view = yard.views.view();
+        let view = yard.views.load();
         let why = view.unsettled.get(&0).and_then(|seen| seen.why.clone());
         why.is_some_and(|why| why.contains("films: it is empty"))
     })
@@ -250,7 +250,7 @@ async fn a_move_is_seen_as_long_as_its_root_is_away() {
     std::fs::rename(ground.path("aside"), ground.path("films")).unwrap();
     let yard = opened(&ground).await;
     assert_eq!(refused(yard.make(again(&new)).await), MoveRefused::Interrupted);
-    eventually("nothing is unsettled", || yard.views.view().unsettled.is_empty()).await;
+    eventually("nothing is unsettled", || yard.views.load().unsettled.is_empty()).await;
     yard.closed().await;
 }
 
@@ -281,14 +281,14 @@ async fn ends_nothing(
     hide: impl Fn(&Path),
 ) {
     hide(&ground.path("films"));
-    let before = yard.views.view();
+    let before = yard.views.load();
     yard.shares.note_missing(id);
     yard.sweep().await;
-    let shown = || yard.views.view().unreachable.get(&root("films")).cloned();
+    let shown = || yard.views.load().unreachable.get(&root("films")).cloned();
     eventually("it is reported", || shown().is_some_and(|shown| shown.contains(why))).await;
     // The result is reported only after the end of the shares that must end.
     eventually("a pass checked it, and again after its time", || {
-        let view = yard.views.view();
+        let view = yard.views.load();
         view.sweeps > before.sweeps && view.looked_again > before.looked_again
     })
     .await;
@@ -314,10 +314,10 @@ async fn a_root_that_cannot_be_reached_ends_nothing() {
     };
     ends_nothing(&ground, &yard, id, "it is empty", remount).await;
     std::fs::rename(ground.path("d"), ground.path("films/d")).unwrap();
-    let sweeps = yard.views.view().sweeps;
+    let sweeps = yard.views.load().sweeps;
     yard.sweep().await;
     let passed = || {
-        let view = yard.views.view();
+        let view = yard.views.load();
         view.unreachable.is_empty() && view.sweeps > sweeps
     };
     eventually("it can be reached", passed).await;
@@ -328,6 +328,6 @@ async fn a_root_that_cannot_be_reached_ends_nothing() {
     yard.create("films/d/a").await;
     yard.sweep().await;
     assert_eq!(yard.ended(id).await, ShareEnding::Removed, "of a root that can be reached");
-    eventually("the view shows it", || yard.views.view().unreachable.is_empty()).await;
+    eventually("the view shows it", || yard.views.load().unreachable.is_empty()).await;
     yard.closed().await;
 }

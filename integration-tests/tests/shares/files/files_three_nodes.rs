@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::supervision::Route;
@@ -22,7 +23,6 @@ use reelyard_shares::share_expiry::{
 };
 use reelyard_shares::share_files::{
     MoveError, MoveFile, ShareFiles, ShareFilesCollaborators, ShareFilesSettings,
-    ShareFilesViewHandle,
 };
 
 const START: Millis = Millis(1_800_000_000_000);
@@ -94,8 +94,7 @@ async fn opened(hub: &MemoryHub, node: u64, dir: &Path, storage: &Path) -> Share
     let (removed_after, sweep_interval) = (Duration::from_secs(3600), Duration::from_secs(3600));
     let settings = ShareFilesSettings { removed_after, sweep_interval };
     let dirs = Roots::open([(root(), storage.to_owned())]).shared_dirs();
-    let files =
-        ShareFiles::new(settings, dirs, others, clock, ShareFilesViewHandle::default()).start();
+    let files = ShareFiles::new(settings, dirs, others, clock, ViewHandle::default()).start();
     ShareFilesNode { journal, expiry, files, shares }
 }
 

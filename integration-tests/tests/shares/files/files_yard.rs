@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::supervision::Route;
@@ -19,7 +20,7 @@ use reelyard_shares::share_expiry::{
 };
 use reelyard_shares::share_files::{
     MoveError, MoveFile, ShareFileSystem, ShareFiles, ShareFilesCollaborators, ShareFilesSettings,
-    ShareFilesViewHandle, SweepNow, SystemFileSystem,
+    ShareFilesView, SweepNow, SystemFileSystem,
 };
 use tempfile::TempDir;
 
@@ -51,7 +52,7 @@ pub struct ShareFilesYard {
     pub expiry: Addr<ShareExpiry>,
     pub files: Option<Addr<ShareFiles>>,
     pub shares: ShareViewHandle,
-    pub views: ShareFilesViewHandle,
+    pub views: ViewHandle<ShareFilesView>,
 }
 
 pub fn root(name: &str) -> RootName {
@@ -76,7 +77,7 @@ pub async fn table_alone(ground: &ShareDirectories) -> ShareFilesYard {
     let expiry = ShareExpiry::new(settings, Clock::manual(START), journal.clone(), shares.clone());
     let expiry = expiry.start();
     eventually("this node leads", || shares.view().epoch.is_some()).await;
-    ShareFilesYard { journal, expiry, files: None, shares, views: ShareFilesViewHandle::default() }
+    ShareFilesYard { journal, expiry, files: None, shares, views: ViewHandle::default() }
 }
 
 pub async fn opened(ground: &ShareDirectories) -> ShareFilesYard {

@@ -6,11 +6,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
+use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::binary::{ProgramOutput, run};
 use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use reelyard_shares::share_expiry::{MoveRefused, ShareEnding};
-use reelyard_shares::share_files::{ChangeShareFilesSettings, CheckRoots, ShareFilesSettings};
+use reelyard_shares::share_files::{CheckRoots, ShareFilesSettings};
 use serde_json::{Value, json};
 
 use crate::files::files_yard::{
@@ -26,7 +27,7 @@ impl ShareFilesYard {
     async fn set_removed_after(&self, removed_after: Duration) {
         let sweep_interval = Duration::from_secs(3600);
         let settings = ShareFilesSettings { removed_after, sweep_interval };
-        self.files.as_ref().unwrap().send(ChangeShareFilesSettings(settings)).await.unwrap();
+        self.files.as_ref().unwrap().send(ChangeSettings(settings)).await.unwrap();
     }
 }
 
@@ -39,7 +40,7 @@ async fn a_root_that_becomes_another_directory_is_opened_again() {
     fs::rename(disk.path("films"), disk.path("aside")).unwrap();
     eventually("it is reported", || {
         yard.files.as_ref().unwrap().do_send(CheckRoots);
-        yard.views.view().unreachable.contains_key(&root("films"))
+        yard.views.load().unreachable.contains_key(&root("films"))
     })
     .await;
     assert_eq!(refused(yard.make(wanted("films/other", "more/x")).await), MoveRefused::RootAway);
@@ -49,13 +50,13 @@ async fn a_root_that_becomes_another_directory_is_opened_again() {
     fs::rename(disk.path("new"), disk.path("films")).unwrap();
     eventually("it is opened", || {
         yard.files.as_ref().unwrap().do_send(CheckRoots);
-        yard.views.view().unreachable.is_empty()
+        yard.views.load().unreachable.is_empty()
     })
     .await;
-    let sweeps = yard.views.view().sweeps;
+    let sweeps = yard.views.load().sweeps;
     yard.sweep().await;
-    eventually("the missing path is noticed", || yard.views.view().missing == 1).await;
-    eventually("a pass has ended", || yard.views.view().sweeps > sweeps).await;
+    eventually("the missing path is noticed", || yard.views.load().missing == 1).await;
+    eventually("a pass has ended", || yard.views.load().sweeps > sweeps).await;
     assert!(yard.recorded(id).is_some(), "it may be about to come");
     yard.make(wanted("films/d/a", "films/d/c")).await.unwrap();
     assert!(disk.path("films/d/c").exists() && disk.path("aside/d/a").exists());

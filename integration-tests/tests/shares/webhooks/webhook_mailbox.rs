@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use actix::prelude::*;
-use arc_swap::ArcSwap;
 use reelyard_api::ChangeEvent;
+use reelyard_core::actor_parts::{ChangeSettings, ViewHandle};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_core::supervision::Route;
@@ -21,8 +21,8 @@ use reelyard_shares::share_expiry::{
     ShareLifetime, ShareNotificationKind, SharePath, ShareViewHandle,
 };
 use reelyard_shares::webhook::{
-    ChangeWebhookSettings, Webhook, WebhookCollaborators, WebhookName, WebhookSecret,
-    WebhookSettings, WebhookView, WebhookViewHandle, webhook_client,
+    Webhook, WebhookCollaborators, WebhookName, WebhookSecret, WebhookSettings, WebhookView,
+    webhook_client,
 };
 
 /// The parts of a node for shares and one webhook.
@@ -31,7 +31,7 @@ struct WebhookYard {
     expiry: Addr<ShareExpiry>,
     views: ShareViewHandle,
     hook: Addr<Webhook>,
-    view: WebhookViewHandle,
+    view: ViewHandle<WebhookView>,
 }
 
 fn hook(receiver: &HookReceiver) -> WebhookSettings {
@@ -63,9 +63,9 @@ fn opened(journal: Journal, clock: &Clock, receiver: &HookReceiver) -> WebhookYa
     };
     let (name, settings) = (WebhookName::new("billing").unwrap(), hook(receiver));
     let view = WebhookView::new(name.clone(), settings.url.to_string());
-    let view = WebhookViewHandle::new(ArcSwap::from_pointee(view));
+    let view = ViewHandle::new(view);
     let http = webhook_client(false).unwrap();
-    let hook = Webhook::new(name, settings, http, clock.clone(), others, Arc::clone(&view)).start();
+    let hook = Webhook::new(name, settings, http, clock.clone(), others, view.clone()).start();
     WebhookYard { journal, expiry, views, hook, view }
 }
 
@@ -142,13 +142,7 @@ async fn a_new_url_gets_the_refused_notification_at_once() {
     dead.is_to(ReceiverMode::Hangs);
     yard.revoked().await;
     eventually("it is tried", || !dead.received().is_empty()).await;
-    yard.hook
-        .send(ChangeWebhookSettings {
-            settings: hook(&alive),
-            http: webhook_client(false).unwrap(),
-        })
-        .await
-        .unwrap();
+    yard.hook.send(ChangeSettings((hook(&alive), webhook_client(false).unwrap()))).await.unwrap();
     yard.until("it is delivered", |hook| hook.counters.delivered == 1).await;
     assert_eq!(alive.taken()[0].number(), 0);
     yard.journal.stop().await;

@@ -10,7 +10,7 @@ use reelyard_core::event::Epoch;
 use reelyard_core::supervision::SupervisionStatus;
 use reelyard_journal::JournalStatus;
 use reelyard_yard::catalog::files::rows::BadRow;
-use reelyard_yard::catalog::view::{self, CatalogView, SourceDirView};
+use reelyard_yard::catalog::views::{self, CatalogView, SourceDirView};
 use serde_json::Value;
 
 use crate::http::api::call_parts::NoQuery;
@@ -52,13 +52,13 @@ fn actors(state: &NodeHttpState) -> BTreeMap<String, ActorView> {
         let view = ActorView { restarts: status.starts.saturating_sub(1), state };
         views.insert(status.name, view);
     };
-    add(actors.catalog.status(), serde_json::to_value(&**actors.catalog_view.load()));
-    add(actors.heartbeat.status(), serde_json::to_value(&**actors.heartbeat_view.load()));
+    add(actors.catalog.status(), serde_json::to_value(&*actors.catalog_view.load()));
+    add(actors.heartbeat.status(), serde_json::to_value(&*actors.heartbeat_view.load()));
     // Tasks have a list of their own.
-    add(actors.task_manager.status(), serde_json::to_value(actors.task_views.view().counters));
-    add(actors.remover.status(), serde_json::to_value(actors.remover_views.view().counters));
+    add(actors.task_manager.status(), serde_json::to_value(actors.task_views.load().counters));
+    add(actors.remover.status(), serde_json::to_value(actors.remover_views.load().counters));
     for host in actors.hosts.present().values() {
-        add(host.worker.status(), serde_json::to_value(&**host.view.load()));
+        add(host.worker.status(), serde_json::to_value(&*host.view.load()));
     }
     views.insert(
         "journal".to_owned(),
@@ -88,7 +88,7 @@ fn inputs(catalog: &CatalogView) -> Vec<InputView> {
     inputs
 }
 
-fn file(setting: &str, input: &view::CatalogInputView) -> InputView {
+fn file(setting: &str, input: &views::CatalogInputView) -> InputView {
     InputView {
         setting: setting.to_owned(),
         path: input.path.clone(),
@@ -128,20 +128,20 @@ fn unset(setting: &str) -> InputView {
     }
 }
 
-fn input_state(state: &view::CatalogInputState) -> InputState {
+fn input_state(state: &views::CatalogInputState) -> InputState {
     match state {
-        view::CatalogInputState::NotRead => InputState::Pending,
-        view::CatalogInputState::Ok => InputState::Good,
-        view::CatalogInputState::Changing => InputState::Changing,
-        view::CatalogInputState::Missing => InputState::Missing,
-        view::CatalogInputState::Unreadable { .. } => InputState::Unreadable,
+        views::CatalogInputState::NotRead => InputState::Pending,
+        views::CatalogInputState::Ok => InputState::Good,
+        views::CatalogInputState::Changing => InputState::Changing,
+        views::CatalogInputState::Missing => InputState::Missing,
+        views::CatalogInputState::Unreadable { .. } => InputState::Unreadable,
     }
 }
 
-fn noticed_by(by: &view::NoticedBy) -> String {
+fn noticed_by(by: &views::NoticedBy) -> String {
     match by {
-        view::NoticedBy::Events => "events".to_owned(),
-        view::NoticedBy::Polling { why } => format!("polling: {why}"),
+        views::NoticedBy::Events => "events".to_owned(),
+        views::NoticedBy::Polling { why } => format!("polling: {why}"),
     }
 }
 

@@ -83,7 +83,7 @@ pub async fn list(
 ) -> Result<web::Json<Page<MoveShown>>, Refusal<LeaderProblems>> {
     let (shares, leadership) = (&state.actors.share_views, state.journal.leadership());
     require_leader(shares.is_up(), shares.view().epoch, *leadership.borrow())?;
-    let view = state.actors.share_files_views.view();
+    let view = state.actors.share_files_views.load();
     let items = view.unsettled.values().map(MoveShown::from).collect();
     Ok(web::Json(Page { items, next: None }))
 }

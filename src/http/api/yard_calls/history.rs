@@ -92,8 +92,8 @@ pub async fn list(
         }
         None => None,
     };
-    let copies = state.actors.task_views.view().history.clone();
-    let removals = state.actors.remover_views.view().history.clone();
+    let copies = state.actors.task_views.load().history.clone();
+    let removals = state.actors.remover_views.load().history.clone();
     let wanted = HistoryFilter { file, host, what };
     Ok(web::Json(wanted.page(&copies, &removals, from, limit, &state.names)))
 }

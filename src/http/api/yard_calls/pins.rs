@@ -41,7 +41,7 @@ pub async fn list(
     let after = after.map(|text| FileName::from_percent(&text));
     let after =
         after.transpose().map_err(|bad| ProblemResponse::bad_request(format!("cursor: {bad}")))?;
-    let pins = state.actors.remover_views.view().pins.clone();
+    let pins = state.actors.remover_views.load().pins.clone();
     let mut pins: Vec<(FileName, _)> =
         pins.iter().map(|(file, pin)| (state.names.name(*file), pin.clone())).collect();
     pins.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -90,13 +90,13 @@ pub async fn pin(
 /// Whether the file appears in an input, on a host, in a task or in a pin.
 fn is_known(state: &NodeHttpState, name: &FileName) -> bool {
     let Some(file) = state.names.find(name.as_bytes()) else { return false };
-    let (catalog, tasks) = (state.actors.catalog_view.load(), state.actors.task_views.view());
+    let (catalog, tasks) = (state.actors.catalog_view.load(), state.actors.task_views.load());
     let ranked = catalog.ranking.as_ref().and_then(|ranking| ranking.rank(file)).is_some();
     let has_master = catalog.masters.as_ref().is_some_and(|masters| masters.files.contains(file.0));
     let is_hot = catalog.rising.hot().iter().any(|(hot, _)| *hot == file);
     let is_held = tasks.placements.values().any(|files| files.contains(file.0));
     let is_copied = tasks.open.values().any(|task| task.name == *name);
-    let is_pinned = state.actors.remover_views.view().pins.contains_key(&file);
+    let is_pinned = state.actors.remover_views.load().pins.contains_key(&file);
     ranked || has_master || is_hot || is_held || is_copied || is_pinned
 }
 

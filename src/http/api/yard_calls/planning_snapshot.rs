@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use arc_swap::Guard;
 use reelyard_core::names::{FileId, FileName};
-use reelyard_yard::catalog::view::CatalogView;
+use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::task_manager::TaskManagerView;
 use reelyard_yard::task_manager::plan::Skip;
 use roaring::{MultiOps, RoaringBitmap};
@@ -15,7 +14,7 @@ use crate::node::ActiveConfig;
 /// The views of the Catalog and the TaskManager at one moment.
 pub struct PlanningSnapshot {
     in_force: Arc<ActiveConfig>,
-    pub catalog: Guard<Arc<CatalogView>>,
+    pub catalog: Arc<CatalogView>,
     pub tasks: Arc<TaskManagerView>,
 }
 
@@ -24,7 +23,7 @@ impl PlanningSnapshot {
     pub fn new(state: &NodeHttpState) -> Self {
         let catalog = state.actors.catalog_view.load();
         let in_force = state.live.now();
-        PlanningSnapshot { in_force, catalog, tasks: state.actors.task_views.view() }
+        PlanningSnapshot { in_force, catalog, tasks: state.actors.task_views.load() }
     }
 
     /// Why a file without any copy is not a candidate. None if it waits for its turn.

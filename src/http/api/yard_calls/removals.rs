@@ -21,7 +21,7 @@ pub async fn show(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
 ) -> web::Json<RemovalsView> {
-    let view = state.actors.remover_views.view();
+    let view = state.actors.remover_views.load();
     let last = view.last.clone().unwrap_or_default();
     let looked = view.last.as_ref();
     web::Json(RemovalsView {
@@ -57,7 +57,7 @@ pub async fn look_now(
 
 /// Copies that are being removed, and with a dry run those that would be.
 pub(in crate::http::api) fn planned(state: &NodeHttpState) -> Vec<RemovalView> {
-    let view = state.actors.remover_views.view();
+    let view = state.actors.remover_views.load();
     let open = view.open.values().map(going);
     let last = view.last.iter().flat_map(|round| &round.decided);
     // With mode "on" a decided removal is already in the list of open removals, or has ended.

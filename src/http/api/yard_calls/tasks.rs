@@ -60,7 +60,7 @@ pub async fn list(
     let TaskQuery { state: wanted, host, blame, since, until, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, before) = (paging.limit()?, paging.position::<i64>()?);
-    let view = state.actors.task_views.view();
+    let view = state.actors.task_views.load();
     let mut tasks = view.tasks();
     tasks.reverse();
     let items = tasks
@@ -91,7 +91,7 @@ pub async fn one(
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<TaskView>, Refusal<refused::NotFound>> {
     let id = task_id(&id)?;
-    let view = state.actors.task_views.view();
+    let view = state.actors.task_views.load();
     let task = view
         .task(id)
         .ok_or_else(|| ProblemResponse::not_found(format!("task {id} does not exist")))?;

@@ -58,11 +58,11 @@ pub async fn tasks(
     let host = known_host(&state, *host)?;
     let known = known_tasks(&query.known)?;
     let until = Instant::now() + query.wait.unwrap_or_default().min(LONGEST_WAIT);
-    let mut changes = state.actors.task_views.changes();
+    let mut changes = state.actors.task_views.news();
     let mut stopping = state.stopping.clone();
     loop {
         changes.mark_unchanged();
-        let view = state.actors.task_views.view();
+        let view = state.actors.task_views.load();
         let orders = view.orders_for(host).ok_or_else(|| not_leader(&state))?;
         if orders.is_news_for(&known, query.rates) || *stopping.borrow() {
             return Ok(web::Json(orders));

@@ -1,7 +1,7 @@
 //! Requests for boxes: coming, waiting and leaving.
 
 use actix::{Context, Handler};
-use reelyard_replication::{CommitError, Owner};
+use reelyard_replication::{CommitError, OwnerTurns};
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::messages::{Acquire, BoxLeaseRequest, CancelAcquire};
@@ -64,9 +64,7 @@ impl BoxLease {
         let Some(id) = memory.enqueue(&context, ask, terms, listener) else { return };
         drop(context);
         self.grant_waiting(&pool, ctx);
-        let (memory, context) = self.at();
-        let decision = memory.begin_wait(&context, id);
-        drop(context);
+        let decision = self.policy(|memory, at| memory.begin_wait(at, id));
         match decision {
             WaitDecision::Over => {}
             WaitDecision::TimeOut => self.time_out(id, ctx),
@@ -109,9 +107,7 @@ impl Handler<CancelAcquire> for BoxLease {
             }
         }
         if let Some(grant) = unread {
-            let (memory, context) = self.at();
-            let leases = memory.not_read(&context, &grant);
-            drop(context);
+            let leases = self.policy(|memory, at| memory.not_read(at, &grant));
             self.take_back(leases, ctx);
         }
         self.note_stale(ctx);

@@ -2,7 +2,7 @@
 
 use actix::Context;
 use reelyard_protocol::boxes::{LeaseId, PoolName};
-use reelyard_replication::{CommitError, Owner, ReplicaHandle};
+use reelyard_replication::{CommitError, OwnerCommits, OwnerTurns, ReplicaHandle};
 
 use crate::box_lease::policy::granting::GrantFollowUp;
 use crate::box_lease::policy::memory::queue::WaiterId;
@@ -38,9 +38,7 @@ impl BoxLease {
         error: &CommitError,
         ctx: &mut Context<Self>,
     ) {
-        let (memory, context) = self.at();
-        memory.not_granted(&context, events, error);
-        drop(context);
+        self.policy(|memory, at| memory.not_granted(at, events, error));
         self.soon(ctx);
     }
 
@@ -51,12 +49,10 @@ impl BoxLease {
         result: &Result<BoxOutcome, BoxRefusal>,
         ctx: &mut Context<Self>,
     ) {
-        let (memory, context) = self.at();
-        let follow_up = match result {
-            Ok(_) => memory.grant_applied(&context, grant),
-            Err(refusal) => memory.grant_refused(&context, grant, refusal),
-        };
-        drop(context);
+        let follow_up = self.policy(|memory, at| match result {
+            Ok(_) => memory.grant_applied(at, grant),
+            Err(refusal) => memory.grant_refused(at, grant, refusal),
+        });
         let leases: Vec<LeaseId> = grant.leases.iter().map(|(id, _)| *id).collect();
         match follow_up {
             GrantFollowUp::Nothing => {}
@@ -75,9 +71,7 @@ impl BoxLease {
         leases: Vec<LeaseId>,
         ctx: &mut Context<Self>,
     ) {
-        let (memory, context) = self.at();
-        let is_handed_out = memory.hand_out(&context, waiter, &leases);
-        drop(context);
+        let is_handed_out = self.policy(|memory, at| memory.hand_out(at, waiter, &leases));
         if !is_handed_out {
             self.take_back(leases, ctx);
         }

@@ -3,7 +3,6 @@
 pub(in crate::box_lease) mod acquire;
 pub(in crate::box_lease) mod acquisition;
 pub(in crate::box_lease) mod box_hooks;
-pub(in crate::box_lease) mod changes;
 pub(in crate::box_lease) mod grants;
 pub(in crate::box_lease) mod on_applied;
 pub(in crate::box_lease) mod requests;
@@ -15,7 +14,7 @@ use actix::{Actor, Context};
 use reelyard_core::clock::{Clock, ClockReading};
 use reelyard_core::secret_id::IdSource;
 use reelyard_protocol::boxes::BoxHosts;
-use reelyard_replication::{LogHandle, Owner, Replicated};
+use reelyard_replication::{LogHandle, OwnerCommands, OwnerTurns, Replicated};
 
 use crate::box_lease::policy::decision_context::BoxDecisionContext;
 use crate::box_lease::policy::memory::BoxMemory;
@@ -26,7 +25,7 @@ use crate::box_lease::{
 /// The actor that owns all boxes. Every node runs one: on the leader it decides, on followers it only
 /// applies.
 pub struct BoxLease {
-    replica: Replicated<SharedTable, BoxChange>,
+    replica: Replicated<SharedTable, BoxView, BoxChange>,
     memory: BoxMemory,
     clock: Clock,
     view_handle: BoxViewHandle,
@@ -49,7 +48,12 @@ impl BoxLease {
         view_handle: BoxViewHandle,
     ) -> Self {
         BoxLease {
-            replica: Replicated::new(SharedTable::default(), journal, clock.clone()),
+            replica: Replicated::new(
+                SharedTable::default(),
+                journal,
+                clock.clone(),
+                view_handle.view_handle(),
+            ),
             memory: BoxMemory::new(settings),
             clock,
             view_handle,
@@ -73,7 +77,16 @@ impl BoxLease {
         (&mut self.memory, BoxDecisionContext { table, epoch, now })
     }
 
-    /// Like [`BoxLease::at`], with the source of ids.
+    /// Decides with the memory and the state. The lock on the table ends with the decision.
+    fn policy<T>(
+        &mut self,
+        decide: impl FnOnce(&mut BoxMemory, &BoxDecisionContext<'_>) -> T,
+    ) -> T {
+        let (memory, context) = self.at();
+        decide(memory, &context)
+    }
+
+    /// As [`BoxLease::at`], with the source of ids.
     fn at_with_ids(&mut self) -> (&mut BoxMemory, BoxDecisionContext<'_>, &mut IdSource) {
         let now = self.now();
         let epoch = self.replica.epoch();
@@ -81,7 +94,8 @@ impl BoxLease {
         (&mut self.memory, BoxDecisionContext { table: table.read(), epoch, now }, ids)
     }
 
-    fn build_view(&mut self) {
+    /// The read view as it is now.
+    fn view(&mut self) -> BoxView {
         let (memory, context) = self.at();
         memory.is_stale = false;
         let allocators = &memory.allocators;
@@ -106,7 +120,7 @@ impl BoxLease {
         };
         drop(context);
         let uncommitted = self.replica.uncommitted();
-        self.view_handle.publish(BoxView { uncommitted, ..view });
+        BoxView { uncommitted, ..view }
     }
 }
 

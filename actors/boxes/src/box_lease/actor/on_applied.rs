@@ -7,17 +7,17 @@ use actix::{Context, Handler};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_protocol::boxes::{LeaseId, PoolName};
-use reelyard_replication::{AppliedEvent, JournalCommand, Owner, Replicated};
+use reelyard_replication::{
+    AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerCommits, OwnerTurns, Replicated,
+};
 
-use super::changes::changes_of;
 use super::grants::MYSELF;
-use super::turn::LONGEST_SLEEP;
+use super::turn::{LONGEST_SLEEP, SHORTEST_SLEEP};
 use crate::box_lease::policy::leading::MachineUptime;
 use crate::box_lease::policy::memory::box_key::BoxKey;
-use crate::box_lease::state::box_table::FoundLease;
-use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
-use crate::box_lease::state::leases::lease::LeaseEnd;
-use crate::box_lease::{BoxChange, BoxError, BoxLease, SharedTable};
+use crate::box_lease::state::event::{BoxEvent, BoxOutcome};
+use crate::box_lease::views::changes::changes_of;
+use crate::box_lease::{BoxChange, BoxError, BoxLease, BoxView, SharedTable};
 
 impl Handler<JournalCommand> for BoxLease {
     type Result = ();
@@ -29,18 +29,19 @@ impl Handler<JournalCommand> for BoxLease {
 
 impl Owner for BoxLease {
     type Piece = SharedTable;
+    type View = BoxView;
     type Change = BoxChange;
 
     const NAME: &'static str = MYSELF;
     const SUBJECT: &'static str = "boxes";
     const VIEW_AGE: Duration = Duration::from_millis(20);
 
-    fn shell(&mut self) -> &mut Replicated<SharedTable, BoxChange> {
+    fn shell(&mut self) -> &mut Replicated<SharedTable, BoxView, BoxChange> {
         &mut self.replica
     }
 
-    fn commit_time(&self) -> Millis {
-        self.clock.now()
+    fn gathering(&self) -> Duration {
+        SHORTEST_SLEEP
     }
 
     fn on_applied(&mut self, entry: &[AppliedEvent<SharedTable>], ctx: &mut Context<Self>) {
@@ -64,8 +65,8 @@ impl Owner for BoxLease {
         self.view_handle.attach_table(self.replica.piece());
     }
 
-    fn publish_view(&mut self) {
-        self.build_view();
+    fn build_view(&mut self) -> BoxView {
+        self.view()
     }
 
     fn changes_of(&mut self, entry: &[AppliedEvent<SharedTable>]) -> Vec<(Millis, BoxChange)> {
@@ -97,9 +98,7 @@ impl BoxLease {
     fn become_leader(&mut self, ctx: &mut Context<Self>) {
         self.upkeep_at = None;
         let machine = MachineUptime { boot: self.clock.boot(), uptime: self.clock.uptime() };
-        let (memory, context) = self.at();
-        let begun = memory.become_leader(&context, machine);
-        drop(context);
+        let begun = self.policy(|memory, at| memory.become_leader(at, machine));
         for key in begun.draining {
             self.plan_cleanup(&key, ctx);
         }
@@ -131,8 +130,7 @@ impl BoxLease {
                 }
                 (BoxEvent::Prepared { leases, .. }, Ok(_)) => self.follow_prepared(leases, ctx),
                 (BoxEvent::Renewed { lease, .. }, Ok(_)) => {
-                    let (memory, context) = self.at();
-                    memory.note_term(&context, *lease);
+                    self.policy(|memory, at| memory.note_term(at, *lease));
                 }
                 (
                     BoxEvent::Cleaned { pool, number, .. }
@@ -170,71 +168,34 @@ impl BoxLease {
         for pool in pools {
             self.follow_rests(&pool, ctx);
             self.grant_waiting(&pool, ctx);
-            self.forget_removed_pool(&pool);
+            self.policy(|memory, at| memory.forget_removed_pool(at, &pool));
         }
     }
 
     /// Handles the end of a lease. Returns its box.
     fn follow_end(&mut self, id: LeaseId, ctx: &mut Context<Self>) -> Option<BoxKey> {
-        self.memory.terms.remove(id);
-        self.memory.sharing.remove(&id);
-        self.memory.orphans.remove(&id);
-        self.memory.taking_back.remove(&id);
-        let (key, how, reason, held) = {
-            let table = self.replica.piece().read();
-            let FoundLease::Ended(ended) = table.find(id) else { return None };
-            let held = ended.lease.is_held().then(|| ended.at.since(ended.lease.granted));
-            ((ended.lease.pool.clone(), ended.lease.number), ended.how, ended.reason.clone(), held)
-        };
-        if let Some(held) = held.filter(|_| how != LeaseEnd::NotTaken) {
-            self.memory.allocator(&key.0).pace.note(held);
-            self.memory.counts(&key.0).holds.note(held);
-        }
-        self.ended_while_preparing(id, BoxRefusal::of_end(how, reason.as_ref()), ctx);
+        let (key, leases) = self.policy(|memory, at| memory.lease_ended(at, id))?;
+        self.take_back(leases, ctx);
         Some(key)
     }
 
     /// Handles a changed box.
     fn follow_box(&mut self, key: &BoxKey, ctx: &mut Context<Self>) {
-        let (memory, context) = self.at();
-        if let Ok(pool) = context.table.pool(&key.0) {
-            memory.allocator(&key.0).sync(pool, key.1);
-        }
-        drop(context);
+        self.policy(|memory, at| memory.box_changed(at, key));
         self.plan_cleanup(key, ctx);
     }
 
     /// All boxes of a pool may have changed.
     fn follow_pool(&mut self, name: &PoolName, ctx: &mut Context<Self>) {
-        let (memory, context) = self.at();
-        let Ok(pool) = context.table.pool(name) else { return };
-        memory.allocator(name).sync_all(pool);
-        if pool.goes() {
-            memory.end_waiters(name, &BoxRefusal::PoolGoes { pool: name.clone() }, |_| true);
-        } else {
-            // A request for more boxes than now exist would block all requests behind it.
-            let size = pool.spec().size;
-            memory.end_waiters(name, &BoxRefusal::BadCount { most: size }, |count| count > size);
+        if self.policy(|memory, at| memory.pool_changed(at, name)) {
+            self.plan_inspection(name, Duration::ZERO, ctx);
+            self.watch_hosts(ctx);
         }
-        drop(context);
-        self.plan_inspection(name, Duration::ZERO, ctx);
-        self.watch_hosts(ctx);
     }
 
     /// Ids of a pool may have begun to rest.
     fn follow_rests(&mut self, name: &PoolName, ctx: &mut Context<Self>) {
-        let (memory, context) = self.at();
-        let next = memory.begin_rests(&context, name);
-        drop(context);
+        let next = self.policy(|memory, at| memory.begin_rests(at, name));
         self.wake_at(next, ctx);
-    }
-
-    /// Forgets a pool that is gone.
-    fn forget_removed_pool(&mut self, name: &PoolName) {
-        let (memory, context) = self.at();
-        if context.table.pool(name).is_err() {
-            memory.end_waiters(name, &BoxRefusal::NoPool { pool: name.clone() }, |_| true);
-            memory.forget_pool(name);
-        }
     }
 }

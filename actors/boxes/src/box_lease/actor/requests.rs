@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use actix::fut::wrap_future;
 use actix::{ActorFutureExt, Context, Handler, MessageResult};
+use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_protocol::boxes::{AdoptBoxes, FenceToken, HookOutput, LeaseId, PoolName};
-use reelyard_replication::{Outcomes, Owner, OwnerReply, ReplicaHandle, reply_now};
+use reelyard_replication::{Outcomes, OwnerReply, OwnerRequests, OwnerTurns, reply_now};
 
 use super::grants::MYSELF;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
 use crate::box_lease::state::pools::spec::BadSpec;
 use crate::box_lease::{
-    AdoptPool, BoxError, BoxLease, ChangeBoxSettings, Lease, PoolPut, ProcessDueBoxes, PutPool,
+    AdoptPool, BoxError, BoxLease, BoxLeaseSettings, Lease, PoolPut, ProcessDueBoxes, PutPool,
     QuarantineBox, RecheckPool, ReleaseLease, RemovePool, RenewLease, RevokeLease, SharedTable,
     UnquarantineBox, VerifyLease,
 };
@@ -81,16 +82,12 @@ impl Handler<RemovePool> for BoxLease {
         tracing::info!(%pool, revoke, asked_by, "pool removal requested");
         let mut events = Vec::new();
         if revoke {
-            let (_, context) = self.at();
-            events.extend(context.revocations(&pool, &asked_by));
+            self.policy(|_, at| events.extend(at.revocations(&pool, &asked_by)));
         }
         events.push(BoxEvent::PoolRemoved { pool });
         // The order matters: the pool is removed at once only if its leases have ended before.
-        let mut parts = Vec::new();
-        for events in ReplicaHandle::<SharedTable>::parts(events) {
-            parts.push((self.replica.unnamed_request(&asked_by), events));
-        }
-        self.commit_request(parts, |_, outcomes, _| {
+        let asked = self.replica.unnamed_request(&asked_by);
+        self.commit_in_parts(asked, events, |_, outcomes, _| {
             let last = outcomes?.into_iter().next_back().transpose()?;
             Ok(matches!(last, Some(BoxOutcome::PoolRemoved { gone: true })))
         })
@@ -103,9 +100,8 @@ impl Handler<RenewLease> for BoxLease {
     fn handle(&mut self, asked: RenewLease, ctx: &mut Context<Self>) -> Self::Result {
         let RenewLease { lease, token, ttl } = asked;
         let decide = |actor: &mut Self| {
-            let (memory, context) = actor.at();
-            let decided = context.table.renewal(lease, token, ttl, &memory.terms, context.now);
-            drop(context);
+            let decided = actor
+                .policy(|memory, at| at.table.renewal(lease, token, ttl, &memory.terms, at.now));
             match decided {
                 Err(refusal) => Err(actor.refusing(lease, token, refusal, ctx)),
                 Ok(event) => Ok(vec![event]),
@@ -125,9 +121,7 @@ impl BoxLease {
         ctx: &mut Context<Self>,
     ) -> BoxError {
         if refusal == BoxRefusal::WrongToken {
-            let (memory, context) = self.at();
-            memory.note_wrong_token(&context, lease, token);
-            drop(context);
+            self.policy(|memory, at| memory.note_wrong_token(at, lease, token));
             self.note_stale(ctx);
         }
         refusal.into()
@@ -243,9 +237,7 @@ impl Handler<AdoptPool> for BoxLease {
         if let Err(error) = self.replica.leading() {
             return reply_now(Err(error.into()));
         }
-        let (_, context) = self.at();
-        let place = context.hook_target(&pool);
-        drop(context);
+        let place = self.policy(|_, at| at.hook_target(&pool));
         let place = match place {
             Ok(Some(place)) => place,
             Ok(None) => return reply_now(Err(BoxRefusal::from(BadSpec::NoHost).into())),
@@ -291,11 +283,11 @@ impl Handler<ProcessDueBoxes> for BoxLease {
     }
 }
 
-impl Handler<ChangeBoxSettings> for BoxLease {
+impl Handler<ChangeSettings<BoxLeaseSettings>> for BoxLease {
     type Result = ();
 
-    fn handle(&mut self, ChangeBoxSettings(settings): ChangeBoxSettings, ctx: &mut Context<Self>) {
-        self.memory.settings = settings;
+    fn handle(&mut self, change: ChangeSettings<BoxLeaseSettings>, ctx: &mut Context<Self>) {
+        self.memory.settings = change.0;
         self.upkeep_at = None;
         self.soon(ctx);
     }

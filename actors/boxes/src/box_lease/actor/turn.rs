@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix::Context;
 use reelyard_core::clock::ClockReading;
 use reelyard_protocol::boxes::{LeaseId, PoolName};
-use reelyard_replication::Owner;
+use reelyard_replication::{OwnerCommits, OwnerTurns};
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::policy::upkeep::LEASES_AT_ONCE;
@@ -15,7 +15,7 @@ use crate::box_lease::state::event::BoxEvent;
 pub(in crate::box_lease) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// The shortest pause between turns: work that is due within it is done together.
-const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+pub(in crate::box_lease) const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// How often waiting callers get their progress.
 const PROGRESS: Duration = Duration::from_millis(100);
@@ -24,11 +24,6 @@ const PROGRESS: Duration = Duration::from_millis(100);
 const UPKEEP: Duration = Duration::from_secs(1);
 
 impl BoxLease {
-    /// Schedules a turn soon.
-    pub(in crate::box_lease) fn soon(&mut self, ctx: &mut Context<Self>) {
-        self.wake_after(SHORTEST_SLEEP, ctx);
-    }
-
     /// Schedules a turn at this instant of the monotonic clock, or earlier.
     pub(in crate::box_lease) fn wake_at(&mut self, at: Option<Duration>, ctx: &mut Context<Self>) {
         if let Some(at) = at {
@@ -92,17 +87,13 @@ impl BoxLease {
     /// Ends the leases that are past their terms.
     fn expire(&mut self, ctx: &mut Context<Self>) {
         loop {
-            let (memory, context) = self.at();
-            let over = memory.take_expired(&context);
-            drop(context);
+            let over = self.policy(|memory, at| memory.take_expired(at));
             if over.is_empty() {
                 return;
             }
             let event = BoxEvent::TermsPassed { leases: over.clone() };
             self.commit_then(vec![event], ctx, move |actor, _, ctx| {
-                let (memory, context) = actor.at();
-                let is_due = memory.put_back_expired(&context, &over);
-                drop(context);
+                let is_due = actor.policy(|memory, at| memory.put_back_expired(at, &over));
                 if is_due {
                     actor.soon(ctx);
                 }
@@ -112,9 +103,7 @@ impl BoxLease {
 
     /// Ids may have rested long enough.
     fn end_rests(&mut self, ctx: &mut Context<Self>) {
-        let (memory, context) = self.at();
-        let ended = memory.end_rests(&context);
-        drop(context);
+        let ended = self.policy(|memory, at| memory.end_rests(at));
         for pool in ended.ready {
             self.grant_waiting(&pool, ctx);
         }
@@ -191,9 +180,7 @@ impl BoxLease {
         if !wrong_tokens.is_empty() {
             self.commit(wrong_tokens, ctx);
         }
-        let (memory, context) = self.at();
-        let event = memory.forget_records(&context);
-        drop(context);
+        let event = self.policy(|memory, at| memory.forget_records(at));
         let Some(event) = event else { return };
         self.commit_then(vec![event], ctx, |actor, settled, ctx| {
             if settled.is_ok() {
@@ -213,8 +200,7 @@ impl BoxLease {
             Some(left) if !left.is_zero() => self.wake_after(left, ctx),
             _ => {
                 self.progress_at = Some(now);
-                let (memory, context) = self.at();
-                memory.notify_progress(&context);
+                self.policy(|memory, at| memory.notify_progress(at));
             }
         }
     }

@@ -1,11 +1,15 @@
 //! The calls to the host of a pool: where, for which box, with which token.
 
+use std::time::Duration;
+
 use reelyard_protocol::boxes::{
-    BoxInspection, BoxNumber, HookKind, HookTarget, InspectedBox, PoolName, RunHook,
+    BoxInspection, BoxNumber, HookAnswer, HookKind, HookTarget, InspectedBox, PoolName, RunHook,
 };
 
 use super::decision_context::BoxDecisionContext;
+use super::memory::BoxMemory;
 use super::memory::box_key::BoxKey;
+use super::memory::hook_calls::HookCall;
 use crate::box_lease::state::event::BoxRefusal;
 use crate::box_lease::state::pools::pool::{BoxPhase, BoxState};
 
@@ -86,5 +90,54 @@ impl BoxDecisionContext<'_> {
             inspection.boxes = clean.map(|number| InspectedBox { number, dirt: None }).collect();
         }
         inspection
+    }
+}
+
+impl BoxMemory {
+    /// A hook has ended. Answers its call, unless that belongs to another leadership or box by now.
+    pub(in crate::box_lease) fn hook_ended(
+        &mut self,
+        key: &BoxKey,
+        run: u64,
+        answer: &HookAnswer,
+        took: Duration,
+    ) -> Option<HookCall> {
+        let call = self.hook_calls.of_boxes.get(key).copied().filter(|call| call.run == run)?;
+        self.hook_calls.of_boxes.remove(key);
+        let counts = self.counts(&key.0);
+        match call.kind {
+            HookKind::Init => counts.inits.note(took),
+            HookKind::Cleanup => counts.cleanups.note(took),
+        }
+        counts.hook_failures += u64::from(matches!(answer, HookAnswer::Failed { .. }));
+        match (answer, call.kind, call.lease) {
+            (HookAnswer::Silent { why }, HookKind::Init, Some(_)) => self.note_silence(&key.0, why),
+            (HookAnswer::Silent { .. }, ..) => {}
+            _ => {
+                self.hook_calls.silent_boxes.remove(key);
+                self.hook_calls.silences.remove(&key.0);
+            }
+        }
+        Some(call)
+    }
+
+    /// A host has inspected boxes of a pool. Answers the inspection, unless its call is another one by now.
+    pub(in crate::box_lease) fn inspection_ended(
+        &mut self,
+        context: &BoxDecisionContext<'_>,
+        pool: &PoolName,
+        run: u64,
+        answer: Result<BoxInspection, String>,
+    ) -> Option<Result<BoxInspection, String>> {
+        if self.hook_calls.looks.get(pool) != Some(&run) {
+            return None;
+        }
+        self.hook_calls.looks.remove(pool);
+        let answer = answer.map(|inspection| context.with_undrawn(pool, inspection));
+        if answer.is_ok() {
+            self.hook_calls.silent_pools.remove(pool);
+            self.hook_calls.silences.remove(pool);
+        }
+        Some(answer)
     }
 }

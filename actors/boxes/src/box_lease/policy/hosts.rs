@@ -79,6 +79,39 @@ impl BoxMemory {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
+    /// The hosts of all pools are probed from now on, those that are new after `delay`. Answers when that
+    /// is, by the monotonic clock.
+    pub(in crate::box_lease) fn watch_hosts(
+        &mut self,
+        context: &BoxDecisionContext<'_>,
+        delay: Duration,
+    ) -> Duration {
+        let at = context.now.monotonic.saturating_add(delay);
+        for host in context.hosts() {
+            if !self.probes.due.has(&host) && !self.probes.asked.contains(&host) {
+                self.probes.due.set(host, at);
+            }
+        }
+        at
+    }
+
+    /// The hosts to probe now. Hosts without pools are forgotten.
+    pub(in crate::box_lease) fn take_due_probes(
+        &mut self,
+        context: &BoxDecisionContext<'_>,
+    ) -> Vec<HostAddr> {
+        let mut due = Vec::new();
+        while let Some(host) = self.probes.due.take_due(context.now.monotonic) {
+            if context.pools_of(host).is_empty() {
+                self.probes.silent.remove(&host);
+            } else {
+                self.probes.asked.insert(host);
+                due.push(host);
+            }
+        }
+        due
+    }
+
     /// The requests beyond their time limit whose boxes are being made ready on this host.
     pub(in crate::box_lease) fn overdue_on(
         &self,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName};
 
 use super::box_lease_view::BoxView;
@@ -29,7 +30,7 @@ pub struct BoxViewHandle(Arc<BoxViewShared>);
 struct BoxViewShared {
     table: ArcSwap<SharedTable>,
     is_up: AtomicBool,
-    view: ArcSwap<BoxView>,
+    view: ViewHandle<BoxView>,
 }
 
 /// A pool with its counters.
@@ -211,7 +212,7 @@ impl BoxViewHandle {
 
     /// The current view of the actor: the waiting requests, and the counters.
     pub fn view(&self) -> Arc<BoxView> {
-        self.0.view.load_full()
+        self.0.view.load()
     }
 
     /// Lets readers read this table from now on.
@@ -220,9 +221,9 @@ impl BoxViewHandle {
         self.0.is_up.store(true, Ordering::Release);
     }
 
-    /// Publishes a new view.
-    pub(in crate::box_lease) fn publish(&self, view: BoxView) {
-        self.0.view.store(Arc::new(view));
+    /// Where the actor publishes its view.
+    pub(in crate::box_lease) fn view_handle(&self) -> ViewHandle<BoxView> {
+        self.0.view.clone()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actix::{Context, Handler, WrapFuture};
-use reelyard_replication::{CommitError, Outcomes, Owner, RequestContext, reply_now};
+use reelyard_replication::{CommitError, Outcomes, OwnerRequests, RequestContext, reply_now};
 use tokio::sync::oneshot;
 
 use super::requests::ShareReply;

@@ -1,13 +1,11 @@
 //! The actor: its reactions to messages and to commands of the journal.
 
 pub(in crate::share_expiry) mod anchor;
-pub(in crate::share_expiry) mod changes;
 pub(in crate::share_expiry) mod downloads;
 pub(in crate::share_expiry) mod move_requests;
 pub(in crate::share_expiry) mod reclaim;
 pub(in crate::share_expiry) mod requests;
 pub(in crate::share_expiry) mod turn;
-pub(in crate::share_expiry) mod upkeep;
 pub(in crate::share_expiry) mod watch_clock;
 
 use std::collections::HashMap;
@@ -16,7 +14,7 @@ use std::time::Duration;
 
 use actix::{Actor, Context};
 use reelyard_core::clock::{Clock, Millis};
-use reelyard_replication::{LogHandle, Owner, Replicated};
+use reelyard_replication::{LogHandle, OwnerCommands, OwnerTurns, Replicated};
 use tokio::time::Instant;
 
 use crate::share_expiry::actor::anchor::Anchor;
@@ -31,7 +29,7 @@ use crate::share_expiry::{
 /// The actor that owns all shares. Every node runs one: on the leader it decides, on followers it only
 /// applies.
 pub struct ShareExpiry {
-    replica: Replicated<ShareTable, ShareChange>,
+    replica: Replicated<ShareTable, ShareView, ShareChange>,
     policy: SharePolicy,
     clock: Clock,
     views: ShareViewHandle,
@@ -76,7 +74,12 @@ impl ShareExpiry {
     ) -> Self {
         views.hold_clock_for(settings.clock_hold);
         ShareExpiry {
-            replica: Replicated::new(ShareTable::default(), journal, clock.clone()),
+            replica: Replicated::new(
+                ShareTable::default(),
+                journal,
+                clock.clone(),
+                views.view_handle(),
+            ),
             budget: Budget::new(settings.effort),
             policy: SharePolicy::new(settings),
             views,
@@ -140,10 +143,10 @@ impl ShareExpiry {
         self.views.attach(self.replica.piece());
     }
 
-    fn build_view(&self) {
-        self.show_moves();
+    /// The read view as it is now.
+    fn view(&self) -> ShareView {
         let table = self.replica.piece();
-        self.views.publish(ShareView {
+        ShareView {
             at: self.now(),
             on_record: table.time(),
             trouble: self.trouble,
@@ -160,7 +163,7 @@ impl ShareExpiry {
             next_turn: self.replica.next_turn(),
             counters: ShareCounters { uncommitted: self.replica.uncommitted(), ..self.counters },
             lags: self.lags,
-        });
+        }
     }
 }
 
@@ -169,7 +172,6 @@ impl Actor for ShareExpiry {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.join_journal(ctx);
-        self.publish_view();
         self.soon(ctx);
     }
 }

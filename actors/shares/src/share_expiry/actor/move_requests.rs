@@ -5,7 +5,7 @@ use crate::share_expiry::policy::decide_moves::FOLLOW_AT_ONCE;
 use actix::fut::wrap_future;
 use actix::{ActorFutureExt, Context, Handler};
 use reelyard_core::event::RequestId;
-use reelyard_replication::{AppliedEvent, CommitError, Owner, RequestContext, reply_now};
+use reelyard_replication::{AppliedEvent, CommitError, OwnerRequests, RequestContext, reply_now};
 use tokio::sync::oneshot;
 
 use super::requests::ShareReply;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix::Context;
 use reelyard_core::clock::Millis;
-use reelyard_replication::{AppliedEvent, Outcomes, Owner};
+use reelyard_replication::{AppliedEvent, Outcomes, Owner, OwnerCommits, OwnerTurns};
 
 use crate::share_expiry::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 

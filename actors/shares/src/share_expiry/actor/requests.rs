@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use actix::{ActorFutureExt, Context, Handler, MessageResult};
-use reelyard_replication::{CommitError, Outcomes, Owner, OwnerReply, RequestContext, reply_now};
+use reelyard_core::actor_parts::ChangeSettings;
+use reelyard_replication::{
+    CommitError, Outcomes, OwnerReply, OwnerRequests, OwnerTurns, RequestContext, reply_now,
+};
 
 use super::turn::refusal;
 use crate::share_expiry::{
-    AT_ONCE, ChangeShare, ChangeShareSettings, CreateShare, EndRemoved, FetchNotifications,
-    GetDeliveryCursor, LARGEST_PAGE, PauseReclaim, RecallShare, ReclaimNow, RecordDelivery,
-    RevokeShares, Revoked, Share, ShareEnding, ShareError, ShareEvent, ShareExpiry, ShareId,
+    AT_ONCE, ChangeShare, CreateShare, EndRemoved, FetchNotifications, GetDeliveryCursor,
+    LARGEST_PAGE, PauseReclaim, RecallShare, ReclaimNow, RecordDelivery, RevokeShares, Revoked,
+    Share, ShareEnding, ShareError, ShareEvent, ShareExpiry, ShareExpirySettings, ShareId,
     ShareLookup, ShareOutcome, ShareRefusal, ShareTable, SharesWithin,
 };
 
@@ -255,14 +258,11 @@ impl Handler<ReclaimNow> for ShareExpiry {
     }
 }
 
-impl Handler<ChangeShareSettings> for ShareExpiry {
+impl Handler<ChangeSettings<ShareExpirySettings>> for ShareExpiry {
     type Result = ();
 
-    fn handle(
-        &mut self,
-        ChangeShareSettings(settings): ChangeShareSettings,
-        ctx: &mut Context<Self>,
-    ) {
+    fn handle(&mut self, change: ChangeSettings<ShareExpirySettings>, ctx: &mut Context<Self>) {
+        let ChangeSettings(settings) = change;
         self.budget.set_effort(settings.effort);
         self.views.hold_clock_for(settings.clock_hold);
         self.policy.settings = settings;

@@ -6,13 +6,15 @@ use actix::{Context, Handler};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_replication::{
-    AppliedEvent, JournalCommand, Outcomes, Owner, Replicated, RequestContext,
+    AppliedEvent, JournalCommand, Outcomes, Owner, OwnerCommands, OwnerCommits, OwnerTurns,
+    Replicated, RequestContext,
 };
 
-use super::changes::changes_of;
 use super::watch_clock::{COUNTED, COUNTED_EACH_TURN};
+use crate::share_expiry::views::changes::changes_of;
 use crate::share_expiry::{
     ShareChange, ShareDueKey, ShareEvent, ShareExpiry, ShareOutcome, ShareRefusal, ShareTable,
+    ShareView,
 };
 
 /// The longest sleep, so that jumps of the clock and suspends are noticed.
@@ -25,11 +27,6 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(2);
 const UPKEEP: Duration = Duration::from_millis(500);
 
 impl ShareExpiry {
-    /// Schedules a turn soon.
-    pub(in crate::share_expiry) fn soon(&mut self, ctx: &mut Context<Self>) {
-        self.wake_after(SHORTEST_SLEEP, ctx);
-    }
-
     /// Decides all due work.
     fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.now();
@@ -183,17 +180,22 @@ impl Handler<JournalCommand> for ShareExpiry {
 
 impl Owner for ShareExpiry {
     type Piece = ShareTable;
+    type View = ShareView;
     type Change = ShareChange;
 
     const NAME: &'static str = "share-expiry";
     const SUBJECT: &'static str = "shares";
 
-    fn shell(&mut self) -> &mut Replicated<ShareTable, ShareChange> {
+    fn shell(&mut self) -> &mut Replicated<ShareTable, ShareView, ShareChange> {
         &mut self.replica
     }
 
-    fn commit_time(&self) -> Millis {
+    fn commit_time(&mut self) -> Millis {
         self.now()
+    }
+
+    fn gathering(&self) -> Duration {
+        SHORTEST_SLEEP
     }
 
     fn on_applied(&mut self, entry: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
@@ -220,8 +222,13 @@ impl Owner for ShareExpiry {
         self.show_table();
     }
 
-    fn publish_view(&mut self) {
-        self.build_view();
+    fn build_view(&mut self) -> ShareView {
+        self.show_moves();
+        self.view()
+    }
+
+    fn on_view_published(&mut self) {
+        self.views.wake_hooks();
     }
 
     fn changes_of(&mut self, entry: &[AppliedEvent<ShareTable>]) -> Vec<(Millis, ShareChange)> {

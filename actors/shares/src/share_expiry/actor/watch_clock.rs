@@ -5,7 +5,8 @@ use std::time::Duration;
 use actix::{Context, Handler};
 use reelyard_core::clock::Millis;
 use reelyard_replication::{
-    AppliedEvent, CommitError, Owner, OwnerReply, RequestContext, reply_now,
+    AppliedEvent, CommitError, OwnerCommits, OwnerReply, OwnerRequests, OwnerTurns, RequestContext,
+    reply_now,
 };
 use tokio::time::Instant;
 
@@ -19,10 +20,6 @@ pub(in crate::share_expiry) const COUNTED: usize = 1_000_000;
 /// A backlog below this is counted in each turn, a larger one in each upkeep.
 pub(in crate::share_expiry) const COUNTED_EACH_TURN: u64 = 1000;
 
-/// The greatest age of the recorded time. It is much less than the step that takes effect at once, so that a
-/// short restart is no jump.
-const NOTED_EVERY: Duration = Duration::from_secs(10 * 60);
-
 /// How often the actor records that a share has become due while reclaim is paused.
 const DUE_NOTED_EVERY: Duration = Duration::from_secs(1);
 
@@ -30,18 +27,12 @@ impl ShareExpiry {
     /// Records the time if no other commit does: when a share has become due while reclaim is paused, and at
     /// intervals.
     pub(in crate::share_expiry) fn note_time(&mut self, now: Millis, ctx: &mut Context<Self>) {
-        let table = self.replica.piece();
-        let noting = |event: &ShareEvent| matches!(event, ShareEvent::TimeNoted);
-        if self.reclaiming > 0 || self.replica.in_flight().events().any(noting) {
-            return;
-        }
         let is_recent = |noted: Instant| self.clock.timer() - noted < DUE_NOTED_EVERY;
-        let is_soon = self.time_noted.is_some_and(is_recent);
-        let is_due = !is_soon && table.has_come_due(now);
-        // A table that an earlier version wrote has no recorded time.
-        let is_old_or_missing = table.time().is_none_or(|record| now.since(record) >= NOTED_EVERY);
-        let is_old = is_old_or_missing && !table.is_empty();
-        if is_due || is_old {
+        let is_recent = self.time_noted.is_some_and(is_recent);
+        let moment = ShareMoment { now, ..self.moment() };
+        let is_reclaiming = self.reclaiming > 0;
+        let (_, context) = self.at(moment);
+        if !is_reclaiming && context.notes_time(is_recent) {
             self.time_noted = Some(self.clock.timer());
             self.commit(vec![ShareEvent::TimeNoted], ctx);
         }

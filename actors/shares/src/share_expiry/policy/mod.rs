@@ -12,4 +12,5 @@ pub(in crate::share_expiry) mod evict;
 pub(in crate::share_expiry) mod lifetimes;
 pub(in crate::share_expiry) mod time;
 pub(in crate::share_expiry) mod timer;
+pub(in crate::share_expiry) mod upkeep;
 pub(crate) mod waiters;

@@ -1,5 +1,6 @@
 //! Read views. Readers use them without the mailbox.
 
+pub(in crate::share_expiry) mod changes;
 pub(in crate::share_expiry) mod revocation_set;
 pub(in crate::share_expiry) mod share_change;
 pub(in crate::share_expiry) mod share_expiry_view;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
@@ -48,7 +49,7 @@ struct ShareViewShared {
     cuts: RwLock<RevocationSet>,
     is_up: AtomicBool,
     time: Mutex<ShareTime>,
-    view: ArcSwap<ShareView>,
+    view: ViewHandle<ShareView>,
     refused_by_time: AtomicU64,
     /// The number of the next notification.
     notifications: watch::Sender<u64>,
@@ -65,7 +66,7 @@ impl Default for ShareViewShared {
             cuts: RwLock::default(),
             is_up: AtomicBool::default(),
             time: Mutex::default(),
-            view: ArcSwap::default(),
+            view: ViewHandle::default(),
             refused_by_time: AtomicU64::default(),
             notifications: watch::Sender::new(0),
         }
@@ -256,7 +257,7 @@ impl ShareViewHandle {
 
     /// The current view of the actor: counts, lags, and whether reclaim runs.
     pub fn view(&self) -> Arc<ShareView> {
-        self.0.view.load_full()
+        self.0.view.load()
     }
 
     /// The number of the next notification, for hooks to watch.
@@ -329,10 +330,14 @@ impl ShareViewHandle {
         self.0.is_up.store(true, Ordering::Release);
     }
 
-    /// Publishes a new view.
-    pub(in crate::share_expiry) fn publish(&self, view: ShareView) {
-        let next = view.next_notification;
-        self.0.view.store(Arc::new(view));
+    /// Where the actor publishes its view.
+    pub(in crate::share_expiry) fn view_handle(&self) -> ViewHandle<ShareView> {
+        self.0.view.clone()
+    }
+
+    /// Wakes the hooks if the published view has new notifications.
+    pub(in crate::share_expiry) fn wake_hooks(&self) {
+        let next = self.view().next_notification;
         self.0.notifications.send_if_modified(|seen| std::mem::replace(seen, next) != next);
     }
 }

@@ -1,7 +1,9 @@
 //! Shares with missing files, and since when they are missing. Pure.
 
 use std::collections::{HashSet, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::share_expiry::ShareId;
 

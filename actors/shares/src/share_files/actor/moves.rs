@@ -8,19 +8,21 @@ use actix::fut::{ready, wrap_future};
 use actix::{
     ActorFutureExt, AsyncContext, Context, Handler, MailboxError, ResponseActFuture, WrapFuture,
 };
+use reelyard_core::actor_parts::Observer;
 use reelyard_core::event::RequestId;
 use reelyard_replication::CommitError;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
-use super::share_files_actor::{RETRY, ShareFiles, ShareFilesCollaborators, UnsettledMovesFound};
 use super::waiters::{MoveReply, MoveRequestWaiters};
+use super::{RETRY, ShareFiles, ShareFilesCollaborators, UnsettledMovesFound};
 use crate::share_expiry::{
     BeginMove, BegunMove, MoveEnd, Moved, NewMove, PendingMove, RecallMove, SettleMove, ShareError,
     ShareRefusal,
 };
 use crate::share_files::dirs::{NotMoved, SharedDirs};
-use crate::share_files::messages::{MoveError, MoveFile, UnsettledMove};
+use crate::share_files::messages::{MoveError, MoveFile};
+use crate::share_files::views::UnsettledMove;
 
 /// How long the log waits before it reports again that a move is unsettled.
 const WARN_AGAIN_AFTER: Duration = Duration::from_secs(10 * 60);
@@ -154,7 +156,7 @@ impl Handler<UnsettledMovesFound> for ShareFiles {
 impl ShareFiles {
     /// Shows which moves are unsettled.
     fn note_unsettled(&mut self, found: &[Arc<PendingMove>]) {
-        let since = self.clock.now();
+        let since = self.shell.now();
         let mut before = std::mem::take(&mut self.view.unsettled);
         let noted = found.iter().map(|moving| {
             let known = before.remove(&moving.number);
@@ -163,13 +165,13 @@ impl ShareFiles {
         });
         self.view.unsettled = noted.collect();
         self.warned_unsettled.retain(|number, _| self.view.unsettled.contains_key(number));
-        self.views.publish(self.view.clone());
+        self.publish_view();
     }
 
     /// Publishes why these moves cannot be settled, and logs it: at once, and again while it
     /// does not change.
     fn note_unclear(&mut self, mut unclear: BTreeMap<u64, String>) {
-        let now = self.clock.now();
+        let now = self.shell.now();
         for (number, unsettled) in &mut self.view.unsettled {
             unsettled.why = unclear.remove(number);
             let Some(why) = &unsettled.why else { continue };
@@ -183,7 +185,7 @@ impl ShareFiles {
             let seconds = now.since(unsettled.since).as_secs();
             tracing::warn!(number, from, to, seconds, why, "outcome of a move unknown");
         }
-        self.views.publish(self.view.clone());
+        self.publish_view();
     }
 }
 

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
+use reelyard_core::actor_parts::Observer;
 use tokio::task::spawn_blocking;
 
-use super::share_files_actor::ShareFiles;
+use super::ShareFiles;
 use crate::share_expiry::RootName;
 use crate::share_files::dirs::SharedDirs;
 use crate::share_files::messages::CheckRoots;
@@ -36,7 +37,7 @@ impl ShareFiles {
             files.looking_at_roots = false;
             if let Ok((came, unreachable)) = looked {
                 files.show_roots(came, &unreachable);
-                files.views.publish(files.view.clone());
+                files.publish_view();
             }
         }));
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use rustix::fs::{CWD, Dir, Mode, OFlags, ResolveFlags, openat};
@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::dir_entry::{beneath, entry};
 use crate::share_expiry::{RootName, SharedFileIdentity};
+use tokio::time::Instant;
 
 /// One root with its directory.
 #[derive(Debug)]

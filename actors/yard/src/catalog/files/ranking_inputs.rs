@@ -16,7 +16,7 @@ use super::watched_file::{FileDebounce, FileLookOptions, WatchedFile};
 use crate::catalog::ranking::Ranking;
 use crate::catalog::settings::CatalogSettings;
 use crate::catalog::single_flight::InputReader;
-use crate::catalog::view::CatalogInputView;
+use crate::catalog::views::CatalogInputView;
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchReport, WatchTarget};
 
 /// Both files and their last good content.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use reelyard_core::clock::Millis;
 
-use crate::catalog::view::{CatalogInputState, CatalogInputView};
+use crate::catalog::views::{CatalogInputState, CatalogInputView};
 
 /// Identifies one state of a file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use super::rising::RisingHits;
 use crate::catalog::load_balancer::hit_counter::HitCounter;
 use crate::catalog::settings::EventLogSettings;
 use crate::catalog::single_flight::InputReader;
-use crate::catalog::view::EventLogView;
+use crate::catalog::views::EventLogView;
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
 
 /// The event log and the hits in it.
@@ -139,7 +139,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::catalog::view::{CatalogInputState, EventLogFileView};
+    use crate::catalog::views::{CatalogInputState, EventLogFileView};
 
     /// 2018-06-03, midnight in Seoul.
     const MIDNIGHT: Millis = Millis(1_527_951_600_000);

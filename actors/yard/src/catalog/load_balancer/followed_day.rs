@@ -14,7 +14,7 @@ use crate::catalog::files::lines::{InputLine, LineSplitter};
 use crate::catalog::files::rows::RowFault;
 use crate::catalog::load_balancer::hit_counter::HitCounter;
 use crate::catalog::settings::EventLogSettings;
-use crate::catalog::view::{CatalogInputState, CatalogInputView, EventLogFileView, NoticedBy};
+use crate::catalog::views::{CatalogInputState, CatalogInputView, EventLogFileView, NoticedBy};
 
 /// The log of one day.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileName, NameTable};
@@ -16,8 +16,9 @@ use super::masters::Masters;
 use crate::catalog::messages::MasterLook;
 use crate::catalog::settings::CatalogSettings;
 use crate::catalog::single_flight::InputReader;
-use crate::catalog::view::{CatalogInputState, NoticedBy, SourceDirView, SourceDirsView};
+use crate::catalog::views::{CatalogInputState, NoticedBy, SourceDirView, SourceDirsView};
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
+use tokio::time::Instant;
 
 /// The least age of a directory at its listing for its time to be trusted. Two changes within one tick of a
 /// file system's clock leave the same time.
@@ -54,7 +55,7 @@ struct SourceDir {
     seen: Option<(SystemTime, Millis)>,
     listed_at: Option<Millis>,
     good_at: Option<Millis>,
-    /// When the last listing ended and how long it took, by the machine's running time.
+    /// When the last listing ended and how long it took, by the timers of the runtime.
     took: Option<(Instant, Duration)>,
     noticed_by: Option<NoticedBy>,
     state: CatalogInputState,

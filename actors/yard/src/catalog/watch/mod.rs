@@ -19,7 +19,7 @@ use reelyard_core::mounts;
 
 use self::interest::{Interest, Weight};
 use self::path_entries::{PathEntries, places_of};
-use super::view::NoticedBy;
+use super::views::NoticedBy;
 
 /// Called when something changed, on a thread of the watcher. It must not block.
 pub type ChangeNotifier = Box<dyn Fn() + Send + Sync>;

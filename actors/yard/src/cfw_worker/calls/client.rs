@@ -4,7 +4,7 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostKind};
@@ -27,6 +27,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use super::ask_failure::{AskFailure, TokenTrouble};
 use crate::cfw_worker::lists::holdings::{Extent, InventoryAnswer};
 use crate::cfw_worker::settings::CfwWorkerSettings;
+use tokio::time::Instant;
 
 /// The longest answer of calls that do not return a list, in bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;

@@ -2,6 +2,5 @@
 
 pub(super) mod ask_failure;
 pub(super) mod client;
-pub(super) mod deletion;
 pub(crate) mod refresh_reply;
 pub(super) mod routes;

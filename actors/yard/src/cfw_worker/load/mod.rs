@@ -1,5 +1,4 @@
 //! The load of the network link of a host.
 
 pub(super) mod agent_meter;
-pub(super) mod traffic;
 pub(super) mod traffic_watch;

@@ -1,28 +1,24 @@
 //! The actor: its reactions to messages and to commands of the journal.
 
-pub(in crate::remover) mod changes;
 pub(in crate::remover) mod observations;
 pub(in crate::remover) mod orders;
 pub(in crate::remover) mod requests;
 pub(in crate::remover) mod turn;
 
-use std::collections::HashMap;
-
 use actix::{Actor, Context};
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::host::HostAddr;
 use reelyard_core::names::NameTable;
 use reelyard_core::supervision::Route;
-use reelyard_replication::{LogHandle, Owner, Replicated};
+use reelyard_replication::{LogHandle, OwnerCommands, Replicated};
 
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::{DeleteCopy, HostRoutes, Refresh};
 use crate::changes::YardChange;
 use crate::remover::{
-    RemovalBook, RemovalRound, RemoverCounters, RemoverPieceContext, RemoverPolicy,
-    RemoverSettings, RemoverView, RemoverViewHandle,
+    RemovalBook, RemovalRound, RemoverPieceContext, RemoverPolicy, RemoverSettings, RemoverView,
 };
-use crate::task_manager::TaskViewHandle;
+use crate::task_manager::TaskManagerView;
 
 /// The actors and views that the Remover uses.
 #[derive(Clone)]
@@ -34,7 +30,7 @@ pub struct RemoverCollaborators {
     /// Each destination's CfwWorker, to have it remove a copy.
     pub delete: HostRoutes<DeleteCopy>,
     /// The view of the TaskManager: the hosts of the yard and recent arrivals.
-    pub tasks: TaskViewHandle,
+    pub tasks: ViewHandle<TaskManagerView>,
 }
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
@@ -43,17 +39,14 @@ pub struct RemoverCollaborators {
 /// every CfwWorker's `HostObserved` and `HostCallStatus`, and the HeartbeatSupervisor's
 /// `HealthChanged`.
 pub struct Remover {
-    replica: Replicated<RemovalBook, YardChange>,
+    replica: Replicated<RemovalBook, RemoverView, YardChange>,
     policy: RemoverPolicy,
     clock: Clock,
     collaborators: RemoverCollaborators,
-    view_handle: RemoverViewHandle,
     /// When the next round starts; none before this node led.
     next_round: Option<Millis>,
     /// Whether a round waits for hosts to confirm the copies to keep.
     confirming: bool,
-    /// Hosts whose files are being read, or could not be read, and when the next try makes sense.
-    refreshing: HashMap<HostAddr, Option<Millis>>,
     last: Option<RemovalRound>,
 }
 
@@ -65,17 +58,15 @@ impl Remover {
         clock: Clock,
         journal: impl Into<LogHandle>,
         collaborators: RemoverCollaborators,
-        views: RemoverViewHandle,
+        view: ViewHandle<RemoverView>,
     ) -> Self {
         Remover {
-            replica: Replicated::new(RemovalBook::new(names), journal, clock.clone()),
+            replica: Replicated::new(RemovalBook::new(names), journal, clock.clone(), view),
             policy: RemoverPolicy::new(settings),
             clock,
             collaborators,
-            view_handle: views,
             next_round: None,
             confirming: false,
-            refreshing: HashMap::new(),
             last: None,
         }
     }
@@ -84,25 +75,6 @@ impl Remover {
     fn at(&mut self, now: Millis) -> (&mut RemoverPolicy, RemoverPieceContext<'_>) {
         let Remover { policy, replica, .. } = self;
         (policy, RemoverPieceContext { book: replica.piece(), in_flight: replica.in_flight(), now })
-    }
-
-    fn build_view(&self) {
-        let book = self.replica.piece();
-        self.view_handle.publish(RemoverView {
-            at: self.clock.now(),
-            epoch: self.replica.epoch(),
-            mode: self.policy.settings().mode,
-            open: book.open().clone(),
-            rooms_made: book.rooms_made(self.policy.settings(), self.clock.now()),
-            pins: book.pins().clone(),
-            doubts: book.doubts().clone(),
-            history: book.history().clone(),
-            last: self.last.clone(),
-            counters: RemoverCounters {
-                uncommitted: self.replica.uncommitted(),
-                ..self.policy.counters
-            },
-        });
     }
 }
 

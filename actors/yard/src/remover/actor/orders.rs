@@ -1,16 +1,23 @@
 //! Applies the journal's events and carries out their effects.
 
+use std::time::Duration;
+
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_core::shown_text::word;
-use reelyard_replication::{AppliedEvent, JournalCommand, Owner, Replicated};
+use reelyard_replication::{
+    AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerCommits, OwnerTurns, Replicated,
+};
 
-use super::changes::changes_of;
+use super::turn::GATHERING;
 use crate::cfw_worker::{AskFailure, DeleteCopy};
 use crate::changes::YardChange;
 use crate::remover::policy::round::MYSELF;
-use crate::remover::{Intent, RemovalBook, RemovalEvent, RemovalOutcome, Remover};
+use crate::remover::views::changes::changes_of;
+use crate::remover::{
+    Intent, RemovalBook, RemovalEvent, RemovalOutcome, Remover, RemoverCounters, RemoverView,
+};
 
 impl Handler<JournalCommand> for Remover {
     type Result = ();
@@ -22,17 +29,18 @@ impl Handler<JournalCommand> for Remover {
 
 impl Owner for Remover {
     type Piece = RemovalBook;
+    type View = RemoverView;
     type Change = YardChange;
 
     const NAME: &'static str = MYSELF;
     const SUBJECT: &'static str = "removals";
 
-    fn shell(&mut self) -> &mut Replicated<RemovalBook, YardChange> {
+    fn shell(&mut self) -> &mut Replicated<RemovalBook, RemoverView, YardChange> {
         &mut self.replica
     }
 
-    fn commit_time(&self) -> Millis {
-        self.clock.now()
+    fn gathering(&self) -> Duration {
+        GATHERING
     }
 
     fn on_applied(&mut self, entry: &[AppliedEvent<RemovalBook>], ctx: &mut Context<Self>) {
@@ -45,7 +53,6 @@ impl Owner for Remover {
     fn on_leader_started(&mut self, _: Epoch, ctx: &mut Context<Self>) {
         let now = self.clock.now();
         self.policy.become_leader(now);
-        self.refreshing.clear();
         self.next_round = Some(now.after(self.policy.settings().interval));
         self.soon(ctx);
     }
@@ -55,8 +62,23 @@ impl Owner for Remover {
         self.last = None;
     }
 
-    fn publish_view(&mut self) {
-        self.build_view();
+    fn build_view(&mut self) -> RemoverView {
+        let book = self.replica.piece();
+        RemoverView {
+            at: self.clock.now(),
+            epoch: self.replica.epoch(),
+            mode: self.policy.settings().mode,
+            open: book.open().clone(),
+            rooms_made: book.rooms_made(self.policy.settings(), self.clock.now()),
+            pins: book.pins().clone(),
+            doubts: book.doubts().clone(),
+            history: book.history().clone(),
+            last: self.last.clone(),
+            counters: RemoverCounters {
+                uncommitted: self.replica.uncommitted(),
+                ..self.policy.counters
+            },
+        }
     }
 
     fn changes_of(&mut self, entry: &[AppliedEvent<RemovalBook>]) -> Vec<(Millis, YardChange)> {

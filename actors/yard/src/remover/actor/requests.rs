@@ -1,11 +1,14 @@
 //! Requests of other actors and of users.
 
 use actix::{Context, Handler, MessageResult};
-use reelyard_replication::{CommitError, Outcomes, Owner, OwnerReply, RequestContext};
+use reelyard_core::actor_parts::ChangeSettings;
+use reelyard_replication::{
+    CommitError, Outcomes, OwnerReply, OwnerRequests, OwnerTurns, RequestContext,
+};
 
 use crate::remover::{
-    ChangeRemoverSettings, CopySays, ExplainCopies, PinFile, RemovalBook, RemovalEvent,
-    RemovalOutcome, RemoveNow, Remover,
+    CopySays, ExplainCopies, PinFile, RemovalBook, RemovalEvent, RemovalOutcome, RemoveNow,
+    Remover, RemoverSettings,
 };
 
 impl Handler<PinFile> for Remover {
@@ -31,14 +34,11 @@ impl Handler<PinFile> for Remover {
     }
 }
 
-impl Handler<ChangeRemoverSettings> for Remover {
+impl Handler<ChangeSettings<RemoverSettings>> for Remover {
     type Result = ();
 
-    fn handle(
-        &mut self,
-        ChangeRemoverSettings(settings): ChangeRemoverSettings,
-        ctx: &mut Context<Self>,
-    ) {
+    fn handle(&mut self, change: ChangeSettings<RemoverSettings>, ctx: &mut Context<Self>) {
+        let ChangeSettings(settings) = change;
         let now = self.clock.now();
         // With the old interval the next round may be far away.
         self.next_round = self.next_round.map(|_| now);

@@ -8,20 +8,19 @@ use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use futures::future::join_all;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, NameTable};
-use reelyard_replication::Owner;
+use reelyard_core::names::FileId;
+use reelyard_replication::{OwnerCommits, OwnerTurns};
 
 use crate::catalog::{LookUpMasters, MasterLook};
 use crate::cfw_worker::Refresh;
-use crate::remover::views::remover_view::{Decided, FileSeeksRoom};
 use crate::remover::{
-    Confirmation, CopyHolderStatus, RecentArrivals, RemovalEvent, RemovalMode, RemovalProposal,
-    RemovalRound, Remover, RoomWanted,
+    Confirmation, CopyHolderStatus, RecentArrivals, RemovalMode, RemovalProposal, RemovalRound,
+    Remover, RoomWanted,
 };
 use crate::task_manager::done_copies;
 
 /// How long changes are gathered before a turn.
-const GATHERING: Duration = Duration::from_millis(5);
+pub(super) const GATHERING: Duration = Duration::from_millis(5);
 
 /// The longest sleep, so that jumps of the clock and suspends are noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -35,15 +34,7 @@ const MASTERS_AT_ONCE: usize = 256;
 /// The longest time from a round that removed something to the next round.
 pub const WHILE_THERE_IS_MORE: Duration = Duration::from_secs(2);
 
-/// How long a host that could not be asked gets no more calls.
-const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
-
 impl Remover {
-    /// Takes a turn soon, so that changes at the same time are handled together.
-    pub(in crate::remover) fn soon(&mut self, ctx: &mut Context<Self>) {
-        self.wake_after(GATHERING, ctx);
-    }
-
     /// Decides all due work.
     pub(in crate::remover) fn turn(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
@@ -65,7 +56,7 @@ impl Remover {
     /// Reads the destinations, the recent arrivals, and the files without room from the TaskManager's
     /// view.
     pub(in crate::remover) fn refresh_hosts(&mut self) {
-        let view = self.collaborators.tasks.view();
+        let view = self.collaborators.tasks.load();
         let destinations = view.hosts.iter().filter(|host| host.role.is_destination());
         let yard: Vec<(HostAddr, CopyHolderStatus)> = destinations
             .map(|host| (host.host, CopyHolderStatus::of(host.record.mode, host.record.lost)))
@@ -100,7 +91,8 @@ impl Remover {
         let took = self.clock.timer() - started;
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if proposal.masters().is_empty() {
-            self.last = Some(noted(now, took_us, &proposal, self.replica.piece().names()));
+            self.last =
+                Some(RemovalRound::of(now, took_us, &proposal, self.replica.piece().names()));
         } else {
             self.have_confirmed(now, took_us, proposal, ctx);
         }
@@ -131,20 +123,7 @@ impl Remover {
         };
         ctx.spawn(asking.into_actor(self).map(move |looks, remover, ctx| {
             remover.confirming = false;
-            let mut seen = Confirmation { asked_at: now, ..Confirmation::default() };
-            let mut sizes = Vec::new();
-            for (file, look) in looks {
-                match look {
-                    MasterLook::Found { size, .. } => {
-                        sizes.push((file, size));
-                        seen.masters.insert(file)
-                    }
-                    MasterLook::Absent => seen.absent.insert(file),
-                    MasterLook::Unknown => false,
-                };
-            }
-            let unseen = proposal.to_size.iter().filter(|file| !seen.masters.contains(*file));
-            sizes.extend(unseen.map(|file| (*file, 0)));
+            let (seen, sizes) = Confirmation::of(&proposal, now, looks);
             let sized = !proposal.to_size.is_empty();
             remover.policy.learn_sizes(sizes);
             remover.decide(now, took_us, proposal, &seen, ctx);
@@ -177,18 +156,7 @@ impl Remover {
             proposal.spare(*why, 1);
         }
         let names = self.replica.piece().names();
-        let mut round = noted(at, took_us, &proposal, names);
-        let going = events.iter().filter_map(Decided::of);
-        let staying = spared.into_iter().map(|(removal, why)| Decided {
-            host: removal.host,
-            file: names.name(removal.file),
-            size: removal.size,
-            reason: removal.reason,
-            keeper: removal.keeper,
-            spared: Some(why),
-        });
-        round.decided = going.chain(staying).collect();
-        self.last = Some(round);
+        self.last = Some(RemovalRound::decided(at, took_us, &proposal, (&events, spared), names));
         if self.policy.settings().mode == RemovalMode::On && !events.is_empty() {
             self.commit(events, ctx);
             // There may be more removals than one round allows, so the next round does not wait its
@@ -201,61 +169,14 @@ impl Remover {
 
     /// Reads the files of a host, one read at a time.
     fn refresh(&mut self, host: HostAddr, ctx: &mut Context<Self>) {
-        let now = self.clock.now();
-        let waits = match self.refreshing.get(&host) {
-            Some(None) => true,
-            Some(Some(again)) => now < *again,
-            None => false,
-        };
-        let Some(worker) = self.collaborators.refresh.to(host).filter(|_| !waits) else {
+        let Some(worker) = self.collaborators.refresh.to(host) else { return };
+        if !self.policy.begin_refresh(host, self.clock.now()) {
             return;
-        };
+        }
         let asking = worker.send(Refresh);
-        self.refreshing.insert(host, None);
         ctx.spawn(asking.into_actor(self).map(move |answer, remover, ctx| {
-            let again = match answer {
-                Ok(Ok(_)) => None,
-                _ => Some(remover.clock.now().after(ASK_AGAIN_AFTER)),
-            };
-            match again {
-                None => remover.refreshing.remove(&host),
-                again => remover.refreshing.insert(host, again),
-            };
+            remover.policy.refreshed(host, matches!(answer, Ok(Ok(_))), remover.clock.now());
             remover.soon(ctx);
         }));
-    }
-}
-
-/// A round for the view, without its decisions.
-fn noted(at: Millis, took_us: u64, proposal: &RemovalProposal, names: &NameTable) -> RemovalRound {
-    let rooms = proposal.rooms.iter().map(|sought| FileSeeksRoom {
-        file: names.name(sought.wish.file),
-        size: sought.wish.size,
-        hits: sought.wish.hits,
-        verdict: sought.verdict.clone(),
-    });
-    RemovalRound {
-        at,
-        took_us,
-        decided: Vec::new(),
-        spared: proposal.spared.clone(),
-        reliefs: proposal.reliefs.clone(),
-        rooms: rooms.collect(),
-        waits: proposal.waits,
-    }
-}
-
-impl Decided {
-    /// The decision of an event about a copy.
-    fn of(event: &RemovalEvent) -> Option<Self> {
-        let RemovalEvent::Intended(intent) = event else { return None };
-        Some(Decided {
-            host: intent.host,
-            file: intent.name.clone(),
-            size: intent.size,
-            reason: intent.reason.clone(),
-            keeper: intent.keeper,
-            spared: None,
-        })
     }
 }

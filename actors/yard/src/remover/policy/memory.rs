@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
@@ -27,6 +28,9 @@ use crate::remover::state::ending::Ending;
 use crate::remover::state::event::{RemovalEvent, RemovalOutcome};
 use crate::remover::state::reason::Spared;
 use crate::remover::state::removal_book::{CopyKey, RemovalBook};
+
+/// How long a host that could not be read is left alone.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// How many sizes are kept. A dropped size is read again when it is needed.
 const MOST_SIZES: usize = 1 << 16;
@@ -60,6 +64,8 @@ pub struct RemoverPolicy {
     asked: HashSet<CopyKey>,
     /// Copies whose removal call had no clear answer, and when.
     unclear: BTreeMap<CopyKey, Millis>,
+    /// Hosts whose files are being read, and those that could not be read with the time of the next try.
+    refreshing: BTreeMap<HostAddr, Option<Millis>>,
     /// Counters since the start of the process.
     pub(in crate::remover) counters: RemoverCounters,
 }
@@ -68,6 +74,28 @@ impl RemoverPolicy {
     /// With these settings. Nothing is known of any host.
     pub fn new(settings: RemoverSettings) -> Self {
         RemoverPolicy { settings, ..RemoverPolicy::default() }
+    }
+
+    /// Whether to read a host now: one read at a time, and none soon after one that failed.
+    pub fn begin_refresh(&mut self, host: HostAddr, now: Millis) -> bool {
+        let waits = match self.refreshing.get(&host) {
+            Some(None) => true,
+            Some(Some(again)) => now < *again,
+            None => false,
+        };
+        if !waits {
+            self.refreshing.insert(host, None);
+        }
+        !waits
+    }
+
+    /// A read of a host has ended; `seen` says whether it succeeded.
+    pub fn refreshed(&mut self, host: HostAddr, seen: bool, now: Millis) {
+        if seen {
+            self.refreshing.remove(&host);
+        } else {
+            self.refreshing.insert(host, Some(now.after(ASK_AGAIN_AFTER)));
+        }
     }
 
     /// Applies these settings from now on, also to proposals that are being confirmed.
@@ -93,6 +121,7 @@ impl RemoverPolicy {
 
     /// This node leads from `now` on. The outcomes of earlier calls are unknown.
     pub fn become_leader(&mut self, now: Millis) {
+        self.refreshing.clear();
         self.leading_since = now;
         self.asked.clear();
         self.unclear.clear();

@@ -9,6 +9,7 @@ use reelyard_core::names::FileId;
 
 use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
 use super::disk_space::room::RoomSought;
+use crate::catalog::MasterLook;
 use crate::remover::policy::disk_space::relief::Relief;
 use crate::remover::settings::RemoverSettings;
 use crate::remover::state::event::{Intent, RemovalEvent};
@@ -125,6 +126,32 @@ pub struct Confirmation {
     pub masters: HashSet<FileId>,
     /// The files whose masters were checked and do not exist.
     pub absent: HashSet<FileId>,
+}
+
+impl Confirmation {
+    /// The confirmation of a proposal that was made at `asked_at`, by looks at its masters. Also answers the
+    /// sizes that were learnt. A master that was not seen has size 0.
+    pub fn of(
+        proposal: &RemovalProposal,
+        asked_at: Millis,
+        looks: Vec<(FileId, MasterLook)>,
+    ) -> (Self, Vec<(FileId, u64)>) {
+        let mut seen = Confirmation { asked_at, ..Confirmation::default() };
+        let mut sizes = Vec::new();
+        for (file, look) in looks {
+            match look {
+                MasterLook::Found { size, .. } => {
+                    sizes.push((file, size));
+                    seen.masters.insert(file)
+                }
+                MasterLook::Absent => seen.absent.insert(file),
+                MasterLook::Unknown => false,
+            };
+        }
+        let unseen = proposal.to_size.iter().filter(|file| !seen.masters.contains(*file));
+        sizes.extend(unseen.map(|file| (*file, 0)));
+        (seen, sizes)
+    }
 }
 
 impl RemoverDecisionContext<'_> {

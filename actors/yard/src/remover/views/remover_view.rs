@@ -4,39 +4,21 @@ use crate::remover::policy::counters::RemoverCounters;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_core::history::BoundedLog;
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileId, FileName};
+use reelyard_core::names::{FileId, FileName, NameTable};
 use serde::Serialize;
 
 use crate::remover::policy::disk_space::relief::Relief;
 use crate::remover::policy::disk_space::room::RoomVerdict;
-use crate::remover::policy::round::RemoverWaits;
+use crate::remover::policy::round::{Removal, RemovalProposal, RemoverWaits};
 use crate::remover::settings::RemovalMode;
+use crate::remover::state::event::RemovalEvent;
 use crate::remover::state::reason::{Reason, Spared};
 use crate::remover::state::removal_book::{CopyKey, OpenRemoval, Pin, RemovalRecord};
 use crate::room::RoomMade;
-
-/// The published view of the Remover. Clones share it, and it outlives a restart of the actor.
-#[derive(Clone, Default)]
-pub struct RemoverViewHandle {
-    view: Arc<ArcSwap<RemoverView>>,
-}
-
-impl RemoverViewHandle {
-    /// The current view.
-    pub fn view(&self) -> Arc<RemoverView> {
-        self.view.load_full()
-    }
-
-    /// Shows a new view.
-    pub(in crate::remover) fn publish(&self, view: RemoverView) {
-        self.view.store(Arc::new(view));
-    }
-}
 
 /// The observable state of the Remover.
 #[derive(Clone, Debug, Default)]
@@ -91,6 +73,68 @@ pub struct RemovalRound {
     pub rooms: Vec<FileSeeksRoom>,
     /// Why no decisions were made.
     pub waits: Option<RemoverWaits>,
+}
+
+impl RemovalRound {
+    /// A round without its decisions.
+    pub(in crate::remover) fn of(
+        at: Millis,
+        took_us: u64,
+        proposal: &RemovalProposal,
+        names: &NameTable,
+    ) -> Self {
+        let rooms = proposal.rooms.iter().map(|sought| FileSeeksRoom {
+            file: names.name(sought.wish.file),
+            size: sought.wish.size,
+            hits: sought.wish.hits,
+            verdict: sought.verdict.clone(),
+        });
+        RemovalRound {
+            at,
+            took_us,
+            decided: Vec::new(),
+            spared: proposal.spared.clone(),
+            reliefs: proposal.reliefs.clone(),
+            rooms: rooms.collect(),
+            waits: proposal.waits,
+        }
+    }
+
+    /// A round with its decisions: the removals of `events`, and those that are kept after all.
+    pub(in crate::remover) fn decided(
+        at: Millis,
+        took_us: u64,
+        proposal: &RemovalProposal,
+        (events, spared): (&[RemovalEvent], Vec<(Removal, Spared)>),
+        names: &NameTable,
+    ) -> Self {
+        let going = events.iter().filter_map(Decided::of);
+        let staying = spared.into_iter().map(|(removal, why)| Decided {
+            host: removal.host,
+            file: names.name(removal.file),
+            size: removal.size,
+            reason: removal.reason,
+            keeper: removal.keeper,
+            spared: Some(why),
+        });
+        let decided = going.chain(staying).collect();
+        RemovalRound { decided, ..RemovalRound::of(at, took_us, proposal, names) }
+    }
+}
+
+impl Decided {
+    /// The decision of an event about a copy.
+    fn of(event: &RemovalEvent) -> Option<Self> {
+        let RemovalEvent::Intended(intent) = event else { return None };
+        Some(Decided {
+            host: intent.host,
+            file: intent.name.clone(),
+            size: intent.size,
+            reason: intent.reason.clone(),
+            keeper: intent.keeper,
+            spared: None,
+        })
+    }
 }
 
 /// The decision on one copy that was to be removed.

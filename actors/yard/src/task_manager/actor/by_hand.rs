@@ -3,16 +3,13 @@
 
 use actix::fut::wrap_future;
 use actix::{ActorFutureExt, Context, Handler};
-use reelyard_core::host::HostAddr;
-use reelyard_core::names::FileName;
 use reelyard_protocol::worker::TaskId;
-use reelyard_replication::{Owner, OwnerReply, RequestContext, reply_now};
+use reelyard_replication::{OwnerReply, OwnerRequests, RequestContext, reply_now};
 
 use super::turn::LOOK_TIMEOUT;
 use crate::catalog::LookUpMasters;
-use crate::task_manager::{
-    Blamed, CopyFile, CopyRefused, RetryTask, TaskEvent, TaskManager, TaskState,
-};
+use crate::task_manager::policy::by_hand::{newest_task, repeated_copy};
+use crate::task_manager::{CopyFile, CopyRefused, RetryTask, TaskManager};
 
 type CopyReply = OwnerReply<TaskManager, TaskId, CopyRefused>;
 
@@ -24,7 +21,7 @@ impl Handler<CopyFile> for TaskManager {
         if is_repeated || self.replica.epoch().is_none() {
             return self.copy_now(copy);
         }
-        self.policy.set_removals(self.collaborators.removals.view());
+        self.policy.set_removals(self.collaborators.removals.load());
         let (policy, context) = self.at(self.clock.now());
         let Some(file) = policy.wants_look(&copy.name, context) else {
             return self.copy_now(copy);
@@ -45,15 +42,11 @@ impl Handler<RetryTask> for TaskManager {
 
     fn handle(&mut self, retry: RetryTask, ctx: &mut Context<Self>) -> CopyReply {
         let RetryTask { id, asked_by, request } = retry;
-        let task = match self.replica.piece().task(id) {
-            None => return reply_now(Err(CopyRefused::NoSuchTask(id))),
-            Some(task) if task.state.is_open() || task.state == TaskState::Done => {
-                let state = task.state;
-                return reply_now(Err(CopyRefused::NotEndedBadly { id, state }));
-            }
-            Some(task) => task,
+        let (name, destination) = match repeated_copy(self.replica.piece(), id) {
+            Ok(copy) => copy,
+            Err(refused) => return reply_now(Err(refused)),
         };
-        let (name, destination, source) = (task.name.clone(), task.destination, None);
+        let source = None;
         self.handle(CopyFile { name, destination, source, asked_by, request }, ctx)
     }
 }
@@ -65,34 +58,16 @@ impl TaskManager {
         let (name, destination) = (copy.name.clone(), copy.destination);
         self.answer_request(
             asked,
-            |manager| manager.decide_copy(&copy),
+            |manager| {
+                let (policy, context) = manager.at(manager.clock.now());
+                policy.copy_events(&copy, context)
+            },
             move |manager, outcomes| {
                 for outcome in outcomes {
                     outcome.map_err(CopyRefused::Meanwhile)?;
                 }
-                Ok(manager.newest_task(&name, destination))
+                Ok(newest_task(manager.replica.piece(), &name, destination))
             },
         )
-    }
-
-    fn decide_copy(&mut self, copy: &CopyFile) -> Result<Vec<TaskEvent>, CopyRefused> {
-        let (policy, context) = self.at(self.clock.now());
-        let task = policy.by_hand(copy, context)?;
-        let mut events = Vec::new();
-        // The operator requests it although it failed before.
-        let failed = Blamed::File(copy.name.clone());
-        if context.book.back_offs().contains_key(&failed) {
-            events.push(TaskEvent::Forgot { tasks: Vec::new(), back_offs: vec![failed] });
-        }
-        events.push(TaskEvent::Created(task));
-        Ok(events)
-    }
-
-    /// The last task that copies a file to a destination. Zero if it is forgotten.
-    fn newest_task(&self, name: &FileName, destination: HostAddr) -> TaskId {
-        let book = self.replica.piece();
-        let tasks = book.open().values().chain(book.ended().values());
-        let same = tasks.filter(|task| task.name == *name && task.destination == destination);
-        same.map(|task| task.id).max().unwrap_or(TaskId(0))
     }
 }

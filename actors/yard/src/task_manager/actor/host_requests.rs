@@ -2,13 +2,14 @@
 //! configuration.
 
 use actix::{Context, Handler};
+use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::host::HostAddr;
-use reelyard_replication::{Owner, OwnerReply, RequestContext};
+use reelyard_replication::{OwnerReply, OwnerRequests, OwnerTurns, RequestContext};
 
 use crate::task_manager::policy::hosts_in_memory::host_rules::host_answer;
 use crate::task_manager::{
-    AddHost, ChangeTaskSettings, HostRefused, RemoveHost, SetHostMode, TaskDecisionContext,
-    TaskEvent, TaskManager,
+    AddHost, HostRefused, HostSetting, RemoveHost, SetHostMode, TaskDecisionContext, TaskEvent,
+    TaskManager, TaskSettings,
 };
 
 type HostReply = OwnerReply<TaskManager, (), HostRefused>;
@@ -43,11 +44,17 @@ impl Handler<RemoveHost> for TaskManager {
     }
 }
 
-impl Handler<ChangeTaskSettings> for TaskManager {
+/// The settings, and the hosts that the configuration names. A leader also puts these hosts on record.
+impl Handler<ChangeSettings<(TaskSettings, Vec<HostSetting>)>> for TaskManager {
     type Result = ();
 
-    fn handle(&mut self, changed: ChangeTaskSettings, ctx: &mut Context<Self>) {
-        self.policy.change_settings(changed.settings, &changed.hosts);
+    fn handle(
+        &mut self,
+        change: ChangeSettings<(TaskSettings, Vec<HostSetting>)>,
+        ctx: &mut Context<Self>,
+    ) {
+        let ChangeSettings((settings, hosts)) = change;
+        self.policy.change_settings(settings, &hosts);
         self.soon(ctx);
     }
 }

@@ -1,8 +1,6 @@
 //! The actor: its reactions to messages and to commands of the journal.
 
-pub(in crate::task_manager) mod build_view;
 pub(in crate::task_manager) mod by_hand;
-pub(in crate::task_manager) mod changes;
 pub(in crate::task_manager) mod host_requests;
 pub(in crate::task_manager) mod observations;
 pub(in crate::task_manager) mod orders;
@@ -14,19 +12,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Context};
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::backoff::BackOff;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::NameTable;
 use reelyard_core::supervision::Route;
-use reelyard_replication::{LogHandle, Owner, Replicated};
+use reelyard_replication::{LogHandle, OwnerCommands, Replicated};
 
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::{CopyArrived, HostRoutes, Refresh};
 use crate::changes::YardChange;
-use crate::remover::RemoverViewHandle;
+use crate::remover::RemoverView;
 use crate::task_manager::{
-    Blamed, HostSetting, TaskBook, TaskPieceContext, TaskPolicy, TaskSettings, TaskViewHandle,
+    Blamed, HostRoster, HostSetting, TaskBook, TaskManagerView, TaskPieceContext, TaskPolicy,
+    TaskSettings,
 };
 
 /// The actors that the TaskManager calls and notifies.
@@ -39,7 +39,7 @@ pub struct TaskCollaborators {
     /// Each destination's CfwWorker, which is notified of arrived copies.
     pub arrived: HostRoutes<CopyArrived>,
     /// The view of the Remover: the removals of each host.
-    pub removals: RemoverViewHandle,
+    pub removals: ViewHandle<RemoverView>,
 }
 
 /// The actor. Every node runs one: on the leader it decides, on followers it only applies.
@@ -47,11 +47,11 @@ pub struct TaskCollaborators {
 /// It must be subscribed to the Catalog's `RankingChanged`, `RisingChanged`, `MastersChanged`,
 /// every CfwWorker's `HostObserved` and the HeartbeatSupervisor's `HealthChanged`.
 pub struct TaskManager {
-    replica: Replicated<TaskBook, YardChange>,
+    replica: Replicated<TaskBook, TaskManagerView, YardChange>,
     policy: TaskPolicy,
     clock: Clock,
     collaborators: TaskCollaborators,
-    view_handle: TaskViewHandle,
+    host_roster: ViewHandle<Option<HostRoster>>,
     /// How long the last decisions and the last view took.
     decisions_took: Duration,
     view_took: Duration,
@@ -71,10 +71,10 @@ impl TaskManager {
         clock: Clock,
         journal: impl Into<LogHandle>,
         collaborators: TaskCollaborators,
-        views: TaskViewHandle,
+        view: ViewHandle<TaskManagerView>,
     ) -> Self {
         TaskManager {
-            replica: Replicated::new(TaskBook::new(names), journal, clock.clone()),
+            replica: Replicated::new(TaskBook::new(names), journal, clock.clone(), view),
             policy: TaskPolicy::new(settings, hosts),
             clock,
             collaborators,
@@ -82,9 +82,16 @@ impl TaskManager {
             view_took: Duration::ZERO,
             manager_identity: None,
             published_back_offs: Arc::default(),
-            incarnation: views.host_roster().new_incarnation(),
-            view_handle: views,
+            incarnation: 1,
+            host_roster: ViewHandle::default(),
         }
+    }
+
+    /// Publishes the hosts on record to `roster` from now on.
+    pub fn with_host_roster(mut self, roster: ViewHandle<Option<HostRoster>>) -> Self {
+        self.incarnation = HostRoster::next_incarnation(&roster);
+        self.host_roster = roster;
+        self
     }
 
     /// Fills in `identity` once the id of the cluster is known.

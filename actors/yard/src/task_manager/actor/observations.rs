@@ -9,6 +9,7 @@ use crate::changes::YardChange;
 use crate::heartbeat::HealthChanged;
 use crate::task_manager::TaskManager;
 use crate::task_manager::policy::foreign_managers::{ForeignManager, OwnLeadership};
+use reelyard_replication::OwnerTurns;
 
 impl Handler<RankingChanged> for TaskManager {
     type Result = ();

@@ -1,18 +1,30 @@
 //! Applies the journal's events and carries out their effects.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{Context, Handler};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
+use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::shown_text::word;
-use reelyard_replication::{AppliedEvent, JournalCommand, Owner, Replicated};
+use reelyard_replication::{
+    AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerTurns, Replicated,
+};
 
 use crate::cfw_worker::CopyArrived;
 use crate::changes::YardChange;
+use crate::task_manager::views::changes::changes_of;
 use crate::task_manager::{
-    Arrival, Blamed, GivenUp, TaskBook, TaskEvent, TaskManager, TaskOutcome, TaskState,
+    Arrival, Blamed, GivenUp, HostRoster, TaskBook, TaskEvent, TaskManager, TaskManagerView,
+    TaskOutcome, TaskState,
 };
+
+/// How long changes are collected before a turn, so that many changes cause one round.
+const GATHERING: Duration = Duration::from_millis(5);
+
+/// How long changes wait at most after a long turn.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 impl Handler<JournalCommand> for TaskManager {
     type Result = ();
@@ -24,17 +36,19 @@ impl Handler<JournalCommand> for TaskManager {
 
 impl Owner for TaskManager {
     type Piece = TaskBook;
+    type View = TaskManagerView;
     type Change = YardChange;
 
     const NAME: &'static str = "task-manager";
     const SUBJECT: &'static str = "tasks";
 
-    fn shell(&mut self) -> &mut Replicated<TaskBook, YardChange> {
+    fn shell(&mut self) -> &mut Replicated<TaskBook, TaskManagerView, YardChange> {
         &mut self.replica
     }
 
-    fn commit_time(&self) -> Millis {
-        self.clock.now()
+    /// A turn examines all hosts. With thousands of hosts, the next turn waits as long as the last one took.
+    fn gathering(&self) -> Duration {
+        (self.decisions_took + self.view_took).clamp(GATHERING, LONGEST_PAUSE)
     }
 
     fn on_applied(&mut self, entry: &[AppliedEvent<TaskBook>], ctx: &mut Context<Self>) {
@@ -67,12 +81,33 @@ impl Owner for TaskManager {
         self.policy.step_down();
     }
 
-    fn publish_view(&mut self) {
-        self.build_view();
+    fn build_view(&mut self) -> TaskManagerView {
+        let began = self.clock.timer();
+        let (now, epoch) = (self.clock.now(), self.replica.epoch());
+        let (policy, context) = self.at(now);
+        let (cluster, mut view) = (context.book.cluster(), policy.view(context, epoch));
+        if let (Some(identity), Some(cluster)) = (&self.manager_identity, cluster) {
+            identity.set_cluster(cluster);
+        }
+        view.counters.uncommitted = self.replica.uncommitted();
+        view.manager = self.manager_identity.as_ref().and_then(ManagerIdentity::id);
+        self.view_took = self.clock.timer() - began;
+        view
+    }
+
+    fn is_news(before: &TaskManagerView, after: &TaskManagerView) -> bool {
+        after.is_news_after(before)
+    }
+
+    fn on_view_published(&mut self) {
+        if self.replica.is_caught_up() {
+            let hosts = self.replica.piece().hosts();
+            HostRoster::publish(&self.host_roster, hosts, self.incarnation);
+        }
     }
 
     fn changes_of(&mut self, entry: &[AppliedEvent<TaskBook>]) -> Vec<(Millis, YardChange)> {
-        self.changes_of_entry(entry)
+        changes_of(entry, self.replica.piece(), &mut self.published_back_offs)
     }
 
     fn take_turn(&mut self, ctx: &mut Context<Self>) {

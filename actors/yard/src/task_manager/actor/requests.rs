@@ -5,17 +5,16 @@ use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{ReportsTaken, TaskId};
 use reelyard_replication::{
-    CommitError, Owner, OwnerReply, ReplicaHandle, RequestContext, reply_now,
+    CommitError, OwnerReply, OwnerRequests, OwnerTurns, RequestContext, reply_now,
 };
 
 use super::turn::LOOK_TIMEOUT;
 use crate::catalog::LookUpMasters;
-use crate::changes::HostEvent;
+use crate::changes::{HostEvent, YardChange};
 use crate::task_manager::plan::Explanation;
 use crate::task_manager::{
-    Blamed, CancelTask, ChangeRefused, ChangeTask, CheckTasksNow, ExplainFile, PlanNow,
-    ReportsRefused, ResetHost, TakeReports, TaskBook, TaskDecisionContext, TaskEvent, TaskManager,
-    change_answer, forgetting,
+    CancelTask, ChangeRefused, ChangeTask, CheckTasksNow, ExplainFile, PlanNow, ReportsRefused,
+    ResetHost, TakeReports, TaskDecisionContext, TaskEvent, TaskManager, change_answer, forgetting,
 };
 
 /// The requester of changes over cfm's wire, which does not name the caller.
@@ -97,12 +96,9 @@ impl Handler<TakeReports> for TaskManager {
         let (policy, context) = self.at(now);
         let effect = policy.receive_reports(host, &reports, context);
         self.soon(ctx);
-        let mut parts = Vec::new();
-        for events in ReplicaHandle::<TaskBook>::parts(effect.events) {
-            parts.push((self.replica.unnamed_request(&host.to_string()), events));
-        }
+        let asked = self.replica.unnamed_request(&host.to_string());
         let taken = ReportsTaken { epoch, cancelled: effect.cancelled };
-        self.commit_request(parts, |_, outcomes, _| {
+        self.commit_in_parts(asked, effect.events, |_, outcomes, _| {
             outcomes?;
             Ok(taken)
         })
@@ -117,8 +113,8 @@ impl Handler<ResetHost> for TaskManager {
             return reply_now(Err(error));
         }
         let ResetHost { host, asked_by, request } = reset;
-        let held = self.replica.piece().back_offs().keys();
-        let back_offs: Vec<Blamed> = held.filter(|held| held.involves(host)).cloned().collect();
+        let (policy, context) = self.at(self.clock.now());
+        let back_offs = policy.decision_context(context).back_offs_of(host);
         let count = back_offs.len();
         tracing::info!(%host, asked_by, back_offs = count, "backoff of a host ended on request");
         let reset = HostEvent::Reset { host, asked_by: asked_by.clone(), back_offs: count as u64 };
@@ -128,13 +124,18 @@ impl Handler<ResetHost> for TaskManager {
         }
         let asked = RequestContext::by_request(asked_by, request);
         // A host of a large yard may have a pair with each other host: too many for one entry.
-        let parts = ReplicaHandle::<TaskBook>::parts(forgetting(back_offs)).into_iter().enumerate();
-        let parts = parts.map(|(number, events)| (asked.part(number), events)).collect();
-        self.commit_request(parts, move |manager, outcomes, _| {
+        self.commit_in_parts(asked, forgetting(back_offs), move |manager, outcomes, _| {
             outcomes?;
             manager.publish_host_event(reset);
             Ok(count)
         })
+    }
+}
+
+impl TaskManager {
+    /// Publishes a change of a host that no event carries.
+    fn publish_host_event(&self, event: HostEvent) {
+        self.replica.publish_change(self.clock.now(), YardChange::Host(event));
     }
 }
 

@@ -8,7 +8,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::manager::ClusterId;
 use reelyard_core::names::FileId;
-use reelyard_replication::Owner;
+use reelyard_replication::{OwnerCommits, OwnerTurns};
 
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::Refresh;
@@ -16,27 +16,14 @@ use crate::task_manager::plan::PlanningRound;
 use crate::task_manager::policy::last_round::LastRound;
 use crate::task_manager::{TaskEvent, TaskManager};
 
-/// How long changes are collected before a turn, so that many changes cause one round.
-const GATHERING: Duration = Duration::from_millis(5);
-
-/// How long changes wait at most after a long turn.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-
 /// How long a check of masters may take before its files are skipped for a while.
 pub(in crate::task_manager) const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl TaskManager {
-    /// Takes a turn soon, so that changes at the same time are planned together. A turn examines all
-    /// hosts. With thousands of hosts, the next turn waits as long as the last one took.
-    pub(in crate::task_manager) fn soon(&mut self, ctx: &mut Context<Self>) {
-        let took = self.decisions_took + self.view_took;
-        self.wake_after(took.clamp(GATHERING, LONGEST_PAUSE), ctx);
-    }
-
     /// Decides due work, and plans copies.
     pub(in crate::task_manager) fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
-        self.policy.set_removals(self.collaborators.removals.view());
+        self.policy.set_removals(self.collaborators.removals.load());
         let (policy, context) = self.at(now);
         let mut events = policy.due(context);
         events.extend(self.naming());
@@ -54,11 +41,9 @@ impl TaskManager {
 
     /// Gives the cluster its id, once.
     fn naming(&mut self) -> Option<TaskEvent> {
-        let named = |event: &TaskEvent| matches!(event, TaskEvent::ClusterNamed { .. });
-        let is_named = self.replica.piece().cluster().is_some()
-            || self.replica.in_flight().events().any(named);
-        (!is_named)
-            .then(|| TaskEvent::ClusterNamed { cluster: ClusterId::draw(self.replica.ids()) })
+        let (_, context) = self.at(self.clock.now());
+        let is_unnamed = context.is_cluster_unnamed();
+        is_unnamed.then(|| TaskEvent::ClusterNamed { cluster: ClusterId::draw(self.replica.ids()) })
     }
 
     fn plan(&mut self, now: Millis, ctx: &mut Context<Self>) {

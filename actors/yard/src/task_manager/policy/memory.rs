@@ -54,6 +54,14 @@ pub struct TaskPieceContext<'a> {
     pub now: Millis,
 }
 
+impl TaskPieceContext<'_> {
+    /// Whether the cluster has no id, and gets none by a commit under way.
+    pub fn is_cluster_unnamed(&self) -> bool {
+        let named = |event: &TaskEvent| matches!(event, TaskEvent::ClusterNamed { .. });
+        self.book.cluster().is_none() && !self.in_flight.events().any(named)
+    }
+}
+
 /// The effects of an applied event outside this actor's memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AppliedEffects {

@@ -1,5 +1,6 @@
 //! Decisions, and the state in memory that they need. Pure: callers pass the time.
 
+pub(in crate::task_manager) mod by_hand;
 pub(in crate::task_manager) mod change;
 pub(crate) mod counters;
 pub(in crate::task_manager) mod decision_context;

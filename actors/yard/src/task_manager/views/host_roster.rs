@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::host::HostAddr;
-use tokio::sync::watch;
 
 use crate::task_manager::state::hosts::host_record::HostRecord;
 
@@ -21,48 +20,25 @@ pub struct HostRoster {
     pub incarnation: u64,
 }
 
-/// Publishes the roster. Clones share it, and it outlives a restart of the actor.
-#[derive(Clone)]
-pub struct HostRosterViewHandle {
-    roster: Arc<watch::Sender<Option<HostRoster>>>,
-    incarnations: Arc<AtomicU64>,
-}
-
-impl Default for HostRosterViewHandle {
-    fn default() -> Self {
-        HostRosterViewHandle {
-            roster: Arc::new(watch::Sender::new(None)),
-            incarnations: Arc::default(),
-        }
-    }
-}
-
-impl HostRosterViewHandle {
-    /// The roster, as a channel to watch; none until it is complete.
-    pub fn watch(&self) -> watch::Receiver<Option<HostRoster>> {
-        self.roster.subscribe()
+impl HostRoster {
+    /// The incarnation after that of the published roster.
+    pub(in crate::task_manager) fn next_incarnation(published: &ViewHandle<Option<Self>>) -> u64 {
+        published.load().as_ref().as_ref().map_or(0, |roster| roster.incarnation) + 1
     }
 
-    /// The number of one more incarnation.
-    pub(in crate::task_manager) fn new_incarnation(&self) -> u64 {
-        self.incarnations.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
+    /// Publishes these hosts, if that is news.
     pub(in crate::task_manager) fn publish(
-        &self,
+        to: &ViewHandle<Option<Self>>,
         hosts: &Arc<BTreeMap<HostAddr, HostRecord>>,
         incarnation: u64,
     ) {
-        self.roster.send_if_modified(|shown| {
-            let is_shown = shown.as_ref().is_some_and(|shown| {
-                shown.incarnation == incarnation
-                    && (Arc::ptr_eq(&shown.hosts, hosts) || shown.hosts == *hosts)
-            });
-            if !is_shown {
-                *shown = Some(HostRoster { hosts: Arc::clone(hosts), incarnation });
-            }
-            !is_shown
+        let is_published = to.load().as_ref().as_ref().is_some_and(|published| {
+            published.incarnation == incarnation
+                && (Arc::ptr_eq(&published.hosts, hosts) || published.hosts == *hosts)
         });
+        if !is_published {
+            to.publish_news(Some(HostRoster { hosts: Arc::clone(hosts), incarnation }));
+        }
     }
 }
 
@@ -75,23 +51,23 @@ mod tests {
 
     #[test]
     fn only_another_roll_or_another_incarnation_is_news() {
-        let views = HostRosterViewHandle::default();
-        let mut watch = views.watch();
+        let handle = ViewHandle::default();
+        let mut news = handle.news();
         let yard = |hosts: &[u8]| {
             let record = HostRecord::new(HostRole::Both, true);
             Arc::new(hosts.iter().map(|last| (host(*last), record)).collect())
         };
         let mut shows = |hosts: &[u8], incarnation| {
-            views.publish(&yard(hosts), incarnation);
-            let is_news = watch.has_changed().unwrap();
-            watch.mark_unchanged();
+            HostRoster::publish(&handle, &yard(hosts), incarnation);
+            let is_news = news.has_changed().unwrap();
+            news.mark_unchanged();
             is_news
         };
-        let first = views.new_incarnation();
+        let first = HostRoster::next_incarnation(&handle);
         assert_eq!(
             [shows(&[1], first), shows(&[1], first), shows(&[], first)],
             [true, false, true]
         );
-        assert!(shows(&[], views.new_incarnation()));
+        assert!(shows(&[], HostRoster::next_incarnation(&handle)));
     }
 }

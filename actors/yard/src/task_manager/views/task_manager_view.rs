@@ -4,7 +4,6 @@ use crate::task_manager::policy::counters::TaskCounters;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use reelyard_core::backoff::BackOff;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
@@ -15,9 +14,7 @@ use reelyard_core::names::FileName;
 use reelyard_protocol::worker::{TaskId, TaskOrder, TaskOrders};
 use roaring::RoaringBitmap;
 use serde::{Serialize, Serializer};
-use tokio::sync::watch;
 
-use super::host_roster::HostRosterViewHandle;
 use crate::done_copy::DoneCopy;
 use crate::heartbeat::Health;
 use crate::room::WantsRoom;
@@ -31,54 +28,6 @@ use crate::task_manager::state::copy_record::CopyRecord;
 use crate::task_manager::state::hosts::host_record::HostRecord;
 use crate::task_manager::state::task::{Task, TaskState};
 use crate::task_manager::state::task_book::TasksById;
-
-/// Publishes the read view. Clones share the view, and it outlives a restart of the actor.
-#[derive(Clone)]
-pub struct TaskViewHandle {
-    view: Arc<ArcSwap<TaskManagerView>>,
-    changes: Arc<watch::Sender<u64>>,
-    host_roster: HostRosterViewHandle,
-}
-
-impl Default for TaskViewHandle {
-    fn default() -> Self {
-        TaskViewHandle {
-            view: Arc::new(ArcSwap::from_pointee(TaskManagerView::default())),
-            changes: Arc::new(watch::Sender::new(0)),
-            host_roster: HostRosterViewHandle::default(),
-        }
-    }
-}
-
-impl TaskViewHandle {
-    /// The latest view.
-    pub fn view(&self) -> Arc<TaskManagerView> {
-        self.view.load_full()
-    }
-
-    /// Counts the changes of open tasks, of their rates and of leadership: a long poll waits on it.
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
-    /// The published hosts that are recorded.
-    pub fn host_roster(&self) -> &HostRosterViewHandle {
-        &self.host_roster
-    }
-
-    /// Publishes a new view. Long polls wake for tasks, rates and leadership, not for progress or
-    /// figures of hosts.
-    pub(in crate::task_manager) fn publish(&self, view: TaskManagerView) {
-        let before = self.view.load();
-        let wakes = before.epoch != view.epoch
-            || !Arc::ptr_eq(&before.open, &view.open)
-            || before.rates != view.rates;
-        self.view.store(Arc::new(view));
-        if wakes {
-            self.changes.send_modify(|changes| *changes += 1);
-        }
-    }
-}
 
 /// The observable state of the TaskManager at one moment.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -227,6 +176,14 @@ pub fn done_copies(history: &BoundedLog<CopyRecord>) -> impl Iterator<Item = Don
 }
 
 impl TaskManagerView {
+    /// Whether long polls wake for this view after `before`: for tasks, rates and leadership, not for
+    /// progress or figures of hosts.
+    pub(in crate::task_manager) fn is_news_after(&self, before: &TaskManagerView) -> bool {
+        before.epoch != self.epoch
+            || !Arc::ptr_eq(&before.open, &self.open)
+            || before.rates != self.rates
+    }
+
     /// Every task in the list, by number.
     pub fn tasks(&self) -> Vec<&Arc<Task>> {
         let mut tasks: Vec<&Arc<Task>> = self.open.values().chain(self.ended.values()).collect();

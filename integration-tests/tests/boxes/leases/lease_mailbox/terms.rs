@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_boxes::box_lease::{
-    BoxLeaseRequest, BoxLeaseSettings, BoxPhase, BoxRefusal, ChangeBoxSettings, Lease, LeaseEnd,
-    PoolSpec, ReleaseLease, RenewLease, RevokeLease, VerifyLease,
+    BoxLeaseRequest, BoxLeaseSettings, BoxPhase, BoxRefusal, Lease, LeaseEnd, PoolSpec,
+    ReleaseLease, RenewLease, RevokeLease, VerifyLease,
 };
+use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::clock::Clock;
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::box_yard::{
@@ -256,7 +257,7 @@ async fn the_record_of_ended_leases_is_bounded() {
     }
     let keep_ended_most = NonZeroU64::MIN;
     let settings = BoxLeaseSettings { keep_ended_most, ..BoxLeaseSettings::default() };
-    yard.send(ChangeBoxSettings(settings)).await;
+    yard.send(ChangeSettings(settings)).await;
     yard.look().await;
     eventually("two are forgotten", || yard.verify(&ended[1]) == Err(BoxRefusal::UnknownLease))
         .await;

@@ -2,7 +2,7 @@
 
 use reelyard_api::{DrainView, Stays, StaysView};
 use reelyard_core::host::HostAddr;
-use reelyard_yard::catalog::view::CatalogView;
+use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::remover::RemoverView;
 use reelyard_yard::task_manager::{HostRecord, TaskManagerView};
 use roaring::{MultiOps, RoaringBitmap};

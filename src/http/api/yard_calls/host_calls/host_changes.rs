@@ -35,7 +35,7 @@ pub async fn set_mode(
     wanted: Body<WantedMode>,
 ) -> Result<web::Json<HostChange>, Refusal<(refused::NotFound, CommitProblems)>> {
     let (host, mode) = (*host, wanted.mode);
-    let before = state.actors.task_views.view();
+    let before = state.actors.task_views.load();
     let set = SetHostMode { host, mode, asked_by: API.to_owned(), request: RequestId::random() };
     state.actors.task_manager.ask(set).await??;
     let is_taken_back = |task: &Task| match mode {
@@ -69,7 +69,7 @@ pub async fn add(
             ProblemResponse::bad_request(format!("{host} is not the address of one host")).into()
         );
     }
-    let before = state.actors.task_views.view();
+    let before = state.actors.task_views.load();
     let add = AddHost { host, role, asked_by: API.to_owned(), request: RequestId::random() };
     state.actors.task_manager.ask(add).await??;
     Ok(web::Json(change(&state, &before, host, |_| false)))
@@ -92,7 +92,7 @@ pub async fn remove(
 ) -> Result<web::Json<HostChange>, Refusal<(refused::NotFound, refused::Configured, CommitProblems)>>
 {
     let host = *host;
-    let before = state.actors.task_views.view();
+    let before = state.actors.task_views.load();
     let remove = RemoveHost { host, asked_by: API.to_owned(), request: RequestId::random() };
     state.actors.task_manager.ask(remove).await??;
     Ok(web::Json(change(&state, &before, host, |_| true)))
@@ -112,6 +112,6 @@ fn change(
         host,
         mode: None,
         taken_back: of_host.filter(|task| is_taken_back(task)).count() as u64,
-        holds: HostHoldings::new(before, &catalog, &state.actors.remover_views.view()).of(host),
+        holds: HostHoldings::new(before, &catalog, &state.actors.remover_views.load()).of(host),
     }
 }

@@ -66,9 +66,9 @@ pub async fn list(
 ) -> Result<web::Json<Page<HostView>>, Refusal<()>> {
     let paging = PageQuery { limit: query.limit.clone(), cursor: query.cursor.clone() };
     let (limit, after) = (paging.limit()?, paging.position::<HostAddr>()?);
-    let (tasks, beats) = (state.actors.task_views.view(), state.actors.heartbeat_view.load_full());
+    let (tasks, beats) = (state.actors.task_views.load(), state.actors.heartbeat_view.load());
     let (hosts, catalog) = (state.actors.hosts.present(), state.actors.catalog_view.load());
-    let holdings = HostHoldings::new(&tasks, &catalog, &state.actors.remover_views.view());
+    let holdings = HostHoldings::new(&tasks, &catalog, &state.actors.remover_views.load());
     let items = hosts.iter().filter(|(host, _)| after.is_none_or(|after| **host > after)).map(
         |(host, actor)| {
             let beats = beats.of(*host);
@@ -94,11 +94,11 @@ pub async fn one(
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<HostView>, Refusal<refused::NotFound>> {
-    let (tasks, beats) = (state.actors.task_views.view(), state.actors.heartbeat_view.load_full());
+    let (tasks, beats) = (state.actors.task_views.load(), state.actors.heartbeat_view.load());
     let actor = state.actors.hosts.get(*host).ok_or_else(|| unknown(*host))?;
     let beats = beats.of(*host);
     let (called, catalog) = (actor.view.load(), state.actors.catalog_view.load());
-    let holdings = HostHoldings::new(&tasks, &catalog, &state.actors.remover_views.view());
+    let holdings = HostHoldings::new(&tasks, &catalog, &state.actors.remover_views.load());
     Ok(web::Json(shown(&called, beats.map(|beats| &**beats), &tasks, &holdings)))
 }
 

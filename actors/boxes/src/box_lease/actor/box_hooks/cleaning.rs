@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix::Context;
 use reelyard_protocol::boxes::{BoxInspection, HookAnswer, HookKind, PoolName};
-use reelyard_replication::Owner;
+use reelyard_replication::{OwnerCommits, OwnerTurns};
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::policy::cleaning::{CleanupResult, inspection_events};
@@ -16,9 +16,7 @@ const LEFT_OUT: Duration = Duration::from_secs(1);
 impl BoxLease {
     /// A box may have changed: a cleanup that it needs is planned.
     pub(in crate::box_lease) fn plan_cleanup(&mut self, key: &BoxKey, ctx: &mut Context<Self>) {
-        let (memory, context) = self.at();
-        let at = memory.plan_cleanup(&context, key);
-        drop(context);
+        let at = self.policy(|memory, at| memory.plan_cleanup(at, key));
         self.wake_at(at, ctx);
     }
 
@@ -79,9 +77,7 @@ impl BoxLease {
         delay: Duration,
         ctx: &mut Context<Self>,
     ) {
-        let (memory, context) = self.at();
-        let at = memory.plan_inspection(&context, pool, delay);
-        drop(context);
+        let at = self.policy(|memory, at| memory.plan_inspection(at, pool, delay));
         self.wake_at(at, ctx);
     }
 
@@ -122,9 +118,7 @@ impl BoxLease {
 
     /// An operator has repaired the host of a pool: its work is retried at once.
     pub(in crate::box_lease) fn ask_again(&mut self, pool: &PoolName, ctx: &mut Context<Self>) {
-        let (memory, context) = self.at();
-        memory.ask_again(&context, pool);
-        drop(context);
+        self.policy(|memory, at| memory.ask_again(at, pool));
         self.soon(ctx);
     }
 }

@@ -9,7 +9,7 @@ use reelyard_protocol::boxes::{
     PoolName, RunHook,
 };
 
-use reelyard_replication::Owner;
+use reelyard_replication::OwnerTurns;
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::policy::memory::box_key::BoxKey;
@@ -120,30 +120,12 @@ impl Handler<HookCallEnded> for BoxLease {
 
     fn handle(&mut self, ended: HookCallEnded, ctx: &mut Context<Self>) {
         let HookCallEnded { key, run, answer, took } = ended;
-        let Some(job) =
-            self.memory.hook_calls.of_boxes.get(&key).copied().filter(|job| job.run == run)
-        else {
-            return;
-        };
-        self.memory.hook_calls.of_boxes.remove(&key);
-        let counts = self.memory.counts(&key.0);
-        match job.kind {
-            HookKind::Init => counts.inits.note(took),
-            HookKind::Cleanup => counts.cleanups.note(took),
-        }
-        counts.hook_failures += u64::from(matches!(answer, HookAnswer::Failed { .. }));
-        if !matches!(answer, HookAnswer::Silent { .. }) {
-            self.memory.hook_calls.silent_boxes.remove(&key);
-            self.memory.hook_calls.silences.remove(&key.0);
-        }
-        match (job.kind, job.lease, job.cleaning) {
+        let Some(call) = self.memory.hook_ended(&key, run, &answer, took) else { return };
+        match (call.kind, call.lease, call.cleaning) {
             (HookKind::Init, Some(lease), _) => match answer {
                 HookAnswer::Done { .. } => self.init_done(lease, ctx),
                 HookAnswer::Failed { output } => self.init_failed(lease, Some(output), ctx),
-                HookAnswer::Silent { why } => {
-                    self.memory.note_silence(&key.0, &why);
-                    self.init_failed(lease, None, ctx);
-                }
+                HookAnswer::Silent { .. } => self.init_failed(lease, None, ctx),
             },
             (HookKind::Cleanup, _, Some(cleaning)) => {
                 self.cleanup_ended(&key, cleaning, answer, ctx)
@@ -161,17 +143,8 @@ impl Handler<InspectionEnded> for BoxLease {
 
     fn handle(&mut self, ended: InspectionEnded, ctx: &mut Context<Self>) {
         let InspectionEnded { pool, run, answer } = ended;
-        if self.memory.hook_calls.looks.get(&pool) != Some(&run) {
-            return;
-        }
-        self.memory.hook_calls.looks.remove(&pool);
-        let (_, context) = self.at();
-        let answer = answer.map(|inspection| context.with_undrawn(&pool, inspection));
-        drop(context);
-        if answer.is_ok() {
-            self.memory.hook_calls.silent_pools.remove(&pool);
-            self.memory.hook_calls.silences.remove(&pool);
-        }
+        let answer = self.policy(|memory, at| memory.inspection_ended(at, &pool, run, answer));
+        let Some(answer) = answer else { return };
         self.record_inspection(&pool, answer, ctx);
         self.note_stale(ctx);
     }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use actix::Context;
 use reelyard_protocol::boxes::{HookKind, HookOutput, LeaseId};
-use reelyard_replication::Owner;
+use reelyard_replication::{OwnerCommits, OwnerTurns};
 
+use crate::box_lease::BoxLease;
 use crate::box_lease::actor::grants::MYSELF;
 use crate::box_lease::policy::memory::queue::WaiterId;
 use crate::box_lease::policy::preparing::PreparingLease;
-use crate::box_lease::{BoxLease, BoxRefusal};
 
 impl BoxLease {
     /// Prepares granted boxes before their holder gets them.
@@ -20,9 +20,7 @@ impl BoxLease {
         term: Duration,
         ctx: &mut Context<Self>,
     ) {
-        let (memory, context) = self.at();
-        let overdue = memory.prepare(&context, waiter, &leases, term);
-        drop(context);
+        let overdue = self.policy(|memory, at| memory.prepare(at, waiter, &leases, term));
         self.wake_at(overdue, ctx);
         for id in leases {
             self.start_init(id, ctx);
@@ -106,24 +104,11 @@ impl BoxLease {
 
     /// A request whose boxes could not be prepared gets the next ones.
     fn requeue(&mut self, id: WaiterId, ctx: &mut Context<Self>) {
-        let (memory, context) = self.at();
-        let pool = memory.requeue(&context, id);
-        drop(context);
+        let pool = self.policy(|memory, at| memory.requeue(at, id));
         if let Some(pool) = pool {
             self.grant_waiting(&pool, ctx);
         }
         self.soon(ctx);
-    }
-
-    /// Another request ended a lease while its box was being prepared.
-    pub(in crate::box_lease) fn ended_while_preparing(
-        &mut self,
-        id: LeaseId,
-        refusal: BoxRefusal,
-        ctx: &mut Context<Self>,
-    ) {
-        let leases = self.memory.ended_while_preparing(id, refusal);
-        self.take_back(leases, ctx);
     }
 
     fn start_init(&mut self, id: LeaseId, ctx: &mut Context<Self>) {

@@ -7,7 +7,7 @@ use actix::{AsyncContext, Context, Handler, Message};
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{ProbeFailure, ProbeHost};
 
-use reelyard_replication::Owner;
+use reelyard_replication::OwnerTurns;
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::policy::memory::queue::WaiterId;
@@ -36,30 +36,13 @@ pub(in crate::box_lease) struct BoxHostProbed {
 impl BoxLease {
     /// Starts the probes of the hosts of all pools.
     pub(in crate::box_lease) fn watch_hosts(&mut self, ctx: &mut Context<Self>) {
-        let (memory, context) = self.at();
-        let at = context.now.monotonic.saturating_add(EVERY);
-        for host in context.hosts() {
-            if !memory.probes.due.has(&host) && !memory.probes.asked.contains(&host) {
-                memory.probes.due.set(host, at);
-            }
-        }
-        drop(context);
+        let at = self.policy(|memory, at| memory.watch_hosts(at, EVERY));
         self.wake_at(Some(at), ctx);
     }
 
     /// Probes the hosts that are due.
     pub(in crate::box_lease) fn probe_due(&mut self, ctx: &mut Context<Self>) {
-        let mut due = Vec::new();
-        let (memory, context) = self.at();
-        while let Some(host) = memory.probes.due.take_due(context.now.monotonic) {
-            if context.pools_of(host).is_empty() {
-                memory.probes.silent.remove(&host);
-            } else {
-                memory.probes.asked.insert(host);
-                due.push(host);
-            }
-        }
-        drop(context);
+        let due = self.policy(|memory, at| memory.take_due_probes(at));
         for host in due {
             self.probe(ProbeHost { host, within: WITHIN }, false, ctx);
         }
@@ -96,9 +79,7 @@ impl BoxLease {
     /// Ends requests beyond their time limit whose host does not answer.
     fn end_overdue(&mut self, waiters: Vec<WaiterId>, ctx: &mut Context<Self>) {
         for id in waiters {
-            let (memory, context) = self.at();
-            let leases = memory.end_overdue(&context, id);
-            drop(context);
+            let leases = self.policy(|memory, at| memory.end_overdue(at, id));
             self.take_back(leases, ctx);
         }
     }
@@ -143,18 +124,14 @@ impl BoxLease {
                     tracing::warn!(%host, why, "host of boxes does not answer");
                 }
                 self.memory.probes.silent.insert(host, format!("it does not answer: {why}"));
-                let (memory, context) = self.at();
-                let overdue = memory.overdue_on(&context, host);
-                drop(context);
+                let overdue = self.policy(|memory, at| memory.overdue_on(at, host));
                 self.end_overdue(overdue, ctx);
                 return EVERY_IF_SILENT;
             }
         }
         if was_silent && !self.memory.probes.silent.contains_key(&host) {
             tracing::info!(%host, "host of boxes answers again");
-            let (_, context) = self.at();
-            let pools = context.pools_of(host);
-            drop(context);
+            let pools = self.policy(|_, at| at.pools_of(host));
             for pool in pools {
                 self.grant_waiting(&pool, ctx);
             }

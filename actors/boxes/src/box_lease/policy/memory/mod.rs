@@ -1,6 +1,7 @@
 //! The memory of a leading node about the requests, the boxes and their hosts.
 
 pub(in crate::box_lease) mod allocator;
+mod applied;
 pub(crate) mod box_key;
 pub(in crate::box_lease) mod counters;
 pub(crate) mod hook_calls;

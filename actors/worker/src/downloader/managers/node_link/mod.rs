@@ -84,7 +84,7 @@ impl NodeLink {
 
     /// The observable state.
     pub fn view(&self) -> Arc<NodeLinkView> {
-        self.line.settings.view.load_full()
+        self.line.settings.view.load()
     }
 
     /// Ends the link. Undelivered reports remain in the store.

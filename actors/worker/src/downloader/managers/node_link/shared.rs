@@ -1,10 +1,9 @@
 //! The state that the two tasks of a link share: the chosen node, its protocol, and what the link shows.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
@@ -39,7 +38,7 @@ pub struct NodeLinkSettings {
     /// How often an old cfm is asked (`downloader_sleep_sec`).
     pub poll_interval: LiveSetting<Duration>,
     /// The published state of the link.
-    pub view: Arc<ArcSwap<NodeLinkView>>,
+    pub view: ViewHandle<NodeLinkView>,
 }
 
 /// The program at the other end.
@@ -103,7 +102,7 @@ impl NodeLinkShared {
         }
         let answered = Some(self.clock.now());
         let view = NodeLinkView { node, speaks, answered, error: None };
-        self.settings.view.store(Arc::new(view));
+        self.settings.view.publish(view);
     }
 
     /// Logs a failure and switches to the node after `failed`, unless that was done already. Both tasks
@@ -117,12 +116,7 @@ impl NodeLinkShared {
         }
         let speaks = *self.speaks.borrow();
         let answered = before.answered;
-        self.settings.view.store(Arc::new(NodeLinkView {
-            node,
-            speaks,
-            answered,
-            error: Some(text),
-        }));
+        self.settings.view.publish(NodeLinkView { node, speaks, answered, error: Some(text) });
         let next = failed.wrapping_add(1);
         // An error means that the other task was faster.
         let _ = self.current.compare_exchange(failed, next, Ordering::Relaxed, Ordering::Relaxed);

@@ -4,16 +4,18 @@
 use std::sync::Arc;
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::ChangeSettings;
 use tracing::info;
 
-use super::single_flight::SingleFlightReader;
-use super::view::CatalogView;
-use super::{
-    Catalog, CatalogSettings, ChangeCatalogSettings, RisingChanged, SetDestinations, WatchMode,
-};
+use super::Catalog;
 use crate::catalog::files::ranking_inputs::RankingInputs;
 use crate::catalog::load_balancer::event_log::EventLog;
+use crate::catalog::messages::{RisingChanged, SetDestinations};
+use crate::catalog::settings::CatalogSettings;
+use crate::catalog::single_flight::SingleFlightReader;
 use crate::catalog::sources::source_dirs::SourceDirs;
+use crate::catalog::views::CatalogView;
+use crate::settings::ranking::WatchMode;
 
 /// The inputs that a change of settings affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +66,7 @@ impl Catalog {
             self.watch(touched.ranking, touched.masters, touched.log, ctx);
         }
         if before.poll_interval != self.settings.poll_interval {
-            self.poll(ctx);
+            self.sleep_until_poll(ctx);
         }
         self.look_at_all(ctx);
         self.publish();
@@ -79,20 +81,16 @@ impl Catalog {
             (lane, log) => *lane = log.map(|log| SingleFlightReader::new("the event log", log)),
         }
         self.view.rising = Arc::default();
-        for subscriber in &self.subscribers.rising {
-            subscriber.do_send(RisingChanged(Arc::clone(&self.view.rising)));
-        }
+        self.subscribers.rising.notify(&RisingChanged(Arc::clone(&self.view.rising)));
     }
 }
 
-impl Handler<ChangeCatalogSettings> for Catalog {
+/// The last good content stays in use until the inputs are read with these settings.
+impl Handler<ChangeSettings<CatalogSettings>> for Catalog {
     type Result = ();
 
-    fn handle(
-        &mut self,
-        ChangeCatalogSettings(settings): ChangeCatalogSettings,
-        ctx: &mut Context<Self>,
-    ) {
+    fn handle(&mut self, change: ChangeSettings<CatalogSettings>, ctx: &mut Context<Self>) {
+        let ChangeSettings(settings) = change;
         // The set of destinations arrives in its own message, from the actor that knows the hosts added
         // at run time.
         let destination_ips = self.settings.destination_ips.clone();
@@ -132,7 +130,7 @@ mod tests {
         assert_eq!(touched(CatalogSettings { destination_ips, ..after() }), [true, false, false]);
         let source_dirs = vec!["/data".into()];
         assert_eq!(touched(CatalogSettings { source_dirs, ..after() }), [false, true, false]);
-        let event_log = Some(super::super::EventLogSettings::new("/log"));
+        let event_log = Some(crate::catalog::settings::EventLogSettings::new("/log"));
         assert_eq!(touched(CatalogSettings { event_log, ..after() }), [false, false, true]);
         let watch = WatchMode::Poll;
         assert_eq!(touched(CatalogSettings { watch, ..after() }), [true; 3]);

@@ -1,90 +1,18 @@
 //! The shell of an owner with a log that answers when the test says so.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use actix::{Actor, Addr, Context, Handler, Message, Recipient, System};
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use actix::{Actor, Addr, Context, Handler, Message, System};
+use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
-use reelyard_core::event::{Commit, Epoch, PieceId, RequestId};
-use tokio::sync::{oneshot, watch};
+use reelyard_core::event::{Epoch, PieceId, RequestId};
 
-use super::*;
-use crate::piece::{FrozenPiece, UnreadableEvent};
-use crate::replicated_log::{OnFullDisk, ReplicatedLog};
-use crate::{Apply, CommitAnswer, Leadership};
-
-type LateReply = oneshot::Sender<Result<CommitAnswer, CommitError>>;
-
-/// A commit that waits for its answer.
-type HeldCommit = (Commit, LateReply);
-
-/// A log that keeps each commit until the test answers it.
-#[derive(Clone)]
-struct HeldLog {
-    commits: Arc<Mutex<Vec<HeldCommit>>>,
-    leadership: watch::Sender<Leadership>,
-}
-
-impl HeldLog {
-    fn new() -> Self {
-        HeldLog { commits: Arc::default(), leadership: watch::Sender::new(Leadership::Nobody) }
-    }
-
-    /// Answers the commits so far, the earliest first: nothing was refused.
-    fn answer_all(&self) {
-        for (_, reply) in self.commits.lock().unwrap().drain(..) {
-            reply.send(Ok(CommitAnswer::Applied(Vec::new()))).unwrap();
-        }
-    }
-}
-
-impl HeldLog {
-    /// Applies the commits so far as one entry, and answers them.
-    async fn apply_all(&self, owner: &Addr<NotingOwner>, term: Epoch) -> usize {
-        let held: Vec<HeldCommit> = self.commits.lock().unwrap().drain(..).collect();
-        let (commits, replies): (Vec<Commit>, Vec<LateReply>) = held.into_iter().unzip();
-        let commits: Vec<Arc<Commit>> = commits.into_iter().map(Arc::new).collect();
-        let (reply, answers) = oneshot::channel();
-        let apply = Apply { index: 1, term, commits, reply };
-        owner.send(JournalCommand::Apply(apply)).await.unwrap();
-        let answers = answers.await.unwrap();
-        let count = answers.len();
-        for (reply, answer) in replies.into_iter().zip(answers) {
-            reply.send(Ok(answer)).unwrap();
-        }
-        count
-    }
-}
-
-impl ReplicatedLog for HeldLog {
-    fn register(&self, _: PieceId, _: Recipient<JournalCommand>) {}
-
-    fn commit(
-        &self,
-        commit: Commit,
-        _: OnFullDisk,
-    ) -> BoxFuture<'static, Result<CommitAnswer, CommitError>> {
-        let (reply, answer) = oneshot::channel();
-        self.commits.lock().unwrap().push((commit, reply));
-        answer.map(|answer| answer.unwrap_or(Err(CommitError::Stopped))).boxed()
-    }
-
-    fn caught_up(&self, _: PieceId) -> BoxFuture<'static, bool> {
-        futures::future::ready(true).boxed()
-    }
-
-    fn leadership(&self) -> watch::Receiver<Leadership> {
-        self.leadership.subscribe()
-    }
-
-    fn disk_full(&self) -> Option<String> {
-        None
-    }
-
-    fn note_stuck(&self, _: PieceId, _: &CommitError) {}
-}
+use super::held_log::HeldLog;
+use super::{Owner, OwnerCommands, OwnerCommits, OwnerReply, OwnerRequests, Replicated};
+use crate::messages::{CommitError, JournalCommand};
+use crate::ownership::{AppliedEvent, RequestContext};
+use crate::piece::{FrozenPiece, Piece, UnreadableEvent};
 
 /// A piece without any state.
 struct EmptyPiece;
@@ -124,7 +52,7 @@ impl Piece for EmptyPiece {
 
 /// An owner that notes which of its decisions returned.
 struct NotingOwner {
-    shell: Replicated<EmptyPiece, Infallible>,
+    shell: Replicated<EmptyPiece, (), Infallible>,
     returned: tokio::sync::mpsc::UnboundedSender<&'static str>,
     decided: usize,
 }
@@ -143,21 +71,22 @@ impl Handler<JournalCommand> for NotingOwner {
 
 impl Owner for NotingOwner {
     type Piece = EmptyPiece;
+    type View = ();
     type Change = Infallible;
     const NAME: &'static str = "noting-owner";
     const SUBJECT: &'static str = "notes";
 
-    fn shell(&mut self) -> &mut Replicated<EmptyPiece, Infallible> {
+    fn shell(&mut self) -> &mut Replicated<EmptyPiece, (), Infallible> {
         &mut self.shell
     }
 
-    fn commit_time(&self) -> Millis {
-        Millis(0)
+    fn gathering(&self) -> Duration {
+        Duration::ZERO
     }
 
     fn on_applied(&mut self, _: &[AppliedEvent<EmptyPiece>], _: &mut Context<Self>) {}
 
-    fn publish_view(&mut self) {}
+    fn build_view(&mut self) {}
 
     fn on_leader_started(&mut self, _: Epoch, _: &mut Context<Self>) {}
 
@@ -168,6 +97,11 @@ impl Owner for NotingOwner {
     }
 
     fn take_turn(&mut self, _: &mut Context<Self>) {}
+}
+
+fn new_shell(log: &HeldLog) -> Replicated<EmptyPiece, (), Infallible> {
+    let clock = Clock::manual(Millis(0));
+    Replicated::new(EmptyPiece, log.clone(), clock, ViewHandle::default())
 }
 
 /// Makes the owner decide and commit.
@@ -214,7 +148,7 @@ fn a_decision_of_an_earlier_epoch_has_no_effect_later() {
     System::new().block_on(async {
         let log = HeldLog::new();
         let (returned, mut decisions) = tokio::sync::mpsc::unbounded_channel();
-        let shell = Replicated::new(EmptyPiece, log.clone(), Clock::manual(Millis(0)));
+        let shell = new_shell(&log);
         let owner = NotingOwner { shell, returned, decided: 0 }.start();
         lead(&owner, 1).await;
         owner.send(Decide("in epoch 1")).await.unwrap();
@@ -236,7 +170,7 @@ fn a_repeated_request_joins_the_open_one_or_gets_its_reply() {
     System::new().block_on(async {
         let log = HeldLog::new();
         let (returned, _decisions) = tokio::sync::mpsc::unbounded_channel();
-        let shell = Replicated::new(EmptyPiece, log.clone(), Clock::manual(Millis(0)));
+        let shell = new_shell(&log);
         let owner = NotingOwner { shell, returned, decided: 0 }.start();
         let nobody = Err(CommitError::NotLeader { leader: None });
         assert_eq!(owner.send(CountOutcomes(7)).await.unwrap(), nobody);

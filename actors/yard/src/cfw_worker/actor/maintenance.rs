@@ -1,9 +1,10 @@
 //! Stopping all calls to a host, and changing the settings of calls.
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::{ChangeSettings, Observer};
 use tracing::info;
 
-use super::{CfwWorker, ChangeCfwWorkerSettings, SetHostMaintenance};
+use crate::cfw_worker::{CfwWorker, CfwWorkerSettings, SetHostMaintenance};
 
 impl Handler<SetHostMaintenance> for CfwWorker {
     type Result = ();
@@ -22,16 +23,21 @@ impl Handler<SetHostMaintenance> for CfwWorker {
         if on {
             self.latency = None;
         }
-        self.publish();
-        self.turn(ctx);
+        self.publish_view();
+        self.take_turn(ctx);
     }
 }
 
-impl Handler<ChangeCfwWorkerSettings> for CfwWorker {
+/// The settings, and a client that was made for them.
+impl Handler<ChangeSettings<(CfwWorkerSettings, reqwest::Client)>> for CfwWorker {
     type Result = ();
 
-    fn handle(&mut self, changed: ChangeCfwWorkerSettings, ctx: &mut Context<Self>) {
-        let ChangeCfwWorkerSettings { settings, http } = changed;
+    fn handle(
+        &mut self,
+        change: ChangeSettings<(CfwWorkerSettings, reqwest::Client)>,
+        ctx: &mut Context<Self>,
+    ) {
+        let ChangeSettings((settings, http)) = change;
         self.breaker.change_settings(settings.breaker);
         self.client.change_settings(http, settings.clone());
         let before = std::mem::replace(&mut self.settings, settings);
@@ -47,6 +53,6 @@ impl Handler<ChangeCfwWorkerSettings> for CfwWorker {
             self.disk_schedule.at_once();
         }
         self.follow_agent(&before);
-        self.turn(ctx);
+        self.take_turn(ctx);
     }
 }

@@ -1,7 +1,7 @@
 //! Changes of inputs for the change feed. Pure.
 
-use super::ranking::Ranking;
 use crate::catalog::load_balancer::rising::RisingHits;
+use crate::catalog::ranking::Ranking;
 use crate::catalog::sources::masters::Masters;
 use crate::changes::InputChange;
 

@@ -8,7 +8,7 @@ use crate::share_expiry::{
 };
 
 /// The changes of one applied event.
-pub(super) fn changes_of(
+pub(in crate::share_expiry) fn changes_of(
     table: &ShareTable,
     applied: &AppliedEvent<ShareTable>,
 ) -> Vec<(Millis, ShareChange)> {

@@ -12,7 +12,7 @@ use crate::box_lease::state::event::{BoxEvent, BoxOutcome};
 use crate::box_lease::{BoxChange, LeaseOf, SharedTable};
 
 /// The changes that the events of one entry made.
-pub(super) fn changes_of(
+pub(in crate::box_lease) fn changes_of(
     table: &BoxTable,
     entry: &[AppliedEvent<SharedTable>],
 ) -> Vec<(Millis, BoxChange)> {

@@ -2,12 +2,13 @@
 //! of both.
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::Observer;
 use reelyard_core::clock::Millis;
 use reelyard_protocol::worker::WorkerAdopted;
 use tracing::{info, warn};
 
-use super::calls::client::WorkerStatus;
-use super::{
+use crate::cfw_worker::calls::client::WorkerStatus;
+use crate::cfw_worker::{
     AdoptHost, AskFailure, CfwWorker, CircuitState, HostCallKind, HostCallStatus, ResetBreaker,
     SubscribeToCallStatus,
 };
@@ -16,7 +17,7 @@ impl CfwWorker {
     /// Why the host gets no calls because of earlier failures, if it gets none.
     pub(super) fn left_alone(&self) -> Option<AskFailure> {
         let trouble = self.breaker.trouble()?;
-        self.breaker.state(self.clock.now()).is_open().then(|| {
+        self.breaker.state(self.shell.now()).is_open().then(|| {
             let back_off = &trouble.back_off;
             let why = format!(
                 "its circuit breaker is open until {1}, because calls to it failed ({0})",
@@ -28,7 +29,7 @@ impl CfwWorker {
 
     /// Why a host on probation gets no further call, if it gets none.
     pub(super) fn is_on_trial(&self) -> Option<AskFailure> {
-        let on_trial = self.is_asked() && self.breaker.state(self.clock.now()).on_probation();
+        let on_trial = self.is_asked() && self.breaker.state(self.shell.now()).on_probation();
         let why = "it is on probation: one call at a time, and one is under way";
         on_trial.then(|| AskFailure::NotAsked(why.to_owned()))
     }
@@ -43,12 +44,12 @@ impl CfwWorker {
 
     /// Records the end of a call.
     pub(super) fn judge<T>(&mut self, call: HostCallKind, outcome: &Result<T, AskFailure>) {
-        self.breaker.ended(call, outcome, self.clock.now());
+        self.breaker.ended(call, outcome, self.shell.now());
     }
 
     /// Reports a changed state of the circuit breaker, and starts a trial call if one is due.
     pub(super) fn follow_breaker(&mut self) {
-        let now = self.clock.now();
+        let now = self.shell.now();
         // The outcome of a running trial is awaited without a limit. A list may take longer than the
         // cool-down, and its failure must make the next cool-down longer.
         if !self.is_asked() {
@@ -74,7 +75,7 @@ impl CfwWorker {
         }
         self.notified_circuit = circuit;
         self.notify_call_status();
-        self.publish();
+        self.publish_view();
     }
 
     /// Takes a worker's report of the managers that call it, and passes it on.
@@ -88,14 +89,11 @@ impl CfwWorker {
 
     fn notify_call_status(&mut self) {
         let call_status = self.call_status();
-        self.call_status_subscribers.retain(|subscriber| subscriber.connected());
-        for subscriber in &self.call_status_subscribers {
-            subscriber.do_send(call_status.clone());
-        }
+        self.call_status_subscribers.notify(&call_status);
     }
 
     fn call_status(&self) -> HostCallStatus {
-        let (host, calls, at) = (self.host, self.notified_circuit, self.clock.now());
+        let (host, calls, at) = (self.host, self.notified_circuit, self.shell.now());
         let epoch = self.worker_status.as_ref().map(|word| word.epoch);
         let managers =
             self.worker_status.as_ref().map(|word| word.managers.clone()).unwrap_or_default();
@@ -112,10 +110,7 @@ impl Handler<SubscribeToCallStatus> for CfwWorker {
         _: &mut Context<Self>,
     ) {
         to.do_send(self.call_status());
-        // A subscriber that panicked has a new incarnation since.
-        self.call_status_subscribers
-            .retain(|subscriber| subscriber.connected() && *subscriber != to);
-        self.call_status_subscribers.push(to);
+        self.call_status_subscribers.add(to);
     }
 }
 
@@ -125,8 +120,8 @@ impl Handler<ResetBreaker> for CfwWorker {
     fn handle(&mut self, _: ResetBreaker, ctx: &mut Context<Self>) {
         self.breaker.reset();
         self.look_schedule.at_once();
-        self.turn(ctx);
-        self.publish();
+        self.take_turn(ctx);
+        self.publish_view();
     }
 }
 

@@ -7,7 +7,9 @@ use crate::changes::{PinChange, RemovalChange, YardChange};
 use crate::remover::{RemovalBook, RemovalEvent, RemovalOutcome};
 
 /// The changes that the events of one entry made.
-pub(super) fn changes_of(entry: &[AppliedEvent<RemovalBook>]) -> Vec<(Millis, YardChange)> {
+pub(in crate::remover) fn changes_of(
+    entry: &[AppliedEvent<RemovalBook>],
+) -> Vec<(Millis, YardChange)> {
     let applied = entry.iter().filter(|event| event.result == Ok(RemovalOutcome::Applied));
     applied.filter_map(|applied| Some((applied.at, change_of(&applied.event)?))).collect()
 }

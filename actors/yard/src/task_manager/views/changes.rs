@@ -11,28 +11,26 @@ use reelyard_replication::AppliedEvent;
 
 use crate::changes::{HostEvent, PlacementChange, TaskStep, YardChange};
 use crate::task_manager::state::backoff::Blamed;
-use crate::task_manager::state::event::TaskEvent;
+use crate::task_manager::state::event::{TaskEvent, TaskOutcome};
 use crate::task_manager::state::task::{Task, TaskState};
 use crate::task_manager::state::task_book::TaskBook;
-use crate::task_manager::{TaskManager, TaskOutcome};
 
-impl TaskManager {
-    /// The changes of the events of one entry, and of the backoffs.
-    pub(super) fn changes_of_entry(
-        &mut self,
-        entry: &[AppliedEvent<TaskBook>],
-    ) -> Vec<(Millis, YardChange)> {
-        let back_offs = self.replica.piece().back_offs();
-        let published = std::mem::replace(&mut self.published_back_offs, Arc::clone(back_offs));
-        let applied = entry.iter().filter(|event| event.result == Ok(TaskOutcome::Applied));
-        let changes = applied.flat_map(|applied| {
-            let changes = changes_of(applied.at, &applied.event, self.replica.piece());
-            changes.into_iter().map(|change| (applied.at, change))
-        });
-        let at = entry.last().map_or(Millis(0), |last| last.at);
-        let others = differing(&published, back_offs).into_iter().map(|change| (at, change));
-        changes.chain(others).collect()
-    }
+/// The changes of the events of one entry, and of the backoffs since `published`.
+pub(in crate::task_manager) fn changes_of(
+    entry: &[AppliedEvent<TaskBook>],
+    book: &TaskBook,
+    published: &mut Arc<BTreeMap<Blamed, BackOff>>,
+) -> Vec<(Millis, YardChange)> {
+    let back_offs = book.back_offs();
+    let before = std::mem::replace(published, Arc::clone(back_offs));
+    let applied = entry.iter().filter(|event| event.result == Ok(TaskOutcome::Applied));
+    let changes = applied.flat_map(|applied| {
+        let changes = changes_of_event(applied.at, &applied.event, book);
+        changes.into_iter().map(|change| (applied.at, change))
+    });
+    let at = entry.last().map_or(Millis(0), |last| last.at);
+    let others = differing(&before, back_offs).into_iter().map(|change| (at, change));
+    changes.chain(others).collect()
 }
 
 /// The differences between two sets of backoffs, for any event.
@@ -53,16 +51,9 @@ fn differing(
     held.map(|(blamed, held)| change(blamed, Some(held))).chain(gone).collect()
 }
 
-impl TaskManager {
-    /// Publishes a change of a host that is in no event.
-    pub(in crate::task_manager) fn publish_host_event(&self, event: HostEvent) {
-        self.replica.publish_change(self.clock.now(), YardChange::Host(event));
-    }
-}
-
 /// The changes of `event`, applied at `at`. `book` has applied it, and perhaps other events of the same
 /// entry.
-fn changes_of(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<YardChange> {
+fn changes_of_event(at: Millis, event: &TaskEvent, book: &TaskBook) -> Vec<YardChange> {
     let host_event = |event| vec![YardChange::Host(event)];
     match event {
         TaskEvent::Created(task) => vec![step(TaskStep::Created, &task.clone().into_task(at))],
@@ -153,7 +144,7 @@ mod tests {
         for event in events {
             book.apply(Millis(7), event).unwrap();
         }
-        let changes = events.iter().flat_map(|event| changes_of(Millis(7), event, &book));
+        let changes = events.iter().flat_map(|event| changes_of_event(Millis(7), event, &book));
         let words = changes.map(|change| match change {
             YardChange::Task { step, task } => {
                 assert_eq!(task.changed, Millis(7));

@@ -2,12 +2,13 @@
 //! between the reads of its files. A failed read makes the load unknown, which is neither idle nor busy.
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::Observer;
 use reelyard_core::clock::Millis;
 use reelyard_core::traffic::Traffic;
 use tracing::{info, warn};
 
-use super::traffic_watch::{TrafficSource, TrafficWatch};
 use crate::cfw_worker::calls::client::WorkerStatus;
+use crate::cfw_worker::load::traffic_watch::{TrafficSource, TrafficWatch};
 use crate::cfw_worker::{AskFailure, CfwWorker, CfwWorkerSettings, HostCallKind};
 use crate::settings::calls::traffic_fresh_for;
 
@@ -16,13 +17,13 @@ const LEFT_TO_LOOKS: f64 = 1.5;
 
 impl CfwWorker {
     /// The load of the link, unless it was reported too long ago.
-    pub(in crate::cfw_worker) fn known_traffic(&self, now: Millis) -> Option<&(Traffic, Millis)> {
+    pub(super) fn known_traffic(&self, now: Millis) -> Option<&(Traffic, Millis)> {
         let kept = traffic_fresh_for(self.settings.traffic_interval);
         self.traffic.known.as_ref().filter(|(_, at)| now.since(*at) <= kept)
     }
 
     /// When the load is read next; none if the host has no source for it.
-    pub(in crate::cfw_worker) fn next_traffic(&self) -> Option<Millis> {
+    pub(super) fn next_traffic(&self) -> Option<Millis> {
         self.traffic_source().map(|_| self.traffic.schedule.next())
     }
 
@@ -35,11 +36,7 @@ impl CfwWorker {
     }
 
     /// Asks if it is time. The host may be called.
-    pub(in crate::cfw_worker) fn ask_traffic_if_due(
-        &mut self,
-        ctx: &mut Context<Self>,
-        now: Millis,
-    ) {
+    pub(super) fn ask_traffic_if_due(&mut self, ctx: &mut Context<Self>, now: Millis) {
         if self.traffic.asked.is_some() || !self.traffic.schedule.is_due(now) {
             return;
         }
@@ -54,7 +51,7 @@ impl CfwWorker {
     }
 
     fn is_on_probation(&self) -> bool {
-        self.breaker.state(self.clock.now()).on_probation()
+        self.breaker.state(self.shell.now()).on_probation()
     }
 
     fn ask_worker(&mut self, ctx: &mut Context<Self>, asked: Millis) {
@@ -78,21 +75,17 @@ impl CfwWorker {
                 }
                 Err(failure) => {
                     worker.record_failure("GET /info", &failure);
-                    worker.traffic.schedule.failed(worker.clock.now());
+                    worker.traffic.schedule.failed(worker.shell.now());
                 }
             }
-            worker.publish();
-            worker.turn(ctx);
+            worker.publish_view();
+            worker.take_turn(ctx);
         }));
     }
 
     /// Takes the traffic in a worker's status. If there is a node_exporter, it reports the link, and the
     /// worker reports the part of its copies.
-    pub(in crate::cfw_worker) fn record_worker_traffic(
-        &mut self,
-        word: Option<&WorkerStatus>,
-        asked: Millis,
-    ) {
+    pub(super) fn record_worker_traffic(&mut self, word: Option<&WorkerStatus>, asked: Millis) {
         let Some(word) = word.filter(|_| self.traffic.agent.is_none()) else { return };
         self.traffic.known = word.traffic.clone().map(|traffic| (traffic, asked));
         // If looks happen about as often, no further call in between is needed.
@@ -117,16 +110,16 @@ impl CfwWorker {
             worker.traffic.asked = None;
             if worker.traffic.agent.as_ref() != Some(&agent) {
                 // Another agent was configured meanwhile, or none, so this answer is useless.
-                return worker.turn(ctx);
+                return worker.take_turn(ctx);
             }
-            let at = worker.clock.now().since(Millis(0));
+            let at = worker.shell.now().since(Millis(0));
             let answer = answer.and_then(|devices| {
                 worker.traffic.meter.take(at, devices);
                 worker.traffic.meter.traffic(&agent)
             });
             worker.take_agent_word(answer, asked);
-            worker.publish();
-            worker.turn(ctx);
+            worker.publish_view();
+            worker.take_turn(ctx);
         }));
     }
 
@@ -150,13 +143,13 @@ impl CfwWorker {
                     warn!(host = %self.host, %failure, "node_exporter of a host could not be read");
                 }
                 self.traffic.agent_failure = Some(failure);
-                self.traffic.schedule.failed(self.clock.now());
+                self.traffic.schedule.failed(self.shell.now());
             }
         }
     }
 
     /// Applies changes of the configured node_exporter and interval, compared with `before`.
-    pub(in crate::cfw_worker) fn follow_agent(&mut self, before: &CfwWorkerSettings) {
+    pub(super) fn follow_agent(&mut self, before: &CfwWorkerSettings) {
         let now = TrafficWatch::new(self.host, &self.settings);
         let same_agent = now.agent == self.traffic.agent;
         if !same_agent || self.settings.traffic_interval != before.traffic_interval {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostKind;
-use reelyard_core::manager::ManagerIdentity;
 use reelyard_protocol::worker::TaskId;
 
 use crate::bandwidth::BandwidthInForce;
@@ -16,29 +15,9 @@ use crate::task_manager::policy::memory::{TaskPieceContext, TaskPolicy};
 use crate::task_manager::state::hosts::host_record::HostRecord;
 use crate::task_manager::state::task::{Task, TaskState};
 use crate::task_manager::state::task_book::TaskBook;
-use crate::task_manager::{
-    PlannedHost, PlannerView, RoundView, SkippedFile, TaskManager, TaskManagerView,
+use crate::task_manager::views::task_manager_view::{
+    PlannedHost, PlannerView, RoundView, SkippedFile, TaskManagerView,
 };
-
-impl TaskManager {
-    /// Publishes a new read view.
-    pub(in crate::task_manager) fn build_view(&mut self) {
-        let began = self.clock.timer();
-        let (now, epoch) = (self.clock.now(), self.replica.epoch());
-        let (policy, context) = self.at(now);
-        let (cluster, mut view) = (context.book.cluster(), policy.view(context, epoch));
-        if let (Some(identity), Some(cluster)) = (&self.manager_identity, cluster) {
-            identity.set_cluster(cluster);
-        }
-        view.counters.uncommitted = self.replica.uncommitted();
-        view.manager = self.manager_identity.as_ref().and_then(ManagerIdentity::id);
-        self.view_handle.publish(view);
-        if self.replica.is_caught_up() {
-            self.view_handle.host_roster().publish(self.replica.piece().hosts(), self.incarnation);
-        }
-        self.view_took = self.clock.timer() - began;
-    }
-}
 
 impl TaskPolicy {
     /// The read view. `epoch` is the one in which this node leads. The actor adds the id of the leader.

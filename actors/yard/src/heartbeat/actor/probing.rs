@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::Observer;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use tokio::time::timeout;
@@ -23,7 +24,7 @@ impl HeartbeatSupervisor {
     /// a place until its time-out. A host that waits for a place has missed no probe. Answers how many
     /// probes started.
     pub(super) fn probe_due_hosts(&mut self, ctx: &mut Context<Self>) -> usize {
-        let (now, rhythm) = (self.clock.now(), self.settings.rhythm);
+        let (now, rhythm) = (self.shell.now(), self.settings.rhythm);
         let is_due = |watched: &WatchedHost| {
             !watched.is_being_probed
                 && !watched.in_maintenance
@@ -44,7 +45,7 @@ impl HeartbeatSupervisor {
         for (_, host) in &due {
             self.probe(*host, now, ctx);
         }
-        self.sleep(ctx);
+        self.sleep_until_due(ctx);
         due.len()
     }
 
@@ -89,19 +90,13 @@ impl HeartbeatSupervisor {
     }
 
     /// Sleeps until the next probe is due. A host without a free slot is probed when another probe ends.
-    pub(super) fn sleep(&mut self, ctx: &mut Context<Self>) {
-        let now = self.clock.now();
+    pub(super) fn sleep_until_due(&mut self, ctx: &mut Context<Self>) {
+        let now = self.shell.now();
         let next = self.hosts.values().filter(|host| !host.is_being_probed && !host.in_maintenance);
         let until_next = next.map(|host| host.next_probe.since(now)).min();
         let until_next = until_next.filter(|_| !self.is_behind);
         let nap = until_next.unwrap_or(LONGEST_SLEEP).clamp(self.shortest_sleep(), LONGEST_SLEEP);
-        if let Some(timer) = self.timer.take() {
-            ctx.cancel_future(timer);
-        }
-        self.timer = Some(ctx.run_later(nap, |supervisor, ctx| {
-            supervisor.timer = None;
-            supervisor.probe_due_hosts(ctx);
-        }));
+        self.sleep(nap, ctx);
     }
 
     fn shortest_sleep(&self) -> Duration {
@@ -113,11 +108,8 @@ impl HeartbeatSupervisor {
     pub(super) fn probe_soon(&mut self, ctx: &mut Context<Self>) {
         if self.are_few() {
             self.probe_due_hosts(ctx);
-        } else if !std::mem::replace(&mut self.due_soon, true) {
-            ctx.run_later(GATHERING, |supervisor, ctx| {
-                supervisor.due_soon = false;
-                supervisor.probe_due_hosts(ctx);
-            });
+        } else {
+            self.due_soon.set_within(GATHERING, ctx, Self::take_turn);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::Observer;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{HostKind, HostRole};
 use reelyard_core::names::NameTable;
@@ -12,9 +13,9 @@ use reelyard_protocol::worker::InventoryCursor;
 use tokio::sync::oneshot;
 use tracing::info;
 
-use super::holdings::{Extent, InventoryAnswer};
 use crate::cfw_worker::calls::client::{HostClient, HostProgram, WorkerStatus};
 use crate::cfw_worker::calls::refresh_reply::RefreshReply;
+use crate::cfw_worker::lists::holdings::{Extent, InventoryAnswer};
 use crate::cfw_worker::{AskFailure, CfwWorker, HostCallKind, Inventory, Refresh};
 
 /// The result of a read of a host.
@@ -86,11 +87,7 @@ impl HostLookResult {
 impl CfwWorker {
     /// Reads the host now. If a read is running, another one follows, because the first may have started
     /// before the change that the caller wants to see.
-    pub(in crate::cfw_worker) fn look_soon(
-        &mut self,
-        ctx: &mut Context<Self>,
-        reply: Option<RefreshReply>,
-    ) {
+    pub(super) fn look_soon(&mut self, ctx: &mut Context<Self>, reply: Option<RefreshReply>) {
         if self.looking_for.is_some() {
             self.looking_next_for.get_or_insert_default().extend(reply);
         } else {
@@ -99,15 +96,11 @@ impl CfwWorker {
     }
 
     /// Begins a look. None is running.
-    pub(in crate::cfw_worker) fn look(
-        &mut self,
-        ctx: &mut Context<Self>,
-        replies: Vec<RefreshReply>,
-    ) {
+    pub(super) fn look(&mut self, ctx: &mut Context<Self>, replies: Vec<RefreshReply>) {
         debug_assert!(self.looking_for.is_none(), "two looks at one host at the same time");
         self.looks += 1;
         self.looking_for = Some(replies);
-        let asked = self.clock.now();
+        let asked = self.shell.now();
         self.client.new_names.raise(self.settings.list_limits(), asked);
         let known = KnownBeforeLook {
             program: self.program.clone(),
@@ -156,14 +149,14 @@ impl CfwWorker {
                 false => self.settings.inventory_interval,
             };
             self.look_schedule.answered(asked, interval, fastrand::f64());
-            if self.breaker.state(self.clock.now()).on_probation() {
+            if self.breaker.state(self.shell.now()).on_probation() {
                 // The next step follows as soon as after a failure.
-                self.look_schedule.failed(self.clock.now());
+                self.look_schedule.failed(self.shell.now());
             }
             self.notify_subscribers();
         } else {
             self.failed_looks += 1;
-            self.look_schedule.failed(self.clock.now());
+            self.look_schedule.failed(self.shell.now());
         }
         // A list that arrived has already ended this. Any other end keeps the known files.
         self.holdings.not_answered();
@@ -174,8 +167,8 @@ impl CfwWorker {
                 None => self.look(ctx, replies),
             }
         }
-        self.publish();
-        self.turn(ctx);
+        self.publish_view();
+        self.take_turn(ctx);
     }
 
     fn learn(&mut self, program: HostProgram) {
@@ -216,10 +209,10 @@ impl CfwWorker {
     }
 
     /// Asks for the disk alone, between two looks.
-    pub(in crate::cfw_worker) fn ask_disk(&mut self, ctx: &mut Context<Self>) {
+    pub(super) fn ask_disk(&mut self, ctx: &mut Context<Self>) {
         self.disk_asked = true;
         let looks = self.looks;
-        let asked = self.clock.now();
+        let asked = self.shell.now();
         let client = self.client.clone();
         let asking = fut::wrap_future::<_, Self>(async move { client.disk().await });
         ctx.spawn(asking.map(move |disk, worker, ctx| {
@@ -229,8 +222,8 @@ impl CfwWorker {
                 worker.notify_subscribers();
             }
             worker.follow_breaker();
-            worker.publish();
-            worker.sleep(ctx);
+            worker.publish_view();
+            worker.sleep_until_due(ctx);
         }));
     }
 
@@ -246,7 +239,7 @@ impl CfwWorker {
             }
             Err(failure) => {
                 self.record_failure("GET /df", &failure);
-                self.disk_schedule.failed(self.clock.now());
+                self.disk_schedule.failed(self.shell.now());
                 false
             }
         }
@@ -271,7 +264,7 @@ impl Handler<Refresh> for CfwWorker {
         }
         let (reply, answer) = oneshot::channel();
         self.look_soon(ctx, Some(reply));
-        self.publish();
+        self.publish_view();
         Box::pin(async move {
             answer.await.unwrap_or_else(|_| {
                 Err(AskFailure::NotAsked(

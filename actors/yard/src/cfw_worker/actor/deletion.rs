@@ -1,6 +1,7 @@
 //! Deleting copies on a host.
 
 use actix::prelude::*;
+use reelyard_core::actor_parts::Observer;
 use reelyard_core::host::HostKind;
 use reelyard_core::names::FileName;
 use reelyard_protocol::legacy::cfw::Deleted;
@@ -55,7 +56,7 @@ impl CfwWorker {
             }
         }
         self.follow_breaker();
-        self.publish();
+        self.publish_view();
     }
 }
 
@@ -67,7 +68,7 @@ impl Handler<DeleteCopy> for CfwWorker {
             return Box::pin(fut::ready(Err(failure)));
         }
         self.open_requests += 1;
-        self.publish();
+        self.publish_view();
         let (client, turns, kind) = (self.client.clone(), self.turns.clone(), self.program.kind);
         let DeleteCopy { name, epoch } = delete;
         let called = name.clone();

@@ -1,0 +1,69 @@
+//! The turns of an owner, and when its view is renewed.
+
+use std::time::Duration;
+
+use actix::Context;
+
+use super::owner::Owner;
+
+/// The shortest wait for the end of a pause.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// Turns and views, the same for every owner.
+pub trait OwnerTurns: Owner {
+    /// Takes a turn soon, so that changes at the same time are handled together.
+    fn soon(&mut self, ctx: &mut Context<Self>) {
+        self.wake_after(self.gathering(), ctx);
+    }
+
+    /// Takes a turn within `delay`. An earlier planned turn stays.
+    fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
+        self.shell().next_turn.clone().set_within(delay, ctx, Self::run_turn);
+    }
+
+    /// Takes a turn now, and publishes its view.
+    fn run_turn(&mut self, ctx: &mut Context<Self>) {
+        self.begin_turn(ctx);
+        let shell = self.shell();
+        let leads = shell.replica.epoch().is_some();
+        match shell.pause_left() {
+            Some(left) if leads => {
+                self.wake_after(left.max(SHORTEST_PAUSE), ctx);
+                self.take_paused_turn(ctx);
+                self.renew_view();
+            }
+            None if leads => {
+                self.take_turn(ctx);
+                if Self::VIEW_AGE.is_zero() || self.shell().is_view_stale {
+                    self.renew_view();
+                }
+            }
+            _ => self.renew_view(),
+        }
+    }
+
+    /// Publishes a new view now.
+    fn renew_view(&mut self) {
+        self.shell().is_view_stale = false;
+        let view = self.build_view();
+        let handle = &self.shell().view;
+        if Self::is_news(&handle.load(), &view) {
+            handle.publish_news(view);
+        } else {
+            handle.publish(view);
+        }
+        self.on_view_published();
+    }
+
+    /// The view changed. It is renewed before it is older than [`Owner::VIEW_AGE`].
+    fn note_stale(&mut self, ctx: &mut Context<Self>) {
+        if Self::VIEW_AGE.is_zero() {
+            self.renew_view();
+        } else {
+            self.shell().is_view_stale = true;
+            self.wake_after(Self::VIEW_AGE, ctx);
+        }
+    }
+}
+
+impl<O: Owner> OwnerTurns for O {}

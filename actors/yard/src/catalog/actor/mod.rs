@@ -1,0 +1,441 @@
+//! The actor: its looks at the inputs, its handlers and its reports.
+
+mod change_settings;
+mod changes;
+mod input_changes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use tokio::sync::Semaphore;
+use tracing::{info, warn};
+
+use crate::catalog::files::ranking_inputs::{RankingInputs, RankingLook};
+use crate::catalog::load_balancer::event_log::{EventLog, EventLogLook};
+use crate::catalog::single_flight::{InputReader, SingleFlightReader};
+use crate::catalog::views::{CatalogView, NoticedBy};
+use crate::catalog::watch::ChangeNotifier;
+use reelyard_core::actor_parts::{ActorTimer, Observer, ObserverShell, ViewHandle};
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::names::{FileId, NameTable};
+
+use crate::catalog::messages::*;
+use crate::catalog::settings::CatalogSettings;
+use crate::catalog::sources::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
+use crate::changes::YardChange;
+use crate::settings::ranking::WatchMode;
+
+/// The longest sleep while files are hot, so that jumps of the clock are noticed.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// Looks are never closer together than this, whatever is configured.
+const SHORTEST_POLL: Duration = Duration::from_millis(100);
+
+/// The largest number of running look-ups of masters; one more is answered `Unknown`. On a mount that
+/// hangs they do not end, and each occupies a thread that others need.
+const LOOK_UPS_AT_ONCE: usize = 4;
+
+/// The actor. It does no I/O itself: each kind of input has a lane of blocking jobs.
+pub struct Catalog {
+    shell: ObserverShell<CatalogView, YardChange>,
+    settings: CatalogSettings,
+    names: NameTable,
+    subscribers: Subscribers,
+    ranking_inputs: SingleFlightReader<RankingInputs>,
+    source_dirs: SingleFlightReader<SourceDirs>,
+    /// None without a configured log.
+    event_log: Option<SingleFlightReader<EventLog>>,
+    /// Limits the running look-ups of masters.
+    look_ups: Arc<Semaphore>,
+    /// The sleep until hits leave the window.
+    expiry: ActorTimer,
+    /// The sleep until a file that is being written may have settled.
+    settling: ActorTimer,
+    /// How often the kernel dropped change notifications: ranking, masters, log.
+    overflows: [u64; 3],
+    /// The view as last published.
+    view: CatalogView,
+}
+
+impl Catalog {
+    /// A Catalog that checks every input once it is started.
+    pub fn new(
+        settings: CatalogSettings,
+        names: NameTable,
+        clock: Clock,
+        subscribers: Subscribers,
+    ) -> Self {
+        let log = settings.event_log.clone();
+        let log = log
+            .map(|log| SingleFlightReader::new("the event log", EventLog::new(log, names.clone())));
+        Catalog {
+            ranking_inputs: SingleFlightReader::new(
+                "the ranking's files",
+                RankingInputs::new(&settings, names.clone()),
+            ),
+            source_dirs: SingleFlightReader::new(
+                "the source directories",
+                SourceDirs::new(&settings, names.clone()),
+            ),
+            event_log: log,
+            look_ups: Arc::new(Semaphore::new(LOOK_UPS_AT_ONCE)),
+            expiry: ActorTimer::default(),
+            settling: ActorTimer::default(),
+            overflows: [0; 3],
+            view: CatalogView::of(&settings),
+            shell: ObserverShell::new(clock, ViewHandle::new(CatalogView::of(&settings))),
+            settings,
+            names,
+            subscribers,
+        }
+    }
+
+    /// The published view of this Catalog. Readers need no message to the actor.
+    pub fn view(&self) -> ViewHandle<CatalogView> {
+        self.shell.view().clone()
+    }
+
+    /// Checks every input again after a poll interval.
+    fn sleep_until_poll(&mut self, ctx: &mut Context<Self>) {
+        self.sleep(self.settings.poll_interval.max(SHORTEST_POLL), ctx);
+    }
+
+    fn look_at_all(&mut self, ctx: &mut Context<Self>) {
+        self.begin_look(ctx, |catalog| Some(&mut catalog.ranking_inputs), Self::take_ranking);
+        self.begin_look(ctx, |catalog| Some(&mut catalog.source_dirs), Self::take_masters);
+        self.begin_look(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
+    }
+
+    /// Begins a look in a lane, unless one is running there.
+    fn begin_look<B: InputReader>(
+        &mut self,
+        ctx: &mut Context<Self>,
+        lane: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
+        take: fn(&mut Catalog, B::Found, &mut Context<Self>),
+    ) {
+        let (now, timer) = (self.shell.now(), self.shell.clock().timer());
+        let begun = lane(self).and_then(|lane| Some((lane.begin(now, timer)?, lane.generation())));
+        let Some((mut bench, life)) = begun else { return };
+        let job = tokio::task::spawn_blocking(move || {
+            let found = bench.look(now);
+            (bench, found)
+        });
+        let ended = job.into_actor(self).map(move |ended, catalog, ctx| match ended {
+            Ok((bench, found)) => {
+                if !lane(catalog).is_some_and(|lane| lane.end(bench, life)) {
+                    return;
+                }
+                catalog.view.looked_at = Some(catalog.shell.now());
+                take(catalog, found, ctx);
+                let timer = catalog.shell.clock().timer();
+                if lane(catalog).is_some_and(SingleFlightReader::answer) {
+                    catalog.begin_look(ctx, lane, take);
+                } else if let Some(rest) = lane(catalog)
+                    .and_then(|lane| lane.is_notified().then(|| lane.debounce_delay(timer)))
+                {
+                    catalog.look_after(rest, ctx, lane, take);
+                }
+                catalog.sleep_until_hits_leave(ctx);
+            }
+            // A panic of the job is a panic of this actor: its supervisor starts it again.
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => ctx.stop(),
+            },
+        });
+        ctx.spawn(ended);
+    }
+
+    /// Something changed in a lane.
+    fn input_notified<B: InputReader>(
+        &mut self,
+        ctx: &mut Context<Self>,
+        lane: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
+        take: fn(&mut Catalog, B::Found, &mut Context<Self>),
+    ) {
+        let timer = self.shell.clock().timer();
+        if let Some(rest) = lane(self).and_then(|lane| lane.notify_changed(timer)) {
+            self.look_after(rest, ctx, lane, take);
+        }
+    }
+
+    /// Begins a look in a lane after `rest`, unless another one began meanwhile.
+    fn look_after<B: InputReader>(
+        &mut self,
+        rest: Duration,
+        ctx: &mut Context<Self>,
+        lane: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
+        take: fn(&mut Catalog, B::Found, &mut Context<Self>),
+    ) {
+        if rest.is_zero() {
+            return self.begin_look(ctx, lane, take);
+        }
+        ctx.run_later(rest, move |catalog, ctx| {
+            if lane(catalog).is_some_and(|lane| lane.is_notified()) {
+                catalog.begin_look(ctx, lane, take);
+            }
+        });
+    }
+
+    /// Watches these inputs for changes, from the next check on.
+    fn watch(&mut self, ranking: bool, masters: bool, log: bool, ctx: &mut Context<Self>) {
+        let to = ctx.address().downgrade();
+        let stir = move |input| -> ChangeNotifier {
+            let to = to.clone();
+            Box::new(move || {
+                if let Some(catalog) = to.upgrade() {
+                    // Sent at most once per check, so that only a few wait in the mailbox.
+                    catalog.do_send(InputMayHaveChanged(input));
+                }
+            })
+        };
+        if let Some(files) = self.ranking_inputs.idle().filter(|_| ranking) {
+            files.watch(stir(InputKind::Ranking));
+        }
+        if let Some(dirs) = self.source_dirs.idle().filter(|_| masters) {
+            dirs.watch(stir(InputKind::Masters));
+        }
+        if let Some(log) =
+            self.event_log.as_mut().and_then(SingleFlightReader::idle).filter(|_| log)
+        {
+            log.watch(stir(InputKind::EventLog));
+        }
+    }
+
+    fn take_ranking(&mut self, look: RankingLook, ctx: &mut Context<Self>) {
+        self.look_again_when_settled(look.next_look, ctx);
+        self.overflows[0] = look.overflows;
+        let bad_rows = look.bad_rows();
+        self.view.grade_info = look.grade_info;
+        self.view.hitcount_history = look.hitcount_history;
+        self.view.ungraded_history_rows = look.ungraded_history_rows;
+        let news =
+            look.changed.as_deref().map(|ranking| input_changes::of_ranking(ranking, bad_rows));
+        if let Some(ranking) = look.changed {
+            info!(graded = ranking.len(), bad_rows, "ranking read");
+            self.subscribers.ranking.notify(&RankingChanged(Arc::clone(&ranking)));
+            self.view.ranking = Some(ranking);
+        }
+        self.publish();
+        self.publish_changes(news);
+    }
+
+    /// Checks a file that is being written again when it may have settled, which is usually before the
+    /// next poll.
+    fn look_again_when_settled(&mut self, at: Option<Millis>, ctx: &mut Context<Self>) {
+        let Some(at) = at else { return self.settling.stop(ctx) };
+        let sleep = at.since(self.shell.now()).max(SHORTEST_POLL);
+        self.settling.set(sleep, ctx, |catalog: &mut Self, ctx| {
+            catalog.begin_look(
+                ctx,
+                |catalog| Some(&mut catalog.ranking_inputs),
+                Self::take_ranking,
+            );
+        });
+    }
+
+    fn take_masters(&mut self, look: SourceDirsLook, _: &mut Context<Self>) {
+        self.overflows[1] = look.overflows;
+        self.view.source_dirs = look.view;
+        let news = look.changed.as_deref().map(input_changes::of_masters);
+        if let Some(masters) = look.changed {
+            info!(masters = masters.files.len(), "source directories listed");
+            self.subscribers.masters.notify(&MastersChanged(Arc::clone(&masters)));
+            self.view.masters = Some(masters);
+        }
+        self.publish();
+        self.publish_changes(news);
+    }
+
+    fn take_log(&mut self, look: EventLogLook, _: &mut Context<Self>) {
+        self.overflows[2] = look.overflows;
+        self.view.event_log = Some(look.view);
+        let news = look.changed.as_deref().map(input_changes::of_rising);
+        if let Some(rising) = look.changed {
+            self.subscribers.rising.notify(&RisingChanged(Arc::clone(&rising)));
+            self.view.rising = rising;
+        }
+        self.publish();
+        self.publish_changes(news);
+    }
+
+    /// Publishes the state of the inputs, and logs new problems and problems that are over.
+    fn publish(&mut self) {
+        let before = std::mem::take(&mut self.view.problems);
+        let now = self.shell.now();
+        let stuck = [
+            self.ranking_inputs.problem(now),
+            self.source_dirs.problem(now),
+            self.event_log.as_ref().and_then(|lane| lane.problem(now)),
+        ];
+        self.view.sum_up(stuck.into_iter().flatten());
+        self.view.overflows = self.overflows.iter().sum();
+        for problem in self.view.problems.iter().filter(|problem| !before.contains(problem)) {
+            warn!(problem, "an input cannot be used: its last good content stays in use");
+        }
+        let shown = self.shell.view().load();
+        for (path, by) in self.view.noticed_by() {
+            if shown.noticed_by().any(|(before, how)| (before, how) == (path, by)) {
+                continue;
+            }
+            match by {
+                NoticedBy::Events => {
+                    info!(path, "an input is watched: changes are noticed at once")
+                }
+                NoticedBy::Polling { why } => {
+                    let every = humantime::format_duration(self.settings.poll_interval);
+                    info!(path, %every, why, "an input cannot be watched: changes are noticed by polling");
+                }
+            }
+        }
+        for problem in before.iter().filter(|problem| !self.view.problems.contains(problem)) {
+            info!(problem, "an input can be used again");
+        }
+        self.publish_view();
+        self.publish_problem_changes(&before);
+    }
+
+    /// A file stops being hot when its hits leave the window, even if the log is silent.
+    fn sleep_until_hits_leave(&mut self, ctx: &mut Context<Self>) {
+        self.expiry.stop(ctx);
+        let Some(log) = self.event_log.as_mut().and_then(SingleFlightReader::idle) else { return };
+        let Some(change) = log.next_change() else { return };
+        let sleep = change.since(self.shell.now()).min(LONGEST_SLEEP);
+        self.expiry.set(sleep, ctx, |catalog: &mut Self, ctx| {
+            catalog.expire_hits(ctx);
+            catalog.sleep_until_hits_leave(ctx);
+        });
+    }
+
+    /// Does nothing while a job has the log, because the job expires hits itself. The sleep begins
+    /// again at its end.
+    fn expire_hits(&mut self, ctx: &mut Context<Self>) {
+        let now = self.shell.now();
+        if let Some(log) = self.event_log.as_mut().and_then(SingleFlightReader::idle)
+            && log.next_change().is_some_and(|change| change <= now)
+        {
+            let look = log.expire(now);
+            self.take_log(look, ctx);
+        }
+    }
+}
+
+impl Actor for Catalog {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        if self.settings.watch == WatchMode::Auto {
+            self.watch(true, true, true, ctx);
+        }
+        self.look_at_all(ctx);
+        self.sleep_until_poll(ctx);
+    }
+}
+
+impl Observer for Catalog {
+    type View = CatalogView;
+    type Change = YardChange;
+
+    fn shell(&mut self) -> &mut ObserverShell<CatalogView, YardChange> {
+        &mut self.shell
+    }
+
+    fn build_view(&mut self) -> CatalogView {
+        self.view.clone()
+    }
+
+    /// Checks every input.
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        self.sleep_until_poll(ctx);
+        self.look_at_all(ctx);
+        // Looks that end are shown at their end; this shows looks that do not end.
+        self.publish();
+    }
+}
+
+impl Handler<InputMayHaveChanged> for Catalog {
+    type Result = ();
+
+    fn handle(&mut self, InputMayHaveChanged(input): InputMayHaveChanged, ctx: &mut Context<Self>) {
+        match input {
+            InputKind::Ranking => {
+                self.input_notified(
+                    ctx,
+                    |catalog| Some(&mut catalog.ranking_inputs),
+                    Self::take_ranking,
+                );
+            }
+            InputKind::Masters => {
+                self.input_notified(
+                    ctx,
+                    |catalog| Some(&mut catalog.source_dirs),
+                    Self::take_masters,
+                );
+            }
+            InputKind::EventLog => {
+                self.input_notified(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
+            }
+        }
+    }
+}
+
+impl Handler<CheckInputsNow> for Catalog {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: CheckInputsNow, ctx: &mut Context<Self>) -> Self::Result {
+        let asked = [
+            Some(self.ranking_inputs.ask()),
+            Some(self.source_dirs.ask()),
+            self.event_log.as_mut().map(SingleFlightReader::ask),
+        ];
+        self.look_at_all(ctx);
+        Box::pin(async move {
+            for end in asked.into_iter().flatten() {
+                // It is dropped without an answer only when the actor ends. Then this answer is dropped
+                // too.
+                let _ = end.await;
+            }
+        })
+    }
+}
+
+impl Handler<LookUpMasters> for Catalog {
+    type Result = ResponseFuture<Vec<(FileId, MasterLook)>>;
+
+    fn handle(&mut self, asked: LookUpMasters, _: &mut Context<Self>) -> Self::Result {
+        let unknown = |file| (file, MasterLook::Unknown);
+        let Ok(turn) = Arc::clone(&self.look_ups).try_acquire_owned() else {
+            return Box::pin(async move { asked.files.into_iter().map(unknown).collect() });
+        };
+        let (names, dirs) = (self.names.clone(), self.settings.source_dirs.clone());
+        let (files, sizes) = (asked.files.clone(), self.view.master_sizes.clone());
+        let job = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            let look = |file| (file, look_up_master(&dirs, &names.name(file)));
+            let looks: Vec<_> = asked.files.into_iter().map(look).collect();
+            sizes.learn(&looks);
+            looks
+        });
+        Box::pin(
+            async move { job.await.unwrap_or_else(|_| files.into_iter().map(unknown).collect()) },
+        )
+    }
+}
+
+impl Handler<SubscribeToCatalog> for Catalog {
+    type Result = ();
+
+    fn handle(&mut self, SubscribeToCatalog(mut new): SubscribeToCatalog, _: &mut Context<Self>) {
+        if let Some(ranking) = &self.view.ranking {
+            new.ranking.notify(&RankingChanged(Arc::clone(ranking)));
+        }
+        if let Some(masters) = &self.view.masters {
+            new.masters.notify(&MastersChanged(Arc::clone(masters)));
+        }
+        new.rising.notify(&RisingChanged(Arc::clone(&self.view.rising)));
+        self.subscribers.ranking.add_all(new.ranking);
+        self.subscribers.rising.add_all(new.rising);
+        self.subscribers.masters.add_all(new.masters);
+    }
+}

@@ -1,0 +1,380 @@
+//! The actor of one host: its calls by schedule, its handlers and its reports.
+
+mod call_status;
+mod deletion;
+mod look;
+mod maintenance;
+mod traffic;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use tokio::sync::Semaphore;
+use tracing::warn;
+
+use reelyard_protocol::legacy::cfw::DiskFigures;
+
+use reelyard_core::actor_parts::{Observer, ObserverShell, SubscriberList, ViewHandle};
+use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::host::{HostAddr, HostKind, HostRole};
+use reelyard_core::manager::ManagerIdentity;
+use reelyard_core::names::NameTable;
+use reelyard_protocol::inventory::new_names::NewNameLimiter;
+
+use crate::cfw_worker::breaker::circuit_breaker::{self, CircuitBreaker};
+use crate::cfw_worker::breaker::circuit_state::CircuitState;
+use crate::cfw_worker::calls::ask_failure::{AskFailure, TokenTrouble};
+use crate::cfw_worker::calls::client::{HostClient, HostProgram, WorkerStatus};
+use crate::cfw_worker::calls::refresh_reply::RefreshReply;
+use crate::cfw_worker::lists::holdings::HeldFiles;
+use crate::cfw_worker::lists::schedule::PollSchedule;
+use crate::cfw_worker::load::traffic_watch::TrafficWatch;
+use crate::cfw_worker::messages::{
+    CopyArrived, HostCallStatus, HostObserved, LookDue, ProbeHeartbeat, SubscribeToHost,
+};
+use crate::cfw_worker::settings::CfwWorkerSettings;
+use crate::cfw_worker::views::{CfwWorkerView, FailureView, InventoryView};
+
+/// The actor checks its schedule at least this often, so that jumps of the clock and suspends are
+/// noticed.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// Disk figures are dropped when they are this many intervals old.
+const DISK_KEPT_FOR_INTERVALS: u32 = 4;
+
+/// The actor of one host.
+pub struct CfwWorker {
+    shell: ObserverShell<CfwWorkerView, Infallible>,
+    host: HostAddr,
+    role: HostRole,
+    names: NameTable,
+    settings: CfwWorkerSettings,
+    client: HostClient,
+    program: HostProgram,
+    /// Whether the host gets no calls.
+    in_maintenance: bool,
+    /// Whether the host answered its last probe, and if not, why; none before the first.
+    answers: Option<Result<(), AskFailure>>,
+    latency: Option<Duration>,
+    breaker: CircuitBreaker,
+    /// The state of the circuit breaker at the last report.
+    notified_circuit: CircuitState,
+    call_status_subscribers: SubscriberList<HostCallStatus>,
+    /// The status that a Reelyard worker reported at the last read.
+    worker_status: Option<WorkerStatus>,
+    holdings: HeldFiles,
+    /// The last reported disk, and the time of its request.
+    disk: Option<(DiskFigures, Millis)>,
+    look_schedule: PollSchedule,
+    disk_schedule: PollSchedule,
+    /// Callers that wait for the running look. None if no look is running.
+    looking_for: Option<Vec<RefreshReply>>,
+    /// Callers that wait for another read after the current one, because the current one may have started
+    /// before the change that they want to see. None if no other read is wanted.
+    looking_next_for: Option<Vec<RefreshReply>>,
+    /// Whether only the disk is being requested, between two looks.
+    disk_asked: bool,
+    traffic: TrafficWatch,
+    /// Limits how many deletions are sent at the same time; the others wait.
+    turns: Arc<Semaphore>,
+    /// Deletions sent or waiting.
+    open_requests: usize,
+    subscribers: SubscriberList<HostObserved>,
+    /// Why the worker and this node do not take each other's calls, as of the last look.
+    token_trouble: Option<TokenTrouble>,
+    /// The last failure that `note` logged. It does not log the same failure twice in a row.
+    last_failure: Option<FailureView>,
+    looks: u64,
+    failed_looks: u64,
+    /// How many lists were complete.
+    whole_lists: u64,
+    copies_deleted: u64,
+}
+
+impl CfwWorker {
+    /// The actor for `host`. `http` comes from [`http_client`] and is shared by all actors of a process, and
+    /// so is the table `names`.
+    pub fn new(
+        host: HostAddr,
+        role: HostRole,
+        settings: CfwWorkerSettings,
+        http: reqwest::Client,
+        names: NameTable,
+        clock: Clock,
+    ) -> Self {
+        CfwWorker {
+            host,
+            role,
+            client: HostClient::new(
+                http,
+                host,
+                settings.clone(),
+                NewNameLimiter::full(settings.list_limits(), clock.now()),
+            ),
+            shell: ObserverShell::new(clock, ViewHandle::new(CfwWorkerView::unasked(host, role))),
+            names,
+            program: HostProgram { kind: HostKind::Unknown, version: None },
+            in_maintenance: false,
+            answers: None,
+            latency: None,
+            breaker: CircuitBreaker::new(settings.breaker, circuit_breaker::seed(host)),
+            notified_circuit: CircuitState::Closed,
+            call_status_subscribers: SubscriberList::default(),
+            worker_status: None,
+            holdings: HeldFiles::default(),
+            disk: None,
+            look_schedule: PollSchedule::new(settings.inventory_interval),
+            disk_schedule: PollSchedule::new(settings.disk_interval),
+            looking_for: None,
+            looking_next_for: None,
+            disk_asked: false,
+            traffic: TrafficWatch::new(host, &settings),
+            turns: Arc::new(Semaphore::new(settings.open_calls.max(1))),
+            open_requests: 0,
+            subscribers: SubscriberList::default(),
+            token_trouble: None,
+            last_failure: None,
+            looks: 0,
+            failed_looks: 0,
+            whole_lists: 0,
+            copies_deleted: 0,
+            settings,
+        }
+    }
+
+    /// Sets the name under which our workers see this caller, from now on.
+    pub fn with_manager_identity(mut self, identity: ManagerIdentity) -> Self {
+        self.client.set_manager_identity(identity);
+        self
+    }
+
+    /// Sets whether it starts in maintenance. The actor that restarts a CfwWorker knows the mode.
+    pub fn in_maintenance(mut self, on: bool) -> Self {
+        self.in_maintenance = on;
+        self.client.set_paused(on);
+        self
+    }
+
+    /// The handle of its view, also after the actor was started.
+    pub fn view(&self) -> ViewHandle<CfwWorkerView> {
+        self.shell.view().clone()
+    }
+
+    /// Why the host gets only probes now, if so.
+    fn not_to_be_asked(&self) -> Option<AskFailure> {
+        if self.in_maintenance {
+            return Some(AskFailure::in_maintenance());
+        }
+        match &self.answers {
+            Some(Ok(())) => self.left_alone(),
+            Some(Err(failure)) => Some(failure.clone()),
+            None => Some(AskFailure::NotAsked("it has not answered a probe yet".to_owned())),
+        }
+    }
+
+    pub(in crate::cfw_worker) fn sleep_until_due(&mut self, ctx: &mut Context<Self>) {
+        let next = self.look_schedule.next().min(self.disk_schedule.next());
+        let next = next.min(self.next_traffic().unwrap_or(next));
+        let nap = next.since(self.shell.now());
+        // A due call already waits for an answer or for a probe, so this need not be early.
+        let nap = if nap.is_zero() { LONGEST_SLEEP } else { nap.min(LONGEST_SLEEP) };
+        self.sleep(nap, ctx);
+    }
+
+    /// Whether this host is asked for files and disk. Only destinations are asked, and only once their
+    /// program is known.
+    fn is_asked_for_copies(&self) -> bool {
+        self.role.is_destination() && self.program.kind != HostKind::Unknown
+    }
+
+    /// Stores a failure for the view, and logs it if it differs from the last one.
+    fn record_failure(&mut self, asked: &'static str, failure: &AskFailure) {
+        let failure = failure.to_string();
+        let is_same = |last: &FailureView| last.asked == asked && last.failure == failure;
+        if !self.last_failure.as_ref().is_some_and(is_same) {
+            warn!(host = %self.host, asked, failure, "call to a host failed");
+        }
+        self.last_failure = Some(FailureView { asked, failure, at: self.shell.now() });
+    }
+
+    /// The observation for a subscriber. None while the program of the host is not known.
+    fn observed(&self) -> Option<HostObserved> {
+        if self.program.kind == HostKind::Unknown {
+            return None;
+        }
+        let now = self.shell.now();
+        let kept = self.settings.disk_interval * DISK_KEPT_FOR_INTERVALS;
+        Some(HostObserved {
+            host: self.host,
+            kind: self.program.kind,
+            inventory: self.holdings.inventory().cloned(),
+            disk: self.disk.filter(|(_, at)| now.since(*at) <= kept),
+            traffic: self.known_traffic(now).cloned(),
+            at: now,
+        })
+    }
+
+    fn notify_subscribers(&mut self) {
+        let Some(observed) = self.observed() else { return };
+        self.subscribers.notify(&observed);
+    }
+}
+
+impl Observer for CfwWorker {
+    type View = CfwWorkerView;
+    type Change = Infallible;
+
+    fn shell(&mut self) -> &mut ObserverShell<CfwWorkerView, Infallible> {
+        &mut self.shell
+    }
+
+    fn build_view(&mut self) -> CfwWorkerView {
+        let inventory = self.holdings.inventory().map(|inventory| InventoryView {
+            files: inventory.files.len(),
+            unreadable_names: inventory.unreadable_names,
+            at: inventory.at,
+            whole_at: self.holdings.whole_at(),
+            follows_changes: self.holdings.follows_changes(),
+        });
+        let traffic = self.known_traffic(self.shell.now());
+        CfwWorkerView {
+            host: self.host,
+            role: self.role,
+            kind: self.program.kind,
+            version: self.program.version.clone(),
+            in_maintenance: self.in_maintenance,
+            answers: self.answers.as_ref().map(Result::is_ok),
+            latency_ms: self
+                .latency
+                .map(|latency| u64::try_from(latency.as_millis()).unwrap_or(u64::MAX)),
+            inventory,
+            held: self.holdings.inventory().cloned(),
+            disk: self.disk.map(|(disk, _)| disk),
+            disk_at: self.disk.map(|(_, at)| at),
+            traffic: traffic.map(|(traffic, _)| traffic.clone()),
+            traffic_at: traffic.map(|(_, at)| *at),
+            agent_failure: self.traffic.agent_failure().map(ToString::to_string),
+            agent_answers: self.traffic.agent_answers(),
+            open_requests: self.open_requests,
+            calls: self.breaker.state(self.shell.now()),
+            trouble: self.breaker.trouble().cloned(),
+            token_trouble: self.token_trouble,
+            last_failure: self.last_failure.clone(),
+            looks: self.looks,
+            failed_looks: self.failed_looks,
+            whole_lists: self.whole_lists,
+            deleted: self.copies_deleted,
+        }
+    }
+
+    /// Makes the due calls, and sleeps until the next time.
+    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+        let now = self.shell.now();
+        self.follow_breaker();
+        if self.not_to_be_asked().is_none() {
+            let is_idle = self.looking_for.is_none()
+                && !self.disk_asked
+                && (self.open_requests == 0 || !self.notified_circuit.on_probation());
+            let may_look = if self.notified_circuit.on_probation() {
+                is_idle
+            } else {
+                self.looking_for.is_none()
+            };
+            if may_look && self.look_schedule.is_due(now) {
+                self.look(ctx, Vec::new());
+            } else if is_idle && self.disk_schedule.is_due(now) && self.is_asked_for_copies() {
+                self.ask_disk(ctx);
+            }
+            self.ask_traffic_if_due(ctx, now);
+        }
+        self.sleep_until_due(ctx);
+    }
+}
+
+impl Actor for CfwWorker {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.sleep_until_due(ctx);
+    }
+}
+
+impl Handler<ProbeHeartbeat> for CfwWorker {
+    type Result = ResponseActFuture<Self, Result<Duration, AskFailure>>;
+
+    fn handle(
+        &mut self,
+        ProbeHeartbeat { timeout }: ProbeHeartbeat,
+        _: &mut Context<Self>,
+    ) -> Self::Result {
+        if self.in_maintenance {
+            return Box::pin(fut::ready(Err(AskFailure::in_maintenance())));
+        }
+        let client = self.client.clone();
+        let probe = fut::wrap_future::<_, Self>(async move { client.probe(timeout).await });
+        Box::pin(probe.map(|outcome, worker, ctx| {
+            if worker.in_maintenance {
+                return Err(AskFailure::in_maintenance());
+            }
+            match &outcome {
+                Ok(latency) => {
+                    worker.latency = Some(*latency);
+                    let is_new_or_back = !matches!(worker.answers, Some(Ok(())));
+                    worker.answers = Some(Ok(()));
+                    if is_new_or_back {
+                        worker.breaker.came_back(worker.shell.now());
+                        worker.holdings.doubt();
+                        // Another program with other files may answer there now. On probation the running
+                        // call comes first.
+                        if worker.is_on_trial().is_none() {
+                            worker.look_soon(ctx, None);
+                        } else {
+                            worker.look_schedule.at_once();
+                        }
+                    }
+                }
+                // Nothing new is known of the host.
+                Err(AskFailure::NoDescriptor) => {}
+                Err(failure) => {
+                    worker.record_failure("HEAD /hb", failure);
+                    worker.answers = Some(Err(failure.clone()));
+                }
+            }
+            worker.take_turn(ctx);
+            worker.publish_view();
+            outcome
+        }))
+    }
+}
+
+impl Handler<LookDue> for CfwWorker {
+    type Result = ();
+
+    fn handle(&mut self, _: LookDue, ctx: &mut Context<Self>) {
+        self.take_turn(ctx);
+    }
+}
+
+impl Handler<SubscribeToHost> for CfwWorker {
+    type Result = ();
+
+    fn handle(&mut self, SubscribeToHost { to }: SubscribeToHost, _: &mut Context<Self>) {
+        if let Some(observed) = self.observed() {
+            to.do_send(observed);
+        }
+        self.subscribers.add(to);
+    }
+}
+
+impl Handler<CopyArrived> for CfwWorker {
+    type Result = ();
+
+    fn handle(&mut self, CopyArrived { file, .. }: CopyArrived, _: &mut Context<Self>) {
+        if self.holdings.arrived(file) {
+            self.notify_subscribers();
+            self.publish_view();
+        }
+    }
+}
