@@ -21,7 +21,7 @@ use crate::replicated_log::LogHandle;
 
 // The room `state`.
 
-/// The piece: a counter.
+/// The sum of all additions since it was last emptied.
 #[derive(Clone, Default)]
 struct CounterPiece(u64);
 
