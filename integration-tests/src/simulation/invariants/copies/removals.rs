@@ -3,8 +3,8 @@
 //! - Ignored and pinned files are never removed.
 //! - A keeper is not being removed, and a copy that is being removed is no keeper.
 //! - A leader removes a copy for another one only by a list that its host was asked for just before.
-//! - The last copy of a file on any disk goes only to make room. A file is excused if a copy of it went to make room, or
-//!   if one was deleted by hand after that list was asked for.
+//! - The last copy of a file on any disk goes only to make room. A file is excused if a copy of it went to make room.
+//!   It is also excused if somebody deleted a copy by hand after the request for that list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +18,8 @@ use crate::simulation::scene::IGNORED;
 /// The name of the invariant in a violation.
 pub const NAME: &str = "removals";
 
-/// The longest time from the request for the list of a keeper to the decision, in milliseconds: an observation that
-/// began before, the next one, and two calls in each.
+/// The longest time from the request for the list of a keeper to the decision, in milliseconds. It covers an
+/// observation that began before, the next one, and two calls in each.
 const RELIED_WITHIN: u64 = 13_000;
 
 /// The judge's own record of removals.
