@@ -147,6 +147,15 @@ impl SharesOnRecord {
                 self.end(index, ids, *ended, |share| has_come(share.due(), at))
             }
             (ShareEvent::Ended { ids, .. }, ShareOutcome::Ended { ended, .. }) => {
+                // A share that is due ends as such, and is not counted.
+                for id in ids {
+                    if let Some(share) = self.shares.get_mut(id)
+                        && share.ended.is_none()
+                        && has_come(share.due(), at)
+                    {
+                        share.ended = Some(index);
+                    }
+                }
                 self.end(index, ids, *ended, |_| true)
             }
             _ => Ok(()),
