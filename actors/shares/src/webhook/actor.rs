@@ -66,7 +66,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// The actor of the hook `name`. `http` comes from [`webhook_client`] and is shared by all webhooks
+    /// The actor of the hook `name`. `http` comes from `webhook_client` and is shared by all webhooks
     /// of a process.
     pub fn new(
         name: WebhookName,

@@ -94,7 +94,7 @@ pub struct CfwWorker {
 }
 
 impl CfwWorker {
-    /// The actor for `host`. `http` comes from [`http_client`] and is shared by all actors of a process, and
+    /// The actor for `host`. `http` comes from `http_client` and is shared by all actors of a process, and
     /// so is the table `names`.
     pub fn new(
         host: HostAddr,
