@@ -372,3 +372,6 @@ fn check_parts(pieces: &BTreeSet<PieceId>, snapshot: &SnapshotManifest) -> Resul
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,5 +7,6 @@ pub mod stand_in_cfm;
 pub mod stand_in_cfw;
 pub mod stand_in_subscriber;
 pub mod stand_in_task_manager;
+pub mod stoppable_disk;
 pub mod worker_fake_cfm;
 pub mod worker_fake_source;

@@ -11,13 +11,14 @@ use actix::{Actor, Arbiter, AsyncContext, Context, Handler};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{Commit, Epoch, PieceId, RequestId};
 use reelyard_core::supervision::{RestartPolicy, Supervised, Supervision};
+use reelyard_integration_tests::fakes::stoppable_disk::StoppableDisk;
 use reelyard_integration_tests::probes::journal_probe::{
     AccountsView, CommitEvents, PanicAccounts, ProbeActor, ReadAccounts, request_of,
     small_snapshots, transfer,
 };
-use reelyard_integration_tests::probes::waiting::eventually_some;
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
 use reelyard_integration_tests::rigs::running::on_a_system;
-use reelyard_journal::{Journal, NoPeers};
+use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_replication::{
     Apply, CommitAnswer, CommitError, JournalCommand, Piece, ReplicaHandle,
 };
@@ -294,6 +295,45 @@ fn an_owner_that_is_rebuilt_strands_no_commit_of_another() {
         assert_eq!(view.epoch, epoch, "it led all the time");
         probe.stop().await;
         bystander.stop().await;
+        journal.stop().await;
+    });
+}
+
+#[test]
+fn waiting_decisions_of_a_former_incarnation_are_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let disk = Arc::new(StoppableDisk::default());
+        let settings =
+            JournalOptions { observer: Some(disk.clone()), ..small_snapshots(dir.path(), 1) };
+        let journal = Journal::open(settings, Arc::new(NoPeers), &[PieceId::Probe]).await.unwrap();
+        let own = journal.clone();
+        let probe = Supervised::start(patient(), move || ProbeActor::new(own.clone()));
+        let epoch = leading(&probe).await.epoch.unwrap();
+        let commit = |request| {
+            journal.commit(Commit {
+                request,
+                remember: true,
+                asked_by: "an owner".to_owned(),
+                epoch,
+                at: Millis(0),
+                piece: PieceId::Probe,
+                events: vec![],
+            })
+        };
+        disk.stop(true);
+        let written = actix::spawn(commit(RequestId(1)));
+        eventually("the first commit is being written", || disk.is_waited_for()).await;
+        let waiting = actix::spawn(commit(RequestId(2)));
+        eventually("the second commit waits", || journal.status().queued == 1).await;
+        probe.addr().do_send(PanicAccounts);
+        // The owner restarts while the disk is stopped.
+        let unknown = CommitError::Unknown { request: RequestId(1) };
+        assert_eq!(written.await.unwrap(), Err(unknown));
+        assert_eq!(waiting.await.unwrap(), Err(CommitError::Deposed));
+        disk.stop(false);
+        self::commit(&probe, 3).await;
+        probe.stop().await;
         journal.stop().await;
     });
 }

@@ -2,11 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Addr};
 use reelyard_core::event::{Epoch, PieceId};
 use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES};
+use reelyard_integration_tests::fakes::stoppable_disk::StoppableDisk;
 use reelyard_integration_tests::probes::journal_probe::{
     AccountsView, CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, small_snapshots,
     transfer,
@@ -20,6 +22,7 @@ use tempfile::TempDir;
 struct Member {
     journal: Journal,
     probe: Addr<ProbeActor>,
+    disk: Arc<StoppableDisk>,
     dir: TempDir,
 }
 
@@ -97,13 +100,15 @@ impl JournalCluster {
 }
 
 async fn start(hub: &MemoryHub, node: u64, dir: TempDir) -> Member {
+    let disk = Arc::new(StoppableDisk::default());
     let alone = JournalOptions {
+        observer: Some(disk.clone()),
         commit_timeout: Duration::from_secs(2),
         ..small_snapshots(dir.path(), node)
     };
     let journal = hub.open(alone, PieceId::Probe).await;
     let probe = ProbeActor::new(journal.clone()).start();
-    Member { journal, probe, dir }
+    Member { journal, probe, disk, dir }
 }
 
 fn assert_same(views: &[AccountsView]) {
@@ -188,6 +193,29 @@ fn without_a_quorum_a_leader_never_hangs_and_commits_are_repeatable() {
         assert_same(&views);
         assert_eq!(views[0].books.taken, vec![0, 1]);
         assert!(views.iter().all(|view| view.in_flight == 0));
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_leader_whose_disk_hangs_stops_deciding() {
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let (old, _) = cluster.leader(|_, _| true).await;
+        cluster.commit(0, 0).await;
+        let hanging = &cluster.members[&old];
+        hanging.disk.stop(true);
+        let message = CommitEvents { request: request_of(1), events: transfer(1, 1) };
+        hanging.probe.do_send(message);
+        cluster.leader(|node, _| node != old).await;
+        // Its raft node waits for the disk and reports nothing new.
+        eventually_some("the old leader stops deciding", || async {
+            hanging.journal.leadership().borrow().epoch().is_none().then_some(())
+        })
+        .await;
+        hanging.disk.stop(false);
+        cluster.commit(2, 0).await;
+        assert_same(&cluster.agreed().await);
         cluster.stop().await;
     });
 }

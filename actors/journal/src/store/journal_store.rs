@@ -205,6 +205,56 @@ mod tests {
         file.sync_data()
     }
 
+    /// Counts the syncs of the mark.
+    #[derive(Debug, Default)]
+    struct MarkSyncs(AtomicU64);
+
+    impl StoreObserver for MarkSyncs {
+        fn store_synced(&self) {}
+
+        fn mark_synced(&self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_vote_is_answered_once_the_mark_with_it_is_synced() {
+        let dir = tempfile::tempdir().unwrap();
+        let syncs = Arc::new(MarkSyncs::default());
+        let observer: Option<Arc<dyn StoreObserver>> = Some(syncs.clone());
+        let settings =
+            StoreSettings { dir: dir.path().to_owned(), node: 1, reserve: 1 << 20, observer };
+        let (store, _closed) = JournalStore::open(settings).unwrap();
+        // Several, because the mark is also synced once a second and when nothing is written.
+        for vote in 1..=8 {
+            let before = syncs.0.load(Ordering::SeqCst);
+            store.vote(vec![vote]).await.unwrap();
+            let after = syncs.0.load(Ordering::SeqCst);
+            assert!(after > before, "vote {vote} was answered, and its mark is not synced");
+        }
+    }
+
+    static SYNCS: AtomicU64 = AtomicU64::new(0);
+
+    fn counted_sync(file: &File) -> std::io::Result<()> {
+        SYNCS.fetch_add(1, Ordering::SeqCst);
+        file.sync_data()
+    }
+
+    #[tokio::test]
+    async fn a_write_is_answered_once_its_bytes_are_synced() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings =
+            StoreSettings { dir: dir.path().to_owned(), node: 1, reserve: 1 << 20, observer: None };
+        let (store, _closed) = JournalStore::open_syncing(settings, counted_sync).unwrap();
+        for index in 0..8 {
+            let before = SYNCS.load(Ordering::SeqCst);
+            store.write(move |trees| trees.log.append(&[(index, vec![7; 40])])).await.unwrap();
+            let after = SYNCS.load(Ordering::SeqCst);
+            assert!(after > before, "write {index} was answered without a sync");
+        }
+    }
+
     #[tokio::test]
     async fn a_failed_sync_ends_the_store_for_good() {
         let dir = tempfile::tempdir().unwrap();

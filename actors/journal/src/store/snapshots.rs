@@ -188,3 +188,29 @@ impl Drop for SnapshotReader {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::StoreSettings;
+
+    #[tokio::test]
+    async fn an_older_snapshot_that_ends_later_replaces_no_newer_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings =
+            StoreSettings { dir: dir.path().to_owned(), node: 1, reserve: 1 << 20, observer: None };
+        let (store, _closed) = JournalStore::open(settings).unwrap();
+        // One is taken here, and meanwhile the leader sends another one.
+        let mut taken = SnapshotWriter::new(store.clone());
+        let mut sent = SnapshotWriter::new(store.clone());
+        taken.write(b"taken").await.unwrap();
+        sent.write(b"sent").await.unwrap();
+        let first = sent.finish(20, Vec::new(), Vec::new()).await.unwrap();
+        assert_eq!((first.current.index, first.former.is_none()), (20, true));
+        let second = taken.finish(10, Vec::new(), Vec::new()).await.unwrap();
+        assert_eq!(second.current.index, 20);
+        assert_eq!(second.former.map(|former| former.index), Some(10));
+        let current = store.trees().await.unwrap().snapshot();
+        assert_eq!(current.map(|current| current.index), Some(20));
+    }
+}
