@@ -23,7 +23,7 @@ pub struct Durations {
 
 impl Durations {
     /// Records one duration.
-    pub fn note(&mut self, took: Duration) {
+    pub fn record(&mut self, took: Duration) {
         let seconds = took.as_secs_f64();
         self.count += 1;
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -99,7 +99,7 @@ mod tests {
     fn each_is_in_the_first_bucket_that_holds_it() {
         let mut durations = Durations::default();
         for micros in [0, 100, 101, 9_999_999, 10_000_000, 10_000_001] {
-            durations.note(Duration::from_micros(micros));
+            durations.record(Duration::from_micros(micros));
         }
         assert_eq!(durations.count, 6);
         assert_eq!(durations.sum_us, 30_000_201);

@@ -82,7 +82,7 @@ pub(crate) struct JournalCounters {
 
 impl JournalCounters {
     pub(crate) fn committed_after(&self, took: Duration) {
-        self.commit_time.lock().unwrap_or_else(PoisonError::into_inner).note(took);
+        self.commit_time.lock().unwrap_or_else(PoisonError::into_inner).record(took);
     }
 
     pub(crate) fn show(&self, status: &mut JournalStatus) {

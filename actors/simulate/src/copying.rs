@@ -27,9 +27,9 @@ impl Simulation {
             (self.now.after(takes), ScheduledEvent::CopyArrives(task.id))
         };
         self.queue.put(end.0, end.1);
-        let sign = self.now.after(self.silence_allowed());
-        if sign < end.0 {
-            self.queue.put(sign, ScheduledEvent::SignOfLife(task.id));
+        let report_at = self.now.after(self.silence_allowed());
+        if report_at < end.0 {
+            self.queue.put(report_at, ScheduledEvent::ProgressReport(task.id));
         }
     }
 
@@ -45,10 +45,10 @@ impl Simulation {
     }
 
     /// Reports progress of a long copy.
-    pub(super) fn sign_of_life(&mut self, id: TaskId) {
+    pub(super) fn report_progress(&mut self, id: TaskId) {
         let Some(task) = self.managers.tasks().open().get(&id).cloned() else { return };
         self.report(id, task.destination, &task.name, ReportedState::Progress { bytes: 0 });
-        self.queue.put(self.now.after(self.silence_allowed()), ScheduledEvent::SignOfLife(id));
+        self.queue.put(self.now.after(self.silence_allowed()), ScheduledEvent::ProgressReport(id));
     }
 
     /// Ends a copy. With a `blame` it failed.

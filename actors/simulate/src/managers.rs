@@ -52,7 +52,7 @@ impl ManagersModel {
         };
         managers.task_policy.become_leader(now);
         managers.remover_policy.become_leader(now);
-        managers.settle(now);
+        managers.record_due(now);
         for host in hosts {
             let (from, to) = (Health::Unknown, Health::Up);
             let up = HealthChanged { host: host.addr, from, to, at: now };
@@ -92,7 +92,7 @@ impl ManagersModel {
     }
 
     /// Records due changes: ends of tasks, and differences between hosts and their record.
-    pub fn settle(&mut self, now: Millis) {
+    pub fn record_due(&mut self, now: Millis) {
         loop {
             let context = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
             let events = self.task_policy.due(context);

@@ -18,7 +18,7 @@ pub enum ScheduledEvent {
     /// A copy ends with an error.
     CopyFails(TaskId),
     /// A long copy reports progress.
-    SignOfLife(TaskId),
+    ProgressReport(TaskId),
     /// The TaskManager takes a turn.
     Turn,
     /// The Remover checks all copies.

@@ -64,7 +64,7 @@ impl Simulation {
         }
         if !lighter.is_empty() {
             lighter.into_iter().for_each(|host| self.look_at(host));
-            self.managers.settle(self.now);
+            self.managers.record_due(self.now);
             self.request_turn();
         }
     }

@@ -52,7 +52,7 @@ pub struct Simulation {
     rising: RisingHits,
     is_missed: bool,
     /// Whether a change needs a planning round.
-    is_stirred: bool,
+    must_plan: bool,
     /// Time of the next turn.
     turn: Option<Millis>,
     pub(super) source_rate: BitsPerSecond,
@@ -100,7 +100,7 @@ impl Simulation {
             rng: beginning.rng,
             rising: RisingHits::default(),
             is_missed: false,
-            is_stirred: false,
+            must_plan: false,
             turn: None,
             source_rate: beginning.source_rate,
             failures: beginning.failures,
@@ -154,7 +154,7 @@ impl Simulation {
                 _ => {}
             }
         }
-        self.measures.end_rest(end, self.fill());
+        self.measures.finish_periods(end, self.fill());
         for file in 0..self.catalogue.len() as u32 {
             if self.yard.copies_of(FileId(file)) > 0 {
                 self.measures.has_copy.insert(file);
@@ -178,7 +178,7 @@ impl Simulation {
                 let blame = self.rng.choice([Blame::Source, Blame::Destination, Blame::Pair]);
                 self.end_copy(task, blame);
             }
-            ScheduledEvent::SignOfLife(task) => self.sign_of_life(task),
+            ScheduledEvent::ProgressReport(task) => self.report_progress(task),
             ScheduledEvent::Turn => self.take_turn(),
             ScheduledEvent::RemovalRound => self.remove(),
             ScheduledEvent::RoomRound => {
@@ -189,7 +189,7 @@ impl Simulation {
 
     /// Schedules a turn soon; changes until then are part of it.
     pub(super) fn request_turn(&mut self) {
-        self.is_stirred = true;
+        self.must_plan = true;
         self.turn_at(self.now);
     }
 
@@ -241,7 +241,7 @@ impl Simulation {
         for host in self.yard.destinations() {
             self.measures.had_copy |= &host.files;
         }
-        self.managers.settle(self.now);
+        self.managers.record_due(self.now);
     }
 
     pub(super) fn look_at(&mut self, host: HostAddr) {
@@ -260,7 +260,7 @@ impl Simulation {
             self.is_missed = false;
             self.see_rising();
         }
-        if std::mem::take(&mut self.is_stirred) {
+        if std::mem::take(&mut self.must_plan) {
             self.plan();
         }
         if let Some(change) = self.window.next_change() {
@@ -280,15 +280,15 @@ impl Simulation {
         let bare = hot.filter(|file| yard.copies_of(*file) == 0);
         self.measures.hot.are(bare, |file| tasks.open_for(file).is_some(), self.now);
         self.rising = rising;
-        self.is_stirred = true;
+        self.must_plan = true;
     }
 
     /// Plans until no more copies are possible. Requests for masters are answered at once.
     fn plan(&mut self) {
-        self.managers.settle(self.now);
+        self.managers.record_due(self.now);
         loop {
             let round = self.managers.plan(self.now);
-            self.measures.planning.note(&round);
+            self.measures.planning.add(&round);
             for task in &round.tasks {
                 self.begin_copy(task);
             }
@@ -296,7 +296,7 @@ impl Simulation {
             let wants_more = matches!(round.waiting, Some(PlannerWaits::Looks(_)));
             if round.to_look_up.is_empty() {
                 if wants_more {
-                    self.is_stirred = true;
+                    self.must_plan = true;
                     self.turn_at(self.now.after(MORE_TIME));
                 }
                 return;

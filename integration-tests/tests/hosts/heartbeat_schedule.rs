@@ -9,7 +9,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_integration_tests::fakes::stand_in_subscriber::{Notifications, subscriber};
 use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_yard::cfw_worker::{AskFailure, ProbeHeartbeat};
-use reelyard_yard::heartbeat::health::{Rhythm, Thresholds};
+use reelyard_yard::heartbeat::health::{ProbeSchedule, Thresholds};
 use reelyard_yard::heartbeat::{
     Health, HealthChanged, HeartbeatSettings, HeartbeatSupervisor, HeartbeatView, ProbeDue,
     ProbeNow, SetHeartbeatMaintenance, SubscribeToHealth, UnwatchHost, WatchHost,
@@ -74,7 +74,7 @@ impl HeartbeatYard {
     async fn probing_at_once(probes_at_once: usize) -> HeartbeatYard {
         let settings = HeartbeatSettings {
             probes_at_once,
-            rhythm: Rhythm { interval: Duration::from_secs(5), jitter: 0.0 },
+            probe_schedule: ProbeSchedule { interval: Duration::from_secs(5), jitter: 0.0 },
             thresholds: Thresholds::default(),
             ..HeartbeatSettings::default()
         };
@@ -254,9 +254,9 @@ async fn a_shorter_interval_takes_effect_before_a_longer_one_ends() {
     let (host, mut probes) = yard.add("10.0.0.21:8888").await;
     probes.answer().await;
     assert_eq!(yard.next_change().await, (host, Health::Unknown, Health::Up));
-    let rhythm = Rhythm { interval: Duration::from_secs(1), jitter: 0.0 };
+    let probe_schedule = ProbeSchedule { interval: Duration::from_secs(1), jitter: 0.0 };
     let thresholds = Thresholds { down_after: 1, ..Thresholds::default() };
-    let settings = HeartbeatSettings { rhythm, thresholds, ..HeartbeatSettings::default() };
+    let settings = HeartbeatSettings { probe_schedule, thresholds, ..HeartbeatSettings::default() };
     yard.supervisor.send(ChangeSettings(settings)).await.unwrap();
     yard.clock.advance(Duration::from_secs(1));
     assert_eq!(yard.supervisor.send(ProbeDue).await.unwrap(), 1);

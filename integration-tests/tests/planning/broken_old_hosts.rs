@@ -64,7 +64,7 @@ struct BrokenHostYard {
     now: Millis,
     book: TaskBook,
     in_flight: InFlight<TaskEvent>,
-    dispatcher: TaskPolicy,
+    policy: TaskPolicy,
     hosts: BTreeMap<HostAddr, OldHost>,
     failures: BTreeMap<HostAddr, u32>,
     /// The blamed side of each failure, in order.
@@ -89,16 +89,16 @@ impl BrokenHostYard {
             now: START,
             book: TaskBook::new(NameTable::new()),
             in_flight: InFlight::default(),
-            dispatcher: TaskPolicy::new(TaskSettings::default(), &settings),
+            policy: TaskPolicy::new(TaskSettings::default(), &settings),
             hosts,
             failures: BTreeMap::new(),
             blamed: Vec::new(),
         };
-        yard.dispatcher.become_leader(START);
+        yard.policy.become_leader(START);
         for host in settings {
             let (from, to) = (Health::Unknown, Health::Up);
             yard.turn();
-            yard.dispatcher.health_changed(&HealthChanged { host: host.addr, from, to, at: START });
+            yard.policy.health_changed(&HealthChanged { host: host.addr, from, to, at: START });
             yard.look(host.addr);
         }
         yard.grade();
@@ -110,14 +110,14 @@ impl BrokenHostYard {
         let files: Vec<FileId> =
             (0..FILES).map(|number| self.book.names().intern(&name(number))).collect();
         let ranked = |file: &FileId| RankedFile { file: *file, size: None, listed_on: Vec::new() };
-        self.dispatcher.set_ranking(Arc::new(Ranking::from_files(files.iter().map(ranked))));
+        self.policy.set_ranking(Arc::new(Ranking::from_files(files.iter().map(ranked))));
         let files = files.iter().map(|file| file.0).collect();
-        self.dispatcher.set_masters(Arc::new(Masters { files, ..Masters::default() }));
+        self.policy.set_masters(Arc::new(Masters { files, ..Masters::default() }));
     }
 
     fn decision_parts(&mut self) -> (&mut TaskPolicy, TaskPieceContext<'_>) {
-        let BrokenHostYard { dispatcher, book, in_flight, now, .. } = self;
-        (dispatcher, TaskPieceContext { book, in_flight, now: *now })
+        let BrokenHostYard { policy, book, in_flight, now, .. } = self;
+        (policy, TaskPieceContext { book, in_flight, now: *now })
     }
 
     fn apply(&mut self, event: TaskEvent) {
@@ -130,15 +130,15 @@ impl BrokenHostYard {
         let result = self.book.apply(at, &event);
         assert!(result.is_ok(), "{event:?}: {result:?}");
         let applied = AppliedEvent { request: RequestId(0), at, event, result };
-        self.dispatcher.on_applied(&applied, &self.book, true);
+        self.policy.on_applied(&applied, &self.book, true);
     }
 
     /// Handles everything that is due, and plans, until nothing changes.
     fn turn(&mut self) {
         loop {
-            let (dispatcher, decision_parts) = self.decision_parts();
-            let mut events = dispatcher.due(decision_parts);
-            let round = dispatcher.round(decision_parts);
+            let (policy, decision_parts) = self.decision_parts();
+            let mut events = policy.due(decision_parts);
+            let round = policy.round(decision_parts);
             let now = decision_parts.now;
             let look = |file: &FileId| {
                 let dir = "/data".into();
@@ -146,7 +146,7 @@ impl BrokenHostYard {
             };
             let seen: Vec<(FileId, MasterLook)> = round.to_look_up.iter().map(look).collect();
             let has_looked = !seen.is_empty();
-            dispatcher.looked(round.to_look_up, seen, now);
+            policy.looked(round.to_look_up, seen, now);
             events.extend(round.tasks.into_iter().map(TaskEvent::Created));
             if events.is_empty() && !has_looked {
                 return;
@@ -154,8 +154,8 @@ impl BrokenHostYard {
             for event in events {
                 self.apply(event);
             }
-            let (dispatcher, decision_parts) = self.decision_parts();
-            for host in dispatcher.claims_to_check(decision_parts) {
+            let (policy, decision_parts) = self.decision_parts();
+            for host in policy.claims_to_check(decision_parts) {
                 self.look(host);
             }
         }
@@ -183,16 +183,16 @@ impl BrokenHostYard {
                 seen(Some(Arc::new(inventory)), Some((disk, at)))
             }
         };
-        self.dispatcher.observe(&seen, &self.book);
+        self.policy.observe(&seen, &self.book);
     }
 
     fn patch(&mut self, id: TaskId, to: OldState) {
-        let (dispatcher, decision_parts) = self.decision_parts();
-        for event in dispatcher.decision_context(decision_parts).change(id, Some(to)).unwrap() {
+        let (policy, decision_parts) = self.decision_parts();
+        for event in policy.decision_context(decision_parts).change(id, Some(to)).unwrap() {
             self.apply(event);
         }
-        let (dispatcher, decision_parts) = self.decision_parts();
-        for host in dispatcher.claims_to_check(decision_parts) {
+        let (policy, decision_parts) = self.decision_parts();
+        for host in policy.claims_to_check(decision_parts) {
             self.look(host);
         }
     }
@@ -285,8 +285,8 @@ fn a_failing_host_backs_off_with_a_reason_and_no_file_does() {
     let held = &yard.book.back_offs()[&Blamed::Destination(host)];
     let reason = format!("{host} reported done but does not list F00.mpg");
     assert_eq!(held.reason, reason);
-    let (dispatcher, decision_parts) = yard.decision_parts();
-    let part = dispatcher.round(decision_parts).parts[&host];
+    let (policy, decision_parts) = yard.decision_parts();
+    let part = policy.round(decision_parts).parts[&host];
     assert_eq!(part.no_destination, Some(Unusable::BacksOff));
     yard.run().unwrap();
     let is_file = |blamed: &&Blamed| matches!(blamed, Blamed::File(_));

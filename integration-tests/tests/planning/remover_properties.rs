@@ -272,9 +272,9 @@ impl RemoverWorld {
     /// Records the known results.
     fn clear(&mut self) {
         let in_flight = InFlight::default();
-        let standpoint =
+        let context =
             RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: self.now };
-        for event in self.policy.cleared(standpoint) {
+        for event in self.policy.cleared(context) {
             self.apply(event);
         }
     }
@@ -303,9 +303,9 @@ impl RemoverWorld {
         let masters = proposal.masters().into_iter().collect();
         let seen = Confirmation { asked_at, masters, absent: Default::default() };
         let in_flight = InFlight::default();
-        let standpoint =
+        let context =
             RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: self.now };
-        let (events, _) = self.policy.confirm(proposal.removals, &seen, standpoint);
+        let (events, _) = self.policy.confirm(proposal.removals, &seen, context);
         self.check_rooms(&events);
         let mut ways = deletions.iter().cycle();
         for event in &events {
@@ -438,9 +438,9 @@ impl RemoverWorld {
             }
             let goes = self.round(&[Deletion::Done]);
             let in_flight = InFlight::default();
-            let standpoint =
+            let context =
                 RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: self.now };
-            let asks = !self.policy.to_refresh(standpoint).is_empty();
+            let asks = !self.policy.to_refresh(context).is_empty();
             let doubts = self.book.doubts().values().any(|until| *until > self.now);
             if goes == 0 && self.book.open().is_empty() && !doubts && !asks {
                 return rounds;

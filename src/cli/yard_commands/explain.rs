@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use comfy_table::Cell;
 use reelyard_api::ExplainView;
 use reelyard_core::backoff::BackOff;
-use reelyard_yard::remover::CopySays;
-use reelyard_yard::task_manager::plan::{DestinationSays, LinkSays, MasterState, SourceSays};
+use reelyard_yard::remover::CopyDecision;
+use reelyard_yard::task_manager::plan::{DestinationState, LinkLoad, MasterState, SourceState};
 
 use super::file_name::file_name;
 use crate::cli::client::NodeClient;
@@ -67,7 +67,7 @@ fn print_facts(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn print_copies(copies: &[CopySays], out: &mut dyn Write) -> io::Result<()> {
+fn print_copies(copies: &[CopyDecision], out: &mut dyn Write) -> io::Result<()> {
     if copies.is_empty() {
         return Ok(());
     }
@@ -92,14 +92,14 @@ const SOURCE_LINK_AT: usize = 3;
 const DESTINATION_LINK_AT: usize = 4;
 
 /// The used part of a link, and its mark.
-fn link(link: LinkSays) -> String {
+fn link(link: LinkLoad) -> String {
     match link.mark_percent {
         Some(mark) => format!("{}% (mark {mark}%)", link.used_percent),
         None => format!("{}%", link.used_percent),
     }
 }
 
-fn print_sources(sources: &[SourceSays], out: &mut dyn Write) -> io::Result<()> {
+fn print_sources(sources: &[SourceState], out: &mut dyn Write) -> io::Result<()> {
     let with_links = sources.iter().any(|source| source.link.is_some());
     let mut header = vec!["SOURCE", "SERVES", "FREE", "STATE", "BACKOFF"];
     if with_links {
@@ -114,7 +114,7 @@ fn print_sources(sources: &[SourceSays], out: &mut dyn Write) -> io::Result<()> 
             Cell::new(source.host),
             number(source.serving),
             number(source.free),
-            Cell::new(source.says),
+            Cell::new(source.usability),
             maybe(source.back_off.as_ref().map(back_off).or(not_with), Cell::new),
         ];
         if with_links {
@@ -125,7 +125,7 @@ fn print_sources(sources: &[SourceSays], out: &mut dyn Write) -> io::Result<()> 
     output::print(&table, out)
 }
 
-fn print_destinations(destinations: &[DestinationSays], out: &mut dyn Write) -> io::Result<()> {
+fn print_destinations(destinations: &[DestinationState], out: &mut dyn Write) -> io::Result<()> {
     let with_links = destinations.iter().any(|destination| destination.link.is_some());
     let mut header = vec!["DESTINATION", "ROOM", "COMING", "FETCHES", "TURN", "STATE", "BACKOFF"];
     if with_links {
@@ -139,7 +139,7 @@ fn print_destinations(destinations: &[DestinationSays], out: &mut dyn Write) -> 
             size(destination.on_its_way),
             number(destination.fetching),
             maybe(destination.turns, number),
-            Cell::new(destination.says),
+            Cell::new(destination.usability),
             maybe(destination.back_off.as_ref().map(back_off), Cell::new),
         ];
         if with_links {

@@ -14,7 +14,7 @@ use reelyard_core::counted::counted;
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
 use reelyard_core::traffic::Traffic;
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::plan::LinkSays;
+use reelyard_yard::task_manager::plan::LinkLoad;
 
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
 use crate::cli::support::enum_word;
@@ -341,7 +341,7 @@ fn state_text(host: &HostView) -> Vec<String> {
 }
 
 /// The text for a host whose link is too busy for new copies; none if it is not.
-fn too_busy(as_what: &str, link: LinkSays) -> Option<String> {
+fn too_busy(as_what: &str, link: LinkLoad) -> Option<String> {
     let (used, mark) = (link.used_percent, link.mark_percent?);
     let words =
         format!("as {as_what}: other traffic uses {used}% of its link, over the mark of {mark}%");

@@ -11,7 +11,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reelyard_core::clock::Millis;
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::cfm_list::shown_state;
+use reelyard_yard::task_manager::cfm_list::listed_state;
 
 use super::state::{CompatState, FileRow, FileTable};
 
@@ -24,7 +24,7 @@ pub(super) async fn tasks(state: web::Data<CompatState>) -> HttpResponse {
     let now = state.clock.now();
     let mut tasks: Vec<_> = (state.tasks)()
         .iter()
-        .filter_map(|task| shown_state(task, now).map(|status| (task.clone(), status)))
+        .filter_map(|task| listed_state(task, now).map(|status| (task.clone(), status)))
         .collect();
     tasks.sort_unstable_by_key(|(task, _)| task.id);
     let titles = ["ID", "FilePath", "Status", "SrcAddr", "DstAddr", "Grade", "Ctime", "Mtime"];

@@ -1,7 +1,7 @@
 //! Why a file is or is not planned, as the API shows it.
 
 use reelyard_core::names::{FileName, ShownName};
-use reelyard_yard::remover::CopySays;
+use reelyard_yard::remover::CopyDecision;
 use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Skip};
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +18,12 @@ pub struct ExplainView {
     pub explanation: Explanation,
     /// The plan for each copy that a destination listed.
     #[serde(default)]
-    pub copies: Vec<CopySays>,
+    pub copies: Vec<CopyDecision>,
 }
 
 impl ExplainView {
     /// An explanation of the file of that name.
-    pub fn of(name: &FileName, explanation: Explanation, copies: Vec<CopySays>) -> Self {
+    pub fn of(name: &FileName, explanation: Explanation, copies: Vec<CopyDecision>) -> Self {
         let nobody_has_it = explanation.master == MasterState::NotListed;
         let why = match explanation.verdict {
             PlanVerdict::Skipped(Skip::Ungraded) if nobody_has_it => {

@@ -7,7 +7,7 @@ use reelyard_core::traffic::Traffic;
 use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::ForeignManager;
-use reelyard_yard::task_manager::plan::LinkSays;
+use reelyard_yard::task_manager::plan::LinkLoad;
 use serde::{Deserialize, Serialize};
 
 /// A host and its state.
@@ -79,10 +79,10 @@ pub struct HostView {
     pub traffic_at: Option<Millis>,
     /// Load of its link as a source in the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source_link: Option<LinkSays>,
+    pub source_link: Option<LinkLoad>,
     /// Load of its link as a destination in the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub destination_link: Option<LinkSays>,
+    pub destination_link: Option<LinkLoad>,
     /// Error of the last call to the node_exporter of this host. Missing after a good call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_failure: Option<String>,

@@ -83,8 +83,8 @@ pub trait Observer: Actor<Context = Context<Self>> {
         self.shell().view.publish(view);
     }
 
-    /// Takes the next turn after `nap`. It replaces the planned one.
-    fn sleep(&mut self, nap: Duration, ctx: &mut Context<Self>) {
-        self.shell().next_turn.clone().set(nap, ctx, Self::take_turn);
+    /// Takes the next turn after `delay`. It replaces the planned one.
+    fn sleep(&mut self, delay: Duration, ctx: &mut Context<Self>) {
+        self.shell().next_turn.clone().set(delay, ctx, Self::take_turn);
     }
 }

@@ -34,7 +34,7 @@ pub trait OwnerCommands: OwnerTurns {
     }
 
     /// Carries out a command of the journal.
-    fn obey(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
+    fn handle_journal_command(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
         let began = self.shell().clock.cost();
         match self.shell().replica.handle_command(command) {
             StateChange::Applied(entry) => {

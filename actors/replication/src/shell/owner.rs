@@ -14,7 +14,7 @@ use crate::ownership::AppliedEvent;
 use crate::piece::Piece;
 
 /// An actor that owns a piece. These are its reactions; the shell calls them. `Handler<JournalCommand>` only
-/// calls `OwnerCommands::obey`, and `Actor::started` calls `OwnerCommands::join_journal`.
+/// calls `OwnerCommands::handle_journal_command`, and `Actor::started` calls `OwnerCommands::join_journal`.
 pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// The piece that it owns.
     type Piece: Piece;
@@ -43,7 +43,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     }
 
     /// How long changes are collected before a turn, so that changes at the same time are handled together.
-    fn gathering(&self) -> Duration;
+    fn batch_delay(&self) -> Duration;
 
     /// These events of one entry were applied or refused, in order.
     fn on_applied(&mut self, entry: &[AppliedEvent<Self::Piece>], ctx: &mut Context<Self>);

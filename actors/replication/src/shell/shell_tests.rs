@@ -65,7 +65,7 @@ impl Handler<JournalCommand> for NotingOwner {
     type Result = ();
 
     fn handle(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
-        self.obey(command, ctx);
+        self.handle_journal_command(command, ctx);
     }
 }
 
@@ -80,7 +80,7 @@ impl Owner for NotingOwner {
         &mut self.shell
     }
 
-    fn gathering(&self) -> Duration {
+    fn batch_delay(&self) -> Duration {
         Duration::ZERO
     }
 

@@ -149,7 +149,7 @@ impl Handler<JournalCommand> for CounterOwner {
     type Result = ();
 
     fn handle(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
-        self.obey(command, ctx);
+        self.handle_journal_command(command, ctx);
     }
 }
 
@@ -165,7 +165,7 @@ impl Owner for CounterOwner {
         &mut self.replica
     }
 
-    fn gathering(&self) -> Duration {
+    fn batch_delay(&self) -> Duration {
         Duration::from_millis(5)
     }
 

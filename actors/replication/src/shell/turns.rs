@@ -13,7 +13,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 pub trait OwnerTurns: Owner {
     /// Takes a turn soon, so that changes at the same time are handled together.
     fn soon(&mut self, ctx: &mut Context<Self>) {
-        self.wake_after(self.gathering(), ctx);
+        self.wake_after(self.batch_delay(), ctx);
     }
 
     /// Takes a turn within `delay`. An earlier planned turn stays.

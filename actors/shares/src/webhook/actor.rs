@@ -203,8 +203,8 @@ impl Webhook {
 
     fn sleep_until_due(&mut self, ctx: &mut Context<Self>) {
         let now = self.shell.now();
-        let nap = self.delivery.wake_at().map_or(LONGEST_SLEEP, |at| at.since(now));
-        self.sleep(nap.clamp(SHORTEST_SLEEP, LONGEST_SLEEP), ctx);
+        let delay = self.delivery.wake_at().map_or(LONGEST_SLEEP, |at| at.since(now));
+        self.sleep(delay.clamp(SHORTEST_SLEEP, LONGEST_SLEEP), ctx);
     }
 
     /// An item whenever there are new notifications or another leader.

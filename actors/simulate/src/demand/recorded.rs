@@ -162,8 +162,8 @@ mod tests {
         let day = 86_400_000;
         let times: Vec<i64> = all.iter().map(|request| request.at.0).collect();
         assert_eq!(times, [100_000, 200_000, 200_000, day + 100_000, day + 200_000, day + 200_000]);
-        let shown: Vec<String> = all.iter().map(|it| names.name(it.file).to_string()).collect();
-        assert_eq!(shown[..3], ["a", "b", "a"]);
+        let requested: Vec<String> = all.iter().map(|it| names.name(it.file).to_string()).collect();
+        assert_eq!(requested[..3], ["a", "b", "a"]);
         assert_eq!(recorded.a_day(2), [1.0, 2.0]);
     }
 

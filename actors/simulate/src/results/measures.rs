@@ -185,7 +185,7 @@ pub struct Planning {
 
 impl Planning {
     /// Adds a planning round.
-    pub fn note(&mut self, round: &PlanningRound) {
+    pub fn add(&mut self, round: &PlanningRound) {
         self.rounds += 1;
         self.looks += round.to_look_up.len() as u64;
         let waits = round.waiting.as_ref().map_or("nothing", |waiting| match waiting {
@@ -253,7 +253,7 @@ impl Measures {
     }
 
     /// Ends the simulation at `ended`, with an incomplete hour and day.
-    pub fn end_rest(&mut self, ended: Millis, fill: DiskFill) {
+    pub fn finish_periods(&mut self, ended: Millis, fill: DiskFill) {
         if self.hours.last().is_none_or(|hour| hour.ended < ended) {
             self.end_hour(ended, fill);
         }

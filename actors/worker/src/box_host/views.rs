@@ -45,7 +45,7 @@ impl BoxHostView {
             HookKind::Init => &mut self.inits,
             HookKind::Cleanup => &mut self.cleanups,
         };
-        counts.took.note(took);
+        counts.took.record(took);
         match answer {
             HookAnswer::Done { .. } => counts.done += 1,
             HookAnswer::Failed { .. } => counts.failed += 1,

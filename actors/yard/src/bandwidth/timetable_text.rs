@@ -99,17 +99,17 @@ fn minute(text: &str) -> Option<u16> {
 impl fmt::Display for Timetable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(rate) = self.constant() {
-            return f.write_str(&shown(rate));
+            return f.write_str(&rate_text(rate));
         }
         for (number, entry) in self.entries.iter().enumerate() {
             let blank = if number == 0 { "" } else { " " };
-            write!(f, "{blank}{},{}", moment(entry), shown(entry.rate))?;
+            write!(f, "{blank}{},{}", moment(entry), rate_text(entry.rate))?;
         }
         Ok(())
     }
 }
 
-fn shown(rate: Option<BitsPerSecond>) -> String {
+fn rate_text(rate: Option<BitsPerSecond>) -> String {
     rate.map_or_else(|| OFF.to_owned(), |rate| rate.to_string())
 }
 
@@ -125,22 +125,22 @@ mod tests {
 
     use super::*;
 
-    fn shown_again(text: &str) -> String {
+    fn normalized(text: &str) -> String {
         text.parse::<Timetable>().unwrap().to_string()
     }
 
     #[test]
     fn timetables_of_rclone_are_read() {
         assert_eq!(
-            shown_again("08:00,512k 12:00,10M 13:00,512k 18:00,30M 23:00,off"),
+            normalized("08:00,512k 12:00,10M 13:00,512k 18:00,30M 23:00,off"),
             "08:00,512KiB/s 12:00,10MiB/s 13:00,512KiB/s 18:00,30MiB/s 23:00,off"
         );
         assert_eq!(
-            shown_again("mon-00:00,512k  Friday-23:59,80Mbit/s Sat-10:00,1M sun-20:00,OFF"),
+            normalized("mon-00:00,512k  Friday-23:59,80Mbit/s Sat-10:00,1M sun-20:00,OFF"),
             "Mon-00:00,512KiB/s Fri-23:59,80Mbit/s Sat-10:00,1MiB/s Sun-20:00,off"
         );
-        assert_eq!(shown_again("10M"), "10MiB/s");
-        assert_eq!(shown_again(" off "), "off");
+        assert_eq!(normalized("10M"), "10MiB/s");
+        assert_eq!(normalized(" off "), "off");
     }
 
     #[test]

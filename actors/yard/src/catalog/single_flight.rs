@@ -13,8 +13,8 @@ pub trait InputReader: Send + 'static {
     /// The result of a check.
     type Found: Send + 'static;
 
-    /// From the next look on, `stir` is called when the input seems to have changed.
-    fn watch(&mut self, stir: ChangeNotifier);
+    /// From the next look on, `notifier` is called when the input seems to have changed.
+    fn watch(&mut self, notifier: ChangeNotifier);
 
     /// Checks the input. May block.
     fn look(&mut self, now: Millis) -> Self::Found;
@@ -26,14 +26,14 @@ const GAP: Duration = Duration::from_millis(100);
 /// A check that takes longer than this is reported as a problem, because a mount may hang.
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
-/// A bench and who waits for a look.
+/// A reader, its running job, and the callers that wait for a look.
 pub struct SingleFlightReader<B> {
     /// Name of the input, for people.
     what: &'static str,
     /// None while a job uses it.
     reader: Option<B>,
-    /// Counts the benches that took the place of another.
-    life: u64,
+    /// Counts the readers that replaced another one.
+    generation: u64,
     /// When the last look began.
     begun: Millis,
     /// The same, by the timers of the runtime.
@@ -47,12 +47,12 @@ pub struct SingleFlightReader<B> {
 }
 
 impl<B> SingleFlightReader<B> {
-    /// An idle lane for checks of `what`.
-    pub fn new(what: &'static str, bench: B) -> Self {
+    /// An idle reader for checks of `what`.
+    pub fn new(what: &'static str, reader: B) -> Self {
         SingleFlightReader {
             what,
-            reader: Some(bench),
-            life: 0,
+            reader: Some(reader),
+            generation: 0,
             begun: Millis::default(),
             begun_at: None,
             notified: false,
@@ -68,14 +68,14 @@ impl<B> SingleFlightReader<B> {
         receiver
     }
 
-    /// Takes the bench for a look, unless one is running.
+    /// Takes the reader for a look, unless one is running.
     pub fn begin(&mut self, now: Millis, timer: Instant) -> Option<B> {
-        let bench = self.reader.take()?;
+        let reader = self.reader.take()?;
         self.begun = now;
         self.begun_at = Some(timer);
         self.notified = false;
         self.waiting.append(&mut self.next);
-        Some(bench)
+        Some(reader)
     }
 
     /// Something changed at `now`. Answers the delay until a look must begin. None if a look is
@@ -98,23 +98,23 @@ impl<B> SingleFlightReader<B> {
 
     /// The number of the worker thread. Results of an earlier thread are ignored.
     pub fn generation(&self) -> u64 {
-        self.life
+        self.generation
     }
 
-    /// A look ended. False if the bench has lost its place meanwhile.
-    pub fn end(&mut self, bench: B, life: u64) -> bool {
-        let is_present = life == self.life;
+    /// A look ended. False if the reader was replaced meanwhile.
+    pub fn end(&mut self, reader: B, generation: u64) -> bool {
+        let is_present = generation == self.generation;
         if is_present {
-            self.reader = Some(bench);
+            self.reader = Some(reader);
         }
         is_present
     }
 
-    /// Replaces the current bench by another one, even while a job has the current one. Callers that
-    /// wait for a look then wait for a look of the new bench.
-    pub fn replace(&mut self, bench: B) {
-        self.reader = Some(bench);
-        self.life += 1;
+    /// Replaces the current reader by another one, even while a job has the current one. Callers that
+    /// wait for a look then wait for a look of the new reader.
+    pub fn replace(&mut self, reader: B) {
+        self.reader = Some(reader);
+        self.generation += 1;
         self.notified = false;
         self.next.append(&mut self.waiting);
     }
@@ -136,7 +136,7 @@ impl<B> SingleFlightReader<B> {
         is_stuck.then(|| format!("the check of {} does not end: a mount may hang", self.what))
     }
 
-    /// The bench, while no look is running.
+    /// The reader, while no look is running.
     pub fn idle(&mut self) -> Option<&mut B> {
         self.reader.as_mut()
     }
@@ -150,60 +150,66 @@ mod tests {
 
     #[test]
     fn a_request_during_a_look_waits_for_the_next_one() {
-        let mut lane = SingleFlightReader::new("a bench", "bench");
-        let mut early = lane.ask();
-        let bench = lane.begin(NOON, Instant::now()).unwrap();
-        assert!(lane.begin(NOON, Instant::now()).is_none() && lane.idle().is_none());
-        let mut late = lane.ask();
-        assert!(lane.end(bench, 0));
-        assert!(lane.answer());
+        let mut single_flight = SingleFlightReader::new("a file", "reader");
+        let mut early = single_flight.ask();
+        let reader = single_flight.begin(NOON, Instant::now()).unwrap();
+        assert!(
+            single_flight.begin(NOON, Instant::now()).is_none() && single_flight.idle().is_none()
+        );
+        let mut late = single_flight.ask();
+        assert!(single_flight.end(reader, 0));
+        assert!(single_flight.answer());
         assert_eq!((early.try_recv().is_ok(), late.try_recv().is_ok()), (true, false));
-        let bench = lane.begin(NOON, Instant::now()).unwrap();
-        assert!(lane.end(bench, 0));
-        assert!(!lane.answer());
+        let reader = single_flight.begin(NOON, Instant::now()).unwrap();
+        assert!(single_flight.end(reader, 0));
+        assert!(!single_flight.answer());
         assert!(late.try_recv().is_ok());
     }
 
     #[test]
     fn a_storm_is_one_look_at_a_time_and_a_gap_between() {
-        let mut lane = SingleFlightReader::new("a bench", "bench");
+        let mut single_flight = SingleFlightReader::new("a file", "reader");
         let noon = Instant::now();
-        assert_eq!(lane.notify_changed(noon), Some(Duration::ZERO));
-        assert_eq!(lane.notify_changed(noon), None, "a look is about to begin");
-        let bench = lane.begin(NOON, Instant::now()).unwrap();
-        let begun = lane.begun_at.unwrap();
-        assert_eq!(lane.notify_changed(begun), None, "the end of the look reports it");
-        assert!(lane.end(bench, 0));
-        assert!(lane.is_notified());
-        assert_eq!(lane.debounce_delay(begun + GAP / 4), GAP * 3 / 4);
-        assert_eq!(lane.debounce_delay(begun + GAP), Duration::ZERO);
-        lane.begin(NOON, Instant::now()).unwrap();
-        assert!(!lane.is_notified());
+        assert_eq!(single_flight.notify_changed(noon), Some(Duration::ZERO));
+        assert_eq!(single_flight.notify_changed(noon), None, "a look is about to begin");
+        let reader = single_flight.begin(NOON, Instant::now()).unwrap();
+        let begun = single_flight.begun_at.unwrap();
+        assert_eq!(single_flight.notify_changed(begun), None, "the end of the look reports it");
+        assert!(single_flight.end(reader, 0));
+        assert!(single_flight.is_notified());
+        assert_eq!(single_flight.debounce_delay(begun + GAP / 4), GAP * 3 / 4);
+        assert_eq!(single_flight.debounce_delay(begun + GAP), Duration::ZERO);
+        single_flight.begin(NOON, Instant::now()).unwrap();
+        assert!(!single_flight.is_notified());
     }
 
     #[test]
-    fn a_look_of_a_bench_that_lost_its_place_counts_for_nothing() {
-        let mut lane = SingleFlightReader::new("a bench", "old");
-        let mut asked = lane.ask();
-        let (old, life) = (lane.begin(NOON, Instant::now()).unwrap(), lane.generation());
-        lane.replace("new");
-        assert!(!lane.end(old, life));
+    fn a_look_of_a_replaced_reader_counts_for_nothing() {
+        let mut single_flight = SingleFlightReader::new("a file", "old");
+        let mut asked = single_flight.ask();
+        let (old, generation) =
+            (single_flight.begin(NOON, Instant::now()).unwrap(), single_flight.generation());
+        single_flight.replace("new");
+        assert!(!single_flight.end(old, generation));
         assert!(asked.try_recv().is_err());
-        let (new, life) = (lane.begin(NOON, Instant::now()).unwrap(), lane.generation());
+        let (new, generation) =
+            (single_flight.begin(NOON, Instant::now()).unwrap(), single_flight.generation());
         assert_eq!(new, "new");
-        assert!(lane.end(new, life) && !lane.answer());
+        assert!(single_flight.end(new, generation) && !single_flight.answer());
         assert!(asked.try_recv().is_ok());
     }
 
     #[test]
     fn a_stuck_look_is_reported() {
-        let mut lane = SingleFlightReader::new("a mount", "bench");
+        let mut single_flight = SingleFlightReader::new("a mount", "reader");
         let late = NOON.after(2 * LONGEST_LOOK);
-        assert_eq!(lane.problem(late), None);
-        let bench = lane.begin(NOON, Instant::now()).unwrap();
-        assert_eq!(lane.problem(NOON), None);
-        assert!(lane.problem(late).unwrap().starts_with("the check of a mount does not end"));
-        assert!(lane.end(bench, 0));
-        assert_eq!(lane.problem(late), None);
+        assert_eq!(single_flight.problem(late), None);
+        let reader = single_flight.begin(NOON, Instant::now()).unwrap();
+        assert_eq!(single_flight.problem(NOON), None);
+        assert!(
+            single_flight.problem(late).unwrap().starts_with("the check of a mount does not end")
+        );
+        assert!(single_flight.end(reader, 0));
+        assert_eq!(single_flight.problem(late), None);
     }
 }

@@ -148,14 +148,14 @@ impl HostHealth {
 /// The schedule of one host's probes: one interval after the start of the last probe, plus or minus a
 /// share of it. So hosts that were added together do not remain in step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rhythm {
+pub struct ProbeSchedule {
     /// The mean distance of two probes of a host.
     pub interval: Duration,
     /// The largest difference of one distance from `interval`, as a part of it from 0 to 1.
     pub jitter: f64,
 }
 
-impl Rhythm {
+impl ProbeSchedule {
     /// When to probe after a probe that began at `began`. `draw` is even in `[0, 1)`.
     pub fn next(&self, began: Millis, draw: f64) -> Millis {
         let factor = 1.0 + self.jitter.clamp(0.0, 1.0) * (2.0 * draw - 1.0);
@@ -245,18 +245,18 @@ mod tests {
 
     #[test]
     fn the_next_probe_lies_within_the_jitter() {
-        let rhythm = Rhythm { interval: Duration::from_secs(10), jitter: 0.2 };
-        assert_eq!(rhythm.next(Millis(0), 0.0), Millis(8000));
-        assert_eq!(rhythm.next(Millis(0), 0.5), Millis(10_000));
-        assert!(rhythm.next(Millis(0), 0.999) < Millis(12_000));
+        let probe_schedule = ProbeSchedule { interval: Duration::from_secs(10), jitter: 0.2 };
+        assert_eq!(probe_schedule.next(Millis(0), 0.0), Millis(8000));
+        assert_eq!(probe_schedule.next(Millis(0), 0.5), Millis(10_000));
+        assert!(probe_schedule.next(Millis(0), 0.999) < Millis(12_000));
     }
 
     #[test]
     fn a_clock_that_is_set_back_does_not_stop_the_probes() {
-        let rhythm = Rhythm { interval: Duration::from_secs(10), jitter: 0.2 };
+        let probe_schedule = ProbeSchedule { interval: Duration::from_secs(10), jitter: 0.2 };
         let planned = Millis(1_000_000);
-        assert!(!rhythm.is_due(planned, Millis(995_000)));
-        assert!(rhythm.is_due(planned, Millis(1_000_000)));
-        assert!(rhythm.is_due(planned, Millis(0)));
+        assert!(!probe_schedule.is_due(planned, Millis(995_000)));
+        assert!(probe_schedule.is_due(planned, Millis(1_000_000)));
+        assert!(probe_schedule.is_due(planned, Millis(0)));
     }
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::health::{Rhythm, Thresholds};
+use super::health::{ProbeSchedule, Thresholds};
 use crate::settings::heartbeat::HeartbeatConfig;
 
 /// How the HeartbeatSupervisor works.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeartbeatSettings {
     /// How often a host is probed.
-    pub rhythm: Rhythm,
+    pub probe_schedule: ProbeSchedule,
     /// How long one probe waits for its answer.
     pub timeout: Duration,
     /// How many answers or misses in a row change a host's health.
@@ -26,7 +26,10 @@ impl HeartbeatSettings {
     /// The settings of an operator, with the number of probes that this process may have open.
     pub fn of(config: &HeartbeatConfig, probes_at_once: usize) -> Self {
         HeartbeatSettings {
-            rhythm: Rhythm { interval: config.interval, jitter: config.jitter.get() },
+            probe_schedule: ProbeSchedule {
+                interval: config.interval,
+                jitter: config.jitter.get(),
+            },
             timeout: config.timeout,
             thresholds: Thresholds::of(config),
             probes_at_once,

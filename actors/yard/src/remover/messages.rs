@@ -31,7 +31,7 @@ pub struct RemoveNow;
 
 /// Asks which copies of a file are kept or removed, and why.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Vec<CopySays>")]
+#[rtype(result = "Vec<CopyDecision>")]
 pub struct ExplainCopies {
     /// The file to explain.
     pub name: FileName,
@@ -39,7 +39,7 @@ pub struct ExplainCopies {
 
 /// The decision on one copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct CopySays {
+pub struct CopyDecision {
     /// The host that holds the copy.
     pub host: HostAddr,
     /// Whether the copy is kept or removed, and why.

@@ -84,7 +84,7 @@ impl SettingValue for HostLimits {
 mod tests {
     use super::*;
 
-    fn shown<T: SettingValue>(text: &str) -> Option<String> {
+    fn normalized<T: SettingValue>(text: &str) -> Option<String> {
         T::from_text(text).ok().and_then(|value| value.to_toml()).map(|value| value.to_string())
     }
 
@@ -97,7 +97,7 @@ mod tests {
             ("off", "off"),
             ("08:00,512k Sat-12:00,off", "08:00,512KiB/s Sat-12:00,off"),
         ] {
-            assert_eq!(shown::<Timetable>(text).unwrap(), format!("\"{same}\""), "{text}");
+            assert_eq!(normalized::<Timetable>(text).unwrap(), format!("\"{same}\""), "{text}");
         }
         for bad in ["0", "80000000", "-1", "fast", "10 MB/s", "08:00,512", "1.5", "0bit/s", ""] {
             assert!(Timetable::from_text(bad).is_err(), "{bad}");
@@ -110,7 +110,7 @@ mod tests {
             r#"{ default = "1Gbit/s", "10.0.0.1:8888" = "8kbit/s", "10.0.0.2:8888" = "off" }"#;
         let limits = HostLimits::from_text(text).unwrap();
         assert_eq!(limits.by_host.len(), 2);
-        assert_eq!(HostLimits::from_text(&shown::<HostLimits>(text).unwrap()), Ok(limits));
+        assert_eq!(HostLimits::from_text(&normalized::<HostLimits>(text).unwrap()), Ok(limits));
         let bad = r#"{ default = "fast", "das1" = "1M", "10.0.0.1:8888" = "08:00,5" }"#;
         let faults: Vec<String> =
             HostLimits::from_text(bad).unwrap_err().into_iter().map(|wrong| wrong.what).collect();

@@ -108,7 +108,7 @@ impl SettingValue for Agents {
     }
 
     fn to_toml(&self) -> Option<Value> {
-        let shown = |agent: &Agent| {
+        let agent_value = |agent: &Agent| {
             let url = Value::String(agent.url.to_string());
             if agent.device.is_none() && agent.link_speed.is_none() {
                 return url;
@@ -119,7 +119,7 @@ impl SettingValue for Agents {
             let given = parts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
             Value::Table(given.collect())
         };
-        let agents = self.0.iter().map(|(host, agent)| (host.to_string(), shown(agent)));
+        let agents = self.0.iter().map(|(host, agent)| (host.to_string(), agent_value(agent)));
         Some(Value::Table(agents.collect()))
     }
 }

@@ -91,7 +91,7 @@ impl SettingValue for Weights {
 mod tests {
     use super::*;
 
-    fn shown<T: SettingValue>(text: &str) -> Result<String, String> {
+    fn normalized<T: SettingValue>(text: &str) -> Result<String, String> {
         let read = T::from_text(text);
         let read = read.map(|value| value.to_toml().map(|value| value.to_string()).unwrap());
         read.map_err(|wrongs| wrongs.into_iter().map(|wrong| wrong.what).collect())
@@ -103,10 +103,10 @@ mod tests {
             ("{ room = 1, traffic = 3 }", "{ room = 1, traffic = 3 }"),
             ("{ traffic = 3 }", "{ room = 0, traffic = 3 }"),
         ] {
-            assert_eq!(shown::<Weights>(text).as_deref(), Ok(same));
+            assert_eq!(normalized::<Weights>(text).as_deref(), Ok(same));
         }
         for bad in ["{}", "{ room = 0 }", "{ room = -1 }", "{ room = 1001 }", "{ rum = 1 }", "1"] {
-            assert!(shown::<Weights>(bad).is_err(), "{bad}");
+            assert!(normalized::<Weights>(bad).is_err(), "{bad}");
         }
     }
 }

@@ -60,8 +60,8 @@ mod tests {
             (r#"["::1", "10.0.0.1"]"#, r#"["10.0.0.1", "::1"]"#),
             ("{ pattern = '40\\.(3|4)' }", r"{ pattern = '40\.(3|4)' }"),
         ] {
-            let shown = WatchedServers::from_text(text).unwrap().to_toml().unwrap();
-            assert_eq!(shown.to_string(), same, "{text}");
+            let written = WatchedServers::from_text(text).unwrap().to_toml().unwrap();
+            assert_eq!(written.to_string(), same, "{text}");
         }
         for bad in ["", "125.159.40", "[1]", "{}", "{ pattern = '(' }", "{ patern = '1' }", "3"] {
             assert!(WatchedServers::from_text(bad).is_err(), "{bad}");

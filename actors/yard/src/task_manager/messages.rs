@@ -9,7 +9,7 @@ use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{Report, ReportsTaken, TaskId};
 use reelyard_replication::CommitError;
 
-use super::plan::{Explanation, Says, Skip};
+use super::plan::{Explanation, HostUsability, Skip};
 use crate::task_manager::state::event::TaskRefusal;
 use crate::task_manager::state::task::TaskState;
 
@@ -263,12 +263,12 @@ pub enum ByHandRefused {
         on: Vec<HostAddr>,
     },
     /// The destination cannot take it.
-    #[error("{host}: {says}")]
+    #[error("{host}: {usability}")]
     Destination {
         /// The destination.
         host: HostAddr,
         /// Why it cannot take the copy.
-        says: Says,
+        usability: HostUsability,
     },
     /// It is no destination of this yard.
     #[error("{0} is not a destination of this yard")]

@@ -9,7 +9,9 @@ use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::worker::Blame;
 use reelyard_yard::catalog::MasterLook;
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Says, Skip};
+use reelyard_yard::task_manager::plan::{
+    Explanation, HostUsability, MasterState, PlanVerdict, Skip,
+};
 use reelyard_yard::task_manager::{ExplainFile, PlacementPolicy};
 
 use crate::task_manager::task_manager_yard::{
@@ -24,8 +26,8 @@ async fn explain(yard: &TaskManagerYard, file: &[u8]) -> Explanation {
 }
 
 /// The statements about the destinations, by address.
-fn destinations(entry: &Explanation) -> Vec<Says> {
-    entry.destinations.iter().map(|destination| destination.says).collect()
+fn destinations(entry: &Explanation) -> Vec<HostUsability> {
+    entry.destinations.iter().map(|destination| destination.usability).collect()
 }
 
 #[test]
@@ -48,9 +50,9 @@ fn every_stage_of_a_file_is_explained() {
             (PlanVerdict::WaitsForTurn, Some(2), 0)
         );
         assert_eq!(answer.master, MasterState::Found { dir: "/data".to_owned(), size: SIZE });
-        assert_eq!(answer.sources[0].says, Says::Busy);
+        assert_eq!(answer.sources[0].usability, HostUsability::Busy);
         assert_eq!((answer.sources[0].serving, answer.sources[0].free), (1, 0));
-        assert_eq!(destinations(&answer), [Says::NoSource, Says::NoSource]);
+        assert_eq!(destinations(&answer), [HostUsability::NoSource, HostUsability::NoSource]);
         let coming: u64 = answer.destinations.iter().map(|to| to.on_its_way).sum();
         assert_eq!(coming, SIZE);
         assert!(answer.ahead.unwrap() > 0);
@@ -59,7 +61,7 @@ fn every_stage_of_a_file_is_explained() {
         let answer = explain(&yard, task.name.as_bytes()).await;
         assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::Placed));
         assert_eq!(answer.held_on[0].host, task.destination);
-        assert!(destinations(&answer).contains(&Says::Holds));
+        assert!(destinations(&answer).contains(&HostUsability::Holds));
 
         let failed = yard.until("a task", |view| view.open.values().next().cloned()).await;
         yard.fail(&failed, Blame::File).await;
@@ -116,10 +118,15 @@ fn each_destination_says_why_it_takes_nothing() {
         yard.until("nothing is open", |view| view.open.is_empty().then_some(())).await;
         let answer = explain(&yard, carried_by_ours.as_bytes()).await;
         assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::NoPair));
-        assert_eq!(answer.sources[0].says, Says::BacksOff);
+        assert_eq!(answer.sources[0].usability, HostUsability::BacksOff);
         assert!(answer.sources[0].back_off.is_some());
-        let expected =
-            [Says::NotUp, Says::TooBig, Says::NameNotCarried, Says::NoSource, Says::BacksOff];
+        let expected = [
+            HostUsability::NotUp,
+            HostUsability::TooBig,
+            HostUsability::NameNotCarried,
+            HostUsability::NoSource,
+            HostUsability::BacksOff,
+        ];
         assert_eq!(destinations(&answer), expected);
         let turns: Vec<_> = answer.destinations.iter().map(|to| to.turns.unwrap()).collect();
         assert_eq!(turns, [2, 1, 0, 4, 3]);

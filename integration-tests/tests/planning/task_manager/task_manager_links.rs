@@ -5,7 +5,7 @@ use std::time::Duration;
 use reelyard_core::event::RequestId;
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_yard::cfw_worker::HostObserved;
-use reelyard_yard::task_manager::plan::{LinkSays, PlannerWaits, Says, Unusable};
+use reelyard_yard::task_manager::plan::{HostUsability, LinkLoad, PlannerWaits, Unusable};
 use reelyard_yard::task_manager::{
     ByHandRefused, CopyFile, CopyRefused, ExplainFile, LinkRules, Weights,
 };
@@ -58,11 +58,15 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
         assert_eq!(task.destination, destination(2));
         let answer =
             yard.manager.send(ExplainFile { name: TaskManagerYard::name("b.mpg") }).await.unwrap();
-        let says: Vec<_> =
-            answer.destinations.iter().map(|answer| (answer.says, answer.link)).collect();
-        let link = |used_percent| Some(LinkSays { used_percent, mark_percent: Some(80) });
-        assert_eq!(says[0], (Says::BusyLink, link(81)));
-        assert_eq!(says[1], (Says::NoSource, link(80)), "at the mark is not above it");
+        let usability: Vec<_> =
+            answer.destinations.iter().map(|answer| (answer.usability, answer.link)).collect();
+        let link = |used_percent| Some(LinkLoad { used_percent, mark_percent: Some(80) });
+        assert_eq!(usability[0], (HostUsability::BusyLink, link(81)));
+        assert_eq!(
+            usability[1],
+            (HostUsability::NoSource, link(80)),
+            "at the mark is not above it"
+        );
         let view = yard.views.load();
         assert_eq!(view.hosts[1].no_destination, Some(Unusable::BusyLink), "{:?}", view.hosts);
         // A request by hand is refused with an explanation.
@@ -70,8 +74,11 @@ fn a_destination_above_its_mark_gets_nothing_new_until_it_is_below() {
         let (source, request) = (None, RequestId::random());
         let asked = CopyFile { name, destination: destination(1), source, asked_by, request };
         let refused = yard.manager.send(asked).await.unwrap();
-        let (host, says) = (destination(1), Says::BusyLink);
-        assert_eq!(refused, Err(CopyRefused::Rules(ByHandRefused::Destination { host, says })));
+        let (host, usability) = (destination(1), HostUsability::BusyLink);
+        assert_eq!(
+            refused,
+            Err(CopyRefused::Rules(ByHandRefused::Destination { host, usability }))
+        );
         destination_reports(&yard, 1, Some(79)).await;
         yard.finish(&task).await;
         assert_eq!(yard.open_task("b.mpg").await.destination, destination(1));
@@ -93,7 +100,7 @@ fn a_source_above_its_mark_serves_nothing_new() {
         assert!(yard.views.load().open.is_empty());
         let answer =
             yard.manager.send(ExplainFile { name: TaskManagerYard::name("a.mpg") }).await.unwrap();
-        assert_eq!(answer.sources[0].says, Says::BusyLink);
+        assert_eq!(answer.sources[0].usability, HostUsability::BusyLink);
         source_reports(&yard, 50).await;
         let task = yard.open_task("a.mpg").await;
         source_reports(&yard, 99).await;

@@ -7,7 +7,7 @@ use reelyard_protocol::worker::ReportedState;
 use reelyard_replication::CommitError;
 use reelyard_yard::cfw_worker::HostObserved;
 use reelyard_yard::heartbeat::Health;
-use reelyard_yard::task_manager::plan::{PlanVerdict, PlannerWaits, Says, Skip};
+use reelyard_yard::task_manager::plan::{HostUsability, PlanVerdict, PlannerWaits, Skip};
 use reelyard_yard::task_manager::{ExplainFile, PlanNow, TaskManagerView, TaskState};
 
 use crate::task_manager::task_manager_yard::{
@@ -185,12 +185,14 @@ fn an_unlisted_host_gets_nothing_and_its_placements_count() {
         let name = TaskManagerYard::name("a.mpg");
         let answer = yard.manager.send(ExplainFile { name }).await.unwrap();
         assert_eq!(answer.verdict, PlanVerdict::Skipped(Skip::Placed));
-        let says = answer.destinations.iter().find(|state| state.host == holder).unwrap().says;
-        assert_eq!(says, Says::Holds);
+        let usability =
+            answer.destinations.iter().find(|state| state.host == holder).unwrap().usability;
+        assert_eq!(usability, HostUsability::Holds);
         let name = TaskManagerYard::name("b.mpg");
         let answer = yard.manager.send(ExplainFile { name }).await.unwrap();
-        let says = answer.destinations.iter().find(|state| state.host == holder).unwrap().says;
-        assert_eq!(says, Says::InventoryUnknown);
+        let usability =
+            answer.destinations.iter().find(|state| state.host == holder).unwrap().usability;
+        assert_eq!(usability, HostUsability::InventoryUnknown);
         yard.journal.stop().await;
     });
 }

@@ -25,7 +25,7 @@ pub const STILL_HERE: &str = ": still here\n\n";
 
 /// After something was sent, events are collected for this long. With many changes this limits the
 /// number of wakeups.
-pub const GATHERING: Duration = Duration::from_millis(20);
+pub const BATCH_DELAY: Duration = Duration::from_millis(20);
 
 /// The events of one client.
 pub trait EventSource: 'static {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use utoipa::IntoParams;
 
 use crate::http::api::call_parts::event_stream::{
-    EventSource, GATHERING, KEEP_ALIVE, LAST_EVENT_ID, event, streamed,
+    BATCH_DELAY, EventSource, KEEP_ALIVE, LAST_EVENT_ID, event, streamed,
 };
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
@@ -127,7 +127,7 @@ impl EventSource for ChangeEventStream {
                 }
             }
             received.iter().for_each(|item| self.write(item, &mut text));
-            self.rests_until = Instant::now() + GATHERING;
+            self.rests_until = Instant::now() + BATCH_DELAY;
         }
         self.keep_alive = Instant::now() + KEEP_ALIVE;
         Some(Bytes::from(text))

@@ -19,7 +19,7 @@ use utoipa::IntoParams;
 
 use super::shares::knows_its_shares;
 use crate::http::api::call_parts::event_stream::{
-    EventSource, GATHERING, KEEP_ALIVE, LAST_EVENT_ID, STILL_HERE, event, streamed,
+    BATCH_DELAY, EventSource, KEEP_ALIVE, LAST_EVENT_ID, STILL_HERE, event, streamed,
 };
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
@@ -212,7 +212,7 @@ impl ShareEventStream {
                 },
                 () = sleep(KEEP_ALIVE) => {}
             };
-            sleep(GATHERING).await;
+            sleep(BATCH_DELAY).await;
         }
     }
 

@@ -178,8 +178,8 @@ mod tests {
             sheet.gauges("tasks", "Tasks", [([("state", "a\"b")], 1_u64)])?;
             sheet.counters("none", "None", [([("x", "y")], 1); 0])?;
             let mut took = Durations::default();
-            took.note(Duration::from_millis(300));
-            took.note(Duration::from_secs(60));
+            took.record(Duration::from_millis(300));
+            took.record(Duration::from_secs(60));
             sheet.durations("round_seconds", "Rounds", &took)
         });
         let page = page.unwrap();

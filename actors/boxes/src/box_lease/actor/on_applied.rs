@@ -23,7 +23,7 @@ impl Handler<JournalCommand> for BoxLease {
     type Result = ();
 
     fn handle(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
-        self.obey(command, ctx);
+        self.handle_journal_command(command, ctx);
     }
 }
 
@@ -40,7 +40,7 @@ impl Owner for BoxLease {
         &mut self.replica
     }
 
-    fn gathering(&self) -> Duration {
+    fn batch_delay(&self) -> Duration {
         SHORTEST_SLEEP
     }
 

@@ -251,7 +251,7 @@ impl BoxMemory {
             return false;
         }
         counts.served += 1;
-        counts.waits.note(waited);
+        counts.waits.record(waited);
         if reached > 1 {
             self.sharing.insert(*first, reached);
         }

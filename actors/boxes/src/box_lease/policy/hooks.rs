@@ -106,8 +106,8 @@ impl BoxMemory {
         self.hook_calls.of_boxes.remove(key);
         let counts = self.counts(&key.0);
         match call.kind {
-            HookKind::Init => counts.inits.note(took),
-            HookKind::Cleanup => counts.cleanups.note(took),
+            HookKind::Init => counts.inits.record(took),
+            HookKind::Cleanup => counts.cleanups.record(took),
         }
         counts.hook_failures += u64::from(matches!(answer, HookAnswer::Failed { .. }));
         match (answer, call.kind, call.lease) {

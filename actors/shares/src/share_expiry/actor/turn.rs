@@ -174,7 +174,7 @@ impl Handler<JournalCommand> for ShareExpiry {
     type Result = ();
 
     fn handle(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
-        self.obey(command, ctx);
+        self.handle_journal_command(command, ctx);
     }
 }
 
@@ -194,7 +194,7 @@ impl Owner for ShareExpiry {
         self.now()
     }
 
-    fn gathering(&self) -> Duration {
+    fn batch_delay(&self) -> Duration {
         SHORTEST_SLEEP
     }
 

@@ -28,10 +28,10 @@ struct Touched {
 impl Touched {
     fn by(before: &CatalogSettings, after: &CatalogSettings) -> Self {
         let watch = before.watch != after.watch;
-        let settle = (before.settle, before.settle_limit) != (after.settle, after.settle_limit);
+        let debounce = (before.settle, before.settle_limit) != (after.settle, after.settle_limit);
         Touched {
             ranking: watch
-                || settle
+                || debounce
                 || before.grade_info_file != after.grade_info_file
                 || before.hitcount_history_file != after.hitcount_history_file
                 || before.destination_ips != after.destination_ips,
@@ -77,8 +77,10 @@ impl Catalog {
         let names = &self.names;
         let log = self.settings.event_log.clone().map(|log| EventLog::new(log, names.clone()));
         match (&mut self.event_log, log) {
-            (Some(lane), Some(log)) => lane.replace(log),
-            (lane, log) => *lane = log.map(|log| SingleFlightReader::new("the event log", log)),
+            (Some(single_flight), Some(log)) => single_flight.replace(log),
+            (single_flight, log) => {
+                *single_flight = log.map(|log| SingleFlightReader::new("the event log", log))
+            }
         }
         self.view.rising = Arc::default();
         self.subscribers.rising.notify(&RisingChanged(Arc::clone(&self.view.rising)));

@@ -36,7 +36,7 @@ const SHORTEST_POLL: Duration = Duration::from_millis(100);
 /// hangs they do not end, and each occupies a thread that others need.
 const LOOK_UPS_AT_ONCE: usize = 4;
 
-/// The actor. It does no I/O itself: each kind of input has a lane of blocking jobs.
+/// The actor. It does no I/O itself: each kind of input has blocking jobs, one at a time.
 pub struct Catalog {
     shell: ObserverShell<CatalogView, YardChange>,
     settings: CatalogSettings,
@@ -50,8 +50,8 @@ pub struct Catalog {
     look_ups: Arc<Semaphore>,
     /// The sleep until hits leave the window.
     expiry: ActorTimer,
-    /// The sleep until a file that is being written may have settled.
-    settling: ActorTimer,
+    /// The sleep until a file that is being written may be complete.
+    recheck_timer: ActorTimer,
     /// How often the kernel dropped change notifications: ranking, masters, log.
     overflows: [u64; 3],
     /// The view as last published.
@@ -81,7 +81,7 @@ impl Catalog {
             event_log: log,
             look_ups: Arc::new(Semaphore::new(LOOK_UPS_AT_ONCE)),
             expiry: ActorTimer::default(),
-            settling: ActorTimer::default(),
+            recheck_timer: ActorTimer::default(),
             overflows: [0; 3],
             view: CatalogView::of(&settings),
             shell: ObserverShell::new(clock, ViewHandle::new(CatalogView::of(&settings))),
@@ -107,34 +107,38 @@ impl Catalog {
         self.begin_look(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
     }
 
-    /// Begins a look in a lane, unless one is running there.
+    /// Begins a look at one kind of input, unless one is running.
     fn begin_look<B: InputReader>(
         &mut self,
         ctx: &mut Context<Self>,
-        lane: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
+        single_flight: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
         take: fn(&mut Catalog, B::Found, &mut Context<Self>),
     ) {
         let (now, timer) = (self.shell.now(), self.shell.clock().timer());
-        let begun = lane(self).and_then(|lane| Some((lane.begin(now, timer)?, lane.generation())));
-        let Some((mut bench, life)) = begun else { return };
+        let begun = single_flight(self).and_then(|single_flight| {
+            Some((single_flight.begin(now, timer)?, single_flight.generation()))
+        });
+        let Some((mut reader, generation)) = begun else { return };
         let job = tokio::task::spawn_blocking(move || {
-            let found = bench.look(now);
-            (bench, found)
+            let found = reader.look(now);
+            (reader, found)
         });
         let ended = job.into_actor(self).map(move |ended, catalog, ctx| match ended {
-            Ok((bench, found)) => {
-                if !lane(catalog).is_some_and(|lane| lane.end(bench, life)) {
+            Ok((reader, found)) => {
+                if !single_flight(catalog)
+                    .is_some_and(|single_flight| single_flight.end(reader, generation))
+                {
                     return;
                 }
                 catalog.view.looked_at = Some(catalog.shell.now());
                 take(catalog, found, ctx);
                 let timer = catalog.shell.clock().timer();
-                if lane(catalog).is_some_and(SingleFlightReader::answer) {
-                    catalog.begin_look(ctx, lane, take);
-                } else if let Some(rest) = lane(catalog)
-                    .and_then(|lane| lane.is_notified().then(|| lane.debounce_delay(timer)))
-                {
-                    catalog.look_after(rest, ctx, lane, take);
+                if single_flight(catalog).is_some_and(SingleFlightReader::answer) {
+                    catalog.begin_look(ctx, single_flight, take);
+                } else if let Some(delay) = single_flight(catalog).and_then(|single_flight| {
+                    single_flight.is_notified().then(|| single_flight.debounce_delay(timer))
+                }) {
+                    catalog.look_after(delay, ctx, single_flight, take);
                 }
                 catalog.sleep_until_hits_leave(ctx);
             }
@@ -147,33 +151,35 @@ impl Catalog {
         ctx.spawn(ended);
     }
 
-    /// Something changed in a lane.
+    /// An input of this kind may have changed.
     fn input_notified<B: InputReader>(
         &mut self,
         ctx: &mut Context<Self>,
-        lane: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
+        single_flight: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
         take: fn(&mut Catalog, B::Found, &mut Context<Self>),
     ) {
         let timer = self.shell.clock().timer();
-        if let Some(rest) = lane(self).and_then(|lane| lane.notify_changed(timer)) {
-            self.look_after(rest, ctx, lane, take);
+        if let Some(delay) =
+            single_flight(self).and_then(|single_flight| single_flight.notify_changed(timer))
+        {
+            self.look_after(delay, ctx, single_flight, take);
         }
     }
 
-    /// Begins a look in a lane after `rest`, unless another one began meanwhile.
+    /// Begins a look at one kind of input after `delay`, unless another one began meanwhile.
     fn look_after<B: InputReader>(
         &mut self,
-        rest: Duration,
+        delay: Duration,
         ctx: &mut Context<Self>,
-        lane: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
+        single_flight: fn(&mut Catalog) -> Option<&mut SingleFlightReader<B>>,
         take: fn(&mut Catalog, B::Found, &mut Context<Self>),
     ) {
-        if rest.is_zero() {
-            return self.begin_look(ctx, lane, take);
+        if delay.is_zero() {
+            return self.begin_look(ctx, single_flight, take);
         }
-        ctx.run_later(rest, move |catalog, ctx| {
-            if lane(catalog).is_some_and(|lane| lane.is_notified()) {
-                catalog.begin_look(ctx, lane, take);
+        ctx.run_later(delay, move |catalog, ctx| {
+            if single_flight(catalog).is_some_and(|single_flight| single_flight.is_notified()) {
+                catalog.begin_look(ctx, single_flight, take);
             }
         });
     }
@@ -181,7 +187,7 @@ impl Catalog {
     /// Watches these inputs for changes, from the next check on.
     fn watch(&mut self, ranking: bool, masters: bool, log: bool, ctx: &mut Context<Self>) {
         let to = ctx.address().downgrade();
-        let stir = move |input| -> ChangeNotifier {
+        let notifier_for = move |input| -> ChangeNotifier {
             let to = to.clone();
             Box::new(move || {
                 if let Some(catalog) = to.upgrade() {
@@ -191,20 +197,20 @@ impl Catalog {
             })
         };
         if let Some(files) = self.ranking_inputs.idle().filter(|_| ranking) {
-            files.watch(stir(InputKind::Ranking));
+            files.watch(notifier_for(InputKind::Ranking));
         }
         if let Some(dirs) = self.source_dirs.idle().filter(|_| masters) {
-            dirs.watch(stir(InputKind::Masters));
+            dirs.watch(notifier_for(InputKind::Masters));
         }
         if let Some(log) =
             self.event_log.as_mut().and_then(SingleFlightReader::idle).filter(|_| log)
         {
-            log.watch(stir(InputKind::EventLog));
+            log.watch(notifier_for(InputKind::EventLog));
         }
     }
 
     fn take_ranking(&mut self, look: RankingLook, ctx: &mut Context<Self>) {
-        self.look_again_when_settled(look.next_look, ctx);
+        self.recheck_when_unchanged(look.next_look, ctx);
         self.overflows[0] = look.overflows;
         let bad_rows = look.bad_rows();
         self.view.grade_info = look.grade_info;
@@ -221,12 +227,12 @@ impl Catalog {
         self.publish_changes(news);
     }
 
-    /// Checks a file that is being written again when it may have settled, which is usually before the
+    /// Checks a file that is being written again when it may be complete, which is usually before the
     /// next poll.
-    fn look_again_when_settled(&mut self, at: Option<Millis>, ctx: &mut Context<Self>) {
-        let Some(at) = at else { return self.settling.stop(ctx) };
+    fn recheck_when_unchanged(&mut self, at: Option<Millis>, ctx: &mut Context<Self>) {
+        let Some(at) = at else { return self.recheck_timer.stop(ctx) };
         let sleep = at.since(self.shell.now()).max(SHORTEST_POLL);
-        self.settling.set(sleep, ctx, |catalog: &mut Self, ctx| {
+        self.recheck_timer.set(sleep, ctx, |catalog: &mut Self, ctx| {
             catalog.begin_look(
                 ctx,
                 |catalog| Some(&mut catalog.ranking_inputs),
@@ -267,16 +273,16 @@ impl Catalog {
         let stuck = [
             self.ranking_inputs.problem(now),
             self.source_dirs.problem(now),
-            self.event_log.as_ref().and_then(|lane| lane.problem(now)),
+            self.event_log.as_ref().and_then(|single_flight| single_flight.problem(now)),
         ];
         self.view.sum_up(stuck.into_iter().flatten());
         self.view.overflows = self.overflows.iter().sum();
         for problem in self.view.problems.iter().filter(|problem| !before.contains(problem)) {
             warn!(problem, "an input cannot be used: its last good content stays in use");
         }
-        let shown = self.shell.view().load();
+        let published = self.shell.view().load();
         for (path, by) in self.view.noticed_by() {
-            if shown.noticed_by().any(|(before, how)| (before, how) == (path, by)) {
+            if published.noticed_by().any(|(before, how)| (before, how) == (path, by)) {
                 continue;
             }
             match by {

@@ -66,8 +66,8 @@ impl RankingLook {
 impl RankingInputs {
     /// The files of `settings`, not read yet.
     pub fn new(settings: &CatalogSettings, names: NameTable) -> Self {
-        let settle = FileDebounce { quiet: settings.settle, limit: settings.settle_limit };
-        let watched = |path: &std::path::PathBuf| WatchedFile::new(path.clone(), settle);
+        let debounce = FileDebounce { quiet: settings.settle, limit: settings.settle_limit };
+        let watched = |path: &std::path::PathBuf| WatchedFile::new(path.clone(), debounce);
         RankingInputs {
             names,
             destinations: settings.destination_ips.clone(),
@@ -246,8 +246,8 @@ fn join(names: &NameTable, grades: &Arc<Grades>, rows: HistoryRowReader) -> Hist
 impl InputReader for RankingInputs {
     type Found = RankingLook;
 
-    fn watch(&mut self, stir: ChangeNotifier) {
-        self.watch = InputWatch::with_notifier(stir);
+    fn watch(&mut self, notifier: ChangeNotifier) {
+        self.watch = InputWatch::with_notifier(notifier);
     }
 
     fn look(&mut self, now: Millis) -> RankingLook {

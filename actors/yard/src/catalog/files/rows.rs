@@ -93,7 +93,7 @@ impl RowTally {
     pub fn fault(&mut self, line: u64, fault: RowFault, row: &[u8]) {
         self.count(fault, 1);
         if self.first_bad.len() < BAD_ROWS_SHOWN {
-            self.first_bad.push(BadRow { line, fault, text: shown(row) });
+            self.first_bad.push(BadRow { line, fault, text: display_text(row) });
         }
     }
 
@@ -114,7 +114,7 @@ pub fn beginning(row: &[u8]) -> &[u8] {
 }
 
 /// The beginning of a row as text that is safe on a terminal.
-fn shown(row: &[u8]) -> String {
+fn display_text(row: &[u8]) -> String {
     let cut = &row[..row.len().min(SHOWN_BYTES)];
     let mut text = String::with_capacity(cut.len() + 4);
     for chunk in cut.utf8_chunks() {
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_long_row_is_shown_by_its_beginning() {
-        let text = shown(&vec![b'x'; 1 << 20]);
+        let text = display_text(&vec![b'x'; 1 << 20]);
         assert!(text.len() < 200 && text.ends_with("x ..."), "{text}");
     }
 }

@@ -45,7 +45,7 @@ pub struct FileDebounce {
 #[derive(Debug)]
 pub struct WatchedFile {
     path: PathBuf,
-    settle: FileDebounce,
+    debounce: FileDebounce,
     read: Option<LastRead>,
     /// The stamp as this process sees it, and the time since when it is unchanged.
     seen: Option<(FileStamp, Millis)>,
@@ -104,9 +104,9 @@ struct WholeFileRead {
 
 impl WatchedFile {
     /// A file that was not read yet.
-    pub fn new(path: PathBuf, settle: FileDebounce) -> Self {
+    pub fn new(path: PathBuf, debounce: FileDebounce) -> Self {
         let view = CatalogInputView::of(&path);
-        WatchedFile { path, settle, read: None, seen: None, unread: None, is_new: false, view }
+        WatchedFile { path, debounce, read: None, seen: None, unread: None, is_new: false, view }
     }
 
     /// Path of the file, as configured.
@@ -126,11 +126,11 @@ impl WatchedFile {
 
     /// When a file that is being written must be checked again at the latest.
     pub fn next_look(&self) -> Option<Millis> {
-        let unread = self.unread.filter(|_| !self.settle.quiet.is_zero())?;
-        let settled = unread.still.after(self.settle.quiet);
-        let limit = unread.changing.after(self.settle.limit);
+        let unread = self.unread.filter(|_| !self.debounce.quiet.is_zero())?;
+        let quiet_end = unread.still.after(self.debounce.quiet);
+        let limit = unread.changing.after(self.debounce.limit);
         // The time limit had no effect, because not even an incomplete reading was possible.
-        Some(if limit > unread.still { settled.min(limit) } else { settled })
+        Some(if limit > unread.still { quiet_end.min(limit) } else { quiet_end })
     }
 
     /// Whether the last reading found other contents than the one before it.
@@ -192,13 +192,13 @@ impl WatchedFile {
         let changing = before.map_or(now, |seen| seen.changing);
         self.unread = Some(Unread { stamp, still, changing });
         self.view.state = CatalogInputState::Changing;
-        let is_still = now.since(still) >= self.settle.quiet;
+        let is_still = now.since(still) >= self.debounce.quiet;
         // Before the first check, no change can have been seen.
         let is_unseen = before.is_none_or(|seen| seen.stamp == stamp && seen.changing == now);
-        let was_still = self.read.is_none() && is_unseen && stamp.is_old(self.settle.quiet);
+        let was_still = self.read.is_none() && is_unseen && stamp.is_old(self.debounce.quiet);
         match () {
             () if asked.replaced || is_still || was_still => FileLookAction::Reading,
-            () if now.since(changing) >= self.settle.limit => FileLookAction::ReadingDisturbed,
+            () if now.since(changing) >= self.debounce.limit => FileLookAction::ReadingDisturbed,
             () => FileLookAction::Nothing,
         }
     }
@@ -339,9 +339,9 @@ mod tests {
     const NOW: Millis = Millis(1_000_000);
 
     fn file_at(path: &Path, quiet: u64, limit: u64) -> WatchedFile {
-        let settle =
+        let debounce =
             FileDebounce { quiet: Duration::from_secs(quiet), limit: Duration::from_secs(limit) };
-        WatchedFile::new(path.to_owned(), settle)
+        WatchedFile::new(path.to_owned(), debounce)
     }
 
     fn look_for(file: &mut WatchedFile, now: Millis, asked: FileLookOptions) -> Option<Vec<u8>> {
@@ -418,9 +418,9 @@ mod tests {
         while !stamp.is_old(Duration::from_millis(2)) {
             std::thread::yield_now();
         }
-        let settle =
+        let debounce =
             FileDebounce { quiet: Duration::from_millis(1), limit: Duration::from_secs(1) };
-        let mut file = WatchedFile::new(path, settle);
+        let mut file = WatchedFile::new(path, debounce);
         assert_eq!(look(&mut file, NOW), Some(b"one".to_vec()));
     }
 

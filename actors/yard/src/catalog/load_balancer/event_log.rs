@@ -113,8 +113,8 @@ impl EventLog {
 impl InputReader for EventLog {
     type Found = EventLogLook;
 
-    fn watch(&mut self, stir: ChangeNotifier) {
-        self.watch = InputWatch::with_notifier(stir);
+    fn watch(&mut self, notifier: ChangeNotifier) {
+        self.watch = InputWatch::with_notifier(notifier);
     }
 
     fn look(&mut self, now: Millis) -> EventLogLook {
@@ -320,7 +320,7 @@ mod tests {
         #[test]
         fn looking_between_any_two_bytes_equals_looking_once(
             parts in proptest::collection::vec((0_u32..3, -700_i64..400, 0_u8..6), 1..20),
-            cuts in proptest::collection::vec(0_usize..2000, 0..12),
+            ends in proptest::collection::vec(0_usize..2000, 0..12),
         ) {
             let mut text = Vec::new();
             for (file, offset, kind) in parts {
@@ -333,9 +333,9 @@ mod tests {
                 }
             }
             let (mut cut, mut whole) = (EventLogFixture::new(), EventLogFixture::new());
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|at| at % text.len()).collect();
-            cuts.sort_unstable();
-            for end in cuts.into_iter().chain([text.len()]) {
+            let mut ends: Vec<usize> = ends.into_iter().map(|at| at % text.len()).collect();
+            ends.sort_unstable();
+            for end in ends.into_iter().chain([text.len()]) {
                 fs::write(cut.path(3), &text[..end]).unwrap();
                 cut.log.look(MIDNIGHT);
             }

@@ -135,8 +135,8 @@ impl SourceDirs {
 impl InputReader for SourceDirs {
     type Found = SourceDirsLook;
 
-    fn watch(&mut self, stir: ChangeNotifier) {
-        self.watch = InputWatch::with_notifier(stir);
+    fn watch(&mut self, notifier: ChangeNotifier) {
+        self.watch = InputWatch::with_notifier(notifier);
     }
 
     fn look(&mut self, now: Millis) -> SourceDirsLook {

@@ -18,7 +18,7 @@ use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use reelyard_core::mounts;
 
 use self::interest::{Interest, Weight};
-use self::path_entries::{PathEntries, places_of};
+use self::path_entries::{PathEntries, follow_path};
 use super::views::NoticedBy;
 
 /// Called when something changed, on a thread of the watcher. It must not block.
@@ -61,9 +61,9 @@ pub struct InputWatch {
 
 /// The state that the watcher's thread and the checks share.
 struct InputWatchShared {
-    stir: ChangeNotifier,
-    /// Whether `stir` was called since the last look began: once is enough.
-    stirred: AtomicBool,
+    notifier: ChangeNotifier,
+    /// Whether `notifier` was called since the last look began: once is enough.
+    is_notified: AtomicBool,
     interest: Mutex<Interest>,
     /// Entries that were renamed into place, and not written since.
     replaced: Mutex<HashSet<PathBuf>>,
@@ -89,11 +89,11 @@ pub struct WatchReport {
 }
 
 impl InputWatch {
-    /// Begins to watch, and calls `stir` once for all changes until the next [`InputWatch::follow`].
-    pub fn with_notifier(stir: ChangeNotifier) -> Self {
+    /// Begins to watch, and calls `notifier` once for all changes until the next [`InputWatch::follow`].
+    pub fn with_notifier(notifier: ChangeNotifier) -> Self {
         let hub = InputWatchShared {
-            stir,
-            stirred: AtomicBool::new(false),
+            notifier,
+            is_notified: AtomicBool::new(false),
             interest: Mutex::default(),
             replaced: Mutex::default(),
             failed: AtomicBool::new(false),
@@ -116,7 +116,7 @@ impl InputWatch {
             let noticed_by = vec![NoticedBy::Polling { why }; sought.len()];
             return WatchReport { noticed_by, replaced: vec![false; sought.len()] };
         };
-        hub.stirred.store(false, Ordering::SeqCst);
+        hub.is_notified.store(false, Ordering::SeqCst);
         if hub.failed.swap(false, Ordering::SeqCst) {
             self.watcher = None;
         }
@@ -132,15 +132,15 @@ impl InputWatch {
         }
         let replaced = std::mem::take(&mut *locked(&hub.replaced));
         WatchReport {
-            noticed_by: all.iter().map(|places| noticed_by(places, &unwatched)).collect(),
+            noticed_by: all.iter().map(|followed| noticed_by(followed, &unwatched)).collect(),
             replaced: all
                 .iter()
-                .map(|places| places.entries.iter().any(|entry| replaced.contains(entry)))
+                .map(|followed| followed.entries.iter().any(|entry| replaced.contains(entry)))
                 .collect(),
         }
     }
 
-    /// Watches every directory that these places need. Answers which cannot be watched, and why.
+    /// Watches every directory that these paths need. Answers which cannot be watched, and why.
     fn watch_all(
         &mut self,
         hub: &Arc<InputWatchShared>,
@@ -177,20 +177,20 @@ impl InputWatch {
     /// Watches `dir`, even if it should already be watched. The watcher drops a directory that is moved
     /// away, and does not notice its return.
     fn watch_one(&mut self, hub: &Arc<InputWatchShared>, dir: &Path) -> Result<(), String> {
-        let shown = dir.display();
-        let metadata = std::fs::metadata(dir).map_err(|error| format!("{shown}: {error}"))?;
+        let path = dir.display();
+        let metadata = std::fs::metadata(dir).map_err(|error| format!("{path}: {error}"))?;
         let identity = (metadata.dev(), metadata.ino());
         if self.dirs.get(dir).is_some_and(|watched| *watched != identity) {
             self.unwatch(dir);
         }
-        let figures = rustix::fs::statfs(dir).map_err(|error| format!("{shown}: {error}"))?;
+        let figures = rustix::fs::statfs(dir).map_err(|error| format!("{path}: {error}"))?;
         if let Some(kind) = mounts::unwatchable_kind(&figures) {
             self.unwatch(dir);
             return Err(format!(
-                "{shown} is on {kind}, where changes by other machines are not reported"
+                "{path} is on {kind}, where changes by other machines are not reported"
             ));
         }
-        let message_of = |error: notify::Error| format!("{shown} cannot be watched: {error}");
+        let message_of = |error: notify::Error| format!("{path} cannot be watched: {error}");
         let watcher = match &mut self.watcher {
             Some(watcher) => watcher,
             none => {
@@ -210,14 +210,14 @@ fn watcher_of(hub: &Arc<InputWatchShared>) -> notify::Result<RecommendedWatcher>
 }
 
 fn follow_all(sought: &[WatchTarget<'_>]) -> Vec<PathEntries> {
-    sought.iter().map(|one| places_of(one.path())).collect()
+    sought.iter().map(|one| follow_path(one.path())).collect()
 }
 
 fn interest_in(sought: &[WatchTarget<'_>], all: &[PathEntries]) -> Interest {
     let mut interest = Interest::default();
-    for (one, places) in sought.iter().zip(all) {
-        places.entries.iter().for_each(|entry| interest.add_entry(entry.clone()));
-        let Some(end) = &places.end else { continue };
+    for (one, followed) in sought.iter().zip(all) {
+        followed.entries.iter().for_each(|entry| interest.add_entry(entry.clone()));
+        let Some(end) = &followed.end else { continue };
         match one {
             WatchTarget::File(_) => {}
             WatchTarget::Listing(_) => interest.add_listing(end.clone()),
@@ -228,9 +228,9 @@ fn interest_in(sought: &[WatchTarget<'_>], all: &[PathEntries]) -> Interest {
 }
 
 /// How changes of the targets of these paths are noticed.
-fn noticed_by(places: &PathEntries, unwatched: &BTreeMap<PathBuf, String>) -> NoticedBy {
-    let parents = places.entries.iter().filter_map(|entry| entry.parent());
-    let dirs = parents.chain(places.end.as_deref());
+fn noticed_by(followed: &PathEntries, unwatched: &BTreeMap<PathBuf, String>) -> NoticedBy {
+    let parents = followed.entries.iter().filter_map(|entry| entry.parent());
+    let dirs = parents.chain(followed.end.as_deref());
     match dirs.filter_map(|dir| unwatched.get(dir)).next() {
         Some(why) => NoticedBy::Polling { why: why.clone() },
         None => NoticedBy::Events,
@@ -251,8 +251,8 @@ impl InputWatchShared {
                 true
             }
         };
-        if is_news && !self.stirred.swap(true, Ordering::SeqCst) {
-            (self.stir)();
+        if is_news && !self.is_notified.swap(true, Ordering::SeqCst) {
+            (self.notifier)();
         }
     }
 

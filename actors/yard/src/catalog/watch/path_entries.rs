@@ -20,9 +20,9 @@ pub struct PathEntries {
 }
 
 /// Follows `path` through every directory and symbolic link.
-pub fn places_of(path: &Path) -> PathEntries {
-    let mut places = PathEntries::default();
-    let Ok(absolute) = std::path::absolute(path) else { return places };
+pub fn follow_path(path: &Path) -> PathEntries {
+    let mut followed = PathEntries::default();
+    let Ok(absolute) = std::path::absolute(path) else { return followed };
     let mut ahead = steps(&absolute);
     let mut at = PathBuf::from("/");
     let mut links = 0;
@@ -39,7 +39,7 @@ pub fn places_of(path: &Path) -> PathEntries {
             PathStep::Into(name) => name,
         };
         let entry = at.join(name);
-        places.entries.push(entry.clone());
+        followed.entries.push(entry.clone());
         match fs::read_link(&entry) {
             Ok(target) if links < MOST_LINKS => {
                 links += 1;
@@ -49,11 +49,11 @@ pub fn places_of(path: &Path) -> PathEntries {
             }
             // It exists and is no link.
             Err(error) if error.kind() == ErrorKind::InvalidInput => at = entry,
-            _ => return places,
+            _ => return followed,
         }
     }
-    places.end = Some(at);
-    places
+    followed.end = Some(at);
+    followed
 }
 
 enum PathStep {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_link_and_directory_on_the_way_is_a_place() {
+    fn every_link_and_directory_on_the_way_is_an_entry() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         fs::create_dir_all(root.join("v1/in")).unwrap();
@@ -87,24 +87,24 @@ mod tests {
         symlink("v1", root.join("current")).unwrap();
         symlink("in/real", root.join("v1/grade")).unwrap();
 
-        let places = places_of(&root.join("current/../current/grade"));
+        let followed = follow_path(&root.join("current/../current/grade"));
         let met: Vec<_> =
-            places.entries.iter().filter_map(|p| p.strip_prefix(&root).ok()).collect();
+            followed.entries.iter().filter_map(|p| p.strip_prefix(&root).ok()).collect();
         // Up from behind a link leads to the parent of where the link leads to.
         let expected = ["", "current", "v1", "current", "v1", "v1/grade", "v1/in", "v1/in/real"]
             .map(Path::new);
         assert_eq!(met, expected);
-        assert_eq!(places.end, Some(root.join("v1/in/real")));
+        assert_eq!(followed.end, Some(root.join("v1/in/real")));
     }
 
     #[test]
     fn a_missing_entry_ends_the_path() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
-        let places = places_of(&root.join("gone/grade"));
-        assert_eq!(places.entries.last(), Some(&root.join("gone")));
-        assert_eq!(places.end, None);
+        let followed = follow_path(&root.join("gone/grade"));
+        assert_eq!(followed.entries.last(), Some(&root.join("gone")));
+        assert_eq!(followed.end, None);
         symlink("loop", root.join("loop")).unwrap();
-        assert_eq!(places_of(&root.join("loop/x")).end, None);
+        assert_eq!(follow_path(&root.join("loop/x")).end, None);
     }
 }

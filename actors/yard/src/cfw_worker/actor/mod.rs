@@ -177,10 +177,10 @@ impl CfwWorker {
     pub(in crate::cfw_worker) fn sleep_until_due(&mut self, ctx: &mut Context<Self>) {
         let next = self.look_schedule.next().min(self.disk_schedule.next());
         let next = next.min(self.next_traffic().unwrap_or(next));
-        let nap = next.since(self.shell.now());
+        let delay = next.since(self.shell.now());
         // A due call already waits for an answer or for a probe, so this need not be early.
-        let nap = if nap.is_zero() { LONGEST_SLEEP } else { nap.min(LONGEST_SLEEP) };
-        self.sleep(nap, ctx);
+        let delay = if delay.is_zero() { LONGEST_SLEEP } else { delay.min(LONGEST_SLEEP) };
+        self.sleep(delay, ctx);
     }
 
     /// Whether this host is asked for files and disk. Only destinations are asked, and only once their

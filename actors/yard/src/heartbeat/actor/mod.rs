@@ -30,7 +30,7 @@ use crate::heartbeat::views::{HeartbeatView, HostBeats};
 const FEW_HOSTS: usize = 256;
 
 /// How long changes are collected if there are more.
-const GATHERING: Duration = Duration::from_millis(100);
+const BATCH_DELAY: Duration = Duration::from_millis(100);
 
 /// The time of a probe that comes before all others.
 const AT_ONCE: Millis = Millis(i64::MIN);
@@ -55,8 +55,8 @@ pub struct HeartbeatSupervisor {
 }
 
 impl WatchedHost {
-    fn show(&mut self, host: HostAddr) {
-        self.shown = Arc::new(shown(host, &self.health, self.in_maintenance));
+    fn refresh_beats(&mut self, host: HostAddr) {
+        self.beats = Arc::new(beats_of(host, &self.health, self.in_maintenance));
     }
 }
 
@@ -68,7 +68,7 @@ struct WatchedHost {
     next_probe: Millis,
     is_being_probed: bool,
     in_maintenance: bool,
-    shown: Arc<HostBeats>,
+    beats: Arc<HostBeats>,
 }
 
 impl HeartbeatSupervisor {
@@ -110,7 +110,7 @@ impl HeartbeatSupervisor {
         self.misses += u64::from(outcome.is_err());
         let at = self.shell.now();
         let change = watched.health.observe(self.settings.thresholds, at, outcome);
-        watched.show(host);
+        watched.refresh_beats(host);
         self.publish_soon(ctx);
         let watched = self.hosts.get(&host);
         if let Some(((from, to), watched)) = change.zip(watched) {
@@ -147,7 +147,7 @@ impl HeartbeatSupervisor {
         if self.are_few() {
             self.publish_view();
         } else {
-            self.view_soon.set_within(GATHERING, ctx, |supervisor, _| supervisor.publish_view());
+            self.view_soon.set_within(BATCH_DELAY, ctx, |supervisor, _| supervisor.publish_view());
         }
     }
 }
@@ -162,7 +162,7 @@ impl Observer for HeartbeatSupervisor {
 
     fn build_view(&mut self) -> HeartbeatView {
         HeartbeatView {
-            hosts: self.hosts.values().map(|watched| watched.shown.clone()).collect(),
+            hosts: self.hosts.values().map(|watched| watched.beats.clone()).collect(),
             probes: self.probes,
             misses: self.misses,
         }
@@ -174,7 +174,7 @@ impl Observer for HeartbeatSupervisor {
 }
 
 /// The published state of a host.
-fn shown(host: HostAddr, health: &HostHealth, in_maintenance: bool) -> HostBeats {
+fn beats_of(host: HostAddr, health: &HostHealth, in_maintenance: bool) -> HostBeats {
     let last = health.last_beat();
     HostBeats {
         host,
@@ -210,7 +210,7 @@ impl Handler<WatchHost> for HeartbeatSupervisor {
             next_probe: self.shell.now(),
             is_being_probed: false,
             in_maintenance,
-            shown: Arc::new(shown(host, &health, in_maintenance)),
+            beats: Arc::new(beats_of(host, &health, in_maintenance)),
             health,
         };
         self.hosts.insert(host, watched);
@@ -243,7 +243,7 @@ impl Handler<SetHeartbeatMaintenance> for HeartbeatSupervisor {
         watched.is_being_probed = false;
         watched.next_probe = at;
         let from = std::mem::take(&mut watched.health).health();
-        watched.show(host);
+        watched.refresh_beats(host);
         self.publish_soon(ctx);
         if from != Health::Unknown {
             self.notify_subscribers(&HealthChanged { host, from, to: Health::Unknown, at });
@@ -259,7 +259,7 @@ impl Handler<ChangeSettings<HeartbeatSettings>> for HeartbeatSupervisor {
         let ChangeSettings(settings) = change;
         self.settings = settings;
         // If the new interval is shorter, the old one does not delay the next probe.
-        let soonest = settings.rhythm.next(self.shell.now(), fastrand::f64());
+        let soonest = settings.probe_schedule.next(self.shell.now(), fastrand::f64());
         for watched in self.hosts.values_mut() {
             watched.next_probe = watched.next_probe.min(soonest);
         }

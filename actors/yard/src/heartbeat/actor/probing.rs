@@ -8,7 +8,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use tokio::time::timeout;
 
-use super::{GATHERING, HeartbeatSupervisor, WatchedHost};
+use super::{BATCH_DELAY, HeartbeatSupervisor, WatchedHost};
 use crate::cfw_worker::{AskFailure, ProbeHeartbeat};
 
 /// The supervisor checks its schedule at least this often, so that jumps of the clock and suspends are
@@ -24,11 +24,11 @@ impl HeartbeatSupervisor {
     /// a place until its time-out. A host that waits for a place has missed no probe. Answers how many
     /// probes started.
     pub(super) fn probe_due_hosts(&mut self, ctx: &mut Context<Self>) -> usize {
-        let (now, rhythm) = (self.shell.now(), self.settings.rhythm);
+        let (now, probe_schedule) = (self.shell.now(), self.settings.probe_schedule);
         let is_due = |watched: &WatchedHost| {
             !watched.is_being_probed
                 && !watched.in_maintenance
-                && rhythm.is_due(watched.next_probe, now)
+                && probe_schedule.is_due(watched.next_probe, now)
         };
         // A probe that was planned before the clock was set back counts as the most overdue.
         let planned =
@@ -36,11 +36,11 @@ impl HeartbeatSupervisor {
         let due = self.hosts.iter().filter(|(_, watched)| is_due(watched));
         let mut due: Vec<(Option<Millis>, HostAddr)> =
             due.map(|(host, watched)| (planned(watched), *host)).collect();
-        let places = self.settings.probes_at_once.max(1).saturating_sub(self.under_way);
-        self.is_behind = due.len() > places;
+        let free_slots = self.settings.probes_at_once.max(1).saturating_sub(self.under_way);
+        self.is_behind = due.len() > free_slots;
         if self.is_behind {
             due.sort_unstable();
-            due.truncate(places);
+            due.truncate(free_slots);
         }
         for (_, host) in &due {
             self.probe(*host, now, ctx);
@@ -53,7 +53,7 @@ impl HeartbeatSupervisor {
         let wait = self.settings.timeout;
         let Some(watched) = self.hosts.get_mut(&host) else { return };
         watched.is_being_probed = true;
-        watched.next_probe = self.settings.rhythm.next(now, fastrand::f64());
+        watched.next_probe = self.settings.probe_schedule.next(now, fastrand::f64());
         let watch = watched.watch;
         let answer = timeout(wait + GRACE, watched.probe.send(ProbeHeartbeat { timeout: wait }));
         let outcome = async move {
@@ -95,12 +95,12 @@ impl HeartbeatSupervisor {
         let next = self.hosts.values().filter(|host| !host.is_being_probed && !host.in_maintenance);
         let until_next = next.map(|host| host.next_probe.since(now)).min();
         let until_next = until_next.filter(|_| !self.is_behind);
-        let nap = until_next.unwrap_or(LONGEST_SLEEP).clamp(self.shortest_sleep(), LONGEST_SLEEP);
-        self.sleep(nap, ctx);
+        let delay = until_next.unwrap_or(LONGEST_SLEEP).clamp(self.shortest_sleep(), LONGEST_SLEEP);
+        self.sleep(delay, ctx);
     }
 
     fn shortest_sleep(&self) -> Duration {
-        if self.are_few() { Duration::from_millis(1) } else { GATHERING }
+        if self.are_few() { Duration::from_millis(1) } else { BATCH_DELAY }
     }
 
     /// Starts the probes that are due: at once, or with many hosts in a moment. Then hosts that are
@@ -109,7 +109,7 @@ impl HeartbeatSupervisor {
         if self.are_few() {
             self.probe_due_hosts(ctx);
         } else {
-            self.due_soon.set_within(GATHERING, ctx, Self::take_turn);
+            self.due_soon.set_within(BATCH_DELAY, ctx, Self::take_turn);
         }
     }
 }

@@ -10,7 +10,7 @@ use reelyard_replication::{
     AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerCommits, OwnerTurns, Replicated,
 };
 
-use super::turn::GATHERING;
+use super::turn::BATCH_DELAY;
 use crate::cfw_worker::{AskFailure, DeleteCopy};
 use crate::changes::YardChange;
 use crate::remover::policy::round::MYSELF;
@@ -23,7 +23,7 @@ impl Handler<JournalCommand> for Remover {
     type Result = ();
 
     fn handle(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
-        self.obey(command, ctx);
+        self.handle_journal_command(command, ctx);
     }
 }
 
@@ -39,8 +39,8 @@ impl Owner for Remover {
         &mut self.replica
     }
 
-    fn gathering(&self) -> Duration {
-        GATHERING
+    fn batch_delay(&self) -> Duration {
+        BATCH_DELAY
     }
 
     fn on_applied(&mut self, entry: &[AppliedEvent<RemovalBook>], ctx: &mut Context<Self>) {

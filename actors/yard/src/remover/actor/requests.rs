@@ -7,7 +7,7 @@ use reelyard_replication::{
 };
 
 use crate::remover::{
-    CopySays, ExplainCopies, PinFile, RemovalBook, RemovalEvent, RemovalOutcome, RemoveNow,
+    CopyDecision, ExplainCopies, PinFile, RemovalBook, RemovalEvent, RemovalOutcome, RemoveNow,
     Remover, RemoverSettings,
 };
 
@@ -71,7 +71,7 @@ impl Handler<ExplainCopies> for Remover {
     fn handle(&mut self, asked: ExplainCopies, _: &mut Context<Self>) -> Self::Result {
         let (policy, context) = self.at(self.clock.now());
         let file = context.book.names().find(asked.name.as_bytes());
-        let says = |file| policy.decision_context(context).explain(file);
-        MessageResult(file.map_or_else(Vec::<CopySays>::new, says))
+        let decision = |file| policy.decision_context(context).explain(file);
+        MessageResult(file.map_or_else(Vec::<CopyDecision>::new, decision))
     }
 }

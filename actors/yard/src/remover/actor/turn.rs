@@ -20,7 +20,7 @@ use crate::remover::{
 use crate::task_manager::done_copies;
 
 /// How long changes are gathered before a turn.
-pub(super) const GATHERING: Duration = Duration::from_millis(5);
+pub(super) const BATCH_DELAY: Duration = Duration::from_millis(5);
 
 /// The longest sleep, so that jumps of the clock and suspends are noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

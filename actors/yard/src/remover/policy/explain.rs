@@ -7,21 +7,21 @@ use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
 use super::duplicates::FileCopies;
 use super::holders::CopyHolderStatus;
 use super::round::Removal;
-use crate::remover::messages::{CopyOutlook, CopySays};
+use crate::remover::messages::{CopyDecision, CopyOutlook};
 use crate::remover::state::reason::Spared;
 
 impl RemoverDecisionContext<'_> {
     /// The outlook of each copy of `file` that some destination listed.
-    pub fn explain(&self, file: FileId) -> Vec<CopySays> {
+    pub fn explain(&self, file: FileId) -> Vec<CopyDecision> {
         let under_way = self.under_way();
         let stock = self.copies_of(file, &under_way);
         let too_many = self.too_many(file, &stock);
         let holders = self.holders.iter().filter(|(_, host)| host.lists(file));
-        let says = |host| CopySays {
+        let decision = |host| CopyDecision {
             host,
             outlook: self.outlook(host, file, &stock, &too_many, &under_way),
         };
-        holders.map(|(host, _)| says(host)).collect()
+        holders.map(|(host, _)| decision(host)).collect()
     }
 
     fn outlook(

@@ -260,7 +260,7 @@ impl RemoverPolicy {
     /// The outcomes of removals whose calls had no clear result. Later lists of their hosts decide.
     pub fn cleared(&self, context: RemoverPieceContext<'_>) -> Vec<RemovalEvent> {
         let now = context.now;
-        self.unsettled(context)
+        self.unresolved(context)
             .filter_map(|(copy, since)| {
                 let ending = match self.holders.get(copy.0) {
                     None => {
@@ -280,7 +280,7 @@ impl RemoverPolicy {
 
     /// The hosts whose files must be read to clear the outcome of removals.
     pub fn to_refresh(&self, context: RemoverPieceContext<'_>) -> BTreeSet<HostAddr> {
-        let unclear = self.unsettled(context).filter(|((addr, _), since)| {
+        let unclear = self.unresolved(context).filter(|((addr, _), since)| {
             let listed =
                 |host: &super::holders::CopyHolder| host.was_listed_since(Millis(since.0 + 1));
             !self.holders.get(*addr).is_some_and(listed)
@@ -302,7 +302,7 @@ impl RemoverPolicy {
     }
 
     /// Removals whose call had no clear end, and since when. No call waits for their answer.
-    fn unsettled<'a>(
+    fn unresolved<'a>(
         &'a self,
         context: RemoverPieceContext<'a>,
     ) -> impl Iterator<Item = (CopyKey, Millis)> + 'a {

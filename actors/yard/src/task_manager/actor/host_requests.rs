@@ -20,7 +20,9 @@ impl Handler<SetHostMode> for TaskManager {
     fn handle(&mut self, set: SetHostMode, _: &mut Context<Self>) -> HostReply {
         let SetHostMode { host, mode, asked_by, request } = set;
         let asked = RequestContext::by_request(asked_by.clone(), request);
-        self.change_host(asked, host, |deciding| deciding.set_host_mode(host, mode, &asked_by))
+        self.change_host(asked, host, |decision_context| {
+            decision_context.set_host_mode(host, mode, &asked_by)
+        })
     }
 }
 
@@ -30,7 +32,9 @@ impl Handler<AddHost> for TaskManager {
     fn handle(&mut self, add: AddHost, _: &mut Context<Self>) -> HostReply {
         let AddHost { host, role, asked_by, request } = add;
         let asked = RequestContext::by_request(asked_by.clone(), request);
-        self.change_host(asked, host, |deciding| deciding.add_host(host, role, &asked_by))
+        self.change_host(asked, host, |decision_context| {
+            decision_context.add_host(host, role, &asked_by)
+        })
     }
 }
 
@@ -40,7 +44,9 @@ impl Handler<RemoveHost> for TaskManager {
     fn handle(&mut self, remove: RemoveHost, _: &mut Context<Self>) -> HostReply {
         let RemoveHost { host, asked_by, request } = remove;
         let asked = RequestContext::by_request(asked_by.clone(), request);
-        self.change_host(asked, host, |deciding| deciding.remove_host(host, &asked_by))
+        self.change_host(asked, host, |decision_context| {
+            decision_context.remove_host(host, &asked_by)
+        })
     }
 }
 

@@ -55,9 +55,9 @@ impl TaskManager {
             self.replica.publish_change(manager.last, YardChange::ForeignManager(manager.clone()));
             let ForeignManager { host, sign, sure, what, times, last, .. } = manager;
             let host = host.map(|host| host.to_string());
-            let says = if sure { "another manager manages" } else { "another manager may manage" };
+            let claim = if sure { "another manager manages" } else { "another manager may manage" };
             let sign = word(&sign);
-            tracing::warn!(host, sign, sure, times, seen_last = %last, what, "{says} this yard too");
+            tracing::warn!(host, sign, sure, times, seen_last = %last, what, "{claim} this yard too");
         }
     }
 }

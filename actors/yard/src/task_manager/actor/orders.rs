@@ -21,7 +21,7 @@ use crate::task_manager::{
 };
 
 /// How long changes are collected before a turn, so that many changes cause one round.
-const GATHERING: Duration = Duration::from_millis(5);
+const BATCH_DELAY: Duration = Duration::from_millis(5);
 
 /// How long changes wait at most after a long turn.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
@@ -30,7 +30,7 @@ impl Handler<JournalCommand> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
-        self.obey(command, ctx);
+        self.handle_journal_command(command, ctx);
     }
 }
 
@@ -47,8 +47,8 @@ impl Owner for TaskManager {
     }
 
     /// A turn examines all hosts. With thousands of hosts, the next turn waits as long as the last one took.
-    fn gathering(&self) -> Duration {
-        (self.decisions_took + self.view_took).clamp(GATHERING, LONGEST_PAUSE)
+    fn batch_delay(&self) -> Duration {
+        (self.decisions_took + self.view_took).clamp(BATCH_DELAY, LONGEST_PAUSE)
     }
 
     fn on_applied(&mut self, entry: &[AppliedEvent<TaskBook>], ctx: &mut Context<Self>) {

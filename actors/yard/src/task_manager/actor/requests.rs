@@ -30,11 +30,11 @@ impl Handler<ChangeTask> for TaskManager {
         if self.replica.epoch().is_some() {
             let now = self.clock.now();
             let (policy, context) = self.at(now);
-            policy.note_change(id, context);
+            policy.record_cfm_change(id, context);
         }
         self.warn_of_restart(id, to);
         let asked = RequestContext::by_request(OLD_WIRE, request);
-        self.answer(asked, id, to, |deciding| deciding.change(id, to))
+        self.answer(asked, id, to, |decision_context| decision_context.change(id, to))
     }
 }
 
@@ -44,7 +44,7 @@ impl Handler<CancelTask> for TaskManager {
     fn handle(&mut self, cancel: CancelTask, _: &mut Context<Self>) -> Self::Result {
         let CancelTask { id, asked_by, request } = cancel;
         let asked = RequestContext::by_request(asked_by.clone(), request);
-        self.answer(asked, id, None, |deciding| deciding.cancel(id, &asked_by))
+        self.answer(asked, id, None, |decision_context| decision_context.cancel(id, &asked_by))
     }
 }
 

@@ -54,11 +54,11 @@ impl TaskManager {
         self.commit(created, ctx);
         self.look_up(round.to_look_up.clone(), ctx);
         let took = self.clock.timer() - started;
-        self.note_round(LastRound { at: now, took, round });
+        self.record_round(LastRound { at: now, took, round });
     }
 
     /// Stores a round. Publishes it if it planned copies, or if the reason for waiting changed.
-    fn note_round(&mut self, last: LastRound) {
+    fn record_round(&mut self, last: LastRound) {
         let PlanningRound { tasks, waiting, .. } = &last.round;
         let before =
             self.policy.last_round.as_ref().and_then(|before| before.round.waiting.as_ref());
@@ -66,7 +66,7 @@ impl TaskManager {
             let took_us = last.took.as_micros();
             tracing::debug!(planned = tasks.len(), ?waiting, took_us, "planned a round");
         }
-        self.policy.counters.round_time.note(last.took);
+        self.policy.counters.round_time.record(last.took);
         self.policy.last_round = Some(last);
     }
 

@@ -9,7 +9,7 @@ use reelyard_protocol::worker::TaskId;
 use super::{Candidate, Occupied, Pairing, Planner, PlanningContext, Skip};
 use crate::heartbeat::Health;
 use crate::task_manager::messages::ByHandRefused;
-use crate::task_manager::plan::explaining::explanation::Says;
+use crate::task_manager::plan::explaining::explanation::HostUsability;
 use crate::task_manager::plan::hosts::pairing::{HeldPairs, UsableDestination, UsableSource};
 use crate::task_manager::state::event::NewTask;
 
@@ -84,23 +84,23 @@ impl Planner {
         yard: &PlanningContext<'_>,
     ) -> Result<UsableDestination, ByHandRefused> {
         let host = asked.destination;
-        let refused = |says| ByHandRefused::Destination { host, says };
+        let refused = |usability| ByHandRefused::Destination { host, usability };
         if self.candidates.holders(file, yard.book, yard.hosts).contains(&host) {
-            return Err(refused(Says::Holds));
+            return Err(refused(HostUsability::Holds));
         }
         let part = pairing.parts().get(&host).copied().unwrap_or_default();
         if let Some(unusable) = part.no_destination {
             return Err(refused(unusable.into()));
         }
         let usable = pairing.destinations.iter().find(|to| to.addr == host);
-        let to = usable.ok_or_else(|| refused(Says::DiskUnknown))?;
+        let to = usable.ok_or_else(|| refused(HostUsability::DiskUnknown))?;
         let room = to.room_for(Some(file), true);
         if !to.ours && !self.candidates.traits().old_hosts_carry(file) {
-            Err(refused(Says::NameNotCarried))
+            Err(refused(HostUsability::NameNotCarried))
         } else if size > room.saturating_add(part.on_its_way) {
-            Err(refused(Says::TooBig))
+            Err(refused(HostUsability::TooBig))
         } else if size > room {
-            Err(refused(Says::NoRoom))
+            Err(refused(HostUsability::NoRoom))
         } else {
             Ok(to.clone())
         }

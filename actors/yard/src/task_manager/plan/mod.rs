@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 pub use by_hand::ByHand;
 pub use explaining::explanation::{
-    DestinationSays, Explanation, HeldOn, LinkSays, MasterState, PlanVerdict, Says, SourceSays,
+    DestinationState, Explanation, HeldOn, HostUsability, LinkLoad, MasterState, PlanVerdict,
+    SourceState,
 };
 pub use explaining::skip::{PlannerWaits, Skip, Unusable};
 use files::candidates::{Candidate, Candidates, was_asked};
@@ -185,7 +186,7 @@ impl Planner {
     pub fn passed_over(&self) -> PassedOver {
         PassedOver {
             ignored: Arc::clone(self.candidates.traits().ignored()),
-            parked: self.candidates.unschedulable().by_reason(),
+            unschedulable: self.candidates.unschedulable().by_reason(),
             absent: Arc::clone(self.master_cache.absent()),
             unasked: Arc::clone(self.candidates.unasked()),
         }
@@ -206,7 +207,7 @@ impl Planner {
         }
         self.look_further(more_fit, &mut round);
         round.parts = pairing.parts().clone();
-        self.count_parked(&mut round);
+        self.count_unschedulable(&mut round);
         round
     }
 
@@ -244,7 +245,7 @@ impl Planner {
     }
 
     /// Counts the files that are set aside, too, although the round did not examine them.
-    fn count_parked(&self, round: &mut PlanningRound) {
+    fn count_unschedulable(&self, round: &mut PlanningRound) {
         for skip in UnschedulableReason::ALL.map(UnschedulableReason::why) {
             let files = self.candidates.unschedulable().count(skip);
             if files > 0 {
@@ -330,7 +331,7 @@ impl Planner {
                 Some(Ok(_)) if !turns_left && candidate.hits == 0 => continue,
                 Some(Ok(master)) => {
                     let wish = self.wish(candidate, &master, yard, occupied);
-                    round.note_want_of_room(candidate, &wish, pairing);
+                    round.record_lack_of_room(candidate, &wish, pairing);
                     if !turns_left {
                         continue;
                     }
@@ -381,8 +382,8 @@ impl Planner {
     fn set_aside(&mut self, aside: Vec<(FileId, CachedMaster, Skip)>) {
         for (file, master, why) in aside {
             let carried = self.candidates.traits().old_hosts_carry(file);
-            if let Some(lot) = UnschedulableReason::of(why, carried) {
-                self.candidates.set_unschedulable(file, master.size, master.good_until, lot);
+            if let Some(reason) = UnschedulableReason::of(why, carried) {
+                self.candidates.set_unschedulable(file, master.size, master.good_until, reason);
             }
         }
     }
@@ -425,7 +426,7 @@ impl Planner {
 
 impl PlanningRound {
     /// Notes a file that is hot and fits on no destination, busy ones included.
-    fn note_want_of_room(
+    fn record_lack_of_room(
         &mut self,
         candidate: Candidate,
         wish: &PlacementRequest,

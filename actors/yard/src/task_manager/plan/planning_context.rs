@@ -65,12 +65,12 @@ impl PlanningContext<'_> {
         planned: &[NewTask],
         pair: (HostAddr, HostAddr),
     ) -> Option<BitsPerSecond> {
-        let roads =
+        let rate_context =
             CopyRateContext { hosts: self.hosts, in_force: self.settings.bandwidth.at(self.now) };
         let goes_there = |destination: &HostAddr| *destination == pair.1;
         let others = self.under_way().map(|copy| copy.destination).filter(goes_there).count()
             + planned.iter().map(|task| task.destination).filter(|to| goes_there(to)).count();
-        roads.rate_of_new(pair, self.settings.copies_per_source, others)
+        rate_context.rate_of_new(pair, self.settings.copies_per_source, others)
     }
 
     /// The task that copies `file`, applied or not.

@@ -122,7 +122,7 @@ mod tests {
         id: i64,
         to: Option<OldState>,
     ) -> Result<Vec<TaskEvent>, ChangeRefused> {
-        let deciding = TaskDecisionContext {
+        let decision_context = TaskDecisionContext {
             book,
             in_flight: &InFlight::default(),
             hosts: &HostTable::default(),
@@ -130,7 +130,7 @@ mod tests {
             settings: &TaskSettings::default(),
             now: Millis(5000),
         };
-        deciding.change(TaskId(id), to)
+        decision_context.change(TaskId(id), to)
     }
 
     /// A book with task 1 in this state.

@@ -52,7 +52,7 @@ pub struct BlameCounts {
 
 impl BlameCounts {
     /// Counts one more copy that failed or timed out.
-    pub fn note(&mut self, blame: Option<Blame>) {
+    pub fn count(&mut self, blame: Option<Blame>) {
         let count = match blame {
             Some(Blame::Source) => &mut self.source,
             Some(Blame::Destination) => &mut self.destination,

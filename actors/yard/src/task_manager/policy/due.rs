@@ -230,7 +230,7 @@ mod tests {
             HostSetting { addr: host(21), role: HostRole::Destination },
         ];
         let settings = TaskSettings::default();
-        let mut deciding = TaskDecisionContext {
+        let mut decision_context = TaskDecisionContext {
             book: &book,
             in_flight: &InFlight::default(),
             hosts: &HostTable::new(&hosts),
@@ -238,12 +238,16 @@ mod tests {
             settings: &settings,
             now: Millis(0).after(settings.pickup_timeout * 2),
         };
-        assert!(deciding.next_deadline().is_some_and(|deadline| deadline <= deciding.now));
-        let events = deciding.due();
+        assert!(
+            decision_context
+                .next_deadline()
+                .is_some_and(|deadline| deadline <= decision_context.now)
+        );
+        let events = decision_context.due();
         assert!(events.iter().any(|event| matches!(event, TaskEvent::Ended { .. })));
         let mut in_flight = InFlight::default();
         in_flight.begin(RequestId(1), events);
-        deciding.in_flight = &in_flight;
-        assert_eq!(deciding.next_deadline(), None);
+        decision_context.in_flight = &in_flight;
+        assert_eq!(decision_context.next_deadline(), None);
     }
 }

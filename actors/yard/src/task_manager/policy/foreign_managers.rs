@@ -139,7 +139,7 @@ const LISTS: (u64, Duration) = (3, Duration::from_secs(30));
 /// The signs of this yard.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignManagers {
-    signs: BTreeMap<(Option<HostAddr>, ForeignManagerSign), (ForeignManager, Option<Millis>)>,
+    observed: BTreeMap<(Option<HostAddr>, ForeignManagerSign), (ForeignManager, Option<Millis>)>,
 }
 
 /// The identity of this node as leader, to recognize other managers.
@@ -154,8 +154,8 @@ pub struct OwnLeadership {
 impl ForeignManagers {
     /// The signs that count at `now`.
     pub fn at(&self, now: Millis) -> impl Iterator<Item = &ForeignManager> {
-        let signs = self.signs.values().map(|(manager, _)| manager);
-        signs.filter(move |manager| {
+        let observed = self.observed.values().map(|(manager, _)| manager);
+        observed.filter(move |manager| {
             let sign = manager.sign;
             manager.times >= sign.least() && now.since(manager.last) < sign.counts_for()
         })
@@ -170,12 +170,12 @@ impl ForeignManagers {
         what: String,
         now: Millis,
     ) {
-        self.signs.retain(|_, (manager, _)| now.since(manager.last) < COUNTS_FOR);
+        self.observed.retain(|_, (manager, _)| now.since(manager.last) < COUNTS_FOR);
         let fresh = || {
             let (sure, what) = (sign.is_sure(), String::new());
             (ForeignManager { host, sign, sure, what, first: now, last: now, times: 0 }, None)
         };
-        let (manager, _) = self.signs.entry((host, sign)).or_insert_with(fresh);
+        let (manager, _) = self.observed.entry((host, sign)).or_insert_with(fresh);
         manager.what = what;
         manager.last = now;
         manager.times = manager.times.saturating_add(times);
@@ -184,7 +184,7 @@ impl ForeignManagers {
     /// The signs to log now: new ones, and those not logged for an hour.
     pub fn due_for_log(&mut self, now: Millis) -> Vec<ForeignManager> {
         let mut due = Vec::new();
-        for (manager, logged) in self.signs.values_mut() {
+        for (manager, logged) in self.observed.values_mut() {
             let is_due =
                 logged.is_none_or(|at| manager.last > at && now.since(at) >= LOG_AGAIN_AFTER);
             if is_due && manager.times >= manager.sign.least() {
@@ -221,17 +221,17 @@ impl ForeignManagers {
         }
         // A worker that reports nothing now does not prove that the action has ended.
         if call_status.epoch.is_some() {
-            self.signs.retain(|(of, sign), _| {
+            self.observed.retain(|(of, sign), _| {
                 *of != host || !sign.is_reported_by_workers() || reported.contains_key(sign)
             });
         }
         for (sign, mut manager) in reported {
-            let before = self.signs.get(&(host, sign));
+            let before = self.observed.get(&(host, sign));
             let logged = before.and_then(|(_, logged)| *logged);
             if let Some((before, _)) = before {
                 manager.keep_earlier_times(before);
             }
-            self.signs.insert((host, sign), (manager, logged));
+            self.observed.insert((host, sign), (manager, logged));
         }
         if let Some(known) = call_status.epoch.filter(|known| *known > us.epoch) {
             let what = format!(
@@ -248,7 +248,7 @@ impl ForeignManagers {
     /// Records copies that appeared on a host or disappeared from it without this cluster. This needs
     /// the whole earlier inventory of the host. `removed` are the files that the Remover removed from
     /// the host, or is about to remove.
-    pub fn note_difference(
+    pub fn record_difference(
         &mut self,
         book: &TaskBook,
         event: &TaskEvent,
@@ -285,7 +285,7 @@ impl ForeignManagers {
     }
 
     /// Records a worker's report on a task that this cluster never made.
-    pub fn note_unknown_task(&mut self, host: HostAddr, report: &Report, now: Millis) {
+    pub fn record_unknown_task(&mut self, host: HostAddr, report: &Report, now: Millis) {
         let what = format!(
             "it works on task {} ({}), which this cluster does not know: another manager created it, or a \
              restore of the store lost it",
@@ -295,7 +295,7 @@ impl ForeignManagers {
     }
 
     /// Records a change over cfm's protocol of a task that this cluster never made.
-    pub fn note_unknown_change(&mut self, id: TaskId, now: Millis) {
+    pub fn record_unknown_change(&mut self, id: TaskId, now: Millis) {
         let what = format!(
             "a client of the cfm interface set the state of task {id}, which this cluster \
             never created"
@@ -404,7 +404,7 @@ mod tests {
         HostCallStatus { host: host(21), calls, epoch, managers, at: Millis(at) }
     }
 
-    fn signs(managers_seen: &ForeignManagers, at: i64) -> Vec<(ForeignManagerSign, bool)> {
+    fn observed(managers_seen: &ForeignManagers, at: i64) -> Vec<(ForeignManagerSign, bool)> {
         managers_seen.at(Millis(at)).map(|manager| (manager.sign, manager.sure)).collect()
     }
 
@@ -415,43 +415,58 @@ mod tests {
             .map(|does| seen(Some(1), does));
         managers_seen.record_worker_managers(&call_status(managers.into(), 5, 0), US);
         managers_seen.record_worker_managers(&call_status(Vec::new(), 4, 0), US);
-        assert_eq!(signs(&managers_seen, 0), []);
+        assert_eq!(observed(&managers_seen, 0), []);
     }
 
     #[test]
     fn another_cluster_is_certain_and_an_unnamed_manager_is_a_hint() {
-        let shown = |managers: Vec<ManagerSeen>| {
+        let observed_after = |managers: Vec<ManagerSeen>| {
             let mut managers_seen = ForeignManagers::default();
             for at in [0, 60_000] {
                 managers_seen.record_worker_managers(&call_status(managers.clone(), 5, at), US);
             }
-            signs(&managers_seen, 60_000)
+            observed(&managers_seen, 60_000)
         };
         use ForeignManagerSign::*;
-        assert_eq!(shown(vec![seen(Some(2), ManagerAction::Lists)]), [(OtherCluster, true)]);
-        assert_eq!(shown(vec![seen(Some(2), ManagerAction::Deletes)]), [(OtherCluster, true)]);
-        assert_eq!(shown(vec![seen(Some(2), ManagerAction::Orders)]), [(OrdersElsewhere, true)]);
-        assert_eq!(shown(vec![seen(None, ManagerAction::Orders)]), [(OrdersElsewhere, true)]);
-        assert_eq!(shown(vec![seen(None, ManagerAction::Deletes)]), [(UnnamedDeletes, false)]);
-        assert_eq!(shown(vec![seen(None, ManagerAction::Lists)]), [(UnnamedLists, false)]);
+        assert_eq!(
+            observed_after(vec![seen(Some(2), ManagerAction::Lists)]),
+            [(OtherCluster, true)]
+        );
+        assert_eq!(
+            observed_after(vec![seen(Some(2), ManagerAction::Deletes)]),
+            [(OtherCluster, true)]
+        );
+        assert_eq!(
+            observed_after(vec![seen(Some(2), ManagerAction::Orders)]),
+            [(OrdersElsewhere, true)]
+        );
+        assert_eq!(
+            observed_after(vec![seen(None, ManagerAction::Orders)]),
+            [(OrdersElsewhere, true)]
+        );
+        assert_eq!(
+            observed_after(vec![seen(None, ManagerAction::Deletes)]),
+            [(UnnamedDeletes, false)]
+        );
+        assert_eq!(observed_after(vec![seen(None, ManagerAction::Lists)]), [(UnnamedLists, false)]);
         let once = ManagerSeen { times: 1, ..seen(None, ManagerAction::Lists) };
-        assert_eq!(shown(vec![once]), [], "anybody may look once");
+        assert_eq!(observed_after(vec![once]), [], "anybody may look once");
     }
 
     #[test]
     fn a_later_epoch_counts_when_it_stays() {
         let mut managers_seen = ForeignManagers::default();
         managers_seen.record_worker_managers(&call_status(Vec::new(), 6, 0), US);
-        assert_eq!(signs(&managers_seen, 0), [], "this node may just be losing its lead");
+        assert_eq!(observed(&managers_seen, 0), [], "this node may just be losing its lead");
         managers_seen.record_worker_managers(&call_status(Vec::new(), 6, 60_000), US);
-        assert_eq!(signs(&managers_seen, 60_000), [(ForeignManagerSign::LaterEpoch, false)]);
+        assert_eq!(observed(&managers_seen, 60_000), [(ForeignManagerSign::LaterEpoch, false)]);
     }
 
     #[test]
     fn a_sign_is_logged_again_only_if_it_is_still_seen_later() {
         let mut managers_seen = ForeignManagers::default();
         let hour = 60 * 60 * 1000;
-        let note = |managers_seen: &mut ForeignManagers, at| {
+        let record = |managers_seen: &mut ForeignManagers, at| {
             let what = "a.mpg".to_owned();
             managers_seen.record(
                 Some(host(1)),
@@ -461,11 +476,11 @@ mod tests {
                 Millis(at),
             );
         };
-        note(&mut managers_seen, 0);
+        record(&mut managers_seen, 0);
         assert_eq!(managers_seen.due_for_log(Millis(0)).len(), 1);
-        note(&mut managers_seen, hour / 2);
+        record(&mut managers_seen, hour / 2);
         assert_eq!(managers_seen.due_for_log(Millis(hour / 2)).len(), 0);
-        note(&mut managers_seen, hour);
+        record(&mut managers_seen, hour);
         let again = managers_seen.due_for_log(Millis(hour));
         assert_eq!((again.len(), again[0].times), (1, 6));
         assert_eq!(managers_seen.at(Millis(2 * hour)).count(), 0, "it is over");
@@ -500,18 +515,18 @@ mod tests {
         };
         managers_seen
             .record_worker_managers(&call_status(table(&[our_orders(61_000)]), 5, 1_000), US);
-        assert_eq!(signs(&managers_seen, 1_000), [], "nobody manages beside us");
+        assert_eq!(observed(&managers_seen, 1_000), [], "nobody manages beside us");
         // A manager whose orders are taken after ours is a sign at once.
         let other = orders(Some(2), "http://127.0.0.1:9090", 61_500);
         managers_seen.record_worker_managers(
             &call_status(table(&[our_orders(61_000), other]), 5, 2_000),
             US,
         );
-        assert_eq!(signs(&managers_seen, 2_000), [(ForeignManagerSign::OrdersElsewhere, true)]);
+        assert_eq!(observed(&managers_seen, 2_000), [(ForeignManagerSign::OrdersElsewhere, true)]);
         // Once ours are taken again, it is over.
         managers_seen
             .record_worker_managers(&call_status(table(&[our_orders(62_000)]), 5, 3_000), US);
-        assert_eq!(signs(&managers_seen, 3_000), []);
+        assert_eq!(observed(&managers_seen, 3_000), []);
     }
 
     #[test]
@@ -544,7 +559,7 @@ mod tests {
         // It no longer lists, and the worker still remembers it for ten minutes.
         let later = vec![lists(10_000), ours(135_000)];
         managers_seen.record_worker_managers(&call_status(later, 5, hour + 120_000), US);
-        assert_eq!(signs(&managers_seen, hour + 120_000), []);
+        assert_eq!(observed(&managers_seen, hour + 120_000), []);
         // A worker that cannot be called reports nothing, and the sign ends.
         managers_seen.record_worker_managers(
             &call_status(vec![lists(140_000), ours(140_000)], 5, 2 * hour),
@@ -552,7 +567,7 @@ mod tests {
         );
         let silent = HostCallStatus { epoch: None, ..call_status(Vec::new(), 5, 2 * hour + 1) };
         managers_seen.record_worker_managers(&silent, US);
-        assert_eq!(signs(&managers_seen, 2 * hour + 1).len(), 1);
-        assert_eq!(signs(&managers_seen, 2 * hour + 120_000), []);
+        assert_eq!(observed(&managers_seen, 2 * hour + 1).len(), 1);
+        assert_eq!(observed(&managers_seen, 2 * hour + 120_000), []);
     }
 }

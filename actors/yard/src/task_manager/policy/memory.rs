@@ -221,9 +221,9 @@ impl TaskPolicy {
     }
 
     /// Records a change over cfm's protocol, if this cluster never made the task.
-    pub fn note_change(&mut self, id: TaskId, context: TaskPieceContext<'_>) {
+    pub fn record_cfm_change(&mut self, id: TaskId, context: TaskPieceContext<'_>) {
         if context.book.never_made(id) {
-            self.foreign_managers.note_unknown_change(id, context.now);
+            self.foreign_managers.record_unknown_change(id, context.now);
         }
     }
 
@@ -240,8 +240,8 @@ impl TaskPolicy {
     /// have carried out an earlier order, or a person may have copied the file there.
     fn arrived_elsewhere(&self, context: TaskPieceContext<'_>) -> Vec<TaskEvent> {
         let TaskPieceContext { book, .. } = context;
-        let deciding = self.decision_context(context);
-        let ending = deciding.ending();
+        let decision_context = self.decision_context(context);
+        let ending = decision_context.ending();
         let mut events = Vec::new();
         for task in book.open().values() {
             let has_begun = task.state != TaskState::Ready || self.liveness.of(task.id).is_some();
@@ -254,7 +254,9 @@ impl TaskPolicy {
             }
             let mut holders = self.planner.holders(file, book, &self.hosts).into_iter();
             if let Some(holder) = holders.find(|holder| *holder != task.destination) {
-                events.push(deciding.take_back(task, format!("{holder} already holds the file")));
+                events.push(
+                    decision_context.take_back(task, format!("{holder} already holds the file")),
+                );
             }
         }
         events
@@ -282,7 +284,7 @@ impl TaskPolicy {
             match next_difference(book, addr, host) {
                 Some(event) => {
                     let removed = self.removals.removed_from(addr);
-                    self.foreign_managers.note_difference(book, &event, &removed, context.now);
+                    self.foreign_managers.record_difference(book, &event, &removed, context.now);
                     events.push(event);
                 }
                 None => self.hosts.set_differs(addr, false),
@@ -299,8 +301,8 @@ impl TaskPolicy {
             let waiting = Some(PlannerWaits::FirstLook(unrecorded));
             return PlanningRound { waiting, ..PlanningRound::default() };
         }
-        let TaskPolicy { planner, hosts, settings, liveness: signs, .. } = self;
-        planner.round(&yard(context, hosts, settings, signs))
+        let TaskPolicy { planner, hosts, settings, liveness, .. } = self;
+        planner.round(&yard(context, hosts, settings, liveness))
     }
 
     /// The file of that name, if its master must be checked before it is explained.
@@ -334,14 +336,14 @@ impl TaskPolicy {
         let CopyFile { name, destination, source, asked_by, .. } = asked;
         let (destination, source) = (*destination, *source);
         let asked = ByHand { name, destination, source, asked_by, is_pinned };
-        let TaskPolicy { planner, hosts, settings, liveness: signs, .. } = self;
-        planner.by_hand(&asked, &yard(context, hosts, settings, signs))
+        let TaskPolicy { planner, hosts, settings, liveness, .. } = self;
+        planner.by_hand(&asked, &yard(context, hosts, settings, liveness))
     }
 
     /// Explains why a file is or is not planned. A name without a file number is explained too.
     pub fn explain(&mut self, name: &FileName, context: TaskPieceContext<'_>) -> Explanation {
-        let TaskPolicy { planner, hosts, settings, liveness: signs, .. } = self;
-        planner.explain(name, &yard(context, hosts, settings, signs))
+        let TaskPolicy { planner, hosts, settings, liveness, .. } = self;
+        planner.explain(name, &yard(context, hosts, settings, liveness))
     }
 
     /// Whether to check these masters now: one list at a time.
@@ -395,10 +397,10 @@ impl TaskPolicy {
     ) -> ReportsEffect {
         let effect = self.decision_context(context).process_reports(host, reports);
         for report in reports.iter().filter(|report| context.book.never_made(report.task)) {
-            self.foreign_managers.note_unknown_task(host, report, context.now);
+            self.foreign_managers.record_unknown_task(host, report, context.now);
         }
         self.counters.reports += reports.len() as u64;
-        for &(task, bytes) in &effect.signs {
+        for &(task, bytes) in &effect.progress {
             self.liveness.record(task, context.now, bytes);
         }
         effect
@@ -512,7 +514,7 @@ impl TaskCounters {
                     GivenUp::Timeout => self.timed_out += 1,
                     GivenUp::Cancelled => return self.cancelled += 1,
                 }
-                self.blamed.note(ending.blame);
+                self.blamed.count(ending.blame);
             }
             _ => {}
         }
@@ -531,14 +533,14 @@ fn yard<'a>(
     context: TaskPieceContext<'a>,
     hosts: &'a HostTable,
     settings: &'a TaskSettings,
-    signs: &TaskLiveness,
+    liveness: &TaskLiveness,
 ) -> PlanningContext<'a> {
     PlanningContext {
         book: context.book,
         in_flight: context.in_flight,
         hosts,
         settings,
-        leading_since: signs.since(),
+        leading_since: liveness.since(),
         now: context.now,
     }
 }

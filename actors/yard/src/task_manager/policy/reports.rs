@@ -16,7 +16,7 @@ pub struct ReportsEffect {
     /// The events to commit.
     pub events: Vec<TaskEvent>,
     /// Tasks that gave a sign of life, with the bytes on disk if reported.
-    pub signs: Vec<(TaskId, Option<u64>)>,
+    pub progress: Vec<(TaskId, Option<u64>)>,
     /// Tasks that no longer belong to the host.
     pub cancelled: Vec<TaskId>,
 }
@@ -56,7 +56,7 @@ impl TaskDecisionContext<'_> {
                 }
                 let bytes =
                     if let ReportedState::Progress { bytes } = state { Some(*bytes) } else { None };
-                effect.signs.push((id, bytes));
+                effect.progress.push((id, bytes));
             }
             ReportedState::Done { size, hash } => {
                 let (size, hash) = (Some(*size), Some(*hash));
@@ -120,7 +120,7 @@ mod tests {
         file: &str,
         state: ReportedState,
     ) -> ReportsEffect {
-        let deciding = TaskDecisionContext {
+        let decision_context = TaskDecisionContext {
             book,
             in_flight: &InFlight::default(),
             hosts: &HostTable::default(),
@@ -129,7 +129,7 @@ mod tests {
             now: Millis(5000),
         };
         let report = Report { task: TaskId(id), name: name(file), at: Millis(4000), state };
-        deciding.process_reports(from, &[report])
+        decision_context.process_reports(from, &[report])
     }
 
     fn book() -> TaskBook {
@@ -144,7 +144,7 @@ mod tests {
     fn progress_of_a_ready_task_begins_it() {
         let effect = process(&book(), host(21), 1, "a.mpg", ReportedState::Progress { bytes: 7 });
         assert_eq!(effect.events, [TaskEvent::Began { id: TaskId(1) }]);
-        assert_eq!(effect.signs, [(TaskId(1), Some(7))]);
+        assert_eq!(effect.progress, [(TaskId(1), Some(7))]);
     }
 
     #[test]
@@ -168,22 +168,22 @@ mod tests {
     #[test]
     fn a_done_report_is_recorded_before_or_after_a_cancellation() {
         let decide = |in_flight: &InFlight<TaskEvent>, book: &TaskBook| {
-            let (hosts, signs) = (HostTable::default(), TaskLiveness::default());
+            let (hosts, liveness) = (HostTable::default(), TaskLiveness::default());
             let settings = TaskSettings::default();
             let now = Millis(5000);
-            let deciding = TaskDecisionContext {
+            let decision_context = TaskDecisionContext {
                 book,
                 in_flight,
                 hosts: &hosts,
-                liveness: &signs,
+                liveness: &liveness,
                 settings: &settings,
                 now,
             };
             let state = ReportedState::Done { size: 5, hash: ContentHash([1; 32]) };
             let report = Report { task: TaskId(1), name: name("a.mpg"), at: now, state };
             (
-                deciding.cancel(TaskId(1), "somebody").unwrap(),
-                deciding.process_reports(host(21), &[report]),
+                decision_context.cancel(TaskId(1), "somebody").unwrap(),
+                decision_context.process_reports(host(21), &[report]),
             )
         };
         for cancelled_first in [true, false] {

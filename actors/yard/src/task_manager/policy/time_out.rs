@@ -27,16 +27,17 @@ pub struct TaskDestination {
 pub fn deadline(
     task: &Task,
     destination: TaskDestination,
-    signs: &TaskLiveness,
+    liveness: &TaskLiveness,
     settings: &TaskSettings,
 ) -> Option<Millis> {
     match task.state {
         TaskState::Ready if destination.at_work => None,
         TaskState::Ready => {
-            let picked_up = signs.could_begin(task).after(settings.pickup_timeout);
+            let picked_up = liveness.could_begin(task).after(settings.pickup_timeout);
             // A task of ours with a sign of life has begun, whether or not that could be committed yet.
-            let last_sign = signs.of(task.id).filter(|_| destination.ours);
-            let silent = last_sign.map_or(picked_up, |sign| sign.at.after(settings.timeout));
+            let last_progress = liveness.of(task.id).filter(|_| destination.ours);
+            let silent =
+                last_progress.map_or(picked_up, |progress| progress.at.after(settings.timeout));
             Some(picked_up.max(silent))
         }
         TaskState::Working => {
@@ -44,8 +45,8 @@ pub fn deadline(
                 true => settings.timeout,
                 false => old_allowance(task, settings),
             };
-            let silent = signs.last(task).after(allowed);
-            let replaced = replaced_since(task, destination, signs);
+            let silent = liveness.last(task).after(allowed);
+            let replaced = replaced_since(task, destination, liveness);
             let not_taken_up = replaced.map(|since| since.after(settings.pickup_timeout));
             Some(not_taken_up.map_or(silent, |deadline| deadline.min(silent)))
         }
@@ -58,11 +59,11 @@ pub fn deadline(
 pub fn replaced_since(
     task: &Task,
     destination: TaskDestination,
-    signs: &TaskLiveness,
+    liveness: &TaskLiveness,
 ) -> Option<Millis> {
     let since = destination.program_since?;
     let is_begun = task.state == TaskState::Working && !task.claimed_done;
-    (is_begun && signs.last(task) < since).then_some(since)
+    (is_begun && liveness.last(task) < since).then_some(since)
 }
 
 /// The longest time without a sign of life of a copy of an old cfw. It is the time-out, and at least twice
@@ -96,10 +97,10 @@ mod tests {
         let mut task = samples::task(1, "a.mpg");
         task.state = TaskState::Working;
         task.changed = Millis(1000);
-        let mut signs = TaskLiveness::starting(Millis(0));
-        assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(101_000)));
-        signs.record(task.id, Millis(50_000), Some(7));
-        assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(150_000)));
+        let mut liveness = TaskLiveness::starting(Millis(0));
+        assert_eq!(deadline(&task, OURS, &liveness, &settings()), Some(Millis(101_000)));
+        liveness.record(task.id, Millis(50_000), Some(7));
+        assert_eq!(deadline(&task, OURS, &liveness, &settings()), Some(Millis(150_000)));
     }
 
     #[test]
@@ -109,10 +110,10 @@ mod tests {
         task.changed = Millis(0);
         task.copy_speed = Some(BitsPerSecond(8_000));
         task.size = 1_000_000;
-        let signs = TaskLiveness::starting(Millis(0));
-        assert_eq!(deadline(&task, OLD, &signs, &settings()), Some(Millis(2_000_000)));
+        let liveness = TaskLiveness::starting(Millis(0));
+        assert_eq!(deadline(&task, OLD, &liveness, &settings()), Some(Millis(2_000_000)));
         task.size = 1_000;
-        assert_eq!(deadline(&task, OLD, &signs, &settings()), Some(Millis(100_000)));
+        assert_eq!(deadline(&task, OLD, &liveness, &settings()), Some(Millis(100_000)));
     }
 
     #[test]
@@ -120,41 +121,41 @@ mod tests {
         let mut task = samples::task(1, "a.mpg");
         task.state = TaskState::Working;
         task.changed = Millis(1000);
-        let mut signs = TaskLiveness::starting(Millis(0));
+        let mut liveness = TaskLiveness::starting(Millis(0));
         for host in [OURS, OLD] {
             let host = TaskDestination { program_since: Some(Millis(20_000)), ..host };
-            assert_eq!(deadline(&task, host, &signs, &settings()), Some(Millis(30_000)));
+            assert_eq!(deadline(&task, host, &liveness, &settings()), Some(Millis(30_000)));
         }
         // The new one took it up.
-        signs.record(task.id, Millis(25_000), Some(7));
+        liveness.record(task.id, Millis(25_000), Some(7));
         let host = TaskDestination { program_since: Some(Millis(20_000)), ..OURS };
-        assert_eq!(deadline(&task, host, &signs, &settings()), Some(Millis(125_000)));
+        assert_eq!(deadline(&task, host, &liveness, &settings()), Some(Millis(125_000)));
     }
 
     #[test]
     fn the_time_of_a_ready_task_counts_from_its_turn() {
         let task = samples::task(2, "b.mpg");
         for idle in [OLD, OURS] {
-            let mut signs = TaskLiveness::starting(Millis(0));
+            let mut liveness = TaskLiveness::starting(Millis(0));
             let busy = TaskDestination { at_work: true, ..idle };
-            assert_eq!(deadline(&task, busy, &signs, &settings()), None);
-            signs.ended(&samples::task(1, "a.mpg"), Millis(70_000));
-            assert_eq!(deadline(&task, idle, &signs, &settings()), Some(Millis(80_000)));
+            assert_eq!(deadline(&task, busy, &liveness, &settings()), None);
+            liveness.ended(&samples::task(1, "a.mpg"), Millis(70_000));
+            assert_eq!(deadline(&task, idle, &liveness, &settings()), Some(Millis(80_000)));
         }
     }
 
     #[test]
     fn a_ready_task_with_a_sign_of_life_has_begun() {
         let task = samples::task(1, "a.mpg");
-        let mut signs = TaskLiveness::starting(Millis(0));
-        signs.record(task.id, Millis(9_000), None);
-        assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(109_000)));
+        let mut liveness = TaskLiveness::starting(Millis(0));
+        liveness.record(task.id, Millis(9_000), None);
+        assert_eq!(deadline(&task, OURS, &liveness, &settings()), Some(Millis(109_000)));
     }
 
     #[test]
     fn a_new_leader_counts_from_its_own_beginning() {
         let task = samples::task(1, "a.mpg");
-        let signs = TaskLiveness::starting(Millis(500_000));
-        assert_eq!(deadline(&task, OURS, &signs, &settings()), Some(Millis(510_000)));
+        let liveness = TaskLiveness::starting(Millis(500_000));
+        assert_eq!(deadline(&task, OURS, &liveness, &settings()), Some(Millis(510_000)));
     }
 }

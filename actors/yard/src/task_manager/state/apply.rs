@@ -53,9 +53,9 @@ impl Piece for TaskBook {
             TaskEvent::HostModeSet { host, mode, .. } => self.set_mode(*host, *mode),
             TaskEvent::HostAdded { host, role, .. } => self.add_host(*host, *role),
             TaskEvent::HostRemoved { host, .. } => self.remove_host(*host),
-            TaskEvent::HostSilent { host, since } => self.note_silence(*host, *since),
+            TaskEvent::HostSilent { host, since } => self.record_silence(*host, *since),
             TaskEvent::HostLost { host } => self.presume_lost(*host),
-            TaskEvent::HostRecovered { host } => self.note_recovery(*host),
+            TaskEvent::HostRecovered { host } => self.record_recovery(*host),
             TaskEvent::HistoryForgotten { before } => {
                 self.history.forget_before(*before);
                 Ok(Applied)
@@ -168,7 +168,7 @@ impl TaskBook {
             task.is_unverified = is_unverified;
             task.blame = None;
         });
-        self.note_end(id);
+        self.record_end(id);
         for blamed in &blamed {
             self.succeeded(at, blamed);
         }
@@ -210,7 +210,7 @@ impl TaskBook {
             task.blame = ending.blame;
         });
         if was_open {
-            self.note_end(id);
+            self.record_end(id);
         }
         if let Some(BackingOff { blamed, until }) = back_off {
             let held = self.back_offs.get(blamed);

@@ -15,7 +15,7 @@ impl TaskBook {
     }
 
     /// Adds a line for a task that has just ended.
-    pub(in crate::task_manager) fn note_end(&mut self, id: TaskId) {
+    pub(in crate::task_manager) fn record_end(&mut self, id: TaskId) {
         let Some(task) = self.ended.get(&id) else { return };
         let Task { name, source, destination, grade, hits, size, state, .. } = &**task;
         let record = CopyRecord {

@@ -12,11 +12,11 @@ use crate::task_manager::Task;
 /// How long an ended task stays on cfm's list, so that a polling client still sees its result.
 pub const ENDED_TASKS_SHOWN_FOR: Duration = Duration::from_secs(60);
 
-/// The form of `task` at `now` in cfm's protocol. None for tasks that [`shown_state`] leaves out,
+/// The form of `task` at `now` in cfm's protocol. None for tasks that [`listed_state`] leaves out,
 /// and for a file whose name the protocol cannot carry. The planner never gives such a file to a
 /// host that reads this list. A cfw that replaced a Reelyard worker must not try it.
 pub fn cfm_task(task: &Task, now: Millis) -> Option<CfmTask> {
-    let status = shown_state(task, now)?;
+    let status = listed_state(task, now)?;
     let name = task.name.as_utf8().filter(|_| carries(&task.name))?;
     Some(CfmTask {
         id: task.id.0,
@@ -36,7 +36,7 @@ pub fn cfm_task(task: &Task, now: Millis) -> Option<CfmTask> {
 
 /// The state in which cfm's list shows a task at `now`. None for a cancelled task, and for one that
 /// ended longer than [`ENDED_TASKS_SHOWN_FOR`] ago.
-pub fn shown_state(task: &Task, now: Millis) -> Option<OldState> {
+pub fn listed_state(task: &Task, now: Millis) -> Option<OldState> {
     if !task.state.is_open() && now.since(task.changed) > ENDED_TASKS_SHOWN_FOR {
         return None;
     }
@@ -103,19 +103,19 @@ mod tests {
     #[test]
     fn only_the_four_old_states_and_recent_ends_are_shown() {
         let now = Millis(1_795_240_700_000);
-        let shown = |state, claimed_done, age: u64| {
+        let listed = |state, claimed_done, age: u64| {
             let changed = now.before(Duration::from_secs(age));
             let task = Task { state, claimed_done, changed, ..task(b"a") };
             cfm_task(&task, now).map(|task| task.status)
         };
-        assert_eq!(shown(TaskState::Ready, false, 9000), Some(OldState::Ready));
-        assert_eq!(shown(TaskState::Working, false, 9000), Some(OldState::Working));
-        assert_eq!(shown(TaskState::Working, true, 9000), Some(OldState::Done));
-        assert_eq!(shown(TaskState::Done, false, 60), Some(OldState::Done));
-        assert_eq!(shown(TaskState::Done, false, 61), None);
-        assert_eq!(shown(TaskState::Timeout, false, 1), Some(OldState::Timeout));
-        assert_eq!(shown(TaskState::Failed, false, 1), Some(OldState::Timeout));
-        assert_eq!(shown(TaskState::Cancelled, false, 1), None);
+        assert_eq!(listed(TaskState::Ready, false, 9000), Some(OldState::Ready));
+        assert_eq!(listed(TaskState::Working, false, 9000), Some(OldState::Working));
+        assert_eq!(listed(TaskState::Working, true, 9000), Some(OldState::Done));
+        assert_eq!(listed(TaskState::Done, false, 60), Some(OldState::Done));
+        assert_eq!(listed(TaskState::Done, false, 61), None);
+        assert_eq!(listed(TaskState::Timeout, false, 1), Some(OldState::Timeout));
+        assert_eq!(listed(TaskState::Failed, false, 1), Some(OldState::Timeout));
+        assert_eq!(listed(TaskState::Cancelled, false, 1), None);
         let longest = [b'x'; LONGEST_NAME_CARRIED];
         assert!(cfm_task(&task(&longest), now).is_some());
         for name in [&b"\xff"[..], b"two\nlines", &[b'x'; LONGEST_NAME_CARRIED + 1]] {

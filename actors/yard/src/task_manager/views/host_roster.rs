@@ -50,14 +50,14 @@ mod tests {
     use crate::task_manager::samples::host;
 
     #[test]
-    fn only_another_roll_or_another_incarnation_is_news() {
+    fn only_other_hosts_or_another_incarnation_are_news() {
         let handle = ViewHandle::default();
         let mut news = handle.news();
         let yard = |hosts: &[u8]| {
             let record = HostRecord::new(HostRole::Both, true);
             Arc::new(hosts.iter().map(|last| (host(*last), record)).collect())
         };
-        let mut shows = |hosts: &[u8], incarnation| {
+        let mut is_news_of = |hosts: &[u8], incarnation| {
             HostRoster::publish(&handle, &yard(hosts), incarnation);
             let is_news = news.has_changed().unwrap();
             news.mark_unchanged();
@@ -65,9 +65,9 @@ mod tests {
         };
         let first = HostRoster::next_incarnation(&handle);
         assert_eq!(
-            [shows(&[1], first), shows(&[1], first), shows(&[], first)],
+            [is_news_of(&[1], first), is_news_of(&[1], first), is_news_of(&[], first)],
             [true, false, true]
         );
-        assert!(shows(&[], HostRoster::next_incarnation(&handle)));
+        assert!(is_news_of(&[], HostRoster::next_incarnation(&handle)));
     }
 }

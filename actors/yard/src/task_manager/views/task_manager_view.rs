@@ -19,7 +19,7 @@ use crate::done_copy::DoneCopy;
 use crate::heartbeat::Health;
 use crate::room::WantsRoom;
 use crate::task_manager::plan::{
-    HostParticipation, LinkSays, PassedOver, PlannerWaits, Skip, Unusable,
+    HostParticipation, LinkLoad, PassedOver, PlannerWaits, Skip, Unusable,
 };
 use crate::task_manager::policy::foreign_managers::ForeignManager;
 use crate::task_manager::policy::hosts_in_memory::liveness::TaskProgress;
@@ -99,9 +99,9 @@ pub struct PlannedHost {
     /// The limit for all copies that it receives together; none means no limit.
     pub receives_below: Option<BitsPerSecond>,
     /// The load of its link, for a source; none while unknown.
-    pub source_link: Option<LinkSays>,
+    pub source_link: Option<LinkLoad>,
     /// The load of its link, for a destination; none while unknown.
-    pub destination_link: Option<LinkSays>,
+    pub destination_link: Option<LinkLoad>,
     /// The reason why it serves no new copy; none if it can.
     pub no_source: Option<Unusable>,
     /// Why it takes no new copy; none if it can.

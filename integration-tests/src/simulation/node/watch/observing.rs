@@ -13,7 +13,7 @@ use reelyard_protocol::legacy::cfw::parse_df;
 use reelyard_protocol::worker::WorkerInfo;
 use reelyard_yard::cfw_worker::AskFailure;
 use reelyard_yard::cfw_worker::holdings::{Extent, InventoryAnswer};
-use reelyard_yard::heartbeat::health::{Rhythm, Thresholds};
+use reelyard_yard::heartbeat::health::{ProbeSchedule, Thresholds};
 use reelyard_yard::heartbeat::{Health, HealthChanged};
 
 use super::{DISK_EVERY, HostWatch, LIST_EVERY, PendingHostCall, PendingObservation};
@@ -25,7 +25,8 @@ use crate::simulation::node::outbox::ListReply;
 use crate::trace;
 
 /// The interval of probes.
-const RHYTHM: Rhythm = Rhythm { interval: Duration::from_secs(5), jitter: 0.1 };
+const PROBE_SCHEDULE: ProbeSchedule =
+    ProbeSchedule { interval: Duration::from_secs(5), jitter: 0.1 };
 /// The timeout of a probe, in milliseconds.
 const PROBE_TIMEOUT: u64 = 2000;
 /// The timeout of other calls, in milliseconds.
@@ -37,9 +38,9 @@ impl SimulatedNode {
         let now = self.clock();
         let is_destination = self.is_destination(host);
         let Some(watch) = self.watches.get_mut(&host) else { return };
-        if !watch.probing && RHYTHM.is_due(watch.next_probe, now) {
+        if !watch.probing && PROBE_SCHEDULE.is_due(watch.next_probe, now) {
             watch.probing = true;
-            watch.next_probe = RHYTHM.next(now, context.rng.f64());
+            watch.next_probe = PROBE_SCHEDULE.next(now, context.rng.f64());
             self.ask(
                 context,
                 host,

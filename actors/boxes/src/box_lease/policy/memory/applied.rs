@@ -25,7 +25,7 @@ impl BoxMemory {
         if ended.lease.is_held() && ended.how != LeaseEnd::NotTaken {
             let held = ended.at.since(ended.lease.granted);
             self.allocator(&key.0).pace.note(held);
-            self.counts(&key.0).holds.note(held);
+            self.counts(&key.0).holds.record(held);
         }
         let refusal = BoxRefusal::of_end(ended.how, ended.reason.as_ref());
         Some((key, self.ended_while_preparing(id, refusal)))

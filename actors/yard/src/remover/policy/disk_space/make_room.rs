@@ -23,7 +23,7 @@ use crate::room::{RoomMade, WantsRoom};
 const MOST_HOSTS: usize = 8;
 
 /// How long after a disk was read the planner's figures certainly include that read.
-const FIGURES_SETTLE: Duration = Duration::from_secs(5);
+const FIGURES_DELAY: Duration = Duration::from_secs(5);
 
 /// Why a host offers no room.
 enum NoOffer {
@@ -103,11 +103,11 @@ impl RemoverDecisionContext<'_> {
         proposal: &mut RemovalProposal,
     ) -> RoomVerdict {
         let earlier = RoomVerdict::MadeEarlier { host: addr };
-        let is_settled = |host: &&CopyHolder| {
+        let is_current = |host: &&CopyHolder| {
             let read = host.present_disk().and(host.disk.as_ref()).map(|(_, at)| *at);
-            read.is_some_and(|at| at.after(FIGURES_SETTLE) <= self.now)
+            read.is_some_and(|at| at.after(FIGURES_DELAY) <= self.now)
         };
-        let host = self.holders.get(addr).filter(is_settled);
+        let host = self.holders.get(addr).filter(is_current);
         let left = self.room_wanted.rooms.get(&addr).copied();
         let (Some(host), Some(left)) = (host, left) else { return earlier };
         let lacking = wish.size.saturating_sub(left);

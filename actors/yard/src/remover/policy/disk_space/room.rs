@@ -108,7 +108,7 @@ impl RemovalBook {
     ) -> BTreeMap<HostAddr, RoomMade> {
         let mut made: BTreeMap<HostAddr, RoomMade> = BTreeMap::new();
         let keep = settings.keep_room_for;
-        let mut note = |host: HostAddr, reason: &Reason, at: Millis, freed: u64| {
+        let mut add_room = |host: HostAddr, reason: &Reason, at: Millis, freed: u64| {
             let Reason::MakesRoom { better, better_size, .. } = reason else { return };
             let (file, size) = (self.file(better), *better_size);
             let room = RoomMade { file, size, until: at.after(keep), freed: 0 };
@@ -119,13 +119,13 @@ impl RemovalBook {
             }
         };
         for (copy, open) in self.open.iter() {
-            note(copy.0, &open.intent.reason, now, 0);
+            add_room(copy.0, &open.intent.reason, now, 0);
         }
         let since = now.before(keep);
         let ended = self.history.newest_first().map(|(_, record)| record);
         for record in ended.take_while(|record| record.at > since) {
             if matches!(record.ending, Ending::Removed | Ending::Absent) {
-                note(record.host, &record.reason, record.at, record.size.unwrap_or(0));
+                add_room(record.host, &record.reason, record.at, record.size.unwrap_or(0));
             }
         }
         made

@@ -5,7 +5,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};
 
 use super::explanation::{
-    DestinationSays, Explanation, HeldOn, MasterState, PlanVerdict, Says, SourceSays,
+    DestinationState, Explanation, HeldOn, HostUsability, MasterState, PlanVerdict, SourceState,
 };
 use crate::task_manager::plan::hosts::pairing::{UsableDestination, UsableSource};
 use crate::task_manager::plan::{
@@ -138,19 +138,19 @@ impl ExplainedFile<'_> {
         self.pairing.destinations.iter().filter(|to| self.refused_by(to).is_none())
     }
 
-    fn refused_by(&self, to: &UsableDestination) -> Option<Says> {
+    fn refused_by(&self, to: &UsableDestination) -> Option<HostUsability> {
         let failed_there =
             self.file.is_some_and(|file| self.occupied.failed_at(file).contains(&to.addr));
         if to.load >= to.most || (to.tries_others_first && failed_there) {
-            Some(Says::OnTrial)
+            Some(HostUsability::OnTrial)
         } else if !to.ours && !self.carried {
-            Some(Says::NameNotCarried)
+            Some(HostUsability::NameNotCarried)
         } else {
             match self.size {
                 Some(size) if size > self.room(to).saturating_add(self.on_its_way(to.addr)) => {
-                    Some(Says::TooBig)
+                    Some(HostUsability::TooBig)
                 }
-                Some(size) if size > self.room(to) => Some(Says::NoRoom),
+                Some(size) if size > self.room(to) => Some(HostUsability::NoRoom),
                 _ => None,
             }
         }
@@ -197,60 +197,60 @@ impl ExplainedFile<'_> {
         self.yard.hosts.iter().filter_map(|(host, _)| self.holds(host)).collect()
     }
 
-    fn sources(&self) -> Vec<SourceSays> {
+    fn sources(&self) -> Vec<SourceState> {
         let hosts = self.yard.hosts.iter().filter(|(_, host)| host.role.is_source());
         hosts.map(|(host, _)| self.source(host)).collect()
     }
 
-    fn source(&self, host: HostAddr) -> SourceSays {
+    fn source(&self, host: HostAddr) -> SourceState {
         let part = self.pairing.parts().get(&host).copied().unwrap_or_default();
         let usable = self.pairing.sources.iter().find(|source| source.addr == host);
-        let says = match (part.no_source, usable) {
+        let usability = match (part.no_source, usable) {
             (Some(unusable), _) => unusable.into(),
-            (None, Some(source)) if source.free == 0 => Says::Busy,
+            (None, Some(source)) if source.free == 0 => HostUsability::Busy,
             (None, Some(source)) => self.usable_source(source),
-            (None, None) => Says::NotUp,
+            (None, None) => HostUsability::NotUp,
         };
         let back_off = self.yard.book.back_offs().get(&Blamed::Source(host)).cloned();
         let not_with = self.occupied.held_pairs.get(&host).cloned().unwrap_or_default();
         let free = usable.map_or(0, |source| source.free);
         let link = part.source_link;
-        SourceSays { host, says, serving: part.serving, free, link, back_off, not_with }
+        SourceState { host, usability, serving: part.serving, free, link, back_off, not_with }
     }
 
-    fn usable_source(&self, source: &UsableSource) -> Says {
+    fn usable_source(&self, source: &UsableSource) -> HostUsability {
         if self.takers().any(|to| self.matches(source, to)) {
-            Says::Yes
+            HostUsability::Yes
         } else if !source.ours
             && self.takers().next().is_some()
             && self.takers().all(|to| !to.fetches_from_old)
         {
-            Says::NoDataPort
+            HostUsability::NoDataPort
         } else {
-            Says::NoDestination
+            HostUsability::NoDestination
         }
     }
 
-    fn destinations(&self) -> Vec<DestinationSays> {
+    fn destinations(&self) -> Vec<DestinationState> {
         let hosts = self.yard.hosts.iter().filter(|(_, host)| host.role.is_destination());
         hosts.map(|(host, _)| self.destination(host)).collect()
     }
 
-    fn destination(&self, host: HostAddr) -> DestinationSays {
+    fn destination(&self, host: HostAddr) -> DestinationState {
         let part = self.pairing.parts().get(&host).copied().unwrap_or_default();
         let usable = self.pairing.destinations.iter().find(|to| to.addr == host);
-        let says = if self.holds(host).is_some() {
-            Says::Holds
+        let usability = if self.holds(host).is_some() {
+            HostUsability::Holds
         } else {
             match (part.no_destination, usable) {
                 (Some(unusable), _) => unusable.into(),
                 (None, Some(to)) => self.usable_destination(to),
-                (None, None) => Says::DiskUnknown,
+                (None, None) => HostUsability::DiskUnknown,
             }
         };
-        DestinationSays {
+        DestinationState {
             host,
-            says,
+            usability,
             room: part.room,
             on_its_way: part.on_its_way,
             fetching: part.fetching,
@@ -260,12 +260,12 @@ impl ExplainedFile<'_> {
         }
     }
 
-    fn usable_destination(&self, to: &UsableDestination) -> Says {
+    fn usable_destination(&self, to: &UsableDestination) -> HostUsability {
         if let Some(refusal) = self.refused_by(to) {
             return refusal;
         }
         let mut sources = self.pairing.sources.iter();
         let served = sources.any(|from| from.free > 0 && self.matches(from, to));
-        if served { Says::Yes } else { Says::NoSource }
+        if served { HostUsability::Yes } else { HostUsability::NoSource }
     }
 }

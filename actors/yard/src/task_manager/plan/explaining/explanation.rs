@@ -96,7 +96,7 @@ impl ToSchema for PlanVerdict {
     utoipa::ToSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Says {
+pub enum HostUsability {
     /// It would take part now.
     #[error("usable")]
     Yes,
@@ -159,20 +159,20 @@ pub enum Says {
     NoDestination,
 }
 
-impl From<Unusable> for Says {
+impl From<Unusable> for HostUsability {
     fn from(unusable: Unusable) -> Self {
         match unusable {
-            Unusable::Draining => Says::Draining,
-            Unusable::Maintenance => Says::Maintenance,
-            Unusable::Lost => Says::Lost,
-            Unusable::NotUp => Says::NotUp,
-            Unusable::KindUnknown => Says::KindUnknown,
-            Unusable::InventoryUnknown => Says::InventoryUnknown,
-            Unusable::DiskUnknown => Says::DiskUnknown,
-            Unusable::BacksOff => Says::BacksOff,
-            Unusable::CallsFail => Says::CallsFail,
-            Unusable::OnTrial => Says::OnTrial,
-            Unusable::BusyLink => Says::BusyLink,
+            Unusable::Draining => HostUsability::Draining,
+            Unusable::Maintenance => HostUsability::Maintenance,
+            Unusable::Lost => HostUsability::Lost,
+            Unusable::NotUp => HostUsability::NotUp,
+            Unusable::KindUnknown => HostUsability::KindUnknown,
+            Unusable::InventoryUnknown => HostUsability::InventoryUnknown,
+            Unusable::DiskUnknown => HostUsability::DiskUnknown,
+            Unusable::BacksOff => HostUsability::BacksOff,
+            Unusable::CallsFail => HostUsability::CallsFail,
+            Unusable::OnTrial => HostUsability::OnTrial,
+            Unusable::BusyLink => HostUsability::BusyLink,
         }
     }
 }
@@ -210,7 +210,7 @@ pub struct HeldOn {
 
 /// Load of a host's link in the direction that copies use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct LinkSays {
+pub struct LinkLoad {
     /// The share of the link that other traffic uses, in percent. For a source it is the sent traffic,
     /// for a destination the busier direction.
     pub used_percent: u32,
@@ -221,11 +221,12 @@ pub struct LinkSays {
 
 /// The state of a destination, with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct DestinationSays {
+pub struct DestinationState {
     /// Address of the destination.
     pub host: HostAddr,
     /// Whether it can take a copy, and if not, why.
-    pub says: Says,
+    #[serde(rename = "says")]
+    pub usability: HostUsability,
     /// Free bytes after all running copies have arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<u64>,
@@ -238,7 +239,7 @@ pub struct DestinationSays {
     pub turns: Option<usize>,
     /// Load of its link. Missing if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<LinkSays>,
+    pub link: Option<LinkLoad>,
     /// Current backoff or probation, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
@@ -246,18 +247,19 @@ pub struct DestinationSays {
 
 /// The state of a source, with its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct SourceSays {
+pub struct SourceState {
     /// Address of the source.
     pub host: HostAddr,
     /// Whether it can serve a copy, and if not, why.
-    pub says: Says,
+    #[serde(rename = "says")]
+    pub usability: HostUsability,
     /// Running copies from it.
     pub serving: usize,
     /// Number of further copies that it may serve now.
     pub free: usize,
     /// Load of its link. Missing if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<LinkSays>,
+    pub link: Option<LinkLoad>,
     /// Current backoff or probation, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
@@ -294,7 +296,7 @@ pub struct Explanation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
     /// State of each source.
-    pub sources: Vec<SourceSays>,
+    pub sources: Vec<SourceState>,
     /// State of each destination.
-    pub destinations: Vec<DestinationSays>,
+    pub destinations: Vec<DestinationState>,
 }

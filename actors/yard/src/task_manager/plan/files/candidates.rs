@@ -256,10 +256,10 @@ impl Candidates {
         file: FileId,
         size: u64,
         good_until: Millis,
-        lot: UnschedulableReason,
+        reason: UnschedulableReason,
     ) {
         if let Some(place) = self.position(file) {
-            self.unschedulable.add(file, place, size, good_until, lot);
+            self.unschedulable.add(file, place, size, good_until, reason);
             self.judge(file);
         }
     }

@@ -14,7 +14,7 @@ use crate::task_manager::plan::explaining::skip::Skip;
 #[derive(Clone, Debug, Default)]
 pub struct PassedOver {
     pub(in crate::task_manager::plan) ignored: Arc<RoaringBitmap>,
-    pub(in crate::task_manager::plan) parked: Vec<(Skip, Arc<RoaringBitmap>)>,
+    pub(in crate::task_manager::plan) unschedulable: Vec<(Skip, Arc<RoaringBitmap>)>,
     /// Files whose masters did not exist at their last check.
     pub(in crate::task_manager::plan) absent: Arc<RoaringBitmap>,
     pub(in crate::task_manager::plan) unasked: Arc<HashSet<IpAddr>>,
@@ -33,14 +33,14 @@ impl PassedOver {
         if self.absent.contains(file.0) {
             return Some(Skip::MasterAbsent);
         }
-        let parked = self.parked.iter().find(|(_, files)| files.contains(file.0));
-        parked.map(|(why, _)| *why)
+        let unschedulable = self.unschedulable.iter().find(|(_, files)| files.contains(file.0));
+        unschedulable.map(|(why, _)| *why)
     }
 
     /// The files that are set aside for this reason.
     pub fn set_aside(&self, why: Skip) -> impl Iterator<Item = FileId> + '_ {
-        let parked = self.parked.iter().filter(move |(reason, _)| *reason == why);
-        parked.flat_map(|(_, files)| files.iter().map(FileId))
+        let unschedulable = self.unschedulable.iter().filter(move |(reason, _)| *reason == why);
+        unschedulable.flat_map(|(_, files)| files.iter().map(FileId))
     }
 
     /// The files whose names begin with an ignored prefix.
@@ -70,7 +70,7 @@ mod tests {
         let ip: IpAddr = "10.0.0.21".parse().unwrap();
         let over = PassedOver {
             ignored: files(&[1]),
-            parked: vec![(Skip::TooBig, files(&[1, 3])), (Skip::NoRoom, files(&[4]))],
+            unschedulable: vec![(Skip::TooBig, files(&[1, 3])), (Skip::NoRoom, files(&[4]))],
             absent: files(&[2]),
             unasked: Arc::new([ip].into()),
         };

@@ -90,7 +90,7 @@ const STRETCH: usize = 64;
 /// Files that wait for room. The best of them return first, once there is enough room.
 #[derive(Clone, Debug, Default)]
 pub struct UnschedulableFiles {
-    parked: HashMap<u32, UnschedulableFile>,
+    by_file: HashMap<u32, UnschedulableFile>,
     /// For each stretch of the ranking, a lower bound of the sizes there.
     least: [Smallest; UnschedulableReason::ALL.len()],
     /// How many files are ranked.
@@ -115,8 +115,8 @@ impl UnschedulableFiles {
         self.least = Default::default();
         let files: Vec<FileId> = self.files.iter().map(FileId).collect();
         for file in files {
-            match (place(file), self.parked.get(&file.0).copied()) {
-                (Some(place), Some(parked)) => self.note(place, parked),
+            match (place(file), self.by_file.get(&file.0).copied()) {
+                (Some(place), Some(entry)) => self.index_size(place, entry),
                 _ => {
                     self.take(file);
                 }
@@ -124,7 +124,11 @@ impl UnschedulableFiles {
         }
     }
 
-    fn note(&mut self, place: u32, UnschedulableFile { reason, size, .. }: UnschedulableFile) {
+    fn index_size(
+        &mut self,
+        place: u32,
+        UnschedulableFile { reason, size, .. }: UnschedulableFile,
+    ) {
         let least = &mut self.least[reason as usize];
         if least.is_empty() {
             *least = Smallest::of(self.ranked.div_ceil(STRETCH));
@@ -143,9 +147,9 @@ impl UnschedulableFiles {
         reason: UnschedulableReason,
     ) {
         self.take(file);
-        let parked = UnschedulableFile { reason, size, good_until };
-        self.note(place, parked);
-        self.parked.insert(file.0, parked);
+        let entry = UnschedulableFile { reason, size, good_until };
+        self.index_size(place, entry);
+        self.by_file.insert(file.0, entry);
         self.by_look.insert((good_until, file.0));
         self.files.insert(file.0);
         Arc::make_mut(&mut self.by_reason[reason as usize]).insert(file.0);
@@ -153,7 +157,8 @@ impl UnschedulableFiles {
 
     /// Takes a file back. Answers whether it was set aside.
     pub fn take(&mut self, file: FileId) -> bool {
-        let Some(UnschedulableFile { reason, good_until, .. }) = self.parked.remove(&file.0) else {
+        let Some(UnschedulableFile { reason, good_until, .. }) = self.by_file.remove(&file.0)
+        else {
             return false;
         };
         self.by_look.remove(&(good_until, file.0));
@@ -180,13 +185,13 @@ impl UnschedulableFiles {
             let places = stretch * STRETCH..order.len().min((stretch + 1) * STRETCH);
             let mut least: Option<u64> = None;
             for place in places {
-                let parked =
-                    self.parked.get(&order[place].0).filter(|parked| parked.reason == reason);
-                let Some(parked) = parked else { continue };
-                if parked.size <= room {
+                let entry =
+                    self.by_file.get(&order[place].0).filter(|entry| entry.reason == reason);
+                let Some(entry) = entry else { continue };
+                if entry.size <= room {
                     return Some((place as u32, order[place]));
                 }
-                least = Some(least.map_or(parked.size, |least| least.min(parked.size)));
+                least = Some(least.map_or(entry.size, |least| least.min(entry.size)));
             }
             // The small enough files of this stretch have been taken back meanwhile.
             self.least[reason as usize].set(stretch, least);
@@ -195,17 +200,17 @@ impl UnschedulableFiles {
 
     /// Whether there is room for a file that is here.
     pub fn fits(&self, file: FileId, rooms: &Rooms) -> bool {
-        let parked = self.parked.get(&file.0);
-        parked.is_some_and(|it| it.reason.comes_back(rooms).is_some_and(|room| it.size <= room))
+        let entry = self.by_file.get(&file.0);
+        entry.is_some_and(|it| it.reason.comes_back(rooms).is_some_and(|room| it.size <= room))
     }
 
     /// The master of `file` was checked and has `size` bytes; none if it is missing. Takes the file
     /// back if this differs from before, and answers whether it did.
     pub fn looked(&mut self, file: FileId, size: Option<u64>, good_until: Millis) -> bool {
-        match self.parked.get(&file.0) {
+        match self.by_file.get(&file.0) {
             Some(&UnschedulableFile { reason, size: before, .. }) if size == Some(before) => {
-                let parked = UnschedulableFile { reason, size: before, good_until };
-                if let Some(old) = self.parked.insert(file.0, parked) {
+                let entry = UnschedulableFile { reason, size: before, good_until };
+                if let Some(old) = self.by_file.insert(file.0, entry) {
                     self.by_look.remove(&(old.good_until, file.0));
                 }
                 self.by_look.insert((good_until, file.0));
@@ -224,21 +229,21 @@ impl UnschedulableFiles {
 
     /// Why a file is set aside.
     pub fn why(&self, file: FileId) -> Option<Skip> {
-        self.parked.get(&file.0).map(|parked| parked.reason.why())
+        self.by_file.get(&file.0).map(|entry| entry.reason.why())
     }
 
     /// How many files are set aside for this reason.
     pub fn count(&self, why: Skip) -> u64 {
-        let lots = UnschedulableReason::ALL.iter().filter(|reason| reason.why() == why);
-        lots.map(|reason| self.by_reason[*reason as usize].len()).sum()
+        let reasons = UnschedulableReason::ALL.iter().filter(|reason| reason.why() == why);
+        reasons.map(|reason| self.by_reason[*reason as usize].len()).sum()
     }
 
     /// The files that are set aside, by reason.
     pub fn by_reason(&self) -> Vec<(Skip, Arc<RoaringBitmap>)> {
-        let lots = UnschedulableReason::ALL
+        let reasons = UnschedulableReason::ALL
             .iter()
             .map(|reason| (reason.why(), Arc::clone(&self.by_reason[*reason as usize])));
-        lots.filter(|(_, files)| !files.is_empty()).collect()
+        reasons.filter(|(_, files)| !files.is_empty()).collect()
     }
 
     /// All files that are set aside, for any reason.
@@ -260,7 +265,7 @@ mod tests {
         (unschedulable, (0..100).rev().map(FileId).collect())
     }
 
-    fn park(
+    fn set_aside(
         unschedulable: &mut UnschedulableFiles,
         file: u32,
         size: u64,
@@ -273,7 +278,7 @@ mod tests {
     fn the_best_that_fit_come_back_first() {
         let (mut unschedulable, order) = ranked();
         for (file, size) in [(1, 30), (2, 99), (93, 20), (2, 10), (94, 40)] {
-            park(&mut unschedulable, file, size, UnschedulableReason::TooBig);
+            set_aside(&mut unschedulable, file, size, UnschedulableReason::TooBig);
         }
         let mut fitting = |largest| {
             let rooms = Rooms { largest, ..Rooms::default() };
@@ -294,7 +299,8 @@ mod tests {
     #[test]
     fn a_new_ranking_moves_files_and_drops_unranked_ones() {
         let (mut unschedulable, _) = ranked();
-        (1..=3).for_each(|file| park(&mut unschedulable, file, 10, UnschedulableReason::NoRoom));
+        (1..=3)
+            .for_each(|file| set_aside(&mut unschedulable, file, 10, UnschedulableReason::NoRoom));
         let order = [3, 1].map(FileId);
         unschedulable.rerank(2, |file| order.iter().position(|at| *at == file).map(|at| at as u32));
         let rooms = Rooms { now: 10, ..Rooms::default() };
@@ -304,10 +310,10 @@ mod tests {
     }
 
     #[test]
-    fn each_lot_comes_back_by_its_own_room() {
+    fn each_reason_comes_back_by_its_own_room() {
         for reason in UnschedulableReason::ALL {
             let (mut unschedulable, order) = ranked();
-            park(&mut unschedulable, 1, 10, reason);
+            set_aside(&mut unschedulable, 1, 10, reason);
             assert_eq!(
                 (unschedulable.why(FileId(1)), unschedulable.count(reason.why())),
                 (Some(reason.why()), 1)

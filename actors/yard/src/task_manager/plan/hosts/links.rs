@@ -16,7 +16,7 @@ use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::traffic::{Rates, Traffic};
 
 use crate::task_manager::plan::PlanningContext;
-use crate::task_manager::plan::explaining::explanation::LinkSays;
+use crate::task_manager::plan::explaining::explanation::LinkLoad;
 use crate::task_manager::settings::{LinkRules, Weights};
 use crate::task_manager::state::task::{Task, TaskState};
 
@@ -60,16 +60,16 @@ impl LinkLoads {
     }
 
     /// The load of a source's link: its sent traffic counts.
-    pub fn of_source(&self, addr: HostAddr) -> Option<LinkSays> {
+    pub fn of_source(&self, addr: HostAddr) -> Option<LinkLoad> {
         let used_percent = percent(self.used.get(&addr)?.sends);
-        Some(LinkSays { used_percent, mark_percent: self.rules.source_mark_percent })
+        Some(LinkLoad { used_percent, mark_percent: self.rules.source_mark_percent })
     }
 
     /// How busy the link of a destination is: a copy has to get there, and is sent from there
     /// afterwards.
-    pub fn of_destination(&self, addr: HostAddr) -> Option<LinkSays> {
+    pub fn of_destination(&self, addr: HostAddr) -> Option<LinkLoad> {
         let used_percent = percent(self.used.get(&addr)?.busier());
-        Some(LinkSays { used_percent, mark_percent: self.rules.destination_mark_percent })
+        Some(LinkLoad { used_percent, mark_percent: self.rules.destination_mark_percent })
     }
 
     /// How much of the link of a destination is free, in millionths.
@@ -84,7 +84,7 @@ impl LinkUse {
     }
 }
 
-impl LinkSays {
+impl LinkLoad {
     /// Whether it is above its mark.
     pub fn is_too_busy(self) -> bool {
         self.mark_percent.is_some_and(|mark| self.used_percent > mark)
@@ -213,7 +213,7 @@ mod tests {
 
     /// The load of a host's link at second 100, as source and as destination, for a report of that time
     /// or earlier.
-    fn says(book: &TaskBook, entry: Option<(Traffic, Millis)>) -> Option<(u32, u32)> {
+    fn load(book: &TaskBook, entry: Option<(Traffic, Millis)>) -> Option<(u32, u32)> {
         let role = HostRole::Both;
         let mut hosts = HostTable::new(&[1, 21].map(|addr| HostSetting { addr: host(addr), role }));
         let (kind, now) = (HostKind::Cfw, Millis(100_000));
@@ -246,22 +246,22 @@ mod tests {
     #[test]
     fn the_traffic_of_own_copies_is_left_out() {
         let book = TaskBook::default();
-        assert_eq!(says(&book, at_100(None)), Some((50, 50)));
+        assert_eq!(load(&book, at_100(None)), Some((50, 50)));
         let copies = Rates { sends: BitsPerSecond(400_000_000), receives: BitsPerSecond(0) };
-        assert_eq!(says(&book, at_100(Some(copies))), Some((10, 10)));
+        assert_eq!(load(&book, at_100(Some(copies))), Some((10, 10)));
         let all = Rates { sends: BitsPerSecond(600_000_000), receives: BitsPerSecond(0) };
-        assert_eq!(says(&book, at_100(Some(all))), Some((0, 1)), "it receives a little");
+        assert_eq!(load(&book, at_100(Some(all))), Some((0, 1)), "it receives a little");
     }
 
     #[test]
     fn an_old_figure_or_one_without_speed_is_unknown() {
         let book = TaskBook::default();
-        assert_eq!(says(&book, None), None);
-        assert_eq!(says(&book, Some((traffic(None), Millis(60_000)))), Some((50, 50)));
-        assert_eq!(says(&book, Some((traffic(None), Millis(59_999)))), None);
-        assert_eq!(says(&book, Some((traffic(None), Millis(140_001)))), None, "of the future");
+        assert_eq!(load(&book, None), None);
+        assert_eq!(load(&book, Some((traffic(None), Millis(60_000)))), Some((50, 50)));
+        assert_eq!(load(&book, Some((traffic(None), Millis(59_999)))), None);
+        assert_eq!(load(&book, Some((traffic(None), Millis(140_001)))), None, "of the future");
         let without = Traffic { speed: None, ..traffic(None) };
-        assert_eq!(says(&book, Some((without, Millis(100_000)))), None);
+        assert_eq!(load(&book, Some((without, Millis(100_000)))), None);
     }
 
     /// A book with one task from host 1 to host 21, of 250 MB at this rate, begun at second 92.
@@ -278,27 +278,27 @@ mod tests {
     #[test]
     fn unmeasured_copies_are_subtracted_at_their_ordered_rate() {
         let mut under_way = book(Some(400_000_000));
-        assert_eq!(says(&under_way, at_100(None)), Some((50, 50)), "it has not begun");
+        assert_eq!(load(&under_way, at_100(None)), Some((50, 50)), "it has not begun");
         let began = TaskEvent::Began { id: TaskId(1) };
         under_way.apply(Millis(95_000), &began).unwrap();
         // 400 Mbit/s in half of the window.
-        assert_eq!(says(&under_way, at_100(None)), Some((30, 30)));
+        assert_eq!(load(&under_way, at_100(None)), Some((30, 30)));
         // Its end is no news to the figure: that one still has it in it.
         let hash = reelyard_protocol::worker::ContentHash([0; 32]);
         let done =
             TaskEvent::Completed { id: TaskId(1), size: Some(250_000_000), hash: Some(hash) };
         under_way.apply(Millis(100_000), &done).unwrap();
-        assert_eq!(says(&under_way, at_100(None)), Some((30, 30)));
+        assert_eq!(load(&under_way, at_100(None)), Some((30, 30)));
         let mut fast = book(None);
-        assert_eq!(says(&fast, at_100(None)), Some((50, 50)));
+        assert_eq!(load(&fast, at_100(None)), Some((50, 50)));
         fast.apply(Millis(95_000), &began).unwrap();
-        assert_eq!(says(&fast, at_100(None)), None, "how much of it is a copy nobody knows");
-        assert_eq!(says(&fast, at_100(Some(Rates::default()))), Some((50, 50)));
+        assert_eq!(load(&fast, at_100(None)), None, "how much of it is a copy nobody knows");
+        assert_eq!(load(&fast, at_100(Some(Rates::default()))), Some((50, 50)));
     }
 
     #[test]
     fn only_a_link_above_its_mark_is_too_busy() {
-        let link = |used_percent, mark_percent| LinkSays { used_percent, mark_percent };
+        let link = |used_percent, mark_percent| LinkLoad { used_percent, mark_percent };
         assert!(!link(100, None).is_too_busy());
         assert!(!link(80, Some(80)).is_too_busy());
         assert!(link(81, Some(80)).is_too_busy());

@@ -11,7 +11,7 @@ use super::round_robin::DestinationRoundRobin;
 use crate::heartbeat::Health;
 use crate::room::RoomMade;
 use crate::task_manager::plan::PlanningContext;
-use crate::task_manager::plan::explaining::explanation::LinkSays;
+use crate::task_manager::plan::explaining::explanation::LinkLoad;
 use crate::task_manager::plan::explaining::skip::{Skip, Unusable};
 use crate::task_manager::plan::files::unschedulable::Rooms;
 use crate::task_manager::policy::hosts_in_memory::hosts::HostState;
@@ -69,9 +69,9 @@ pub struct HostParticipation {
     /// Bytes it has room for once they have arrived; none while its disk is unknown.
     pub room: Option<u64>,
     /// The load of its link as a source; none if it is unknown.
-    pub source_link: Option<LinkSays>,
+    pub source_link: Option<LinkLoad>,
     /// How busy its link is, for a destination.
-    pub destination_link: Option<LinkSays>,
+    pub destination_link: Option<LinkLoad>,
     /// Why it serves no copies as a source.
     pub no_source: Option<Unusable>,
     /// Why it gets no copies as a destination.
@@ -526,7 +526,7 @@ mod tests {
         let up = HealthChanged { host: addr, from: Health::Unknown, to: Health::Up, at: Millis(0) };
         hosts.health_changed(&up);
         book.apply(Millis(0), &TaskEvent::HostsConfigured { hosts: vec![(addr, role)] }).unwrap();
-        let mut says = |event: Option<TaskEvent>| {
+        let mut refusals = |event: Option<TaskEvent>| {
             event.map(|event| book.apply(Millis(0), &event).unwrap());
             let (hosts, settings, now) = (&hosts, &settings, Millis(0));
             let (book, in_flight, leading_since) = (&book, &in_flight, now);
@@ -537,11 +537,11 @@ mod tests {
         let set =
             |mode| Some(TaskEvent::HostModeSet { host: addr, mode, asked_by: "op".to_owned() });
         let both = |why| (Some(why), Some(why));
-        assert_eq!(says(None), (None, Some(Unusable::KindUnknown)));
-        assert_eq!(says(set(HostMode::Draining)), both(Unusable::Draining));
-        assert_eq!(says(set(HostMode::Maintenance)), both(Unusable::Maintenance));
-        assert_eq!(says(set(HostMode::Active)), (None, Some(Unusable::KindUnknown)));
-        says(Some(TaskEvent::HostSilent { host: addr, since: Millis(0) }));
-        assert_eq!(says(Some(TaskEvent::HostLost { host: addr })), both(Unusable::Lost));
+        assert_eq!(refusals(None), (None, Some(Unusable::KindUnknown)));
+        assert_eq!(refusals(set(HostMode::Draining)), both(Unusable::Draining));
+        assert_eq!(refusals(set(HostMode::Maintenance)), both(Unusable::Maintenance));
+        assert_eq!(refusals(set(HostMode::Active)), (None, Some(Unusable::KindUnknown)));
+        refusals(Some(TaskEvent::HostSilent { host: addr, since: Millis(0) }));
+        assert_eq!(refusals(Some(TaskEvent::HostLost { host: addr })), both(Unusable::Lost));
     }
 }

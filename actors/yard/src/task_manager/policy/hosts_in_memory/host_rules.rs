@@ -218,7 +218,7 @@ mod tests {
         book: TaskBook,
         in_flight: InFlight<TaskEvent>,
         hosts: HostTable,
-        signs: TaskLiveness,
+        liveness: TaskLiveness,
         settings: TaskSettings,
         now: Millis,
     }
@@ -233,23 +233,23 @@ mod tests {
                 book: TaskBook::default(),
                 in_flight: InFlight::default(),
                 hosts: HostTable::new(&hosts),
-                signs: TaskLiveness::default(),
+                liveness: TaskLiveness::default(),
                 settings: TaskSettings {
                     presumed_lost_after: Duration::from_secs(3 * 24 * 60 * 60),
                     ..TaskSettings::default()
                 },
                 now: Millis(0),
             };
-            yard.settle();
+            yard.apply_due();
             yard
         }
 
-        fn deciding(&self) -> TaskDecisionContext<'_> {
+        fn decision_context(&self) -> TaskDecisionContext<'_> {
             TaskDecisionContext {
                 book: &self.book,
                 in_flight: &self.in_flight,
                 hosts: &self.hosts,
-                liveness: &self.signs,
+                liveness: &self.liveness,
                 settings: &self.settings,
                 now: self.now,
             }
@@ -261,10 +261,10 @@ mod tests {
         }
 
         /// Applies due events until none is left.
-        fn settle(&mut self) -> Vec<TaskEvent> {
+        fn apply_due(&mut self) -> Vec<TaskEvent> {
             let mut all = Vec::new();
             loop {
-                let events = self.deciding().due();
+                let events = self.decision_context().due();
                 if events.is_empty() {
                     return all;
                 }
@@ -274,7 +274,7 @@ mod tests {
         }
 
         fn set(&mut self, host: HostAddr, mode: HostMode) {
-            let events = self.deciding().set_host_mode(host, mode, "op").unwrap();
+            let events = self.decision_context().set_host_mode(host, mode, "op").unwrap();
             events.iter().for_each(|event| self.apply(event));
         }
 
@@ -303,13 +303,14 @@ mod tests {
     #[test]
     fn the_configuration_is_put_on_record_and_leaves_added_hosts_alone() {
         let mut yard = HostRulesFixture::new();
-        let events = yard.deciding().add_host(host(22), HostRole::Destination, "op").unwrap();
+        let events =
+            yard.decision_context().add_host(host(22), HostRole::Destination, "op").unwrap();
         events.iter().for_each(|event| yard.apply(event));
-        assert_eq!(yard.settle(), []);
+        assert_eq!(yard.apply_due(), []);
         assert!(yard.hosts.get(host(22)).is_some());
         let named = |addr| HostSetting { addr, role: HostRole::Destination };
         yard.hosts.configure(&[named(host(22)), named(host(23))]);
-        assert!(matches!(yard.settle()[..], [TaskEvent::HostsNamed { .. }]));
+        assert!(matches!(yard.apply_due()[..], [TaskEvent::HostsNamed { .. }]));
         let hosts: Vec<_> = yard.book.hosts().keys().copied().collect();
         assert_eq!(hosts, [host(22), host(23)]);
         assert!(yard.hosts.get(host(21)).is_none() && yard.hosts.get(host(23)).is_some());
@@ -318,18 +319,20 @@ mod tests {
     #[test]
     fn only_added_hosts_can_be_removed() {
         let mut yard = HostRulesFixture::new();
-        let remove = |yard: &HostRulesFixture, host| yard.deciding().remove_host(host, "op");
+        let remove =
+            |yard: &HostRulesFixture, host| yard.decision_context().remove_host(host, "op");
         assert_eq!(remove(&yard, host(21)), Err(HostRefused::Configured(host(21))));
         assert_eq!(remove(&yard, host(22)), Err(HostRefused::NoSuchHost(host(22))));
-        let decided = yard.deciding().set_host_mode(host(22), HostMode::Draining, "op");
+        let decided = yard.decision_context().set_host_mode(host(22), HostMode::Draining, "op");
         assert_eq!(decided, Err(HostRefused::NoSuchHost(host(22))));
-        let added = yard.deciding().add_host(host(22), HostRole::Destination, "op").unwrap();
+        let added =
+            yard.decision_context().add_host(host(22), HostRole::Destination, "op").unwrap();
         added.iter().for_each(|event| yard.apply(event));
         yard.apply(&TaskEvent::Created(NewTask { destination: host(22), ..new_task(1, "a.mpg") }));
         let removed = remove(&yard, host(22)).unwrap();
         removed.iter().for_each(|event| yard.apply(event));
         let reason = format!("{} left the yard", host(22));
-        assert_eq!(taken_back(&yard.settle()), [(1, reason.as_str())]);
+        assert_eq!(taken_back(&yard.apply_due()), [(1, reason.as_str())]);
     }
 
     #[test]
@@ -339,9 +342,9 @@ mod tests {
                 let mut yard = HostRulesFixture::new();
                 (1..=4).for_each(|id| yard.create(id));
                 yard.apply(&TaskEvent::Began { id: TaskId(2) });
-                yard.signs.record(TaskId(3), yard.now, None);
+                yard.liveness.record(TaskId(3), yard.now, None);
                 yard.set(who, mode);
-                let events = yard.settle();
+                let events = yard.apply_due();
                 let ends = taken_back(&events);
                 assert_eq!((ends.len(), yard.book.open().len()), (4 - kept, kept), "{mode}");
                 assert!(ends.iter().all(|(_, why)| why.starts_with(&who.to_string())), "{ends:?}");
@@ -357,18 +360,18 @@ mod tests {
         yard.health(host(21), Health::Down);
         yard.now = Millis(9);
         let silent = TaskEvent::HostSilent { host: host(21), since: Millis(5) };
-        assert_eq!(yard.settle(), [silent]);
-        assert_eq!(yard.deciding().next_deadline(), Some(Millis(5 + 3 * DAY)));
+        assert_eq!(yard.apply_due(), [silent]);
+        assert_eq!(yard.decision_context().next_deadline(), Some(Millis(5 + 3 * DAY)));
         yard.now = Millis(4 + 3 * DAY);
-        assert_eq!(yard.settle(), []);
+        assert_eq!(yard.apply_due(), []);
         yard.now = Millis(5 + 3 * DAY);
-        assert_eq!(yard.deciding().due(), std::slice::from_ref(&lost));
+        assert_eq!(yard.decision_context().due(), std::slice::from_ref(&lost));
         yard.in_flight.begin(RequestId(1), vec![lost.clone()]);
-        assert_eq!(yard.deciding().due(), []);
+        assert_eq!(yard.decision_context().due(), []);
         yard.in_flight.clear();
-        assert_eq!(yard.settle(), [lost]);
+        assert_eq!(yard.apply_due(), [lost]);
         yard.health(host(21), Health::Up);
-        assert_eq!(yard.settle(), [TaskEvent::HostRecovered { host: host(21) }]);
+        assert_eq!(yard.apply_due(), [TaskEvent::HostRecovered { host: host(21) }]);
         assert!(yard.book.host(host(21)).unwrap().takes_copies());
     }
 
@@ -377,24 +380,24 @@ mod tests {
         let mut yard = HostRulesFixture::new();
         yard.apply(&TaskEvent::HostSilent { host: host(21), since: Millis(0) });
         yard.now = Millis(4 * DAY);
-        assert_eq!(yard.settle(), []);
+        assert_eq!(yard.apply_due(), []);
         yard.health(host(21), Health::Suspect);
-        assert_eq!(yard.settle(), []);
+        assert_eq!(yard.apply_due(), []);
         yard.health(host(21), Health::Down);
-        assert_eq!(yard.settle(), [TaskEvent::HostLost { host: host(21) }]);
+        assert_eq!(yard.apply_due(), [TaskEvent::HostLost { host: host(21) }]);
     }
 
     #[test]
     fn a_host_in_maintenance_is_neither_silent_nor_lost() {
         let mut yard = HostRulesFixture::new();
         yard.health(host(21), Health::Down);
-        yard.settle();
+        yard.apply_due();
         yard.set(host(21), HostMode::Maintenance);
         yard.now = Millis(30 * DAY);
-        assert_eq!(yard.settle(), []);
+        assert_eq!(yard.apply_due(), []);
         // Its silence restarts when it is called again.
         yard.set(host(21), HostMode::Active);
         yard.health(host(21), Health::Down);
-        assert!(matches!(yard.settle()[..], [TaskEvent::HostSilent { .. }]));
+        assert!(matches!(yard.apply_due()[..], [TaskEvent::HostSilent { .. }]));
     }
 }

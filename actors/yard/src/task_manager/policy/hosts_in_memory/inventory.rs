@@ -71,7 +71,7 @@ mod tests {
         table.observe(&HostObserved { host, kind, inventory, disk: None, traffic: None, at });
     }
 
-    fn settle(book: &mut TaskBook, table: &HostTable) -> usize {
+    fn apply_differences(book: &mut TaskBook, table: &HostTable) -> usize {
         let mut events = 0;
         while let Some(event) = next_difference(book, host(21), table.get(host(21)).unwrap()) {
             assert!(postcard::to_stdvec(&event).unwrap().len() < 30 * 1024);
@@ -98,7 +98,7 @@ mod tests {
         let first = next_difference(&book, host(21), table.get(host(21)).unwrap()).unwrap();
         book.apply(Millis(9), &first).unwrap();
         assert!(!book.placement(host(21)).unwrap().complete);
-        assert!(settle(&mut book, &table) > 2);
+        assert!(apply_differences(&mut book, &table) > 2);
         let placement = book.placement(host(21)).unwrap();
         assert!(placement.complete);
         assert_eq!(*placement.files, files);
@@ -108,7 +108,7 @@ mod tests {
     fn an_empty_inventory_is_an_inventory() {
         let (mut book, mut table) = yard();
         observe(&mut table, RoaringBitmap::new(), 1);
-        assert_eq!(settle(&mut book, &table), 1);
+        assert_eq!(apply_differences(&mut book, &table), 1);
         assert!(book.placement(host(21)).unwrap().complete);
     }
 
@@ -120,9 +120,9 @@ mod tests {
         let event = TaskEvent::InventoryDiffered { host: host(21), added, removed, complete: true };
         book.apply(Millis(7), &event).unwrap();
         table.recorded(host(21), Millis(7));
-        assert_eq!(settle(&mut book, &table), 0);
+        assert_eq!(apply_differences(&mut book, &table), 0);
         observe(&mut table, RoaringBitmap::new(), 8);
-        assert_eq!(settle(&mut book, &table), 1);
+        assert_eq!(apply_differences(&mut book, &table), 1);
         assert!(book.placement(host(21)).unwrap().files.is_empty());
     }
 
@@ -133,10 +133,10 @@ mod tests {
         let file = book.names().intern(&name("a.mpg"));
         book.apply(Millis(6), &TaskEvent::Placed { host: host(21), name: name("a.mpg") }).unwrap();
         table.landed(host(21), Landed { file, size: 1, at: Millis(6) });
-        settle(&mut book, &table);
+        apply_differences(&mut book, &table);
         assert!(book.placement(host(21)).unwrap().files.contains(file.0));
         observe(&mut table, RoaringBitmap::new(), 7);
-        settle(&mut book, &table);
+        apply_differences(&mut book, &table);
         assert!(!book.placement(host(21)).unwrap().files.contains(file.0));
     }
 }

@@ -41,9 +41,9 @@ impl TaskLiveness {
 
     /// Records a sign of life of a task.
     pub fn record(&mut self, task: TaskId, at: Millis, bytes: Option<u64>) {
-        let sign = self.by_task.entry(task).or_insert(TaskProgress { at, bytes: 0 });
-        sign.at = sign.at.max(at);
-        sign.bytes = bytes.unwrap_or(sign.bytes);
+        let progress = self.by_task.entry(task).or_insert(TaskProgress { at, bytes: 0 });
+        progress.at = progress.at.max(at);
+        progress.bytes = bytes.unwrap_or(progress.bytes);
     }
 
     /// A task ended: no more reports are expected, and its destination is free for the next
@@ -55,7 +55,7 @@ impl TaskLiveness {
 
     /// The last sign of each task.
     pub fn all(&self) -> impl Iterator<Item = (TaskId, TaskProgress)> + '_ {
-        self.by_task.iter().map(|(task, sign)| (*task, *sign))
+        self.by_task.iter().map(|(task, progress)| (*task, *progress))
     }
 
     /// The last sign of a task.
@@ -65,8 +65,8 @@ impl TaskLiveness {
 
     /// When a working task last gave a sign of life.
     pub fn last(&self, task: &Task) -> Millis {
-        let last_sign = self.of(task.id).map_or(Millis(i64::MIN), |sign| sign.at);
-        last_sign.max(task.changed).max(self.since)
+        let last_progress = self.of(task.id).map_or(Millis(i64::MIN), |progress| progress.at);
+        last_progress.max(task.changed).max(self.since)
     }
 
     /// Since when a ready task could have begun.

@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn own_copies_share_the_rate_that_fixed_copies_leave() {
         let (hosts, bandwidth) = (hosts(), bandwidth("off", "9Mbit/s", "off"));
-        let roads = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
-        let rates = roads.rates(&open(&[(1, 21), (1, 21), (1, 22), (2, 21)]));
+        let rate_context = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
+        let rates = rate_context.rates(&open(&[(1, 21), (1, 21), (1, 22), (2, 21)]));
         let rates: Vec<u64> = rates.values().map(|rate| rate.0).collect();
         assert_eq!(rates, [4_000_000, 4_000_000, 1_000_000, 1_000_000]);
     }
@@ -133,26 +133,26 @@ mod tests {
     #[test]
     fn own_copies_get_no_rate_without_any_limit() {
         let (hosts, bandwidth) = (hosts(), Bandwidth::default());
-        let roads = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
-        assert!(roads.rates(&open(&[(1, 21)])).is_empty());
-        assert_eq!(roads.rate_of_new((host(1), host(21)), 1, 0), None);
+        let rate_context = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
+        assert!(rate_context.rates(&open(&[(1, 21)])).is_empty());
+        assert_eq!(rate_context.rate_of_new((host(1), host(21)), 1, 0), None);
         for pair in [(1, 22), (2, 21), (2, 22)] {
             let pair = (host(pair.0), host(pair.1));
-            assert_eq!(roads.rate_of_new(pair, 1, 0), Some(OLD_COPY_SPEED));
+            assert_eq!(rate_context.rate_of_new(pair, 1, 0), Some(OLD_COPY_SPEED));
         }
     }
 
     #[test]
     fn a_fixed_copy_gets_a_rate_that_it_can_keep() {
         let (hosts, bandwidth) = (hosts(), bandwidth("8Mbit/s", "12Mbit/s", "15Mbit/s"));
-        let roads = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
-        let shown = |source, destination, slots, others| {
-            roads.rate_of_new((host(source), host(destination)), slots, others).unwrap().0
+        let rate_context = CopyRateContext { hosts: &hosts, in_force: bandwidth.at(Millis(0)) };
+        let rate = |source, destination, slots, others| {
+            rate_context.rate_of_new((host(source), host(destination)), slots, others).unwrap().0
         };
-        assert_eq!(shown(1, 21, 3, 5), 8_000_000, "our workers get later rates");
-        assert_eq!(shown(1, 22, 1, 0), 8_000_000);
-        assert_eq!(shown(1, 22, 3, 5), 4_000_000, "one after the other at an old cfw");
-        assert_eq!(shown(2, 21, 1, 2), 5_000_000);
-        assert_eq!(shown(2, 21, 1, 1_000_000_000), LEAST.0);
+        assert_eq!(rate(1, 21, 3, 5), 8_000_000, "our workers get later rates");
+        assert_eq!(rate(1, 22, 1, 0), 8_000_000);
+        assert_eq!(rate(1, 22, 3, 5), 4_000_000, "one after the other at an old cfw");
+        assert_eq!(rate(2, 21, 1, 2), 5_000_000);
+        assert_eq!(rate(2, 21, 1, 1_000_000_000), LEAST.0);
     }
 }

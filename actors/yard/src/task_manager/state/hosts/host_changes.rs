@@ -116,7 +116,7 @@ impl TaskBook {
         Ok(Applied)
     }
 
-    pub(in crate::task_manager) fn note_silence(
+    pub(in crate::task_manager) fn record_silence(
         &mut self,
         host: HostAddr,
         since: Millis,
@@ -142,7 +142,7 @@ impl TaskBook {
         self.alter_host(host, |record| record.lost = true)
     }
 
-    pub(in crate::task_manager) fn note_recovery(&mut self, host: HostAddr) -> TaskApplyResult {
+    pub(in crate::task_manager) fn record_recovery(&mut self, host: HostAddr) -> TaskApplyResult {
         let record = self.record(host)?;
         if record.silent_since.is_none() && !record.lost {
             return Ok(AlreadySo);
