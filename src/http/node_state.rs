@@ -58,8 +58,8 @@ impl NodeHttpState {
             format!("cannot apply the configuration of pool {pool}, retrying: {why}")
         });
         let boxes = self.actors.boxes.views.view();
-        let silent = boxes.lines.iter().filter_map(|(pool, line)| {
-            let why = line.silence.as_ref()?;
+        let silent = boxes.queues.iter().filter_map(|(pool, queue)| {
+            let why = queue.silence.as_ref()?;
             Some(format!("the host of pool {pool} does not prepare or clean its boxes: {why}"))
         });
         let off = self.live.now().config.yard.task.mode == PlanningMode::Off;

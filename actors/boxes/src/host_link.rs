@@ -73,7 +73,7 @@ impl BoxLinkSettings {
 #[derive(Clone)]
 pub struct BoxLink {
     actor: Supervised<BoxLinkActor>,
-    line: LiveSetting<BoxHostClient>,
+    client: LiveSetting<BoxHostClient>,
 }
 
 impl BoxLink {
@@ -85,14 +85,14 @@ impl BoxLink {
         settings: BoxLinkSettings,
         identity: ManagerIdentity,
     ) -> Result<Self, reqwest::Error> {
-        let line = LiveSetting::at(BoxHostClient::new(settings)?);
-        let of_actor = line.clone();
+        let client = LiveSetting::at(BoxHostClient::new(settings)?);
+        let of_actor = client.clone();
         let new = move || BoxLinkActor {
-            line: of_actor.clone(),
+            client: of_actor.clone(),
             identity: identity.clone(),
             calls: HashMap::new(),
         };
-        Ok(BoxLink { actor: Supervised::start(Supervision::of("box-link"), new), line })
+        Ok(BoxLink { actor: Supervised::start(Supervision::of("box-link"), new), client })
     }
 
     /// The routes to the actor that runs hooks.
@@ -111,7 +111,7 @@ impl BoxLink {
     /// # Errors
     /// The HTTP client cannot be created. Then the link continues with the old settings.
     pub fn change_settings(&self, settings: BoxLinkSettings) -> Result<(), reqwest::Error> {
-        self.line.set(BoxHostClient::new(settings)?);
+        self.client.set(BoxHostClient::new(settings)?);
         Ok(())
     }
 
@@ -235,7 +235,7 @@ impl NoAnswer {
 
 /// The actor. It only limits the number of calls for each pool.
 struct BoxLinkActor {
-    line: LiveSetting<BoxHostClient>,
+    client: LiveSetting<BoxHostClient>,
     identity: ManagerIdentity,
     calls: HashMap<(HostAddr, PoolName), Arc<Semaphore>>,
 }
@@ -278,7 +278,7 @@ impl Handler<RunHook> for BoxLinkActor {
     type Result = ResponseFuture<HookAnswer>;
 
     fn handle(&mut self, hook: RunHook, _: &mut Context<Self>) -> Self::Result {
-        let (host, line, identity) = (hook.place.host, self.line.now(), self.identity.clone());
+        let (host, client, identity) = (hook.place.host, self.client.now(), self.identity.clone());
         let calls = self.calls_for(&hook.place);
         Box::pin(async move {
             // It is never closed.
@@ -288,7 +288,9 @@ impl Handler<RunHook> for BoxLinkActor {
                 Err(why) => return HookAnswer::Silent { why },
             };
             let hook = RunHook { place, ..hook };
-            match line.ask::<HookRunResponse>(host, "/boxes/run", &HookRunRequest::from(hook)).await
+            match client
+                .ask::<HookRunResponse>(host, "/boxes/run", &HookRunRequest::from(hook))
+                .await
             {
                 Ok(answered) => answered.into(),
                 Err(none) => HookAnswer::Silent { why: none.to_string() },
@@ -302,7 +304,7 @@ impl Handler<InspectBoxes> for BoxLinkActor {
 
     fn handle(&mut self, look: InspectBoxes, _: &mut Context<Self>) -> Self::Result {
         let InspectBoxes { place, boxes, last_token } = look;
-        let (host, line, identity) = (place.host, self.line.now(), self.identity.clone());
+        let (host, client, identity) = (place.host, self.client.now(), self.identity.clone());
         Box::pin(async move {
             let place = of_cluster(identity, place).await?;
             let mut looked = BoxInspection::default();
@@ -310,7 +312,7 @@ impl Handler<InspectBoxes> for BoxLinkActor {
             let parts = boxes.chunks(BOXES_PER_LOOK).chain(boxes.is_empty().then_some(&[][..]));
             for boxes in parts {
                 let asked = BoxInspectionRequest::at(place.clone(), boxes.to_vec(), last_token);
-                let answer = line.ask::<BoxInspectionResponse>(host, "/boxes/look", &asked).await;
+                let answer = client.ask::<BoxInspectionResponse>(host, "/boxes/look", &asked).await;
                 let answer: Result<BoxInspection, String> =
                     answer.map_err(|none| none.to_string()).and_then(Result::from);
                 match answer {
@@ -332,12 +334,12 @@ impl Handler<AdoptBoxes> for BoxLinkActor {
     type Result = ResponseFuture<Result<Vec<PoolName>, String>>;
 
     fn handle(&mut self, adopt: AdoptBoxes, _: &mut Context<Self>) -> Self::Result {
-        let (host, line, identity) = (adopt.place.host, self.line.now(), self.identity.clone());
+        let (host, client, identity) = (adopt.place.host, self.client.now(), self.identity.clone());
         Box::pin(async move {
             let asked = BoxAdoptionRequest::of(AdoptBoxes {
                 place: of_cluster(identity, adopt.place).await?,
             });
-            let asking = line.ask::<BoxAdoptionResponse>(host, "/boxes/adopt", &asked);
+            let asking = client.ask::<BoxAdoptionResponse>(host, "/boxes/adopt", &asked);
             let answer = tokio::time::timeout(LONGEST_ADOPTION, asking).await;
             let answer = answer.map_err(|_| format!("the worker {host} does not answer"))?;
             answer.map_err(|none| none.to_string()).and_then(Result::from)
@@ -349,10 +351,10 @@ impl Handler<ProbeHost> for BoxLinkActor {
     type Result = ResponseFuture<Result<(), ProbeFailure>>;
 
     fn handle(&mut self, probe: ProbeHost, _: &mut Context<Self>) -> Self::Result {
-        let line = self.line.now();
+        let client = self.client.now();
         Box::pin(async move {
             let ProbeHost { host, within } = probe;
-            line.probe(host, within).await.map_err(|none| match none {
+            client.probe(host, within).await.map_err(|none| match none {
                 NoAnswer::NoDescriptor(_) => ProbeFailure::NotAsked(none.to_string()),
                 none => ProbeFailure::Silent(none.to_string()),
             })

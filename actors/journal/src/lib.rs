@@ -268,8 +268,8 @@ impl ReplicatedLog for Journal {
         Journal::disk_full(self)
     }
 
-    fn note_stuck(&self, piece: PieceId, error: &CommitError) {
-        if self.0.stuck.note(piece, error.to_string(), Instant::now()) {
+    fn report_stuck(&self, piece: PieceId, error: &CommitError) {
+        if self.0.stuck.record(piece, error.to_string(), Instant::now()) {
             tracing::error!(?piece, %error, "an owner cannot commit its own events: it is paused");
         }
     }

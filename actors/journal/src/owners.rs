@@ -185,7 +185,7 @@ impl PieceOwners {
         answered: &mut BTreeMap<PieceId, (u64, Vec<CommitAnswer>)>,
     ) -> Option<PieceId> {
         for (&piece, part) in parts {
-            let Some(RegisteredOwner { owner, ticket, .. }) = self.seated(piece) else {
+            let Some(RegisteredOwner { owner, ticket, .. }) = self.registered(piece) else {
                 return Some(piece);
             };
             if answered.get(&piece).is_some_and(|&(asked, _)| asked == ticket) {
@@ -224,7 +224,7 @@ impl PieceOwners {
     async fn freeze_all(&self) -> Result<Vec<(PieceId, Box<dyn FrozenPiece>)>, PieceId> {
         let mut frozen = Vec::with_capacity(self.pieces.len());
         for &piece in &self.pieces {
-            let RegisteredOwner { owner, ticket, .. } = self.seated(piece).ok_or(piece)?;
+            let RegisteredOwner { owner, ticket, .. } = self.registered(piece).ok_or(piece)?;
             let Some(part) = owner.freeze().await else {
                 self.dismiss(piece, ticket);
                 return Err(piece);
@@ -266,27 +266,28 @@ impl PieceOwners {
             return;
         }
         roster.leading = epoch;
-        for seated in roster.owners.values_mut() {
-            seated.lead(epoch);
+        for registered in roster.owners.values_mut() {
+            registered.lead(epoch);
         }
     }
 
     /// The epoch in which this node leads, if this owner has not yet got `LeaderStarted` for it.
     pub(crate) fn kept_from_leading(&self, piece: PieceId, ticket: u64) -> Option<Epoch> {
         let roster = self.roster();
-        let seated = roster.owners.get(&piece).filter(|seated| seated.ticket == ticket)?;
-        roster.leading.filter(|_| seated.leading.is_none())
+        let registered =
+            roster.owners.get(&piece).filter(|registered| registered.ticket == ticket)?;
+        roster.leading.filter(|_| registered.leading.is_none())
     }
 
     /// Commands one owner to lead in `epoch`, if this node still leads in it.
     pub(crate) fn let_lead(&self, piece: PieceId, ticket: u64, epoch: Epoch) {
         let mut roster = self.roster();
         let leading = roster.leading == Some(epoch);
-        if let Some(seated) = roster.owners.get_mut(&piece)
+        if let Some(registered) = roster.owners.get_mut(&piece)
             && leading
-            && seated.ticket == ticket
+            && registered.ticket == ticket
         {
-            seated.lead(Some(epoch));
+            registered.lead(Some(epoch));
         }
     }
 
@@ -314,7 +315,7 @@ impl PieceOwners {
                 if roster.closing {
                     return false;
                 }
-                let ticket = roster.owners.get(&piece).map(|seated| seated.ticket);
+                let ticket = roster.owners.get(&piece).map(|registered| registered.ticket);
                 if ticket.is_some() && ticket == roster.newest.get(&piece).copied() {
                     return true;
                 }
@@ -339,7 +340,7 @@ impl PieceOwners {
             if self.roster().closing {
                 return Err(StoreError::Closed.into());
             }
-            if self.seated(piece).is_some() {
+            if self.registered(piece).is_some() {
                 return Ok(());
             }
             if tokio::time::timeout(MISSED_AFTER, joined).await.is_err() {
@@ -348,13 +349,13 @@ impl PieceOwners {
         }
     }
 
-    fn seated(&self, piece: PieceId) -> Option<RegisteredOwner> {
+    fn registered(&self, piece: PieceId) -> Option<RegisteredOwner> {
         self.roster().owners.get(&piece).cloned()
     }
 
     fn dismiss(&self, piece: PieceId, ticket: u64) {
         let mut roster = self.roster();
-        if roster.owners.get(&piece).is_some_and(|seated| seated.ticket == ticket) {
+        if roster.owners.get(&piece).is_some_and(|registered| registered.ticket == ticket) {
             roster.owners.remove(&piece);
         }
     }

@@ -107,7 +107,7 @@ impl CommitProposer {
         on_full_disk: OnFullDisk,
     ) -> impl Future<Output = CommitReply> + use<> {
         let (request, started) = (commit.request, Instant::now());
-        let (handed_in, patience) = (self.hand_in(commit, on_full_disk), self.commit_timeout);
+        let (handed_in, patience) = (self.submit(commit, on_full_disk), self.commit_timeout);
         let counters = self.counters.clone();
         async move {
             match timeout(patience, handed_in?).await {
@@ -135,7 +135,7 @@ impl CommitProposer {
         }
     }
 
-    fn hand_in(
+    fn submit(
         &self,
         commit: Commit,
         on_full_disk: OnFullDisk,

@@ -23,7 +23,7 @@ struct OwnerFailure {
 
 impl StuckOwners {
     /// Records a failure. Answers whether it was not known yet.
-    pub fn note(&self, piece: PieceId, why: String, at: Instant) -> bool {
+    pub fn record(&self, piece: PieceId, why: String, at: Instant) -> bool {
         let failure = OwnerFailure { piece, why, at };
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = failures.insert(piece.into(), failure);
@@ -57,11 +57,11 @@ mod tests {
     fn a_failure_is_shown_until_it_was_not_repeated_for_a_while() {
         let (stuck, at) = (StuckOwners::default(), Instant::now());
         assert!(stuck.list(at).is_empty());
-        assert!(stuck.note(PieceId::Tasks, "too large".to_owned(), at));
-        assert!(!stuck.note(PieceId::Tasks, "too large".to_owned(), at + SHOWN_FOR / 2));
+        assert!(stuck.record(PieceId::Tasks, "too large".to_owned(), at));
+        assert!(!stuck.record(PieceId::Tasks, "too large".to_owned(), at + SHOWN_FOR / 2));
         let list = stuck.list(at + SHOWN_FOR);
         assert!(list.len() == 1 && list[0].contains("Tasks") && list[0].contains("too large"));
         assert!(stuck.list(at + SHOWN_FOR * 2).is_empty());
-        assert!(stuck.note(PieceId::Tasks, "too large".to_owned(), at + SHOWN_FOR * 2));
+        assert!(stuck.record(PieceId::Tasks, "too large".to_owned(), at + SHOWN_FOR * 2));
     }
 }

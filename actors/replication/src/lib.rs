@@ -27,7 +27,7 @@ pub use ownership::{
     AppliedEntry, AppliedEvent, Outcomes, Ownership, RequestContext, decode_answers,
 };
 pub use piece::{FrozenPiece, Piece, UnreadableEvent};
-pub use replica::{CommitSettlement, ReplicaHandle, StateChange};
+pub use replica::{ReplicaHandle, ReturnedCommit, StateChange};
 pub use replicated_log::{LogHandle, OnFullDisk, ReplicatedLog};
 pub use shapes::compare_shapes;
 pub use shell::{

@@ -159,7 +159,7 @@ impl<P: Piece> Ownership<P> {
 
     /// Ends the in-flight state of a returned commit. With an unknown outcome the commit stays in flight
     /// until it is applied after all or leadership ends.
-    pub fn settle<T>(&mut self, request: RequestId, result: &Result<T, CommitError>) {
+    pub fn complete<T>(&mut self, request: RequestId, result: &Result<T, CommitError>) {
         if !matches!(result, Err(CommitError::Unknown { .. })) {
             self.in_flight.end_one(request);
         }

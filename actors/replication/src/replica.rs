@@ -36,9 +36,9 @@ pub enum StateChange<P: Piece> {
     Nothing,
 }
 
-/// A returned commit. [`ReplicaHandle::settle`] returns its result.
-#[must_use = "a commit stays in flight until it is settled"]
-pub struct CommitSettlement<P: Piece> {
+/// A returned commit. [`ReplicaHandle::complete`] returns its result.
+#[must_use = "a commit stays in flight until it is completed"]
+pub struct ReturnedCommit<P: Piece> {
     request: RequestId,
     /// Whether it is the owner's own decision.
     is_own: bool,
@@ -112,14 +112,14 @@ impl<P: Piece> ReplicaHandle<P> {
 
     /// Starts a commit. Its events are in flight at once, and enter the log in the order of these calls.
     /// The order in which the futures are polled does not matter. Await the future outside of the mailbox
-    /// (`ctx.spawn`) and pass its settlement to [`ReplicaHandle::settle`]. Never use `ctx.wait`: the entry
+    /// (`ctx.spawn`) and pass its output to [`ReplicaHandle::complete`]. Never use `ctx.wait`: the entry
     /// is applied through the same mailbox, and would wait for itself.
     pub fn commit(
         &mut self,
         at: Millis,
         asked: RequestContext,
         events: Vec<P::Event>,
-    ) -> impl Future<Output = CommitSettlement<P>> + use<P> {
+    ) -> impl Future<Output = ReturnedCommit<P>> + use<P> {
         let (request, is_own) = (asked.request, !asked.remember);
         let on_full_disk = match !events.is_empty() && events.iter().all(P::may_use_reserve) {
             true => OnFullDisk::UseReserve,
@@ -138,20 +138,20 @@ impl<P: Piece> ReplicaHandle<P> {
                     CommitAnswer::Deposed => Err(CommitError::Deposed),
                 }),
             };
-            CommitSettlement { request, is_own, result }
+            ReturnedCommit { request, is_own, result }
         }
     }
 
     /// Ends the in-flight state of a returned commit. With an unknown outcome the commit stays in flight
     /// until it is applied after all or leadership ends.
-    pub fn settle(&mut self, settlement: CommitSettlement<P>) -> Result<Outcomes<P>, CommitError> {
-        self.own.settle(settlement.request, &settlement.result);
+    pub fn complete(&mut self, returned: ReturnedCommit<P>) -> Result<Outcomes<P>, CommitError> {
+        self.own.complete(returned.request, &returned.result);
         if let (true, Err(error @ CommitError::TooLarge { .. })) =
-            (settlement.is_own, &settlement.result)
+            (returned.is_own, &returned.result)
         {
-            self.journal.note_stuck(P::ID, error);
+            self.journal.report_stuck(P::ID, error);
         }
-        settlement.result
+        returned.result
     }
 
     /// Executes a command of the journal.
@@ -169,13 +169,13 @@ impl<P: Piece> ReplicaHandle<P> {
             JournalCommand::Install(Install { index, stage, reply }) => {
                 let last = matches!(stage, InstallStage::End);
                 let installed = self.own.install_part(index, stage);
-                let occasion = if last && installed.is_ok() {
+                let change = if last && installed.is_ok() {
                     StateChange::Installed
                 } else {
                     StateChange::Nothing
                 };
                 let _ = reply.send(installed);
-                occasion
+                change
             }
             JournalCommand::LeaderStarted { epoch } => {
                 self.own.lead(epoch);

@@ -42,7 +42,7 @@ pub trait ReplicatedLog: Send + Sync {
     fn disk_full(&self) -> Option<String>;
 
     /// Records that the owner of `piece` cannot commit its own decision.
-    fn note_stuck(&self, piece: PieceId, error: &CommitError);
+    fn report_stuck(&self, piece: PieceId, error: &CommitError);
 }
 
 /// A shared handle on the replicated log of this node. Cheap to clone.

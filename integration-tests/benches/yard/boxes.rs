@@ -168,7 +168,7 @@ async fn handed_on(yard: &BoxYard) -> Result<f64> {
 }
 
 async fn until_waiting(views: &BoxViewHandle, pool: &PoolName, count: u64) -> Result<()> {
-    let waiting = || views.view().lines.get(pool).map_or(0, |line| line.waiting);
+    let waiting = || views.view().queues.get(pool).map_or(0, |queue| queue.waiting);
     let patience = Instant::now() + Duration::from_secs(10);
     while waiting() != count {
         ensure!(Instant::now() < patience, "{} wait, not {count}", waiting());

@@ -239,14 +239,14 @@ impl Handler<CommitInOrder> for ProbeActor {
         });
         let commits: Vec<_> = commits.collect();
         let backwards = async move {
-            let mut settlements = Vec::new();
+            let mut returned = Vec::new();
             for commit in commits.into_iter().rev() {
-                settlements.push(commit.await);
+                returned.push(commit.await);
             }
-            settlements
+            returned
         };
-        Box::pin(backwards.into_actor(self).map(|settlements, actor, _| {
-            settlements.into_iter().try_for_each(|one| actor.replica.settle(one).map(drop))
+        Box::pin(backwards.into_actor(self).map(|returned, actor, _| {
+            returned.into_iter().try_for_each(|one| actor.replica.complete(one).map(drop))
         }))
     }
 }
@@ -260,9 +260,7 @@ impl Handler<CommitEvents> for ProbeActor {
         }
         let asked = RequestContext::by_request("a test", message.request);
         let commit = self.replica.commit(Millis(0), asked, message.events);
-        Box::pin(
-            commit.into_actor(self).map(|settlement, actor, _| actor.replica.settle(settlement)),
-        )
+        Box::pin(commit.into_actor(self).map(|returned, actor, _| actor.replica.complete(returned)))
     }
 }
 
@@ -284,9 +282,7 @@ impl Handler<CommitItself> for ProbeActor {
             RequestContext::by_itself("a test", &mut IdSource::system()),
             events,
         );
-        Box::pin(
-            commit.into_actor(self).map(|settlement, actor, _| actor.replica.settle(settlement)),
-        )
+        Box::pin(commit.into_actor(self).map(|returned, actor, _| actor.replica.complete(returned)))
     }
 }
 

@@ -224,7 +224,7 @@ impl BoxYard {
     pub async fn until_waiting(&self, count: u64) {
         // Messages that were sent earlier are handled and published before this returns.
         self.look().await;
-        let waiting = || self.views.view().lines.get(&p()).map_or(0, |line| line.waiting);
+        let waiting = || self.views.view().queues.get(&p()).map_or(0, |queue| queue.waiting);
         eventually(&format!("{count} wait"), || waiting() == count).await;
     }
 

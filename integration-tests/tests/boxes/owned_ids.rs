@@ -235,7 +235,7 @@ async fn a_lost_store_continues_above_the_tokens_that_its_worker_saw() -> Result
     let link = link_of(2)?;
     let yard = BoxYard::open_on(dirs[1].path(), &clock, link.hosts()).await;
     yard.put(spec).await;
-    let silence = || yard.views.view().lines.get(&p()).and_then(|line| line.silence.clone());
+    let silence = || yard.views.view().queues.get(&p()).and_then(|queue| queue.silence.clone());
     eventually("the worker refuses it", || silence().is_some()).await;
     let why = silence().unwrap();
     assert!(why.contains("boxes 0 to 1") && why.contains("box pools adopt p"), "{why}");
@@ -282,7 +282,7 @@ async fn a_worker_that_hangs_is_reported_and_delays_no_client() -> Result<()> {
             && error.contains("does not answer"),
         "{error}"
     );
-    let silence = || yard.views.view().lines.get(&p()).and_then(|line| line.silence.clone());
+    let silence = || yard.views.view().queues.get(&p()).and_then(|queue| queue.silence.clone());
     eventually("it is shown as silent", || silence().is_some()).await;
     assert!(stopped.elapsed() < Duration::from_secs(10));
     signal(&rig, rustix::process::Signal::CONT);

@@ -21,7 +21,7 @@ pub fn write(sheet: &mut MetricsWriter<'_>, views: &BoxViewHandle) -> fmt::Resul
     sheet.counter("box_commits_unknown", help, view.uncommitted)?;
     write_states(sheet, &pools)?;
     write_totals(sheet, &pools)?;
-    write_lines(sheet, &view)?;
+    write_queues(sheet, &view)?;
     write_times(sheet, &view)
 }
 
@@ -63,14 +63,15 @@ fn write_totals(sheet: &mut MetricsWriter<'_>, pools: &[PoolStatus]) -> fmt::Res
     sheet.counters("boxes_quarantined", help, figure(|all| all.quarantined))
 }
 
-fn write_lines(sheet: &mut MetricsWriter<'_>, view: &BoxView) -> fmt::Result {
-    let waiting = view.lines.iter().map(|(pool, line)| ([("pool", pool.as_str())], line.waiting));
+fn write_queues(sheet: &mut MetricsWriter<'_>, view: &BoxView) -> fmt::Result {
+    let waiting =
+        view.queues.iter().map(|(pool, queue)| ([("pool", pool.as_str())], queue.waiting));
     sheet.gauges("box_queue_length", "Requests that wait for boxes", waiting)?;
-    let wanted = view.lines.iter().map(|(pool, line)| ([("pool", pool.as_str())], line.wanted));
+    let wanted = view.queues.iter().map(|(pool, queue)| ([("pool", pool.as_str())], queue.wanted));
     sheet.gauges("box_queue_boxes", "Boxes that the waiting requests ask for", wanted)?;
-    let asked = view.lines.iter().flat_map(|(pool, line)| {
+    let asked = view.queues.iter().flat_map(|(pool, queue)| {
         let labels = |outcome| [("pool", pool.as_str()), ("outcome", outcome)];
-        outcomes(line).map(|(outcome, count)| (labels(outcome), count))
+        outcomes(queue).map(|(outcome, count)| (labels(outcome), count))
     });
     sheet.counters("box_requests", "Requests for boxes, by outcome", asked)?;
     let failures = figures(view, |counts| counts.hook_failures);
@@ -83,8 +84,8 @@ fn write_lines(sheet: &mut MetricsWriter<'_>, view: &BoxView) -> fmt::Result {
     sheet.counters("box_hook_silences", help, silences)
 }
 
-fn outcomes(line: &PoolQueueView) -> [(&'static str, u64); 5] {
-    let counts = &line.counts;
+fn outcomes(queue: &PoolQueueView) -> [(&'static str, u64); 5] {
+    let counts = &queue.counts;
     [
         ("served", counts.served),
         ("timed_out", counts.timed_out),
@@ -109,14 +110,14 @@ fn times(
     view: &BoxView,
     read: fn(&PoolQueueCounts) -> &Durations,
 ) -> impl Iterator<Item = (Labels<&str, 1>, &Durations)> {
-    view.lines.iter().map(move |(pool, line)| ([("pool", pool.as_str())], read(&line.counts)))
+    view.queues.iter().map(move |(pool, queue)| ([("pool", pool.as_str())], read(&queue.counts)))
 }
 
 fn figures(
     view: &BoxView,
     read: fn(&PoolQueueCounts) -> u64,
 ) -> impl Iterator<Item = (Labels<&str, 1>, u64)> {
-    view.lines.iter().map(move |(pool, line)| ([("pool", pool.as_str())], read(&line.counts)))
+    view.queues.iter().map(move |(pool, queue)| ([("pool", pool.as_str())], read(&queue.counts)))
 }
 
 fn of(pool: &PoolStatus) -> Labels<&str, 1> {

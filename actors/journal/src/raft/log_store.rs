@@ -86,7 +86,7 @@ impl RaftLogStorage<Types> for LogStore {
     /// until the leader sends it.
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), RaftStorageError> {
         if let Some(trees) = self.store.open_trees()
-            && let Err(error) = trees.note_committed(&committed)
+            && let Err(error) = trees.put_committed(&committed)
         {
             tracing::debug!(%error, "the committed position could not be stored");
         }

@@ -24,7 +24,7 @@ const VERSION: u8 = 1;
 /// The reason why a node with another call version cannot be used.
 const ANOTHER_VERSION: &str = "it speaks another version of the calls between nodes: run the same version of reelyard on all nodes";
 /// How long a node that could not be reached gets no calls.
-const REST: Duration = Duration::from_millis(100);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A call from another node.
 #[derive(Serialize, Deserialize)]
@@ -98,7 +98,7 @@ impl Peer {
     }
 
     /// The answer to a call in openraft's form. None if it is the answer to another kind of call.
-    fn settle<T, E: std::error::Error>(
+    fn raft_answer<T, E: std::error::Error>(
         &self,
         answer: Result<Option<Result<T, E>>, NodeUnreachable>,
     ) -> Result<T, CallError<E>> {
@@ -125,7 +125,7 @@ impl RaftNetwork<Types> for Peer {
             RaftResponse::Append(answer) => Some(answer),
             _ => None,
         });
-        self.settle(answer)
+        self.raft_answer(answer)
     }
 
     async fn install_snapshot(
@@ -138,7 +138,7 @@ impl RaftNetwork<Types> for Peer {
                 RaftResponse::Snapshot(answer) => Some(answer),
                 _ => None,
             });
-        self.settle(answer)
+        self.raft_answer(answer)
     }
 
     async fn vote(
@@ -150,11 +150,11 @@ impl RaftNetwork<Types> for Peer {
             RaftResponse::Vote(answer) => Some(answer),
             _ => None,
         });
-        self.settle(answer)
+        self.raft_answer(answer)
     }
 
     fn backoff(&self) -> Backoff {
-        Backoff::new(std::iter::repeat(REST))
+        Backoff::new(std::iter::repeat(RETRY_PAUSE))
     }
 }
 

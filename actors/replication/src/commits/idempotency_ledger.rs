@@ -33,7 +33,7 @@ pub struct IdempotencyLedger {
     /// The number of the first block; they are numbered as they come.
     first_block: u64,
     /// Position of each answer, by the name of its request.
-    places: HashMap<u64, LedgerPosition>,
+    positions: HashMap<u64, LedgerPosition>,
     /// Answers at the start of the first block that are forgotten already.
     forgotten: usize,
 }
@@ -45,7 +45,7 @@ struct LedgerPosition {
     /// The number of its block.
     block: u64,
     /// Its index in the block.
-    place: usize,
+    index: usize,
 }
 
 /// The answer to one request, with its time.
@@ -73,14 +73,14 @@ struct StoredAnswer {
 impl IdempotencyLedger {
     /// The answer to `request`, if it is still remembered.
     pub fn recall(&self, request: RequestId) -> Option<&[Result<Vec<u8>, Vec<u8>>]> {
-        let known = self.places.get(&request.name()).filter(|known| known.request == request)?;
+        let known = self.positions.get(&request.name()).filter(|known| known.request == request)?;
         let block = usize::try_from(known.block - self.first_block).ok()?;
-        self.blocks.get(block)?.get(known.place).map(|row| row.answers.as_slice())
+        self.blocks.get(block)?.get(known.index).map(|row| row.answers.as_slice())
     }
 
     /// Whether another remembered request has the name of `request`.
     pub fn means_another(&self, request: RequestId) -> bool {
-        self.places.get(&request.name()).is_some_and(|known| known.request != request)
+        self.positions.get(&request.name()).is_some_and(|known| known.request != request)
     }
 
     /// Remembers an answer, and forgets answers that are too old.
@@ -89,7 +89,7 @@ impl IdempotencyLedger {
         let elapsed = last.map_or(ElapsedTime::from(at), |last| last.advance_to(at));
         self.forget(elapsed);
         // A repeated request was answered from memory, and its first answer stays valid.
-        if self.places.contains_key(&request.name()) {
+        if self.positions.contains_key(&request.name()) {
             return;
         }
         if self.blocks.back().is_none_or(|block| block.len() >= BLOCK) {
@@ -98,8 +98,8 @@ impl IdempotencyLedger {
         let block = self.first_block + self.blocks.len() as u64 - 1;
         if let Some(last) = self.blocks.back_mut() {
             let last = Arc::make_mut(last);
-            self.places
-                .insert(request.name(), LedgerPosition { request, block, place: last.len() });
+            self.positions
+                .insert(request.name(), LedgerPosition { request, block, index: last.len() });
             last.push(LedgerRow { at, request, answers, elapsed });
         }
     }
@@ -109,7 +109,7 @@ impl IdempotencyLedger {
             match first.get(self.forgotten) {
                 Some(oldest) if now.since(oldest.elapsed) < REMEMBERED_FOR => break,
                 Some(oldest) => {
-                    self.places.remove(&oldest.request.name());
+                    self.positions.remove(&oldest.request.name());
                     self.forgotten += 1;
                 }
                 // The last block is not full yet.
@@ -252,6 +252,6 @@ mod tests {
             let expected = (n >= 4100).then(|| answer(n));
             assert_eq!(ledger.recall(id(n)), expected.as_deref(), "{n}");
         }
-        assert_eq!(ledger.places.len(), 900);
+        assert_eq!(ledger.positions.len(), 900);
     }
 }

@@ -41,18 +41,18 @@ pub trait OwnerCommands: OwnerTurns {
                 self.shell().is_view_stale = true;
                 self.on_applied(&entry, ctx);
                 if self.shell().is_view_stale {
-                    self.note_stale(ctx);
+                    self.mark_view_stale(ctx);
                 }
                 self.publish_changes(&entry);
                 let cost = self.shell().clock.cost().saturating_sub(began);
-                self.note_cost(&entry, cost);
+                self.record_cost(&entry, cost);
             }
             StateChange::Installed => {
                 self.on_installed(ctx);
                 if self.shell().is_caught_up {
                     self.attach_readers();
                 }
-                self.note_stale(ctx);
+                self.mark_view_stale(ctx);
             }
             StateChange::LeaderStarted(epoch) => {
                 // Outcomes of commits of another epoch do not matter for this one.

@@ -7,7 +7,7 @@ use super::turns::OwnerTurns;
 use crate::messages::CommitError;
 use crate::ownership::{Outcomes, RequestContext};
 use crate::piece::Piece;
-use crate::replica::{CommitSettlement, ReplicaHandle};
+use crate::replica::{ReplicaHandle, ReturnedCommit};
 
 /// Commits that no caller waits for, the same for every owner.
 pub trait OwnerCommits: OwnerTurns {
@@ -45,25 +45,25 @@ pub trait OwnerCommits: OwnerTurns {
         let shell = self.shell();
         let epoch = shell.replica.epoch();
         let committing = shell.replica.commit(now, request, events);
-        ctx.spawn(committing.into_actor(self).map(move |settlement, owner, ctx| {
-            let settled = owner.settle_own(settlement, ctx);
+        ctx.spawn(committing.into_actor(self).map(move |returned, owner, ctx| {
+            let result = owner.complete_own(returned, ctx);
             if owner.shell().replica.epoch() == epoch {
-                then(owner, settled, ctx);
+                then(owner, result, ctx);
             }
         }));
     }
 
-    /// Settles a returned commit of the owner itself. Without an outcome the owner makes no decisions for a
+    /// Completes a returned commit of the owner itself. Without an outcome the owner makes no decisions for a
     /// while.
-    fn settle_own(
+    fn complete_own(
         &mut self,
-        settlement: CommitSettlement<Self::Piece>,
+        returned: ReturnedCommit<Self::Piece>,
         ctx: &mut Context<Self>,
     ) -> Result<Outcomes<Self::Piece>, CommitError> {
         let now = self.shell().clock.now();
         let shell = self.shell();
-        let settled = shell.replica.settle(settlement);
-        match &settled {
+        let result = shell.replica.complete(returned);
+        match &result {
             Ok(_) => {
                 if shell.pause.committed() {
                     tracing::info!("commits of {} work again", Self::SUBJECT);
@@ -78,7 +78,7 @@ pub trait OwnerCommits: OwnerTurns {
                 self.wake_after(held.pause, ctx);
             }
         }
-        settled
+        result
     }
 }
 

@@ -94,5 +94,5 @@ impl ReplicatedLog for HeldLog {
         None
     }
 
-    fn note_stuck(&self, _: PieceId, _: &CommitError) {}
+    fn report_stuck(&self, _: PieceId, _: &CommitError) {}
 }

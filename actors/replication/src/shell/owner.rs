@@ -76,7 +76,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     fn changes_of(&mut self, entry: &[AppliedEvent<Self::Piece>]) -> Vec<(Millis, Self::Change)>;
 
     /// An entry was applied and published, at this cost in processor time.
-    fn note_cost(&mut self, _entry: &[AppliedEvent<Self::Piece>], _cost: Duration) {}
+    fn record_cost(&mut self, _entry: &[AppliedEvent<Self::Piece>], _cost: Duration) {}
 
     /// Does the work that is due now. This node leads, and there is no pause.
     fn take_turn(&mut self, ctx: &mut Context<Self>);

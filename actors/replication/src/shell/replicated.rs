@@ -12,7 +12,7 @@ use crate::commits::commit_backoff::CommitBackoff;
 use crate::messages::CommitError;
 use crate::ownership::{Outcomes, RequestContext};
 use crate::piece::Piece;
-use crate::replica::{CommitSettlement, ReplicaHandle};
+use crate::replica::{ReplicaHandle, ReturnedCommit};
 use crate::replicated_log::LogHandle;
 
 /// The shell's state: the piece `P`, the read view `V`, and changes `C` for the feed. It dereferences to the
@@ -115,14 +115,14 @@ impl<P: Piece, V, C> Replicated<P, V, C> {
         self.log.disk_full()
     }
 
-    /// Settles the returned commit of a request.
-    pub(super) fn settle_request(
+    /// Completes the returned commit of a request.
+    pub(super) fn complete_request(
         &mut self,
-        settlement: CommitSettlement<P>,
+        returned: ReturnedCommit<P>,
     ) -> Result<Outcomes<P>, CommitError> {
-        let settled = self.replica.settle(settlement);
-        self.uncommitted += u64::from(settled.is_err());
-        settled
+        let result = self.replica.complete(returned);
+        self.uncommitted += u64::from(result.is_err());
+        result
     }
 }
 

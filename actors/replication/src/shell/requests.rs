@@ -85,11 +85,11 @@ pub trait OwnerRequests: Owner {
         for (request, events) in parts {
             commits.push(replica.commit(now, request, events));
         }
-        let answering = join_all(commits).into_actor(self).map(move |settlements, owner, ctx| {
-            // Each part is settled, also a part after a failed one.
-            let settle = |settlement| owner.shell().settle_request(settlement);
-            let settled: Vec<_> = settlements.into_iter().map(settle).collect();
-            let outcomes: Result<Vec<_>, _> = settled.into_iter().collect();
+        let answering = join_all(commits).into_actor(self).map(move |returned, owner, ctx| {
+            // Each part is completed, also a part after a failed one.
+            let complete = |returned| owner.shell().complete_request(returned);
+            let results: Vec<_> = returned.into_iter().map(complete).collect();
+            let outcomes: Result<Vec<_>, _> = results.into_iter().collect();
             read(owner, outcomes.map(|parts| parts.into_iter().flatten().collect()), ctx)
         });
         Box::pin(answering)

@@ -50,18 +50,18 @@ impl Piece for EmptyPiece {
     }
 }
 
-/// An owner that notes which of its decisions returned.
-struct NotingOwner {
+/// An owner that records which of its decisions returned.
+struct RecordingOwner {
     shell: Replicated<EmptyPiece, (), Infallible>,
     returned: tokio::sync::mpsc::UnboundedSender<&'static str>,
     decided: usize,
 }
 
-impl Actor for NotingOwner {
+impl Actor for RecordingOwner {
     type Context = Context<Self>;
 }
 
-impl Handler<JournalCommand> for NotingOwner {
+impl Handler<JournalCommand> for RecordingOwner {
     type Result = ();
 
     fn handle(&mut self, command: JournalCommand, ctx: &mut Context<Self>) {
@@ -69,7 +69,7 @@ impl Handler<JournalCommand> for NotingOwner {
     }
 }
 
-impl Owner for NotingOwner {
+impl Owner for RecordingOwner {
     type Piece = EmptyPiece;
     type View = ();
     type Change = Infallible;
@@ -109,12 +109,12 @@ fn new_shell(log: &HeldLog) -> Replicated<EmptyPiece, (), Infallible> {
 #[rtype(result = "()")]
 struct Decide(&'static str);
 
-impl Handler<Decide> for NotingOwner {
+impl Handler<Decide> for RecordingOwner {
     type Result = ();
 
     fn handle(&mut self, Decide(name): Decide, ctx: &mut Context<Self>) {
-        self.commit_then(vec![()], ctx, move |owner, settled, _| {
-            assert!(settled.is_ok(), "{settled:?}");
+        self.commit_then(vec![()], ctx, move |owner, result, _| {
+            assert!(result.is_ok(), "{result:?}");
             owner.returned.send(name).unwrap();
         });
     }
@@ -125,8 +125,8 @@ impl Handler<Decide> for NotingOwner {
 #[rtype(result = "Result<(usize, usize), CommitError>")]
 struct CountOutcomes(u128);
 
-impl Handler<CountOutcomes> for NotingOwner {
-    type Result = OwnerReply<NotingOwner, (usize, usize), CommitError>;
+impl Handler<CountOutcomes> for RecordingOwner {
+    type Result = OwnerReply<RecordingOwner, (usize, usize), CommitError>;
 
     fn handle(&mut self, CountOutcomes(id): CountOutcomes, _: &mut Context<Self>) -> Self::Result {
         let request = RequestContext::by_request("a test", RequestId(id));
@@ -138,7 +138,7 @@ impl Handler<CountOutcomes> for NotingOwner {
     }
 }
 
-async fn lead(owner: &Addr<NotingOwner>, epoch: u64) {
+async fn lead(owner: &Addr<RecordingOwner>, epoch: u64) {
     let epoch = Epoch(epoch);
     owner.send(JournalCommand::LeaderStarted { epoch }).await.unwrap();
 }
@@ -149,7 +149,7 @@ fn a_decision_of_an_earlier_epoch_has_no_effect_later() {
         let log = HeldLog::new();
         let (returned, mut decisions) = tokio::sync::mpsc::unbounded_channel();
         let shell = new_shell(&log);
-        let owner = NotingOwner { shell, returned, decided: 0 }.start();
+        let owner = RecordingOwner { shell, returned, decided: 0 }.start();
         lead(&owner, 1).await;
         owner.send(Decide("in epoch 1")).await.unwrap();
         log.answer_all();
@@ -171,7 +171,7 @@ fn a_repeated_request_joins_the_open_one_or_gets_its_reply() {
         let log = HeldLog::new();
         let (returned, _decisions) = tokio::sync::mpsc::unbounded_channel();
         let shell = new_shell(&log);
-        let owner = NotingOwner { shell, returned, decided: 0 }.start();
+        let owner = RecordingOwner { shell, returned, decided: 0 }.start();
         let nobody = Err(CommitError::NotLeader { leader: None });
         assert_eq!(owner.send(CountOutcomes(7)).await.unwrap(), nobody);
 

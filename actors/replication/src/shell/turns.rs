@@ -56,7 +56,7 @@ pub trait OwnerTurns: Owner {
     }
 
     /// The view changed. It is renewed before it is older than [`Owner::VIEW_AGE`].
-    fn note_stale(&mut self, ctx: &mut Context<Self>) {
+    fn mark_view_stale(&mut self, ctx: &mut Context<Self>) {
         if Self::VIEW_AGE.is_zero() {
             self.renew_view();
         } else {

@@ -42,7 +42,7 @@ pub struct Context {
 macro_rules! trace {
     ($context:expr, $($line:tt)*) => {{
         let now = $context.queue.now();
-        $context.trace.note(now, format_args!($($line)*));
+        $context.trace.record(now, format_args!($($line)*));
     }};
 }
 

@@ -28,7 +28,7 @@ pub fn on_virtual_time<F: Future>(future: F) -> F::Output {
 }
 
 /// Lets all tasks run until none is ready. No time passes.
-pub async fn settle() {
+pub async fn run_until_idle() {
     let mut quiet = 0;
     while quiet < QUIET_PASSES {
         let before = POLLS.get();
@@ -59,7 +59,7 @@ pub fn instant_at(began: Instant, millis: u64) -> Instant {
     began + Duration::from_millis(millis)
 }
 
-/// A task whose polls are counted, so that [`settle`] knows when nothing is ready.
+/// A task whose polls are counted, so that [`run_until_idle`] knows when nothing is ready.
 pub struct CountedTask(Pin<Box<dyn Future<Output = ()>>>);
 
 impl CountedTask {

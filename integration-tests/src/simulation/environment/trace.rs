@@ -23,7 +23,7 @@ impl Default for Trace {
 
 impl Trace {
     /// Adds a line with the time `now`.
-    pub fn note(&mut self, now: u64, line: Arguments<'_>) {
+    pub fn record(&mut self, now: u64, line: Arguments<'_>) {
         let mut text = match self.lines.len() {
             KEPT => self.lines.pop_front().unwrap_or_default(),
             _ => String::with_capacity(96),

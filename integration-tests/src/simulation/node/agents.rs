@@ -65,7 +65,7 @@ impl ReplicatedLog for SimulatedLog {
         None
     }
 
-    fn note_stuck(&self, _: PieceId, _: &CommitError) {}
+    fn report_stuck(&self, _: PieceId, _: &CommitError) {}
 }
 
 /// The Catalog, as far as owners ask it.

@@ -110,7 +110,7 @@ impl SimulatedNode {
             let unknown = SimulatedResponse::status(403);
             return context.answer(self.party(), caller.0, caller.1, unknown);
         }
-        self.note_signs(context, host, &reports.reports);
+        self.record_liveness(context, host, &reports.reports);
         let Some(process) = &self.process else { return };
         let take = TakeReports { host, reports: reports.reports };
         let taking = process.task_manager.addr.send(take);
@@ -125,7 +125,7 @@ impl SimulatedNode {
     }
 
     /// Records the signs of life that a leader gets.
-    fn note_signs(&self, context: &mut Context, host: HostAddr, reports: &[Report]) {
+    fn record_liveness(&self, context: &mut Context, host: HostAddr, reports: &[Report]) {
         let Some(process) = &self.process else { return };
         let view = process.tasks_view.load();
         if view.epoch.is_none() {

@@ -302,7 +302,7 @@ impl SimulatedNode {
             PartyTimer::CommitIsOver { proposal } => {
                 let mut back = Vec::new();
                 self.proposer.is_over(proposal, &mut back);
-                self.settle_all(context, back);
+                self.finish_commits(context, back);
             }
             PartyTimer::Watch(host) => self.watch(context, host),
             PartyTimer::CallIsOver(id) => self.call_ended(context, id, None),

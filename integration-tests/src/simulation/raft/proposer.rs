@@ -70,7 +70,7 @@ impl<W> Default for SimulatedProposer<W> {
 
 impl<W> SimulatedProposer<W> {
     /// Accepts a commit and returns the number of its proposal, or refuses it.
-    pub fn hand_in(&mut self, commit: &Commit, waiter: W) -> Result<u64, (W, CommitError)> {
+    pub fn submit(&mut self, commit: &Commit, waiter: W) -> Result<u64, (W, CommitError)> {
         match self.leading {
             Some(epoch) if epoch == commit.epoch => {}
             Some(_) => return Err((waiter, CommitError::Deposed)),

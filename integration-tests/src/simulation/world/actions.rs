@@ -53,7 +53,7 @@ impl SimulationWorld {
             OperatorAction::Jump(Party::Node(id), by) => {
                 nodes[id].machine.step_by(by);
                 context.judge.clocks_jumped = true;
-                self.note_clocks();
+                self.record_clocks();
             }
             OperatorAction::Jump(Party::Host(id), by) => hosts[id].clock_off += by,
             OperatorAction::Jump(Party::Job(_) | Party::Visitor(_), _) => {}

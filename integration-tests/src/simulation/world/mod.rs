@@ -14,7 +14,9 @@ use crate::simulation::environment::machine::SimulatedMachine;
 use crate::simulation::environment::messages::SimulatedEnvelope;
 use crate::simulation::environment::parties::Party;
 use crate::simulation::environment::queue::SimulationEvent;
-use crate::simulation::environment::runtime::{instant_at, millis_since, settle, wait_until};
+use crate::simulation::environment::runtime::{
+    instant_at, millis_since, run_until_idle, wait_until,
+};
 use crate::simulation::hosts::host::{SimulatedHost, SimulatedProgram};
 use crate::simulation::invariants::log::acknowledged;
 use crate::simulation::judge::Judge;
@@ -76,7 +78,7 @@ impl SimulationWorld {
             (0..scene.visitors).map(|id| SimulatedVisitor::new(id, scene.nodes)).collect();
         let mut world =
             SimulationWorld { context, scene, yard, nodes, hosts, visitors, jobs, began };
-        world.note_clocks();
+        world.record_clocks();
         for node in &mut world.nodes {
             node.start(&mut world.context);
         }
@@ -135,8 +137,8 @@ impl SimulationWorld {
         true
     }
 
-    /// Notes how far the clocks are ahead.
-    fn note_clocks(&mut self) {
+    /// Records how far the clocks are ahead.
+    fn record_clocks(&mut self) {
         for node in &self.nodes {
             let ahead = node.clock_ahead(&self.context);
             let most = &mut self.context.judge.shares.most_ahead;
@@ -147,7 +149,7 @@ impl SimulationWorld {
     /// Lets all actors run, and carries out their requests, until nothing is left to do.
     pub(super) async fn serve(&mut self) {
         loop {
-            settle().await;
+            run_until_idle().await;
             self.keep_time();
             let mut busy = false;
             for node in &mut self.nodes {

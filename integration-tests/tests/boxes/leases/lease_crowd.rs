@@ -189,7 +189,7 @@ impl Crowd {
             std::future::ready((view.waiters == 0).then_some(view))
         })
         .await;
-        assert!(view.lines.values().all(|line| line.waiting == 0));
+        assert!(view.queues.values().all(|queue| queue.waiting == 0));
         assert_eq!(self.began, self.ended + self.left, "each wait ends once");
         for pool in [p(), pool("q")] {
             let status = self.yard.views.pool(&pool).unwrap();

@@ -50,7 +50,7 @@ async fn a_node_that_cannot_ask_a_host_blames_it_for_nothing() {
         eventually("the host is probed", || hosts.probes() >= probes).await;
     }
     yard.take("a").await;
-    let silence = yard.views.view().lines.get(&p()).and_then(|line| line.silence.clone());
+    let silence = yard.views.view().queues.get(&p()).and_then(|queue| queue.silence.clone());
     assert_eq!(silence, None);
     yard.close().await;
 }
@@ -111,7 +111,7 @@ async fn a_box_that_is_found_dirty_is_cleaned_before_its_first_grant() {
     yard.look().await;
     assert_eq!(yard.count(BoxPhase::Unchecked), 2);
     eventually("it is left alone for a second", || {
-        yard.views.view().lines.get(&p()).is_some_and(|line| line.counts.silences == 1)
+        yard.views.view().queues.get(&p()).is_some_and(|queue| queue.counts.silences == 1)
     })
     .await;
     yard.advance(seconds(1)).await;
@@ -319,8 +319,8 @@ async fn a_host_that_does_not_answer_counts_against_no_box() {
     let silent = || HookAnswer::Silent { why: "connection refused".to_owned() };
     hosts.answer(HookKind::Cleanup, [silent(), silent(), silent()]);
     yard.release(&lease).await.unwrap();
-    let silences = || yard.views.view().lines.get(&p()).map_or(0, |line| line.counts.silences);
-    let silence = || yard.views.view().lines.get(&p()).and_then(|line| line.silence.clone());
+    let silences = || yard.views.view().queues.get(&p()).map_or(0, |queue| queue.counts.silences);
+    let silence = || yard.views.view().queues.get(&p()).and_then(|queue| queue.silence.clone());
     for (asked, pause) in [(1_u64, 1), (2, 2), (3, 4)] {
         eventually("it did not answer", || silences() == asked).await;
         assert_eq!(silence().as_deref(), Some("connection refused"));

@@ -34,7 +34,7 @@ pub async fn list(
     let views = views(&state)?;
     let view = views.view();
     let pools = views.pools().into_iter().filter(|pool| pool.name.as_str() > from.as_str());
-    let shown = pools.map(|pool| PoolShown::of(&pool, view.lines.get(&pool.name)));
+    let shown = pools.map(|pool| PoolShown::of(&pool, view.queues.get(&pool.name)));
     Ok(web::Json(page(shown, limit, |pool| pool.name.clone())))
 }
 
@@ -188,5 +188,5 @@ pub(in crate::http::api) fn views(
 
 fn shown(views: &BoxViewHandle, pool: &PoolName) -> Result<PoolShown, ProblemResponse> {
     let status = views.pool(pool)?;
-    Ok(PoolShown::of(&status, views.view().lines.get(pool)))
+    Ok(PoolShown::of(&status, views.view().queues.get(pool)))
 }

@@ -23,7 +23,7 @@ impl Handler<Acquire> for BoxLease {
         let (memory, context) = self.at();
         let overdue = match memory.admit(&context, &ask) {
             Err(error) => {
-                memory.note_refused(&context, &ask.pool, &error);
+                memory.count_refused(&context, &ask.pool, &error);
                 listener.answer(Err(error));
                 None
             }
@@ -41,13 +41,13 @@ impl Handler<Acquire> for BoxLease {
             Ok(AcquireDecision::New(terms)) => {
                 drop(context);
                 self.enqueue(ask, terms, listener, ctx);
-                self.note_stale(ctx);
+                self.mark_view_stale(ctx);
                 return;
             }
         };
         drop(context);
         self.wake_at(overdue, ctx);
-        self.note_stale(ctx);
+        self.mark_view_stale(ctx);
     }
 }
 
@@ -110,6 +110,6 @@ impl Handler<CancelAcquire> for BoxLease {
             let leases = self.policy(|memory, at| memory.not_read(at, &grant));
             self.take_back(leases, ctx);
         }
-        self.note_stale(ctx);
+        self.mark_view_stale(ctx);
     }
 }

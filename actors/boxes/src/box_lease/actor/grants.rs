@@ -23,8 +23,8 @@ impl BoxLease {
         drop(context);
         for events in ReplicaHandle::<SharedTable>::parts(events) {
             let (asked, grants) = (self.replica.unnamed_request(MYSELF), events.clone());
-            self.commit_part(asked, events, ctx, move |actor, settled, ctx| {
-                if let Err(error) = settled {
+            self.commit_part(asked, events, ctx, move |actor, result, ctx| {
+                if let Err(error) = result {
                     actor.not_granted(&grants, &error, ctx);
                 }
             });
@@ -88,10 +88,10 @@ impl BoxLease {
         }
         let event = BoxEvent::NotTaken { leases: leases.clone() };
         self.memory.taking_back.extend(leases.iter().copied());
-        self.commit_then(vec![event], ctx, move |actor, settled, ctx| {
+        self.commit_then(vec![event], ctx, move |actor, result, ctx| {
             // A commit without an outcome may still be applied: taking back an ended lease changes
             // nothing.
-            if settled.is_ok() {
+            if result.is_ok() {
                 // A lease that had already ended is not reported as ending now.
                 actor.memory.taking_back.retain(|id| !leases.contains(id));
             } else if actor.replica.epoch().is_some() {

@@ -31,7 +31,7 @@ pub struct BoxLease {
     view_handle: BoxViewHandle,
     hosts: BoxHosts,
     /// Whether the start of this node's leadership is being recorded.
-    noting_led: bool,
+    recording_led: bool,
     /// When old records were last checked for removal, and waiting callers last got their progress, by
     /// the monotonic clock.
     upkeep_at: Option<Duration>,
@@ -58,7 +58,7 @@ impl BoxLease {
             clock,
             view_handle,
             hosts,
-            noting_led: false,
+            recording_led: false,
             upkeep_at: None,
             progress_at: None,
         }
@@ -100,7 +100,7 @@ impl BoxLease {
         memory.is_stale = false;
         let allocators = &memory.allocators;
         memory.counts.retain(|pool, _| allocators.contains_key(pool));
-        let lines = allocators.iter().map(|(name, allocator)| {
+        let queues = allocators.iter().map(|(name, allocator)| {
             let view = PoolQueueView {
                 waiting: allocator.queue.len() as u64,
                 wanted: allocator.queue.wanted(),
@@ -115,7 +115,7 @@ impl BoxLease {
             at: context.now.wall,
             epoch: context.epoch,
             waiters: memory.waiters.len() as u64,
-            lines: lines.collect(),
+            queues: queues.collect(),
             uncommitted: 0,
         };
         drop(context);

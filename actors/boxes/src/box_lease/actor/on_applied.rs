@@ -91,7 +91,7 @@ impl BoxLease {
     /// The state in memory belongs to another leader from now on.
     fn forget_leadership(&mut self) {
         self.memory.forget_leadership(&BoxError::LeaderChanged);
-        self.noting_led = false;
+        self.recording_led = false;
     }
 
     /// This node decides from now on.
@@ -130,7 +130,7 @@ impl BoxLease {
                 }
                 (BoxEvent::Prepared { leases, .. }, Ok(_)) => self.follow_prepared(leases, ctx),
                 (BoxEvent::Renewed { lease, .. }, Ok(_)) => {
-                    self.policy(|memory, at| memory.note_term(at, *lease));
+                    self.policy(|memory, at| memory.start_term(at, *lease));
                 }
                 (
                     BoxEvent::Cleaned { pool, number, .. }

@@ -121,8 +121,8 @@ impl BoxLease {
         ctx: &mut Context<Self>,
     ) -> BoxError {
         if refusal == BoxRefusal::WrongToken {
-            self.policy(|memory, at| memory.note_wrong_token(at, lease, token));
-            self.note_stale(ctx);
+            self.policy(|memory, at| memory.record_wrong_token(at, lease, token));
+            self.mark_view_stale(ctx);
         }
         refusal.into()
     }

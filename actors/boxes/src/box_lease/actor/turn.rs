@@ -40,7 +40,7 @@ impl BoxLease {
     /// Decides all due work.
     pub(in crate::box_lease) fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.now();
-        self.note_led(ctx);
+        self.record_led(ctx);
         self.recheck(ctx);
         self.expire(ctx);
         self.end_rests(ctx);
@@ -126,8 +126,8 @@ impl BoxLease {
     }
 
     /// Records that this leader decides.
-    fn note_led(&mut self, ctx: &mut Context<Self>) {
-        if self.noting_led {
+    fn record_led(&mut self, ctx: &mut Context<Self>) {
+        if self.recording_led {
             return;
         }
         let (_, context) = self.at();
@@ -135,16 +135,16 @@ impl BoxLease {
         let before = context.table.led();
         drop(context);
         let Some(event) = event else { return };
-        self.noting_led = true;
+        self.recording_led = true;
         if let BoxEvent::Led { epoch, beyond: Some(beyond) } = &event {
             tracing::warn!(
                 %epoch, %before, %beyond,
                 "store restored: fencing tokens of all pools raised above those given since the backup"
             );
         }
-        self.commit_then(vec![event], ctx, |actor, settled, ctx| {
-            actor.noting_led = false;
-            if settled.is_err() {
+        self.commit_then(vec![event], ctx, |actor, result, ctx| {
+            actor.recording_led = false;
+            if result.is_err() {
                 actor.soon(ctx);
                 return;
             }
@@ -159,7 +159,7 @@ impl BoxLease {
     fn recheck(&mut self, ctx: &mut Context<Self>) {
         for pool in self.memory.take_rechecks() {
             let event = BoxEvent::Recheck { pool: pool.clone() };
-            self.commit_then(vec![event], ctx, move |actor, settled, ctx| match settled {
+            self.commit_then(vec![event], ctx, move |actor, result, ctx| match result {
                 Ok(_) => {
                     actor.memory.rechecks.remove(&pool);
                     actor.grant_waiting(&pool, ctx);
@@ -182,8 +182,8 @@ impl BoxLease {
         }
         let event = self.policy(|memory, at| memory.forget_records(at));
         let Some(event) = event else { return };
-        self.commit_then(vec![event], ctx, |actor, settled, ctx| {
-            if settled.is_ok() {
+        self.commit_then(vec![event], ctx, |actor, result, ctx| {
+            if result.is_ok() {
                 // There may be more records than one event forgets.
                 actor.upkeep(ctx);
             }

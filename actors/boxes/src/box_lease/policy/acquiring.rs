@@ -81,7 +81,7 @@ impl BoxMemory {
     }
 
     /// A request was refused: counted if its pool exists.
-    pub(in crate::box_lease) fn note_refused(
+    pub(in crate::box_lease) fn count_refused(
         &mut self,
         context: &BoxDecisionContext<'_>,
         pool: &PoolName,

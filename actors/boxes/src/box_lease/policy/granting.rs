@@ -120,7 +120,7 @@ impl BoxMemory {
             // It is missing if it was applied meanwhile, or if leadership ended.
             let Some(id) = self.granting.remove(first) else { continue };
             if !is_unknown {
-                self.settle_boxes(context, grant);
+                self.end_granting(context, grant);
             }
             let now = context.now.monotonic;
             let has_time = self.waiters.get(id).is_some_and(|waiter| now < waiter.deadline());
@@ -133,11 +133,11 @@ impl BoxMemory {
     }
 
     /// The outcome of a grant is known.
-    fn settle_boxes(&mut self, context: &BoxDecisionContext<'_>, grant: &NewGrant) {
+    fn end_granting(&mut self, context: &BoxDecisionContext<'_>, grant: &NewGrant) {
         let Some(allocator) = self.allocators.get_mut(&grant.pool) else { return };
         let pool = context.table.pool(&grant.pool).ok();
         for (_, number) in &grant.leases {
-            allocator.settled(pool, *number);
+            allocator.end_granting(pool, *number);
         }
     }
 
@@ -147,7 +147,7 @@ impl BoxMemory {
         context: &BoxDecisionContext<'_>,
         grant: &NewGrant,
     ) -> GrantFollowUp {
-        self.settle_boxes(context, grant);
+        self.end_granting(context, grant);
         let Some((first, _)) = grant.leases.first() else { return GrantFollowUp::Nothing };
         let granted_to = self.granting.remove(first);
         let waiter = match granted_to {
@@ -158,7 +158,7 @@ impl BoxMemory {
             self.uncount(id);
         }
         for (id, _) in &grant.leases {
-            self.note_term(context, *id);
+            self.start_term(context, *id);
         }
         let is_preparing = context.table.leases.get(first).is_some_and(|lease| !lease.is_held());
         match (waiter, is_preparing) {
@@ -188,7 +188,7 @@ impl BoxMemory {
         grant: &NewGrant,
         refusal: &BoxRefusal,
     ) -> GrantFollowUp {
-        self.settle_boxes(context, grant);
+        self.end_granting(context, grant);
         let Some((first, _)) = grant.leases.first() else { return GrantFollowUp::Nothing };
         let Some(id) = self.granting.remove(first) else { return GrantFollowUp::Nothing };
         match refusal {

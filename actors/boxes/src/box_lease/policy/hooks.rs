@@ -111,7 +111,9 @@ impl BoxMemory {
         }
         counts.hook_failures += u64::from(matches!(answer, HookAnswer::Failed { .. }));
         match (answer, call.kind, call.lease) {
-            (HookAnswer::Silent { why }, HookKind::Init, Some(_)) => self.note_silence(&key.0, why),
+            (HookAnswer::Silent { why }, HookKind::Init, Some(_)) => {
+                self.record_silence(&key.0, why)
+            }
             (HookAnswer::Silent { .. }, ..) => {}
             _ => {
                 self.hook_calls.silent_boxes.remove(key);

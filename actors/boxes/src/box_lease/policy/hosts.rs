@@ -144,14 +144,14 @@ impl BoxMemory {
     }
 
     /// A host did not run its hooks for a pool.
-    pub(in crate::box_lease) fn note_silence(&mut self, pool: &PoolName, why: &str) {
+    pub(in crate::box_lease) fn record_silence(&mut self, pool: &PoolName, why: &str) {
         self.counts(pool).silences += 1;
         self.hook_calls.silences.insert(pool.clone(), why.to_owned());
     }
 
     /// A host did not answer for a box. Answers how long it gets no more calls.
     pub(in crate::box_lease) fn silent_box(&mut self, key: &BoxKey, why: &str) -> Duration {
-        self.note_silence(&key.0, why);
+        self.record_silence(&key.0, why);
         let count = self.hook_calls.silent_boxes.entry(key.clone()).or_default();
         *count += 1;
         SILENT.after_failures(*count)
@@ -159,7 +159,7 @@ impl BoxMemory {
 
     /// The same for the boxes of a pool that are not inspected yet.
     pub(in crate::box_lease) fn silent_pool(&mut self, pool: &PoolName, why: &str) -> Duration {
-        self.note_silence(pool, why);
+        self.record_silence(pool, why);
         let count = self.hook_calls.silent_pools.entry(pool.clone()).or_default();
         *count += 1;
         SILENT.after_failures(*count)

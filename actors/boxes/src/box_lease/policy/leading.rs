@@ -58,7 +58,7 @@ impl BoxMemory {
             let allocator = self.allocators.entry(name.clone()).or_default();
             allocator.sync_all(pool);
             if let (Some(range), Some(slots)) = (pool.spec().slots, pool.slots()) {
-                allocator.rests.begin(slots.next_rest(), range.rest, context.now.monotonic);
+                allocator.rests.begin(slots.next_rest_number(), range.rest, context.now.monotonic);
             }
             if !pool.spec().is_logical() {
                 self.rechecks.insert(name.clone(), false);
@@ -77,11 +77,11 @@ impl BoxMemory {
             let given = context.table.again.get(&lease.id);
             match given.and_then(|given| given.end(lease.renewals, machine.boot)) {
                 Some(ends) => {
-                    let rest = ends.saturating_sub(machine.uptime);
-                    self.terms.note_rest(lease.id, lease.term, rest, hold, context.now);
+                    let remaining = ends.saturating_sub(machine.uptime);
+                    self.terms.start_remaining(lease.id, lease.term, remaining, hold, context.now);
                 }
                 None => {
-                    self.terms.note(lease.id, lease.term, hold, context.now);
+                    self.terms.start(lease.id, lease.term, hold, context.now);
                     again.push((lease.id, lease.renewals, lease.term));
                 }
             }
@@ -97,7 +97,7 @@ impl BoxMemory {
     }
 
     /// A lease lasts for its term from now on.
-    pub(in crate::box_lease) fn note_term(
+    pub(in crate::box_lease) fn start_term(
         &mut self,
         context: &BoxDecisionContext<'_>,
         id: LeaseId,
@@ -105,7 +105,7 @@ impl BoxMemory {
         let Some(lease) = context.table.leases.get(&id) else { return };
         let hold = HoldLimit::of(lease, context.max_hold(&lease.pool));
         if lease.is_held() {
-            self.terms.note(id, lease.term, hold, context.now);
+            self.terms.start(id, lease.term, hold, context.now);
         }
     }
 

@@ -72,14 +72,14 @@ impl BoxTable {
     pub fn may_ask(
         &self,
         ask: &BoxLeaseRequest,
-        line: Option<&PoolAllocator>,
+        allocator: Option<&PoolAllocator>,
         going: u32,
     ) -> Result<(Duration, Duration), BoxRefusal> {
         let pool = self.may_wait(ask)?;
         let spec = pool.spec();
         let ttl = check_ttl(ask.ttl.unwrap_or(spec.ttl_default), spec.ttl_max)?;
         let held = pool.held_by(&ask.holder).saturating_sub(going);
-        let count = held + line.map_or(0, |line| line.asking.by(&ask.holder));
+        let count = held + allocator.map_or(0, |allocator| allocator.asking.by(&ask.holder));
         if spec.quota > 0 && count + ask.count > spec.quota {
             return Err(BoxRefusal::OverQuota { count, most: spec.quota });
         }
@@ -171,12 +171,12 @@ mod tests {
         assert_eq!(may(&table, |ask| ask.count = 4), over(0));
         assert_eq!(may(&table, |ask| ask.count = 5), Err(BoxRefusal::BadCount { most: 4 }));
         granted(&mut table, 1, 0);
-        let mut line = PoolAllocator::default();
-        line.asking.add(&holder(), 1);
-        assert!(table.may_ask(&ask(), Some(&line), 0).is_ok());
-        line.asking.add(&holder(), 1);
-        assert_eq!(table.may_ask(&ask(), Some(&line), 0), over(3));
-        assert!(table.may_ask(&ask(), Some(&line), 1).is_ok());
+        let mut allocator = PoolAllocator::default();
+        allocator.asking.add(&holder(), 1);
+        assert!(table.may_ask(&ask(), Some(&allocator), 0).is_ok());
+        allocator.asking.add(&holder(), 1);
+        assert_eq!(table.may_ask(&ask(), Some(&allocator), 0), over(3));
+        assert!(table.may_ask(&ask(), Some(&allocator), 1).is_ok());
         // A first term is no longer than a lease may be held.
         let short = PoolSpec { max_hold: Some(secs(4)), ..spec };
         let put = BoxEvent::PoolPut { pool: p(), spec: Box::new(short) };
@@ -196,7 +196,7 @@ mod tests {
             ClockReading { wall: Millis(0).after(monotonic), monotonic }
         };
         let hold = HoldLimit { granted: Millis(0), most: Some(Duration::from_millis(150)) };
-        terms.note(id, TERM, hold, at(0));
+        terms.start(id, TERM, hold, at(0));
         let renewal = |token, ttl, ms| table.renewal(id, token, ttl, &terms, at(ms));
         let renewed = |term| Ok(BoxEvent::Renewed { lease: id, token, term });
         assert_eq!(renewal(token, None, 40), renewed(TERM));
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(renewal(FenceToken(9), None, 99), Err(BoxRefusal::WrongToken));
         let brief = Duration::from_millis(1);
         assert_eq!(renewal(token, Some(brief), 99), renewed(brief));
-        terms.note(id, TERM, hold, at(150));
+        terms.start(id, TERM, hold, at(150));
         assert_eq!(table.renewal(id, token, None, &terms, at(149)), renewed(brief));
         let at_the_end = ClockReading { wall: Millis(149), monotonic: Duration::from_millis(150) };
         let refusal = table.renewal(id, token, None, &terms, at_the_end);

@@ -92,7 +92,7 @@ impl BoxMemory {
         let (range, slots) = (pool.spec().slots?, pool.slots()?);
         let now = context.now.monotonic;
         let rests = &mut self.allocators.entry(name.clone()).or_default().rests;
-        rests.begin(slots.next_rest(), range.rest, now);
+        rests.begin(slots.next_rest_number(), range.rest, now);
         rests.look(range.rest, now);
         rests.next(range.rest)
     }
@@ -130,7 +130,7 @@ impl BoxMemory {
     }
 
     /// A caller used a lease with a token of another one.
-    pub(in crate::box_lease) fn note_wrong_token(
+    pub(in crate::box_lease) fn record_wrong_token(
         &mut self,
         context: &BoxDecisionContext<'_>,
         lease: LeaseId,
@@ -143,8 +143,8 @@ impl BoxMemory {
         };
         self.counts(&pool).wrong_tokens += 1;
         if self.wrong_tokens.len() < MOST_WRONG_TOKENS || self.wrong_tokens.contains_key(&lease) {
-            let noted = self.wrong_tokens.entry(lease).or_insert((given, 0));
-            *noted = (given, noted.1 + 1);
+            let counted = self.wrong_tokens.entry(lease).or_insert((given, 0));
+            *counted = (given, counted.1 + 1);
         }
     }
 }

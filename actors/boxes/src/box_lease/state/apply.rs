@@ -77,7 +77,7 @@ impl BoxTable {
                 self.led = *epoch;
                 if let Some(beyond) = *beyond {
                     let pools = self.pools.values_mut().map(|pool| &mut pool.last_token);
-                    let gone = self.remnants.values_mut().map(|left| &mut left.last_token);
+                    let gone = self.dropped_pools.values_mut().map(|left| &mut left.last_token);
                     pools.chain(gone).for_each(|last| *last = beyond.max(*last));
                 }
                 Ok(BoxOutcome::Applied)
@@ -119,7 +119,7 @@ impl BoxTable {
                 let first =
                     self.pool(pool)?.boxes_from(BoxNumber(0)).map(|(number, _)| number).next();
                 let news = BoxLogEvent::Adopted { output: output.clone(), by: by.clone() };
-                self.note(at, pool, first.unwrap_or_default(), news);
+                self.log_box_event(at, pool, first.unwrap_or_default(), news);
                 Ok(BoxOutcome::Applied)
             }
             BoxEvent::WrongToken { lease, given, times } => {
@@ -129,7 +129,7 @@ impl BoxTable {
                     FoundLease::Unknown => return Err(BoxRefusal::UnknownLease),
                 };
                 let news = BoxLogEvent::WrongToken { given: *given, times: *times };
-                self.note(at, &pool, number, news);
+                self.log_box_event(at, &pool, number, news);
                 Ok(BoxOutcome::Applied)
             }
             BoxEvent::Revoked { leases, by, reason } => {
@@ -268,7 +268,7 @@ impl BoxTable {
             return Err(BoxRefusal::WentOn);
         }
         let (name, number) = (lease.pool.clone(), lease.number);
-        self.note(at, &name, number, BoxLogEvent::InitFailed(output.clone()));
+        self.log_box_event(at, &name, number, BoxLogEvent::InitFailed(output.clone()));
         let pool = self.pool_mut(&name)?;
         pool.totals.init_failures += 1;
         if let Some(record) = pool.boxes.get_mut(&number) {
@@ -353,13 +353,13 @@ impl BoxTable {
             return false;
         }
         if let Some(Pool { last_token, slots, .. }) = self.pools.remove(name) {
-            self.remnants.insert(name.clone(), DroppedPool { last_token, slots });
+            self.dropped_pools.insert(name.clone(), DroppedPool { last_token, slots });
         }
         true
     }
 
     /// Something happened to a box.
-    pub(in crate::box_lease) fn note(
+    pub(in crate::box_lease) fn log_box_event(
         &mut self,
         at: Millis,
         name: &PoolName,

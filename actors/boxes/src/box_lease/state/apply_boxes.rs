@@ -29,8 +29,8 @@ impl BoxTable {
                 return Err(BoxRefusal::PoolInUse { pool: name.clone() });
             }
         } else {
-            let remnant = self.remnants.remove(name);
-            self.pools.insert(name.clone(), Pool::after(remnant, spec));
+            let dropped = self.dropped_pools.remove(name);
+            self.pools.insert(name.clone(), Pool::after(dropped, spec));
         }
         if let Some(pool) = self.pools.get_mut(name) {
             pool.become_as(spec, at);
@@ -97,7 +97,7 @@ impl BoxTable {
         output: Option<HookOutput>,
     ) -> BoxApplyResult {
         self.cleaning(name, number, cleaning)?;
-        self.note(at, name, number, BoxLogEvent::Cleaned(output));
+        self.log_box_event(at, name, number, BoxLogEvent::Cleaned(output));
         let pool = self.pool_mut(name)?;
         pool.totals.cleaned += 1;
         pool.free(number, at);
@@ -119,7 +119,12 @@ impl BoxTable {
         }
         draining.failures = attempt;
         draining.output = Some(output.clone());
-        self.note(at, name, number, BoxLogEvent::CleanFailed { attempt, output: output.clone() });
+        self.log_box_event(
+            at,
+            name,
+            number,
+            BoxLogEvent::CleanFailed { attempt, output: output.clone() },
+        );
         self.pool_mut(name)?.totals.clean_failures += 1;
         Ok(BoxOutcome::CleanAgain)
     }
@@ -144,7 +149,7 @@ impl BoxTable {
             Some(BoxPhase::Free | BoxPhase::Unchecked | BoxPhase::Draining) => {}
         }
         let news = BoxLogEvent::Quarantined { output: output.clone(), by: by.cloned() };
-        self.note(at, name, number, news);
+        self.log_box_event(at, name, number, news);
         let pool = self.pool_mut(name)?;
         pool.totals.quarantined += 1;
         if pool.goes {
@@ -170,7 +175,7 @@ impl BoxTable {
             Some(BoxPhase::Quarantined) => {}
             Some(_) => return Err(BoxRefusal::NotQuarantined),
         }
-        self.note(at, name, number, BoxLogEvent::Unquarantined { by: by.to_owned() });
+        self.log_box_event(at, name, number, BoxLogEvent::Unquarantined { by: by.to_owned() });
         let pool = self.pool_mut(name)?;
         if let Some(record) = pool.boxes.get_mut(&number) {
             record.init_failures = 0;
@@ -219,7 +224,7 @@ impl BoxTable {
             }
             let state = pool.next_cleaning(None, None);
             pool.put(*number, state, at);
-            self.note(at, name, *number, BoxLogEvent::FoundDirty(output.clone()));
+            self.log_box_event(at, name, *number, BoxLogEvent::FoundDirty(output.clone()));
             count += 1;
         }
         self.drop_if_gone(name);
@@ -233,9 +238,9 @@ fn changed(count: usize) -> BoxOutcome {
 
 impl Pool {
     /// A new pool that continues where an earlier pool of its name ended.
-    fn after(remnant: Option<DroppedPool>, spec: &PoolSpec) -> Self {
+    fn after(dropped: Option<DroppedPool>, spec: &PoolSpec) -> Self {
         let (last_token, slots) =
-            remnant.map_or_else(Default::default, |left| (left.last_token, left.slots));
+            dropped.map_or_else(Default::default, |left| (left.last_token, left.slots));
         Pool::empty(Arc::new(PoolSpec { size: 0, ..spec.clone() }), last_token, slots)
     }
 

@@ -26,7 +26,7 @@ pub struct BoxTable {
     pub(in crate::box_lease) pools: BTreeMap<PoolName, Pool>,
     pub(in crate::box_lease) leases: HashMap<LeaseId, Arc<Lease>>,
     /// The records of removed pools.
-    pub(in crate::box_lease) remnants: BTreeMap<PoolName, DroppedPool>,
+    pub(in crate::box_lease) dropped_pools: BTreeMap<PoolName, DroppedPool>,
     /// The log of ended leases.
     pub(in crate::box_lease) ended: BoundedLog<EndedLease>,
     /// The position of each of these lines in that log.
@@ -81,13 +81,13 @@ impl BoxTable {
     /// The highest token that was drawn in any pool, including removed ones.
     pub fn highest_token(&self) -> FenceToken {
         let pools = self.pools.values().map(|pool| pool.last_token);
-        let gone = self.remnants.values().map(|left| left.last_token);
+        let gone = self.dropped_pools.values().map(|left| left.last_token);
         pools.chain(gone).max().unwrap_or_default()
     }
 
     /// Whether the last token of the pool is recorded, also of a removed pool.
     pub fn knows_tokens_of(&self, pool: &PoolName) -> bool {
-        self.pools.contains_key(pool) || self.remnants.contains_key(pool)
+        self.pools.contains_key(pool) || self.dropped_pools.contains_key(pool)
     }
 
     /// All pools, by name.

@@ -37,10 +37,10 @@ pub(super) enum BoxSnapshotRow {
     Pool(Box<StoredPool>),
     /// Boxes of the last pool, in order.
     Boxes(Vec<(BoxNumber, StoredBox)>),
-    /// Resting ids of the last pool or remnant, as first and end, the longest resting first.
+    /// Resting ids of the last pool or dropped pool, as first and end, the longest resting first.
     Resting(Vec<(u64, u64)>),
     /// The record of a removed pool. Its resting ids follow.
-    Remnant { pool: PoolName, last_token: FenceToken, slots: Option<StoredSlots> },
+    DroppedPool { pool: PoolName, last_token: FenceToken, slots: Option<StoredSlots> },
     /// Live leases, in the order of their tokens. They come behind all pools.
     Leases(Vec<StoredLease>),
     /// Leases that ended, from this number on.
@@ -79,7 +79,7 @@ impl FrozenBoxTable {
         FrozenBoxTable(BoxTable {
             pools: table.pools.clone(),
             leases: table.leases.clone(),
-            remnants: table.remnants.clone(),
+            dropped_pools: table.dropped_pools.clone(),
             ended: table.ended.clone(),
             box_log: table.box_log.clone(),
             led: table.led,
@@ -95,7 +95,7 @@ impl FrozenBoxTable {
 impl FrozenPiece for FrozenBoxTable {
     fn write(self: Box<Self>, row: &mut dyn FnMut(&[u8])) {
         let mut put = |content: &BoxSnapshotRow| row(&encode_row(&ROW_VERSIONS, content));
-        let BoxTable { pools, leases, remnants, ended, box_log, led, again, .. } = &self.0;
+        let BoxTable { pools, leases, dropped_pools, ended, box_log, led, again, .. } = &self.0;
         put(&BoxSnapshotRow::Led(*led));
         for (name, pool) in pools {
             put(&BoxSnapshotRow::Pool(Box::new(StoredPool::of(name, pool))));
@@ -104,9 +104,9 @@ impl FrozenPiece for FrozenBoxTable {
             in_rows(&mut boxes, |boxes| put(&BoxSnapshotRow::Boxes(boxes)));
             put_resting(pool.slots.as_ref(), &mut put);
         }
-        for (pool, DroppedPool { last_token, slots }) in remnants {
+        for (pool, DroppedPool { last_token, slots }) in dropped_pools {
             let (pool, last_token) = (pool.clone(), *last_token);
-            put(&BoxSnapshotRow::Remnant {
+            put(&BoxSnapshotRow::DroppedPool {
                 pool,
                 last_token,
                 slots: slots.clone().map(Into::into),
@@ -191,9 +191,11 @@ pub(in crate::box_lease) fn thaw_row(
         }
         BoxSnapshotRow::Boxes(boxes) => table.thaw_boxes(boxes),
         BoxSnapshotRow::Resting(resting) => table.thaw_resting(resting),
-        BoxSnapshotRow::Remnant { pool, last_token, slots } => {
+        BoxSnapshotRow::DroppedPool { pool, last_token, slots } => {
             table.thawing = Some(pool.clone());
-            table.remnants.insert(pool, DroppedPool { last_token, slots: slots.map(Into::into) });
+            table
+                .dropped_pools
+                .insert(pool, DroppedPool { last_token, slots: slots.map(Into::into) });
         }
         BoxSnapshotRow::Leases(leases) => {
             leases.into_iter().for_each(|lease| table.thaw_lease(lease.into()))
@@ -238,9 +240,10 @@ impl BoxTable {
     fn thaw_resting(&mut self, resting: Vec<(u64, u64)>) {
         let Some(name) = &self.thawing else { return };
         let of_pool = self.pools.get_mut(name).and_then(|pool| pool.slots.as_mut());
-        let of_remnant = self.remnants.get_mut(name).and_then(|remnant| remnant.slots.as_mut());
-        if let Some(slots) = of_pool.or(of_remnant) {
-            resting.into_iter().for_each(|(first, end)| slots.rest(first, end));
+        let of_dropped =
+            self.dropped_pools.get_mut(name).and_then(|dropped| dropped.slots.as_mut());
+        if let Some(slots) = of_pool.or(of_dropped) {
+            resting.into_iter().for_each(|(first, end)| slots.start_rests(first, end));
         }
     }
 

@@ -19,7 +19,7 @@ pub struct BoxView {
     /// How many requests wait for boxes of any pool, or for a running grant.
     pub waiters: u64,
     /// The pools as this node sees them while it leads.
-    pub lines: BTreeMap<PoolName, PoolQueueView>,
+    pub queues: BTreeMap<PoolName, PoolQueueView>,
     /// Commits without an outcome, since the process started.
     pub uncommitted: u64,
 }

@@ -19,9 +19,9 @@ pub(in crate::box_lease) fn changes_of(
     let mut batch =
         BoxChangeBatch { changes: Vec::with_capacity(entry.len()), emptied: BTreeMap::new() };
     for applied in entry {
-        batch.note(table, applied);
+        batch.add(table, applied);
     }
-    batch.note_pools_that_are_gone(table);
+    batch.add_removed_pools(table);
     batch.changes
 }
 
@@ -33,7 +33,7 @@ struct BoxChangeBatch {
 }
 
 impl BoxChangeBatch {
-    fn note(&mut self, table: &BoxTable, applied: &AppliedEvent<SharedTable>) {
+    fn add(&mut self, table: &BoxTable, applied: &AppliedEvent<SharedTable>) {
         let AppliedEvent { at, event, result: Ok(outcome), .. } = applied else { return };
         let at = *at;
         let mut publish = |change| self.changes.push((at, change));
@@ -96,7 +96,7 @@ impl BoxChangeBatch {
     }
 
     /// The last box of a pool under removal may be removed some time later.
-    fn note_pools_that_are_gone(&mut self, table: &BoxTable) {
+    fn add_removed_pools(&mut self, table: &BoxTable) {
         for (pool, at) in std::mem::take(&mut self.emptied) {
             if table.pool(&pool).is_err() {
                 self.changes.push((at, BoxChange::PoolRemoved { pool, gone: true }));

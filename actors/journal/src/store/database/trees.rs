@@ -69,7 +69,7 @@ impl Trees {
     }
 
     /// Records the commit position of the log. Durable with the next flush.
-    pub(crate) fn note_committed<T: serde::Serialize>(&self, value: &T) -> Result<(), StoreError> {
+    pub(crate) fn put_committed<T: serde::Serialize>(&self, value: &T) -> Result<(), StoreError> {
         let body = postcard::to_stdvec(value).map_err(|error| StoreError::Io(error.to_string()))?;
         guarded(|| Ok(self.db.insert(COMMITTED, frame(&body)).map(drop)?))
     }

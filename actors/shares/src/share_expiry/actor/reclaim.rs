@@ -59,19 +59,19 @@ impl ShareExpiry {
         let event = ShareEvent::Reclaimed { ids: ids.clone() };
         let asked = self.replica.unnamed_request(Self::NAME);
         // In another epoch the timer has restarted.
-        self.commit_part(asked, vec![event], ctx, move |expiry, settled, ctx| {
+        self.commit_part(asked, vec![event], ctx, move |expiry, result, ctx| {
             expiry.reclaiming = expiry.reclaiming.saturating_sub(1);
-            if settled.is_err() {
+            if result.is_err() {
                 expiry.budget.returned(ids.len());
             }
-            if !settled.as_ref().is_ok_and(|outcomes| have_ended(outcomes, ids.len())) {
+            if !result.as_ref().is_ok_and(|outcomes| have_ended(outcomes, ids.len())) {
                 // A share that is still live is due again: it was not reclaimed, or a clock was ahead.
                 let ShareExpiry { replica, timer, .. } = expiry;
                 for id in &ids {
                     replica.piece().look(*id, |share| timer.note(share));
                 }
             }
-            if settled.is_ok() {
+            if result.is_ok() {
                 // The timer puts this behind all waiting messages. A direct call would start one commit
                 // after the other, and no other actor of this thread would run in between.
                 expiry.wake_after(Duration::ZERO, ctx);
@@ -99,8 +99,8 @@ impl ShareExpiry {
             return;
         }
         let event = ShareEvent::Noticed { ids: ids.clone(), until };
-        self.commit_then(vec![event], ctx, move |expiry, settled, _| {
-            if settled.is_err() {
+        self.commit_then(vec![event], ctx, move |expiry, result, _| {
+            if result.is_err() {
                 let ShareExpiry { replica, notices, .. } = expiry;
                 for id in &ids {
                     replica.piece().look(*id, |share| notices.note(share));

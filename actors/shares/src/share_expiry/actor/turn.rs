@@ -95,8 +95,8 @@ impl ShareExpiry {
             ShareEvent::MoveSettled { number, .. } => Some(*number),
             _ => None,
         };
-        self.commit_part(asked, vec![event], ctx, move |expiry, settled, ctx| {
-            if settled.is_ok() {
+        self.commit_part(asked, vec![event], ctx, move |expiry, result, ctx| {
+            if result.is_ok() {
                 expiry.upkeep(ctx);
             } else if let Some(number) = settles {
                 // The ShareFilesActor checks the disk again.
@@ -236,7 +236,7 @@ impl Owner for ShareExpiry {
         entry.iter().flat_map(|applied| changes_of(table, applied)).collect()
     }
 
-    fn note_cost(&mut self, entry: &[AppliedEvent<ShareTable>], cost: Duration) {
+    fn record_cost(&mut self, entry: &[AppliedEvent<ShareTable>], cost: Duration) {
         self.spend(entry, cost);
     }
 

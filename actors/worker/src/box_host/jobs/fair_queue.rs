@@ -72,47 +72,47 @@ mod tests {
         PoolName::new(name).unwrap()
     }
 
-    fn join(line: &mut FairBoxQueue, name: &str, box_id: u32) {
-        line.join(&pool(name), HostedBoxKey { hooks: name.to_owned(), box_id });
+    fn join(queue: &mut FairBoxQueue, name: &str, box_id: u32) {
+        queue.join(&pool(name), HostedBoxKey { hooks: name.to_owned(), box_id });
     }
 
-    fn turns(line: &mut FairBoxQueue, at_once: usize) -> Vec<String> {
-        let next = || line.next(at_once);
+    fn turns(queue: &mut FairBoxQueue, at_once: usize) -> Vec<String> {
+        let next = || queue.next(at_once);
         let all: Vec<_> = std::iter::from_fn(next).collect();
         all.into_iter().map(|key| format!("{}{}", key.hooks, key.box_id)).collect()
     }
 
     #[test]
     fn pools_have_their_turn_one_after_the_other() {
-        let mut line = FairBoxQueue::default();
+        let mut queue = FairBoxQueue::default();
         for number in 0..4 {
-            join(&mut line, "a", number);
+            join(&mut queue, "a", number);
         }
-        join(&mut line, "b", 0);
-        join(&mut line, "b", 1);
-        assert_eq!(turns(&mut line, 5), ["a0", "b0", "a1", "b1", "a2"]);
-        assert_eq!((line.running(), line.waiting()), (5, 1));
-        line.ended(&pool("b"));
-        assert_eq!(turns(&mut line, 5), ["a3"]);
-        assert_eq!((line.running(), line.waiting()), (5, 0));
+        join(&mut queue, "b", 0);
+        join(&mut queue, "b", 1);
+        assert_eq!(turns(&mut queue, 5), ["a0", "b0", "a1", "b1", "a2"]);
+        assert_eq!((queue.running(), queue.waiting()), (5, 1));
+        queue.ended(&pool("b"));
+        assert_eq!(turns(&mut queue, 5), ["a3"]);
+        assert_eq!((queue.running(), queue.waiting()), (5, 0));
     }
 
     #[test]
     fn a_pool_that_is_slow_does_not_delay_another() {
-        let mut line = FairBoxQueue::default();
+        let mut queue = FairBoxQueue::default();
         for number in 0..9 {
-            join(&mut line, "slow", number);
+            join(&mut queue, "slow", number);
         }
-        assert_eq!(turns(&mut line, 2), ["slow0", "slow1"]);
-        join(&mut line, "b", 0);
-        join(&mut line, "b", 1);
-        join(&mut line, "c", 0);
-        assert_eq!(turns(&mut line, 2), ["b0", "c0"], "one of each");
-        line.ended(&pool("b"));
-        assert_eq!(turns(&mut line, 2), ["b1"]);
-        line.ended(&pool("b"));
-        line.ended(&pool("c"));
-        line.ended(&pool("slow"));
-        assert_eq!(turns(&mut line, 2), ["slow2"]);
+        assert_eq!(turns(&mut queue, 2), ["slow0", "slow1"]);
+        join(&mut queue, "b", 0);
+        join(&mut queue, "b", 1);
+        join(&mut queue, "c", 0);
+        assert_eq!(turns(&mut queue, 2), ["b0", "c0"], "one of each");
+        queue.ended(&pool("b"));
+        assert_eq!(turns(&mut queue, 2), ["b1"]);
+        queue.ended(&pool("b"));
+        queue.ended(&pool("c"));
+        queue.ended(&pool("slow"));
+        assert_eq!(turns(&mut queue, 2), ["slow2"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Application of the log: the owners are seated and rebuilt, apply the entries, and freeze their pieces for snapshots.
+//! Application of the log: the owners are registered and rebuilt, apply the entries, and freeze their pieces for snapshots.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl SimulatedNode {
         }
     }
 
-    /// Notes an owner that waits for the log up to its present end.
+    /// Records an owner that waits for the log up to its present end.
     pub(in crate::simulation::node) fn catches_up(
         &mut self,
         piece: PieceId,
@@ -147,7 +147,7 @@ impl SimulatedNode {
         {
             let mut back = Vec::new();
             self.proposer.give_up(&mut back);
-            self.settle_all(context, back);
+            self.finish_commits(context, back);
             self.propose(context);
         }
         let is_new = self.replica.snapshot().is_none_or(|last| last.index < self.applied);
@@ -269,7 +269,7 @@ impl SimulatedNode {
         if mine == Some((index, term)) {
             self.proposer.applied(answers, &mut back);
         }
-        self.settle_all(context, back);
+        self.finish_commits(context, back);
         self.propose(context);
     }
 }

@@ -17,7 +17,7 @@ impl SimulatedNode {
         commit: &Commit,
         reply: PendingReply,
     ) {
-        match self.proposer.hand_in(commit, reply) {
+        match self.proposer.submit(commit, reply) {
             Ok(proposal) => {
                 let timer = PartyTimer::CommitIsOver { proposal };
                 context.after(COMMIT_TIMEOUT, self.party(), self.life, timer);
@@ -41,7 +41,7 @@ impl SimulatedNode {
             };
             context.after(after, self.party(), self.life, PartyTimer::Write { entry });
         }
-        self.settle_all(context, back);
+        self.finish_commits(context, back);
     }
 
     pub(in crate::simulation::node) fn write(&mut self, context: &mut Context, number: u64) {
@@ -56,7 +56,7 @@ impl SimulatedNode {
         if written.is_none() {
             let mut back = Vec::new();
             self.proposer.give_up(&mut back);
-            self.settle_all(context, back);
+            self.finish_commits(context, back);
             self.propose(context);
         } else {
             let out = self.replica.beat(context.now());
@@ -65,7 +65,7 @@ impl SimulatedNode {
         self.advance(context);
     }
 
-    pub(in crate::simulation::node) fn settle_all(
+    pub(in crate::simulation::node) fn finish_commits(
         &mut self,
         context: &mut Context,
         back: Vec<FinishedCommit<PendingReply>>,

@@ -46,7 +46,7 @@ impl SimulatedNode {
         }
         let mut back = Vec::new();
         self.proposer.give_up(&mut back);
-        self.settle_all(context, back);
+        self.finish_commits(context, back);
         if let Some(epoch) = leading {
             trace!(context, "{} leads in epoch {epoch}", self.party());
             context.leader = self.id;

@@ -1,5 +1,5 @@
 //! The model of a node's journal. It applies the log through the owners, informs them of leadership, proposes
-//! their commits, and settles the results.
+//! their commits, and completes them.
 
 mod applying;
 mod commits;

@@ -304,19 +304,19 @@ impl SimulatedNode {
     }
 
     /// Ends an observation.
-    fn looked(&mut self, context: &mut Context, host: HostAddr, brought: bool) {
+    fn looked(&mut self, context: &mut Context, host: HostAddr, has_list: bool) {
         let now = self.clock();
         let draw = context.rng.f64();
         let Some(watch) = self.watches.get_mut(&host) else { return };
         let Some(look) = watch.look.take() else { return };
         watch.holdings.not_answered();
-        if brought {
+        if has_list {
             watch.list_schedule.answered(look.asked, LIST_EVERY, draw);
             self.report_again(host);
         } else {
             watch.list_schedule.failed(now);
         }
-        self.refreshed(host, look.refresh, brought);
+        self.refreshed(host, look.refresh, has_list);
         let Some(watch) = self.watches.get_mut(&host) else { return };
         if let Some(refresh) = watch.look_again.take() {
             if watch.answers == Some(true) {
@@ -367,7 +367,7 @@ impl SimulatedNode {
         (watch.answers == Some(true)).then_some(watch.kind)
     }
 
-    /// Notes that a copy is gone from a host.
+    /// Records that a copy is gone from a host.
     pub(in crate::simulation::node) fn gone(&mut self, host: HostAddr, name: &FileName) {
         let Some(process) = &self.process else { return };
         let file = process.names.intern(name);

@@ -69,7 +69,7 @@ async fn a_leaving_client_leaves_the_queue_and_its_grant_is_withdrawn() {
     assert_eq!((lease.token, yard.verify(&lease)), (nth_token(5), Ok(())));
     yard.release(&lease).await.unwrap();
     yard.look().await;
-    let left = || yard.views.view().lines[&p()].counts.left;
+    let left = || yard.views.view().queues[&p()].counts.left;
     eventually("all three are counted, once", || left() == 3).await;
     yard.close().await;
 }
@@ -150,7 +150,7 @@ async fn wrong_tokens_are_counted_and_on_record() {
     };
     eventually("all are on record", || !times().is_empty()).await;
     assert!(times()[0].starts_with("token "), "{:?}", times());
-    let counted = || yard.views.view().lines.get(&p()).map(|line| line.counts.wrong_tokens);
+    let counted = || yard.views.view().queues.get(&p()).map(|queue| queue.counts.wrong_tokens);
     eventually("they are counted", || counted() == Some(3)).await;
     yard.close().await;
 }

@@ -66,7 +66,7 @@ impl LeaseWorld {
                 ended: None,
                 request,
             });
-            self.note_term(id);
+            self.start_term(id);
         }
     }
 
@@ -257,7 +257,7 @@ impl LeaseWorld {
         for lease in live {
             let hold = HoldLimit::of(&lease, None);
             if lease.is_held() {
-                self.terms.note(lease.id, lease.term, hold, now);
+                self.terms.start(lease.id, lease.term, hold, now);
                 let ends = now.monotonic.saturating_add(lease.term);
                 self.lasts.insert(lease.id, u64::try_from(ends.as_millis()).unwrap());
             }
@@ -268,7 +268,7 @@ impl LeaseWorld {
                 .read()
                 .pools()
                 .get(&name)
-                .and_then(|pool| Some(pool.slots()?.next_rest()));
+                .and_then(|pool| Some(pool.slots()?.next_rest_number()));
             if let Some(next) = next {
                 self.rests.entry(name).or_default().begin(next, REST, now.monotonic);
             }

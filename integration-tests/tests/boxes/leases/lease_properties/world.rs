@@ -101,7 +101,7 @@ impl LeaseWorld {
                 .read()
                 .pools()
                 .get(&name)
-                .and_then(|pool| Some(pool.slots()?.next_rest()));
+                .and_then(|pool| Some(pool.slots()?.next_rest_number()));
             if let Some(next) = next {
                 let now = self.reading().monotonic;
                 self.rests.entry(name).or_default().begin(next, REST, now);
@@ -199,19 +199,19 @@ impl LeaseWorld {
         })
     }
 
-    pub fn note_term(&mut self, id: LeaseId) {
+    pub fn start_term(&mut self, id: LeaseId) {
         let (now, table) = (self.reading(), self.table.clone());
         let table = table.read();
         let Ok(lease) = table.live(id) else { return };
         if lease.is_held() {
             let ends = now.monotonic.saturating_add(lease.term);
             self.lasts.insert(id, u64::try_from(ends.as_millis()).unwrap());
-            self.terms.note(id, lease.term, HoldLimit::of(lease, None), now);
+            self.terms.start(id, lease.term, HoldLimit::of(lease, None), now);
         }
     }
 
     pub fn trace(&mut self, id: LeaseId, until: Millis) {
         self.known_leases[id.0 as usize].until = Some(until);
-        self.note_term(id);
+        self.start_term(id);
     }
 }

@@ -59,10 +59,10 @@ impl BoxLease {
             CleanupResult::Record(events) => events,
         };
         drop(context);
-        let run = self.memory.hook_calls.settle(key);
+        let run = self.memory.hook_calls.begin_commit(key);
         let key = key.clone();
         self.commit_then(events, ctx, move |actor, _, ctx| {
-            actor.memory.hook_calls.settled(&key, run);
+            actor.memory.hook_calls.end_commit(&key, run);
             if actor.replica.epoch().is_some() {
                 // If that failed, the box is cleaned again, because it may be dirty.
                 actor.plan_cleanup(&key, ctx);

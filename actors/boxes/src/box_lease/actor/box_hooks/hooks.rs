@@ -134,7 +134,7 @@ impl Handler<HookCallEnded> for BoxLease {
         }
         // Later work waited for this.
         self.plan_cleanup(&key, ctx);
-        self.note_stale(ctx);
+        self.mark_view_stale(ctx);
     }
 }
 
@@ -146,6 +146,6 @@ impl Handler<InspectionEnded> for BoxLease {
         let answer = self.policy(|memory, at| memory.inspection_ended(at, &pool, run, answer));
         let Some(answer) = answer else { return };
         self.record_inspection(&pool, answer, ctx);
-        self.note_stale(ctx);
+        self.mark_view_stale(ctx);
     }
 }

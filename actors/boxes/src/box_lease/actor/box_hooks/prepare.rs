@@ -50,8 +50,8 @@ impl BoxLease {
         for (first, event) in self.memory.take_ready() {
             let asked = self.replica.unnamed_request(MYSELF);
             // Applied or refused results were already handled.
-            self.commit_part(asked, vec![event], ctx, move |actor, settled, _| {
-                if settled.is_err() {
+            self.commit_part(asked, vec![event], ctx, move |actor, result, _| {
+                if result.is_err() {
                     actor.memory.not_ready(first);
                 }
             });
@@ -66,7 +66,7 @@ impl BoxLease {
     ) {
         let (memory, context) = self.at();
         for id in leases {
-            memory.note_term(&context, *id);
+            memory.start_term(&context, *id);
         }
         drop(context);
         // A lease without a group was prepared under an earlier leader. The caller of a named request
@@ -88,14 +88,14 @@ impl BoxLease {
         let waiter = group.waiter;
         let asked = self.replica.unnamed_request(MYSELF);
         // In another epoch the memory is new.
-        self.commit_part(asked, events, ctx, move |actor, settled, ctx| {
-            if settled.is_err() {
+        self.commit_part(asked, events, ctx, move |actor, result, ctx| {
+            if result.is_err() {
                 actor.memory.orphans.extend(group.leases);
             }
             let Some(id) = waiter.filter(|id| actor.memory.waiters.get(*id).is_some()) else {
                 return;
             };
-            match settled {
+            match result {
                 Ok(_) => actor.requeue(id, ctx),
                 Err(error) => actor.memory.end_waiter(id, error.into()),
             }

@@ -153,6 +153,6 @@ impl Handler<BoxHostProbed> for BoxLease {
             self.memory.probes.due.set(host, at);
             self.wake_at(Some(at), ctx);
         }
-        self.note_stale(ctx);
+        self.mark_view_stale(ctx);
     }
 }

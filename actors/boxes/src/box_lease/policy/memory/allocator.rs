@@ -91,7 +91,7 @@ impl PoolAllocator {
     }
 
     /// The outcome of a grant of a box is known.
-    pub fn settled(&mut self, pool: Option<&Pool>, number: BoxNumber) {
+    pub fn end_granting(&mut self, pool: Option<&Pool>, number: BoxNumber) {
         self.granting.remove(&number);
         if let Some(pool) = pool {
             self.sync(pool, number);
@@ -186,7 +186,7 @@ pub struct MeanHoldTime {
 
 impl MeanHoldTime {
     /// Records how long a box was held.
-    pub fn note(&mut self, held: Duration) {
+    pub fn add(&mut self, held: Duration) {
         self.mean = Some(match self.mean {
             None => held,
             Some(mean) => mean.saturating_sub(mean / NEWEST).saturating_add(held / NEWEST),
@@ -278,18 +278,18 @@ mod tests {
     fn the_longest_free_box_is_taken_first_and_none_twice() {
         let (table, name) = table(3);
         let pool = table.pool(&name).unwrap();
-        let mut line = PoolAllocator::default();
-        line.sync_all(pool);
-        assert!(line.can_grant(pool, 3, 0) && !line.can_grant(pool, 4, 0));
-        assert!(line.can_grant(pool, 4, 1));
-        assert_eq!(line.take(2, None), [0, 1].map(BoxNumber));
+        let mut allocator = PoolAllocator::default();
+        allocator.sync_all(pool);
+        assert!(allocator.can_grant(pool, 3, 0) && !allocator.can_grant(pool, 4, 0));
+        assert!(allocator.can_grant(pool, 4, 1));
+        assert_eq!(allocator.take(2, None), [0, 1].map(BoxNumber));
         // The table does not know of it yet.
-        line.sync_all(pool);
-        assert_eq!(line.available(), 1);
-        assert_eq!(line.take(2, Some(BoxNumber(9))), [9, 2].map(BoxNumber));
-        line.settled(Some(pool), BoxNumber(1));
-        line.settled(Some(pool), BoxNumber(9));
-        assert_eq!((line.available(), line.take(5, None)), (1, vec![BoxNumber(1)]));
+        allocator.sync_all(pool);
+        assert_eq!(allocator.available(), 1);
+        assert_eq!(allocator.take(2, Some(BoxNumber(9))), [9, 2].map(BoxNumber));
+        allocator.end_granting(Some(pool), BoxNumber(1));
+        allocator.end_granting(Some(pool), BoxNumber(9));
+        assert_eq!((allocator.available(), allocator.take(5, None)), (1, vec![BoxNumber(1)]));
     }
 
     #[test]
@@ -316,35 +316,38 @@ mod tests {
     fn an_estimate_is_in_rounds_of_recent_holds() {
         let (table, name) = table(4);
         let (pool, secs) = (table.pool(&name).unwrap(), Duration::from_secs);
-        let mut line = PoolAllocator::default();
-        assert_eq!((line.estimate(pool, 1), line.retry_after(pool)), (None, secs(15)));
-        line.pace.note(secs(80));
-        assert_eq!(line.pace.mean(), Some(secs(80)));
-        line.pace.note(secs(160));
-        assert_eq!(line.pace.mean(), Some(secs(90)));
-        let estimates = [0, 1, 4, 5].map(|wanted| line.estimate(pool, wanted).unwrap().as_secs());
+        let mut allocator = PoolAllocator::default();
+        assert_eq!((allocator.estimate(pool, 1), allocator.retry_after(pool)), (None, secs(15)));
+        allocator.pace.add(secs(80));
+        assert_eq!(allocator.pace.mean(), Some(secs(80)));
+        allocator.pace.add(secs(160));
+        assert_eq!(allocator.pace.mean(), Some(secs(90)));
+        let estimates =
+            [0, 1, 4, 5].map(|wanted| allocator.estimate(pool, wanted).unwrap().as_secs());
         assert_eq!(estimates, [0, 90, 90, 180]);
-        assert_eq!(line.retry_after(pool), Duration::from_millis(22_500));
-        line.sync_all(pool);
-        assert_eq!(line.estimate(pool, 5), Some(secs(90)), "four are free");
+        assert_eq!(allocator.retry_after(pool), Duration::from_millis(22_500));
+        allocator.sync_all(pool);
+        assert_eq!(allocator.estimate(pool, 5), Some(secs(90)), "four are free");
     }
 
     #[test]
     fn the_last_position_is_unknown_while_large_requests_are_passed_over() {
         let (mut table, name) = table(2);
-        let mut line = PoolAllocator::default();
-        assert_eq!(line.wanted_by_last(table.pool(&name).unwrap()), None);
+        let mut allocator = PoolAllocator::default();
+        assert_eq!(allocator.wanted_by_last(table.pool(&name).unwrap()), None);
         for (waiter, count) in [(1, 2), (2, 1)] {
             let (id, came) = (WaiterId(waiter), Duration::from_secs(waiter));
-            line.queue.push(LeaseQueuePosition::of(id, Priority::default(), came, came), count);
+            allocator
+                .queue
+                .push(LeaseQueuePosition::of(id, Priority::default(), came, came), count);
         }
         let pool = table.pool(&name).unwrap();
-        assert_eq!(line.wanted_by_last(pool), Some((WaiterId(2), 2, 3)));
-        assert_eq!(line.wanted(pool).last(), Some((WaiterId(2), Some(3))));
+        assert_eq!(allocator.wanted_by_last(pool), Some((WaiterId(2), 2, 3)));
+        assert_eq!(allocator.wanted(pool).last(), Some((WaiterId(2), Some(3))));
         let (number, output, by) = (BoxNumber(0), HookOutput::default(), Some("me".to_owned()));
         let out = BoxEvent::Quarantined { pool: name.clone(), number, cleaning: None, output, by };
         table.apply(Millis(0), &out).unwrap();
-        assert_eq!(line.wanted_by_last(table.pool(&name).unwrap()), None);
+        assert_eq!(allocator.wanted_by_last(table.pool(&name).unwrap()), None);
     }
 
     #[test]

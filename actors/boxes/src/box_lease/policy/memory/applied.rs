@@ -24,7 +24,7 @@ impl BoxMemory {
         let key = (ended.lease.pool.clone(), ended.lease.number);
         if ended.lease.is_held() && ended.how != LeaseEnd::NotTaken {
             let held = ended.at.since(ended.lease.granted);
-            self.allocator(&key.0).pace.note(held);
+            self.allocator(&key.0).pace.add(held);
             self.counts(&key.0).holds.record(held);
         }
         let refusal = BoxRefusal::of_end(ended.how, ended.reason.as_ref());

@@ -13,7 +13,7 @@ pub(crate) struct HookCalls {
     /// The pools whose boxes are being inspected.
     pub(crate) looks: HashMap<PoolName, u64>,
     /// Boxes whose cleaning result is being committed, with the number of the cleaning.
-    pub(crate) settling: HashMap<BoxKey, u64>,
+    pub(crate) committing: HashMap<BoxKey, u64>,
     /// How often in a row a host did not answer, for a box or for a pool.
     pub(crate) silent_boxes: HashMap<BoxKey, u32>,
     pub(crate) silent_pools: HashMap<PoolName, u32>,
@@ -37,25 +37,25 @@ pub(crate) struct HookCall {
 impl HookCalls {
     /// Whether a hook runs for a box, or its result is not recorded yet.
     pub(crate) fn has(&self, key: &BoxKey) -> bool {
-        self.of_boxes.contains_key(key) || self.settling.contains_key(key)
+        self.of_boxes.contains_key(key) || self.committing.contains_key(key)
     }
 
     /// The result of a cleaning is being committed. Answers which one that is.
-    pub(crate) fn settle(&mut self, key: &BoxKey) -> u64 {
+    pub(crate) fn begin_commit(&mut self, key: &BoxKey) -> u64 {
         let run = self.next();
-        self.settling.insert(key.clone(), run);
+        self.committing.insert(key.clone(), run);
         run
     }
 
     /// It is recorded and applied.
     pub(crate) fn on_record(&mut self, key: &BoxKey) {
-        self.settling.remove(key);
+        self.committing.remove(key);
     }
 
     /// The commit returned, in success or failure.
-    pub(crate) fn settled(&mut self, key: &BoxKey, run: u64) {
-        if self.settling.get(key) == Some(&run) {
-            self.settling.remove(key);
+    pub(crate) fn end_commit(&mut self, key: &BoxKey, run: u64) {
+        if self.committing.get(key) == Some(&run) {
+            self.committing.remove(key);
         }
     }
 

@@ -44,7 +44,7 @@ impl LeaseQueuePosition {
 pub struct LeaseQueue {
     /// The number of boxes of each request.
     order: BTreeMap<LeaseQueuePosition, u32>,
-    places: HashMap<WaiterId, LeaseQueuePosition>,
+    positions: HashMap<WaiterId, LeaseQueuePosition>,
     /// The number of boxes of all requests.
     wanted: u64,
 }
@@ -53,14 +53,14 @@ impl LeaseQueue {
     /// A request waits for `count` boxes at this place.
     pub fn push(&mut self, place: LeaseQueuePosition, count: u32) {
         self.remove(place.waiter);
-        self.places.insert(place.waiter, place);
+        self.positions.insert(place.waiter, place);
         self.order.insert(place, count);
         self.wanted += u64::from(count);
     }
 
     /// A request stops waiting. Returns whether it was in the queue.
     pub fn remove(&mut self, waiter: WaiterId) -> bool {
-        let Some(place) = self.places.remove(&waiter) else { return false };
+        let Some(place) = self.positions.remove(&waiter) else { return false };
         self.wanted -= u64::from(self.order.remove(&place).unwrap_or(0));
         true
     }
@@ -77,7 +77,7 @@ impl LeaseQueue {
 
     /// Whether this request waits.
     pub fn has(&self, waiter: WaiterId) -> bool {
-        self.places.contains_key(&waiter)
+        self.positions.contains_key(&waiter)
     }
 
     /// All requests in order, each with its number of boxes.
@@ -87,12 +87,12 @@ impl LeaseQueue {
 
     /// How many requests wait.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.positions.len()
     }
 
     /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.positions.is_empty()
     }
 
     /// The number of boxes of all requests.
@@ -112,9 +112,9 @@ mod tests {
         LeaseQueuePosition::of(WaiterId(waiter), priority, Duration::from_millis(came_ms), STEP)
     }
 
-    fn order(places: &[LeaseQueuePosition]) -> Vec<u64> {
+    fn order(positions: &[LeaseQueuePosition]) -> Vec<u64> {
         let mut queue = LeaseQueue::default();
-        for place in places {
+        for place in positions {
             queue.push(*place, 1);
         }
         queue.all().map(|(waiter, _)| waiter.0).collect()

@@ -55,7 +55,7 @@ impl HoldLimit {
 impl LeaseTerms {
     /// Records that a lease lasts for `term` from now on. A lease of an earlier leader or process gets its
     /// full term once more: its renewal may have been answered just now. The longest hold limits only renewals.
-    pub fn note(&mut self, id: LeaseId, term: Duration, hold: HoldLimit, now: ClockReading) {
+    pub fn start(&mut self, id: LeaseId, term: Duration, hold: HoldLimit, now: ClockReading) {
         // The wall clock may have been stepped since the grant. The holder was promised `term` already.
         self.hold_ends.entry(id).or_insert_with(|| {
             hold.left(now).map(|left| now.monotonic.saturating_add(left.max(term)))
@@ -64,17 +64,17 @@ impl LeaseTerms {
     }
 
     /// Records the term of a lease that got its full term again in the same boot, and was not renewed since.
-    /// Only the rest of that term is left, by the uptime of the machine. So frequent restarts do not prolong
+    /// Only the remaining part of that term is left, by the uptime of the machine. So frequent restarts do not prolong
     /// the lease.
-    pub fn note_rest(
+    pub fn start_remaining(
         &mut self,
         id: LeaseId,
         term: Duration,
-        rest: Duration,
+        remaining: Duration,
         hold: HoldLimit,
         now: ClockReading,
     ) {
-        self.note(id, rest.min(term), hold, now);
+        self.start(id, remaining.min(term), hold, now);
     }
 
     /// Removes an ended lease.
@@ -90,7 +90,7 @@ impl LeaseTerms {
         ends.map_or(wanted, |ends| wanted.min(ends.saturating_sub(now.monotonic)))
     }
 
-    /// Takes a lease whose term has passed. Note it again unless it ends.
+    /// Takes a lease whose term has passed. Start it again unless it ends.
     pub fn take_due(&mut self, now: ClockReading) -> Option<LeaseId> {
         self.passing.take_due(now.monotonic)
     }
@@ -146,7 +146,7 @@ mod tests {
 
     fn of_a_second(hold: HoldLimit) -> LeaseTerms {
         let mut terms = LeaseTerms::default();
-        terms.note(ID, ms(1000), hold, at(1000, 0));
+        terms.start(ID, ms(1000), hold, at(1000, 0));
         terms
     }
 
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_renewed_term_starts_again_and_a_returned_one_is_due() {
         let mut terms = of_a_second(FREELY);
-        terms.note(ID, ms(1000), FREELY, at(1999, 999));
+        terms.start(ID, ms(1000), FREELY, at(1999, 999));
         assert_eq!(terms.take_due(at(2998, 1998)), None);
         assert_eq!(terms.next(at(2998, 1998)), Some(ms(1)));
         assert_eq!(terms.take_due(at(2999, 1999)), Some(ID));
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(terms.renewed(ID, ms(1000), at(1500, 500)), ms(1000));
         // For any step of the wall clock.
         assert_eq!(terms.renewed(ID, ms(1000), at(90_000, 1700)), ms(800));
-        terms.note(ID, ms(800), hold, at(2700, 1700));
+        terms.start(ID, ms(800), hold, at(2700, 1700));
         assert_eq!(terms.renewed(ID, ms(1000), at(3499, 2499)), ms(1));
         assert_eq!(terms.renewed(ID, ms(1000), at(3500, 2500)), ms(0));
     }
@@ -204,11 +204,11 @@ mod tests {
         // Granted at 1000, and ready at 2000 for a term of 2500.
         let hold = HoldLimit { granted: Millis(1000), most: Some(ms(2500)) };
         let mut terms = LeaseTerms::default();
-        terms.note(ID, ms(2500), hold, at(2000, 0));
+        terms.start(ID, ms(2500), hold, at(2000, 0));
         assert_eq!(terms.renewed(ID, ms(2500), at(3000, 1000)), ms(1500));
         // The wall clock of another leader may be ahead.
         let mut terms = LeaseTerms::default();
-        terms.note(ID, ms(2500), hold, at(90_000, 0));
+        terms.start(ID, ms(2500), hold, at(90_000, 0));
         assert_eq!(terms.next(at(90_000, 0)), Some(ms(2500)));
         assert_eq!(terms.renewed(ID, ms(2500), at(91_000, 1000)), ms(1500));
     }
@@ -222,19 +222,19 @@ mod tests {
         let limited = HoldLimit { granted: Millis(1000), most: Some(ms(1200)) };
         for hold in [FREELY, limited] {
             let mut terms = LeaseTerms::default();
-            terms.note(ID, ms(1000), hold, at(1900, 0));
+            terms.start(ID, ms(1000), hold, at(1900, 0));
             due(terms, 1000);
         }
         // The next time only the rest of it, for any setting of the wall clock.
-        for (wall, rest, left) in
+        for (wall, remaining, left) in
             [(2500, 400, 400), (90_000, 1, 1), (-90_000, 1000, 1000), (2500, 5000, 1000)]
         {
             let mut terms = LeaseTerms::default();
-            terms.note_rest(ID, ms(1000), ms(rest), FREELY, at(wall, 0));
+            terms.start_remaining(ID, ms(1000), ms(remaining), FREELY, at(wall, 0));
             due(terms, left);
         }
         let mut terms = LeaseTerms::default();
-        terms.note_rest(ID, ms(1000), ms(0), FREELY, at(90_000, 7));
+        terms.start_remaining(ID, ms(1000), ms(0), FREELY, at(90_000, 7));
         assert_eq!(terms.take_due(at(90_000, 7)), Some(ID));
     }
 }

@@ -326,7 +326,7 @@ impl Pool {
         if let Some(record) = self.boxes.remove(&number) {
             self.counts.take(record.state.phase());
             if let (Some(slot), Some(slots)) = (record.slot, &mut self.slots) {
-                slots.put_to_rest(slot);
+                slots.start_rest(slot);
             }
         }
     }
@@ -362,7 +362,7 @@ impl Pool {
     pub(in crate::box_lease) fn free(&mut self, number: BoxNumber, at: Millis) {
         let Some(record) = self.boxes.get_mut(&number) else { return };
         if let (Some(slot), Some(slots)) = (record.slot.take(), &mut self.slots) {
-            slots.put_to_rest(slot);
+            slots.start_rest(slot);
         }
         if record.retiring {
             self.take_out(number);

@@ -48,22 +48,22 @@ impl Slots {
         self.fresh = self.fresh.iter().copied().map(clip).filter(is_some).collect();
         let (resting, there) = (take(&mut self.resting), take(&mut self.resting_count));
         for (from, to) in resting.into_iter().map(clip).filter(is_some) {
-            self.rest(from, to);
+            self.start_rests(from, to);
         }
         // Ids that leave count as drawn, so that the numbers of the others only grow.
         self.drawn += there - self.resting_count;
         for (from, to) in [before, behind].into_iter().filter(is_some) {
-            self.rest(from, to);
+            self.start_rests(from, to);
         }
         self.range = (first, end);
     }
 
     /// How many ids may be drawn, if all rests with lower numbers are over.
     pub fn ready(&self, rested_before: u64) -> u64 {
-        count(&self.fresh) + self.rested(rested_before)
+        count(&self.fresh) + self.count_rested(rested_before)
     }
 
-    fn rested(&self, rested_before: u64) -> u64 {
+    fn count_rested(&self, rested_before: u64) -> u64 {
         rested_before.saturating_sub(self.drawn).min(self.resting_count)
     }
 
@@ -72,7 +72,7 @@ impl Slots {
         if let Some(slot) = next_of(&mut self.fresh) {
             return Some(slot);
         }
-        if self.rested(rested_before) == 0 {
+        if self.count_rested(rested_before) == 0 {
             return None;
         }
         self.drawn += 1;
@@ -81,13 +81,13 @@ impl Slots {
     }
 
     /// The use of an id has ended.
-    pub fn put_to_rest(&mut self, slot: SlotId) {
+    pub fn start_rest(&mut self, slot: SlotId) {
         let first = u64::from(slot.0);
-        self.rest(first, first + 1);
+        self.start_rests(first, first + 1);
     }
 
     /// These ids rest from now on, in this order.
-    pub(in crate::box_lease) fn rest(&mut self, first: u64, end: u64) {
+    pub(in crate::box_lease) fn start_rests(&mut self, first: u64, end: u64) {
         self.resting_count += end - first;
         match self.resting.back_mut() {
             Some((_, last)) if *last == first => *last = end,
@@ -96,7 +96,7 @@ impl Slots {
     }
 
     /// The number of the next rest. All rests with lower numbers have begun.
-    pub fn next_rest(&self) -> u64 {
+    pub fn next_rest_number(&self) -> u64 {
         self.drawn + self.resting_count
     }
 
@@ -143,12 +143,16 @@ mod tests {
         let drawn: Vec<_> = (0..3).filter_map(|_| slots.draw(0)).collect();
         assert_eq!(drawn, [10, 11, 12].map(SlotId));
         for slot in [12, 10] {
-            slots.put_to_rest(SlotId(slot));
+            slots.start_rest(SlotId(slot));
         }
         assert_eq!((slots.ready(0), slots.ready(1), slots.ready(2), slots.ready(9)), (0, 1, 2, 2));
         assert_eq!((slots.draw(0), slots.draw(1)), (None, Some(SlotId(12))));
-        assert_eq!((slots.draw(1), slots.next_rest()), (None, 2), "the rest of 10 is not over");
-        slots.put_to_rest(SlotId(11));
+        assert_eq!(
+            (slots.draw(1), slots.next_rest_number()),
+            (None, 2),
+            "the rest of 10 is not over"
+        );
+        slots.start_rest(SlotId(11));
         assert_eq!(
             (slots.draw(3), slots.draw(3), slots.draw(3)),
             (Some(SlotId(10)), Some(SlotId(11)), None)
@@ -160,20 +164,20 @@ mod tests {
         let mut slots = Slots::of(range(10, 4));
         for _ in 0..2 {
             let slot = slots.draw(0).unwrap();
-            slots.put_to_rest(slot);
+            slots.start_rest(slot);
         }
         slots.move_to(range(11, 5));
         // 10 left; 12 and 13 are fresh as before; 11 rests on, and behind it 14 and 15, which came.
         assert_eq!(slots.resting().collect::<Vec<_>>(), [(11, 12), (14, 16)]);
         let fresh: Vec<_> = std::iter::from_fn(|| slots.draw(1)).collect();
         assert_eq!(fresh, [12, 13].map(SlotId));
-        assert_eq!((slots.draw(2), slots.next_rest()), (Some(SlotId(11)), 4));
+        assert_eq!((slots.draw(2), slots.next_rest_number()), (Some(SlotId(11)), 4));
         for slot in [11, 12, 13] {
-            slots.put_to_rest(SlotId(slot));
+            slots.start_rest(SlotId(slot));
         }
         // 14 and 15 leave; 10 returns, and the time since its last use is unknown.
         slots.move_to(range(10, 4));
-        assert_eq!((slots.draw(4), slots.next_rest()), (None, 8));
+        assert_eq!((slots.draw(4), slots.next_rest_number()), (None, 8));
         let rested: Vec<_> = std::iter::from_fn(|| slots.draw(8)).collect();
         assert_eq!(rested, [11, 12, 13, 10].map(SlotId));
     }
