@@ -56,6 +56,6 @@ pub fn load_worker(layers: &Layers) -> Result<WorkerConfig, ConfigFaults> {
 pub fn load<R: RoleConfig>(layers: &Layers) -> Result<(R, Vec<EffectiveSetting>), ConfigFaults> {
     let mut reader = SettingsReader::new(layers.gather(&known_keys::KnownKeys::of::<R>())?);
     let mut config = R::read(&mut reader, "");
-    config.settle(&mut reader);
+    config.resolve(&mut reader);
     Ok((config, reader.finish()?))
 }

@@ -19,7 +19,7 @@ use crate::config::groups::boxes::BoxConfig;
 use crate::config::groups::share::ShareConfig;
 use crate::config::reading::inputs::{missing_dir, missing_file};
 use crate::config::values::source_dirs::check_source_dirs;
-use crate::config::values::token_file::settle_token;
+use crate::config::values::token_file::resolve_token;
 
 settings! {
     /// A Reelyard node: the control plane.
@@ -109,8 +109,8 @@ impl RoleConfig for NodeConfig {
         files.chain(log).chain(masters).chain(self.share.not_there()).collect()
     }
 
-    fn settle(&mut self, reader: &mut SettingsReader) {
-        self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
+    fn resolve(&mut self, reader: &mut SettingsReader) {
+        self.token = resolve_token(self.token.take(), self.token_file.as_deref(), reader);
         if self.data_dir.exists() && !self.data_dir.is_dir() {
             reader.fault("data_dir", format!("{} is not a directory", self.data_dir.display()));
         }
@@ -120,7 +120,7 @@ impl RoleConfig for NodeConfig {
         let prefixes: Vec<_> = self.yard.ignore.prefixes.iter().map(NamePrefix::as_str).collect();
         reader.distinct("ignore.prefixes", &prefixes);
         self.check_order(reader);
-        self.share.settle(reader);
+        self.share.resolve(reader);
         let (hosts, bandwidth) = (&self.yard.hosts, &self.yard.bandwidth);
         check_limits("sources", &bandwidth.sources, &hosts.sources, reader);
         check_limits("destinations", &bandwidth.destinations, &hosts.destinations, reader);

@@ -22,5 +22,5 @@ pub trait RoleConfig: SettingsGroup {
     }
 
     /// Completes settings that depend on others, and records faults of combinations.
-    fn settle(&mut self, reader: &mut SettingsReader);
+    fn resolve(&mut self, reader: &mut SettingsReader);
 }

@@ -17,7 +17,7 @@ use reelyard_worker::traffic::settings::NetworkConfig;
 use super::{LogSettings, RoleConfig};
 use crate::config::values::address::NodeAddr;
 use crate::config::values::source_dirs::check_source_dirs;
-use crate::config::values::token_file::settle_token;
+use crate::config::values::token_file::resolve_token;
 
 settings! {
     /// A Reelyard worker: one per storage host. With `source_dirs` it serves masters. With
@@ -100,9 +100,9 @@ impl RoleConfig for WorkerConfig {
             .collect()
     }
 
-    fn settle(&mut self, reader: &mut SettingsReader) {
-        self.token = settle_token(self.token.take(), self.token_file.as_deref(), reader);
-        self.r#box.settle(reader);
+    fn resolve(&mut self, reader: &mut SettingsReader) {
+        self.token = resolve_token(self.token.take(), self.token_file.as_deref(), reader);
+        self.r#box.resolve(reader);
         if self.base_dir.is_none() && self.source_dirs.is_empty() && self.r#box.hooks.are_none() {
             let what =
                 "base_dir, source_dirs or box.hooks is required: the worker would have no work";

@@ -10,7 +10,7 @@ use comfy_table::{Table, presets};
 use reelyard_api::TaskView;
 use reelyard_core::counted::counted;
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::ShownName;
+use reelyard_core::names::NameText;
 use reelyard_protocol::worker::ContentHash;
 use reelyard_yard::task_manager::TaskState;
 
@@ -19,7 +19,7 @@ use super::masters::DemoMaster;
 
 /// Result for one master.
 struct MasterResult {
-    name: ShownName,
+    name: NameText,
     size: u64,
     /// Destinations with the file, each with whether its bytes are right.
     copies: Vec<(HostAddr, bool)>,
@@ -50,12 +50,12 @@ impl DemoResult {
         }
         let mut rows = Vec::new();
         for (rank, master) in masters.iter().enumerate() {
-            let name = master.name.shown();
+            let name = master.name.to_text();
             let own: Vec<&TaskView> = tasks.iter().filter(|task| task.name == name).collect();
             let planned = first_planned.get(&name.name);
             let better = masters[..rank].iter().filter(|better| !better.ignored);
             let overtook = better
-                .filter(|better| match (planned, first_planned.get(&better.name.shown().name)) {
+                .filter(|better| match (planned, first_planned.get(&better.name.to_text().name)) {
                     (Some(own), Some(better)) => own < better,
                     _ => false,
                 })

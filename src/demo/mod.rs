@@ -358,7 +358,7 @@ impl DemoRun {
     /// Prints the explanations of the node for the first missing files.
     async fn explain_missing(&self, tasks: &[TaskView], api: &DemoApi) {
         let placed = |master: &&DemoMaster| {
-            let name = master.name.shown();
+            let name = master.name.to_text();
             tasks.iter().any(|task| task.state == TaskState::Done && task.name == name)
         };
         let missing = self.script.masters.iter().filter(|m| !m.ignored && !placed(m));
@@ -367,7 +367,7 @@ impl DemoRun {
                 Ok(entry) => entry.why,
                 Err(error) => format!("{error:#}"),
             };
-            self.progress.say(&format!("{}: {why}", master.name.shown().name));
+            self.progress.say(&format!("{}: {why}", master.name.to_text().name));
         }
     }
 

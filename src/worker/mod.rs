@@ -23,7 +23,7 @@ use reelyard_core::traffic::ByteCount;
 use reelyard_file_server::data_port::{CopyDirectory, DataPort, DataPortCounters, DataPortRoutes};
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_protocol::worker::{TaskId, WorkerInfo};
-use reelyard_worker::box_host::{BoxHostView, HostedBoxes, end_left_hooks};
+use reelyard_worker::box_host::{BoxHostHandle, BoxHostView, end_left_hooks};
 use reelyard_worker::downloader::disk::base_dir::{BaseDir, TEMP_DIR};
 use reelyard_worker::downloader::disk::hash_cache::HashCache;
 use reelyard_worker::downloader::disk::inventory::InventoryService;
@@ -92,7 +92,7 @@ pub struct Worker {
     http: Arc<http::worker::WorkerHttp>,
     server: ServerHandle,
     live_settings: LiveWorkerSettings,
-    boxes: HostedBoxes,
+    boxes: BoxHostHandle,
     /// The address at which other hosts reach the served files.
     address: IpAddr,
     destination: Option<DestinationParts>,
@@ -141,7 +141,7 @@ impl Worker {
             make_destination(&settings, fetcher, &store, &clock)
         });
         let (of_boxes, of_hooks) = (settings.boxes.clone(), epochs.clone());
-        let boxes = HostedBoxes::start(of_boxes, of_hooks, Arc::clone(&store), box_marks)?;
+        let boxes = BoxHostHandle::start(of_boxes, of_hooks, Arc::clone(&store), box_marks)?;
         let figures = http::worker::WorkerFigures {
             started: clock.now(),
             boxes: boxes.clone(),

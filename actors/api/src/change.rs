@@ -10,7 +10,7 @@ use reelyard_core::change_feed::Missed;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::ShownName;
+use reelyard_core::names::NameText;
 use reelyard_shares::share_expiry::{ShareChange, ShareNotification};
 use reelyard_yard::changes::{
     HostEvent, InputChange, PinChange, PlacementChange, RemovalChange, TaskStep, YardChange,
@@ -237,7 +237,7 @@ pub struct BackOffChange {
     pub destination: Option<HostAddr>,
     /// File that backs off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<ShownName>,
+    pub file: Option<NameText>,
     /// End and reason of the backoff. Missing after its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOffView>,
@@ -249,7 +249,7 @@ impl From<(&Blamed, Option<&BackOff>)> for BackOffChange {
         let (source, destination, file) = match blamed {
             Blamed::Source(host) => (Some(*host), None, None),
             Blamed::Destination(host) => (None, Some(*host), None),
-            Blamed::File(name) => (None, None, Some(name.shown())),
+            Blamed::File(name) => (None, None, Some(name.to_text())),
             Blamed::Pair(source, destination) => (Some(*source), Some(*destination), None),
         };
         let back_off = held.map(|held| BackOffView {

@@ -25,4 +25,4 @@ pub mod traffic;
 
 pub use system::{bounded_read, mounts, open_files, private_dir};
 pub use text::counted;
-pub use text::{rate_text, shown_text};
+pub use text::{display_text, rate_text};

@@ -31,7 +31,7 @@ pub struct FileFingerprint {
 impl FileFingerprint {
     /// Whether every change from `now` on changes the identity: the last change is old enough to have
     /// another time stamp.
-    pub fn is_settled(&self, now: Millis) -> bool {
+    pub fn is_stable(&self, now: Millis) -> bool {
         let changed = Millis(self.changed.0.saturating_mul(1000) + self.changed.1 / 1_000_000);
         now >= changed.after(COARSEST_TIME)
     }

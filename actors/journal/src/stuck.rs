@@ -33,8 +33,8 @@ impl StuckOwners {
     /// Descriptions of all current failures.
     pub fn list(&self, now: Instant) -> Vec<String> {
         let failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown = failures.values().filter(|failure| !is_over(failure, now));
-        let words = shown.map(|OwnerFailure { piece, why, .. }| {
+        let current = failures.values().filter(|failure| !is_over(failure, now));
+        let words = current.map(|OwnerFailure { piece, why, .. }| {
             format!(
                 "the owner of {piece:?} cannot commit its own events and is paused: {why}. This is a \
                  defect of the program: report it with the log, and restart with the configuration \

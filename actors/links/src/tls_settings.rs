@@ -43,7 +43,7 @@ impl ShareTlsConfig {
     }
 
     /// Reads and parses both files.
-    pub fn settle(&mut self, reader: &mut SettingsReader) {
+    pub fn resolve(&mut self, reader: &mut SettingsReader) {
         const KEYS: [&str; 2] = ["share.tls.certificate", "share.tls.key"];
         let (file, key) = match (&mut self.certificate, &self.key) {
             (Some(file), Some(key)) => (file, key),

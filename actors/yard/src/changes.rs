@@ -2,7 +2,7 @@
 
 use reelyard_core::backoff::BackOff;
 use reelyard_core::host::{HostAddr, HostMode, HostRole};
-use reelyard_core::names::{FileName, ShownName};
+use reelyard_core::names::{FileName, NameText};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -67,17 +67,18 @@ pub struct PlacementChange {
     pub lost: u64,
     /// The first of the new files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub came: Vec<ShownName>,
+    pub came: Vec<NameText>,
     /// The first of the removed files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gone: Vec<ShownName>,
+    pub gone: Vec<NameText>,
 }
 
 impl PlacementChange {
     /// These files are new on `host`, and those were removed from it.
     pub fn new(host: HostAddr, came: &[FileName], gone: &[FileName]) -> Self {
-        let first =
-            |names: &[FileName]| names.iter().take(MAX_NAMES_SHOWN).map(FileName::shown).collect();
+        let first = |names: &[FileName]| {
+            names.iter().take(MAX_NAMES_SHOWN).map(FileName::to_text).collect()
+        };
         PlacementChange {
             host,
             gained: came.len() as u64,
@@ -194,7 +195,7 @@ pub enum RemovalChange {
         /// Destination that holds the copy.
         host: HostAddr,
         /// Name of the file.
-        file: ShownName,
+        file: NameText,
         /// Reason of the removal.
         reason: Reason,
         /// Reason as a sentence.
@@ -210,7 +211,7 @@ pub enum RemovalChange {
         /// Destination that held the copy.
         host: HostAddr,
         /// Name of the file.
-        file: ShownName,
+        file: NameText,
         /// Result of the removal.
         ending: Ending,
     },
@@ -220,7 +221,7 @@ pub enum RemovalChange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PinChange {
     /// Name of the file.
-    pub file: ShownName,
+    pub file: NameText,
     /// Whether it is pinned now.
     pub pinned: bool,
     /// Operator who asked for it, if it was recorded.

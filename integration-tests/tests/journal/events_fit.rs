@@ -227,7 +227,7 @@ fn events_of_shares_fit() {
         ShareEvent::Taken { id, client, resume_until, forget_before, request },
         ShareEvent::TakenInPart { id, client, resume_until, forget_before, request },
         ShareEvent::WholeBegun { id, client, request },
-        ShareEvent::TimeNoted,
+        ShareEvent::TimeRecorded,
         ShareEvent::TimeSet { to: Millis(i64::MAX), by: by.clone() },
         ShareEvent::MoveBegun(Box::new(begun)),
         ShareEvent::Noticed { ids, until: Millis(i64::MAX) },

@@ -68,55 +68,55 @@ fn ends(work: &LinkWork) -> usize {
 
 #[actix::test]
 async fn an_end_is_durable_before_its_report_and_kept_until_accepted() {
-    let mut bench = DownloaderRig::new();
+    let mut fixture = DownloaderRig::new();
     let orders =
-        vec![bench.order(1, SourceTrouble::Errs), bench.order(2, SourceTrouble::WrongHash)];
-    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
+        vec![fixture.order(1, SourceTrouble::Errs), fixture.order(2, SourceTrouble::WrongHash)];
+    fixture.downloads.addr().send(TakeOrders { orders }).await.unwrap();
 
-    let reports = bench.reports_until(|work| ends(work) == 2).await;
+    let reports = fixture.reports_until(|work| ends(work) == 2).await;
 
     assert!(reports.iter().all(|report| report.at == NOW));
     let reported: Vec<(i64, bool)> = reports.iter().map(|r| (r.task.0, r.is_end())).collect();
     assert_eq!(reported, [(1, false), (1, true), (2, false), (2, true)], "one at a time, in order");
     let ended: Vec<Report> = reports.iter().filter(|report| report.is_end()).cloned().collect();
-    assert_eq!(bench.store.reports().unwrap(), ended);
-    assert_eq!(bench.work.borrow().known, [TaskId(1), TaskId(2)]);
+    assert_eq!(fixture.store.reports().unwrap(), ended);
+    assert_eq!(fixture.work.borrow().known, [TaskId(1), TaskId(2)]);
 
     let taken = ReportsDelivered { sent: reports, cancelled: vec![] };
-    bench.downloads.addr().send(taken).await.unwrap();
-    assert_eq!(*bench.work.borrow(), LinkWork::default());
+    fixture.downloads.addr().send(taken).await.unwrap();
+    assert_eq!(*fixture.work.borrow(), LinkWork::default());
 }
 
 #[actix::test]
 async fn stopping_is_answered_when_the_last_copy_has_ended() {
-    let mut bench = DownloaderRig::new();
+    let mut fixture = DownloaderRig::new();
     let orders =
-        vec![bench.order(1, SourceTrouble::FallsSilent), bench.order(2, SourceTrouble::Errs)];
-    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
-    bench
+        vec![fixture.order(1, SourceTrouble::FallsSilent), fixture.order(2, SourceTrouble::Errs)];
+    fixture.downloads.addr().send(TakeOrders { orders }).await.unwrap();
+    fixture
         .reports_until(|work| work.reports.iter().any(|r| r.state == ReportedState::Working))
         .await;
 
-    bench.downloads.addr().send(StopTransfers).await.unwrap();
+    fixture.downloads.addr().send(StopTransfers).await.unwrap();
 
-    assert_eq!(*bench.work.borrow(), LinkWork::default());
-    assert_eq!(bench.store.reports().unwrap(), []);
-    let temp = bench.rig.copies().join("temp.downloaded");
+    assert_eq!(*fixture.work.borrow(), LinkWork::default());
+    assert_eq!(fixture.store.reports().unwrap(), []);
+    let temp = fixture.rig.copies().join("temp.downloaded");
     assert_eq!(std::fs::read_dir(temp).unwrap().count(), 0);
 }
 
 #[actix::test]
 async fn a_cancelled_copy_is_abandoned() {
-    let mut bench = DownloaderRig::new();
+    let mut fixture = DownloaderRig::new();
     let orders =
-        vec![bench.order(1, SourceTrouble::FallsSilent), bench.order(2, SourceTrouble::Errs)];
-    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
-    let sent = bench.reports_until(|work| !work.reports.is_empty()).await;
+        vec![fixture.order(1, SourceTrouble::FallsSilent), fixture.order(2, SourceTrouble::Errs)];
+    fixture.downloads.addr().send(TakeOrders { orders }).await.unwrap();
+    let sent = fixture.reports_until(|work| !work.reports.is_empty()).await;
 
     let cancelled = vec![TaskId(1)];
-    bench.downloads.addr().send(ReportsDelivered { sent, cancelled }).await.unwrap();
+    fixture.downloads.addr().send(ReportsDelivered { sent, cancelled }).await.unwrap();
 
-    let reports = bench.reports_until(|work| ends(work) == 1).await;
+    let reports = fixture.reports_until(|work| ends(work) == 1).await;
     assert!(reports.iter().all(|report| report.task == TaskId(2)), "the next one had its turn");
 }
 
@@ -135,27 +135,27 @@ impl Handler<PanicDownloader> for Downloader {
 
 #[actix::test]
 async fn a_downloader_that_panics_keeps_its_reports_and_begins_its_copies_again() {
-    let mut bench = DownloaderRig::new();
+    let mut fixture = DownloaderRig::new();
     let orders =
-        vec![bench.order(1, SourceTrouble::Errs), bench.order(2, SourceTrouble::FallsSilent)];
-    bench.downloads.addr().send(TakeOrders { orders: orders.clone() }).await.unwrap();
+        vec![fixture.order(1, SourceTrouble::Errs), fixture.order(2, SourceTrouble::FallsSilent)];
+    fixture.downloads.addr().send(TakeOrders { orders: orders.clone() }).await.unwrap();
     let works_on_2 = |work: &LinkWork| {
         work.reports
             .iter()
             .any(|report| (report.task, &report.state) == (TaskId(2), &ReportedState::Working))
     };
-    bench.reports_until(works_on_2).await;
-    let begun = bench.downloads.view().counters.begun;
+    fixture.reports_until(works_on_2).await;
+    let begun = fixture.downloads.view().counters.begun;
 
-    bench.downloads.addr().send(PanicDownloader).await.unwrap_err();
+    fixture.downloads.addr().send(PanicDownloader).await.unwrap_err();
 
-    let kept = bench.reports_until(|work| !works_on_2(work)).await;
-    assert_eq!(kept, bench.store.reports().unwrap());
-    assert_eq!(bench.work.borrow().known, [TaskId(1)], "the copy was given up, the end kept");
-    bench.downloads.addr().send(TakeOrders { orders }).await.unwrap();
-    bench.reports_until(works_on_2).await;
-    assert_eq!(bench.downloads.view().counters.begun, begun + 1);
-    bench.downloads.stop().await;
-    let temp = bench.rig.copies().join("temp.downloaded");
+    let kept = fixture.reports_until(|work| !works_on_2(work)).await;
+    assert_eq!(kept, fixture.store.reports().unwrap());
+    assert_eq!(fixture.work.borrow().known, [TaskId(1)], "the copy was given up, the end kept");
+    fixture.downloads.addr().send(TakeOrders { orders }).await.unwrap();
+    fixture.reports_until(works_on_2).await;
+    assert_eq!(fixture.downloads.view().counters.begun, begun + 1);
+    fixture.downloads.stop().await;
+    let temp = fixture.rig.copies().join("temp.downloaded");
     assert_eq!(std::fs::read_dir(temp).unwrap().count(), 0);
 }

@@ -8,7 +8,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use reelyard_api::Page;
 use reelyard_core::clock::Millis;
 use reelyard_core::durations::in_words;
-use reelyard_core::names::ShownName;
+use reelyard_core::names::NameText;
 use serde::Serialize;
 
 /// A table without borders, one row per object, so that tools like `cut` can process it.
@@ -64,14 +64,14 @@ pub fn age(at: Millis, now: Millis) -> String {
 }
 
 /// The name of a file, escaped. The mark says that it is not UTF-8 and is shown percent-encoded.
-pub fn name(name: &ShownName) -> String {
+pub fn name(name: &NameText) -> String {
     let mark = if name.percent_encoded { " (bytes)" } else { "" };
     format!("{}{mark}", plain(&name.name))
 }
 
 /// Escapes everything in a text that could control a terminal.
 pub fn plain(text: &str) -> String {
-    reelyard_core::shown_text::escaped(text)
+    reelyard_core::display_text::escaped(text)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use reelyard_api::{
 };
 use reelyard_core::change_feed::ChangeId;
 use reelyard_core::counted::counted;
-use reelyard_core::names::ShownName;
+use reelyard_core::names::NameText;
 use serde_json::{Value, json};
 
 use crate::cli::client::{NodeArgs, NodeClient, ServerSentEvent};
@@ -161,7 +161,7 @@ fn of_task(TaskChange { step, task }: &TaskChange) -> String {
 }
 
 fn of_placement(change: &PlacementChange) -> String {
-    let list = |files: u64, first: &[ShownName]| {
+    let list = |files: u64, first: &[NameText]| {
         let names: Vec<String> = first.iter().map(name).collect();
         let more = if files > names.len() as u64 { ", ..." } else { "" };
         format!("{} ({}{more})", counted(files, "file", "files"), names.join(", "))
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_change_is_one_line_that_steers_no_terminal() {
-        let shown = |text: &str| ShownName { name: text.to_owned(), percent_encoded: false };
+        let shown = |text: &str| NameText { name: text.to_owned(), percent_encoded: false };
         let host = "10.0.0.21:8888".parse().unwrap();
         let placement = PlacementChange {
             host,

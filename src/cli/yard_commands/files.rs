@@ -10,7 +10,7 @@ use reelyard_api::{
     WantedCopy,
 };
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileName, ShownName};
+use reelyard_core::names::{FileName, NameText};
 use serde::Serialize;
 
 use super::explain;
@@ -145,14 +145,14 @@ fn copy(
     json: bool,
     out: &mut dyn Write,
 ) -> Result<(), CommandFailure> {
-    let ShownName { name: text, percent_encoded } = file.shown();
+    let NameText { name: text, percent_encoded } = file.to_text();
     let wanted = WantedCopy { name: text, percent_encoded, destination, source };
     let begun: CopyBegun = client.post_body(&["tasks"], &wanted)?;
     if json {
         return Ok(output::json(&begun, out)?);
     }
     let task = begun.task;
-    writeln!(out, "{} is being copied to {destination}: task {task}", name(&file.shown()))?;
+    writeln!(out, "{} is being copied to {destination}: task {task}", name(&file.to_text()))?;
     Ok(())
 }
 
@@ -170,7 +170,7 @@ fn set_pins(
         }
         let state = if done.pinned { "pinned: no copy of it is removed" } else { "not pinned" };
         let already = if done.changed { "" } else { ", no change" };
-        writeln!(out, "{}: {state}{already}", name(&file.shown()))?;
+        writeln!(out, "{}: {state}{already}", name(&file.to_text()))?;
     }
     Ok(())
 }

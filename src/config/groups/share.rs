@@ -26,9 +26,9 @@ settings! {
 
 impl ShareConfig {
     /// Reads secrets and certificates from files, and records contradictions.
-    pub(in crate::config) fn settle(&mut self, reader: &mut SettingsReader) {
-        self.webhooks.webhooks.settle(reader);
-        self.links.tls.settle(reader);
+    pub(in crate::config) fn resolve(&mut self, reader: &mut SettingsReader) {
+        self.webhooks.webhooks.resolve(reader);
+        self.links.tls.resolve(reader);
         let shown = humantime::format_duration;
         let mut ordered = |key: &str, value: Duration, above: &str, limit: Duration| {
             if value > limit {

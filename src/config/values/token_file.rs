@@ -8,7 +8,7 @@ use reelyard_core::token::SharedToken;
 use reelyard_core::settings::SettingsReader;
 
 /// The token, from the one of the two settings that is set.
-pub fn settle_token(
+pub fn resolve_token(
     token: Option<SharedToken>,
     file: Option<&Path>,
     reader: &mut SettingsReader,

@@ -34,9 +34,9 @@ pub fn write(
     sheet.counter("shares_refused_by_time", help, views.refusals_by_time())?;
     let help = "Reclaim turns that ended at the limit of share.reclaim_effort";
     sheet.counter("share_reclaim_time_caps", help, counters.time_caps)?;
-    let jumps = [("forward", counters.jumps_forward), ("back", counters.jumps_back)];
-    let jumps = jumps.map(|(to, count)| ([("to", to)], count));
-    sheet.counters("clock_jumps", "Steps of the wall clock", jumps)?;
+    let steps = [("forward", counters.steps_forward), ("back", counters.steps_back)];
+    let steps = steps.map(|(to, count)| ([("to", to)], count));
+    sheet.counters("clock_jumps", "Steps of the wall clock", steps)?;
     write_lags(sheet, &view.lags)?;
     links.map_or(Ok(()), |links| write_links(sheet, &links))
 }

@@ -7,7 +7,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_core::traffic::{Rates, Traffic};
 use reelyard_file_server::data_port::{DataPortCounters, DataPortMeter};
-use reelyard_worker::box_host::{BoxHostView, HostedBoxes};
+use reelyard_worker::box_host::{BoxHostHandle, BoxHostView};
 use reelyard_worker::downloader::{DownloaderHandle, DownloaderView};
 
 use super::page::metrics_writer::MetricsWriter;
@@ -21,7 +21,7 @@ pub struct WorkerFigures {
     /// Its copies; none for a worker that is only a source.
     pub downloads: Option<DownloaderHandle>,
     /// The hosted boxes.
-    pub boxes: HostedBoxes,
+    pub boxes: BoxHostHandle,
 }
 
 impl WorkerFigures {
@@ -36,13 +36,13 @@ impl WorkerFigures {
         accept: &str,
     ) -> HttpResponse {
         let (started, port) = (self.started, self.data_port.counters());
-        let (downloads, hosted) = (self.downloads.clone(), self.boxes.clone());
+        let (downloads, host) = (self.downloads.clone(), self.boxes.clone());
         let page = MetricsWriter::page(move |sheet| {
             super::about(sheet, "worker", started)?;
             let of_downloads = downloads.as_ref().map(DownloaderHandle::status);
-            let actors: Vec<_> = of_downloads.into_iter().chain([hosted.status()]).collect();
+            let actors: Vec<_> = of_downloads.into_iter().chain([host.status()]).collect();
             super::actors::write(sheet, &actors)?;
-            boxes(sheet, &hosted.view())?;
+            boxes(sheet, &host.view())?;
             if let Some(downloads) = &downloads {
                 copies(sheet, &downloads.view())?;
             }

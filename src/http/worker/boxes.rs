@@ -5,7 +5,7 @@ use reelyard_protocol::boxes::{
     BoxAdoptionRequest, BoxAdoptionResponse, BoxInspectionRequest, HookRunRequest, HookRunResponse,
 };
 use reelyard_protocol::signed_call::SignedCallRefused;
-use reelyard_worker::downloader::managers::epoch_guard::Jumps;
+use reelyard_worker::downloader::managers::epoch_guard::EpochStepLimit;
 use serde::de::DeserializeOwned;
 
 use super::answer_parts::{JSON, TEXT, json_line, unauthorized};
@@ -40,13 +40,13 @@ pub async fn look(http: &WorkerHttp, authority: Authority, body: web::Payload) -
 /// `POST /boxes/adopt`
 pub async fn adopt(http: &WorkerHttp, authority: Authority, body: web::Payload) -> HttpResponse {
     // Without a token any client may call.
-    let jumps = match &authority {
-        Authority::Open => Jumps::Limited,
-        _ => Jumps::Believed,
+    let step_limit = match &authority {
+        Authority::Open => EpochStepLimit::Bounded,
+        _ => EpochStepLimit::Unbounded,
     };
     match read::<BoxAdoptionRequest>(http, authority, body).await {
         Ok(asked) => {
-            let answer = http.boxes.adopt(asked.on(http.info.host), jumps).await;
+            let answer = http.boxes.adopt(asked.on(http.info.host), step_limit).await;
             json_line(HttpResponse::Ok().content_type(JSON), &BoxAdoptionResponse::from(answer))
         }
         Err(unreadable) => unreadable,

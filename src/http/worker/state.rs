@@ -10,7 +10,7 @@ use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_protocol::worker::WorkerInfo;
-use reelyard_worker::box_host::HostedBoxes;
+use reelyard_worker::box_host::BoxHostHandle;
 use reelyard_worker::downloader::disk::base_dir::BaseDir;
 use reelyard_worker::downloader::disk::inventory::InventoryService;
 use reelyard_worker::downloader::legacy::external_program::ExternalProgram;
@@ -38,7 +38,7 @@ pub struct WorkerHttp {
     /// The managers that called this worker recently.
     pub managers: SeenManagersHandle,
     /// The hosted boxes.
-    pub boxes: HostedBoxes,
+    pub boxes: BoxHostHandle,
     /// Clock of the worker; simulated in tests.
     pub clock: Clock,
     /// Measures the load of the link.

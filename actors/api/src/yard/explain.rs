@@ -1,6 +1,6 @@
 //! Why a file is or is not planned, as the API shows it.
 
-use reelyard_core::names::{FileName, ShownName};
+use reelyard_core::names::{FileName, NameText};
 use reelyard_yard::remover::CopyDecision;
 use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, Skip};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct ExplainView {
     /// Name of the file.
     #[serde(flatten)]
-    pub name: ShownName,
+    pub name: NameText,
     /// The verdict as a sentence.
     pub why: String,
     /// Everything that leads to it.
@@ -32,7 +32,7 @@ impl ExplainView {
             PlanVerdict::Skipped(Skip::Ungraded) => "it is not in grade.info".to_owned(),
             verdict => verdict.to_string(),
         };
-        ExplainView { name: name.shown(), why, explanation, copies }
+        ExplainView { name: name.to_text(), why, explanation, copies }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A file, as the API shows it.
 
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::ShownName;
+use reelyard_core::names::NameText;
 use reelyard_protocol::task_id_text::optional_id_in_text;
 use reelyard_protocol::worker::TaskId;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use super::host::BackOffView;
 pub struct FileView {
     /// Name of the file.
     #[serde(flatten)]
-    pub name: ShownName,
+    pub name: NameText,
     /// Its rank, 1 = best. Missing for a hot file without a grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,

@@ -2,7 +2,7 @@
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::ShownName;
+use reelyard_core::names::NameText;
 use reelyard_protocol::task_id_text::id_in_text;
 use reelyard_protocol::worker::TaskId;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub struct PlannedCopy {
     pub task: TaskId,
     /// Name of the file.
     #[serde(flatten)]
-    pub name: ShownName,
+    pub name: NameText,
     /// Its rank, 1 = best. Missing for a hot file without a grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
@@ -69,7 +69,7 @@ pub struct Skipped {
     pub files: u64,
     /// The file with the best grade among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first: Option<ShownName>,
+    pub first: Option<NameText>,
 }
 
 /// A host or file that backs off after failures. At least one of the three members is present;
@@ -84,7 +84,7 @@ pub struct BackedOff {
     pub destination: Option<HostAddr>,
     /// File that backs off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<ShownName>,
+    pub file: Option<NameText>,
     /// End of the back-off, failures and reason.
     #[serde(flatten)]
     pub back_off: BackOffView,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::ShownName;
+use reelyard_core::names::NameText;
 use reelyard_protocol::worker::{Blame, TaskId};
 use reelyard_yard::remover::{
     Ending, Reason, Relief, RemovalMode, RemoverCounters, RemoverWaits, RoomVerdict, Spared,
@@ -46,7 +46,7 @@ pub struct RemovalsView {
 pub struct RemovalView {
     /// Name of the file.
     #[serde(flatten)]
-    pub name: ShownName,
+    pub name: NameText,
     /// Destination that holds the copy.
     pub host: HostAddr,
     /// Its size in bytes. Missing if it is unknown.
@@ -76,7 +76,7 @@ pub struct RemovalView {
 pub struct RoomSoughtView {
     /// Name of the file.
     #[serde(flatten)]
-    pub name: ShownName,
+    pub name: NameText,
     /// Size of the file in bytes.
     pub size: u64,
     /// Rising hits of the file.
@@ -92,7 +92,7 @@ pub struct RoomSoughtView {
 pub struct PinView {
     /// Name of the file.
     #[serde(flatten)]
-    pub name: ShownName,
+    pub name: NameText,
     /// Operator who pinned it.
     pub asked_by: String,
     /// Time of the pin.
@@ -115,7 +115,7 @@ pub struct HistoryLine {
     pub at: Millis,
     /// Name of the file.
     #[serde(flatten)]
-    pub name: ShownName,
+    pub name: NameText,
     /// Destination of the copy, or host that the copy was removed from.
     pub host: HostAddr,
     /// Its size in bytes. Missing if it is unknown.

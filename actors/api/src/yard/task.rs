@@ -2,7 +2,7 @@
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr};
-use reelyard_core::names::ShownName;
+use reelyard_core::names::NameText;
 use reelyard_protocol::task_id_text::id_in_text;
 use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
 use reelyard_yard::task_manager::{Task, TaskState};
@@ -17,7 +17,7 @@ pub struct TaskView {
     pub id: TaskId,
     /// Name of the file.
     #[serde(flatten)]
-    pub name: ShownName,
+    pub name: NameText,
     /// State of the task.
     pub state: TaskState,
     /// Source of the copy.
@@ -63,7 +63,7 @@ impl TaskView {
     pub fn of(task: &Task, copied: Option<u64>, copy_speed: Option<BitsPerSecond>) -> Self {
         TaskView {
             id: task.id,
-            name: task.name.shown(),
+            name: task.name.to_text(),
             state: task.state,
             source: task.source,
             dir: task.dir.clone(),

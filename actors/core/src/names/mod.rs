@@ -89,10 +89,10 @@ impl FileName {
     }
 
     /// The form for people and JSON: the text itself, or percent-encoded when it is not UTF-8.
-    pub fn shown(&self) -> ShownName {
+    pub fn to_text(&self) -> NameText {
         match self.as_utf8() {
-            Some(text) => ShownName { name: text.to_owned(), percent_encoded: false },
-            None => ShownName { name: self.to_percent(), percent_encoded: true },
+            Some(text) => NameText { name: text.to_owned(), percent_encoded: false },
+            None => NameText { name: self.to_percent(), percent_encoded: true },
         }
     }
 }
@@ -103,7 +103,7 @@ const UNRESERVED_KEPT: &AsciiSet =
 
 /// A name as JSON shows it: bytes that are not UTF-8 percent-encoded, beside a flag that says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct ShownName {
+pub struct NameText {
     /// The text, or the percent-encoded bytes.
     pub name: String,
     /// Whether `name` is percent-encoded because the bytes are not UTF-8. An absent field means no.
@@ -114,45 +114,45 @@ pub struct ShownName {
 // In JSON a name is written in its text form.
 impl PartialSchema for FileName {
     fn schema() -> RefOr<Schema> {
-        ShownName::schema()
+        NameText::schema()
     }
 }
 
 impl ToSchema for FileName {
     fn name() -> Cow<'static, str> {
-        ShownName::name()
+        NameText::name()
     }
 }
 
-impl TryFrom<ShownName> for FileName {
+impl TryFrom<NameText> for FileName {
     type Error = BadFileName;
 
-    fn try_from(shown: ShownName) -> Result<Self, BadFileName> {
-        if shown.percent_encoded {
-            FileName::from_percent(&shown.name)
+    fn try_from(text: NameText) -> Result<Self, BadFileName> {
+        if text.percent_encoded {
+            FileName::from_percent(&text.name)
         } else {
-            FileName::new(shown.name)
+            FileName::new(text.name)
         }
     }
 }
 
 impl fmt::Display for FileName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown().name)
+        f.write_str(&self.to_text().name)
     }
 }
 
 impl fmt::Debug for FileName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.shown().name)
+        write!(f, "{:?}", self.to_text().name)
     }
 }
 
-// Compact formats carry the bytes; JSON goes through `ShownName` and says when it had to encode.
+// Compact formats carry the bytes; JSON goes through `NameText` and says when it had to encode.
 impl Serialize for FileName {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
-            self.shown().serialize(serializer)
+            self.to_text().serialize(serializer)
         } else {
             serializer.serialize_newtype_struct("FileName", serde_bytes::Bytes::new(&self.0))
         }
@@ -167,7 +167,7 @@ struct FileNameBytes(#[serde(with = "serde_bytes")] Vec<u8>);
 impl<'de> Deserialize<'de> for FileName {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = if deserializer.is_human_readable() {
-            FileName::try_from(ShownName::deserialize(deserializer)?)
+            FileName::try_from(NameText::deserialize(deserializer)?)
         } else {
             let FileNameBytes(bytes) = FileNameBytes::deserialize(deserializer)?;
             FileName::new(bytes)

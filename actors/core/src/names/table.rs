@@ -327,7 +327,7 @@ impl Interned {
         Some(FileId(id))
     }
 
-    /// Notes that an id is in use, if a sweep may need to know.
+    /// Records that an id is in use, if a sweep may need to know.
     fn touch(&self, id: u32) {
         if self.suspects.is_empty() {
             return;

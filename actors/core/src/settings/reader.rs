@@ -61,16 +61,19 @@ impl SettingsReader {
             }
             None => {
                 if presence == Presence::Required {
-                    self.fault(&key, format!("is required, as in {key} = {}", shown::<T>(text)));
+                    self.fault(
+                        &key,
+                        format!("is required, as in {key} = {}", normalized::<T>(text)),
+                    );
                 }
                 (unset(&key, presence, text), SettingOrigin::Default)
             }
         };
-        self.note(key, &value, origin, applies);
+        self.record(key, &value, origin, applies);
         value
     }
 
-    fn note<T: SettingValue>(
+    fn record<T: SettingValue>(
         &mut self,
         key: String,
         value: &T,
@@ -130,7 +133,7 @@ fn unset<T: SettingValue>(key: &str, presence: Presence, text: &str) -> T {
     absent.unwrap_or_else(|| declared(key, text))
 }
 
-fn shown<T: SettingValue>(text: &str) -> String {
+fn normalized<T: SettingValue>(text: &str) -> String {
     T::from_text(text)
         .ok()
         .and_then(|value| value.to_toml())

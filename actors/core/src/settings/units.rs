@@ -159,16 +159,16 @@ impl SettingValue for ByteSize {
 mod tests {
     use super::*;
 
-    fn shown<T: SettingValue>(text: &str) -> Option<String> {
+    fn normalized<T: SettingValue>(text: &str) -> Option<String> {
         T::from_text(text).ok().and_then(|value| value.to_toml()).map(|value| value.to_string())
     }
 
     #[test]
     fn quantities_are_shown_as_they_are_written() {
-        assert_eq!(shown::<ByteSize>("65536 KiB").unwrap(), "\"64MiB\"");
-        assert_eq!(shown::<ByteSize>("1500B").unwrap(), "\"1500B\"");
-        assert_eq!(shown::<Duration>("90s").unwrap(), "\"1m 30s\"");
-        assert_eq!(shown::<Fraction>("1").unwrap(), "1.0");
+        assert_eq!(normalized::<ByteSize>("65536 KiB").unwrap(), "\"64MiB\"");
+        assert_eq!(normalized::<ByteSize>("1500B").unwrap(), "\"1500B\"");
+        assert_eq!(normalized::<Duration>("90s").unwrap(), "\"1m 30s\"");
+        assert_eq!(normalized::<Fraction>("1").unwrap(), "1.0");
     }
 
     #[test]

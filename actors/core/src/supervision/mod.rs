@@ -305,7 +305,7 @@ impl<A: Actor<Context = Context<A>>> SupervisorTask<A> {
                 status.failures += 1;
                 status.last_failure = Some(why);
             });
-            match failures.note(&self.supervision.policy, Instant::now()) {
+            match failures.record(&self.supervision.policy, Instant::now()) {
                 RestartDecision::RestartAfter(delay) => {
                     let mut stopping = self.shared.stopping.subscribe();
                     let answer = stopping.wait_for(|stopping| *stopping);

@@ -39,18 +39,18 @@ pub(super) enum RestartDecision {
 /// The failures that still count.
 #[derive(Debug, Default)]
 pub(super) struct RecentFailures {
-    recent: VecDeque<Instant>,
+    times: VecDeque<Instant>,
 }
 
 impl RecentFailures {
     /// Records a failure and returns the next action.
-    pub(super) fn note(&mut self, policy: &RestartPolicy, now: Instant) -> RestartDecision {
-        while self.recent.front().is_some_and(|&at| now.duration_since(at) >= policy.window) {
-            self.recent.pop_front();
+    pub(super) fn record(&mut self, policy: &RestartPolicy, now: Instant) -> RestartDecision {
+        while self.times.front().is_some_and(|&at| now.duration_since(at) >= policy.window) {
+            self.times.pop_front();
         }
-        let before = self.recent.len();
-        self.recent.push_back(now);
-        if self.recent.len() >= policy.too_many {
+        let before = self.times.len();
+        self.times.push_back(now);
+        if self.times.len() >= policy.too_many {
             return RestartDecision::GiveUp;
         }
         let doubled = u32::try_from(before).ok().and_then(|n| 2_u32.checked_pow(n));
@@ -72,12 +72,12 @@ mod tests {
         let (policy, start) = (RestartPolicy::default(), Instant::now());
         let mut failures = RecentFailures::default();
         let first = policy.first_delay;
-        assert_eq!(failures.note(&policy, start), RestartDecision::RestartAfter(first));
+        assert_eq!(failures.record(&policy, start), RestartDecision::RestartAfter(first));
         assert_eq!(
-            failures.note(&policy, start + 30 * SECOND),
+            failures.record(&policy, start + 30 * SECOND),
             RestartDecision::RestartAfter(2 * first)
         );
-        assert_eq!(failures.note(&policy, start + 59 * SECOND), RestartDecision::GiveUp);
+        assert_eq!(failures.record(&policy, start + 59 * SECOND), RestartDecision::GiveUp);
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
         for minute in 0..10 {
             let now = start + minute * 60 * SECOND;
             assert_eq!(
-                failures.note(&policy, now),
+                failures.record(&policy, now),
                 RestartDecision::RestartAfter(policy.first_delay)
             );
         }
@@ -97,7 +97,7 @@ mod tests {
     fn delays_double_up_to_the_longest() {
         let policy = RestartPolicy { too_many: 100, ..RestartPolicy::default() };
         let (start, mut failures) = (Instant::now(), RecentFailures::default());
-        let delays: Vec<_> = (0..90).map(|_| failures.note(&policy, start)).collect();
+        let delays: Vec<_> = (0..90).map(|_| failures.record(&policy, start)).collect();
         assert_eq!(delays[1], RestartDecision::RestartAfter(2 * policy.first_delay));
         assert_eq!(delays[2], RestartDecision::RestartAfter(4 * policy.first_delay));
         assert_eq!(delays[89], RestartDecision::RestartAfter(policy.longest_delay));

@@ -44,7 +44,7 @@ pub fn are_exhausted(error: &(dyn Error + 'static)) -> bool {
         let io = error.downcast_ref::<io::Error>();
         let errno = io.and_then(Errno::from_io_error);
         if matches!(errno, Some(Errno::MFILE | Errno::NFILE)) {
-            note(Instant::now());
+            record_shortage(Instant::now());
             return true;
         }
         // `source` of an I/O error skips the error inside it.
@@ -71,7 +71,7 @@ pub fn shortage_warning() -> Option<String> {
     })
 }
 
-fn note(now: Instant) {
+fn record_shortage(now: Instant) {
     let mut lack = LACK.lock().unwrap_or_else(PoisonError::into_inner);
     let before = lack.take().filter(|lack| now.saturating_duration_since(lack.last) < SHOWN_FOR);
     let times = before.as_ref().map_or(0, |lack| lack.times) + 1;

@@ -1,5 +1,5 @@
 //! Text for people.
 
 pub mod counted;
+pub mod display_text;
 pub mod rate_text;
-pub mod shown_text;

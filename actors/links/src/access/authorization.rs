@@ -242,7 +242,7 @@ impl ShareServerState {
                 }
             }
         }
-        self.views.note_use(share, self.refusal_time());
+        self.views.record_use(share, self.refusal_time());
         Ok(())
     }
 }

@@ -42,7 +42,7 @@ impl ShareServerState {
             let is_absent = matches!(opened, Err(NotOpened::Absent));
             if is_same && (!is_absent || was_absent) {
                 if is_absent && known == ResolvedLocation::AsRecorded {
-                    self.views.note_missing(present.id());
+                    self.views.report_missing(present.id());
                 }
                 return opened;
             }

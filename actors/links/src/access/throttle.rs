@@ -130,9 +130,9 @@ mod tests {
         assert_eq!(throttle.one_at(&"b", later), Ok(()));
         assert_eq!(throttle.one_at(&"a", now + MINUTE), Ok(()), "what was refused did not count");
         assert_eq!(throttle.one_at(&"a", now + MINUTE), Err(MINUTE));
-        let at_rest = now + 10 * MINUTE;
+        let refilled = now + 10 * MINUTE;
         for turn in [Ok(()), Ok(()), Err(MINUTE)] {
-            assert_eq!(throttle.one_at(&"a", at_rest), turn);
+            assert_eq!(throttle.one_at(&"a", refilled), turn);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reelyard_core::clock::Millis;
-use reelyard_core::shown_text::misleads;
+use reelyard_core::display_text::misleads;
 use reelyard_file_server::http::conditions::http_date;
 use reelyard_file_server::http::response_head::ResponseHead;
 

@@ -90,7 +90,7 @@ impl SignedCaller {
                 return Ok(SignedResponse { response, call });
             }
             answers = asked_for;
-            self.note(&request, asked_for);
+            self.remember(&request, asked_for);
         }
         let mut last = request;
         let call = answers.and_then(|challenge| sign(token, to, challenge, &mut last));
@@ -109,7 +109,7 @@ impl SignedCaller {
         known.get(request.url().authority()).copied()
     }
 
-    fn note(&self, request: &Request, challenge: Option<Challenge>) {
+    fn remember(&self, request: &Request, challenge: Option<Challenge>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(challenge) = challenge {
             known.insert(request.url().authority().to_owned(), challenge);

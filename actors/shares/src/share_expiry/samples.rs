@@ -29,7 +29,7 @@ pub(super) fn birth(id: u128, at: &str, deadline: i64) -> ShareInit {
         owner: None,
         created: Millis(0),
         deadline: Deadline::at(Millis(deadline)),
-        rare: ColdShareFields::default(),
+        cold: ColdShareFields::default(),
         generation: 0,
         noticed: false,
     }

@@ -158,9 +158,9 @@ pub struct RootDirs(pub BTreeMap<RootName, PathBuf>);
 impl SettingValue for RootDirs {
     fn from_toml(value: &Value) -> Read<Self> {
         let Value::Table(table) = value else {
-            let shown = quoted(value);
+            let normalized = quoted(value);
             return wrong(format!(
-                "expected a table such as {{ movies = \"/data/movies\" }}, not {shown}"
+                "expected a table such as {{ movies = \"/data/movies\" }}, not {normalized}"
             ));
         };
         let (mut roots, mut wrongs) = (BTreeMap::new(), Vec::new());
@@ -262,7 +262,7 @@ impl Default for ShareExpirySettings {
 mod tests {
     use super::*;
 
-    fn shown<T: SettingValue>(text: &str) -> Result<String, String> {
+    fn normalized<T: SettingValue>(text: &str) -> Result<String, String> {
         let read = T::from_text(text);
         let read = read.map(|value| value.to_toml().map(|value| value.to_string()).unwrap());
         read.map_err(|wrongs| wrongs.into_iter().map(|wrong| wrong.what).collect())
@@ -271,23 +271,23 @@ mod tests {
     #[test]
     fn roots_are_named_paths() {
         let roots = "{ movies = \"/data/movies\" }";
-        assert_eq!(shown::<RootDirs>(roots).as_deref(), Ok(roots));
+        assert_eq!(normalized::<RootDirs>(roots).as_deref(), Ok(roots));
         for (bad, why) in [
             ("{ Movies = \"/data\" }", "Movies: the name of a root has"),
             ("{ movies = 7 }", "movies: "),
             ("\"/data\"", "expected a table"),
         ] {
-            let refused = shown::<RootDirs>(bad).unwrap_err();
+            let refused = normalized::<RootDirs>(bad).unwrap_err();
             assert!(refused.contains(why), "{bad}: {refused}");
         }
     }
 
     #[test]
     fn words_and_numbers() {
-        assert_eq!(shown::<AtLimit>("least-used").as_deref(), Ok("\"least-used\""));
-        assert!(shown::<AtLimit>("lru").is_err());
-        assert_eq!(shown::<Effort>("10").as_deref(), Ok("10"));
-        assert!(shown::<Effort>("0").is_err() && shown::<Effort>("11").is_err());
+        assert_eq!(normalized::<AtLimit>("least-used").as_deref(), Ok("\"least-used\""));
+        assert!(normalized::<AtLimit>("lru").is_err());
+        assert_eq!(normalized::<Effort>("10").as_deref(), Ok("10"));
+        assert!(normalized::<Effort>("0").is_err() && normalized::<Effort>("11").is_err());
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub(super) async fn send(
     if !status.is_success() {
         let retry_after = retry_after(&answer, now);
         return Err(DeliveryFailure {
-            reason: format!("the receiver answered {}", shown(status)),
+            reason: format!("the receiver answered {}", status_text(status)),
             retry_after,
         });
     }
@@ -81,7 +81,7 @@ impl DeliveryFailure {
     }
 }
 
-fn shown(status: StatusCode) -> String {
+fn status_text(status: StatusCode) -> String {
     match status.canonical_reason() {
         Some(phrase) => format!("{} {phrase}", status.as_u16()),
         None => status.as_u16().to_string(),

@@ -87,7 +87,7 @@ impl SettingValue for Hooks {
     }
 
     fn to_toml(&self) -> Option<Value> {
-        let hooks = self.0.iter().map(|(name, hook)| (name.to_string(), shown(hook)));
+        let hooks = self.0.iter().map(|(name, hook)| (name.to_string(), redacted(hook)));
         Some(Value::Table(hooks.collect()))
     }
 }
@@ -141,7 +141,7 @@ fn kinds(value: &Value) -> Read<Vec<ShareNotificationKind>> {
 }
 
 /// A webhook for display, without its secret.
-fn shown(hook: &HookConfig) -> Value {
+fn redacted(hook: &HookConfig) -> Value {
     let words = |kinds: &Vec<ShareNotificationKind>| {
         Value::Array(kinds.iter().map(|what| Value::String(what.word().to_owned())).collect())
     };
@@ -159,10 +159,10 @@ fn shown(hook: &HookConfig) -> Value {
 
 impl Hooks {
     /// Reads the secrets from files.
-    pub fn settle(&mut self, reader: &mut SettingsReader) {
+    pub fn resolve(&mut self, reader: &mut SettingsReader) {
         for (name, hook) in &mut self.0 {
             let Some(file) = &hook.secret_file else { continue };
-            let shown = file.display();
+            let redacted = file.display();
             let read = bounded_read::read_text(file, InputSource::File);
             let secret = match read {
                 Ok(text) => WebhookSecret::new(text.trim()).map_err(|bad| bad.to_string()),
@@ -171,7 +171,8 @@ impl Hooks {
             match secret {
                 Ok(secret) => hook.secret = Some(secret),
                 Err(why) => {
-                    reader.fault("share.webhooks", format!("{name}: secret_file: {shown}: {why}"));
+                    reader
+                        .fault("share.webhooks", format!("{name}: secret_file: {redacted}: {why}"));
                 }
             }
         }
@@ -185,8 +186,8 @@ mod tests {
     const SECRET: &str = "opensesame-0123456789";
 
     fn read(text: &str) -> Result<Hooks, String> {
-        let shown = |wrongs: Vec<Wrong>| wrongs.into_iter().map(|wrong| wrong.what).collect();
-        Hooks::from_text(text).map_err(shown)
+        let redacted = |wrongs: Vec<Wrong>| wrongs.into_iter().map(|wrong| wrong.what).collect();
+        Hooks::from_text(text).map_err(redacted)
     }
 
     #[test]
@@ -195,9 +196,11 @@ mod tests {
             "{{ billing = {{ url = \"http://10.0.0.5:9000/x\", secret = \"{SECRET}\", kinds = [\"expired\", \"notice\"], timeout = \"3s\" }} }}"
         ));
         let hooks = hooks.unwrap();
-        let shown = hooks.to_toml().unwrap().to_string();
-        assert!(shown.contains("\"***\"") && shown.contains("kinds = [\"expired\", \"notice\"]"));
-        assert!(!shown.contains(SECRET) && !format!("{hooks:?}").contains(SECRET), "{shown}");
+        let redacted = hooks.to_toml().unwrap().to_string();
+        assert!(
+            redacted.contains("\"***\"") && redacted.contains("kinds = [\"expired\", \"notice\"]")
+        );
+        assert!(!redacted.contains(SECRET) && !format!("{hooks:?}").contains(SECRET), "{redacted}");
     }
 
     #[test]

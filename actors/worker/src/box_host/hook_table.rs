@@ -83,18 +83,18 @@ impl SettingValue for BoxHooks {
     }
 
     fn to_toml(&self) -> Option<Value> {
-        let shown = self.written.iter().map(|(name, hooks)| (name.clone(), shown(hooks)));
-        Some(Value::Table(shown.collect()))
+        let redacted = self.written.iter().map(|(name, hooks)| (name.clone(), redacted(hooks)));
+        Some(Value::Table(redacted.collect()))
     }
 }
 
 /// The hooks for display. Values of the environment are hidden, because they may be secrets.
-fn shown(hooks: &Value) -> Value {
-    let mut shown = hooks.clone();
-    if let Some(Value::Table(variables)) = shown.get_mut("env") {
+fn redacted(hooks: &Value) -> Value {
+    let mut redacted = hooks.clone();
+    if let Some(Value::Table(variables)) = redacted.get_mut("env") {
         variables.iter_mut().for_each(|(_, value)| *value = Value::String("***".to_owned()));
     }
-    shown
+    redacted
 }
 
 /// Prefixes faults with the name of their key.
@@ -115,7 +115,7 @@ impl BoxHooks {
     }
 
     /// Reads the named files, merges them with the tables, and parses the result.
-    pub fn settle(&mut self, reader: &mut SettingsReader) {
+    pub fn resolve(&mut self, reader: &mut SettingsReader) {
         let mut sets = BTreeMap::new();
         for (name, written) in &self.written {
             let Value::Table(written) = written else { continue };
@@ -136,14 +136,14 @@ impl BoxHooks {
 fn whole(written: &Table) -> Read<Table> {
     let Some(file) = written.get(FILE) else { return Ok(written.clone()) };
     let file = PathBuf::from_toml(file)?;
-    let shown = file.display();
+    let display = file.display();
     let text = bounded_read::read_text(&file, InputSource::File)
-        .or_else(|error| wrong(format!("{FILE}: {shown} cannot be read: {error}")))?;
+        .or_else(|error| wrong(format!("{FILE}: {display} cannot be read: {error}")))?;
     let mut all: Table = text.parse().or_else(|error: toml::de::Error| {
-        wrong(format!("{FILE}: {shown} is not TOML: {}", error.message().replace('\n', ", ")))
+        wrong(format!("{FILE}: {display} is not TOML: {}", error.message().replace('\n', ", ")))
     })?;
     if all.contains_key(FILE) {
-        return wrong(format!("{FILE}: {shown} names another file, which is not allowed"));
+        return wrong(format!("{FILE}: {display} names another file, which is not allowed"));
     }
     all.extend(written.iter().filter(|(key, _)| *key != FILE).map(|(k, v)| (k.clone(), v.clone())));
     Ok(all)
@@ -224,17 +224,17 @@ fn program(table: &Table, key: &str, timeout: &str) -> Read<Option<HookProgram>>
 }
 
 fn check_program(path: &Path) -> Read<()> {
-    let shown = path.display();
+    let display = path.display();
     if !path.is_absolute() {
-        return wrong(format!("{shown} is not an absolute path"));
+        return wrong(format!("{display} is not an absolute path"));
     }
     match std::fs::metadata(path) {
-        Ok(file) if !file.is_file() => wrong(format!("{shown} is not a file")),
+        Ok(file) if !file.is_file() => wrong(format!("{display} is not a file")),
         Ok(file) if file.permissions().mode() & 0o111 == 0 => {
-            wrong(format!("{shown} is not executable"))
+            wrong(format!("{display} is not executable"))
         }
         Ok(_) => Ok(()),
-        Err(error) => wrong(format!("{shown} cannot be used: {error}")),
+        Err(error) => wrong(format!("{display} cannot be used: {error}")),
     }
 }
 
@@ -338,7 +338,7 @@ mod tests {
         }
         let mut reader = SettingsReader::new(gathered);
         let mut config = BoxHostConfig::read(&mut reader, "box");
-        config.settle(&mut reader);
+        config.resolve(&mut reader);
         match reader.finish() {
             Ok(_) => Ok(config),
             Err(faults) => Err(faults.to_string()),
@@ -369,8 +369,8 @@ mod tests {
         assert_eq!(hooks.cleanup.as_ref().unwrap().timeout, Duration::from_secs(2));
         assert_eq!((&hooks.done[..], &hooks.cleanup_again_on[..]), (&[0, 3][..], &[2][..]));
         assert_eq!(hooks.environment["A"], "b");
-        let shown = config.hooks.to_toml().unwrap().to_string();
-        assert!(shown.contains("A = \"***\"") && !shown.contains("\"b\""), "{shown}");
+        let redacted = config.hooks.to_toml().unwrap().to_string();
+        assert!(redacted.contains("A = \"***\"") && !redacted.contains("\"b\""), "{redacted}");
         assert!(hooks.checks.kill_left && hooks.checks.first_uid == Uid::new(60_000));
         assert_eq!(hooks.checks.boxes, Some(USUAL_BOXES));
         let many = load_set(&[("box.hooks_at_once", "257")]).unwrap_err();
@@ -425,8 +425,8 @@ mod tests {
         let file = place.path().join("hooks.toml");
         let text = "first_uid = 60000\nno_directory = [\"/x/{box}\"]\n";
         std::fs::write(&file, text).unwrap();
-        let shown = file.display();
-        let with_file = format!("{{ a = {{ file = \"{shown}\", first_uid = 70000 }} }}");
+        let display = file.display();
+        let with_file = format!("{{ a = {{ file = \"{display}\", first_uid = 70000 }} }}");
         let before = load(&with_file).unwrap();
         let checks = &find(&before, "a").checks;
         assert_eq!((checks.first_uid, checks.no_directory.len()), (Uid::new(70_000), 1));

@@ -1,9 +1,9 @@
 #![doc = include_str!("README.md")]
 
+mod handle;
 mod hook_runs;
 mod hook_table;
 mod hooks;
-mod hosted;
 mod inspection;
 pub(crate) mod jobs;
 mod messages;
@@ -24,12 +24,12 @@ use actix::prelude::*;
 use tokio::sync::oneshot;
 
 pub use crate::box_host::ownership::box_claim::BoxClaim;
+pub use handle::BoxHostHandle;
 pub use hook_runs::program::end_left_hooks;
 pub use hook_table::BoxHooks;
 pub use hooks::{
     CLEANUPS_AGAIN, HookProgram, HookSet, HookSets, LONGEST_GRACE, LONGEST_TIMEOUT, NoHooks,
 };
-pub use hosted::HostedBoxes;
 pub use inspection::checks::{
     BoxLeftovers, BoxNotServed, CleanBoxChecks, LeftProcess, LeftoverTargets, Uid, named,
 };
@@ -58,21 +58,16 @@ const LONGEST_LOOK: Duration = Duration::from_secs(30);
 
 /// The actor that runs hooks.
 pub struct BoxHost {
-    agenda: BoxJobQueue<oneshot::Sender<HookAnswer>>,
+    jobs: BoxJobQueue<oneshot::Sender<HookAnswer>>,
     /// Dropping a sender ends its run; one for each running hook.
     runs: HashMap<HookRunId, mpsc::Sender<Infallible>>,
-    lasting: Arc<BoxHostShared>,
+    shared: Arc<BoxHostShared>,
     is_stopping: bool,
 }
 
 impl BoxHost {
-    fn new(lasting: Arc<BoxHostShared>) -> Self {
-        BoxHost {
-            agenda: BoxJobQueue::default(),
-            runs: HashMap::new(),
-            lasting,
-            is_stopping: false,
-        }
+    fn new(shared: Arc<BoxHostShared>) -> Self {
+        BoxHost { jobs: BoxJobQueue::default(), runs: HashMap::new(), shared, is_stopping: false }
     }
 
     /// Why a request for `place` is refused, if it is.
@@ -81,36 +76,36 @@ impl BoxHost {
             return Some("the worker is stopping".to_owned());
         }
         // Another leader of its cluster may have called since the epoch was checked.
-        let highest = self.lasting.epochs.highest_of(place.cluster);
+        let highest = self.shared.epochs.highest_of(place.cluster);
         Deposed::check(place.epoch, highest).err().map(|deposed| deposed.to_string())
     }
 
     fn refuse(&self, why: String) -> HookAnswer {
-        self.lasting.change_view(|view| view.refused += 1);
+        self.shared.change_view(|view| view.refused += 1);
         HookAnswer::Silent { why }
     }
 
     /// Starts the jobs that have their turn.
     fn take_turns(&mut self, ctx: &mut Context<Self>) {
         while !self.is_stopping
-            && let Some(turn) = self.agenda.next(self.lasting.settings.now().at_once)
+            && let Some(turn) = self.jobs.next(self.shared.settings.now().at_once)
         {
             self.start(turn, ctx.address());
         }
-        self.show();
+        self.publish_counts();
     }
 
-    fn show(&self) {
-        let (running, waiting) = (self.agenda.running(), self.agenda.waiting());
-        self.lasting.change_view(|view| (view.running, view.waiting) = (running, waiting));
+    fn publish_counts(&self) {
+        let (running, waiting) = (self.jobs.running(), self.jobs.waiting());
+        self.shared.change_view(|view| (view.running, view.waiting) = (running, waiting));
     }
 
     fn start(&mut self, HookJobStart { run, hook }: HookJobStart, actor: Addr<Self>) {
         let (key, pool, number) = (HostedBoxKey::of(&hook), hook.place.pool.clone(), hook.number);
-        let mark = self.lasting.marks.join(format!("{}.{}", key.hooks, key.box_id));
+        let mark = self.shared.marks.join(format!("{}.{}", key.hooks, key.box_id));
         let kind = hook.kind;
         // As the configuration has it now.
-        let hooks = match self.lasting.settings.now().hooks.find(&hook.place) {
+        let hooks = match self.shared.settings.now().hooks.find(&hook.place) {
             Ok(hooks) => hooks,
             Err(none) => {
                 let answer = HookAnswer::Silent { why: none.to_string() };
@@ -120,13 +115,13 @@ impl BoxHost {
         };
         let (wanted, given_up) = mpsc::channel();
         self.runs.insert(run, wanted);
-        let at_work = RunningHookGuard::new(&self.lasting);
+        let at_work = RunningHookGuard::new(&self.shared);
         let (began, token) = (Instant::now(), hook.token.map(|token| token.0));
         let longest = hooks.longest(kind);
-        let lasting = Arc::clone(&self.lasting);
+        let shared = Arc::clone(&self.shared);
         let mut running = tokio::task::spawn_blocking(move || {
             let _at_work = at_work;
-            let again = || lasting.change_view(|view| view.cleanups_again += 1);
+            let again = || shared.change_view(|view| view.cleanups_again += 1);
             let give_up = HookCancellation(given_up);
             HookExecution {
                 hook: &hook,
@@ -191,8 +186,8 @@ impl Actor for BoxHost {
     /// Runs of an earlier incarnation are ended with it. They are awaited, because only one hook runs
     /// at a time for a box.
     fn started(&mut self, ctx: &mut Context<Self>) {
-        let lasting = Arc::clone(&self.lasting);
-        ctx.wait(async move { lasting.nothing_at_work().await }.into_actor(self));
+        let shared = Arc::clone(&self.shared);
+        ctx.wait(async move { shared.nothing_at_work().await }.into_actor(self));
     }
 }
 
@@ -200,13 +195,13 @@ impl Handler<RunHook> for BoxHost {
     type Result = ResponseFuture<HookAnswer>;
 
     fn handle(&mut self, hook: RunHook, ctx: &mut Context<Self>) -> Self::Result {
-        let known = self.lasting.settings.now().hooks.find(&hook.place);
+        let known = self.shared.settings.now().hooks.find(&hook.place);
         let refused = self.refuses(&hook.place).or(known.err().map(|none| none.to_string()));
         if let Some(why) = refused {
             return Box::pin(std::future::ready(self.refuse(why)));
         }
         let (waiter, answer) = oneshot::channel();
-        let asked = match self.agenda.submit(hook, waiter) {
+        let asked = match self.jobs.submit(hook, waiter) {
             Ok(asked) => asked,
             Err((why, _)) => return Box::pin(std::future::ready(self.refuse(why.to_string()))),
         };
@@ -228,8 +223,8 @@ impl Handler<HookRunEnded> for BoxHost {
     fn handle(&mut self, ended: HookRunEnded, ctx: &mut Context<Self>) {
         let HookRunEnded { key, run, kind, answer, took } = ended;
         self.runs.remove(&run);
-        self.lasting.change_view(|view| view.note(kind, &answer, took));
-        for waiter in self.agenda.ended(&key) {
+        self.shared.change_view(|view| view.count_answer(kind, &answer, took));
+        for waiter in self.jobs.ended(&key) {
             let _ = waiter.send(answer.clone());
         }
         self.take_turns(ctx);
@@ -240,7 +235,7 @@ impl Handler<HookOverdue> for BoxHost {
     type Result = ();
 
     fn handle(&mut self, HookOverdue { key, run, why }: HookOverdue, _: &mut Context<Self>) {
-        for waiter in self.agenda.takes_too_long(&key, run, &why) {
+        for waiter in self.jobs.takes_too_long(&key, run, &why) {
             let _ = waiter.send(HookAnswer::Silent { why: why.clone() });
         }
     }
@@ -251,16 +246,16 @@ impl Handler<InspectBoxes> for BoxHost {
 
     fn handle(&mut self, look: InspectBoxes, _: &mut Context<Self>) -> Self::Result {
         let InspectBoxes { place, mut boxes, last_token } = look;
-        let known = self.lasting.settings.now().hooks.find(&place);
+        let known = self.shared.settings.now().hooks.find(&place);
         let hooks = match (self.refuses(&place), known) {
             (None, Ok(hooks)) => hooks,
             (Some(why), _) => return Box::pin(std::future::ready(Err(why))),
             (None, Err(none)) => return Box::pin(std::future::ready(Err(none.to_string()))),
         };
-        boxes.retain(|number| !self.agenda.has(&HostedBoxKey::new(&place, number.0)));
-        let lasting = Arc::clone(&self.lasting);
+        boxes.retain(|number| !self.jobs.has(&HostedBoxKey::new(&place, number.0)));
+        let shared = Arc::clone(&self.shared);
         Box::pin(async move {
-            let (pool, of_look) = (place.pool.clone(), Arc::clone(&lasting));
+            let (pool, of_look) = (place.pool.clone(), Arc::clone(&shared));
             // A separate task, because a check that hangs occupies its turn until it ends.
             let looking = actix_rt::spawn(async move {
                 let _turn = of_look.looks.acquire().await.map_err(|error| error.to_string())?;
@@ -277,11 +272,11 @@ impl Handler<InspectBoxes> for BoxHost {
             };
             let looked = looked.map_err(hangs)?.map_err(|error| error.to_string())??;
             let dirty = looked.iter().filter(|one| one.dirt.is_some()).count() as u64;
-            lasting.change_view(|view| {
+            shared.change_view(|view| {
                 view.looked_at += looked.len() as u64;
                 view.found_dirty += dirty;
             });
-            let highest = lasting.owners.beyond(&place, last_token);
+            let highest = shared.owners.beyond(&place, last_token);
             Ok(BoxInspection { boxes: looked, highest })
         })
     }
@@ -295,11 +290,11 @@ fn notify_cancelled(waiters: Vec<oneshot::Sender<HookAnswer>>) {
 }
 
 fn look_at(checks: &CleanBoxChecks, pool: &PoolName, boxes: &[BoxNumber]) -> Vec<InspectedBox> {
-    let survey = ProcessSnapshot::take();
+    let snapshot = ProcessSnapshot::take();
     let looked = boxes.iter().map(|&number| {
         let dirt = match checks.of(&TemplateValues::idle(pool.clone(), number)) {
             Ok(sought) => {
-                let found = survey.inspect(&sought);
+                let found = snapshot.inspect(&sought);
                 (!found.is_clean()).then(|| found.to_string())
             }
             Err(not_served) => Some(not_served.to_string()),
@@ -323,6 +318,6 @@ impl Handler<EndHooks> for BoxHost {
     fn handle(&mut self, _: EndHooks, _: &mut Context<Self>) {
         self.is_stopping = true;
         self.runs.clear();
-        notify_cancelled(self.agenda.cancel_all());
+        notify_cancelled(self.jobs.cancel_all());
     }
 }

@@ -48,8 +48,8 @@ settings! {
 
 impl BoxHostConfig {
     /// Reads the files of hooks, and records what is wrong.
-    pub fn settle(&mut self, reader: &mut SettingsReader) {
-        self.hooks.settle(reader);
+    pub fn resolve(&mut self, reader: &mut SettingsReader) {
+        self.hooks.resolve(reader);
         if self.hooks_at_once.get() > MOST_HOOKS_AT_ONCE {
             let what = format!("expected at most {MOST_HOOKS_AT_ONCE}: each hook needs a thread");
             reader.fault("box.hooks_at_once", what);

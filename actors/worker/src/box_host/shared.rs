@@ -65,9 +65,9 @@ impl BoxHostShared {
 pub(super) struct RunningHookGuard(Arc<BoxHostShared>);
 
 impl RunningHookGuard {
-    pub fn new(lasting: &Arc<BoxHostShared>) -> Self {
-        lasting.at_work.send_modify(|hooks| *hooks += 1);
-        RunningHookGuard(Arc::clone(lasting))
+    pub fn new(shared: &Arc<BoxHostShared>) -> Self {
+        shared.at_work.send_modify(|hooks| *hooks += 1);
+        RunningHookGuard(Arc::clone(shared))
     }
 }
 

@@ -40,7 +40,12 @@ pub struct HookCounts {
 }
 
 impl BoxHostView {
-    pub(super) fn note(&mut self, kind: HookKind, answer: &HookAnswer, took: std::time::Duration) {
+    pub(super) fn count_answer(
+        &mut self,
+        kind: HookKind,
+        answer: &HookAnswer,
+        took: std::time::Duration,
+    ) {
         let counts = match kind {
             HookKind::Init => &mut self.inits,
             HookKind::Cleanup => &mut self.cleanups,

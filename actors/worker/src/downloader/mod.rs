@@ -56,7 +56,7 @@ const STOPPING: Duration = Duration::from_secs(20);
 const PUBLISH_WITHIN: Duration = Duration::from_millis(2);
 
 /// How often copies that wait for the disk give a sign of life.
-const SHOW_LIFE_EVERY: Duration = Duration::from_secs(10);
+const REPORT_WAITING_EVERY: Duration = Duration::from_secs(10);
 
 /// How long a store that cannot be read is not tried again.
 const STORE_REST: Duration = Duration::from_secs(1);
@@ -95,16 +95,16 @@ impl DownloaderHandle {
             threads: CopyThreads::default(),
             at_work: watch::Sender::new(0),
         };
-        let lasting = Arc::new(DownloaderShared {
+        let shared = Arc::new(DownloaderShared {
             copies: Arc::new(copies),
             publisher: Arc::default(),
             copies_at_once: copies_at_once.into(),
             work: watch::Sender::default(),
             view: ViewHandle::default(),
         });
-        let of_actor = Arc::clone(&lasting);
+        let of_actor = Arc::clone(&shared);
         let actor = Supervised::start(supervision, move || Downloader::new(Arc::clone(&of_actor)));
-        DownloaderHandle { actor, shared: lasting }
+        DownloaderHandle { actor, shared }
     }
 
     /// The current incarnation. Do not keep it: a panic replaces it.
@@ -176,11 +176,11 @@ pub struct Downloader {
 }
 
 impl Downloader {
-    fn new(lasting: Arc<DownloaderShared>) -> Self {
-        let transfers = Transfers::new(*lasting.copies_at_once.now(), Vec::new());
+    fn new(shared: Arc<DownloaderShared>) -> Self {
+        let transfers = Transfers::new(*shared.copies_at_once.now(), Vec::new());
         Downloader {
             transfers,
-            shared: lasting,
+            shared,
             cancels: HashMap::new(),
             live_rates: HashMap::new(),
             stopping: Vec::new(),
@@ -276,13 +276,13 @@ impl Actor for Downloader {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        let lasting = Arc::clone(&self.shared);
-        let kept = async move { lasting.reports_of_earlier().await };
+        let shared = Arc::clone(&self.shared);
+        let kept = async move { shared.reports_of_earlier().await };
         // Nothing else is handled before this. An earlier order could be for a task whose end is among the
         // reports.
         ctx.wait(kept.into_actor(self).map(|kept, downloader, _| downloader.take_up(kept)));
-        ctx.run_interval(SHOW_LIFE_EVERY, |downloader, ctx| {
-            downloader.transfers.show_life(downloader.shared.copies.clock.now());
+        ctx.run_interval(REPORT_WAITING_EVERY, |downloader, ctx| {
+            downloader.transfers.report_waiting(downloader.shared.copies.clock.now());
             downloader.publish_soon(ctx);
         });
         ctx.run_interval(COLLECT_EVERY, |downloader, _| {
@@ -316,11 +316,11 @@ impl Handler<ReportsDelivered> for Downloader {
 
     fn handle(&mut self, message: ReportsDelivered, ctx: &mut Context<Self>) {
         let now = self.shared.copies.clock.now();
-        let (settled, acts) = self.transfers.taken(&message.sent, &message.cancelled, now);
-        if !settled.is_empty() {
+        let (reported, acts) = self.transfers.taken(&message.sent, &message.cancelled, now);
+        if !reported.is_empty() {
             let store = Arc::clone(&self.shared.copies.store);
             tokio::task::spawn_blocking(move || {
-                for task in settled {
+                for task in reported {
                     if let Err(error) = store.forget_report(task) {
                         tracing::warn!(%task, %error, "a delivered report could not be removed from the \
                             state store");

@@ -123,7 +123,7 @@ impl PartialEq for Pattern {
 mod tests {
     use super::*;
 
-    fn shown<T: SettingValue>(text: &str) -> Option<String> {
+    fn normalized<T: SettingValue>(text: &str) -> Option<String> {
         T::from_text(text).ok().and_then(|value| value.to_toml()).map(|value| value.to_string())
     }
 
@@ -131,7 +131,7 @@ mod tests {
     fn a_capacity_is_the_file_system_or_a_size() {
         assert_eq!(Capacity::from_text("filesystem").unwrap(), Capacity::FileSystem);
         assert_eq!(Capacity::from_text("200GiB").unwrap(), Capacity::Quota(200 << 30));
-        assert_eq!(shown::<Capacity>("2048B").unwrap(), "\"2KiB\"");
+        assert_eq!(normalized::<Capacity>("2048B").unwrap(), "\"2KiB\"");
         for bad in ["", "0", "2048", "filesystems", "-1"] {
             assert!(Capacity::from_text(bad).is_err(), "{bad}");
         }

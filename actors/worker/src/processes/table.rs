@@ -87,11 +87,11 @@ impl Variable {
             // Its environment is empty, or the program is just being loaded and may have one by now.
             let Some(before) = ProcessStatus::of(pid) else { return Variable::Absent };
             environment = std::fs::read(&path).unwrap_or_default();
-            let is_settled = ProcessStatus::of(pid).is_none_or(|after| {
+            let is_unchanged = ProcessStatus::of(pid).is_none_or(|after| {
                 !after.loads() && before.environment_at == after.environment_at
             });
             if environment.is_empty() {
-                return if is_settled { Variable::Absent } else { Variable::NotYet };
+                return if is_unchanged { Variable::Absent } else { Variable::NotYet };
             }
         }
         let value = |variable: &[u8]| {

@@ -1,10 +1,10 @@
 //! Messages of the TaskManager, their answers and their refusals.
 
 use actix::Message;
+use reelyard_core::display_text::word;
 use reelyard_core::event::{Epoch, RequestId};
 use reelyard_core::host::{HostAddr, HostMode, HostRole};
 use reelyard_core::names::FileName;
-use reelyard_core::shown_text::word;
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{Report, ReportsTaken, TaskId};
 use reelyard_replication::CommitError;

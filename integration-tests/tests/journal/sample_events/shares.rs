@@ -175,7 +175,7 @@ pub fn share_samples() -> Vec<(&'static str, ShareEvent)> {
                 hooks: vec!["old".to_owned()],
             },
         ),
-        ("time-noted", ShareEvent::TimeNoted),
+        ("time-noted", ShareEvent::TimeRecorded),
         ("time-set", ShareEvent::TimeSet { to: after(3000), by: by() }),
         ("created-twice", created(plain(1, "a.mpg", 8_000_000))),
     ]

@@ -10,7 +10,7 @@ use std::thread;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard_api::{BadRowView, Cursor, FileState, FileView, InputState, InputView, Page, Problem};
 use reelyard_core::clock::Millis;
-use reelyard_core::names::{FileName, ShownName};
+use reelyard_core::names::{FileName, NameText};
 use reelyard_integration_tests::rigs::binary::{self, ProgramOutput, run};
 use serde_json::{Value, json};
 
@@ -75,14 +75,14 @@ async fn files(query: web::Query<Value>) -> HttpResponse {
 }
 
 /// Difficult file names; each contains the requested prefix.
-fn name(index: usize, prefix: Option<&str>) -> ShownName {
+fn name(index: usize, prefix: Option<&str>) -> NameText {
     let prefix = prefix.unwrap_or_default();
     let name = if index == 0 {
         [prefix.as_bytes(), b"\xff\xfe.mpg"].concat()
     } else {
         format!("{prefix}\u{1b}[31m{index}.mpg").into_bytes()
     };
-    FileName::new(name).unwrap().shown()
+    FileName::new(name).unwrap().to_text()
 }
 
 async fn status() -> HttpResponse {

@@ -203,7 +203,7 @@ async fn at_the_limit_the_least_recently_used_goes() {
         ids.push(yard.create(film(600)).await);
         yard.clock.advance(seconds(1));
     }
-    yard.views.note_use(&ids[0], yard.clock.now());
+    yard.views.record_use(&ids[0], yard.clock.now());
     let fourth = yard.create(film(600)).await;
     assert_eq!(yard.ended(ids[1].id()).await.why, ShareEnding::Evicted);
     assert!(yard.is_there(ids[0].id()) && yard.is_there(ids[2].id()));
@@ -340,14 +340,14 @@ async fn a_clock_change_is_noticed_and_revives_no_share() {
     yard.clock.step_by(-3_600_000);
     yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
     let counters = yard.views.view().counters;
-    assert_eq!((counters.jumps_forward, counters.jumps_back), (1, 1));
+    assert_eq!((counters.steps_forward, counters.steps_back), (1, 1));
     assert_eq!(yard.ended(near.id()).await.why, ShareEnding::Expired, "it stays ended");
     // The time of shares stays an hour ahead, and runs 1 % slower until the wall clock has caught up.
     yard.advance(3636).await;
     assert!(yard.is_there(far.id()));
     yard.advance(1).await;
     yard.ended(far.id()).await;
-    assert_eq!(yard.views.view().counters.jumps_forward, 1, "time that passed is no jump");
+    assert_eq!(yard.views.view().counters.steps_forward, 1, "time that passed is no jump");
     yard.closed().await;
 }
 

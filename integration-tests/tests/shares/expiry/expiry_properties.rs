@@ -183,11 +183,11 @@ impl ShareWorld {
         self.table.apply(Millis(self.now), event).unwrap();
     }
 
-    fn note(&mut self, id: ShareId) {
+    fn add(&mut self, id: ShareId) {
         let ShareWorld { table, timer, notices, .. } = self;
         table.look(id, |share| {
-            timer.note(share);
-            notices.note(share);
+            timer.add(share);
+            notices.add(share);
         });
     }
 
@@ -248,7 +248,7 @@ impl ShareWorld {
         for event in policy.create(&asked, id, at).unwrap() {
             self.apply(&event);
         }
-        self.note(id);
+        self.add(id);
         let deadline = self.now + i64::try_from(ttl).unwrap();
         self.model.push(Modelled {
             path: path.to_owned(),
@@ -299,7 +299,7 @@ impl ShareWorld {
         for event in decided.unwrap() {
             self.apply(&event);
         }
-        self.note(id);
+        self.add(id);
     }
 
     fn revoke(&mut self, shares: &[usize], hard: bool) {
@@ -351,7 +351,7 @@ impl ShareWorld {
             };
             let Ok(DownloadDecision::Counts(event)) = decided else { panic!("{decided:?}") };
             self.apply(&event);
-            self.note(id);
+            self.add(id);
         }
     }
 

@@ -262,8 +262,8 @@ async fn shares_of_missing_files_end_unless_the_files_return() {
     let whole = yard.create("films/d/deep").await;
     std::fs::remove_file(ground.path("films/d/a")).unwrap();
     // A link has found both missing, but one of them only for a moment.
-    yard.shares.note_missing(back);
-    yard.shares.note_missing(gone);
+    yard.shares.report_missing(back);
+    yard.shares.report_missing(gone);
     assert_eq!(yard.ended(gone).await, ShareEnding::Removed);
     assert!(yard.recorded(back).is_some());
     std::fs::remove_dir_all(ground.path("films/d")).unwrap();
@@ -282,7 +282,7 @@ async fn ends_nothing(
 ) {
     hide(&ground.path("films"));
     let before = yard.views.load();
-    yard.shares.note_missing(id);
+    yard.shares.report_missing(id);
     yard.sweep().await;
     let shown = || yard.views.load().unreachable.get(&root("films")).cloned();
     eventually("it is reported", || shown().is_some_and(|shown| shown.contains(why))).await;

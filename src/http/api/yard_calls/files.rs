@@ -182,7 +182,7 @@ impl FileListSnapshot {
             true => self.state_unplaced(file, name),
         };
         FileView {
-            name: name.shown(),
+            name: name.to_text(),
             rank,
             hits: self.hits.get(&file).copied().unwrap_or(0),
             size: task.map(|task| task.size).or(size),

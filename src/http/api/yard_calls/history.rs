@@ -155,7 +155,7 @@ impl HistoryFilter {
 fn of_copy(line: &CopyRecord, names: &NameTable) -> HistoryLine {
     HistoryLine {
         at: line.at,
-        name: names.name(line.file).shown(),
+        name: names.name(line.file).to_text(),
         host: line.destination,
         size: Some(line.size),
         decided: line.planned,
@@ -175,7 +175,7 @@ fn of_copy(line: &CopyRecord, names: &NameTable) -> HistoryLine {
 fn of_removal(line: &RemovalRecord, names: &NameTable) -> HistoryLine {
     HistoryLine {
         at: line.at,
-        name: names.name(line.file).shown(),
+        name: names.name(line.file).to_text(),
         host: line.host,
         size: line.size,
         decided: line.decided,

@@ -49,7 +49,7 @@ pub async fn list(
         pins.into_iter().filter(|(name, _)| after.as_ref().is_none_or(|after| name > after));
     let Page { items, next } = page(behind, limit, |(name, _)| name.to_percent());
     let shown = |(name, pin): (FileName, reelyard_yard::remover::Pin)| PinView {
-        name: name.shown(),
+        name: name.to_text(),
         asked_by: pin.asked_by,
         since: pin.at,
     };

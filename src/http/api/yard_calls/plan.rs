@@ -48,7 +48,7 @@ pub(in crate::http::api) fn back_off(held: &BackOff) -> BackOffView {
 fn planned(task: &Task) -> PlannedCopy {
     PlannedCopy {
         task: task.id,
-        name: task.name.shown(),
+        name: task.name.to_text(),
         rank: Some(task.grade).filter(|grade| *grade > 0),
         hits: task.hits,
         source: task.source,
@@ -70,8 +70,8 @@ fn skipped(state: &NodeHttpState, snapshot: &PlanningSnapshot) -> Vec<Skipped> {
     // A round names skipped files only while they are set aside.
     let first = |reason| {
         let example = examples.iter().find(|example| example.why == reason);
-        let best = || snapshot.best_set_aside(reason).map(|file| state.names.name(file).shown());
-        best().or_else(|| example.map(|example| example.file.shown()))
+        let best = || snapshot.best_set_aside(reason).map(|file| state.names.name(file).to_text());
+        best().or_else(|| example.map(|example| example.file.to_text()))
     };
     let shown = |(reason, files)| Skipped { reason: word(&reason), files, first: first(reason) };
     skipped.into_iter().map(shown).collect()
@@ -90,7 +90,7 @@ fn backed_off((blamed, held): (&Blamed, &BackOff)) -> BackedOff {
     let (source, destination, file) = match blamed {
         Blamed::Source(source) => (Some(*source), None, None),
         Blamed::Destination(destination) => (None, Some(*destination), None),
-        Blamed::File(file) => (None, None, Some(file.shown())),
+        Blamed::File(file) => (None, None, Some(file.to_text())),
         Blamed::Pair(source, destination) => (Some(*source), Some(*destination), None),
     };
     BackedOff { source, destination, file, back_off: back_off(held) }

@@ -67,7 +67,7 @@ pub(in crate::http::api) fn planned(state: &NodeHttpState) -> Vec<RemovalView> {
 
 fn seeks_room(sought: &FileSeeksRoom) -> RoomSoughtView {
     RoomSoughtView {
-        name: sought.file.shown(),
+        name: sought.file.to_text(),
         size: sought.size,
         hits: sought.hits,
         why: sought.verdict.words(),
@@ -77,7 +77,7 @@ fn seeks_room(sought: &FileSeeksRoom) -> RoomSoughtView {
 
 fn going(OpenRemoval { intent, at }: &OpenRemoval) -> RemovalView {
     RemovalView {
-        name: intent.name.shown(),
+        name: intent.name.to_text(),
         host: intent.host,
         size: intent.size,
         why: intent.reason.words(),
@@ -91,7 +91,7 @@ fn going(OpenRemoval { intent, at }: &OpenRemoval) -> RemovalView {
 
 fn decided(decided: &Decided) -> RemovalView {
     RemovalView {
-        name: decided.file.shown(),
+        name: decided.file.to_text(),
         host: decided.host,
         size: decided.size,
         why: decided.reason.words(),

@@ -7,7 +7,7 @@ use reelyard_api::{CopyBegun, Page, StateFilter, TaskView, WantedCopy, refused};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
-use reelyard_core::names::{FileName, ShownName};
+use reelyard_core::names::{FileName, NameText};
 use reelyard_protocol::worker::{Blame, TaskId};
 use reelyard_yard::task_manager::{CancelTask, CopyFile, RetryTask, Task, TaskManagerView};
 use serde::Deserialize;
@@ -135,7 +135,7 @@ pub async fn copy(
     wanted: Body<WantedCopy>,
 ) -> Result<HttpResponse, Refusal<(refused::NotAllowed, CommitProblems)>> {
     let WantedCopy { name, percent_encoded, destination, source } = wanted.into_inner().0;
-    let shown = ShownName { name, percent_encoded };
+    let shown = NameText { name, percent_encoded };
     let given = shown.name.clone();
     let name = FileName::try_from(shown)
         .map_err(|bad| ProblemResponse::bad_request(format!("name: \"{given}\": {bad}")))?;

@@ -43,10 +43,10 @@ mod tests {
         std::fs::create_dir(place.path().join("dir")).unwrap();
         std::fs::write(place.path().join("dir/file"), b"x").unwrap();
         let top = File::open(place.path()).unwrap();
-        let survey = |name: usize| check_archive(&top, &"n".repeat(name), || true);
+        let check = |name: usize| check_archive(&top, &"n".repeat(name), || true);
         let longest = usize::from(u16::MAX) - "/dir/file".len();
-        assert!(survey(longest).is_ok());
-        assert!(matches!(survey(longest + 1), Err(NoArchive::TooLong)));
+        assert!(check(longest).is_ok());
+        assert!(matches!(check(longest + 1), Err(NoArchive::TooLong)));
     }
 
     #[test]

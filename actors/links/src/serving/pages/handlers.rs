@@ -74,8 +74,8 @@ async fn page(
         Err(refusal) => return refuse(&refusal, &state),
     };
     let now = state.refusal_time();
-    state.views.note_use(&share, now);
-    let shown = templates::LinkPage {
+    state.views.record_use(&share, now);
+    let page = templates::LinkPage {
         path: page_path(&state, share.id()),
         link: link(&request, &state, share.id()),
         name: share.display_name(),
@@ -85,7 +85,7 @@ async fn page(
         may_begin: state.may_begin(&share, client),
         now,
     };
-    html(StatusCode::OK, templates::share(&shown))
+    html(StatusCode::OK, templates::share(&page))
 }
 
 /// `POST /s/{id}`: checks the password of the form.

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Dir, FileType, statat};
 use crate::access::roots::{OpenedShare, open_beneath};
 
 /// Largest number of listed entries.
-const MOST_SHOWN: usize = 500;
+const MOST_ENTRIES: usize = 500;
 
 /// Largest number of entries that are read. Of a larger directory the rest is not counted.
 const MOST_READ: usize = 10_000;
@@ -27,7 +27,7 @@ pub(super) enum Contents {
 #[derive(Default)]
 pub(super) struct DirectoryListing {
     /// The first entries: directories before files, each sorted by name.
-    pub(super) shown: Vec<DirectoryEntry>,
+    pub(super) entries: Vec<DirectoryEntry>,
     /// Number of further entries that were read.
     pub(super) others: usize,
     /// Whether the directory has more entries than were read.
@@ -72,19 +72,19 @@ fn listing(dir: &File, most_read: usize) -> io::Result<DirectoryListing> {
             },
             kind => kind,
         };
-        if let Some((is_file, size)) = shown_as(dir, raw, kind) {
+        if let Some((is_file, size)) = listed_as(dir, raw, kind) {
             names.push((is_file, raw.to_owned(), size));
         }
     }
     names.sort_unstable();
-    let others = names.len().saturating_sub(MOST_SHOWN);
-    names.truncate(MOST_SHOWN);
+    let others = names.len().saturating_sub(MOST_ENTRIES);
+    names.truncate(MOST_ENTRIES);
     let entry = |(is_file, raw, size): (_, CString, _)| entry(dir, is_file, &raw, size);
-    Ok(DirectoryListing { shown: names.into_iter().filter_map(entry).collect(), others, goes_on })
+    Ok(DirectoryListing { entries: names.into_iter().filter_map(entry).collect(), others, goes_on })
 }
 
 /// Whether an entry is shown as a file, and its size if it is known. None if it is not shown.
-fn shown_as(dir: &File, raw: &CStr, kind: FileType) -> Option<(bool, Option<u64>)> {
+fn listed_as(dir: &File, raw: &CStr, kind: FileType) -> Option<(bool, Option<u64>)> {
     match kind {
         FileType::Directory => Some((false, None)),
         FileType::RegularFile => Some((true, None)),
@@ -121,8 +121,9 @@ mod tests {
         }
         let dir = File::open(place.path()).unwrap();
         let listing = listing(&dir, 6).unwrap();
-        let shown: Vec<_> = listing.shown.iter().map(|entry| (&*entry.name, entry.size)).collect();
-        assert_eq!(shown, [("z", None), ("a", Some(3)), ("link", Some(3))]);
+        let entries: Vec<_> =
+            listing.entries.iter().map(|entry| (&*entry.name, entry.size)).collect();
+        assert_eq!(entries, [("z", None), ("a", Some(3)), ("link", Some(3))]);
         assert_eq!((listing.others, listing.goes_on), (0, false));
     }
 
@@ -134,8 +135,8 @@ mod tests {
         }
         let dir = || File::open(place.path()).unwrap();
         let some = listing(&dir(), 19).unwrap();
-        assert_eq!((some.shown.len(), some.goes_on), (19, true));
+        assert_eq!((some.entries.len(), some.goes_on), (19, true));
         let all = listing(&dir(), 20).unwrap();
-        assert_eq!((all.shown.len(), all.goes_on), (20, false));
+        assert_eq!((all.entries.len(), all.goes_on), (20, false));
     }
 }

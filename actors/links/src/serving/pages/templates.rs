@@ -9,7 +9,7 @@ use bytesize::ByteSize;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reelyard_core::clock::Millis;
 use reelyard_core::counted::counted;
-use reelyard_core::shown_text::escaped;
+use reelyard_core::display_text::escaped;
 use sha2::{Digest, Sha256};
 
 use super::listing::{Contents, DirectoryListing};
@@ -52,34 +52,34 @@ pub(super) fn security_policy() -> String {
 }
 
 /// The page of a valid link.
-pub(super) fn share(shown: &LinkPage<'_>) -> Markup {
-    let is_held = !shown.may_begin;
-    let name = escaped(shown.name);
-    let part = if matches!(shown.contents, Contents::File(_)) { "file" } else { "zip" };
+pub(super) fn share(link: &LinkPage<'_>) -> Markup {
+    let is_held = !link.may_begin;
+    let name = escaped(link.name);
+    let part = if matches!(link.contents, Contents::File(_)) { "file" } else { "zip" };
     page(
         &name,
         html! {
             h1 { (name) }
             dl {
-                @match shown.contents {
+                @match link.contents {
                     Contents::File(size) => { dt { "Size" } dd title={ (size) " bytes" } { (in_words(*size)) } }
                     Contents::Directory(listing) => {
                         dt { "Directory" }
-                        dd { (more_than(listing)) (entries(listing.shown.len() + listing.others)) }
+                        dd { (more_than(listing)) (entries(listing.entries.len() + listing.others)) }
                     }
                 }
-                (time_left(shown.ends, shown.now))
-                @if let Some((left, most)) = shown.downloads {
+                (time_left(link.ends, link.now))
+                @if let Some((left, most)) = link.downloads {
                     dt { "Downloads left" } dd { (left) " of " (most) }
                 }
             }
-            (button(&shown.path, part, is_held))
-            @if let Contents::Directory(listing) = shown.contents { (table(listing)) }
-            @if let Some((link, picture)) = with_picture(shown.link.as_deref()) {
+            (button(&link.path, part, is_held))
+            @if let Contents::Directory(listing) = link.contents { (table(listing)) }
+            @if let Some((url, picture)) = with_picture(link.link.as_deref()) {
                 details {
                     summary { "Open this link on another device" }
                     div.qr { (PreEscaped(picture)) }
-                    p.link { (link) }
+                    p.link { (url) }
                 }
             }
         },
@@ -167,7 +167,7 @@ fn table(listing: &DirectoryListing) -> Markup {
         table {
             thead { tr { th { "Name" } th.size { "Size" } } }
             tbody {
-                @for entry in &listing.shown {
+                @for entry in &listing.entries {
                     tr {
                         td { (escaped(&entry.name)) @if entry.size.is_none() { "/" } }
                         td.size { @if let Some(size) = entry.size { (in_words(size)) } }
@@ -214,16 +214,16 @@ mod tests {
 
     #[test]
     fn remaining_time_has_two_units() {
-        let shown = |seconds| left_in_words(Duration::from_secs(seconds));
-        assert_eq!(shown(0), "0 s");
-        assert_eq!(shown(59), "59 s");
-        assert_eq!(shown(61), "1 min 1 s");
-        assert_eq!(shown(7 * 86400 + 3599), "7 d 0 h");
+        let text = |seconds| left_in_words(Duration::from_secs(seconds));
+        assert_eq!(text(0), "0 s");
+        assert_eq!(text(59), "59 s");
+        assert_eq!(text(61), "1 min 1 s");
+        assert_eq!(text(7 * 86400 + 3599), "7 d 0 h");
     }
 
     #[test]
     fn a_name_cannot_be_markup() {
-        let shown = LinkPage {
+        let page = LinkPage {
             path: "/s/x".into(),
             link: Some("http://h/s/x".into()),
             name: "<script>alert(1)</script>",
@@ -233,15 +233,15 @@ mod tests {
             may_begin: true,
             now: Millis(0),
         };
-        let html = share(&shown).into_string();
+        let html = share(&page).into_string();
         assert!(!html.contains("<script>alert"), "{html}");
         assert!(html.contains("1 of 3") && html.contains("1 min 30 s"), "{html}");
         assert!(html.contains("href=\"/s/x/file\"") && html.contains("<svg"), "{html}");
-        let turned = LinkPage { name: "rtl\u{202e}gpm.exe", ..shown };
+        let turned = LinkPage { name: "rtl\u{202e}gpm.exe", ..page };
         let html = share(&turned).into_string();
         assert!(!html.contains('\u{202e}') && html.contains("rtl\\u{202e}gpm.exe"), "{html}");
-        let shown = turned;
-        let held = LinkPage { downloads: Some((0, 3)), may_begin: false, ..shown };
+        let page = turned;
+        let held = LinkPage { downloads: Some((0, 3)), may_begin: false, ..page };
         let html = share(&held).into_string();
         assert!(!html.contains("/s/x/file") && html.contains("You can resume it"), "{html}");
         let directory =

@@ -49,7 +49,7 @@ impl Anchor {
     }
 
     /// The note to write, if the confirmed time differs from the file.
-    pub fn note(&mut self, now: Millis, uptime: Duration) -> Option<AnchorNote> {
+    pub fn update(&mut self, now: Millis, uptime: Duration) -> Option<AnchorUpdate> {
         let ahead = now.before(uptime).0;
         let is_same = self.ahead.is_some_and(|last| (last - ahead).abs() < GOOD_ENOUGH);
         if is_same {
@@ -57,18 +57,18 @@ impl Anchor {
         }
         self.ahead = Some(ahead);
         let text = format!("{} {ahead}\n", self.boot);
-        Some(AnchorNote { path: self.path.clone(), text })
+        Some(AnchorUpdate { path: self.path.clone(), text })
     }
 }
 
 /// A new content of the anchor file.
 #[derive(Debug)]
-pub struct AnchorNote {
+pub struct AnchorUpdate {
     path: PathBuf,
     text: String,
 }
 
-impl AnchorNote {
+impl AnchorUpdate {
     /// Writes the file, which only its owner may read. Blocking.
     pub fn write(self) -> io::Result<()> {
         let beside = self.path.with_extension("new");
@@ -90,12 +90,12 @@ mod tests {
         let seconds = Duration::from_secs;
         let mut anchor = Anchor::open(&path).unwrap();
         assert_eq!(anchor.time(seconds(5)), None);
-        anchor.note(Millis(1_000_000), seconds(10)).unwrap().write().unwrap();
-        assert!(anchor.note(Millis(1_005_050), seconds(15)).is_none(), "near enough");
+        anchor.update(Millis(1_000_000), seconds(10)).unwrap().write().unwrap();
+        assert!(anchor.update(Millis(1_005_050), seconds(15)).is_none(), "near enough");
         let mut again = Anchor::open(&path).unwrap();
         assert_eq!(again.time(seconds(60)), Some(Millis(1_050_000)));
         again.boot = BootId::from(7);
-        again.note(Millis(9), seconds(1)).unwrap().write().unwrap();
+        again.update(Millis(9), seconds(1)).unwrap().write().unwrap();
         assert_eq!(Anchor::open(&path).unwrap().time(seconds(60)), None);
         let later = format!("{} 1 2", BootId::of_this_machine().unwrap());
         for unknown in ["", "x", "a b c", "\0\0\0", &later] {
@@ -110,7 +110,7 @@ mod tests {
         let path = dir.path().join("share-clock");
         let mut anchor = Anchor::open(&path).unwrap();
         let boot = anchor.boot.to_string();
-        anchor.note(Millis(1_000_000), Duration::from_secs(10)).unwrap().write().unwrap();
+        anchor.update(Millis(1_000_000), Duration::from_secs(10)).unwrap().write().unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{boot} 990000\n"));
     }
 }

@@ -54,7 +54,7 @@ pub struct ShareExpiry {
     /// The confirmed time at the last turn.
     last_moment: Millis,
     /// When the actor's own last commit recorded the time.
-    time_noted: Option<Instant>,
+    time_recorded: Option<Instant>,
     /// The callers whose downloads are being counted.
     taking: HashMap<(ShareId, ClientKey), DownloadWaiters>,
     /// The callers that wait for the ends of moves.
@@ -94,7 +94,7 @@ impl ShareExpiry {
             trouble: None,
             anchor: None,
             last_moment: Millis::default(),
-            time_noted: None,
+            time_recorded: None,
             taking: HashMap::new(),
             ends: MoveEndWaiters::new(),
             counters: ShareCounters::default(),
@@ -134,7 +134,7 @@ impl ShareExpiry {
     }
 
     /// Lets readers read the table directly.
-    fn show_table(&mut self) {
+    fn attach_table(&mut self) {
         // Before readers get the table, so that a refused share stays refused.
         let record = self.replica.piece().time();
         let anchored = self.anchor.as_ref().and_then(|anchor| anchor.time(self.clock.uptime()));

@@ -100,11 +100,11 @@ impl ShareExpiry {
     }
 
     /// Publishes the moves to settle for the ShareFilesActor.
-    pub(in crate::share_expiry) fn show_moves(&self) {
+    pub(in crate::share_expiry) fn publish_moves(&self) {
         let leads = self.replica.epoch().is_some();
         let all = self.replica.piece().moves();
         let begun = all.iter().filter(|moving| leads && moving.stage == MoveStage::Begun);
-        self.views.show_unsettled(begun.cloned().collect());
+        self.views.publish_unsettled(begun.cloned().collect());
     }
 }
 

@@ -68,7 +68,7 @@ impl ShareExpiry {
                 // A share that is still live is due again: it was not reclaimed, or a clock was ahead.
                 let ShareExpiry { replica, timer, .. } = expiry;
                 for id in &ids {
-                    replica.piece().look(*id, |share| timer.note(share));
+                    replica.piece().look(*id, |share| timer.add(share));
                 }
             }
             if result.is_ok() {
@@ -103,14 +103,14 @@ impl ShareExpiry {
             if result.is_err() {
                 let ShareExpiry { replica, notices, .. } = expiry;
                 for id in &ids {
-                    replica.piece().look(*id, |share| notices.note(share));
+                    replica.piece().look(*id, |share| notices.add(share));
                 }
             }
         });
     }
 
     /// Counts the reclaimed shares of an event.
-    pub(in crate::share_expiry) fn note_reclaimed(
+    pub(in crate::share_expiry) fn record_reclaimed(
         &mut self,
         leads: bool,
         now: Millis,
@@ -126,7 +126,7 @@ impl ShareExpiry {
         let ShareExpiry { replica, lags, .. } = self;
         for (_, notification) in replica.piece().notifications_between(first, next) {
             if let Some(due) = notification.share.due().instant() {
-                lags.note(now.since(due));
+                lags.record(now.since(due));
             }
         }
     }

@@ -31,7 +31,7 @@ impl ShareExpiry {
     fn decide(&mut self, ctx: &mut Context<Self>) {
         let now = self.now();
         self.reclaim(now, ctx);
-        self.note_time(now, ctx);
+        self.record_time(now, ctx);
         self.notice(now, ctx);
         let is_upkeep = self.is_upkeep();
         if is_upkeep || self.backlog < COUNTED_EACH_TURN {
@@ -141,7 +141,7 @@ impl ShareExpiry {
                     Ok(ShareOutcome::Taken { exhausted: Some(_), .. }),
                 ) => *id,
                 (ShareEvent::Reclaimed { .. }, Ok(ShareOutcome::Ended { ended, first, next })) => {
-                    self.note_reclaimed(leads, now, *ended, *first, *next);
+                    self.record_reclaimed(leads, now, *ended, *first, *next);
                     continue;
                 }
                 (ShareEvent::Resumed { .. }, _) => {
@@ -154,10 +154,10 @@ impl ShareExpiry {
                 let ShareExpiry { replica, timer, notices, policy, .. } = self;
                 let there = replica.piece().len();
                 let due = replica.piece().look(id, |share| {
-                    timer.note(share);
-                    policy.eviction.note(share, there);
+                    timer.add(share);
+                    policy.eviction.add(share, there);
                     if !share.is_noticed() {
-                        notices.note(share);
+                        notices.add(share);
                     }
                     share.due().instant()
                 });
@@ -219,11 +219,11 @@ impl Owner for ShareExpiry {
     }
 
     fn attach_readers(&mut self) {
-        self.show_table();
+        self.attach_table();
     }
 
     fn build_view(&mut self) -> ShareView {
-        self.show_moves();
+        self.publish_moves();
         self.view()
     }
 
@@ -242,7 +242,7 @@ impl Owner for ShareExpiry {
 
     fn begin_turn(&mut self, ctx: &mut Context<Self>) {
         self.watch_clock(self.moment());
-        self.views.prune_cuts(self.clock.timer());
+        self.views.prune_revocations(self.clock.timer());
         self.wake_after(LONGEST_SLEEP, ctx);
     }
 

@@ -21,20 +21,20 @@ pub(in crate::share_expiry) const COUNTED: usize = 1_000_000;
 pub(in crate::share_expiry) const COUNTED_EACH_TURN: u64 = 1000;
 
 /// How often the actor records that a share has become due while reclaim is paused.
-const DUE_NOTED_EVERY: Duration = Duration::from_secs(1);
+const DUE_RECORDED_EVERY: Duration = Duration::from_secs(1);
 
 impl ShareExpiry {
     /// Records the time if no other commit does: when a share has become due while reclaim is paused, and at
     /// intervals.
-    pub(in crate::share_expiry) fn note_time(&mut self, now: Millis, ctx: &mut Context<Self>) {
-        let is_recent = |noted: Instant| self.clock.timer() - noted < DUE_NOTED_EVERY;
-        let is_recent = self.time_noted.is_some_and(is_recent);
+    pub(in crate::share_expiry) fn record_time(&mut self, now: Millis, ctx: &mut Context<Self>) {
+        let is_recent = |recorded: Instant| self.clock.timer() - recorded < DUE_RECORDED_EVERY;
+        let is_recent = self.time_recorded.is_some_and(is_recent);
         let moment = ShareMoment { now, ..self.moment() };
         let is_reclaiming = self.reclaiming > 0;
         let (_, context) = self.at(moment);
-        if !is_reclaiming && context.notes_time(is_recent) {
-            self.time_noted = Some(self.clock.timer());
-            self.commit(vec![ShareEvent::TimeNoted], ctx);
+        if !is_reclaiming && context.must_record_time(is_recent) {
+            self.time_recorded = Some(self.clock.timer());
+            self.commit(vec![ShareEvent::TimeRecorded], ctx);
         }
     }
 
@@ -55,11 +55,11 @@ impl ShareExpiry {
     pub(in crate::share_expiry) fn watch_clock(&mut self, moment: ShareMoment) {
         match self.watch.look(self.clock.reading()) {
             Some(ClockStep::Forward(by)) => {
-                self.counters.jumps_forward += 1;
+                self.counters.steps_forward += 1;
                 tracing::warn!(by_ms = by.as_millis(), "wall clock jumped forward");
             }
             Some(ClockStep::Back(by)) => {
-                self.counters.jumps_back += 1;
+                self.counters.steps_back += 1;
                 tracing::warn!(by_ms = by.as_millis(), "wall clock jumped back");
             }
             None => {}
@@ -117,11 +117,11 @@ impl ShareExpiry {
             return;
         }
         let uptime = self.clock.uptime();
-        let note = self.anchor.as_mut().and_then(|anchor| anchor.note(now, uptime));
-        if let Some(note) = note {
+        let update = self.anchor.as_mut().and_then(|anchor| anchor.update(now, uptime));
+        if let Some(update) = update {
             // No caller waits for it, because the journal has the time too, except for the last minutes.
             drop(tokio::task::spawn_blocking(move || {
-                if let Err(error) = note.write() {
+                if let Err(error) = update.write() {
                     tracing::debug!(%error, "time of shares could not be written to its file");
                 }
             }));

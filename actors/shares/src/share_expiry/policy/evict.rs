@@ -52,7 +52,7 @@ impl EvictionOrder {
 impl Eviction {
     /// A share was created or changed, out of this many. An unused order collects ended shares: then it is
     /// dropped, and built again at the next use.
-    pub fn note(&mut self, share: &Share, there: u64) {
+    pub fn add(&mut self, share: &Share, there: u64) {
         self.order = self.order.take().filter(|order| order.is_tidy(there));
         if let Some(order) = &mut self.order {
             let figure = order.figure(share);
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(victims(&mut eviction, AtLimit::LeastRecentlyUsed, &table), [2, 5, 6]);
         assert_eq!(victims(&mut eviction, AtLimit::LeastUsed, &table), [2, 5, 6]);
         create(&mut table, 77, 20_500, 500);
-        table.look(ShareId(77), |share| eviction.note(share, 11));
+        table.look(ShareId(77), |share| eviction.add(share, 11));
         let ids = vec![ShareId(5)];
         let event =
             ShareEvent::Ended { ids, why: ShareEnding::Evicted, cut: false, by: String::new() };
@@ -188,7 +188,7 @@ mod tests {
         victims(&mut eviction, AtLimit::LeastRecentlyUsed, &table);
         for id in 100..3000 {
             create(&mut table, id, 0, 500);
-            table.look(ShareId(id), |share| eviction.note(share, 11));
+            table.look(ShareId(id), |share| eviction.add(share, 11));
             table.apply(Millis(500), &ShareEvent::Reclaimed { ids: vec![ShareId(id)] }).unwrap();
         }
         assert!(eviction.order.is_none());

@@ -46,7 +46,7 @@ impl ExpiryTimerWheel {
     }
 
     /// A share is new, or its deadline changed.
-    pub fn note(&mut self, share: &Share) {
+    pub fn add(&mut self, share: &Share) {
         let Some(due) = ShareDueKey::of(share) else { return };
         if self.end.is_some_and(|end| due >= end) {
             return;
@@ -58,7 +58,7 @@ impl ExpiryTimerWheel {
     }
 
     /// The shares that are due at `now`, the most overdue first, at most `most`. Each is returned only
-    /// once, unless it is noted again.
+    /// once, unless it is added again.
     pub fn due(&mut self, now: Millis, most: usize, table: &ShareTable) -> Vec<ShareId> {
         let mut due = Vec::new();
         while due.len() < most && self.next(table).is_some_and(|at| at <= now) {
@@ -126,7 +126,7 @@ mod tests {
     fn create(table: &mut ShareTable, timer: &mut ExpiryTimerWheel, id: u128, deadline: i64) {
         let new = new_share(id, "a", deadline);
         table.apply(Millis(0), &ShareEvent::Created(Box::new(new))).unwrap();
-        table.look(ShareId(id), |share| timer.note(share));
+        table.look(ShareId(id), |share| timer.add(share));
     }
 
     fn change(table: &mut ShareTable, timer: &mut ExpiryTimerWheel, id: u128, deadline: i64) {
@@ -136,7 +136,7 @@ mod tests {
         let changes = Box::new(ShareChanges { deadline, ..ShareChanges::default() });
         let event = ShareEvent::Changed { id: ShareId(id), generation, changes };
         table.apply(Millis(0), &event).unwrap();
-        table.look(ShareId(id), |share| timer.note(share));
+        table.look(ShareId(id), |share| timer.add(share));
     }
 
     fn ids(due: &[ShareId]) -> Vec<u128> {
@@ -195,11 +195,11 @@ mod tests {
     }
 
     #[test]
-    fn a_share_noted_twice_is_due_once() {
+    fn a_share_added_twice_is_due_once() {
         let (mut table, mut timer) = (ShareTable::default(), ExpiryTimerWheel::default());
         for id in 1..=3 {
             create(&mut table, &mut timer, id, 100);
-            table.look(ShareId(id), |share| timer.note(share));
+            table.look(ShareId(id), |share| timer.add(share));
         }
         assert_eq!(ids(&timer.due(Millis(100), 2, &table)), [1, 2]);
         assert_eq!(ids(&timer.due(Millis(100), 2, &table)), [3]);

@@ -19,19 +19,19 @@ const HOOKS_AT_ONCE: usize = 100;
 
 /// The greatest age of the time on record. It is much less than the step that is followed at once, so that a
 /// short restart is no jump.
-const NOTED_EVERY: Duration = Duration::from_secs(10 * 60);
+const RECORDED_EVERY: Duration = Duration::from_secs(10 * 60);
 
 impl ShareDecisionContext<'_> {
     /// Whether the time is recorded by itself. It is when the recorded time is old, and when a share has come
     /// due. `is_recent`: a due share caused a record a moment ago.
-    pub(in crate::share_expiry) fn notes_time(&self, is_recent: bool) -> bool {
-        let noting = |event: &ShareEvent| matches!(event, ShareEvent::TimeNoted);
-        if self.in_flight.events().any(noting) {
+    pub(in crate::share_expiry) fn must_record_time(&self, is_recent: bool) -> bool {
+        let records_time = |event: &ShareEvent| matches!(event, ShareEvent::TimeRecorded);
+        if self.in_flight.events().any(records_time) {
             return false;
         }
         let is_due = !is_recent && self.table.has_come_due(self.now);
         // A table that an earlier version wrote has no time on record.
-        let is_old = |record| self.now.since(record) >= NOTED_EVERY;
+        let is_old = |record| self.now.since(record) >= RECORDED_EVERY;
         is_due || (self.table.time().is_none_or(is_old) && !self.table.is_empty())
     }
 }

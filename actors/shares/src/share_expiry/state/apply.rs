@@ -72,7 +72,7 @@ impl Piece for ShareTable {
 impl ShareTable {
     fn apply_event(&mut self, at: Millis, event: &ShareEvent) -> ShareApplyResult {
         match event {
-            ShareEvent::TimeNoted | ShareEvent::TimeSet { .. } => Ok(Applied),
+            ShareEvent::TimeRecorded | ShareEvent::TimeSet { .. } => Ok(Applied),
             ShareEvent::Created(new) => self.create(at, new),
             ShareEvent::Changed { id, generation, changes } => {
                 self.change(at, *id, *generation, changes)
@@ -144,10 +144,10 @@ impl ShareTable {
         let NewShare { id, root, path, kind, deadline, noticed, owner, note, password, .. } =
             new.clone();
         let downloads = new.max_downloads.map(DownloadLimit::of);
-        let rare = ColdShareFields { note, password, downloads };
+        let cold = ColdShareFields { note, password, downloads };
         let (created, generation) = (at, 0);
         let birth =
-            ShareInit { id, root, path, kind, owner, created, deadline, rare, generation, noticed };
+            ShareInit { id, root, path, kind, owner, created, deadline, cold, generation, noticed };
         self.put(Share::born(birth), None);
         self.totals.created += 1;
         Ok(ShareOutcome::Created { id })
@@ -202,7 +202,7 @@ impl ShareTable {
             })
         });
         let Some((share, tombstone)) = buried else { return false };
-        self.mourn(at, share, tombstone, None);
+        self.record_end(at, share, tombstone, None);
         true
     }
 
@@ -227,7 +227,7 @@ impl ShareTable {
             .replace_with_tombstone(id, |share| Some(Tombstone::of(share, at, why, number, cut)));
         let ended = buried.is_some();
         if let Some((share, tombstone)) = buried {
-            self.mourn(at, share, tombstone, Some(by));
+            self.record_end(at, share, tombstone, Some(by));
         } else if cut {
             self.shards.cut(id);
         }
@@ -235,7 +235,7 @@ impl ShareTable {
     }
 
     /// The tombstone of a share.
-    fn mourn(
+    fn record_end(
         &mut self,
         at: Millis,
         share: Arc<Share>,
@@ -259,7 +259,7 @@ impl ShareTable {
         what: ShareNotificationKind,
         by: Option<&SharedText>,
     ) {
-        self.chronicle.push(NotificationRecord { at, share, by: by.cloned(), what });
+        self.notification_log.push(NotificationRecord { at, share, by: by.cloned(), what });
     }
 
     fn take(
@@ -286,7 +286,7 @@ impl ShareTable {
         downloads.exhausted = (left == 0).then_some(Exhausted { at, resume_until, number });
         let exhausted = downloads.exhausted.map(|_| number);
         let mut share = former.to_change();
-        share.change_cold_fields(|rare| rare.downloads = Some(downloads));
+        share.change_cold_fields(|cold| cold.downloads = Some(downloads));
         let share = self.put(share, Some(&former));
         if exhausted.is_some() {
             self.record_notification(
@@ -311,7 +311,7 @@ impl ShareTable {
         taker.in_part = false;
         let left = downloads.left();
         let mut share = former.to_change();
-        share.change_cold_fields(|rare| rare.downloads = Some(downloads));
+        share.change_cold_fields(|cold| cold.downloads = Some(downloads));
         self.put(share, Some(&former));
         Ok(ShareOutcome::Taken { left, exhausted: None })
     }
@@ -328,7 +328,7 @@ impl ShareTable {
         }
         let taken = then(self)?;
         if let ShareOutcome::Taken { left, .. } = taken {
-            self.recent.note(CountedDownload { at, request, left });
+            self.download_cache.insert(CountedDownload { at, request, left });
         }
         Ok(taken)
     }
@@ -366,7 +366,7 @@ impl ShareTable {
             self.shards.forget(tombstone.id);
         }
         self.tombstone_index.forget_before(stay);
-        self.chronicle.forget_before(notifications);
+        self.notification_log.forget_before(notifications);
         self.cursors.retain(|hook, _| !hooks.contains(hook));
         Applied
     }
@@ -424,19 +424,19 @@ impl Share {
         if let Some(new) = &changes.owner {
             share.owner = new.owner.clone();
         }
-        share.change_cold_fields(|rare| {
+        share.change_cold_fields(|cold| {
             if let Some(most) = changes.max_downloads {
-                let taken = rare.downloads.take();
-                rare.downloads = most.map(|most| DownloadLimit {
+                let taken = cold.downloads.take();
+                cold.downloads = most.map(|most| DownloadLimit {
                     most,
                     ..taken.unwrap_or_else(|| DownloadLimit::of(most))
                 });
             }
             if let Some(password) = &changes.password {
-                rare.password = password.clone();
+                cold.password = password.clone();
             }
             if let Some(note) = &changes.note {
-                rare.note = note.clone();
+                cold.note = note.clone();
             }
         });
         share

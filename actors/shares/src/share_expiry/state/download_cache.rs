@@ -32,9 +32,9 @@ impl DownloadIdempotencyCache {
     }
 
     /// Records a counted download.
-    pub(in crate::share_expiry) fn note(&mut self, recent: CountedDownload) {
+    pub(in crate::share_expiry) fn insert(&mut self, download: CountedDownload) {
         let last = self.oldest_first.back().map(|(elapsed, _)| *elapsed);
-        let now = last.map_or(ElapsedTime::from(recent.at), |last| last.advance_to(recent.at));
+        let now = last.map_or(ElapsedTime::from(download.at), |last| last.advance_to(download.at));
         let is_old = |(then, _): &&(ElapsedTime, CountedDownload)| {
             now.since(*then) >= DOWNLOAD_REMEMBERED_FOR
         };
@@ -42,14 +42,14 @@ impl DownloadIdempotencyCache {
             self.left.remove(&first.request);
             self.oldest_first.pop_front();
         }
-        if self.left.insert(recent.request, recent.left).is_none() {
-            self.oldest_first.push_back((now, recent));
+        if self.left.insert(download.request, download.left).is_none() {
+            self.oldest_first.push_back((now, download));
         }
     }
 
     /// All of them, the oldest first.
     pub(in crate::share_expiry) fn all(&self) -> Vec<CountedDownload> {
-        self.oldest_first.iter().map(|(_, recent)| *recent).collect()
+        self.oldest_first.iter().map(|(_, download)| *download).collect()
     }
 }
 
@@ -60,13 +60,13 @@ mod tests {
     #[test]
     fn a_counted_download_is_remembered_for_a_minute() {
         let mut takes = DownloadIdempotencyCache::default();
-        let mut note = |at, request, left| {
-            takes.note(CountedDownload { at: Millis(at), request: RequestId(request), left });
+        let mut insert = |at, request, left| {
+            takes.insert(CountedDownload { at: Millis(at), request: RequestId(request), left });
             (1..=3).map(|request| takes.left(RequestId(request))).collect::<Vec<_>>()
         };
-        assert_eq!(note(0, 1, 9), [Some(9), None, None]);
-        assert_eq!(note(59_999, 2, 8), [Some(9), Some(8), None]);
-        assert_eq!(note(60_000, 3, 7), [None, Some(8), Some(7)]);
+        assert_eq!(insert(0, 1, 9), [Some(9), None, None]);
+        assert_eq!(insert(59_999, 2, 8), [Some(9), Some(8), None]);
+        assert_eq!(insert(60_000, 3, 7), [None, Some(8), Some(7)]);
         assert_eq!(takes.all().len(), 2);
     }
 
@@ -77,9 +77,9 @@ mod tests {
         for second in 0..200_u32 {
             let ahead = if second < 10 { year } else { 0 };
             let at = Millis(ahead + i64::from(second) * 1000);
-            takes.note(CountedDownload { at, request: RequestId(second.into()), left: 0 });
+            takes.insert(CountedDownload { at, request: RequestId(second.into()), left: 0 });
         }
-        let kept: Vec<u128> = takes.all().into_iter().map(|recent| recent.request.0).collect();
+        let kept: Vec<u128> = takes.all().into_iter().map(|download| download.request.0).collect();
         assert_eq!(kept, (140..200).collect::<Vec<_>>());
     }
 }

@@ -159,7 +159,7 @@ pub enum ShareEvent {
         request: RequestId,
     },
     /// Records the time of this event, so that shares which were due by then stay ended.
-    TimeNoted,
+    TimeRecorded,
     /// An operator confirms the wall clock. This becomes the recorded time, even if it is earlier.
     TimeSet {
         /// The confirmed time, in milliseconds.

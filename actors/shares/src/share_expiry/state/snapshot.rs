@@ -65,7 +65,7 @@ pub(super) enum ShareSnapshotRow<'a> {
     /// The running moves, before the end row.
     Moves { next: u64, moves: Vec<StoredMove> },
     /// Downloads that were counted a moment ago, the oldest first; before the end row, too.
-    Recent(Vec<StoredCountedDownload>),
+    CountedDownloads(Vec<StoredCountedDownload>),
     /// The latest confirmed time that was recorded; before the end row, too.
     Time(Millis),
     /// Clients whose downloads began with a part, by share; before the shares.
@@ -73,19 +73,19 @@ pub(super) enum ShareSnapshotRow<'a> {
 }
 
 /// How many counted downloads one row holds.
-const RECENT_A_ROW: usize = 4096;
+const DOWNLOADS_A_ROW: usize = 4096;
 
 /// The piece at one index: shared shards.
 pub(in crate::share_expiry) struct FrozenShareTable {
     shards: Vec<Arc<Shard>>,
     tombstone_index: BoundedLog<TombstoneKey>,
-    chronicle: BoundedLog<NotificationRecord>,
+    notification_log: BoundedLog<NotificationRecord>,
     totals: Totals,
     paused: Option<String>,
     cursors: BTreeMap<String, u64>,
     moves: Arc<Vec<Arc<PendingMove>>>,
     next_move: u64,
-    recent: Vec<CountedDownload>,
+    download_cache: Vec<CountedDownload>,
     time: Option<Millis>,
 }
 
@@ -94,13 +94,13 @@ impl FrozenShareTable {
         FrozenShareTable {
             shards: table.shards.freeze(),
             tombstone_index: table.tombstone_index.clone(),
-            chronicle: table.chronicle.clone(),
+            notification_log: table.notification_log.clone(),
             totals: table.totals,
             paused: table.paused.clone(),
             cursors: table.cursors.clone(),
             moves: table.moves(),
             next_move: table.next_move,
-            recent: table.recent.all(),
+            download_cache: table.download_cache.all(),
             time: table.time,
         }
     }
@@ -121,7 +121,7 @@ impl FrozenPiece for FrozenShareTable {
             paused: self.paused.clone(),
             cursors: self.cursors.clone(),
             shares: shares.len() as u64,
-            notifications_from: self.chronicle.first(),
+            notifications_from: self.notification_log.first(),
         });
         // One row each, because few shares have any, and one share may have 10,000.
         for parts in shares.iter().filter_map(|share| share.in_part()) {
@@ -143,7 +143,7 @@ impl FrozenPiece for FrozenShareTable {
             put(&ShareSnapshotRow::Tombstones(some.to_vec()));
         }
         let mut filling = SnapshotRowBuffer::default();
-        for (_, record) in self.chronicle.oldest_first() {
+        for (_, record) in self.notification_log.oldest_first() {
             let stored = StoredNotification::of(record);
             filling
                 .put(stored, &record.share, &mut |row| put(&ShareSnapshotRow::Notifications(row)));
@@ -151,9 +151,9 @@ impl FrozenPiece for FrozenShareTable {
         filling.end(&mut |row| put(&ShareSnapshotRow::Notifications(row)));
         let moves = self.moves.iter().map(|moving| PendingMove::clone(moving).into()).collect();
         put(&ShareSnapshotRow::Moves { next: self.next_move, moves });
-        for some in self.recent.chunks(RECENT_A_ROW) {
-            let recent = some.iter().copied().map(StoredCountedDownload::from);
-            put(&ShareSnapshotRow::Recent(recent.collect()));
+        for some in self.download_cache.chunks(DOWNLOADS_A_ROW) {
+            let downloads = some.iter().copied().map(StoredCountedDownload::from);
+            put(&ShareSnapshotRow::CountedDownloads(downloads.collect()));
         }
         if let Some(time) = self.time {
             put(&ShareSnapshotRow::Time(time));
@@ -203,19 +203,19 @@ impl Share {
     /// The downloads of these clients began with a part.
     fn begun_in_part(&mut self, clients: &[ClientKey]) {
         let clients: HashSet<&ClientKey> = clients.iter().collect();
-        self.change_cold_fields(|rare| {
-            let takers = rare.downloads.iter_mut().flat_map(|downloads| &mut downloads.takers);
+        self.change_cold_fields(|cold| {
+            let takers = cold.downloads.iter_mut().flat_map(|downloads| &mut downloads.takers);
             takers.for_each(|taker| taker.in_part = clients.contains(&taker.client));
         });
     }
 
     /// Its approximate size in a row, in bytes.
     fn stored_bytes(&self) -> usize {
-        let rare = self.rare.as_ref().map_or(0, |rare| {
-            let note = rare.note.as_ref().map_or(0, |note| note.as_str().len());
-            note + rare.downloads.as_ref().map_or(0, |downloads| downloads.takers.len() * 20)
+        let cold = self.cold.as_ref().map_or(0, |cold| {
+            let note = cold.note.as_ref().map_or(0, |note| note.as_str().len());
+            note + cold.downloads.as_ref().map_or(0, |downloads| downloads.takers.len() * 20)
         });
-        512 + self.path().as_str().len() + rare
+        512 + self.path().as_str().len() + cold
     }
 }
 
@@ -230,7 +230,7 @@ pub(in crate::share_expiry) fn thaw_row(
             table.totals = totals.into();
             table.paused = paused;
             table.cursors = cursors;
-            table.chronicle = BoundedLog::starting_at(notifications_from);
+            table.notification_log = BoundedLog::starting_at(notifications_from);
             let shares = usize::try_from(shares).unwrap_or(0);
             table.shards.expect(shares);
             // The figure is only a hint: memory is reserved for the rows that really follow.
@@ -258,7 +258,7 @@ pub(in crate::share_expiry) fn thaw_row(
                 let owner = share.owner.map(|owner| table.owners.like(owner));
                 let share = Arc::new(share.thaw(root, owner).map_err(unreadable)?);
                 let by = by.map(SharedText::new);
-                table.chronicle.push(NotificationRecord { at, share, by, what });
+                table.notification_log.push(NotificationRecord { at, share, by, what });
             }
         }
         ShareSnapshotRow::Moves { next, moves } => {
@@ -267,8 +267,8 @@ pub(in crate::share_expiry) fn thaw_row(
                 table.moves.put(moving.into());
             }
         }
-        ShareSnapshotRow::Recent(recent) => {
-            recent.into_iter().for_each(|recent| table.recent.note(recent.into()))
+        ShareSnapshotRow::CountedDownloads(downloads) => {
+            downloads.into_iter().for_each(|one| table.download_cache.insert(one.into()))
         }
         ShareSnapshotRow::Time(time) => table.time = Some(time),
         ShareSnapshotRow::End => table.thawed(),

@@ -36,7 +36,7 @@ pub(in crate::share_expiry) struct StoredShare<'a> {
     generation: u32,
     noticed: bool,
     #[serde(borrow)]
-    rare: Option<StoredColdFields<'a>>,
+    cold: Option<StoredColdFields<'a>>,
 }
 
 /// The rarely used fields of a share.
@@ -139,10 +139,10 @@ impl<'a> StoredShare<'a> {
             deadline: share.deadline(),
             generation: share.generation(),
             noticed: share.is_noticed(),
-            rare: share.rare.as_deref().map(|rare| StoredColdFields {
-                note: rare.note.as_ref().map(ShareNote::as_str),
-                password: rare.password.as_ref().map(PasswordHash::reveal),
-                downloads: rare.downloads.clone().map(StoredDownloads::of),
+            cold: share.cold.as_deref().map(|cold| StoredColdFields {
+                note: cold.note.as_ref().map(ShareNote::as_str),
+                password: cold.password.as_ref().map(PasswordHash::reveal),
+                downloads: cold.downloads.clone().map(StoredDownloads::of),
             }),
         }
     }
@@ -154,7 +154,7 @@ impl<'a> StoredShare<'a> {
         owner: Option<SharedText>,
     ) -> Result<Share, String> {
         let to_text = |error: &dyn std::error::Error| error.to_string();
-        let rare = self.rare.map(StoredColdFields::thaw).transpose()?.unwrap_or_default();
+        let cold = self.cold.map(StoredColdFields::thaw).transpose()?.unwrap_or_default();
         Ok(Share::born(ShareInit {
             id: self.id,
             root: RootName(root),
@@ -163,7 +163,7 @@ impl<'a> StoredShare<'a> {
             owner: owner.map(ShareOwner),
             created: self.created,
             deadline: self.deadline,
-            rare,
+            cold,
             generation: self.generation,
             noticed: self.noticed,
         }))

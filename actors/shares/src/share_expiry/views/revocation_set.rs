@@ -27,7 +27,7 @@ impl RevocationSet {
     }
 
     /// Downloads of these shares are cut from now on.
-    pub(in crate::share_expiry) fn note(&mut self, ids: &[ShareId], now: Instant) {
+    pub(in crate::share_expiry) fn add(&mut self, ids: &[ShareId], now: Instant) {
         self.prune(now);
         self.since.get_or_insert(now);
         self.newer.extend(ids);
@@ -48,19 +48,22 @@ mod tests {
 
     #[test]
     fn each_is_there_for_its_time_and_no_longer_than_twice_that() {
-        let (mut cuts, began) = (RevocationSet::default(), Instant::now());
+        let (mut revocations, began) = (RevocationSet::default(), Instant::now());
         let (one, other) = (ShareId(1), ShareId(2));
-        let look = |cuts: &mut RevocationSet, after: Duration| {
-            cuts.prune(began + after);
-            (cuts.has(one), cuts.has(other))
+        let look = |revocations: &mut RevocationSet, after: Duration| {
+            revocations.prune(began + after);
+            (revocations.has(one), revocations.has(other))
         };
-        cuts.note(&[one], began);
+        revocations.add(&[one], began);
         let just_before = CUT_WITHIN - Duration::from_millis(1);
-        assert_eq!(look(&mut cuts, just_before), (true, false));
-        cuts.note(&[other], began + just_before);
-        assert_eq!(look(&mut cuts, CUT_WITHIN), (true, true));
-        assert_eq!(look(&mut cuts, just_before + CUT_WITHIN), (true, true));
-        assert_eq!(look(&mut cuts, CUT_WITHIN * 2), (false, false));
-        assert_eq!((cuts.newer.len(), cuts.older.len(), cuts.since), (0, 0, None));
+        assert_eq!(look(&mut revocations, just_before), (true, false));
+        revocations.add(&[other], began + just_before);
+        assert_eq!(look(&mut revocations, CUT_WITHIN), (true, true));
+        assert_eq!(look(&mut revocations, just_before + CUT_WITHIN), (true, true));
+        assert_eq!(look(&mut revocations, CUT_WITHIN * 2), (false, false));
+        assert_eq!(
+            (revocations.newer.len(), revocations.older.len(), revocations.since),
+            (0, 0, None)
+        );
     }
 }

@@ -124,9 +124,9 @@ pub struct ShareCounters {
     /// Turns that ended with more due shares because reclaim may not take more of a core.
     pub time_caps: u64,
     /// How often the clock jumped forward.
-    pub jumps_forward: u64,
+    pub steps_forward: u64,
     /// How often it jumped back.
-    pub jumps_back: u64,
+    pub steps_back: u64,
     /// Requests that were refused.
     pub refused: u64,
     /// Commits without an outcome.
@@ -147,7 +147,7 @@ pub struct Lags {
 
 impl Lags {
     /// Records one lag.
-    pub fn note(&mut self, lag: Duration) {
+    pub fn record(&mut self, lag: Duration) {
         let ms = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
         self.counts[LAG_STEPS.partition_point(|step| *step < ms)] += 1;
         self.sum = self.sum.saturating_add(lag);
@@ -167,7 +167,7 @@ mod tests {
     fn a_lag_belongs_to_the_first_step_that_is_not_below_it() {
         let mut lags = Lags::default();
         for ms in [0, 1, 2, 3, 10, 11, 10_000, 10_001] {
-            lags.note(Duration::from_millis(ms));
+            lags.record(Duration::from_millis(ms));
         }
         assert_eq!(lags.counts, [2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
         assert_eq!((lags.count(), lags.sum), (8, Duration::from_millis(20_028)));

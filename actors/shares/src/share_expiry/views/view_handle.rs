@@ -31,7 +31,7 @@ use crate::share_expiry::state::values::value_types::ShareOwner;
 const LOOKED_AT: usize = 20_000;
 
 /// How many missing files are remembered for the check of the disk.
-const MISSING_NOTED: usize = 10_000;
+const MOST_MISSING: usize = 10_000;
 
 /// The readers' handle on the shares. Clones share it, and it outlives a restart of the actor.
 #[derive(Clone, Default)]
@@ -44,9 +44,9 @@ struct ShareViewShared {
     unsettled: watch::Sender<Vec<Arc<PendingMove>>>,
     /// Shares whose files readers did not find.
     missing: Mutex<BTreeSet<ShareId>>,
-    missing_noted: Notify,
+    missing_reported: Notify,
     /// Shares that were revoked hard a moment ago.
-    cuts: RwLock<RevocationSet>,
+    revocations: RwLock<RevocationSet>,
     is_up: AtomicBool,
     time: Mutex<ShareTime>,
     view: ViewHandle<ShareView>,
@@ -62,8 +62,8 @@ impl Default for ShareViewShared {
             moves: ArcSwap::default(),
             unsettled: watch::Sender::default(),
             missing: Mutex::default(),
-            missing_noted: Notify::default(),
-            cuts: RwLock::default(),
+            missing_reported: Notify::default(),
+            revocations: RwLock::default(),
             is_up: AtomicBool::default(),
             time: Mutex::default(),
             view: ViewHandle::default(),
@@ -163,20 +163,20 @@ impl ShareViewHandle {
 
     /// Whether running downloads of `id` are cut, because it was revoked hard, before or after its end.
     pub fn is_cut(&self, id: ShareId) -> bool {
-        let is_noted = self.0.cuts.read().unwrap_or_else(PoisonError::into_inner).has(id);
-        is_noted || matches!(self.find(id), ShareLookup::Ended(tombstone) if tombstone.cut)
+        let is_revoked = self.0.revocations.read().unwrap_or_else(PoisonError::into_inner).has(id);
+        is_revoked || matches!(self.find(id), ShareLookup::Ended(tombstone) if tombstone.cut)
     }
 
     /// Running downloads of these shares are cut from now on.
     pub(in crate::share_expiry) fn cut(&self, ids: &[ShareId], now: Instant) {
-        let mut cuts = self.0.cuts.write().unwrap_or_else(PoisonError::into_inner);
-        cuts.note(ids, now);
+        let mut revocations = self.0.revocations.write().unwrap_or_else(PoisonError::into_inner);
+        revocations.add(ids, now);
     }
 
     /// Forgets shares that were cut long ago.
-    pub(in crate::share_expiry) fn prune_cuts(&self, now: Instant) {
-        let mut cuts = self.0.cuts.write().unwrap_or_else(PoisonError::into_inner);
-        cuts.prune(now);
+    pub(in crate::share_expiry) fn prune_revocations(&self, now: Instant) {
+        let mut revocations = self.0.revocations.write().unwrap_or_else(PoisonError::into_inner);
+        revocations.prune(now);
     }
 
     /// The shares that match `filter`, from `from` on, at most `most`.
@@ -210,7 +210,7 @@ impl ShareViewHandle {
     }
 
     /// A share was used at `now`: its bytes or its page were requested.
-    pub fn note_use(&self, share: &Share, now: Millis) {
+    pub fn record_use(&self, share: &Share, now: Millis) {
         // The share in the table, because the record at hand may have been replaced meanwhile.
         self.0.shards.load().look(share.id(), |share| share.use_at(now));
     }
@@ -271,8 +271,8 @@ impl ShareViewHandle {
         // In this order, because a move that begins in between has a higher number than the returned
         // one.
         let begun = self.view().moves_begun;
-        let whereabouts = self.0.moves.load().resolve_location(root, path);
-        matches!(whereabouts, ResolvedLocation::AsRecorded).then_some(begun)
+        let location = self.0.moves.load().resolve_location(root, path);
+        matches!(location, ResolvedLocation::AsRecorded).then_some(begun)
     }
 
     /// Where the file of a share must be searched: at its path, unless it is being moved.
@@ -287,16 +287,16 @@ impl ShareViewHandle {
     }
 
     /// Reports that the file of a share is missing: the ShareFilesActor checks it.
-    pub fn note_missing(&self, id: ShareId) {
+    pub fn report_missing(&self, id: ShareId) {
         let mut missing = self.missing();
-        if missing.len() < MISSING_NOTED && missing.insert(id) {
-            self.0.missing_noted.notify_one();
+        if missing.len() < MOST_MISSING && missing.insert(id) {
+            self.0.missing_reported.notify_one();
         }
     }
 
     /// Waits until a file was reported missing.
-    pub async fn missing_noted(&self) {
-        self.0.missing_noted.notified().await;
+    pub async fn missing_reported(&self) {
+        self.0.missing_reported.notified().await;
     }
 
     /// The files that were reported missing since the last call.
@@ -310,7 +310,7 @@ impl ShareViewHandle {
     }
 
     /// These are unsettled from now on.
-    pub(in crate::share_expiry) fn show_unsettled(&self, moves: Vec<Arc<PendingMove>>) {
+    pub(in crate::share_expiry) fn publish_unsettled(&self, moves: Vec<Arc<PendingMove>>) {
         self.0.unsettled.send_if_modified(|seen| {
             let is_news = *seen != moves;
             *seen = moves;
@@ -400,7 +400,7 @@ mod tests {
         let id = ShareId(1 << 100);
         let ShareLookup::Live(old) = views.find(id) else { panic!("it is there") };
         shards.put(Arc::new(old.to_change()));
-        views.note_use(&old, Millis(9000));
+        views.record_use(&old, Millis(9000));
         assert_eq!(shards.look(id, Share::uses), Some(1));
         assert!(!views.is_cut(id));
         let deadline = Deadline::at(Millis(9));

@@ -20,7 +20,7 @@ pub(super) struct MissingShares {
 
 impl MissingShares {
     /// Records that a file was missing.
-    pub(super) fn note(&mut self, id: ShareId, now: Instant) {
+    pub(super) fn add(&mut self, id: ShareId, now: Instant) {
         if self.known.len() < MOST && self.known.insert(id) {
             self.since.push_back((now, id));
         }
@@ -62,13 +62,13 @@ mod tests {
         let (mut missing, began) = (MissingShares::default(), Instant::now());
         let at = |ms| began + Duration::from_millis(ms);
         let after = Duration::from_millis(100);
-        missing.note(ShareId(1), at(0));
-        missing.note(ShareId(2), at(50));
-        missing.note(ShareId(1), at(60));
+        missing.add(ShareId(1), at(0));
+        missing.add(ShareId(2), at(50));
+        missing.add(ShareId(1), at(60));
         assert_eq!((missing.len(), missing.next(after)), (2, Some(at(100))));
         assert!(missing.due(at(99), after, 9).is_empty());
         assert_eq!(missing.due(at(100), after, 9), [ShareId(1)]);
-        missing.note(ShareId(1), at(120));
+        missing.add(ShareId(1), at(120));
         assert_eq!(missing.due(at(500), after, 1), [ShareId(2)]);
         assert_eq!(missing.due(at(500), after, 1), [ShareId(1)]);
         assert_eq!((missing.len(), missing.next(after)), (0, None));

@@ -176,20 +176,20 @@ impl ShareFiles {
         ctx.spawn(looking.into_actor(self).map(|(gone, ended), files, ctx| {
             files.looking = false;
             files.view.looked_again += gone.looked;
-            files.note(gone.early.iter().copied());
+            files.add_missing(gone.early.iter().copied());
             files.show(&gone);
             if !ended {
                 // They still exist: the next check follows at its time.
-                files.note(gone.missing.iter().map(|(id, _)| *id));
+                files.add_missing(gone.missing.iter().map(|(id, _)| *id));
             }
             files.plan_look(ctx);
         }));
     }
 
-    fn note(&mut self, missing: impl IntoIterator<Item = ShareId>) {
+    fn add_missing(&mut self, missing: impl IntoIterator<Item = ShareId>) {
         let now = self.shell.clock().timer();
         for id in missing {
-            self.missing.note(id, now);
+            self.missing.add(id, now);
         }
     }
 
@@ -211,7 +211,7 @@ impl ShareFiles {
             let gone = looked.unwrap_or_default();
             files.view.looked += gone.looked;
             files.view.sweeps += u64::from(gone.next.is_none());
-            files.note(gone.missing.iter().map(|(id, _)| *id));
+            files.add_missing(gone.missing.iter().map(|(id, _)| *id));
             files.met.extend(gone.roots.iter().cloned());
             files.show(&gone);
             files.plan_look(ctx);
@@ -231,7 +231,7 @@ impl ShareFiles {
     /// Publishes a new view.
     fn show(&mut self, gone: &SweepResult) {
         self.shared.extend(gone.roots.iter().cloned());
-        self.show_roots([], &gone.unreachable);
+        self.publish_roots([], &gone.unreachable);
         self.view.missing = self.missing.len() as u64;
         self.publish_view();
     }
@@ -253,7 +253,7 @@ impl Actor for ShareFiles {
         let (to, shares) = (ctx.address(), self.others.shares.clone());
         let hearing = async move {
             loop {
-                shares.missing_noted().await;
+                shares.missing_reported().await;
                 to.do_send(FoundMissing);
             }
         };
@@ -288,7 +288,7 @@ impl Handler<FoundMissing> for ShareFiles {
     fn handle(&mut self, _: FoundMissing, ctx: &mut Context<Self>) {
         let ids = self.others.shares.take_missing();
         if self.leads() {
-            self.note(ids);
+            self.add_missing(ids);
             self.plan_look(ctx);
         } else {
             self.missing.clear();

@@ -123,7 +123,7 @@ impl Handler<UnsettledMovesFound> for ShareFiles {
 
     fn handle(&mut self, _: UnsettledMovesFound, ctx: &mut Context<Self>) {
         let found = self.others.shares.unsettled().borrow().clone();
-        self.note_unsettled(&found);
+        self.publish_unsettled(&found);
         let is_strange = |new: &NewMove| !self.making.contains(&new.request);
         let strange: Vec<_> = found.into_iter().filter(|moving| is_strange(&moving.new)).collect();
         if strange.is_empty() || self.settling {
@@ -148,29 +148,29 @@ impl Handler<UnsettledMovesFound> for ShareFiles {
             } else {
                 ctx.notify_later(UnsettledMovesFound, RETRY);
             }
-            files.note_unclear(unclear);
+            files.publish_unclear(unclear);
         }));
     }
 }
 
 impl ShareFiles {
     /// Shows which moves are unsettled.
-    fn note_unsettled(&mut self, found: &[Arc<PendingMove>]) {
+    fn publish_unsettled(&mut self, found: &[Arc<PendingMove>]) {
         let since = self.shell.now();
         let mut before = std::mem::take(&mut self.view.unsettled);
-        let noted = found.iter().map(|moving| {
+        let unsettled = found.iter().map(|moving| {
             let known = before.remove(&moving.number);
             let new = || UnsettledMove { moving: Arc::clone(moving), since, why: None };
             (moving.number, known.unwrap_or_else(new))
         });
-        self.view.unsettled = noted.collect();
+        self.view.unsettled = unsettled.collect();
         self.warned_unsettled.retain(|number, _| self.view.unsettled.contains_key(number));
         self.publish_view();
     }
 
     /// Publishes why these moves cannot be settled, and logs it: at once, and again while it
     /// does not change.
-    fn note_unclear(&mut self, mut unclear: BTreeMap<u64, String>) {
+    fn publish_unclear(&mut self, mut unclear: BTreeMap<u64, String>) {
         let now = self.shell.now();
         for (number, unsettled) in &mut self.view.unsettled {
             unsettled.why = unclear.remove(number);

@@ -36,14 +36,14 @@ impl ShareFiles {
         ctx.spawn(looking.into_actor(self).map(|looked, files, _| {
             files.looking_at_roots = false;
             if let Ok((came, unreachable)) = looked {
-                files.show_roots(came, &unreachable);
+                files.publish_roots(came, &unreachable);
                 files.publish_view();
             }
         }));
     }
 
     /// Records which roots cannot be reached, and logs the changes. The roots `came` were opened.
-    pub(super) fn show_roots(
+    pub(super) fn publish_roots(
         &mut self,
         came: impl IntoIterator<Item = RootName>,
         unreachable: &UnreachableRoots,

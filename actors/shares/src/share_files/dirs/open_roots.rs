@@ -120,7 +120,7 @@ impl ReachableRoot {
     }
 
     /// A shared file was found in it.
-    pub(super) fn note_shared(&self) {
+    pub(super) fn record_shared(&self) {
         self.held.has_shared.store(true, Ordering::Relaxed);
     }
 

@@ -178,7 +178,7 @@ impl SharedDirs {
         let Ok(dir) = self.reached(root) else { return PathPresence::Unclear };
         match beneath(&dir, path.as_str(), OFlags::PATH, ResolveFlags::empty()) {
             Ok(_) => {
-                dir.note_shared();
+                dir.record_shared();
                 PathPresence::There
             }
             Err(errno) if is_absent(errno) => PathPresence::Missing,

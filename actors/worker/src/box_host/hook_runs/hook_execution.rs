@@ -81,10 +81,8 @@ impl HookExecution<'_> {
         let killed = killed_text(&killed);
         let output = ran.as_ref().map(output).unwrap_or_default();
         if is_done && found.is_clean() {
-            let says_something = !killed.is_empty() || !output.is_empty();
-            return HookAnswer::Done {
-                output: says_something.then(|| evidence_of([killed, output])),
-            };
+            let has_output = !killed.is_empty() || !output.is_empty();
+            return HookAnswer::Done { output: has_output.then(|| evidence_of([killed, output])) };
         }
         let ending = ran.as_ref().map(|ran| format!("cleanup {}", ran.ending()));
         // The most important part comes first, because the end may be cut.

@@ -196,12 +196,12 @@ mod tests {
     fn a_process_is_found_by_its_user() {
         let own = users_of(rustix::process::getpid());
         assert_eq!(own.len(), 4);
-        let survey = ProcessSnapshot::take();
-        let left = &survey.by_user[&geteuid().as_raw()];
+        let snapshot = ProcessSnapshot::take();
+        let left = &snapshot.by_user[&geteuid().as_raw()];
         assert!(left.iter().any(|left| is(left, rustix::process::getpid())));
         if let Some(uid) = Uid::new(geteuid().as_raw()) {
             let found =
-                survey.inspect(&LeftoverTargets { uid: Some(uid), ..LeftoverTargets::default() });
+                snapshot.inspect(&LeftoverTargets { uid: Some(uid), ..LeftoverTargets::default() });
             assert!(found.to_string().contains("the worker's own"), "{found}");
         }
     }

@@ -174,15 +174,15 @@ impl fmt::Display for BoxLeftovers {
 
 /// Processes by number and program, for the evidence.
 pub fn named(left: &[LeftProcess]) -> String {
-    let shown = left.iter().take(PROCESSES_NAMED);
-    let shown: Vec<String> =
-        shown.map(|process| format!("{} ({})", process.pid, process.name)).collect();
+    let named = left.iter().take(PROCESSES_NAMED);
+    let named: Vec<String> =
+        named.map(|process| format!("{} ({})", process.pid, process.name)).collect();
     let more = match left.len().saturating_sub(PROCESSES_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     let noun = if left.len() == 1 { "process" } else { "processes" };
-    format!("{noun} {}{more}", shown.join(", "))
+    format!("{noun} {}{more}", named.join(", "))
 }
 
 fn are(count: usize) -> &'static str {

@@ -223,99 +223,99 @@ mod tests {
 
     const NOTHING: SubmitOutcome<&str> = SubmitOutcome { given_up: Vec::new(), end: None };
 
-    fn at_once<W>(agenda: &mut BoxJobQueue<W>) -> Vec<HookRunId> {
-        std::iter::from_fn(|| agenda.next(9)).map(|turn| turn.run).collect()
+    fn at_once<W>(queue: &mut BoxJobQueue<W>) -> Vec<HookRunId> {
+        std::iter::from_fn(|| queue.next(9)).map(|turn| turn.run).collect()
     }
 
     #[test]
     fn an_equal_job_joins_a_waiting_or_running_one() {
-        let mut agenda = BoxJobQueue::default();
-        assert_eq!(agenda.submit(hook(1, Init, 5), "a"), Ok(NOTHING));
-        assert_eq!(agenda.submit(hook(1, Init, 5), "b"), Ok(NOTHING));
-        assert_eq!((agenda.running(), agenda.waiting()), (0, 1));
-        assert_eq!(at_once(&mut agenda), [1]);
-        assert_eq!(agenda.submit(hook(1, Init, 5), "c"), Ok(NOTHING));
-        assert_eq!((agenda.running(), agenda.waiting()), (1, 0));
-        assert_eq!(agenda.ended(&key(1)), ["a", "b", "c"]);
-        assert!(!agenda.has(&key(1)));
+        let mut queue = BoxJobQueue::default();
+        assert_eq!(queue.submit(hook(1, Init, 5), "a"), Ok(NOTHING));
+        assert_eq!(queue.submit(hook(1, Init, 5), "b"), Ok(NOTHING));
+        assert_eq!((queue.running(), queue.waiting()), (0, 1));
+        assert_eq!(at_once(&mut queue), [1]);
+        assert_eq!(queue.submit(hook(1, Init, 5), "c"), Ok(NOTHING));
+        assert_eq!((queue.running(), queue.waiting()), (1, 0));
+        assert_eq!(queue.ended(&key(1)), ["a", "b", "c"]);
+        assert!(!queue.has(&key(1)));
         // Once more it is done once more.
-        assert_eq!(agenda.submit(hook(1, Init, 5), "d"), Ok(NOTHING));
-        assert_eq!(at_once(&mut agenda), [2]);
+        assert_eq!(queue.submit(hook(1, Init, 5), "d"), Ok(NOTHING));
+        assert_eq!(at_once(&mut queue), [2]);
     }
 
     #[test]
     fn a_cleanup_ends_the_init_that_runs_and_waits_for_its_end() {
-        let mut agenda = BoxJobQueue::default();
-        agenda.submit(hook(1, Init, 5), "init").unwrap();
-        assert_eq!(at_once(&mut agenda), [1]);
-        let asked = agenda.submit(hook(1, Cleanup, 5), "cleanup");
+        let mut queue = BoxJobQueue::default();
+        queue.submit(hook(1, Init, 5), "init").unwrap();
+        assert_eq!(at_once(&mut queue), [1]);
+        let asked = queue.submit(hook(1, Cleanup, 5), "cleanup");
         assert_eq!(asked, Ok(SubmitOutcome { given_up: vec!["init"], end: Some(1) }));
-        assert!(at_once(&mut agenda).is_empty(), "one thing a box at a time");
+        assert!(at_once(&mut queue).is_empty(), "one thing a box at a time");
         // It is asked again meanwhile: by another leader, say.
-        assert_eq!(agenda.submit(hook(1, Cleanup, 5), "again"), Ok(SubmitOutcome { ..NOTHING }));
-        assert!(agenda.ended(&key(1)).is_empty());
-        assert_eq!(at_once(&mut agenda), [2]);
-        assert_eq!(agenda.ended(&key(1)), ["cleanup", "again"]);
+        assert_eq!(queue.submit(hook(1, Cleanup, 5), "again"), Ok(SubmitOutcome { ..NOTHING }));
+        assert!(queue.ended(&key(1)).is_empty());
+        assert_eq!(at_once(&mut queue), [2]);
+        assert_eq!(queue.ended(&key(1)), ["cleanup", "again"]);
     }
 
     #[test]
     fn a_running_cleanup_finishes_and_waiting_jobs_are_given_up() {
-        let mut agenda = BoxJobQueue::default();
-        agenda.submit(hook(1, Cleanup, 5), "cleanup").unwrap();
-        assert_eq!(at_once(&mut agenda), [1]);
-        assert_eq!(agenda.submit(hook(1, Init, 6), "init"), Ok(NOTHING));
-        let asked = agenda.submit(hook(1, Cleanup, 6), "cleanup of 6");
+        let mut queue = BoxJobQueue::default();
+        queue.submit(hook(1, Cleanup, 5), "cleanup").unwrap();
+        assert_eq!(at_once(&mut queue), [1]);
+        assert_eq!(queue.submit(hook(1, Init, 6), "init"), Ok(NOTHING));
+        let asked = queue.submit(hook(1, Cleanup, 6), "cleanup of 6");
         assert_eq!(asked, Ok(SubmitOutcome { given_up: vec!["init"], end: None }));
-        assert_eq!(agenda.ended(&key(1)), ["cleanup"]);
-        assert_eq!(at_once(&mut agenda), [2]);
-        assert_eq!(agenda.ended(&key(1)), ["cleanup of 6"]);
+        assert_eq!(queue.ended(&key(1)), ["cleanup"]);
+        assert_eq!(at_once(&mut queue), [2]);
+        assert_eq!(queue.ended(&key(1)), ["cleanup of 6"]);
     }
 
     #[test]
     fn a_box_id_identifies_one_box_under_any_number() {
         let of = |number, id, kind, token| RunHook { box_id: id, ..hook(number, kind, token) };
-        let mut agenda = BoxJobQueue::default();
-        agenda.submit(of(1, 70, Cleanup, 5), "cleanup").unwrap();
-        assert_eq!(at_once(&mut agenda), [1]);
-        assert!(agenda.has(&key(70)) && !agenda.has(&key(1)));
-        agenda.submit(of(2, 70, Init, 6), "init").unwrap();
-        assert!(at_once(&mut agenda).is_empty(), "it is being cleaned");
-        agenda.submit(of(1, 71, Init, 7), "another id").unwrap();
-        assert_eq!(at_once(&mut agenda), [2]);
-        assert_eq!(agenda.ended(&key(70)), ["cleanup"]);
-        assert_eq!(at_once(&mut agenda), [3]);
-        let late = agenda.submit(of(1, 70, Cleanup, 5), "late");
+        let mut queue = BoxJobQueue::default();
+        queue.submit(of(1, 70, Cleanup, 5), "cleanup").unwrap();
+        assert_eq!(at_once(&mut queue), [1]);
+        assert!(queue.has(&key(70)) && !queue.has(&key(1)));
+        queue.submit(of(2, 70, Init, 6), "init").unwrap();
+        assert!(at_once(&mut queue).is_empty(), "it is being cleaned");
+        queue.submit(of(1, 71, Init, 7), "another id").unwrap();
+        assert_eq!(at_once(&mut queue), [2]);
+        assert_eq!(queue.ended(&key(70)), ["cleanup"]);
+        assert_eq!(at_once(&mut queue), [3]);
+        let late = queue.submit(of(1, 70, Cleanup, 5), "late");
         assert_eq!(late, Err((NotTaken::Late, "late")), "another one has it by now");
     }
 
     #[test]
     fn cancelling_all_jobs_answers_every_caller() {
-        let mut agenda = BoxJobQueue::default();
-        agenda.submit(hook(1, Cleanup, 5), "runs").unwrap();
-        assert_eq!(at_once(&mut agenda), [1]);
-        agenda.submit(hook(1, Init, 6), "waits").unwrap();
-        agenda.submit(hook(2, Init, 6), "waits, too").unwrap();
-        let mut result = agenda.cancel_all();
+        let mut queue = BoxJobQueue::default();
+        queue.submit(hook(1, Cleanup, 5), "runs").unwrap();
+        assert_eq!(at_once(&mut queue), [1]);
+        queue.submit(hook(1, Init, 6), "waits").unwrap();
+        queue.submit(hook(2, Init, 6), "waits, too").unwrap();
+        let mut result = queue.cancel_all();
         result.sort_unstable();
         assert_eq!(result, ["runs", "waits", "waits, too"]);
-        assert!(agenda.ended(&key(1)).is_empty());
+        assert!(queue.ended(&key(1)).is_empty());
     }
 
     #[test]
     fn a_late_job_is_refused() {
-        let mut agenda = BoxJobQueue::default();
-        agenda.submit(hook(1, Init, 6), "init").unwrap();
+        let mut queue = BoxJobQueue::default();
+        queue.submit(hook(1, Init, 6), "init").unwrap();
         // Box 1 is somebody's by now.
-        assert_eq!(agenda.submit(hook(1, Cleanup, 5), "late"), Err((NotTaken::Late, "late")));
-        agenda.submit(hook(1, Cleanup, 6), "cleanup").unwrap();
-        assert_eq!(agenda.submit(hook(1, Init, 6), "late"), Err((NotTaken::Late, "late")));
-        assert!(agenda.submit(hook(2, Cleanup, 5), "another box").is_ok());
+        assert_eq!(queue.submit(hook(1, Cleanup, 5), "late"), Err((NotTaken::Late, "late")));
+        queue.submit(hook(1, Cleanup, 6), "cleanup").unwrap();
+        assert_eq!(queue.submit(hook(1, Init, 6), "late"), Err((NotTaken::Late, "late")));
+        assert!(queue.submit(hook(2, Cleanup, 5), "another box").is_ok());
         // A box without a holder since its pool was made has no token.
-        assert!(agenda.submit(RunHook { token: None, ..hook(1, Cleanup, 0) }, "new").is_ok());
+        assert!(queue.submit(RunHook { token: None, ..hook(1, Cleanup, 0) }, "new").is_ok());
         // Another leader knows better.
         let mut later = hook(1, Cleanup, 5);
         later.place.epoch = Epoch(9);
-        assert!(agenda.submit(later, "later").is_ok());
+        assert!(queue.submit(later, "later").is_ok());
     }
 
     #[test]
@@ -327,35 +327,35 @@ mod tests {
             hook.place.epoch = Epoch(epoch);
             hook
         };
-        let mut agenda = BoxJobQueue::default();
+        let mut queue = BoxJobQueue::default();
         // Both clusters call their pools the same.
-        agenda.submit(of(1, "a", 50, 9), "one").unwrap();
-        assert_eq!(agenda.submit(of(2, "b", 3, 7), "two"), Ok(NOTHING));
-        assert_eq!(at_once(&mut agenda), [1, 2], "neither waits for the other");
-        let late = agenda.submit(of(2, "b", 3, 6), "late");
+        queue.submit(of(1, "a", 50, 9), "one").unwrap();
+        assert_eq!(queue.submit(of(2, "b", 3, 7), "two"), Ok(NOTHING));
+        assert_eq!(at_once(&mut queue), [1, 2], "neither waits for the other");
+        let late = queue.submit(of(2, "b", 3, 6), "late");
         assert_eq!(late, Err((NotTaken::Late, "late")));
         // The next leader of the second cluster knows better of its own boxes only.
-        assert!(agenda.submit(of(2, "b", 4, 6), "later").is_ok());
-        let late = agenda.submit(of(1, "a", 50, 8), "late");
+        assert!(queue.submit(of(2, "b", 4, 6), "later").is_ok());
+        let late = queue.submit(of(1, "a", 50, 8), "late");
         assert_eq!(late, Err((NotTaken::Late, "late")));
     }
 
     #[test]
     fn a_job_of_a_box_with_an_overdue_run_is_refused() {
-        let mut agenda = BoxJobQueue::default();
-        agenda.submit(hook(1, Cleanup, 5), "runs").unwrap();
-        assert_eq!(at_once(&mut agenda), [1]);
-        agenda.submit(hook(1, Init, 6), "waits").unwrap();
-        assert!(agenda.takes_too_long(&key(1), 7, "another run").is_empty());
-        assert_eq!(agenda.takes_too_long(&key(1), 1, "it hangs"), ["runs", "waits"]);
+        let mut queue = BoxJobQueue::default();
+        queue.submit(hook(1, Cleanup, 5), "runs").unwrap();
+        assert_eq!(at_once(&mut queue), [1]);
+        queue.submit(hook(1, Init, 6), "waits").unwrap();
+        assert!(queue.takes_too_long(&key(1), 7, "another run").is_empty());
+        assert_eq!(queue.takes_too_long(&key(1), 1, "it hangs"), ["runs", "waits"]);
         for (kind, token) in [(Init, 6), (Cleanup, 6)] {
-            let (why, _) = agenda.submit(hook(1, kind, token), "asks").unwrap_err();
+            let (why, _) = queue.submit(hook(1, kind, token), "asks").unwrap_err();
             assert_eq!(why, NotTaken::Overdue("it hangs".to_owned()), "{kind:?} {token}");
         }
-        assert!(at_once(&mut agenda).is_empty(), "one thing a box at a time");
-        assert!(agenda.ended(&key(1)).is_empty());
-        agenda.submit(hook(1, Cleanup, 6), "again").unwrap();
-        assert_eq!(at_once(&mut agenda), [2]);
-        assert_eq!(agenda.ended(&key(1)), ["again"]);
+        assert!(at_once(&mut queue).is_empty(), "one thing a box at a time");
+        assert!(queue.ended(&key(1)).is_empty());
+        queue.submit(hook(1, Cleanup, 6), "again").unwrap();
+        assert_eq!(at_once(&mut queue), [2]);
+        assert_eq!(queue.ended(&key(1)), ["again"]);
     }
 }

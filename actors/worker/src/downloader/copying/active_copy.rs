@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
-use reelyard_core::shown_text::word;
+use reelyard_core::display_text::word;
 use reelyard_protocol::worker::{Blame, Report, ReportedState, TaskId};
 
 use super::copy_context::{CopyContext, CopyListener};

@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn a_place_is_free_when_its_last_copy_has_left_it() {
-        let mut places = BatchSlots::default();
-        let (first, second) = (places.take(2), places.take(1));
-        places.leave(first);
-        assert_eq!(places.taken(), 2);
-        places.leave(first);
-        places.leave(first);
-        assert_eq!(places.taken(), 1);
-        places.leave(second);
-        assert_eq!(places.taken(), 0);
+        let mut slots = BatchSlots::default();
+        let (first, second) = (slots.take(2), slots.take(1));
+        slots.leave(first);
+        assert_eq!(slots.taken(), 2);
+        slots.leave(first);
+        slots.leave(first);
+        assert_eq!(slots.taken(), 1);
+        slots.leave(second);
+        assert_eq!(slots.taken(), 0);
     }
 }

@@ -18,14 +18,14 @@ pub(in crate::downloader) struct CopyBatch {
     /// The copies that are not started yet.
     waiting: Mutex<VecDeque<ActiveCopy>>,
     /// Copies that have ended and are not passed on yet.
-    brought: Mutex<Vec<(ActiveCopy, FetchResult)>>,
+    finished: Mutex<Vec<(ActiveCopy, FetchResult)>>,
     publisher: Arc<Publisher>,
 }
 
 impl CopyBatch {
     pub(in crate::downloader) fn new(copies: Vec<ActiveCopy>, publisher: Arc<Publisher>) -> Self {
         let waiting = Mutex::new(copies.into());
-        CopyBatch { waiting, brought: Mutex::default(), publisher }
+        CopyBatch { waiting, finished: Mutex::default(), publisher }
     }
 
     /// Makes one copy after the other.
@@ -38,18 +38,18 @@ impl CopyBatch {
             let outcome = if is_served && !copy.cancel.is_cancelled() {
                 // A slow copy delays only its own report.
                 copy.fetch(&ahead, &|_| {
-                    self.hand_on_brought();
+                    self.pass_on_finished();
                     if ahead.is_held_up() {
-                        self.hand_on_waiting();
+                        self.pass_on_waiting();
                     }
                 })
             } else {
                 Err(CopyFault::Cancelled)
             };
             is_served &= !matches!(outcome, Err(CopyFault::Blamed(Blame::Source, _)));
-            locked(&self.brought).push((copy, outcome));
+            locked(&self.finished).push((copy, outcome));
         }
-        end(&self.publisher, mem::take(&mut *locked(&self.brought)));
+        end(&self.publisher, mem::take(&mut *locked(&self.finished)));
     }
 
     fn ask_ahead(&self) -> RequestPipeline {
@@ -68,7 +68,7 @@ impl CopyBatch {
 
     /// Passes the remaining copies to another thread, because the current copy takes longer than a batch
     /// should.
-    fn hand_on_waiting(&self) {
+    fn pass_on_waiting(&self) {
         let waiting = mem::take(&mut *locked(&self.waiting));
         if let Some(context) = waiting.front().map(ActiveCopy::context) {
             let rest = (waiting, Arc::clone(&self.publisher));
@@ -83,13 +83,13 @@ impl CopyBatch {
 
     /// Passes the ended copies to another thread for publishing. This thread is copying, and a publisher
     /// may have to work for other threads for a long time.
-    fn hand_on_brought(&self) {
-        let brought = mem::take(&mut *locked(&self.brought));
-        if let Some(context) = brought.first().map(|(copy, _)| copy.context()) {
-            let brought = (Arc::clone(&self.publisher), brought);
-            let end_all = |(publisher, brought): (Arc<Publisher>, _)| end(&publisher, brought);
-            if let Err((publisher, brought)) = apart(&context.threads, brought, end_all) {
-                end(&publisher, brought);
+    fn pass_on_finished(&self) {
+        let finished = mem::take(&mut *locked(&self.finished));
+        if let Some(context) = finished.first().map(|(copy, _)| copy.context()) {
+            let finished = (Arc::clone(&self.publisher), finished);
+            let end_all = |(publisher, finished): (Arc<Publisher>, _)| end(&publisher, finished);
+            if let Err((publisher, finished)) = apart(&context.threads, finished, end_all) {
+                end(&publisher, finished);
             }
         }
     }
@@ -119,13 +119,13 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Leaves copies to be ended.
-fn end(publisher: &Publisher, brought: Vec<(ActiveCopy, FetchResult)>) {
-    let Some((first, _)) = brought.first() else { return };
-    let copies: Vec<(TaskId, u64)> = brought.iter().filter_map(bytes_here).collect();
+fn end(publisher: &Publisher, finished: Vec<(ActiveCopy, FetchResult)>) {
+    let Some((first, _)) = finished.first() else { return };
+    let copies: Vec<(TaskId, u64)> = finished.iter().filter_map(bytes_here).collect();
     if !copies.is_empty() {
         first.listener.arrived.do_send(TransfersArrived { copies });
     }
-    publisher.end(brought);
+    publisher.end(finished);
 }
 
 /// The task, and the number of received bytes if only the disk is still missing.

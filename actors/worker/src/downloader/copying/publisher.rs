@@ -31,9 +31,9 @@ struct PublishQueue {
 
 impl Publisher {
     /// Ends copies, now or soon.
-    pub(in crate::downloader) fn end(&self, brought: Vec<(ActiveCopy, FetchResult)>) {
+    pub(in crate::downloader) fn end(&self, finished: Vec<(ActiveCopy, FetchResult)>) {
         let mut queue = self.queue();
-        queue.waiting.extend(brought);
+        queue.waiting.extend(finished);
         if std::mem::replace(&mut queue.is_at_work, true) {
             return;
         }

@@ -79,7 +79,7 @@ pub struct Transfers {
     arrived: usize,
     outbox: Outbox,
     /// Ended tasks whose report was taken.
-    settled: Settled,
+    reported: ReportedTasks,
     counters: TransferCounters,
     stopping: bool,
 }
@@ -94,12 +94,12 @@ struct ActiveTransfer {
 
 /// The last ended tasks whose report was taken.
 #[derive(Clone, Debug, Default)]
-struct Settled {
+struct ReportedTasks {
     oldest_first: VecDeque<TaskId>,
     all: HashSet<TaskId>,
 }
 
-impl Settled {
+impl ReportedTasks {
     fn remember(&mut self, task: TaskId) {
         if !self.all.insert(task) {
             return;
@@ -129,7 +129,7 @@ impl Transfers {
             slots: BatchSlots::default(),
             arrived: 0,
             outbox,
-            settled: Settled::default(),
+            reported: ReportedTasks::default(),
             counters: TransferCounters::default(),
             stopping: false,
         }
@@ -152,7 +152,7 @@ impl Transfers {
         let fresh = |order: &CopyOrder| {
             listed.insert(order.id)
                 && !self.under_way.contains_key(&order.id)
-                && !self.settled.contains(order.id)
+                && !self.reported.contains(order.id)
         };
         self.waiting = orders.into_iter().filter(fresh).collect();
         acts.extend(self.begin(now));
@@ -191,7 +191,7 @@ impl Transfers {
     }
 
     /// Reports that the copies that wait for the disk are still alive.
-    pub fn show_life(&mut self, now: Millis) {
+    pub fn report_waiting(&mut self, now: Millis) {
         let arrived = self.under_way().filter(|transfer| transfer.arrived);
         let waiting: Vec<(TaskId, u64)> =
             arrived.map(|transfer| (transfer.task, transfer.bytes)).collect();
@@ -243,13 +243,13 @@ impl Transfers {
         cancelled: &[TaskId],
         now: Millis,
     ) -> (Vec<TaskId>, Vec<TransferAction>) {
-        let settled = self.outbox.taken(sent);
-        settled.iter().for_each(|&task| self.settled.remember(task));
+        let reported = self.outbox.taken(sent);
+        reported.iter().for_each(|&task| self.reported.remember(task));
         self.waiting.retain(|order| !cancelled.contains(&order.id));
         let mut acts: Vec<TransferAction> =
             cancelled.iter().filter_map(|&task| self.give_up(task)).collect();
         acts.extend(self.begin(now));
-        (settled, acts)
+        (reported, acts)
     }
 
     /// Makes up to this many copies at once from now on. Running copies continue, even if they exceed
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(transfers.arrived(&[(one_more, 10)], NOW), [], "the disk is too far behind");
         assert_eq!(transfers.ended(TaskId(1), Some(done(1)), NOW), [begin(order(most + 2))]);
         assert_eq!(transfers.known().len(), orders.len());
-        transfers.show_life(NOW);
+        transfers.report_waiting(NOW);
         let moved =
             |report: &&Report| matches!(report.state, ReportedState::Progress { bytes: 10 });
         assert_eq!(transfers.reports().iter().filter(moved).count(), MOST_ARRIVED);

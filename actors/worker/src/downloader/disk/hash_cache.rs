@@ -88,7 +88,7 @@ impl HashCache {
     /// Keeps the hash of a file, unless the file was changed just now. Such a file could be changed once
     /// more with the same identity. Then the hash is valid only for the callers that requested it.
     fn remember(&self, identity: &FileFingerprint, hash: ContentHash) {
-        if identity.is_settled(self.clock.now())
+        if identity.is_stable(self.clock.now())
             && let Err(error) = self.store.remember_hash(identity, hash)
         {
             tracing::warn!(%error, "a hash could not be stored: the file will be read again");
@@ -145,16 +145,16 @@ impl HashCache {
 
     fn hash(&self, file: &File, identity: &FileFingerprint, job: &HashJob) -> Hashed {
         // Before the first byte is read.
-        let is_settled = identity.is_settled(self.clock.now());
+        let is_stable = identity.is_stable(self.clock.now());
         let mut hasher = self.hasher_for(identity);
         let keep = |hasher: &TreeHasher| {
-            if is_settled {
+            if is_stable {
                 self.keep(identity, hasher)
             }
         };
         let outcome = hash_behind(file, identity, job, &mut hasher, keep);
         match outcome {
-            Hashed::Known(hash) if is_settled => self.remember(identity, hash),
+            Hashed::Known(hash) if is_stable => self.remember(identity, hash),
             Hashed::UnderWay => keep(&hasher),
             _ => {}
         }
@@ -365,56 +365,56 @@ mod tests {
     #[test]
     fn a_hash_follows_the_sender_and_is_remembered() {
         let contents = vec![7; 3 * STEP + 5];
-        let bench = HashCacheFixture::new(&contents);
-        let (file, identity) = bench.open();
-        let following = bench.cache.follow(&file, identity).unwrap();
+        let fixture = HashCacheFixture::new(&contents);
+        let (file, identity) = fixture.open();
+        let following = fixture.cache.follow(&file, identity).unwrap();
         following.sent(STEP as u64);
         following.sent(contents.len() as u64);
         drop(following);
-        assert_eq!(bench.cache.hash_of(&file, identity, LONG), known(&contents));
-        assert!(bench.cache.follow(&file, identity).is_none(), "it is known now");
-        bench.cache.stop();
+        assert_eq!(fixture.cache.hash_of(&file, identity, LONG), known(&contents));
+        assert!(fixture.cache.follow(&file, identity).is_none(), "it is known now");
+        fixture.cache.stop();
     }
 
     #[test]
     fn a_hash_is_computed_on_request_after_a_sender_broke_off() {
         let contents = vec![1; 2 * STEP];
-        let bench = HashCacheFixture::new(&contents);
-        let (file, identity) = bench.open();
-        let following = bench.cache.follow(&file, identity).unwrap();
+        let fixture = HashCacheFixture::new(&contents);
+        let (file, identity) = fixture.open();
+        let following = fixture.cache.follow(&file, identity).unwrap();
         following.sent(5);
         drop(following);
-        assert_eq!(bench.cache.hash_of(&file, identity, LONG), known(&contents));
+        assert_eq!(fixture.cache.hash_of(&file, identity, LONG), known(&contents));
     }
 
     #[test]
     fn a_file_that_changes_has_no_hash() {
-        let bench = HashCacheFixture::new(&[1; 100]);
-        let (file, identity) = bench.open();
-        let following = bench.cache.follow(&file, identity).unwrap();
+        let fixture = HashCacheFixture::new(&[1; 100]);
+        let (file, identity) = fixture.open();
+        let following = fixture.cache.follow(&file, identity).unwrap();
         following.sent(50);
-        std::fs::OpenOptions::new().write(true).open(&bench.path).unwrap().set_len(60).unwrap();
+        std::fs::OpenOptions::new().write(true).open(&fixture.path).unwrap().set_len(60).unwrap();
         following.sent(100);
-        assert_eq!(bench.cache.hash_of(&file, identity, LONG), Hashed::Changed);
+        assert_eq!(fixture.cache.hash_of(&file, identity, LONG), Hashed::Changed);
     }
 
     #[test]
     fn the_hash_of_a_file_that_changed_just_now_is_not_remembered() {
-        let mut bench = HashCacheFixture::new(&[1; 100]);
-        bench.cache.clock = Clock::system();
-        let (file, identity) = bench.open();
-        assert_eq!(bench.cache.hash_of(&file, identity, LONG), known(&[1; 100]));
-        assert_eq!(bench.cache.known(&identity), None);
-        assert!(identity.is_settled(Clock::system().now().after(Duration::from_secs(3))));
+        let mut fixture = HashCacheFixture::new(&[1; 100]);
+        fixture.cache.clock = Clock::system();
+        let (file, identity) = fixture.open();
+        assert_eq!(fixture.cache.hash_of(&file, identity, LONG), known(&[1; 100]));
+        assert_eq!(fixture.cache.known(&identity), None);
+        assert!(identity.is_stable(Clock::system().now().after(Duration::from_secs(3))));
     }
 
     #[test]
     fn hashing_goes_on_for_an_asker_that_will_ask_again() {
         let contents = vec![3; 8 * STEP];
-        let bench = HashCacheFixture::new(&contents);
-        let (file, identity) = bench.open();
-        assert_eq!(bench.cache.hash_of(&file, identity, Duration::ZERO), Hashed::UnderWay);
-        let job = Arc::clone(&bench.cache.jobs.table().under_way[&identity]);
+        let fixture = HashCacheFixture::new(&contents);
+        let (file, identity) = fixture.open();
+        assert_eq!(fixture.cache.hash_of(&file, identity, Duration::ZERO), Hashed::UnderWay);
+        let job = Arc::clone(&fixture.cache.jobs.table().under_way[&identity]);
         let mut lead = job.lead();
         while lead.outcome.is_none() {
             lead = job.moved.wait_timeout(lead, LONG).unwrap().0;
@@ -425,21 +425,21 @@ mod tests {
     #[test]
     fn hashing_that_was_given_up_goes_on_where_it_stood() {
         let contents = vec![5; 6 * STEP + 9];
-        let bench = HashCacheFixture::new(&contents);
-        let (file, identity) = bench.open();
-        let following = bench.cache.follow(&file, identity).unwrap();
+        let fixture = HashCacheFixture::new(&contents);
+        let (file, identity) = fixture.open();
+        let following = fixture.cache.follow(&file, identity).unwrap();
         following.sent(4 * STEP as u64);
         drop(following);
         // Given up by itself, or by this.
-        bench.cache.stop();
-        let cache = HashCache::new(Arc::clone(&bench.cache.store), bench.cache.clock.clone());
-        let begun = bench.cache.hasher_for(&identity).trunk(identity.size);
+        fixture.cache.stop();
+        let cache = HashCache::new(Arc::clone(&fixture.cache.store), fixture.cache.clock.clone());
+        let begun = fixture.cache.hasher_for(&identity).trunk(identity.size);
         assert!(begun.length() <= 4 * STEP as u64);
         // The stored state is trusted, and so it shows in the hash.
         let mut others = TreeHasher::resume(reelyard_file_server::tree_hash::Trunk::default());
         others.update(&vec![6; 3 * STEP]);
         let begun = others.trunk(identity.size);
-        bench.cache.store.remember_hash_begun(&identity, &begun).unwrap();
+        fixture.cache.store.remember_hash_begun(&identity, &begun).unwrap();
         let mut mixed = vec![6; 3 * STEP];
         mixed.extend_from_slice(&contents[3 * STEP..]);
         assert_eq!(cache.hash_of(&file, identity, LONG), known(&mixed));
@@ -447,11 +447,11 @@ mod tests {
 
     #[test]
     fn stopping_ends_a_job_whose_sender_is_slow() {
-        let bench = HashCacheFixture::new(&[1; 100]);
-        let (file, identity) = bench.open();
-        let following = bench.cache.follow(&file, identity).unwrap();
-        bench.cache.stop();
+        let fixture = HashCacheFixture::new(&[1; 100]);
+        let (file, identity) = fixture.open();
+        let following = fixture.cache.follow(&file, identity).unwrap();
+        fixture.cache.stop();
         drop(following);
-        assert!(bench.cache.follow(&file, identity).is_none());
+        assert!(fixture.cache.follow(&file, identity).is_none());
     }
 }

@@ -120,7 +120,7 @@ impl Accounts {
 
 impl Reservation {
     /// The bytes are now in the base directory, and count as used there.
-    pub fn settle(mut self) {
+    pub fn consume(mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         let mut accounts = self.ledger.accounts();
         accounts.promised -= bytes;
@@ -208,10 +208,10 @@ mod tests {
     }
 
     #[test]
-    fn a_settled_reservation_counts_as_used() {
+    fn a_consumed_reservation_counts_as_used() {
         let ledger = Ledger::default();
         let reserve = |bytes| ledger.reserve(bytes, QUOTA, disk(5000), counted(100));
-        reserve(600).unwrap().settle();
+        reserve(600).unwrap().consume();
         assert!(matches!(reserve(301), Err(NoRoom::Full { room: 300, .. })));
         ledger.recount();
         assert!(reserve(900).is_ok(), "the count says that it is gone again");

@@ -59,7 +59,7 @@ pub enum FetchedCopy {
 
 /// A copy with all its bytes, which must be made durable and renamed.
 pub struct ReceivedCopy {
-    draft: UnfinishedCopy,
+    unfinished: UnfinishedCopy,
     copied: CommittedCopy,
     cancel: CopyCancellation,
     /// Prevents that its file is collected.
@@ -108,13 +108,13 @@ impl Fetcher {
         progress: &FetchProgressCallback<'_>,
     ) -> Result<FetchedCopy, CopyFault> {
         let at_work = self.base.begin_work(order.id);
-        let (copied, draft) = match self.try_fetch(order, cancel, rate, ahead, progress) {
-            Ok((copied, draft)) => (copied, draft),
+        let (copied, unfinished) = match self.try_fetch(order, cancel, rate, ahead, progress) {
+            Ok((copied, unfinished)) => (copied, unfinished),
             Err(fault) => return Err(unless_cancelled(fault, cancel)),
         };
-        let Some(draft) = draft else { return Ok(FetchedCopy::InPlace(copied)) };
+        let Some(unfinished) = unfinished else { return Ok(FetchedCopy::InPlace(copied)) };
         let cancel = cancel.clone();
-        let arrived = ReceivedCopy { draft, copied, cancel, _at_work: at_work };
+        let arrived = ReceivedCopy { unfinished, copied, cancel, _at_work: at_work };
         if copied.size < LARGE {
             return Ok(FetchedCopy::Arrived(Box::new(arrived)));
         }
@@ -124,18 +124,18 @@ impl Fetcher {
 
     /// Makes copies durable and renames them. Answers in their order.
     pub fn publish(&self, arrived: Vec<ReceivedCopy>) -> Vec<Result<CommittedCopy, CopyFault>> {
-        let mut drafts = Vec::with_capacity(arrived.len());
+        let mut unfinished_copies = Vec::with_capacity(arrived.len());
         let mut ends = Vec::with_capacity(arrived.len());
-        for ReceivedCopy { draft, copied, cancel, _at_work } in arrived {
+        for ReceivedCopy { unfinished, copied, cancel, _at_work } in arrived {
             let is_wanted = !cancel.is_cancelled();
             if is_wanted {
-                drafts.push(draft);
+                unfinished_copies.push(unfinished);
             } else {
-                draft.keep(&self.clock);
+                unfinished.keep(&self.clock);
             }
             ends.push((is_wanted, copied, cancel, _at_work));
         }
-        let mut placed = UnfinishedCopy::publish(&self.base, drafts).into_iter();
+        let mut placed = UnfinishedCopy::publish(&self.base, unfinished_copies).into_iter();
         let mut end = |(is_wanted, copied, cancel, _)| {
             let placed = if is_wanted { placed.next() } else { None };
             match placed {
@@ -174,17 +174,17 @@ impl Fetcher {
         // Without the claim another copy of this name continues: this one stores no progress.
         let claim = claim.as_ref();
         let copying = Copying { order, addr, path, claim, cancel, rate, ahead, progress };
-        let mut draft = match copying.claim {
+        let mut unfinished = match copying.claim {
             Some(claim) => UnfinishedCopy::resume_kept(self, claim)?,
             None => None,
         };
-        match self.until_it_ends(&copying, &mut draft) {
-            Ok(copied) => Ok((copied, draft)),
+        match self.until_it_ends(&copying, &mut unfinished) {
+            Ok(copied) => Ok((copied, unfinished)),
             Err(fault) => {
                 if is_worth_keeping(&fault) {
-                    draft.into_iter().for_each(|draft| draft.keep(&self.clock));
+                    unfinished.into_iter().for_each(|unfinished| unfinished.keep(&self.clock));
                 } else {
-                    draft.into_iter().for_each(UnfinishedCopy::discard);
+                    unfinished.into_iter().for_each(UnfinishedCopy::discard);
                 }
                 Err(fault)
             }
@@ -195,11 +195,11 @@ impl Fetcher {
     fn until_it_ends(
         &self,
         copying: &Copying<'_>,
-        draft: &mut Option<UnfinishedCopy>,
+        unfinished: &mut Option<UnfinishedCopy>,
     ) -> Result<CommittedCopy, CopyFault> {
         let (mut tries, mut reached, mut restarted, mut turned_away) = (0, 0, false, 0);
         loop {
-            let (doing, error, arrived) = match self.attempt(copying, draft) {
+            let (doing, error, arrived) = match self.attempt(copying, unfinished) {
                 Ok(copied) => return Ok(copied),
                 Err(FetchAttemptFailure::Fault(fault)) => return Err(fault),
                 Err(FetchAttemptFailure::Busy) => {
@@ -209,33 +209,34 @@ impl Fetcher {
                             format!("the data port {} was busy at every try", copying.addr);
                         return Err(CopyFault::Blamed(Blame::Source, reason));
                     }
-                    (copying.progress)(draft.as_ref().map_or(0, UnfinishedCopy::position));
+                    (copying.progress)(unfinished.as_ref().map_or(0, UnfinishedCopy::position));
                     if copying.cancel.sleep(BUSY_PAUSE) {
                         return Err(CopyFault::Cancelled);
                     }
                     continue;
                 }
                 Err(FetchAttemptFailure::Wrong(fault)) => {
-                    let was_resumed = draft.as_ref().is_some_and(|draft| draft.was_resumed);
+                    let was_resumed =
+                        unfinished.as_ref().is_some_and(|unfinished| unfinished.was_resumed);
                     if !was_resumed || restarted {
                         return Err(fault);
                     }
                     let (task, file) = (copying.order.id, &copying.order.name);
                     tracing::warn!(%task, file = file.to_string(), %fault, "a resumed copy was damaged: it \
                         starts again from the beginning");
-                    draft.take().into_iter().for_each(UnfinishedCopy::discard);
+                    unfinished.take().into_iter().for_each(UnfinishedCopy::discard);
                     restarted = true;
                     continue;
                 }
                 Err(FetchAttemptFailure::Off { doing, error, arrived }) => (doing, error, arrived),
             };
             let off = verdict::off(&doing, &error);
-            let Some(draft) = draft else { return Err(off) };
-            if let Some(fault) = self.cannot_be_read(copying, &error, arrived, draft.size()) {
+            let Some(unfinished) = unfinished else { return Err(off) };
+            if let Some(fault) = self.cannot_be_read(copying, &error, arrived, unfinished.size()) {
                 return Err(fault);
             }
-            if draft.position() > reached {
-                (tries, reached) = (0, draft.position());
+            if unfinished.position() > reached {
+                (tries, reached) = (0, unfinished.position());
             }
             if tries == self.resume.tries {
                 return Err(off);
@@ -245,7 +246,7 @@ impl Fetcher {
             let (task, file) = (copying.order.id, &copying.order.name);
             tracing::info!(%task, file = file.to_string(), %off, tries, "a copy was interrupted: it is \
                 resumed");
-            (copying.progress)(draft.position());
+            (copying.progress)(unfinished.position());
             if copying.cancel.sleep(pause) {
                 return Err(CopyFault::Cancelled);
             }
@@ -256,20 +257,21 @@ impl Fetcher {
     fn attempt(
         &self,
         copying: &Copying<'_>,
-        draft: &mut Option<UnfinishedCopy>,
+        unfinished: &mut Option<UnfinishedCopy>,
     ) -> Result<CommittedCopy, FetchAttemptFailure> {
-        let is_all_here =
-            |draft: &&mut UnfinishedCopy| draft.size() > 0 && draft.position() == draft.size();
-        if let Some(draft) = draft.as_mut().filter(|draft| is_all_here(draft)) {
+        let is_all_here = |unfinished: &&mut UnfinishedCopy| {
+            unfinished.size() > 0 && unfinished.position() == unfinished.size()
+        };
+        if let Some(unfinished) = unfinished.as_mut().filter(|unfinished| is_all_here(unfinished)) {
             let link = self.connect(copying)?;
-            return self.compare(copying, link, draft);
+            return self.compare(copying, link, unfinished);
         }
-        let (mut link, head) = self.ask_for_the_rest(copying, draft)?;
-        let Some(draft) = draft else {
+        let (mut link, head) = self.ask_for_the_rest(copying, unfinished)?;
+        let Some(unfinished) = unfinished else {
             return Err(FetchAttemptFailure::Fault(CopyFault::Cancelled));
         };
-        stream::receive(self, copying, &mut link, draft)?;
-        let copied = draft.copied();
+        stream::receive(self, copying, &mut link, unfinished)?;
+        let copied = unfinished.copied();
         if head.hash == Some(copied.hash) {
             self.links.put_back(copying, link, &head);
             return Ok(copied);
@@ -277,15 +279,15 @@ impl Fetcher {
         let link = Some(link).filter(|_| head.keep_alive);
         let link = link.and_then(|link| copying.ahead.put_back(link));
         let link = link.map_or_else(|| self.connect(copying), Ok)?;
-        self.compare(copying, link, draft)
+        self.compare(copying, link, unfinished)
     }
 
-    /// Requests the bytes that are missing in `draft`. A missing draft is started, and it is started
+    /// Requests the bytes that are missing in `unfinished`. A missing copy is started, and it is started
     /// again if the master has changed.
     fn ask_for_the_rest(
         &self,
         copying: &Copying<'_>,
-        draft: &mut Option<UnfinishedCopy>,
+        unfinished: &mut Option<UnfinishedCopy>,
     ) -> Result<(SourceLink, AnswerHead), FetchAttemptFailure> {
         let origin = |head: &AnswerHead| MasterOrigin {
             source: copying.order.source,
@@ -293,8 +295,8 @@ impl Fetcher {
             etag: head.etag.clone(),
         };
         loop {
-            let position = draft.as_ref().map_or(0, UnfinishedCopy::position);
-            let same = draft.as_ref().filter(|draft| draft.is_of(copying.order));
+            let position = unfinished.as_ref().map_or(0, UnfinishedCopy::position);
+            let same = unfinished.as_ref().filter(|unfinished| unfinished.is_of(copying.order));
             let same = same.and_then(UnfinishedCopy::etag).map(str::to_owned);
             let range = format!("bytes={position}-");
             let mut headers = Vec::new();
@@ -304,11 +306,11 @@ impl Fetcher {
                 headers.extend(same.as_deref().map(|etag| ("If-Range", etag)));
             }
             let (mut link, head) = self.get(copying, &headers)?;
-            match (head.status, draft.as_mut()) {
+            match (head.status, unfinished.as_mut()) {
                 (200, _) => {
-                    draft.take().into_iter().for_each(UnfinishedCopy::discard);
+                    unfinished.take().into_iter().for_each(UnfinishedCopy::discard);
                     let begun = UnfinishedCopy::begin(self, copying, head.length, origin(&head))?;
-                    *draft = Some(begun);
+                    *unfinished = Some(begun);
                     let thought_small =
                         copying.order.size.is_some_and(|size| size <= batching::SMALL);
                     if thought_small && head.length > batching::SMALL {
@@ -317,13 +319,13 @@ impl Fetcher {
                     }
                     return Ok((link, head));
                 }
-                (206, Some(draft)) if head.part == Some((position, draft.size())) => {
-                    draft.go_on_from(origin(&head));
+                (206, Some(unfinished)) if head.part == Some((position, unfinished.size())) => {
+                    unfinished.go_on_from(origin(&head));
                     return Ok((link, head));
                 }
                 // The master has another length than at the beginning.
                 (206 | 416, Some(_)) if position > 0 => {
-                    draft.take().into_iter().for_each(UnfinishedCopy::discard);
+                    unfinished.take().into_iter().for_each(UnfinishedCopy::discard);
                 }
                 (503, _) => return Err(FetchAttemptFailure::Busy),
                 _ => return Err(refused(&mut link, &head, "the master").into()),

@@ -301,11 +301,11 @@ mod tests {
 
     #[test]
     fn a_claim_is_waited_for() {
-        let bench = PartialsFixture::new();
-        let partial = bench.interrupted("a.mpg", 1);
-        let claim = bench.partials.claim(&partial.name).unwrap();
-        assert!(bench.partials.claim_within(&partial.name, Duration::ZERO).is_none());
-        let (partials, name) = (Arc::clone(&bench.partials), partial.name.clone());
+        let fixture = PartialsFixture::new();
+        let partial = fixture.interrupted("a.mpg", 1);
+        let claim = fixture.partials.claim(&partial.name).unwrap();
+        assert!(fixture.partials.claim_within(&partial.name, Duration::ZERO).is_none());
+        let (partials, name) = (Arc::clone(&fixture.partials), partial.name.clone());
         let waiting = std::thread::spawn(move || {
             partials.claim_within(&name, Duration::from_secs(60)).unwrap().kept()
         });
@@ -316,50 +316,50 @@ mod tests {
 
     #[test]
     fn a_kept_partial_is_claimed_by_one_fetch_at_a_time() {
-        let bench = PartialsFixture::new();
-        let partial = bench.interrupted("a.mpg", 1);
-        let claim = bench.partials.claim(&partial.name).unwrap();
+        let fixture = PartialsFixture::new();
+        let partial = fixture.interrupted("a.mpg", 1);
+        let claim = fixture.partials.claim(&partial.name).unwrap();
         assert_eq!(claim.kept().as_ref(), Some(&partial));
-        assert!(bench.partials.claim(&partial.name).is_none());
-        assert!(!bench.partials.give_up_oldest(), "it is being gone on with");
+        assert!(fixture.partials.claim(&partial.name).is_none());
+        assert!(!fixture.partials.give_up_oldest(), "it is being gone on with");
         drop(claim);
-        assert!(bench.partials.give_up_oldest());
-        assert_eq!(bench.temps(), [""; 0]);
-        assert_eq!(bench.partials.claim(&partial.name).unwrap().kept(), None);
+        assert!(fixture.partials.give_up_oldest());
+        assert_eq!(fixture.temps(), [""; 0]);
+        assert_eq!(fixture.partials.claim(&partial.name).unwrap().kept(), None);
     }
 
     #[test]
     fn only_useless_partials_are_removed_and_nothing_outside() {
-        let bench = PartialsFixture::new();
-        std::fs::write(bench.place.path().join("copies/old.mpg"), b"copy").unwrap();
-        bench.interrupted("a.mpg", 1);
-        bench.write("2");
-        bench.write("3");
-        bench.write("movie.mpg.1700000000000000000");
-        let _at_work = bench.base.begin_work(TaskId(3)).unwrap();
+        let fixture = PartialsFixture::new();
+        std::fs::write(fixture.place.path().join("copies/old.mpg"), b"copy").unwrap();
+        fixture.interrupted("a.mpg", 1);
+        fixture.write("2");
+        fixture.write("3");
+        fixture.write("movie.mpg.1700000000000000000");
+        let _at_work = fixture.base.begin_work(TaskId(3)).unwrap();
 
-        let collected = bench.partials.collect().unwrap();
+        let collected = fixture.partials.collect().unwrap();
         assert_eq!(collected, Collected { partials: 0, unknown: 1 });
-        assert_eq!(bench.temps(), ["1", "3", "movie.mpg.1700000000000000000"]);
+        assert_eq!(fixture.temps(), ["1", "3", "movie.mpg.1700000000000000000"]);
 
-        bench.clock.advance(2 * HOUR);
-        bench.partials.collect().unwrap();
-        assert_eq!(bench.temps(), ["1", "3"], "cfw has left its file long ago");
+        fixture.clock.advance(2 * HOUR);
+        fixture.partials.collect().unwrap();
+        assert_eq!(fixture.temps(), ["1", "3"], "cfw has left its file long ago");
 
-        bench.clock.advance(24 * HOUR);
-        let collected = bench.partials.collect().unwrap();
+        fixture.clock.advance(24 * HOUR);
+        let collected = fixture.partials.collect().unwrap();
         assert_eq!(collected, Collected { partials: 1, unknown: 0 });
-        assert_eq!(bench.temps(), ["3"]);
-        assert_eq!(bench.base.names().unwrap().len(), 1, "copies are never collected");
+        assert_eq!(fixture.temps(), ["3"]);
+        assert_eq!(fixture.base.names().unwrap().len(), 1, "copies are never collected");
     }
 
     #[test]
     fn the_oldest_is_given_up_first() {
-        let bench = PartialsFixture::new();
-        bench.interrupted("new.mpg", 1);
-        bench.clock.advance(HOUR);
-        bench.interrupted("newer.mpg", 2);
-        assert!(bench.partials.give_up_oldest());
-        assert_eq!(bench.temps(), ["2"]);
+        let fixture = PartialsFixture::new();
+        fixture.interrupted("new.mpg", 1);
+        fixture.clock.advance(HOUR);
+        fixture.interrupted("newer.mpg", 2);
+        assert!(fixture.partials.give_up_oldest());
+        assert_eq!(fixture.temps(), ["2"]);
     }
 }

@@ -20,7 +20,7 @@ pub struct TransferRateLimiter {
 }
 
 impl TransferRateLimiter {
-    /// A pacer for a transfer that begins now.
+    /// A limiter for a transfer that begins now.
     pub fn new(live_rate: LiveRate) -> Self {
         TransferRateLimiter { live_rate, paid_until: Duration::ZERO }
     }
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    fn pacer(rate: u64) -> TransferRateLimiter {
+    fn limiter(rate: u64) -> TransferRateLimiter {
         TransferRateLimiter::new(LiveRate::at(Some(BitsPerSecond(rate))))
     }
 
@@ -81,12 +81,12 @@ mod tests {
             rate in 1_000_u64..10_000_000_000,
             pieces in proptest::collection::vec((1_u64..2_000_000, 0_u64..500), 1..200),
         ) {
-            let mut pacer = pacer(rate);
+            let mut limiter = limiter(rate);
             let mut now = Duration::ZERO;
             let mut taken = 0_u64;
             for (bytes, dawdle_ms) in pieces {
                 now += Duration::from_millis(dawdle_ms);
-                now += pacer.take(pacer.step(), bytes, now);
+                now += limiter.take(limiter.step(), bytes, now);
                 taken += bytes;
                 let allowed = (now + BURST).as_secs_f64() * rate as f64 / 8.0;
                 prop_assert!(taken as f64 <= allowed + 1.0, "{taken} > {allowed} at {now:?}");
@@ -98,10 +98,10 @@ mod tests {
             rate in 1_000_000_u64..10_000_000_000,
             bytes in 1_u64..1_000_000,
         ) {
-            let mut pacer = pacer(rate);
+            let mut limiter = limiter(rate);
             let mut now = Duration::ZERO;
             for _ in 0..100 {
-                now += pacer.take(pacer.step(), bytes, now);
+                now += limiter.take(limiter.step(), bytes, now);
             }
             let ideal = bytes as f64 * 100.0 * 8.0 / rate as f64;
             prop_assert!((now.as_secs_f64() - ideal).abs() <= ideal * 0.01 + 1e-6);
@@ -112,16 +112,16 @@ mod tests {
             rates in proptest::collection::vec(proptest::option::of(100_000_u64..1_000_000_000), 1..20),
         ) {
             let live_rate = LiveRate::at(None);
-            let mut pacer = TransferRateLimiter::new(live_rate.clone());
+            let mut limiter = TransferRateLimiter::new(live_rate.clone());
             let mut now = Duration::ZERO;
             for rate in rates {
                 live_rate.set(rate.map(BitsPerSecond));
                 let began = now;
                 let mut taken = 0_u64;
                 for _ in 0..50 {
-                    let step = pacer.step();
+                    let step = limiter.step();
                     let bytes = step.bytes().unwrap_or(1 << 20) as u64;
-                    now += pacer.take(step, bytes, now);
+                    now += limiter.take(step, bytes, now);
                     taken += bytes;
                 }
                 match rate {
@@ -139,29 +139,29 @@ mod tests {
 
     #[test]
     fn ten_megabit_are_read_in_steps_of_a_tenth_of_a_second() {
-        let mut pacer = pacer(10_000_000);
-        let step = pacer.step();
+        let mut limiter = limiter(10_000_000);
+        let step = limiter.step();
         assert_eq!(step.bytes(), Some(125_000));
-        assert_eq!(pacer.take(step, 125_000, Duration::ZERO), Duration::from_millis(100));
+        assert_eq!(limiter.take(step, 125_000, Duration::ZERO), Duration::from_millis(100));
     }
 
     #[test]
     fn bytes_before_a_lower_rate_are_no_debt() {
         let live_rate = LiveRate::at(None);
-        let mut pacer = TransferRateLimiter::new(live_rate.clone());
-        let step = pacer.step();
+        let mut limiter = TransferRateLimiter::new(live_rate.clone());
+        let step = limiter.step();
         live_rate.set(Some(BitsPerSecond(64_000)));
-        assert_eq!(pacer.take(step, 1 << 20, Duration::from_secs(1)), Duration::ZERO);
-        let step = pacer.step();
+        assert_eq!(limiter.take(step, 1 << 20, Duration::from_secs(1)), Duration::ZERO);
+        let step = limiter.step();
         assert_eq!(step.bytes(), Some(800));
-        assert!(pacer.take(step, 800, Duration::from_secs(1)) <= Duration::from_millis(100));
+        assert!(limiter.take(step, 800, Duration::from_secs(1)) <= Duration::from_millis(100));
     }
 
     #[test]
     fn a_pause_is_not_made_up_for_by_a_rush() {
-        let mut pacer = pacer(8_000);
-        pacer.take(pacer.step(), 1_000, Duration::ZERO);
-        let wait = pacer.take(pacer.step(), 1_000, Duration::from_secs(60));
+        let mut limiter = limiter(8_000);
+        limiter.take(limiter.step(), 1_000, Duration::ZERO);
+        let wait = limiter.take(limiter.step(), 1_000, Duration::from_secs(60));
         assert_eq!(wait, Duration::from_millis(900));
     }
 }

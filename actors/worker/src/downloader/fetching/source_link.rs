@@ -90,7 +90,7 @@ impl SourceLink {
 
     /// Whether no answer is expected, and no unexpected byte arrived. Such a connection can take another
     /// request.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.unanswered == 0 && self.ahead.is_empty()
     }
 

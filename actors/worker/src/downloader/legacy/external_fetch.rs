@@ -66,7 +66,7 @@ impl Fetcher {
             return Err(CopyFault::Cancelled);
         }
         meanwhile(size, progress, || temp.publish(&order.name)).map_err(publishing)?;
-        room.settle();
+        room.consume();
         Ok(CommittedCopy { size, hash, verified: false })
     }
 }

@@ -70,8 +70,8 @@ impl ExternalProgram {
         let target = self.temp_dir.join(order.id.to_string());
         let rate = order.copy_speed.unwrap_or(OLD_COPY_SPEED);
         let cannot = |what: &str, error: &dyn std::fmt::Display| {
-            let shown = self.program.display();
-            let reason = format!("the external downloader {shown} {what}: {error}");
+            let program = self.program.display();
+            let reason = format!("the external downloader {program} {what}: {error}");
             CopyFault::Blamed(Blame::Destination, reason)
         };
         let mut child = self

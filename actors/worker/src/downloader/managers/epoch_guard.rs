@@ -26,34 +26,34 @@ pub struct EpochGuard {
     /// Held while a leader's epoch is checked and its order is executed.
     known: Arc<Mutex<KnownEpochs>>,
     /// The same, readable at any time: the holder of `known` may be waiting for the disk.
-    shown: Arc<ArcSwap<KnownEpochs>>,
+    published: Arc<ArcSwap<KnownEpochs>>,
 }
 
 /// The largest step of an epoch above the highest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Jumps {
+pub enum EpochStepLimit {
     /// By [`MOST_AHEAD`].
-    Limited,
+    Bounded,
     /// By any number: an operator requested it, with proof of the token.
-    Believed,
+    Unbounded,
 }
 
 impl EpochGuard {
     /// A guard with the epochs in `store`.
     pub fn open(store: Arc<StateStore>) -> Result<Self, StateStoreError> {
         let known = store.known_epochs()?;
-        let shown = Arc::new(ArcSwap::from_pointee(known.clone()));
-        Ok(EpochGuard { store, known: Arc::new(Mutex::new(known)), shown })
+        let published = Arc::new(ArcSwap::from_pointee(known.clone()));
+        Ok(EpochGuard { store, known: Arc::new(Mutex::new(known)), published })
     }
 
     /// The highest epoch of the obeyed cluster. Never waits.
     pub fn highest(&self) -> Epoch {
-        self.shown.load().highest()
+        self.published.load().highest()
     }
 
     /// The highest epoch of a cluster; without a cluster, of the obeyed one. Never waits.
     pub fn highest_of(&self, cluster: Option<ClusterId>) -> Epoch {
-        self.shown.load().highest_of(cluster)
+        self.published.load().highest_of(cluster)
     }
 
     /// A leader of `cluster` calls in `epoch`. A higher epoch than before is durable when this returns;
@@ -84,7 +84,7 @@ impl EpochGuard {
         cluster: Option<ClusterId>,
         epoch: Epoch,
     ) -> Result<Result<(), NotObeyed>, StateStoreError> {
-        self.serve_within(cluster, epoch, Jumps::Limited)
+        self.serve_within(cluster, epoch, EpochStepLimit::Bounded)
     }
 
     /// The same, with a limit on how far a cluster that is not obeyed may be ahead of its known epoch.
@@ -92,11 +92,11 @@ impl EpochGuard {
         &self,
         cluster: Option<ClusterId>,
         epoch: Epoch,
-        jumps: Jumps,
+        step_limit: EpochStepLimit,
     ) -> Result<Result<(), NotObeyed>, StateStoreError> {
         let mut known = self.held();
-        let served = match (known.served(cluster, epoch), jumps) {
-            (Err(NotObeyed::BoxesTooFarAhead { cluster, .. }), Jumps::Believed) => {
+        let served = match (known.served(cluster, epoch), step_limit) {
+            (Err(NotObeyed::BoxesTooFarAhead { cluster, .. }), EpochStepLimit::Unbounded) => {
                 known.beside(cluster, epoch).map(Some)
             }
             (served, _) => served,
@@ -167,7 +167,7 @@ impl EpochGuard {
     /// This is made durable first, because a restart must not lose the cluster that this worker obeys.
     fn keep(&self, known: &mut KnownEpochs, more: KnownEpochs) -> Result<(), StateStoreError> {
         self.store.keep_known_epochs(&more)?;
-        self.shown.store(Arc::new(more.clone()));
+        self.published.store(Arc::new(more.clone()));
         *known = more;
         Ok(())
     }

@@ -13,8 +13,8 @@ use reelyard_core::actor_parts::{
     ActorTimer, ChangeSettings, Observer, ObserverShell, SubscriberList, ViewHandle,
 };
 use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::display_text::word;
 use reelyard_core::host::HostAddr;
-use reelyard_core::shown_text::word;
 
 use crate::cfw_worker::ProbeHeartbeat;
 use crate::changes::{HostEvent, YardChange};

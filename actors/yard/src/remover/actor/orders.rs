@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use reelyard_core::clock::Millis;
+use reelyard_core::display_text::word;
 use reelyard_core::event::Epoch;
-use reelyard_core::shown_text::word;
 use reelyard_replication::{
     AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerCommits, OwnerTurns, Replicated,
 };

@@ -16,12 +16,12 @@ pub(in crate::remover) fn changes_of(
 
 fn change_of(event: &RemovalEvent) -> Option<YardChange> {
     let pin = |name: &reelyard_core::names::FileName, pinned, asked_by| {
-        YardChange::Pin(PinChange { file: name.shown(), pinned, asked_by })
+        YardChange::Pin(PinChange { file: name.to_text(), pinned, asked_by })
     };
     Some(match event {
         RemovalEvent::Intended(intent) => YardChange::Removal(RemovalChange::Intended {
             host: intent.host,
-            file: intent.name.shown(),
+            file: intent.name.to_text(),
             why: intent.reason.words(),
             reason: intent.reason.clone(),
             keeper: intent.keeper,
@@ -29,7 +29,7 @@ fn change_of(event: &RemovalEvent) -> Option<YardChange> {
         }),
         RemovalEvent::Ended { host, name, ending } => YardChange::Removal(RemovalChange::Ended {
             host: *host,
-            file: name.shown(),
+            file: name.to_text(),
             ending: ending.clone(),
         }),
         RemovalEvent::Pinned { name, asked_by } => pin(name, true, Some(asked_by.clone())),

@@ -1,7 +1,7 @@
 //! Reports of other actors: the inputs, the health of hosts and their files.
 
 use actix::{Context, Handler};
-use reelyard_core::shown_text::word;
+use reelyard_core::display_text::word;
 
 use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
 use crate::cfw_worker::{HostCallStatus, HostObserved};

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use actix::{Context, Handler};
 use reelyard_core::clock::Millis;
+use reelyard_core::display_text::word;
 use reelyard_core::event::Epoch;
 use reelyard_core::manager::ManagerIdentity;
-use reelyard_core::shown_text::word;
 use reelyard_replication::{
     AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerTurns, Replicated,
 };

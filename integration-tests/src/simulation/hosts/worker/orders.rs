@@ -140,8 +140,8 @@ impl SimulatedHost {
         };
         let ours = self.ours();
         ours.failures = 0;
-        let (settled, acts) = ours.transfers.taken(&sent, &taken.cancelled, now);
-        for task in settled {
+        let (reported, acts) = ours.transfers.taken(&sent, &taken.cancelled, now);
+        for task in reported {
             if let Some(report) = ours.store.reports.remove(&task) {
                 context.judge.forgotten(host, &report);
             }

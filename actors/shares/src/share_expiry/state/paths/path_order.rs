@@ -52,7 +52,7 @@ impl PathOrder {
         let at = self.chunk_slot_of(slots, &key);
         let number = slots[at].chunk;
         let chunk = &mut self.chunks[number as usize];
-        share.note_chunk(number);
+        share.set_chunk(number);
         let place = chunk.put(&key, share);
         let behind = (chunk.shares().len() > MOST).then(|| chunk.split());
         let behind = behind.map(|chunk| self.take_in(chunk));
@@ -106,7 +106,7 @@ impl PathOrder {
         let Some(ChunkSlot { chunk: next, .. }) = slots.get(at + 1) else { return };
         if left + self.chunks[*next as usize].shares().len() <= WELL_FILLED {
             let behind = std::mem::take(&mut self.chunks[*next as usize]);
-            behind.shares().iter().for_each(|share| share.note_chunk(number));
+            behind.shares().iter().for_each(|share| share.set_chunk(number));
             self.free.push(*next);
             slots.remove(at + 1);
             self.chunks[number as usize].join(behind);
@@ -121,7 +121,7 @@ impl PathOrder {
             // Memory cannot hold as many chunks as there are numbers.
             ChunkNumber::try_from(self.chunks.len() - 1).unwrap_or(ChunkNumber::MAX)
         });
-        chunk.shares().iter().for_each(|share| share.note_chunk(number));
+        chunk.shares().iter().for_each(|share| share.set_chunk(number));
         self.chunks[number as usize] = chunk;
         ChunkSlot { head, chunk: number }
     }

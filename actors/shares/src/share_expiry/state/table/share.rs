@@ -29,7 +29,7 @@ pub struct Share {
     pub(in crate::share_expiry) owner: Option<ShareOwner>,
     created: Millis,
     pub(in crate::share_expiry) deadline: Deadline,
-    pub(in crate::share_expiry) rare: Option<Box<ColdShareFields>>,
+    pub(in crate::share_expiry) cold: Option<Box<ColdShareFields>>,
     /// How often its terms were changed.
     pub(in crate::share_expiry) generation: u32,
     /// When it was last used, and how often. In memory only: the last use.
@@ -111,16 +111,16 @@ pub(in crate::share_expiry) struct ShareInit {
     pub(in crate::share_expiry) owner: Option<ShareOwner>,
     pub(in crate::share_expiry) created: Millis,
     pub(in crate::share_expiry) deadline: Deadline,
-    pub(in crate::share_expiry) rare: ColdShareFields,
+    pub(in crate::share_expiry) cold: ColdShareFields,
     pub(in crate::share_expiry) generation: u32,
     pub(in crate::share_expiry) noticed: bool,
 }
 
 impl Share {
     pub(in crate::share_expiry) fn born(birth: ShareInit) -> Self {
-        let ShareInit { id, root, path, kind, owner, created, deadline, rare, generation, noticed } =
+        let ShareInit { id, root, path, kind, owner, created, deadline, cold, generation, noticed } =
             birth;
-        let rare = Share::boxed(rare);
+        let cold = Share::boxed(cold);
         let used = AtomicU64::new(UsageCounter::first(created).packed());
         Share {
             id,
@@ -129,7 +129,7 @@ impl Share {
             owner,
             created,
             deadline,
-            rare,
+            cold,
             generation,
             used,
             chunk: AtomicU32::new(0),
@@ -138,8 +138,8 @@ impl Share {
         }
     }
 
-    fn boxed(rare: ColdShareFields) -> Option<Box<ColdShareFields>> {
-        (rare != ColdShareFields::default()).then(|| Box::new(rare))
+    fn boxed(cold: ColdShareFields) -> Option<Box<ColdShareFields>> {
+        (cold != ColdShareFields::default()).then(|| Box::new(cold))
     }
 
     /// A copy for changes, which then replaces this one.
@@ -151,7 +151,7 @@ impl Share {
             owner: self.owner.clone(),
             created: self.created,
             deadline: self.deadline,
-            rare: self.rare.clone(),
+            cold: self.cold.clone(),
             generation: self.generation,
             used: AtomicU64::new(self.used.load(Ordering::Relaxed)),
             chunk: AtomicU32::new(self.chunk()),
@@ -165,9 +165,9 @@ impl Share {
         &mut self,
         change: impl FnOnce(&mut ColdShareFields),
     ) {
-        let mut rare = self.rare.take().map_or_else(ColdShareFields::default, |rare| *rare);
-        change(&mut rare);
-        self.rare = Share::boxed(rare);
+        let mut cold = self.cold.take().map_or_else(ColdShareFields::default, |cold| *cold);
+        change(&mut cold);
+        self.cold = Share::boxed(cold);
     }
 
     /// The current chunk of the share in the order of paths.
@@ -176,7 +176,7 @@ impl Share {
     }
 
     /// It is in this chunk from now on.
-    pub(in crate::share_expiry) fn note_chunk(&self, chunk: ChunkNumber) {
+    pub(in crate::share_expiry) fn set_chunk(&self, chunk: ChunkNumber) {
         self.chunk.store(chunk, Ordering::Relaxed);
     }
 
@@ -248,17 +248,17 @@ impl Share {
 
     /// The client's free text, if any.
     pub fn note(&self) -> Option<&ShareNote> {
-        self.rare.as_ref()?.note.as_ref()
+        self.cold.as_ref()?.note.as_ref()
     }
 
     /// The hash of its password, if it has one.
     pub fn password(&self) -> Option<&PasswordHash> {
-        self.rare.as_ref()?.password.as_ref()
+        self.cold.as_ref()?.password.as_ref()
     }
 
     /// The download limit, if any. Without a limit no download needs to be counted.
     pub fn downloads(&self) -> Option<&DownloadLimit> {
-        self.rare.as_ref()?.downloads.as_ref()
+        self.cold.as_ref()?.downloads.as_ref()
     }
 
     /// When its last download was counted. From then on it admits only clients that resume.
@@ -326,7 +326,7 @@ impl PartialEq for Share {
         };
         plain(self) == plain(other)
             && (&self.path, &self.root) == (&other.path, &other.root)
-            && (&self.owner, &self.rare) == (&other.owner, &other.rare)
+            && (&self.owner, &self.cold) == (&other.owner, &other.cold)
     }
 }
 
@@ -340,7 +340,7 @@ impl fmt::Debug for Share {
             .field("path", &self.path)
             .field("due", &self.due())
             .field("generation", &self.generation)
-            .field("rare", &self.rare)
+            .field("cold", &self.cold)
             .finish_non_exhaustive()
     }
 }
@@ -371,8 +371,8 @@ mod tests {
     fn an_exhausted_share_is_live_until_its_resume_window_ends() {
         let exhausted = |resume_until| {
             let mut share = Share::born(birth(1, "a", 1000));
-            share.change_cold_fields(|rare| {
-                rare.downloads = Some(DownloadLimit {
+            share.change_cold_fields(|cold| {
+                cold.downloads = Some(DownloadLimit {
                     most: NonZeroU32::MIN,
                     taken: 1,
                     takers: Vec::new(),

@@ -42,14 +42,14 @@ pub struct ShareTable {
     /// The caller that paused reclaim, while it is paused.
     pub(in crate::share_expiry) paused: Option<String>,
     /// Notifications that are kept for hooks.
-    pub(in crate::share_expiry) chronicle: BoundedLog<NotificationRecord>,
+    pub(in crate::share_expiry) notification_log: BoundedLog<NotificationRecord>,
     /// The shares with tombstones. The number of a tombstone is how many shares ended before it, not its
     /// index in here.
     pub(in crate::share_expiry) tombstone_index: BoundedLog<TombstoneKey>,
     /// The cursor of each hook: the number of the first notification that it did not get.
     pub(in crate::share_expiry) cursors: BTreeMap<String, u64>,
     /// Downloads that were counted a moment ago.
-    pub(in crate::share_expiry) recent: DownloadIdempotencyCache,
+    pub(in crate::share_expiry) download_cache: DownloadIdempotencyCache,
     /// The moves under way.
     pub(in crate::share_expiry) moves: Arc<PendingMoves>,
     /// The number of the next move.
@@ -71,7 +71,7 @@ pub struct TombstoneKey {
     pub id: ShareId,
 }
 
-/// One line of the chronicle.
+/// One line of the notification log.
 #[derive(Clone, Debug)]
 pub(in crate::share_expiry) struct NotificationRecord {
     pub(in crate::share_expiry) at: Millis,
@@ -104,7 +104,7 @@ impl ShareTable {
     /// How many downloads were left when the download of this request was counted, if that was a moment
     /// ago.
     pub fn taken_before(&self, request: RequestId) -> Option<u32> {
-        self.recent.left(request)
+        self.download_cache.left(request)
     }
 
     /// The number of shares, live or due.
@@ -134,7 +134,7 @@ impl ShareTable {
         let downloads = self.thawing.iter().filter_map(|share| share.downloads());
         let taken = downloads.flat_map(|downloads| downloads.takers.iter().map(|taker| taker.at));
         let ended = self.tombstone_index.newest_first().map(|(_, tombstone)| tombstone.ended);
-        let notified = self.chronicle.newest_first().map(|(_, record)| record.at);
+        let notified = self.notification_log.newest_first().map(|(_, record)| record.at);
         created.chain(taken).chain(ended).chain(notified).max()
     }
 
@@ -203,17 +203,17 @@ impl ShareTable {
 
     /// The number of the next notification.
     pub fn next_notification(&self) -> u64 {
-        self.chronicle.next()
+        self.notification_log.next()
     }
 
     /// The number of the first notification that is kept.
     pub fn first_notification(&self) -> u64 {
-        self.chronicle.first()
+        self.notification_log.first()
     }
 
     /// The time of the first kept notification with this number or a higher one.
     pub fn notification_time(&self, number: u64) -> Option<Millis> {
-        self.chronicle.oldest_from(number).next().map(|(_, record)| record.at)
+        self.notification_log.oldest_from(number).next().map(|(_, record)| record.at)
     }
 
     /// The cursor of each hook: the number of the first notification that it did not get.
@@ -223,7 +223,7 @@ impl ShareTable {
 
     /// The notifications from `from` on, oldest first, at most `most`.
     pub fn notifications(&self, from: u64, most: usize) -> ShareNotifications {
-        let lines = self.chronicle.oldest_from(from).take(most.clamp(1, LARGEST_PAGE));
+        let lines = self.notification_log.oldest_from(from).take(most.clamp(1, LARGEST_PAGE));
         let notifications: Vec<_> =
             lines.map(|(number, line)| line.to_notification(number)).collect();
         // Nothing is skipped, because later entries do not exist yet.
@@ -239,7 +239,7 @@ impl ShareTable {
         first: u64,
         next: u64,
     ) -> impl Iterator<Item = (u64, &NotificationRecord)> {
-        self.chronicle.oldest_from(first).take_while(move |(number, _)| *number < next)
+        self.notification_log.oldest_from(first).take_while(move |(number, _)| *number < next)
     }
 
     /// Adds a share, or replaces `former` by the new record.

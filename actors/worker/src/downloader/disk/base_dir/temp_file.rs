@@ -72,7 +72,7 @@ impl TempFile {
         };
         match allocated {
             Ok(()) => {
-                reservation.settle();
+                reservation.consume();
                 Ok(None)
             }
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(Some(reservation)),

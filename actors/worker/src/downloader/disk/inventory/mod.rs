@@ -179,16 +179,16 @@ mod tests {
         fn changes(&self, since: InventoryCursor) -> (Vec<String>, InventoryCursor) {
             match self.inventory.list(Some(since)).unwrap() {
                 BaseDirListing::Changes { changes, cursor } => {
-                    let mut shown: Vec<String> = changes.iter().map(shown).collect();
-                    shown.sort();
-                    (shown, cursor)
+                    let mut texts: Vec<String> = changes.iter().map(change_text).collect();
+                    texts.sort();
+                    (texts, cursor)
                 }
                 other => panic!("{other:?}"),
             }
         }
     }
 
-    fn shown(change: &BaseDirChange) -> String {
+    fn change_text(change: &BaseDirChange) -> String {
         match change {
             BaseDirChange::Held(entry) => format!("+{} {}", entry.name, entry.size),
             BaseDirChange::Gone(name) => format!("-{name}"),
@@ -269,6 +269,6 @@ mod tests {
         let BaseDirListing::Changes { changes, .. } = inventory.list(cursor).unwrap() else {
             panic!("a list")
         };
-        assert_eq!(changes.iter().map(shown).collect::<Vec<_>>(), ["+here 0"]);
+        assert_eq!(changes.iter().map(change_text).collect::<Vec<_>>(), ["+here 0"]);
     }
 }

@@ -32,7 +32,7 @@ impl DataPorts {
         known.get(&source).map(|&(_, port)| port)
     }
 
-    pub(super) fn note(&self, source: SocketAddr, port: SocketAddr) {
+    pub(super) fn remember(&self, source: SocketAddr, port: SocketAddr) {
         self.known().insert(source, (Instant::now(), port));
     }
 
@@ -63,7 +63,7 @@ impl IdleSourceLinks {
         if !head.keep_alive || link.is_slowed() {
             return;
         }
-        let Some(link) = copying.ahead.put_back(link).filter(SourceLink::is_at_rest) else {
+        let Some(link) = copying.ahead.put_back(link).filter(SourceLink::is_idle) else {
             return;
         };
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -132,7 +132,7 @@ impl Fetcher {
         let info = serde_json::from_slice::<WorkerInfo>(&text).ok().filter(|_| status == 200);
         match (info, host.port().checked_add(1)) {
             (Some(info), _) => {
-                self.data_ports.note(host, info.data_listen);
+                self.data_ports.remember(host, info.data_listen);
                 Ok(Some(info.data_listen))
             }
             (None, Some(port)) => Ok(Some(SocketAddr::new(host.ip(), port))),

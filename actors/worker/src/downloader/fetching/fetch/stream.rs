@@ -39,40 +39,41 @@ const SLOW_AHEAD: usize = 64 << 10;
 /// How many groups may be between the network and the disk: enough to bridge a sync.
 const BUFFERS: u64 = 8;
 
-/// Receives the missing bytes of `draft`, over a connection on which they were requested.
+/// Receives the missing bytes of `unfinished`, over a connection on which they were requested.
 pub(super) fn receive(
     fetcher: &Fetcher,
     copying: &Copying<'_>,
     link: &mut SourceLink,
-    draft: &mut UnfinishedCopy,
+    unfinished: &mut UnfinishedCopy,
 ) -> Result<(), FetchAttemptFailure> {
-    let size = draft.size();
+    let size = unfinished.size();
     let mut intake = CopyStreamReceiver {
         link,
         cancel: copying.cancel,
         progress: copying.progress,
         received: &fetcher.received,
-        pacer: TransferRateLimiter::new(copying.rate.clone()),
+        limiter: TransferRateLimiter::new(copying.rate.clone()),
         began: Instant::now(),
         reported: Instant::now(),
         size,
     };
-    let left = usize::try_from(size - draft.position()).unwrap_or(usize::MAX);
+    let left = usize::try_from(size - unfinished.position()).unwrap_or(usize::MAX);
     if left <= GROUP {
         // Not worth a thread.
-        let (at, mut buffer) = (draft.position(), Buffer::of(left));
+        let (at, mut buffer) = (unfinished.position(), Buffer::of(left));
         intake.fill(&mut buffer, at)?;
-        draft.temp.write_at(buffer.bytes(), at).map_err(local)?;
-        draft.hasher.update(buffer.bytes());
+        unfinished.temp.write_at(buffer.bytes(), at).map_err(local)?;
+        unfinished.hasher.update(buffer.bytes());
         return Ok(());
     }
     std::thread::scope(|scope| {
-        let UnfinishedCopy { temp, .. } = &*draft;
-        let mut hasher = draft.hasher.clone();
-        let noted = draft.partial(&fetcher.clock);
-        let mut notes = ProgressRecorder::new(draft.claim(), noted, fetcher.resume, &fetcher.clock);
+        let UnfinishedCopy { temp, .. } = &*unfinished;
+        let mut hasher = unfinished.hasher.clone();
+        let stored = unfinished.partial(&fetcher.clock);
+        let mut recorder =
+            ProgressRecorder::new(unfinished.claim(), stored, fetcher.resume, &fetcher.clock);
         let buffers = size.div_ceil(GROUP as u64).min(BUFFERS);
-        let mut writer = CopyStreamWriter::start(scope, temp, draft.claim(), buffers)?;
+        let mut writer = CopyStreamWriter::start(scope, temp, unfinished.claim(), buffers)?;
         let mut outcome = Ok(());
         while hasher.position() < size {
             let at = hasher.position();
@@ -83,15 +84,15 @@ pub(super) fn receive(
             }
             hasher.update(buffer.bytes());
             writer.write(buffer, at);
-            if let Some(partial) = notes.due(|| hasher.trunk(size)) {
-                writer.note(partial);
+            if let Some(partial) = recorder.due(|| hasher.trunk(size)) {
+                writer.store_progress(partial);
             }
         }
         writer.finish().map_err(local)?;
         Ok((hasher, outcome))
     })
     .and_then(|(hasher, outcome)| {
-        draft.hasher = hasher;
+        unfinished.hasher = hasher;
         outcome
     })
 }
@@ -102,7 +103,7 @@ struct CopyStreamReceiver<'a> {
     cancel: &'a CopyCancellation,
     progress: &'a FetchProgressCallback<'a>,
     received: &'a ByteCount,
-    pacer: TransferRateLimiter,
+    limiter: TransferRateLimiter,
     began: Instant,
     reported: Instant,
     size: u64,
@@ -115,7 +116,7 @@ impl CopyStreamReceiver<'_> {
         buffer.filled = 0;
         while buffer.filled < wanted {
             self.be_slow()?;
-            let step = self.pacer.step();
+            let step = self.limiter.step();
             let most = step.bytes().map_or(GROUP, |bytes| bytes.min(GROUP));
             let until = (buffer.filled + most).min(wanted);
             let before = buffer.filled;
@@ -131,7 +132,7 @@ impl CopyStreamReceiver<'_> {
             }
             let taken = (buffer.filled - before) as u64;
             self.received.add(taken);
-            if self.cancel.sleep(self.pacer.take(step, taken, self.began.elapsed())) {
+            if self.cancel.sleep(self.limiter.take(step, taken, self.began.elapsed())) {
                 return Err(CopyFault::Cancelled.into());
             }
         }
@@ -140,7 +141,7 @@ impl CopyStreamReceiver<'_> {
 
     /// Keeps the source from sending far ahead, once the rate is low.
     fn be_slow(&mut self) -> Result<(), FetchAttemptFailure> {
-        if self.link.is_slowed() || !self.pacer.is_below(SLOW) {
+        if self.link.is_slowed() || !self.limiter.is_below(SLOW) {
             return Ok(());
         }
         let limited = self.link.limit_ahead(SLOW_AHEAD);
@@ -186,7 +187,7 @@ struct ProgressRecorder<'a> {
     is_wanted: bool,
     last: Partial,
     every: Duration,
-    noted: Instant,
+    stored_at: Instant,
     clock: &'a Clock,
 }
 
@@ -198,14 +199,14 @@ impl<'a> ProgressRecorder<'a> {
         clock: &'a Clock,
     ) -> Self {
         let (is_wanted, every) = (claim.is_some(), policy.keep_every);
-        ProgressRecorder { is_wanted, last, every, noted: Instant::now(), clock }
+        ProgressRecorder { is_wanted, last, every, stored_at: Instant::now(), clock }
     }
 
     fn due(&mut self, trunk: impl FnOnce() -> Trunk) -> Option<Partial> {
-        if !self.is_wanted || self.noted.elapsed() < self.every {
+        if !self.is_wanted || self.stored_at.elapsed() < self.every {
             return None;
         }
-        self.noted = Instant::now();
+        self.stored_at = Instant::now();
         self.last.trunk = trunk();
         self.last.at = self.clock.now();
         Some(self.last.clone())
@@ -216,7 +217,7 @@ impl<'a> ProgressRecorder<'a> {
 enum CopyStreamJob {
     Write(Buffer, u64),
     /// Make the written bytes durable, and store the progress.
-    Note(Partial),
+    StoreProgress(Partial),
 }
 
 /// The writing side: its own thread, and the buffers that both sides exchange.
@@ -245,10 +246,10 @@ impl<'scope> CopyStreamWriter<'scope> {
                         // While the last buffer is written, the reader needs none back.
                         let _ = done.send(buffer);
                     }
-                    CopyStreamJob::Note(partial) => {
+                    CopyStreamJob::StoreProgress(partial) => {
                         temp.sync()?;
                         if let Some(claim) = claim {
-                            UnfinishedCopy::note(claim, &partial);
+                            UnfinishedCopy::store_progress(claim, &partial);
                         }
                     }
                 }
@@ -277,8 +278,8 @@ impl<'scope> CopyStreamWriter<'scope> {
         let _ = self.jobs.send(CopyStreamJob::Write(buffer, at));
     }
 
-    fn note(&self, partial: Partial) {
-        let _ = self.jobs.send(CopyStreamJob::Note(partial));
+    fn store_progress(&self, partial: Partial) {
+        let _ = self.jobs.send(CopyStreamJob::StoreProgress(partial));
     }
 
     /// Waits until everything is written.

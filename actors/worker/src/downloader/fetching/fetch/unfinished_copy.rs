@@ -51,7 +51,7 @@ impl UnfinishedCopy {
         let reservation = fetcher.reserve(size)?;
         let temp = fetcher.base.create_temp(copying.order.id).map_err(local)?;
         let inode = temp.file().metadata().map_err(local)?.ino();
-        let mut draft = UnfinishedCopy {
+        let mut unfinished = UnfinishedCopy {
             temp,
             reservation: None,
             claim: copying.claim.cloned(),
@@ -63,8 +63,8 @@ impl UnfinishedCopy {
             hasher: Box::new(TreeHasher::resume(Trunk::default())),
             was_resumed: false,
         };
-        draft.settle(reservation).map_err(local)?;
-        Ok(draft)
+        unfinished.take_room(reservation).map_err(local)?;
+        Ok(unfinished)
     }
 
     /// Resumes the kept part of an earlier copy, if it still exists.
@@ -89,7 +89,7 @@ impl UnfinishedCopy {
             Ok(reservation) => reservation,
             Err(fault) => return Err(temp.keep(length).map_or_else(local, |()| fault)),
         };
-        let mut draft = UnfinishedCopy {
+        let mut unfinished = UnfinishedCopy {
             temp,
             reservation: None,
             claim: Some(Arc::clone(claim)),
@@ -101,14 +101,14 @@ impl UnfinishedCopy {
             hasher: Box::new(TreeHasher::resume(kept.trunk)),
             was_resumed: true,
         };
-        if let Err(error) = draft.settle(reservation) {
-            return Err(draft.temp.keep(length).map_or_else(local, |()| local(error)));
+        if let Err(error) = unfinished.take_room(reservation) {
+            return Err(unfinished.temp.keep(length).map_or_else(local, |()| local(error)));
         }
-        tracing::info!(file = draft.name.to_string(), length, size, "copy resumed");
-        Ok(Some(draft))
+        tracing::info!(file = unfinished.name.to_string(), length, size, "copy resumed");
+        Ok(Some(unfinished))
     }
 
-    fn settle(&mut self, reservation: Reservation) -> io::Result<()> {
+    fn take_room(&mut self, reservation: Reservation) -> io::Result<()> {
         // A file that is written in one step needs no allocation beforehand.
         self.reservation = if self.size <= GROUP as u64 {
             Some(reservation)
@@ -166,7 +166,7 @@ impl UnfinishedCopy {
     }
 
     /// Stores the progress of a copy. The copy continues, even if that fails.
-    pub(super) fn note(claim: &PartialClaim, partial: &Partial) {
+    pub(super) fn store_progress(claim: &PartialClaim, partial: &Partial) {
         if let Err(error) = claim.keep(partial) {
             tracing::warn!(file = partial.name.to_string(), %error, "the progress of a copy could not be \
                 stored");
@@ -183,7 +183,7 @@ impl UnfinishedCopy {
         let length = partial.trunk.length();
         let Some(claim) = self.claim.clone().filter(|_| length > 0) else { return self.discard() };
         let kept = self.temp.sync().and_then(|()| {
-            UnfinishedCopy::note(&claim, &partial);
+            UnfinishedCopy::store_progress(&claim, &partial);
             self.temp.keep(length)
         });
         match kept {
@@ -208,16 +208,19 @@ impl UnfinishedCopy {
     }
 
     /// Makes many copies durable and renames them. Answers in their order.
-    pub(super) fn publish(base: &BaseDir, drafts: Vec<UnfinishedCopy>) -> Vec<io::Result<()>> {
+    pub(super) fn publish(
+        base: &BaseDir,
+        unfinished_copies: Vec<UnfinishedCopy>,
+    ) -> Vec<io::Result<()>> {
         let apart = |UnfinishedCopy { temp, name, reservation, claim, .. }| {
             ((temp, name), (reservation, claim))
         };
-        let (files, held): (Vec<_>, Vec<_>) = drafts.into_iter().map(apart).unzip();
+        let (files, held): (Vec<_>, Vec<_>) = unfinished_copies.into_iter().map(apart).unzip();
         let placed = base.publish(files);
         for (_, (reservation, claim)) in
             placed.iter().zip(held).filter(|(placed, _)| placed.is_ok())
         {
-            reservation.into_iter().for_each(Reservation::settle);
+            reservation.into_iter().for_each(Reservation::consume);
             if let Some(claim) = claim {
                 claim.is_in_place();
             }

@@ -26,9 +26,9 @@ impl Fetcher {
         &self,
         copying: &Copying<'_>,
         mut link: SourceLink,
-        draft: &UnfinishedCopy,
+        unfinished: &UnfinishedCopy,
     ) -> Result<CommittedCopy, FetchAttemptFailure> {
-        let copied = draft.copied();
+        let copied = unfinished.copied();
         let path = master_path(&copying.order.dir, &copying.order.name, true);
         let until =
             Instant::now() + HASH_PATIENCE + Duration::from_secs(copied.size / SLOWEST_HASH);
@@ -42,7 +42,7 @@ impl Fetcher {
             match head.status {
                 200 => {
                     let text = link.read_text(&head).map_err(off)?;
-                    verdict(draft.etag(), &head, &text, copied)?;
+                    verdict(unfinished.etag(), &head, &text, copied)?;
                     self.links.put_back(copying, link, &head);
                     return Ok(copied);
                 }

@@ -40,17 +40,17 @@ const MOST_REPORTS: usize = 256;
 
 /// The shortest time between two deliveries of reports. With small files many reports arrive together, and
 /// one call sends them.
-const REPORTS_BREATH: Duration = Duration::from_millis(5);
+const REPORTS_MIN_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The shortest time between two requests for orders. Each answer has the whole list.
-const ORDERS_BREATH: Duration = Duration::from_millis(10);
+const ORDERS_MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// If a long poll answers sooner than this with no change, it is not repeated at once.
 const TOO_SOON: Duration = Duration::from_millis(100);
 
 /// The running line.
 pub struct NodeLink {
-    line: Arc<NodeLinkShared>,
+    link: Arc<NodeLinkShared>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -68,7 +68,7 @@ impl NodeLink {
             .connect_timeout(Duration::from_secs(5))
             .redirect(reqwest::redirect::Policy::none())
             .build()?;
-        let line = Arc::new(NodeLinkShared {
+        let link = Arc::new(NodeLinkShared {
             settings,
             http,
             signed: SignedCaller::default(),
@@ -77,14 +77,14 @@ impl NodeLink {
             current: AtomicUsize::new(0),
             speaks: watch::Sender::default(),
         });
-        let asking = ask_for_orders(Arc::clone(&line), downloads.clone());
-        let reporting = deliver_reports(Arc::clone(&line), downloads);
-        Ok(NodeLink { line, tasks: vec![tokio::spawn(asking), tokio::spawn(reporting)] })
+        let asking = ask_for_orders(Arc::clone(&link), downloads.clone());
+        let reporting = deliver_reports(Arc::clone(&link), downloads);
+        Ok(NodeLink { link, tasks: vec![tokio::spawn(asking), tokio::spawn(reporting)] })
     }
 
     /// The observable state.
     pub fn view(&self) -> Arc<NodeLinkView> {
-        self.line.settings.view.load()
+        self.link.settings.view.load()
     }
 
     /// Ends the link. Undelivered reports remain in the store.
@@ -100,42 +100,42 @@ impl Drop for NodeLink {
 }
 
 /// Requests orders in a loop, and passes them to the downloader.
-async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) {
+async fn ask_for_orders(link: Arc<NodeLinkShared>, downloads: DownloaderHandle) {
     let mut work = downloads.work();
     let mut backoff = PollBackoff::new();
     let mut reelyard_asked = Instant::now();
     let mut last: Option<Vec<CopyOrder>> = None;
     // Sent back only to a node that has sent such a number.
     let mut rates: Option<u32> = None;
-    let mut breath = min_interval(ORDERS_BREATH);
+    let mut interval = min_interval(ORDERS_MIN_INTERVAL);
     loop {
-        breath.tick().await;
-        let node = line.node();
-        if *line.speaks.borrow() == NodeProtocol::Cfm
+        interval.tick().await;
+        let node = link.node();
+        if *link.speaks.borrow() == NodeProtocol::Cfm
             && reelyard_asked.elapsed() > ASK_FOR_REELYARD_EVERY
         {
-            line.speaks.send_replace(NodeProtocol::Unknown);
+            link.speaks.send_replace(NodeProtocol::Unknown);
         }
         let known = work.borrow().known.clone();
-        let speaks = *line.speaks.borrow();
+        let speaks = *link.speaks.borrow();
         let asked = Instant::now();
         let answer = match speaks {
             NodeProtocol::Unknown => {
                 reelyard_asked = asked;
                 // At once, because reports from before a restart wait until it is known which program
                 // answers.
-                reelyard::orders(&line, &known, None, Duration::ZERO).await
+                reelyard::orders(&link, &known, None, Duration::ZERO).await
             }
             NodeProtocol::Reelyard => {
-                reelyard::orders(&line, &known, rates, line.settings.wait).await
+                reelyard::orders(&link, &known, rates, link.settings.wait).await
             }
-            NodeProtocol::Cfm => cfm::orders(&line).await.map(|orders| (orders, None)),
+            NodeProtocol::Cfm => cfm::orders(&link).await.map(|orders| (orders, None)),
         };
         match answer {
             Ok((orders, entry)) => {
                 rates = entry;
                 backoff.reset();
-                line.answered(if speaks == NodeProtocol::Cfm {
+                link.answered(if speaks == NodeProtocol::Cfm {
                     NodeProtocol::Cfm
                 } else {
                     NodeProtocol::Reelyard
@@ -149,7 +149,7 @@ async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
                     continue;
                 }
                 if speaks == NodeProtocol::Cfm {
-                    pause_between_polls(&line, &mut work).await;
+                    pause_between_polls(&link, &mut work).await;
                 } else if nothing_new && asked.elapsed() < TOO_SOON {
                     // The node usually knows an end before its report is stored here. After that the
                     // request differs, so there is no reason to wait.
@@ -158,16 +158,16 @@ async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
                 }
             }
             Err(LinkError::NotReelyard) => {
-                line.speaks.send_replace(NodeProtocol::Cfm);
+                link.speaks.send_replace(NodeProtocol::Cfm);
             }
             Err(LinkError::IsReelyard) => {
-                line.speaks.send_replace(NodeProtocol::Unknown);
+                link.speaks.send_replace(NodeProtocol::Unknown);
                 tokio::time::sleep(backoff.next()).await;
             }
             Err(error) => {
-                line.failed(node, &error);
+                link.failed(node, &error);
                 // Another program may answer there the next time.
-                line.speaks.send_replace(NodeProtocol::Unknown);
+                link.speaks.send_replace(NodeProtocol::Unknown);
                 tokio::time::sleep(backoff.next()).await;
             }
         }
@@ -176,15 +176,15 @@ async fn ask_for_orders(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) 
 
 /// Ticks at once after a pause, otherwise after this time since the last tick.
 fn min_interval(length: Duration) -> Interval {
-    let mut breath = tokio::time::interval(length);
-    breath.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    breath
+    let mut interval = tokio::time::interval(length);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
 }
 
 /// Waits before the next poll of an old cfm: for the poll interval, or, as cfw does, until every known
 /// task is done and reported.
-async fn pause_between_polls(line: &NodeLinkShared, work: &mut watch::Receiver<LinkWork>) {
-    let interval = *line.settings.poll_interval.now();
+async fn pause_between_polls(link: &NodeLinkShared, work: &mut watch::Receiver<LinkWork>) {
+    let interval = *link.settings.poll_interval.now();
     if work.borrow().known.is_empty() {
         return tokio::time::sleep(interval).await;
     }
@@ -193,11 +193,11 @@ async fn pause_between_polls(line: &NodeLinkShared, work: &mut watch::Receiver<L
 }
 
 /// Delivers reports in a loop, in order, each until it is taken.
-async fn deliver_reports(line: Arc<NodeLinkShared>, downloads: DownloaderHandle) {
+async fn deliver_reports(link: Arc<NodeLinkShared>, downloads: DownloaderHandle) {
     let mut work = downloads.work();
     let mut backoff = PollBackoff::new();
-    let mut speaks = line.speaks.subscribe();
-    let mut breath = min_interval(REPORTS_BREATH);
+    let mut speaks = link.speaks.subscribe();
+    let mut interval = min_interval(REPORTS_MIN_INTERVAL);
     loop {
         // Both fail only when the worker is ending.
         if speaks.wait_for(|speaks| *speaks != NodeProtocol::Unknown).await.is_err()
@@ -205,15 +205,15 @@ async fn deliver_reports(line: Arc<NodeLinkShared>, downloads: DownloaderHandle)
         {
             return;
         }
-        breath.tick().await;
+        interval.tick().await;
         let sent: Vec<Report> = work.borrow().reports.iter().take(MOST_REPORTS).cloned().collect();
-        let (node, speaks) = (line.node(), *speaks.borrow());
+        let (node, speaks) = (link.node(), *speaks.borrow());
         let answer = match speaks {
             // The node has disappeared meanwhile. Another program may answer at its address, and it must
             // not get a token.
             NodeProtocol::Unknown => continue,
-            NodeProtocol::Cfm => cfm::deliver(&line, &sent).await,
-            NodeProtocol::Reelyard => reelyard::deliver(&line, &sent).await,
+            NodeProtocol::Cfm => cfm::deliver(&link, &sent).await,
+            NodeProtocol::Reelyard => reelyard::deliver(&link, &sent).await,
         };
         match answer {
             Ok(cancelled) => {
@@ -225,10 +225,10 @@ async fn deliver_reports(line: Arc<NodeLinkShared>, downloads: DownloaderHandle)
             }
             // The reports wait until both tasks know that.
             Err(LinkError::IsReelyard) => {
-                line.speaks.send_replace(NodeProtocol::Unknown);
+                link.speaks.send_replace(NodeProtocol::Unknown);
             }
             Err(error) => {
-                line.failed(node, &error);
+                link.failed(node, &error);
                 tokio::time::sleep(backoff.next()).await;
             }
         }

@@ -18,50 +18,50 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// compared with `known` and with the rates that the number `rates` identifies. Answers also the number
 /// that identifies the rates in its orders.
 pub async fn orders(
-    line: &NodeLinkShared,
+    link: &NodeLinkShared,
     known: &[TaskId],
     rates: Option<u32>,
     wait: Duration,
 ) -> Result<(Vec<CopyOrder>, Option<u32>), LinkError> {
-    let host = line.settings.host;
+    let host = link.settings.host;
     let rates = rates.map(|rates| format!("&rates={rates}")).unwrap_or_default();
     let (known, wait_secs) = (listed(known), wait.as_secs());
     let path = format!("/api/v1/workers/{host}/tasks?known={known}&wait={wait_secs}s{rates}");
-    let sent = send(line, line.http.get(line.url(&path)).timeout(wait + PATIENCE)).await?;
+    let sent = send(link, link.http.get(link.url(&path)).timeout(wait + PATIENCE)).await?;
     if is_no_reelyard(&sent.response) {
         return Err(LinkError::NotReelyard);
     }
-    let body = body_of(line, sent).await?;
+    let body = body_of(link, sent).await?;
     let orders: TaskOrders = read(&body)?;
-    line.accept_leader(orders.manager, orders.epoch).await?;
+    link.accept_leader(orders.manager, orders.epoch).await?;
     // A node that does not know its cluster yet reports it with its next answer.
     if orders.manager.is_some() {
-        line.took_orders_of(orders.manager);
+        link.took_orders_of(orders.manager);
     }
     Ok((orders.tasks.into_iter().map(CopyOrder::from).collect(), orders.rates))
 }
 
 /// Delivers reports. Answers the tasks that no longer belong to this host.
-pub async fn deliver(line: &NodeLinkShared, reports: &[Report]) -> Result<Vec<TaskId>, LinkError> {
-    let path = format!("/api/v1/workers/{}/reports", line.settings.host);
+pub async fn deliver(link: &NodeLinkShared, reports: &[Report]) -> Result<Vec<TaskId>, LinkError> {
+    let path = format!("/api/v1/workers/{}/reports", link.settings.host);
     let body = serde_json::to_vec(&Reports { reports: reports.to_vec() })
         .map_err(|error| LinkError::Garbled(error.to_string()))?;
-    let call = line
+    let call = link
         .http
-        .post(line.url(&path))
+        .post(link.url(&path))
         .timeout(PATIENCE)
         .header(CONTENT_TYPE, "application/json")
         .body(body);
-    let body = body_of(line, send(line, call).await?).await?;
+    let body = body_of(link, send(link, call).await?).await?;
     let taken: ReportsTaken = read(&body)?;
-    line.accept_leader(None, taken.epoch).await?;
+    link.accept_leader(None, taken.epoch).await?;
     Ok(taken.cancelled)
 }
 
 /// Sends a call, signed if the node asks for that.
-async fn send(line: &NodeLinkShared, call: RequestBuilder) -> Result<SignedResponse, LinkError> {
-    let token = line.settings.token.now();
-    Ok(line.signed.send(&line.http, Option::as_ref(&token), Addressee::Node, call.build()?).await?)
+async fn send(link: &NodeLinkShared, call: RequestBuilder) -> Result<SignedResponse, LinkError> {
+    let token = link.settings.token.now();
+    Ok(link.signed.send(&link.http, Option::as_ref(&token), Addressee::Node, call.build()?).await?)
 }
 
 /// An old cfm answers 404 in plain text. A node that does not know this host answers with a problem
@@ -76,19 +76,19 @@ fn is_no_reelyard(response: &Response) -> bool {
 }
 
 /// The body of an answer. With a token, only of a node that proves that it knows the same token.
-async fn body_of(line: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>, LinkError> {
+async fn body_of(link: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>, LinkError> {
     let (response, proof) = sent.into_parts();
     let status = response.status();
     let body = super::answer::body_of(response).await?;
     if status != StatusCode::OK {
         let text: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
-        return Err(match (status, &*line.settings.token.now()) {
+        return Err(match (status, &*link.settings.token.now()) {
             (StatusCode::UNAUTHORIZED, None) => LinkError::TokenWanted,
             (StatusCode::UNAUTHORIZED, Some(_)) => LinkError::OtherToken,
             _ => LinkError::Status(status.as_u16(), text),
         });
     }
-    match &*line.settings.token.now() {
+    match &*link.settings.token.now() {
         Some(token) if !proof.is_good(token, &body) => Err(LinkError::NotProved),
         _ => Ok(body),
     }

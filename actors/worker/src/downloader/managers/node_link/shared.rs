@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::display_text::word;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::manager::ManagerId;
-use reelyard_core::shown_text::word;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::SignedCaller;
 use reelyard_protocol::worker::ManagerAction;

@@ -20,7 +20,7 @@ use super::shared::{BoxHostSettings, BoxHostShared};
 use super::views::BoxHostView;
 use crate::downloader::disk::state_store::StateStore;
 use crate::downloader::disk::state_store_error::StateStoreError;
-use crate::downloader::managers::epoch_guard::{EpochGuard, Jumps, NotObeyed};
+use crate::downloader::managers::epoch_guard::{EpochGuard, EpochStepLimit, NotObeyed};
 
 /// How many checks of boxes run at a time.
 const LOOKS_AT_ONCE: usize = 4;
@@ -33,12 +33,12 @@ const STOPPING: Duration = Duration::from_secs(5);
 
 /// The boxes of a worker, supervised. Cheap to clone.
 #[derive(Clone)]
-pub struct HostedBoxes {
+pub struct BoxHostHandle {
     actor: Supervised<BoxHost>,
-    lasting: Arc<BoxHostShared>,
+    shared: Arc<BoxHostShared>,
 }
 
-impl HostedBoxes {
+impl BoxHostHandle {
     /// Starts to run hooks on the current arbiter. `marks` is a directory path that belongs to this
     /// worker only; the directory need not exist. The caller has called
     /// [`end_left_hooks`](super::end_left_hooks) with it.
@@ -51,7 +51,7 @@ impl HostedBoxes {
         store: Arc<StateStore>,
         marks: PathBuf,
     ) -> Result<Self, StateStoreError> {
-        let lasting = Arc::new(BoxHostShared {
+        let shared = Arc::new(BoxHostShared {
             owners: BoxClaims::open(store)?,
             settings: settings.into(),
             epochs,
@@ -61,9 +61,9 @@ impl HostedBoxes {
             view: ArcSwap::default(),
         });
         let supervision = Supervision { mailbox: REQUESTS, ..Supervision::of("box-host") };
-        let of_actor = Arc::clone(&lasting);
+        let of_actor = Arc::clone(&shared);
         let actor = Supervised::start(supervision, move || BoxHost::new(Arc::clone(&of_actor)));
-        Ok(HostedBoxes { actor, lasting })
+        Ok(BoxHostHandle { actor, shared })
     }
 
     /// Runs a hook for a box, on request of a leader. Answers when it has ended.
@@ -90,17 +90,22 @@ impl HostedBoxes {
     ///
     /// # Errors
     /// The node leads no longer, its epoch is refused, or the worker cannot store the change.
-    pub async fn adopt(&self, adopt: AdoptBoxes, jumps: Jumps) -> Result<Vec<PoolName>, String> {
-        let (lasting, place) = (Arc::clone(&self.lasting), adopt.place);
+    pub async fn adopt(
+        &self,
+        adopt: AdoptBoxes,
+        step_limit: EpochStepLimit,
+    ) -> Result<Vec<PoolName>, String> {
+        let (shared, place) = (Arc::clone(&self.shared), adopt.place);
         let adopting = move || {
             // A node that no longer leads is refused before and after.
-            match lasting.epochs.would_serve(place.cluster, place.epoch) {
+            match shared.epochs.would_serve(place.cluster, place.epoch) {
                 Ok(()) => {}
-                Err(NotObeyed::BoxesTooFarAhead { .. }) if jumps == Jumps::Believed => {}
+                Err(NotObeyed::BoxesTooFarAhead { .. })
+                    if step_limit == EpochStepLimit::Unbounded => {}
                 Err(refusal) => return Ok(Err(refusal.to_string())),
             }
-            let losers = lasting.owners.adopt(&place)?;
-            let served = lasting.epochs.serve_within(place.cluster, place.epoch, jumps)?;
+            let losers = shared.owners.adopt(&place)?;
+            let served = shared.epochs.serve_within(place.cluster, place.epoch, step_limit)?;
             if let Err(refusal) = served {
                 return Ok(Err(refusal.to_string()));
             }
@@ -121,21 +126,21 @@ impl HostedBoxes {
         boxes: Vec<BoxNumber>,
         token: Option<FenceToken>,
     ) -> Result<(), String> {
-        let (lasting, place) = (Arc::clone(&self.lasting), place.clone());
+        let (shared, place) = (Arc::clone(&self.shared), place.clone());
         // A new owner and a new epoch must be durable before anything else. A cluster without boxes here
         // raises no epoch.
         let hearing = move || {
-            if let Err(refusal) = lasting.epochs.would_serve(place.cluster, place.epoch) {
+            if let Err(refusal) = shared.epochs.would_serve(place.cluster, place.epoch) {
                 return Ok(Err(refusal.to_string()));
             }
             // A pool that this worker does not run is refused, and claims no box.
-            if lasting.settings.now().hooks.find(&place).is_err() {
+            if shared.settings.now().hooks.find(&place).is_err() {
                 return Ok(Ok(()));
             }
-            if let Err(refusal) = lasting.owners.claim(&place, &boxes, token)? {
+            if let Err(refusal) = shared.owners.claim(&place, &boxes, token)? {
                 return Ok(Err(refusal.to_string()));
             }
-            let served = lasting.epochs.serve(place.cluster, place.epoch)?;
+            let served = shared.epochs.serve(place.cluster, place.epoch)?;
             Ok::<_, StateStoreError>(served.map_err(|refusal| refusal.to_string()))
         };
         match tokio::task::spawn_blocking(hearing).await {
@@ -151,18 +156,18 @@ impl HostedBoxes {
 
     /// Uses these settings for hooks that start from now on.
     pub fn change_settings(&self, settings: BoxHostSettings) {
-        self.lasting.settings.set(settings);
+        self.shared.settings.set(settings);
         self.actor.addr().do_send(SettingsChanged);
     }
 
     /// The current view.
     pub fn view(&self) -> Arc<BoxHostView> {
-        self.lasting.view.load_full()
+        self.shared.view.load_full()
     }
 
     /// The configured sets of hooks, by name.
     pub fn names(&self) -> Vec<String> {
-        self.lasting.settings.now().hooks.0.keys().map(ToString::to_string).collect()
+        self.shared.settings.now().hooks.0.keys().map(ToString::to_string).collect()
     }
 
     /// The supervision status of the actor.
@@ -174,7 +179,7 @@ impl HostedBoxes {
     pub async fn stop(&self) {
         // An error means that the actor has already ended, together with its runs.
         let _ = tokio::time::timeout(STOPPING, self.actor.addr().send(EndHooks)).await;
-        self.lasting.nothing_at_work().await;
+        self.shared.nothing_at_work().await;
         self.actor.stop().await;
     }
 }
