@@ -75,7 +75,7 @@ impl StopSignal {
             let give = give.clone();
             tokio::spawn(async move {
                 while signals.recv().await.is_some() {
-                    give.send_modify(|signs| signs.one_more(name));
+                    give.send_modify(|requests| requests.one_more(name));
                 }
             });
         }
@@ -84,7 +84,7 @@ impl StopSignal {
             std::thread::spawn(move || {
                 let mut stdin = std::io::stdin().lock();
                 while matches!(stdin.read(&mut [0; 64]), Ok(1..)) {}
-                give.send_modify(|signs| signs.one_more("standard input was closed"));
+                give.send_modify(|requests| requests.one_more("standard input was closed"));
             });
         }
         Ok(StopSignal { given })
@@ -101,8 +101,8 @@ impl StopSignal {
     }
 
     async fn counted(&mut self, count: u32) -> &'static str {
-        match self.given.wait_for(|signs| signs.count >= count).await {
-            Ok(signs) => signs.why,
+        match self.given.wait_for(|requests| requests.count >= count).await {
+            Ok(requests) => requests.why,
             // The senders no longer exist, so no second request can arrive.
             Err(_) => std::future::pending().await,
         }

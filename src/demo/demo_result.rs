@@ -101,7 +101,7 @@ impl DemoResult {
                 if row.hits > 0 { row.hits.to_string() } else { String::new() },
                 row.tries.to_string(),
                 if hosts.is_empty() { "-".to_owned() } else { hosts.join(" ") },
-                row.shown().to_owned(),
+                row.word().to_owned(),
             ]);
         }
         println!("{table}");
@@ -128,7 +128,7 @@ impl MasterResult {
         }
     }
 
-    fn shown(&self) -> &'static str {
+    fn word(&self) -> &'static str {
         match self.copies.as_slice() {
             [] if self.ignored => "ignored",
             [] => "MISSING",

@@ -59,7 +59,7 @@ impl RunningNode {
         let names = NameTable::new();
         let actors = Wiring::start(&live, &journal, &names, &clock, &roots.shared_dirs())?;
         host_membership::start_following(&actors);
-        settle(&journal, &actors, &config).await;
+        wait_until_ready(&journal, &actors, &config).await;
         let sweeping = tokio::spawn(name_sweep::sweep(names.clone(), Arc::clone(&actors)));
         let stopping = watch::Sender::new(false);
         let share_links = ShareLinks::start(&live, roots, &journal, &actors, &clock).await?;
@@ -113,8 +113,8 @@ impl RunningNode {
 /// Waits until a leader exists. By then the journal is applied here, so that no client sees a yard
 /// without its tasks or hosts. The wait is limited: a node without a quorum serves too, and reports
 /// that it is not ready.
-async fn settle(journal: &Journal, actors: &Wiring, config: &NodeConfig) {
-    let settled = async {
+async fn wait_until_ready(journal: &Journal, actors: &Wiring, config: &NodeConfig) {
+    let ready = async {
         let mut leadership = journal.leadership();
         let led = leadership.wait_for(|leadership| !matches!(leadership, Leadership::Nobody));
         let leads = led.await.is_ok_and(|led| led.epoch().is_some());
@@ -129,5 +129,5 @@ async fn settle(journal: &Journal, actors: &Wiring, config: &NodeConfig) {
         }
     };
     // On a timeout the rest follows later.
-    let _ = timeout(config.journal.election.election_max * 5, settled).await;
+    let _ = timeout(config.journal.election.election_max * 5, ready).await;
 }

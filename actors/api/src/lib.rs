@@ -19,13 +19,13 @@ mod span;
 mod status;
 mod yard;
 
-pub use boxes::box_shown::{AuditLine, BoxLogKind, BoxLogLine, BoxShown, WantedQuarantine};
+pub use boxes::box_info::{AuditLine, BoxInfo, BoxLogKind, BoxLogLine, WantedQuarantine};
 pub use boxes::lease::{
-    Granted, GrantedLease, LeaseEnded, LeaseShown, LeaseState, LeaseToken, LeaseVerified,
-    WaitShown, WantedLease, WantedLeaseRevocation, WantedRenewal,
+    Granted, GrantedLease, LeaseEnded, LeaseInfo, LeaseState, LeaseToken, LeaseVerified, QueueWait,
+    WantedLease, WantedLeaseRevocation, WantedRenewal,
 };
 pub use boxes::pool::{
-    BoxesShown, PoolAdoption, PoolRemoval, PoolShown, TotalsShown, WantedPool, WantedSlots,
+    BoxStateCounts, PoolAdoption, PoolInfo, PoolRemoval, PoolTotalsInfo, WantedPool, WantedSlots,
 };
 pub use change::{
     BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, LeadershipChange, Reset,
@@ -41,12 +41,12 @@ pub use reelyard_shares::share_expiry::{ShareChange, ShareSummary};
 pub use reelyard_yard::changes::{
     HostEvent, InputChange, MAX_NAMES_SHOWN, PinChange, PlacementChange, RemovalChange, TaskStep,
 };
-pub use shares::file_move::{MoveShown, WantedMove};
+pub use shares::file_move::{FileMoveInfo, WantedMove};
 pub use shares::share::{
-    Password, ReclaimView, ShareShown, TwoTerms, WantedReclaim, WantedRevocation, WantedShare,
+    Password, ReclaimView, ShareInfo, TwoTerms, WantedReclaim, WantedRevocation, WantedShare,
     WantedTerms, place, term,
 };
-pub use shares::share_hook::{HookFailing, HookShown};
+pub use shares::share_hook::{HookFailing, HookInfo};
 pub use span::{BadSpan, Span};
 pub use status::{ActorView, BadRowView, InputState, InputView, JournalView, NodeRole, StatusView};
 pub use yard::explain::ExplainView;

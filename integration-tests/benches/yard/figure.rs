@@ -63,18 +63,19 @@ impl BenchFigure {
     }
 
     fn row(&self) -> String {
-        let peer =
-            |(peer, value): &(String, f64)| format!("{peer}: {} {}", shown(*value), self.unit);
+        let peer = |(peer, value): &(String, f64)| {
+            format!("{peer}: {} {}", display_text(*value), self.unit)
+        };
         let peers = self.peers.iter().map(peer).collect::<Vec<_>>().join("; ");
         let ratio = self.ratio().map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
         let wanted = match self.wanted {
-            FigureTarget::AtMost(bound) => format!("≤ {} {}", shown(bound), self.unit),
-            FigureTarget::AtLeast(bound) => format!("≥ {} {}", shown(bound), self.unit),
+            FigureTarget::AtMost(bound) => format!("≤ {} {}", display_text(bound), self.unit),
+            FigureTarget::AtLeast(bound) => format!("≥ {} {}", display_text(bound), self.unit),
             FigureTarget::TimesPeer(times) => format!("ratio ≥ {times}"),
             FigureTarget::AtMostTimesPeer(times) => format!("ratio ≤ {times}"),
             FigureTarget::Nothing => String::new(),
         };
-        let (what, value, unit) = (&self.what, shown(self.value), &self.unit);
+        let (what, value, unit) = (&self.what, display_text(self.value), &self.unit);
         format!("| {what} | {value} {unit} | {peers} | {ratio} | {wanted} |")
     }
 }
@@ -87,7 +88,7 @@ pub fn table(figures: &[BenchFigure]) -> String {
 }
 
 /// Three significant digits, with separators of thousands.
-fn shown(value: f64) -> String {
+fn display_text(value: f64) -> String {
     if value < 10.0 {
         return format!("{value:.2}");
     }

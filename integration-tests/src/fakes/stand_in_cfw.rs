@@ -183,7 +183,7 @@ impl Drop for StandInCfw {
 }
 
 impl RecordedCalls {
-    fn note(&self, request: &HttpRequest) {
+    fn record(&self, request: &HttpRequest) {
         if request.headers().contains_key(AUTHORIZATION) {
             self.with_authorization.fetch_add(1, Ordering::SeqCst);
         }
@@ -198,7 +198,7 @@ impl RecordedCalls {
 
 async fn answer(request: HttpRequest, shared: web::Data<StandInCfwState>) -> HttpResponse {
     let path = request.uri().path();
-    shared.calls.note(&request);
+    shared.calls.record(&request);
     let mut switches = shared.switches.clone();
     // The sender lives as long as the server, therefore the wait cannot fail.
     let _ = switches.wait_for(|switches| !switches.is_frozen).await;

@@ -84,7 +84,7 @@ impl CatalogYard {
     }
 
     /// Readable names for file ids.
-    pub fn shown(&self, files: impl IntoIterator<Item = FileId>) -> Vec<String> {
+    pub fn names_of(&self, files: impl IntoIterator<Item = FileId>) -> Vec<String> {
         files.into_iter().map(|file| self.names.name(file).to_string()).collect()
     }
 

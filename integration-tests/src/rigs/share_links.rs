@@ -97,7 +97,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct LinkSite {
     place: TempDir,
     /// The certificate for TLS; `None` without TLS.
-    shown: Arc<Mutex<Option<(Pem, Certificate)>>>,
+    certificate: Arc<Mutex<Option<(Pem, Certificate)>>>,
     /// The clock of the links.
     pub clock: Clock,
     /// The published share table that the links read.
@@ -230,10 +230,10 @@ impl LinkSite {
         let mut settings = ShareServerSettings::default();
         change(&mut settings);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| must(&error));
-        let shown = Arc::<Mutex<Option<(Pem, Certificate)>>>::default();
-        let certificate = {
-            let shown = Arc::clone(&shown);
-            move || lock(&shown).as_ref().map(|(_, certificate)| certificate.clone())
+        let certificate = Arc::<Mutex<Option<(Pem, Certificate)>>>::default();
+        let current_certificate = {
+            let certificate = Arc::clone(&certificate);
+            move || lock(&certificate).as_ref().map(|(_, certificate)| certificate.clone())
         };
         let collaborators = ShareServerCollaborators {
             roots,
@@ -241,11 +241,11 @@ impl LinkSite {
             take,
             clock: clock.clone(),
             not_ready: Arc::new(|| None),
-            certificate: Arc::new(certificate),
+            certificate: Arc::new(current_certificate),
         };
         let server = ShareServer::start_on(listener, settings, collaborators);
         let server = server.unwrap_or_else(|error| must(&error));
-        LinkSite { place, shown, clock, views, server }
+        LinkSite { place, certificate, clock, views, server }
     }
 
     /// The address of the server.
@@ -293,13 +293,13 @@ impl LinkSite {
         let pem = Pem::make(self.outside(), name);
         let read = Certificate::read(&pem.certificate, &pem.key);
         let read = read.unwrap_or_else(|bad| panic!("{name}: {bad}"));
-        *lock(&self.shown) = Some((pem.clone(), read));
+        *lock(&self.certificate) = Some((pem.clone(), read));
         pem
     }
 
     /// The URL of a path.
     fn at(&self, path: &str) -> String {
-        let scheme = if lock(&self.shown).is_some() { "https" } else { "http" };
+        let scheme = if lock(&self.certificate).is_some() { "https" } else { "http" };
         format!("{scheme}://{}{path}", self.addr())
     }
 
@@ -310,7 +310,8 @@ impl LinkSite {
 
     /// Requests a path with curl.
     pub async fn ask(&self, path: &str, arguments: &[&str]) -> CurlResponse {
-        let pem = lock(&self.shown).as_ref().map(|(pem, _)| pem.certificate.display().to_string());
+        let pem =
+            lock(&self.certificate).as_ref().map(|(pem, _)| pem.certificate.display().to_string());
         let trusting: Vec<&str> = pem.iter().flat_map(|pem| ["--cacert", pem]).collect();
         curl(&[&trusting[..], arguments, &[&self.at(path)]].concat()).await
     }

@@ -18,7 +18,7 @@ fn yard() -> CatalogYard {
 fn listed(yard: &CatalogYard) -> Vec<String> {
     let view = yard.view.load();
     let masters = view.masters.as_ref().unwrap();
-    let mut names = yard.shown(masters.files.iter().map(FileId));
+    let mut names = yard.names_of(masters.files.iter().map(FileId));
     names.sort();
     names
 }

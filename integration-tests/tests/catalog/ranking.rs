@@ -42,7 +42,7 @@ fn rows_of<'a>(names: &'a [&str]) -> impl Iterator<Item = HitcountHistoryRow<&'a
 }
 
 fn best_first(yard: &CatalogYard, ranking: &Ranking) -> Vec<String> {
-    yard.shown(ranking.files().iter().copied())
+    yard.names_of(ranking.files().iter().copied())
 }
 
 #[actix::test]

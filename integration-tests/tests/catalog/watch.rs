@@ -46,7 +46,7 @@ async fn ranked(names: &[&str]) -> CatalogYard {
 fn best_first(yard: &CatalogYard) -> Vec<String> {
     let view = yard.view.load();
     let files = view.ranking.iter().flat_map(|ranking| ranking.files().iter().copied());
-    yard.shown(files)
+    yard.names_of(files)
 }
 
 async fn is_ranked(yard: &CatalogYard, names: &[&str]) {

@@ -37,11 +37,11 @@ impl Thief {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let requests = Arc::<Mutex<Vec<String>>>::default();
-        let (noted, answer) = (Arc::clone(&requests), Arc::new(answer));
+        let (recorded, answer) = (Arc::clone(&requests), Arc::new(answer));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (noted, answer) = (Arc::clone(&noted), Arc::clone(&answer));
-                std::thread::spawn(move || converse(stream, addr, &noted, &*answer));
+                let (recorded, answer) = (Arc::clone(&recorded), Arc::clone(&answer));
+                std::thread::spawn(move || converse(stream, addr, &recorded, &*answer));
             }
         });
         Thief { addr, requests }
@@ -62,7 +62,7 @@ impl Thief {
 fn converse(
     stream: TcpStream,
     addr: SocketAddr,
-    noted: &Mutex<Vec<String>>,
+    recorded: &Mutex<Vec<String>>,
     answer: &dyn Fn(SocketAddr, &str) -> String,
 ) {
     let mut reader = BufReader::new(stream);
@@ -86,7 +86,7 @@ fn converse(
             return;
         }
         let first = head.lines().next().unwrap_or_default().to_owned();
-        noted.lock().unwrap().push(format!("{head}{}", String::from_utf8_lossy(&body)));
+        recorded.lock().unwrap().push(format!("{head}{}", String::from_utf8_lossy(&body)));
         if reader.get_mut().write_all(answer(addr, &first).as_bytes()).is_err() {
             return;
         }

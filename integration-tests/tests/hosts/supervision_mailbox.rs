@@ -52,12 +52,12 @@ impl Handler<HoldThread> for Clerk {
 /// Sends itself a message by its own address, then waits before the next one.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct NoteLater(u32);
+struct RecordLater(u32);
 
-impl Handler<NoteLater> for Clerk {
+impl Handler<RecordLater> for Clerk {
     type Result = ();
 
-    fn handle(&mut self, NoteLater(number): NoteLater, ctx: &mut Context<Self>) {
+    fn handle(&mut self, RecordLater(number): RecordLater, ctx: &mut Context<Self>) {
         ctx.address().do_send(RecordNumber(number));
         let done = self.done.clone();
         ctx.wait(actix::fut::wrap_future(async move {
@@ -153,7 +153,7 @@ fn an_actor_that_waits_handles_its_own_messages_afterwards() {
     on_a_system(async {
         let arbiter = Arbiter::new();
         let (clerk, seen) = clerk(&arbiter);
-        clerk.addr().do_send(NoteLater(2));
+        clerk.addr().do_send(RecordLater(2));
         clerk.addr().do_send(RecordNumber(1));
         eventually("everything is handled", || clerk.status().handled == 3).await;
         let seen: Vec<u32> = seen.try_iter().collect();

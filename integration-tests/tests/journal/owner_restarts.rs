@@ -122,12 +122,12 @@ fn an_actor_that_fails_too_often_is_not_restarted() {
     on_a_system(async {
         let journal = open(&dir).await;
         let given_up = Arc::new(AtomicBool::new(false));
-        let note = given_up.clone();
+        let has_given_up = given_up.clone();
         let supervision = Supervision {
             policy: RestartPolicy { first_delay: Duration::ZERO, ..RestartPolicy::default() },
             give_up: Arc::new(move |status| {
                 assert_eq!(status.failures, 3);
-                note.store(true, Ordering::SeqCst);
+                has_given_up.store(true, Ordering::SeqCst);
             }),
             ..Supervision::of("probe")
         };

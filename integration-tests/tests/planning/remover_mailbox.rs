@@ -166,7 +166,7 @@ impl RemoverYard {
         let worker = self.yard.probes.refresh.to(host).unwrap();
         // A host that does not answer sends no notification.
         let _ = worker.send(reelyard_yard::cfw_worker::Refresh).await.unwrap();
-        self.yard.settle().await;
+        self.yard.wait_until_applied().await;
     }
 
     /// Runs a round and returns its result.

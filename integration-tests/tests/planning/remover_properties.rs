@@ -430,7 +430,7 @@ impl RemoverWorld {
     }
 
     /// Runs rounds without faults until nothing is left to remove. Returns their number.
-    fn settle(&mut self) -> usize {
+    fn run_to_completion(&mut self) -> usize {
         for rounds in 0..50 {
             self.now = self.now.after(Duration::from_secs(3600));
             for index in 0..HOSTS {
@@ -467,7 +467,7 @@ proptest! {
         for index in 0..HOSTS {
             world.set_up(index, true);
         }
-        world.settle();
+        world.run_to_completion();
         for file in 0..FILES {
             let traits = world.traits[file as usize].clone();
             let holders = world.holders(file);

@@ -164,7 +164,7 @@ impl ShareClient {
 
     /// After a restart of the node, repeats the request without an answer under the same name, and checks
     /// earlier answers.
-    pub async fn settle(&mut self) {
+    pub async fn repeat_open_request(&mut self) {
         match self.open.take() {
             None => {}
             // A repeated click is another download.

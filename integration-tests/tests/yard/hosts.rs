@@ -34,7 +34,7 @@ fn refused(ground: &ProcessYard, arguments: &[&str], words: &str) -> Result<()> 
 }
 
 /// A host as the API shows it.
-fn shown(ground: &ProcessYard, host: SocketAddr) -> Option<Value> {
+fn host_json(ground: &ProcessYard, host: SocketAddr) -> Option<Value> {
     ground.get(&format!("/api/v1/hosts/{host}"))
 }
 
@@ -46,7 +46,7 @@ fn wait_until_shown(
     members: &[(&str, Value)],
 ) -> Result<()> {
     wait_for(&format!("{host} is shown with {members:?}"), &[node], || {
-        let shown = shown(ground, host)?;
+        let shown = host_json(ground, host)?;
         members.iter().all(|(member, value)| shown[member] == *value).then_some(())
     })
 }
@@ -79,7 +79,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
     let added = ground.destination(0);
     let addr = added.to_string();
     wait_until_shown(&ground, &node, ground.source(0), &[("health", "up".into())])?;
-    ensure!(shown(&ground, added).is_none());
+    ensure!(host_json(&ground, added).is_none());
 
     succeeds_with(
         &ground,
@@ -98,7 +98,7 @@ fn a_destination_is_added_used_kept_over_a_restart_and_removed() -> Result<()> {
 
     wait_for("both are on record", &[&node], || no_task_open(&ground))?;
     succeeds_with(&ground, &["hosts", "remove", &addr], "files on it: 2; only there: 2")?;
-    wait_for("the host is gone", &[&node], || shown(&ground, added).is_none().then_some(()))?;
+    wait_for("the host is gone", &[&node], || host_json(&ground, added).is_none().then_some(()))?;
     refused(&ground, &["hosts", "remove", &addr], "is not a host of this yard")?;
     ground.master(b"c.mpg", 50_000)?;
     ground.grade(&[b"a.mpg", b"c.mpg"])?;
@@ -208,7 +208,7 @@ fn a_drained_host_gets_nothing_new_and_shows_the_remaining_files() -> Result<()>
     let addr = drained.to_string();
     succeeds_with(&ground, &["hosts", "drain", &addr], "files on it: 2; only there: 2")?;
     wait_for("what cannot leave is shown", &[&node], || {
-        let draining = &shown(&ground, drained)?["draining"];
+        let draining = &host_json(&ground, drained)?["draining"];
         let stays = draining["stays"].to_string();
         (draining["left"] == 2 && stays.contains("ignored") && stays.contains("no_master"))
             .then_some(())

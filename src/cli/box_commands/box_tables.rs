@@ -4,8 +4,8 @@ use std::io::Write;
 
 use comfy_table::{Cell, Table};
 use reelyard_api::{
-    AuditLine, BoxLogLine, BoxShown, BoxesShown, GrantedLease, LeaseShown, LeaseVerified,
-    PoolShown, Rfc3339, Span, TotalsShown,
+    AuditLine, BoxInfo, BoxLogLine, BoxStateCounts, GrantedLease, LeaseInfo, LeaseVerified,
+    PoolInfo, PoolTotalsInfo, Rfc3339, Span,
 };
 use reelyard_core::clock::Clock;
 use reelyard_core::durations::{in_all_words, in_words};
@@ -37,10 +37,7 @@ impl DetailTable {
     }
 }
 
-pub(in crate::cli) fn pools(
-    pools: &[PoolShown],
-    out: &mut dyn Write,
-) -> Result<(), CommandFailure> {
+pub(in crate::cli) fn pools(pools: &[PoolInfo], out: &mut dyn Write) -> Result<(), CommandFailure> {
     let header =
         ["POOL", "SIZE", "FREE", "LEASED", "CLEANING", "QUARANTINED", "WAITING", "HOST", "STATE"];
     let mut table = output::table(&header);
@@ -66,7 +63,7 @@ pub(in crate::cli) fn pools(
     Ok(output::print(&table, out)?)
 }
 
-pub(in crate::cli) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), CommandFailure> {
+pub(in crate::cli) fn pool(pool: &PoolInfo, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let spec = &pool.spec;
     let mut sheet = DetailTable::new();
     sheet.row("pool", &pool.name);
@@ -112,17 +109,17 @@ pub(in crate::cli) fn pool(pool: &PoolShown, out: &mut dyn Write) -> Result<(), 
     sheet.print(out)
 }
 
-fn state_counts(boxes: &BoxesShown) -> String {
-    let BoxesShown { free, unchecked, preparing, leased, draining, quarantined } = boxes;
+fn state_counts(boxes: &BoxStateCounts) -> String {
+    let BoxStateCounts { free, unchecked, preparing, leased, draining, quarantined } = boxes;
     format!(
         "{free} free, {unchecked} unchecked, {preparing} preparing, {leased} leased, {draining} draining, \
          {quarantined} quarantined"
     )
 }
 
-fn so_far(totals: &TotalsShown) -> String {
-    let TotalsShown { granted, renewed, released, expired, revoked, not_taken, .. } = totals;
-    let TotalsShown { init_failed, cleaned, clean_failures, quarantined, .. } = totals;
+fn so_far(totals: &PoolTotalsInfo) -> String {
+    let PoolTotalsInfo { granted, renewed, released, expired, revoked, not_taken, .. } = totals;
+    let PoolTotalsInfo { init_failed, cleaned, clean_failures, quarantined, .. } = totals;
     format!(
         "{granted} granted, {renewed} renewed, {released} released, {expired} expired, {revoked} revoked, \
          {not_taken} not taken, {init_failed} init failed; {cleaned} cleaned, {clean_failures} \
@@ -157,7 +154,7 @@ pub(in crate::cli) fn verified(
 }
 
 pub(in crate::cli) fn leases(
-    leases: &[LeaseShown],
+    leases: &[LeaseInfo],
     out: &mut dyn Write,
 ) -> Result<(), CommandFailure> {
     let now = Clock::system().now();
@@ -178,7 +175,7 @@ pub(in crate::cli) fn leases(
     Ok(output::print(&table, out)?)
 }
 
-pub(in crate::cli) fn lease(lease: &LeaseShown, out: &mut dyn Write) -> Result<(), CommandFailure> {
+pub(in crate::cli) fn lease(lease: &LeaseInfo, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let mut sheet = DetailTable::new();
     sheet.row("lease", lease.lease_id);
     sheet.row("box", format!("{}/{}", lease.pool, lease.number));
@@ -197,7 +194,7 @@ pub(in crate::cli) fn lease(lease: &LeaseShown, out: &mut dyn Write) -> Result<(
     sheet.print(out)
 }
 
-pub(in crate::cli) fn boxes(boxes: &[BoxShown], out: &mut dyn Write) -> Result<(), CommandFailure> {
+pub(in crate::cli) fn boxes(boxes: &[BoxInfo], out: &mut dyn Write) -> Result<(), CommandFailure> {
     let now = Clock::system().now();
     let header = ["BOX", "STATE", "SINCE", "TOKEN", "ID", "HOLDER", "FAILURES", "OUTPUT"];
     let mut table = output::table(&header);
@@ -217,28 +214,28 @@ pub(in crate::cli) fn boxes(boxes: &[BoxShown], out: &mut dyn Write) -> Result<(
     Ok(output::print(&table, out)?)
 }
 
-pub(in crate::cli) fn one(shown: &BoxShown, out: &mut dyn Write) -> Result<(), CommandFailure> {
+pub(in crate::cli) fn one(info: &BoxInfo, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let now = Clock::system().now();
     let mut sheet = DetailTable::new();
-    sheet.row("box", shown.number);
-    sheet.row("state", enum_word::of(shown.state));
-    sheet.row("since", format!("{}, {} ago", shown.since, age(shown.since.0, now)));
-    if shown.retiring {
+    sheet.row("box", info.number);
+    sheet.row("state", enum_word::of(info.state));
+    sheet.row("since", format!("{}, {} ago", info.since, age(info.since.0, now)));
+    if info.retiring {
         sheet.row("retiring", "it disappears as soon as it is free");
     }
-    sheet.maybe("token", shown.token);
-    sheet.maybe("id", shown.slot);
-    if let Some(lease) = &shown.lease {
+    sheet.maybe("token", info.token);
+    sheet.maybe("id", info.slot);
+    if let Some(lease) = &info.lease {
         sheet.row("holder", plain(lease.holder.as_str()));
         sheet.row("lease", lease.lease_id);
         sheet.maybe("until", lease.expires_at);
     }
-    sheet.maybe("after", shown.after.map(enum_word::of));
-    if shown.failures > 0 {
-        sheet.row("failures", shown.failures);
+    sheet.maybe("after", info.after.map(enum_word::of));
+    if info.failures > 0 {
+        sheet.row("failures", info.failures);
     }
-    sheet.maybe("output", shown.output.as_deref().map(plain));
-    sheet.maybe("quarantined by", shown.quarantined_by.as_deref().map(plain));
+    sheet.maybe("output", info.output.as_deref().map(plain));
+    sheet.maybe("quarantined by", info.quarantined_by.as_deref().map(plain));
     sheet.print(out)
 }
 
@@ -256,7 +253,7 @@ pub(in crate::cli) fn audit(
     Ok(output::print(&table, out)?)
 }
 
-fn lease_line(lease: &LeaseShown) -> [Cell; 6] {
+fn lease_line(lease: &LeaseInfo) -> [Cell; 6] {
     let ended = lease.ended_at.unwrap_or(lease.granted_at);
     let held = age(lease.granted_at.0, ended.0);
     let by = lease.ended_by.as_deref().map(|by| format!(" by {}", plain(by))).unwrap_or_default();

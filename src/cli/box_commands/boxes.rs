@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use reelyard_api::{
-    AuditLine, BoxLogKind, BoxShown, Granted, GrantedLease, LeaseEnded, LeaseShown, LeaseToken,
-    LeaseVerified, Page, Problem, Span, WaitShown, WantedLease, WantedLeaseRevocation,
+    AuditLine, BoxInfo, BoxLogKind, Granted, GrantedLease, LeaseEnded, LeaseInfo, LeaseToken,
+    LeaseVerified, Page, Problem, QueueWait, Span, WantedLease, WantedLeaseRevocation,
     WantedQuarantine, WantedRenewal,
 };
 use reelyard_boxes::box_lease::{BoxPhase, LeaseEnd, Priority};
@@ -207,7 +207,7 @@ fn ask(node: &NodeArgs, command: BoxCommand, out: &mut dyn Write) -> Result<(), 
         BoxCommand::Pools(args) => pools::run(args, &client, json, out),
         BoxCommand::Leases(wanted) => leases(&client, &wanted, json, out),
         BoxCommand::Lease { lease } => {
-            let lease: LeaseShown = client.get(&["leases", &lease.to_string()], &[])?;
+            let lease: LeaseInfo = client.get(&["leases", &lease.to_string()], &[])?;
             print_answer(&lease, json, out, box_tables::lease)
         }
         BoxCommand::Acquire(wanted) => {
@@ -246,8 +246,8 @@ fn ask(node: &NodeArgs, command: BoxCommand, out: &mut dyn Write) -> Result<(), 
         BoxCommand::Quarantine { place, reason } => {
             let number = place.number.to_string();
             let path = ["pools", place.pool.as_str(), "boxes", &number, "quarantine"];
-            let shown = client.post_body(&path, &WantedQuarantine { reason })?;
-            print_answer(&shown, json, out, box_tables::one)
+            let answer = client.post_body(&path, &WantedQuarantine { reason })?;
+            print_answer(&answer, json, out, box_tables::one)
         }
         BoxCommand::Unquarantine(place) => {
             let number = place.number.to_string();
@@ -292,7 +292,7 @@ pub fn acquire(
         if let Some(granted) = read(&event, "granted") {
             return Ok(ControlFlow::Break(granted));
         }
-        if let Some(wait) = read::<WaitShown>(&event, "waiting").filter(|_| is_watched) {
+        if let Some(wait) = read::<QueueWait>(&event, "waiting").filter(|_| is_watched) {
             let about = wait.estimate.map(|estimate| format!(", about {estimate}"));
             let about = about.unwrap_or_default();
             writeln!(io::stderr(), "waiting: place {}{about}", wait.position)?;
@@ -330,7 +330,7 @@ fn leases(
 ) -> Result<(), CommandFailure> {
     let query = [("holder", wanted.holder.as_ref().map(ToString::to_string))];
     let path = ["pools", wanted.pool.as_str(), "leases"];
-    let page: Page<LeaseShown> = client.list(&path, &filters(&query), &wanted.page)?;
+    let page: Page<LeaseInfo> = client.list(&path, &filters(&query), &wanted.page)?;
     listed(&page, json, out, box_tables::leases)
 }
 
@@ -342,7 +342,7 @@ fn list(
 ) -> Result<(), CommandFailure> {
     let query = [("state", wanted.state.map(enum_word::of))];
     let path = ["pools", wanted.pool.as_str(), "boxes"];
-    let page: Page<BoxShown> = client.list(&path, &filters(&query), &wanted.page)?;
+    let page: Page<BoxInfo> = client.list(&path, &filters(&query), &wanted.page)?;
     listed(&page, json, out, box_tables::boxes)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use reelyard_api::{Page, PoolAdoption, PoolRemoval, PoolShown, Span, WantedPool, WantedSlots};
+use reelyard_api::{Page, PoolAdoption, PoolInfo, PoolRemoval, Span, WantedPool, WantedSlots};
 use reelyard_boxes::box_lease::PoolSpec;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{BoxNumber, HooksName, PoolName, SlotId};
@@ -184,7 +184,7 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<(), CommandFailure> {
     let Some(command) = args.command else {
-        let page: Page<PoolShown> = client.list(&["pools"], &[], &args.page)?;
+        let page: Page<PoolInfo> = client.list(&["pools"], &[], &args.page)?;
         if json {
             return Ok(output::json(&page, out)?);
         }
@@ -193,9 +193,9 @@ pub fn run(
     };
     match command {
         PoolsCommand::Show { pool } => {
-            shown(&client.get(&["pools", pool.as_str()], &[])?, json, out)
+            print_pool(&client.get(&["pools", pool.as_str()], &[])?, json, out)
         }
-        PoolsCommand::Put(wanted) => shown(&put(*wanted, client)?, json, out),
+        PoolsCommand::Put(wanted) => print_pool(&put(*wanted, client)?, json, out),
         PoolsCommand::Remove { pool, revoke } => {
             let revoke = if revoke { "true" } else { "false" };
             let path = ["pools", pool.as_str()];
@@ -228,20 +228,20 @@ pub fn run(
     }
 }
 
-fn shown(pool: &PoolShown, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
+fn print_pool(pool: &PoolInfo, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json { Ok(output::json(pool, out)?) } else { box_tables::pool(pool, out) }
 }
 
-fn put(wanted: PutArgs, client: &NodeClient) -> Result<PoolShown, CommandFailure> {
+fn put(wanted: PutArgs, client: &NodeClient) -> Result<PoolInfo, CommandFailure> {
     let pool = wanted.pool.clone();
     let path = ["pools", pool.as_str()];
-    let before: Option<PoolShown> = match client.get(&path, &[]) {
-        Ok(shown) => Some(shown),
+    let before: Option<PoolInfo> = match client.get(&path, &[]) {
+        Ok(known) => Some(known),
         Err(CommandFailure::Refused(problem)) if problem.status == 404 => None,
         Err(failure) => return Err(failure),
     };
     let before = match (before, wanted.size) {
-        (Some(shown), _) => shown.spec,
+        (Some(known), _) => known.spec,
         (None, Some(size)) => WantedPool::from(&PoolSpec::of(0, size)),
         (None, None) => {
             return Err(CommandFailure::Usage(format!(

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use reelyard_api::{
-    HookShown, MoveShown, Page, ProblemKind, ReclaimView, Rfc3339, ShareShown, Ttl, WantedMove,
+    FileMoveInfo, HookInfo, Page, ProblemKind, ReclaimView, Rfc3339, ShareInfo, Ttl, WantedMove,
     WantedReclaim, WantedShare, WantedTerms,
 };
 use reelyard_core::clock::Clock;
@@ -163,7 +163,7 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let json = args.node.json;
     match args.command {
         ShareCommand::Create(wanted) => {
-            let share: ShareShown = client.post_named(&["shares"], &wanted.read()?)?;
+            let share: ShareInfo = client.post_named(&["shares"], &wanted.read()?)?;
             created(&share, json, out)
         }
         ShareCommand::List(wanted) => list(&client, &wanted, json, out),
@@ -175,7 +175,7 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
         ShareCommand::Revoke(wanted) => revoke(&client, wanted, json, out),
         ShareCommand::Move(wanted) => move_file(&client, wanted, json, out),
         ShareCommand::Moves => {
-            let moves: Page<MoveShown> = client.get(&["files", "moves"], &[])?;
+            let moves: Page<FileMoveInfo> = client.get(&["files", "moves"], &[])?;
             if json {
                 return Ok(output::json(&moves.items, out)?);
             }
@@ -257,7 +257,7 @@ fn status_of_all(
     out: &mut dyn Write,
 ) -> Result<(), CommandFailure> {
     let reclaim = client.get(&["shares", "reclaim"], &[])?;
-    let hooks: Page<HookShown> = client.get(&["shares", "hooks"], &[])?;
+    let hooks: Page<HookInfo> = client.get(&["shares", "hooks"], &[])?;
     if json {
         return Ok(output::json(&ShareStatus { reclaim, hooks: hooks.items }, out)?);
     }
@@ -270,7 +270,7 @@ fn status_of_all(
 struct ShareStatus {
     #[serde(flatten)]
     reclaim: ReclaimView,
-    hooks: Vec<HookShown>,
+    hooks: Vec<HookInfo>,
 }
 
 impl ExtendArgs {
@@ -316,7 +316,7 @@ fn list(
         ("state", wanted.state.map(enum_word::of)),
         ("due_before", wanted.due_before.map(|at| at.to_string())),
     ];
-    let page: Page<ShareShown> = client.list(&["shares"], &filters(&query), &wanted.page)?;
+    let page: Page<ShareInfo> = client.list(&["shares"], &filters(&query), &wanted.page)?;
     if json {
         return Ok(output::json(&page, out)?);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::Args;
-use reelyard_api::{ProblemKind, ShareShown, WantedRevocation};
+use reelyard_api::{ProblemKind, ShareInfo, WantedRevocation};
 use reelyard_shares::share_expiry::{Revoked, ShareId, ShareOwner};
 
 use super::share_ref::ShareRef;
@@ -54,7 +54,7 @@ pub fn revoke(
 fn unknown(client: &NodeClient, ids: &BTreeSet<ShareId>) -> Result<Vec<String>, CommandFailure> {
     let mut unknown = Vec::new();
     for id in ids {
-        match client.get::<ShareShown>(&["shares", &id.to_string()], &[]) {
+        match client.get::<ShareInfo>(&["shares", &id.to_string()], &[]) {
             Err(CommandFailure::Refused(problem))
                 if problem.known_kind() == Some(ProblemKind::NotFound) =>
             {

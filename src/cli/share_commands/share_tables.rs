@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use comfy_table::Cell;
-use reelyard_api::{HookShown, MoveShown, ReclaimView, Rfc3339, ShareShown};
+use reelyard_api::{FileMoveInfo, HookInfo, ReclaimView, Rfc3339, ShareInfo};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::counted::counted;
 
@@ -12,7 +12,7 @@ use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::output::{self, maybe, number, plain};
 
 pub(in crate::cli) fn show_hooks(
-    hooks: &[HookShown],
+    hooks: &[HookInfo],
     out: &mut dyn Write,
 ) -> Result<(), CommandFailure> {
     if hooks.is_empty() {
@@ -36,13 +36,13 @@ pub(in crate::cli) fn show_hooks(
 }
 
 pub(in crate::cli) fn show_moves(
-    moves: &[MoveShown],
+    moves: &[FileMoveInfo],
     out: &mut dyn Write,
 ) -> Result<(), CommandFailure> {
     let now = Clock::system().now();
     let mut table = output::table(&["NUMBER", "FROM", "TO", "ASKED BY", "SINCE", "WHY"]);
     for unsettled in moves {
-        let MoveShown { from, to, asked_by, since: Rfc3339(since), why, .. } = unsettled;
+        let FileMoveInfo { from, to, asked_by, since: Rfc3339(since), why, .. } = unsettled;
         table.add_row([
             number(unsettled.number),
             Cell::new(plain(from)),
@@ -55,7 +55,7 @@ pub(in crate::cli) fn show_moves(
     Ok(output::print(&table, out)?)
 }
 
-fn hook_state(hook: &HookShown, now: Millis) -> String {
+fn hook_state(hook: &HookInfo, now: Millis) -> String {
     match &hook.failing {
         Some(failing) => {
             let (reason, again) = (plain(&failing.reason), failing.tried_again);
@@ -68,7 +68,7 @@ fn hook_state(hook: &HookShown, now: Millis) -> String {
 }
 
 /// Prints a new share. Only its link goes to standard output, so that a script can use it.
-pub fn created(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
+pub fn created(share: &ShareInfo, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(share, out)?);
     }
@@ -79,7 +79,7 @@ pub fn created(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<()
 }
 
 /// Prints all properties of a share.
-pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
+pub fn show(share: &ShareInfo, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     if json {
         return Ok(output::json(share, out)?);
     }
@@ -108,7 +108,7 @@ pub fn show(share: &ShareShown, json: bool, out: &mut dyn Write) -> Result<(), C
 }
 
 /// Downloads taken and allowed; without a limit, the downloads since the node started.
-pub fn downloads(share: &ShareShown) -> Cell {
+pub fn downloads(share: &ShareInfo) -> Cell {
     match (share.downloads, share.max_downloads) {
         (Some(taken), Some(most)) => number(format!("{taken}/{most}")),
         _ => number(share.uses),

@@ -11,30 +11,30 @@ use reelyard_yard::remover::KeptBy;
 use reelyard_yard::task_manager::PlacementPolicy;
 use toml::Value;
 
-use super::draft::ImportDraft;
+use super::config_import::ConfigImport;
 use super::note::{ImportNote, ImportNoteKind};
 use super::yaml::YamlEntry;
 use super::{hosts, runs};
 use reelyard_core::settings::{NamePrefix, Percent};
 
-/// Converts `entries` into `draft`.
-pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
+/// Converts `entries` into `import`.
+pub fn translate(entries: &[YamlEntry], import: &mut ConfigImport) {
     for entry in entries {
-        translate_one(entry, draft);
+        translate_one(entry, import);
     }
-    runs::translate(entries, draft);
-    own_rules(draft);
-    if draft.watch_is_lost {
-        draft.values.remove("event_log.dir");
+    runs::translate(entries, import);
+    own_rules(import);
+    if import.watch_is_lost {
+        import.values.remove("event_log.dir");
     }
-    if !draft.values.contains_key("event_log.dir") {
+    if !import.values.contains_key("event_log.dir") {
         // Without a directory this setting is a fault; cfm ignored it.
-        draft.values.remove("event_log.watch_address");
+        import.values.remove("event_log.watch_address");
     }
-    check_source_dirs(entries, draft);
-    if !draft.values.contains_key("task.copy_speed") {
-        draft.keep("task.copy_speed", Timetable::always(Some(OLD_COPY_SPEED)));
-        draft.notes.push(ImportNote {
+    check_source_dirs(entries, import);
+    if !import.values.contains_key("task.copy_speed") {
+        import.keep("task.copy_speed", Timetable::always(Some(OLD_COPY_SPEED)));
+        import.notes.push(ImportNote {
             line: None,
             key: "tasker.task_copy_speed_bps".to_owned(),
             kind: ImportNoteKind::Translated,
@@ -43,53 +43,53 @@ pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
     }
 }
 
-fn translate_one(entry: &YamlEntry, draft: &mut ImportDraft) {
+fn translate_one(entry: &YamlEntry, import: &mut ConfigImport) {
     match entry.key.as_str() {
-        "listen_addr" => draft.listener(entry),
-        "source_dirs" => draft.list::<PathBuf>(entry, "source_dirs", ImportNoteKind::Bad),
-        "grade_info_file" => draft.text::<PathBuf>(entry, "catalog.grade_info_file"),
-        "hitcount_history_file" => draft.text::<PathBuf>(entry, "catalog.hitcount_history_file"),
-        "watch_dir" => draft.text::<PathBuf>(entry, "event_log.dir"),
-        "watch_ip_string" => watch_address(entry, draft),
-        "watch_term_min" => watch_term(entry, draft),
-        "watch_hit_base" => hit_base(entry, draft),
+        "listen_addr" => import.listener(entry),
+        "source_dirs" => import.list::<PathBuf>(entry, "source_dirs", ImportNoteKind::Bad),
+        "grade_info_file" => import.text::<PathBuf>(entry, "catalog.grade_info_file"),
+        "hitcount_history_file" => import.text::<PathBuf>(entry, "catalog.hitcount_history_file"),
+        "watch_dir" => import.text::<PathBuf>(entry, "event_log.dir"),
+        "watch_ip_string" => watch_address(entry, import),
+        "watch_term_min" => watch_term(entry, import),
+        "watch_hit_base" => hit_base(entry, import),
         "ignore.prefixes" => {
-            draft.list::<NamePrefix>(entry, "ignore.prefixes", ImportNoteKind::Bad)
+            import.list::<NamePrefix>(entry, "ignore.prefixes", ImportNoteKind::Bad)
         }
         "adv_prefixes" => {
-            draft.older(entry, "ignore.prefixes");
-            draft.list::<NamePrefix>(entry, "ignore.prefixes", ImportNoteKind::Bad);
+            import.older(entry, "ignore.prefixes");
+            import.list::<NamePrefix>(entry, "ignore.prefixes", ImportNoteKind::Bad);
         }
-        "servers.sources" => hosts::keep(entry, "hosts.sources", draft),
-        "servers.destinations" => hosts::keep(entry, "hosts.destinations", draft),
-        "servers.heartbeat_timeout_sec" => draft.duration(entry, "heartbeat.timeout", 1),
-        "servers.heartbeat_interval_sec" => draft.duration(entry, "heartbeat.interval", 1),
+        "servers.sources" => hosts::keep(entry, "hosts.sources", import),
+        "servers.destinations" => hosts::keep(entry, "hosts.destinations", import),
+        "servers.heartbeat_timeout_sec" => import.duration(entry, "heartbeat.timeout", 1),
+        "servers.heartbeat_interval_sec" => import.duration(entry, "heartbeat.interval", 1),
         "servers.heartbeat_sleep_sec" => {
-            draft.older(entry, "heartbeat.interval");
-            draft.duration(entry, "heartbeat.interval", 1);
+            import.older(entry, "heartbeat.interval");
+            import.duration(entry, "heartbeat.interval", 1);
         }
-        "remover.storage_usage_limit_percent" => limit(entry, draft),
-        "tasker.task_timeout_sec" => task_timeout(entry, draft),
-        "tasker.task_copy_speed_bps" => copy_speed(entry, draft),
+        "remover.storage_usage_limit_percent" => limit(entry, import),
+        "tasker.task_timeout_sec" => task_timeout(entry, import),
+        "tasker.task_copy_speed_bps" => copy_speed(entry, import),
         "storage_usage_limit_percent" => {
-            draft.older(entry, "storage.limit_percent");
-            limit(entry, draft);
+            import.older(entry, "storage.limit_percent");
+            limit(entry, import);
         }
         "task_timeout_sec" => {
-            draft.older(entry, "task.timeout");
-            task_timeout(entry, draft);
+            import.older(entry, "task.timeout");
+            task_timeout(entry, import);
         }
         "task_copy_speed_bps" => {
-            draft.older(entry, "task.copy_speed");
-            copy_speed(entry, draft);
+            import.older(entry, "task.copy_speed");
+            copy_speed(entry, import);
         }
-        _ if draft.logging(entry) => {}
-        _ => meaningless(entry, draft),
+        _ if import.logging(entry) => {}
+        _ => meaningless(entry, import),
     }
 }
 
 /// Notes obsolete keys, and unknown ones.
-fn meaningless(entry: &YamlEntry, draft: &mut ImportDraft) {
+fn meaningless(entry: &YamlEntry, import: &mut ConfigImport) {
     let why = match entry.key.as_str() {
         "remover.remover_sleep_sec" | "tasker.tasker_sleep_sec" => {
             "there are no pauses between rounds (cfm ignores it since qr3)"
@@ -103,20 +103,20 @@ fn meaningless(entry: &YamlEntry, draft: &mut ImportDraft) {
         }
         key if key.starts_with(runs::LISTS) => runs::WHY,
         _ => {
-            return draft.note(
+            return import.add_note(
                 entry,
                 ImportNoteKind::Unknown,
                 "no version of cfm reads it; left out",
             );
         }
     };
-    draft.meaningless(entry, why);
+    import.meaningless(entry, why);
 }
 
 /// Adds settings for built-in rules of cfm that differ from our defaults.
-fn own_rules(draft: &mut ImportDraft) {
-    draft.keep("task.placement", PlacementPolicy::Ring);
-    draft.keep("remover.keep", KeptBy::Cfm);
+fn own_rules(import: &mut ConfigImport) {
+    import.keep("task.placement", PlacementPolicy::Ring);
+    import.keep("remover.keep", KeptBy::Cfm);
     let kept = [
         ("task.placement", "\"ring\": destinations take copies in turn, as with cfm"),
         (
@@ -126,13 +126,13 @@ fn own_rules(draft: &mut ImportDraft) {
     ];
     for (key, what) in kept {
         let (key, what) = (key.to_owned(), what.to_owned());
-        draft.notes.push(ImportNote { line: None, key, kind: ImportNoteKind::Translated, what });
+        import.notes.push(ImportNote { line: None, key, kind: ImportNoteKind::Translated, what });
     }
 }
 
 /// cfm searches for its regular expression anywhere in the row. Ours must match whole numbers of
 /// the address of the server. An empty expression matches every row, like no address here.
-fn watch_address(entry: &YamlEntry, draft: &mut ImportDraft) {
+fn watch_address(entry: &YamlEntry, import: &mut ConfigImport) {
     let pattern = entry.text();
     if pattern.is_empty() {
         return;
@@ -142,21 +142,21 @@ fn watch_address(entry: &YamlEntry, draft: &mut ImportDraft) {
     if let Ok(servers) = plain.parse::<WatchedServers>() {
         if plain != pattern {
             let what = format!("the pattern {pattern} is kept as {plain}");
-            draft.note(entry, ImportNoteKind::Translated, what);
+            import.add_note(entry, ImportNoteKind::Translated, what);
         }
-        return draft.keep("event_log.watch_address", servers);
+        return import.keep("event_log.watch_address", servers);
     }
     match AddressPattern::new(pattern) {
         Ok(kept) if !speaks_of_words(pattern) => {
-            draft.keep("event_log.watch_address", WatchedServers::Matching(kept));
+            import.keep("event_log.watch_address", WatchedServers::Matching(kept));
             let what = "is kept as a pattern; it must match whole numbers of the address";
-            draft.note(entry, ImportNoteKind::Translated, what);
+            import.add_note(entry, ImportNoteKind::Translated, what);
         }
         _ => {
-            draft.watch_is_lost = true;
+            import.watch_is_lost = true;
             let what = "is not a pattern of an address; without it every request would count, so \
                         event_log.dir is not set and no file becomes hot";
-            draft.note(entry, ImportNoteKind::Bad, format!("{pattern} {what}"));
+            import.add_note(entry, ImportNoteKind::Bad, format!("{pattern} {what}"));
         }
     }
 }
@@ -172,57 +172,57 @@ fn speaks_of_words(pattern: &str) -> bool {
     })
 }
 
-fn watch_term(entry: &YamlEntry, draft: &mut ImportDraft) {
+fn watch_term(entry: &YamlEntry, import: &mut ConfigImport) {
     match entry.text().parse::<i64>() {
-        Ok(..=0) => draft.instead(entry, "event_log.window", Duration::from_secs(600)),
-        _ => draft.duration(entry, "event_log.window", 60),
+        Ok(..=0) => import.instead(entry, "event_log.window", Duration::from_secs(600)),
+        _ => import.duration(entry, "event_log.window", 60),
     }
 }
 
-fn hit_base(entry: &YamlEntry, draft: &mut ImportDraft) {
-    let Some(number) = draft.number(entry, "event_log.hit_base") else { return };
+fn hit_base(entry: &YamlEntry, import: &mut ConfigImport) {
+    let Some(number) = import.number(entry, "event_log.hit_base") else { return };
     if number <= 0 {
         let default = NonZeroU32::MIN.saturating_add(2);
-        return draft.instead(entry, "event_log.hit_base", default);
+        return import.instead(entry, "event_log.hit_base", default);
     }
-    draft.put::<NonZeroU32>(entry, "event_log.hit_base", &Value::Integer(number));
+    import.put::<NonZeroU32>(entry, "event_log.hit_base", &Value::Integer(number));
 }
 
-fn limit(entry: &YamlEntry, draft: &mut ImportDraft) {
-    if let Some(number) = draft.number(entry, "storage.limit_percent") {
-        draft.put::<Percent>(entry, "storage.limit_percent", &Value::Integer(number));
+fn limit(entry: &YamlEntry, import: &mut ConfigImport) {
+    if let Some(number) = import.number(entry, "storage.limit_percent") {
+        import.put::<Percent>(entry, "storage.limit_percent", &Value::Integer(number));
     }
 }
 
-fn task_timeout(entry: &YamlEntry, draft: &mut ImportDraft) {
+fn task_timeout(entry: &YamlEntry, import: &mut ConfigImport) {
     match entry.text().parse::<i64>() {
-        Ok(..0) => draft.instead(entry, "task.timeout", Duration::from_secs(1800)),
-        _ => draft.duration(entry, "task.timeout", 1),
+        Ok(..0) => import.instead(entry, "task.timeout", Duration::from_secs(1800)),
+        _ => import.duration(entry, "task.timeout", 1),
     }
 }
 
-fn copy_speed(entry: &YamlEntry, draft: &mut ImportDraft) {
-    let Some(number) = draft.number(entry, "task.copy_speed") else { return };
+fn copy_speed(entry: &YamlEntry, import: &mut ConfigImport) {
+    let Some(number) = import.number(entry, "task.copy_speed") else { return };
     match u64::try_from(number) {
         Ok(bits @ 1..) => {
-            draft.keep("task.copy_speed", Timetable::always(Some(BitsPerSecond(bits))));
+            import.keep("task.copy_speed", Timetable::always(Some(BitsPerSecond(bits))));
         }
         _ => {
             let what = format!("expected a rate above 0, not {number}; task.copy_speed is not set");
-            draft.note(entry, ImportNoteKind::Bad, what);
+            import.add_note(entry, ImportNoteKind::Bad, what);
         }
     }
 }
 
 /// Refuses relative source directories: other hosts use these paths too.
-fn check_source_dirs(entries: &[YamlEntry], draft: &mut ImportDraft) {
+fn check_source_dirs(entries: &[YamlEntry], import: &mut ConfigImport) {
     let Some(entry) = entries.iter().find(|entry| entry.key == "source_dirs") else { return };
-    let Some(Value::Array(dirs)) = draft.values.get_mut("source_dirs") else { return };
+    let Some(Value::Array(dirs)) = import.values.get_mut("source_dirs") else { return };
     dirs.retain(|dir| dir.as_str().is_some_and(|dir| dir.starts_with('/')));
     for (text, line) in &entry.values {
         if !text.is_empty() && !text.starts_with('/') {
             let what = format!("\"{text}\" is not an absolute path; left out");
-            draft.note_at(entry, *line, ImportNoteKind::Bad, what);
+            import.add_note_at(entry, *line, ImportNoteKind::Bad, what);
         }
     }
 }

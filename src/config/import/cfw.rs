@@ -5,19 +5,19 @@ use std::path::PathBuf;
 use reelyard_core::host::HostAddr;
 use toml::Value;
 
-use super::draft::ImportDraft;
+use super::config_import::ConfigImport;
 use super::note::{ImportNote, ImportNoteKind};
 use super::yaml::YamlEntry;
 use crate::config::values::address::NodeAddr;
 use reelyard_core::settings::Percent;
 use reelyard_worker::downloader::settings::Pattern;
 
-/// Converts `entries` into `draft`.
-pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
+/// Converts `entries` into `import`.
+pub fn translate(entries: &[YamlEntry], import: &mut ConfigImport) {
     for entry in entries {
-        translate_one(entry, draft);
+        translate_one(entry, import);
     }
-    draft.notes.push(ImportNote {
+    import.notes.push(ImportNote {
         line: None,
         key: "source_dirs".to_owned(),
         kind: ImportNoteKind::Translated,
@@ -26,40 +26,42 @@ pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
     });
 }
 
-fn translate_one(entry: &YamlEntry, draft: &mut ImportDraft) {
+fn translate_one(entry: &YamlEntry, import: &mut ConfigImport) {
     match entry.key.as_str() {
-        "listen_addr" => draft.text::<HostAddr>(entry, "listen"),
-        "cfm_addr" => draft.text::<NodeAddr>(entry, "node"),
-        "base_dir" => draft.text::<PathBuf>(entry, "base_dir"),
-        "downloader_sleep_sec" => draft.duration(entry, "poll_interval", 1),
-        "storage_usage_limit_percent" => limit(entry, draft),
-        "downloader_bin" => downloader(entry, draft),
+        "listen_addr" => import.text::<HostAddr>(entry, "listen"),
+        "cfm_addr" => import.text::<NodeAddr>(entry, "node"),
+        "base_dir" => import.text::<PathBuf>(entry, "base_dir"),
+        "downloader_sleep_sec" => import.duration(entry, "poll_interval", 1),
+        "storage_usage_limit_percent" => limit(entry, import),
+        "downloader_bin" => downloader(entry, import),
         "downloader_download_success_match_string" => {
-            draft.text::<Pattern>(entry, "external_downloader.success_pattern");
+            import.text::<Pattern>(entry, "external_downloader.success_pattern");
         }
-        "if_name" => draft.meaningless(entry, "a worker is identified by listen (since qr2)"),
-        _ if draft.logging(entry) => {}
-        _ => draft.note(entry, ImportNoteKind::Unknown, "no version of cfw reads it; left out"),
+        "if_name" => import.meaningless(entry, "a worker is identified by listen (since qr2)"),
+        _ if import.logging(entry) => {}
+        _ => {
+            import.add_note(entry, ImportNoteKind::Unknown, "no version of cfw reads it; left out")
+        }
     }
 }
 
 /// Keeps the path of the program. cfw allowed a relative path, which depends on the working
 /// directory.
-fn downloader(entry: &YamlEntry, draft: &mut ImportDraft) {
+fn downloader(entry: &YamlEntry, import: &mut ConfigImport) {
     let program = entry.text();
     if program.starts_with('/') || program.is_empty() {
-        draft.text::<PathBuf>(entry, "external_downloader.program");
+        import.text::<PathBuf>(entry, "external_downloader.program");
     } else {
         let what = format!("expected an absolute path, not \"{program}\"; it is not set");
-        draft.note(entry, ImportNoteKind::Bad, what);
+        import.add_note(entry, ImportNoteKind::Bad, what);
     }
 }
 
-fn limit(entry: &YamlEntry, draft: &mut ImportDraft) {
-    let Some(number) = draft.number(entry, "storage.limit_percent") else { return };
+fn limit(entry: &YamlEntry, import: &mut ConfigImport) {
+    let Some(number) = import.number(entry, "storage.limit_percent") else { return };
     let capped = Value::Integer(number.min(100));
-    if draft.put::<Percent>(entry, "storage.limit_percent", &capped) && number > 100 {
-        draft.note(
+    if import.put::<Percent>(entry, "storage.limit_percent", &capped) && number > 100 {
+        import.add_note(
             entry,
             ImportNoteKind::Translated,
             format!("cfw used 100 instead of {number}; 100 is kept"),

@@ -5,43 +5,43 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use reelyard_core::host::HostAddr;
 use toml::Value;
 
-use super::draft::ImportDraft;
+use super::config_import::ConfigImport;
 use super::note::ImportNoteKind;
 use super::yaml::YamlEntry;
 use reelyard_core::settings::SettingValue;
 
 /// Sets `ours` to the hosts of `entry`, without duplicates. Entries that cfm ignored are left out.
-pub fn keep(entry: &YamlEntry, ours: &'static str, draft: &mut ImportDraft) {
+pub fn keep(entry: &YamlEntry, ours: &'static str, import: &mut ConfigImport) {
     let mut kept: Vec<HostAddr> = Vec::new();
     for (text, line) in &entry.values {
         let host = match HostAddr::from_toml(&Value::String(text.clone())) {
             Ok(host) => host,
             Err(_) if names_a_host(text) => match resolved(text) {
                 Ok((host, what)) => {
-                    draft.note_at(entry, *line, ImportNoteKind::Translated, what);
+                    import.add_note_at(entry, *line, ImportNoteKind::Translated, what);
                     host
                 }
                 Err(why) => {
-                    draft.note_at(entry, *line, ImportNoteKind::Bad, why);
+                    import.add_note_at(entry, *line, ImportNoteKind::Bad, why);
                     continue;
                 }
             },
             Err(wrongs) => {
                 for wrong in wrongs {
-                    draft.note_at(entry, *line, ImportNoteKind::LeftOut, wrong.what);
+                    import.add_note_at(entry, *line, ImportNoteKind::LeftOut, wrong.what);
                 }
                 continue;
             }
         };
         if kept.contains(&host) {
             let what = format!("\"{text}\" is listed twice");
-            draft.note_at(entry, *line, ImportNoteKind::LeftOut, what);
+            import.add_note_at(entry, *line, ImportNoteKind::LeftOut, what);
         } else {
             kept.push(host);
         }
     }
     let hosts = kept.iter().filter_map(SettingValue::to_toml).collect();
-    draft.values.insert(ours, Value::Array(hosts));
+    import.values.insert(ours, Value::Array(hosts));
 }
 
 /// Whether a text is a name and a port, and not an address.

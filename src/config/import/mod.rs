@@ -4,14 +4,14 @@
 
 mod cfm;
 mod cfw;
-mod draft;
+mod config_import;
 mod hosts;
 mod note;
 mod runs;
 mod yaml;
 
 use super::{NodeConfig, WorkerConfig};
-use draft::ImportDraft;
+use config_import::ConfigImport;
 pub use note::{ImportNote, ImportNoteKind};
 use reelyard_core::settings::{SettingsGroup, sections};
 pub use yaml::NotYaml;
@@ -39,12 +39,12 @@ impl ImportedConfig {
     /// that no role starts with it. The first line says why.
     pub fn unusable(&self, file: &str) -> String {
         let lost = self.notes.iter().filter(|note| note.kind == ImportNoteKind::Bad).count();
-        let draft = self.toml.lines().map(|line| format!("# {line}\n"));
+        let import = self.toml.lines().map(|line| format!("# {line}\n"));
         let why = format!(
             "This import is not complete: {lost} values of {file} are lost. Correct them and import \
              again, or accept the loss with --accept-loss.\n\n"
         );
-        std::iter::once(why).chain(draft).collect()
+        std::iter::once(why).chain(import).collect()
     }
 
     /// Whether every meaningful value was kept.
@@ -56,26 +56,26 @@ impl ImportedConfig {
 /// Converts the configuration `text` of `program`.
 pub fn import(program: LegacyProgram, text: &str) -> Result<ImportedConfig, NotYaml> {
     let entries = yaml::entries(text)?;
-    let mut draft = ImportDraft::default();
+    let mut import = ConfigImport::default();
     match program {
-        LegacyProgram::Cfm => cfm::translate(&entries, &mut draft),
-        LegacyProgram::Cfw => cfw::translate(&entries, &mut draft),
+        LegacyProgram::Cfm => cfm::translate(&entries, &mut import),
+        LegacyProgram::Cfw => cfw::translate(&entries, &mut import),
     }
     let toml = match program {
-        LegacyProgram::Cfm => written::<NodeConfig>(&draft),
-        LegacyProgram::Cfw => written::<WorkerConfig>(&draft),
+        LegacyProgram::Cfm => written::<NodeConfig>(&import),
+        LegacyProgram::Cfw => written::<WorkerConfig>(&import),
     };
-    draft.notes.sort_by_key(|note| note.line.unwrap_or(usize::MAX));
-    Ok(ImportedConfig { toml, notes: draft.notes })
+    import.notes.sort_by_key(|note| note.line.unwrap_or(usize::MAX));
+    Ok(ImportedConfig { toml, notes: import.notes })
 }
 
 /// The converted settings as TOML, in the order of declaration.
-fn written<R: SettingsGroup>(draft: &ImportDraft) -> String {
+fn written<R: SettingsGroup>(import: &ConfigImport) -> String {
     let mut tables = Vec::new();
     for section in sections::<R>() {
         let line = |key: &String| {
             let name = key.rsplit('.').next().unwrap_or(key);
-            draft.values.get(key.as_str()).map(|value| format!("{name} = {value}\n"))
+            import.values.get(key.as_str()).map(|value| format!("{name} = {value}\n"))
         };
         let lines: String = section.settings.iter().filter_map(|one| line(&one.key)).collect();
         if lines.is_empty() {

@@ -4,7 +4,7 @@
 use reelyard_yard::remover::RemovalMode;
 use reelyard_yard::task_manager::PlanningMode;
 
-use super::draft::ImportDraft;
+use super::config_import::ConfigImport;
 use super::note::{ImportNote, ImportNoteKind};
 use super::yaml::YamlEntry;
 
@@ -19,7 +19,7 @@ const WITH_DEFAULT: [&str; 3] = ["eventruns", "eventtimeoutruns", "betweenevents
 
 /// Turns off a step that cfm never ran. Such a step is in no list, and no missing or empty list has
 /// it by default.
-pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
+pub fn translate(entries: &[YamlEntry], import: &mut ConfigImport) {
     let lists: Vec<&YamlEntry> = entries
         .iter()
         .filter(|entry| entry.key.starts_with(LISTS))
@@ -37,7 +37,7 @@ pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
         runs.any(|(run, _)| run.eq_ignore_ascii_case(wanted))
     };
     let mut switched_off = |run: &str, setting: &str| {
-        draft.notes.push(ImportNote {
+        import.notes.push(ImportNote {
             line: Some(first),
             key: LISTS.trim_end_matches('.').to_owned(),
             kind: ImportNoteKind::Translated,
@@ -52,9 +52,9 @@ pub fn translate(entries: &[YamlEntry], draft: &mut ImportDraft) {
         switched_off("runTasker", "task.mode");
     }
     if !removes {
-        draft.keep("remover.mode", RemovalMode::Off);
+        import.keep("remover.mode", RemovalMode::Off);
     }
     if !plans {
-        draft.keep("task.mode", PlanningMode::Off);
+        import.keep("task.mode", PlanningMode::Off);
     }
 }

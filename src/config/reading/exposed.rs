@@ -20,12 +20,12 @@ const READABLE: u32 = 0o044;
 pub fn exposed(settings: &[EffectiveSetting]) -> Vec<String> {
     let mut files = BTreeSet::new();
     for setting in settings {
-        note(setting, &mut files);
+        collect_files(setting, &mut files);
     }
     files.iter().filter_map(|file| exposed_file(file)).collect()
 }
 
-fn note(setting: &EffectiveSetting, files: &mut BTreeSet<PathBuf>) {
+fn collect_files(setting: &EffectiveSetting, files: &mut BTreeSet<PathBuf>) {
     let Some(value) = &setting.value else { return };
     if let (true, SettingOrigin::File { path, .. }) = (setting.is_secret, &setting.origin) {
         files.insert(path.to_path_buf());

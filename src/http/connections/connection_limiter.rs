@@ -46,7 +46,7 @@ pub struct HttpConnection(Arc<HttpConnectionState>);
 
 /// Shared by the reader and the writer of the connection, and by the limiter.
 struct HttpConnectionState {
-    places: HttpConnectionLimiter,
+    limiter: HttpConnectionLimiter,
     number: u64,
     peer: IpAddr,
     activity: Mutex<ConnectionActivity>,
@@ -175,13 +175,13 @@ impl HttpConnectionTable {
 
 impl HttpConnection {
     pub(super) fn new(
-        places: HttpConnectionLimiter,
+        limiter: HttpConnectionLimiter,
         number: u64,
         peer: IpAddr,
         now: Instant,
     ) -> Self {
         HttpConnection(Arc::new(HttpConnectionState {
-            places,
+            limiter,
             number,
             peer,
             activity: Mutex::new(ConnectionActivity::new(now)),
@@ -190,8 +190,8 @@ impl HttpConnection {
         }))
     }
 
-    pub(super) fn places(&self) -> &HttpConnectionLimiter {
-        &self.0.places
+    pub(super) fn limiter(&self) -> &HttpConnectionLimiter {
+        &self.0.limiter
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -255,7 +255,7 @@ impl HttpConnection {
         let mut activity = self.lock_activity();
         change(&mut activity);
         if let Some(spare) = activity.news() {
-            self.0.places.is_spare(self.0.number, spare);
+            self.0.limiter.is_spare(self.0.number, spare);
         }
     }
 
@@ -273,7 +273,7 @@ impl HttpConnectionSlot {
 
 impl Drop for HttpConnectionSlot {
     fn drop(&mut self) {
-        self.0.places().table().remove(self.0.number());
+        self.0.limiter().table().remove(self.0.number());
     }
 }
 
@@ -283,7 +283,7 @@ mod tests {
 
     use super::*;
 
-    fn places() -> HttpConnectionLimiter {
+    fn limiter() -> HttpConnectionLimiter {
         HttpConnectionLimiter::new(HttpLimits {
             connections: 3,
             per_address: 2,
@@ -295,34 +295,34 @@ mod tests {
 
     #[test]
     fn idle_connections_are_evicted_and_served_ones_are_not() {
-        let places = places();
+        let limiter = limiter();
         let [one, two] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
-        let served = places.take(one).unwrap();
+        let served = limiter.take(one).unwrap();
         served.connection().is_answered();
-        let slow = places.take(one).unwrap();
+        let slow = limiter.take(one).unwrap();
         slow.connection().sends();
-        let next = places.take(one).unwrap();
+        let next = limiter.take(one).unwrap();
         assert!(slow.connection().is_over() && !served.connection().is_over());
         next.connection().is_answered();
-        assert!(places.take(one).is_none(), "both are served");
+        assert!(limiter.take(one).is_none(), "both are served");
         drop(slow);
-        assert_eq!(places.count(), 2, "its place was given away before");
-        let _other = places.take(two).unwrap();
+        assert_eq!(limiter.count(), 2, "its place was given away before");
+        let _other = limiter.take(two).unwrap();
         served.connection().is_stuck(Instant::now());
         let mapped = IpAddr::from([0, 0, 0, 0, 0, 0xffff, 0x0a00, 1]);
-        let _of_the_same = places.take(mapped).unwrap();
+        let _of_the_same = limiter.take(mapped).unwrap();
         assert!(served.connection().is_over(), "it takes nothing of its answer");
         drop(next);
-        assert_eq!(places.count(), 2);
+        assert_eq!(limiter.count(), 2);
     }
 
     #[test]
     fn a_slow_steady_reader_keeps_its_connection_before_a_stuck_one() {
-        let (places, now) = (places(), Instant::now());
+        let (limiter, now) = (limiter(), Instant::now());
         let after = |seconds| now + Duration::from_secs(seconds);
         let [one, two] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
         let [steady, stalled, newer] =
-            [one, two, two].map(|peer| places.take_at(peer, now).unwrap());
+            [one, two, two].map(|peer| limiter.take_at(peer, now).unwrap());
         for reader in [&steady, &stalled, &newer] {
             reader.connection().is_answered();
         }
@@ -333,13 +333,13 @@ mod tests {
             steady.connection().took(300, false, after(seconds));
             newer.connection().took(300, false, after(seconds));
         }
-        let next = places.take_at(two, after(10)).unwrap();
+        let next = limiter.take_at(two, after(10)).unwrap();
         assert!(stalled.connection().is_over() && !steady.connection().is_over());
         // All make progress: the newest one of the address with the most connections is closed.
         next.connection().is_answered();
         next.connection().is_stuck(after(10));
         let three = IpAddr::from([10, 0, 0, 3]);
-        let _last = places.take_at(three, after(10)).unwrap();
+        let _last = limiter.take_at(three, after(10)).unwrap();
         assert!(next.connection().is_over() && !newer.connection().is_over());
         assert!(!steady.connection().is_over());
     }

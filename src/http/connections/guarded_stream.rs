@@ -14,21 +14,21 @@ use super::connection_limiter::HttpConnectionSlot;
 /// A stream that fails when its connection must end.
 pub struct GuardedStream {
     stream: TcpStream,
-    place: HttpConnectionSlot,
+    slot: HttpConnectionSlot,
 }
 
 impl GuardedStream {
-    pub(super) fn new(stream: TcpStream, place: HttpConnectionSlot) -> Self {
-        GuardedStream { stream, place }
+    pub(super) fn new(stream: TcpStream, slot: HttpConnectionSlot) -> Self {
+        GuardedStream { stream, slot }
     }
 
-    pub(super) fn place(&self) -> &HttpConnectionSlot {
-        &self.place
+    pub(super) fn slot(&self) -> &HttpConnectionSlot {
+        &self.slot
     }
 
     /// Fails if the connection must end; otherwise registers to be woken then.
     fn check(&self, cx: &Context<'_>) -> io::Result<()> {
-        let connection = self.place.connection();
+        let connection = self.slot.connection();
         connection.wakes(cx.waker());
         if connection.is_over() { Err(ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
     }
@@ -53,7 +53,7 @@ impl AsyncWrite for GuardedStream {
     ) -> Poll<io::Result<usize>> {
         self.check(cx)?;
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        let connection = self.place.connection();
+        let connection = self.slot.connection();
         match &written {
             Poll::Ready(Ok(count)) => {
                 connection.took(*count, *count == bytes.len(), Instant::now())

@@ -59,7 +59,7 @@ pub struct ServerSettings {
 pub fn serve<F, I, S, B>(
     listener: TcpListener,
     settings: &ServerSettings,
-    places: &HttpConnectionLimiter,
+    limiter: &HttpConnectionLimiter,
     app: F,
 ) -> std::io::Result<ServerHandle>
 where
@@ -79,7 +79,7 @@ where
         server = server.workers(threads);
     }
     let stops = server.graceful_shutdown_signal();
-    let (of_server, admitting) = (settings.clone(), places.clone());
+    let (of_server, admitting) = (settings.clone(), limiter.clone());
     let server = server.listen("http", listener, move || {
         let stops = stops.clone();
         let service = HttpService::build()
@@ -92,13 +92,13 @@ where
             // Needed to notice a client that left.
             .h1_allow_half_closed(false)
             .on_connect_ext(|stream: &GuardedStream, of_it| {
-                of_it.insert(stream.place().connection().clone());
+                of_it.insert(stream.slot().connection().clone());
             });
         let app = app().into_factory().map_err(|error| error.into().error_response());
         let service = service.h1(map_config(app, |()| AppConfig::default()));
-        let places = admitting.clone();
+        let limiter = admitting.clone();
         fn_service(move |stream: TcpStream| {
-            let admitted = admit(stream, &places);
+            let admitted = admit(stream, &limiter);
             async move { admitted }
         })
         .and_then(service)
@@ -106,20 +106,20 @@ where
     let server = server.run();
     let handle = server.handle();
     actix_rt::spawn(server);
-    actix_rt::spawn(end_overdue_connections(places.clone()));
+    actix_rt::spawn(end_overdue_connections(limiter.clone()));
     Ok(handle)
 }
 
 /// Takes a slot for a connection, or refuses it with a text.
 fn admit(
     stream: TcpStream,
-    places: &HttpConnectionLimiter,
+    limiter: &HttpConnectionLimiter,
 ) -> Result<(GuardedStream, Option<std::net::SocketAddr>), DispatchError> {
     const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
         Content-Type: text/plain\r\nContent-Length: 36\r\nConnection: close\r\n\r\n\
         too many connections, retry shortly\n";
     let peer = stream.peer_addr()?;
-    let Some(place) = places.take(peer.ip()) else {
+    let Some(slot) = limiter.take(peer.ip()) else {
         // The stream is not registered yet, so this writes to the socket directly. If it fails, the
         // client only sees the close.
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -127,21 +127,21 @@ fn admit(
         return Err(DispatchError::Io(std::io::ErrorKind::ResourceBusy.into()));
     };
     // Also discards data that the kernel still holds for a client that does not read.
-    let stall = u32::try_from(places.limits().stall.as_millis()).unwrap_or(u32::MAX);
+    let stall = u32::try_from(limiter.limits().stall.as_millis()).unwrap_or(u32::MAX);
     if let Err(error) = set_tcp_user_timeout(&stream, stall) {
         tracing::debug!(%error, "cannot set the send timeout of a connection");
     }
-    Ok((GuardedStream::new(stream, place), Some(peer)))
+    Ok((GuardedStream::new(stream, slot), Some(peer)))
 }
 
 /// Ends overdue connections while the server exists.
-async fn end_overdue_connections(places: HttpConnectionLimiter) {
+async fn end_overdue_connections(limiter: HttpConnectionLimiter) {
     let (mut logged, mut before) = (Instant::now(), (0, 0));
-    while places.is_in_use() {
-        places.end_overdue(Instant::now());
-        let so_far = places.ended_and_refused();
+    while limiter.is_in_use() {
+        limiter.end_overdue(Instant::now());
+        let so_far = limiter.ended_and_refused();
         if so_far != before && (before == (0, 0) || logged.elapsed() >= LOG_EVERY) {
-            let ((ended, refused), limits) = (so_far, places.limits());
+            let ((ended, refused), limits) = (so_far, limiter.limits());
             tracing::warn!(
                 ended,
                 refused,

@@ -19,7 +19,7 @@ struct InputMetrics {
 
 /// Writes the state of the inputs at `now`. Inputs that are not configured are left out.
 pub fn write(sheet: &mut MetricsWriter<'_>, catalog: &CatalogView, now: Millis) -> fmt::Result {
-    let inputs = shown(catalog);
+    let inputs = input_metrics(catalog);
     let ages = inputs
         .iter()
         .filter_map(|one| Some(([("input", one.input)], now.since(one.good_at?).as_secs_f64())));
@@ -34,7 +34,7 @@ pub fn write(sheet: &mut MetricsWriter<'_>, catalog: &CatalogView, now: Millis) 
     sheet.gauge("files_hot", "Hot files", catalog.rising.hot().len())
 }
 
-fn shown(catalog: &CatalogView) -> Vec<InputMetrics> {
+fn input_metrics(catalog: &CatalogView) -> Vec<InputMetrics> {
     let mut inputs = Vec::new();
     inputs.extend(catalog.grade_info.as_ref().map(|input| file("grade_info", input)));
     inputs.extend(catalog.hitcount_history.as_ref().map(|input| file("hitcount_history", input)));

@@ -31,8 +31,8 @@ pub fn write(sheet: &mut MetricsWriter<'_>, view: &RemoverView) -> fmt::Result {
     sheet.counter("removal_rounds", "Removal rounds", counters.rounds)?;
     sheet.gauge("removals", "Copies planned for removal", view.open.len())?;
     sheet.gauge("pinned_files", "Pinned files", view.pins.len())?;
-    let only_says = u64::from(view.mode != RemovalMode::On);
-    sheet.gauge("removal_held_back", "1 if automatic removal is held back", only_says)?;
+    let is_held_back = u64::from(view.mode != RemovalMode::On);
+    sheet.gauge("removal_held_back", "1 if automatic removal is held back", is_held_back)?;
     let last = view.last.as_ref();
     let over = last.map(|round| round.reliefs.len());
     sheet.maybe_gauge("hosts_over_limit", "Disks over their limits", over)?;

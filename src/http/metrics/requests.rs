@@ -22,7 +22,7 @@ const OTHER: &str = "other";
 pub struct RequestCounts(Mutex<BTreeMap<(String, &'static str, u16), u64>>);
 
 impl RequestCounts {
-    fn note(&self, route: String, method: &'static str, status: u16) {
+    fn count(&self, route: String, method: &'static str, status: u16) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *counts.entry((route, method, status)).or_default() += 1;
     }
@@ -54,7 +54,7 @@ pub async fn count(
             Ok(response) => response.status(),
             Err(error) => error.as_response_error().status_code(),
         };
-        counts.note(route, method, status.as_u16());
+        counts.count(route, method, status.as_u16());
     }
     answered
 }

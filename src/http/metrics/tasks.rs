@@ -62,9 +62,9 @@ fn write_tasks(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Re
     let held = held.map(|(of, count)| ([("of", of)], count));
     sheet.gauges("back_offs", "Hosts, files and pairs in backoff after failures", held)?;
     let sure = view.foreign_managers.iter().filter(|manager| manager.sure).count();
-    let signs = [("true", sure), ("false", view.foreign_managers.len() - sure)];
-    let signs = signs.map(|(sure, count)| ([("sure", sure)], count));
-    sheet.gauges("foreign_managers", "Signs of another manager of this yard", signs)
+    let counts = [("true", sure), ("false", view.foreign_managers.len() - sure)];
+    let counts = counts.map(|(sure, count)| ([("sure", sure)], count));
+    sheet.gauges("foreign_managers", "Signs of another manager of this yard", counts)
 }
 
 fn planning(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Result {

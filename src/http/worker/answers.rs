@@ -37,7 +37,7 @@ pub async fn answer(
         Ok(authority) => authority,
         Err(none) => return unauthorized(&http, none),
     };
-    note_manager(&request, &http, &call);
+    record_manager(&request, &http, &call);
     match call {
         WorkerHttpCall::Heartbeat => HttpResponse::Ok().content_type(TEXT).finish(),
         WorkerHttpCall::Files => files(http.into_inner()).await,
@@ -92,7 +92,7 @@ fn authority(
 
 /// Records the caller of lists and deletions. Probes and disk figures are not recorded, because
 /// monitoring uses them too.
-fn note_manager(request: &HttpRequest, http: &WorkerHttp, call: &WorkerHttpCall) {
+fn record_manager(request: &HttpRequest, http: &WorkerHttp, call: &WorkerHttpCall) {
     let does = match call {
         WorkerHttpCall::Files | WorkerHttpCall::Inventory => ManagerAction::Lists,
         WorkerHttpCall::Delete(_) => ManagerAction::Deletes,

@@ -27,22 +27,22 @@ async fn follow(wiring: Weak<Wiring>, roster: ViewHandle<Option<HostRoster>>) {
     news.mark_changed();
     while news.changed().await.is_ok() {
         let roster = roster.load();
-        let (Some(roll), Some(wiring)) = (roster.as_ref(), wiring.upgrade()) else { continue };
-        let is_joined = incarnation.replace(roll.incarnation) == Some(roll.incarnation);
-        wiring.apply_membership(roll, is_joined);
+        let (Some(roster), Some(wiring)) = (roster.as_ref(), wiring.upgrade()) else { continue };
+        let is_joined = incarnation.replace(roster.incarnation) == Some(roster.incarnation);
+        wiring.apply_membership(roster, is_joined);
     }
 }
 
 impl Wiring {
     /// Applies the recorded hosts. `is_joined` says whether this incarnation of the TaskManager was
     /// informed of hosts before.
-    fn apply_membership(&self, roll: &HostRoster, is_joined: bool) {
+    fn apply_membership(&self, roster: &HostRoster, is_joined: bool) {
         if !is_joined {
             self.subscribe_to_heartbeat();
         }
         let before = self.hosts.present();
         let mut present: BTreeMap<HostAddr, Arc<HostActor>> = BTreeMap::new();
-        for (&addr, record) in roll.hosts.iter() {
+        for (&addr, record) in roster.hosts.iter() {
             match before.get(&addr).filter(|host| host.role == record.role) {
                 Some(host) => {
                     self.set_maintenance(addr, host, record);

@@ -279,8 +279,8 @@ impl Wiring {
     /// Sends the recorded destinations to the Catalog, once they are known.
     pub(super) fn send_destinations(&self) {
         let roster = self.host_roster.load();
-        let Some(roll) = roster.as_ref() else { return };
-        let destinations = roll.hosts.iter().filter(|(_, record)| record.role.is_destination());
+        let Some(roster) = roster.as_ref() else { return };
+        let destinations = roster.hosts.iter().filter(|(_, record)| record.role.is_destination());
         let ips = destinations.map(|(addr, _)| addr.ip()).collect();
         self.catalog.addr().do_send(catalog::SetDestinations { ips });
     }
@@ -449,7 +449,7 @@ impl ActorParts {
         };
         let (shown, roster, identity) = (view.clone(), roster.clone(), self.identity.clone());
         let changes = self.changes.clone();
-        // The sources of hosts are joined after it knows the hosts: see `roll`.
+        // The sources of hosts are joined after it knows the hosts: see `host_membership`.
         let supervision = self.supervision("task_manager", Wiring::join_catalog);
         Supervised::start(supervision, move || {
             let in_force = live.now();

@@ -123,7 +123,7 @@ impl Granted {
 
 /// Progress of a wait for boxes: the data of an event `waiting`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct WaitShown {
+pub struct QueueWait {
     /// Position in the queue: 1 is served next.
     pub position: u64,
     /// Expected wait, estimated from how long boxes were held recently.
@@ -234,7 +234,7 @@ impl From<LeaseEnd> for LeaseState {
 
 /// A lease, for operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct LeaseShown {
+pub struct LeaseInfo {
     /// Id of the lease in the API.
     pub lease_id: LeaseId,
     /// Pool of the box.
@@ -271,25 +271,25 @@ pub struct LeaseShown {
     pub reason: Option<Reason>,
 }
 
-impl LeaseShown {
+impl LeaseInfo {
     /// View of a live lease.
     pub fn live(lease: &Arc<Lease>) -> Self {
         let state = if lease.is_held() { LeaseState::Held } else { LeaseState::Preparing };
-        LeaseShown::in_state(lease, state)
+        LeaseInfo::in_state(lease, state)
     }
 
     /// View of an ended lease.
     pub fn ended(ended: &EndedLease) -> Self {
-        LeaseShown {
+        LeaseInfo {
             ended_at: Some(Rfc3339(ended.at)),
             ended_by: ended.by.clone(),
             reason: ended.reason.clone(),
-            ..LeaseShown::in_state(&ended.lease, ended.how.into())
+            ..LeaseInfo::in_state(&ended.lease, ended.how.into())
         }
     }
 
     fn in_state(lease: &Lease, state: LeaseState) -> Self {
-        LeaseShown {
+        LeaseInfo {
             lease_id: lease.id,
             pool: lease.pool.clone(),
             number: lease.number,

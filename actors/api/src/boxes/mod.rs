@@ -1,5 +1,5 @@
 //! Boxes, leases and pools.
 
-pub(crate) mod box_shown;
+pub(crate) mod box_info;
 pub(crate) mod lease;
 pub(crate) mod pool;

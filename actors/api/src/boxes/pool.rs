@@ -164,7 +164,7 @@ impl From<&PoolSpec> for WantedPool {
 
 /// A pool of boxes and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PoolShown {
+pub struct PoolInfo {
     /// Name of the pool.
     pub name: PoolName,
     /// Settings of the pool. A client can change them and send them back by PUT.
@@ -172,7 +172,7 @@ pub struct PoolShown {
     /// Whether the pool is being removed: it grants no more boxes and ends with its last box.
     pub goes: bool,
     /// Number of boxes in each state. There may be more than `size` while the pool shrinks.
-    pub boxes: BoxesShown,
+    pub boxes: BoxStateCounts,
     /// Number of waiting requests. Only the leader knows it; 0 on other nodes.
     pub waiting: u64,
     /// Number of boxes that the waiting requests ask for.
@@ -192,12 +192,12 @@ pub struct PoolShown {
     /// Fencing token of the newest lease.
     pub last_token: FenceToken,
     /// Totals since the pool was created.
-    pub totals: TotalsShown,
+    pub totals: PoolTotalsInfo,
 }
 
 /// Number of boxes in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct BoxesShown {
+pub struct BoxStateCounts {
     /// Boxes that can be granted now.
     pub free: u32,
     /// Boxes that wait for the check by their host.
@@ -212,9 +212,9 @@ pub struct BoxesShown {
     pub quarantined: u32,
 }
 
-impl From<BoxCounts> for BoxesShown {
+impl From<BoxCounts> for BoxStateCounts {
     fn from(counts: BoxCounts) -> Self {
-        BoxesShown {
+        BoxStateCounts {
             free: counts.of(BoxPhase::Free),
             unchecked: counts.of(BoxPhase::Unchecked),
             preparing: counts.of(BoxPhase::Preparing),
@@ -227,7 +227,7 @@ impl From<BoxCounts> for BoxesShown {
 
 /// Totals since the pool was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct TotalsShown {
+pub struct PoolTotalsInfo {
     /// Leases that were granted.
     pub granted: u64,
     /// Renewals since the pool was created.
@@ -250,9 +250,9 @@ pub struct TotalsShown {
     pub quarantined: u64,
 }
 
-impl From<PoolTotals> for TotalsShown {
+impl From<PoolTotals> for PoolTotalsInfo {
     fn from(totals: PoolTotals) -> Self {
-        TotalsShown {
+        PoolTotalsInfo {
             granted: totals.granted,
             renewed: totals.renewed,
             released: totals.ended(LeaseEnd::Released),
@@ -267,10 +267,10 @@ impl From<PoolTotals> for TotalsShown {
     }
 }
 
-impl PoolShown {
+impl PoolInfo {
     /// View of a pool, with its queue if this node knows it.
     pub fn of(pool: &PoolStatus, line: Option<&PoolQueueView>) -> Self {
-        PoolShown {
+        PoolInfo {
             name: pool.name.clone(),
             spec: WantedPool::from(&*pool.spec),
             goes: pool.goes,

@@ -24,7 +24,7 @@ pub struct WantedMove {
 
 /// A move whose outcome only the disk shows.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct MoveShown {
+pub struct FileMoveInfo {
     /// Number of the move in the journal.
     pub number: u64,
     /// Current name of the root, and the path below it.
@@ -41,11 +41,11 @@ pub struct MoveShown {
     pub why: Option<String>,
 }
 
-impl From<&UnsettledMove> for MoveShown {
+impl From<&UnsettledMove> for FileMoveInfo {
     fn from(unsettled: &UnsettledMove) -> Self {
         let UnsettledMove { moving, since, why } = unsettled;
         let new = &moving.new;
-        MoveShown {
+        FileMoveInfo {
             number: moving.number,
             from: new.from.to_string(),
             to: new.to.to_string(),

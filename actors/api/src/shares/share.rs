@@ -133,7 +133,7 @@ pub fn term(
 
 /// A share and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct ShareShown {
+pub struct ShareInfo {
     /// Its id, which is the secret of its link.
     #[schema(value_type = String)]
     pub id: ShareId,
@@ -172,11 +172,11 @@ pub struct ShareShown {
     pub generation: u32,
 }
 
-impl ShareShown {
+impl ShareInfo {
     /// View of the share at `now`, with a link that begins with `public_url`.
     pub fn of(share: &Share, public_url: &str, now: Millis) -> Self {
         let id = share.id();
-        ShareShown {
+        ShareInfo {
             id,
             url: format!("{public_url}/s/{id}"),
             path: full_path(share.root().as_str(), share.path().as_str()),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// State of a webhook. The counters are those of the answering node, since its start or since the
 /// webhook was configured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct HookShown {
+pub struct HookInfo {
     /// Its name in the configuration.
     pub name: String,
     /// URL of the receiver.
@@ -52,7 +52,7 @@ pub struct HookFailing {
     pub reason: String,
 }
 
-impl From<&WebhookView> for HookShown {
+impl From<&WebhookView> for HookInfo {
     fn from(view: &WebhookView) -> Self {
         let WebhookView {
             name,
@@ -64,7 +64,7 @@ impl From<&WebhookView> for HookShown {
             trouble,
             counters,
         } = view.clone();
-        HookShown {
+        HookInfo {
             name: name.to_string(),
             url,
             is_active,

@@ -58,8 +58,8 @@ pub fn missing(world: &SimulationWorld) -> Vec<String> {
     }
     missing.extend(missing_of_removals(world));
     missing.extend(missing_of_boxes(world));
-    let settled = Millis(world.context.wall().0 - RECLAIM_WITHIN);
-    for share in world.context.judge.shares.overdue(settled) {
+    let deadline = Millis(world.context.wall().0 - RECLAIM_WITHIN);
+    for share in world.context.judge.shares.overdue(deadline) {
         missing.push(format!("{share:?} is due and was not reclaimed"));
     }
     missing

@@ -67,7 +67,7 @@ pub struct Judge {
     parties: BTreeMap<HostAddr, Party>,
     programs: BTreeMap<HostAddr, wires::ProgramCapabilities>,
     settings: TaskSettings,
-    signs: BTreeMap<TaskId, Vec<(usize, Millis)>>,
+    progress: BTreeMap<TaskId, Vec<(usize, Millis)>>,
     leaders: BTreeMap<u64, usize>,
     /// The present time in virtual milliseconds.
     pub now: u64,
@@ -100,7 +100,7 @@ impl Judge {
                 .map(|host| (host.addr, wires::ProgramCapabilities::of(host)))
                 .collect(),
             settings: scene.settings.clone(),
-            signs: BTreeMap::new(),
+            progress: BTreeMap::new(),
             leaders: BTreeMap::new(),
             now: 0,
             clocks_jumped: false,

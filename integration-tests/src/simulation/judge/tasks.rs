@@ -10,7 +10,7 @@ use reelyard_yard::task_manager::{NewTask, TaskEvent};
 use super::Judge;
 use crate::simulation::invariants::copies::{holdings, reports};
 use crate::simulation::invariants::plans::{
-    back_off, ignored, one_copy, one_task, room, signs, sources, wires,
+    back_off, ignored, one_copy, one_task, progress, room, sources, wires,
 };
 
 impl Judge {
@@ -48,9 +48,10 @@ impl Judge {
                 let leader = self.leaders.get(&commit.epoch.0).copied();
                 let open = self.record.open.get(id);
                 if let Some(task) = open.filter(|task| self.is_ours(task.destination)) {
-                    let signs = self.signs.get(id).map_or(&[][..], Vec::as_slice);
+                    let progress = self.progress.get(id).map_or(&[][..], Vec::as_slice);
                     let timeout = self.settings.timeout;
-                    let verdict = signs::check(task, ending, leader, commit.at, signs, timeout);
+                    let verdict =
+                        progress::check(task, ending, leader, commit.at, progress, timeout);
                     self.check(verdict);
                 }
                 if let Some(back_off) = back_off {
@@ -117,7 +118,7 @@ impl Judge {
 
     /// Records a sign of life of a task, at the clock of the leader.
     pub fn sign_of_life(&mut self, node: usize, task: TaskId, at: Millis) {
-        self.signs.entry(task).or_default().push((node, at));
+        self.progress.entry(task).or_default().push((node, at));
     }
 
     /// Records that a worker deletes a report after a node accepted it.

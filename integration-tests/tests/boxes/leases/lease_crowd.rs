@@ -94,7 +94,7 @@ impl Crowd {
                     self.ended += 1;
                     match answer {
                         Ok(grant) => {
-                            grant.leases.into_iter().for_each(|lease| self.note_lease(lease))
+                            grant.leases.into_iter().for_each(|lease| self.record_lease(lease))
                         }
                         Err(BoxError::Journal(error)) => panic!("{error}"),
                         Err(_) => {}
@@ -105,7 +105,7 @@ impl Crowd {
         self.waiting = waiting;
     }
 
-    fn note_lease(&mut self, lease: Arc<Lease>) {
+    fn record_lease(&mut self, lease: Arc<Lease>) {
         // A repeated request gets the same answer.
         if let Some(known) = self.held.iter_mut().find(|known| known.id == lease.id) {
             assert_eq!((known.token, known.number), (lease.token, lease.number));
@@ -156,7 +156,7 @@ impl Crowd {
         for acquisition in std::mem::take(&mut self.waiting) {
             self.ended += 1;
             if let Ok(grant) = acquisition.await {
-                grant.leases.into_iter().for_each(|lease| self.note_lease(lease));
+                grant.leases.into_iter().for_each(|lease| self.record_lease(lease));
             }
         }
         let yard = BoxYard::open_with(dir, clock, BoxLeaseSettings::default(), hosts).await;

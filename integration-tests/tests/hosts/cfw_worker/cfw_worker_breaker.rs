@@ -73,11 +73,11 @@ impl BreakerYard {
     /// Waits until an observation that began now is complete.
     async fn looked(&self) {
         let now = self.clock.now();
-        let brought = || {
+        let finished = || {
             let is_new = self.view.load().disk_at == Some(now);
             async move { is_new.then_some(()) }
         };
-        eventually_some("the look has ended", brought).await;
+        eventually_some("the look has ended", finished).await;
     }
 }
 

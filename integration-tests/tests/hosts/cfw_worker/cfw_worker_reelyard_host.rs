@@ -27,7 +27,7 @@ const TOKEN: &str = "of-the-yard-and-long";
 #[derive(Clone)]
 struct ScriptedWorker {
     /// The identity that it claims; `None` for the true one.
-    says_it_is: Option<&'static str>,
+    claimed_address: Option<&'static str>,
     inventory: Arc<Mutex<&'static str>>,
     /// The cursor in its answers, and its answer to a request since that cursor.
     cursor: Arc<Mutex<Option<(&'static str, &'static str)>>>,
@@ -40,7 +40,7 @@ struct ScriptedWorker {
 impl ScriptedWorker {
     fn new() -> Self {
         ScriptedWorker {
-            says_it_is: None,
+            claimed_address: None,
             inventory: Arc::new(Mutex::new("9 1 a%20b\n9 1 %FF\nend 2\n")),
             cursor: Arc::default(),
             epoch: 7,
@@ -69,7 +69,7 @@ impl ScriptedWorker {
                 HttpResponse::Unauthorized().insert_header((CHALLENGE_HEADER, challenge)).finish()
             }
             ("GET", "/info") => {
-                let host = self.says_it_is.unwrap_or(own);
+                let host = self.claimed_address.unwrap_or(own);
                 let info = format!(
                     r#"{{"program":"reelyard","version":"0.1.0","host":"{host}",
                         "data_listen":"0.0.0.0:99","epoch":0,"source":false,"destination":true}}"#
@@ -260,7 +260,7 @@ async fn a_full_list_is_requested_at_times_and_after_an_absence() {
 
 #[actix::test]
 async fn a_worker_under_another_name_is_not_taken_for_this_host() {
-    let script = ScriptedWorker { says_it_is: Some("127.0.0.1:9"), ..ScriptedWorker::new() };
+    let script = ScriptedWorker { claimed_address: Some("127.0.0.1:9"), ..ScriptedWorker::new() };
     let worker = worker_of(serve(script));
     let view = worker.view();
     let worker = worker.start();

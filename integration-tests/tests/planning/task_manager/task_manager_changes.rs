@@ -41,7 +41,7 @@ fn each_step_of_a_copy_is_reported_once_and_in_order() {
         yard.report(&task, ReportedState::Working).await;
         yard.finish(&task).await;
         yard.ended(&task, TaskState::Done).await;
-        yard.settle().await;
+        yard.wait_until_applied().await;
         let answer = received_until(&mut listener, yard.changes.published()).await;
         let expected = ["Created Ready a.mpg", "Began Working a.mpg", "Ended Done a.mpg", "+a.mpg"];
         assert_eq!(answer[..4], expected, "{answer:?}");
@@ -63,7 +63,7 @@ fn events_that_are_applied_again_are_not_reported_again() {
         again.until("the new one has the task", |view| view.ended.get(&task.id).cloned()).await;
         again.until("and leads", |view| view.epoch).await;
         plot.up(&again).await;
-        again.settle().await;
+        again.wait_until_applied().await;
         let begin = ListenFrom::After(ChangeId { start: START, number: 0 });
         let mut listener = yard.changes.listen(begin).unwrap();
         let answer = received_until(&mut listener, yard.changes.published()).await;
@@ -117,7 +117,7 @@ fn a_backoff_is_reported_with_its_host_and_again_at_its_end() {
         yard.ended(&task, TaskState::Failed).await;
         let (host, asked_by, request) = (task.source, "op".to_owned(), RequestId::random());
         yard.manager.send(ResetHost { host, asked_by, request }).await.unwrap().unwrap();
-        yard.settle().await;
+        yard.wait_until_applied().await;
         let (mut reported, last) = (Vec::new(), yard.changes.published());
         while listener.received_up_to().number < last {
             for item in listener.next(1).await {

@@ -177,7 +177,7 @@ fn a_reelyard_copy_is_abandoned_only_without_signs_of_life() {
             let taken = yard.report(&task, ReportedState::Progress { bytes }).await;
             assert!(taken.cancelled.is_empty());
         }
-        yard.settle().await;
+        yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
         yard.pass(30 * MINUTE).await;
         yard.ended(&task, TaskState::Timeout).await;
@@ -213,11 +213,11 @@ fn a_busy_reelyard_destination_is_not_blamed_for_waiting_tasks() {
         let (first, second) = (yard.open_task("a.mpg").await, yard.open_task("b.mpg").await);
         yard.report(&first, ReportedState::Working).await;
         yard.pass(20 * MINUTE).await;
-        yard.settle().await;
+        yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(second.id).unwrap().state, TaskState::Ready);
         yard.finish(&first).await;
         yard.pass(4 * MINUTE).await;
-        yard.settle().await;
+        yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(second.id).unwrap().state, TaskState::Ready);
         yard.pass(MINUTE).await;
         let ended = yard.ended(&second, TaskState::Timeout).await;
@@ -239,7 +239,7 @@ fn an_old_cfw_gets_twice_the_time_its_size_needs() {
         let task = yard.open_task("a.mpg").await;
         yard.patch(&task, OldState::Working).await.unwrap();
         yard.pass(2 * needed - MINUTE).await;
-        yard.settle().await;
+        yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
         yard.pass(2 * MINUTE).await;
         yard.ended(&task, TaskState::Timeout).await;
@@ -329,7 +329,7 @@ fn copies_fail_when_their_host_is_down_and_not_while_suspect() {
         let task = yard.open_task("a.mpg").await;
         yard.health(task.destination, Health::Suspect).await;
         yard.pass(MINUTE).await;
-        yard.settle().await;
+        yard.wait_until_applied().await;
         assert!(yard.views.load().open.contains_key(&task.id));
         yard.health(task.destination, Health::Down).await;
         let ended = yard.ended(&task, TaskState::Failed).await;
@@ -405,7 +405,7 @@ fn on_probation_a_host_gets_one_copy_at_a_time() {
         yard.pass(2 * MINUTE).await;
         for left in [Some(1), None] {
             one = yard.until("it is tried", |view| view.open.values().next().cloned()).await;
-            yard.settle().await;
+            yard.wait_until_applied().await;
             assert_eq!(yard.views.load().open.len(), 1, "one at a time");
             // The test of a host keeps its state while a long copy runs.
             yard.report(&one, ReportedState::Working).await;
@@ -486,7 +486,7 @@ fn a_copy_is_planned_again_once_another_program_replaces_its_destination() {
         yard.alter(destination(1), |host| host.kind = HostKind::Cfw);
         yard.look(destination(1)).await;
         yard.pass(4 * MINUTE).await;
-        yard.settle().await;
+        yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
         yard.pass(MINUTE).await;
         let ended = yard.ended(&task, TaskState::Timeout).await;
@@ -512,7 +512,7 @@ fn a_program_that_takes_the_copy_up_keeps_it() {
         yard.pass(4 * MINUTE).await;
         yard.report(&task, ReportedState::Progress { bytes: 1 }).await;
         yard.pass(20 * MINUTE).await;
-        yard.settle().await;
+        yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
         yard.finish(&task).await;
         yard.ended(&task, TaskState::Done).await;
@@ -555,7 +555,7 @@ fn a_running_copy_continues_when_the_file_appears_elsewhere() {
         yard.alter(other.unwrap(), |host| host.files.extend([file.0]));
         yard.look(other.unwrap()).await;
         yard.pass(MINUTE).await;
-        yard.settle().await;
+        yard.wait_until_applied().await;
         assert_eq!(yard.views.load().task(task.id).unwrap().state, TaskState::Working);
         yard.journal.stop().await;
     });

@@ -19,7 +19,7 @@ use crate::task_manager::task_manager_yard::{TaskManagerYard, YardPlan, destinat
 const START: i64 = 1_800_000_000_000;
 
 /// The reported signs, and whether each is certain.
-fn signs(view: &TaskManagerView) -> Vec<(Option<HostAddr>, ForeignManagerSign, bool)> {
+fn foreign_managers(view: &TaskManagerView) -> Vec<(Option<HostAddr>, ForeignManagerSign, bool)> {
     view.foreign_managers.iter().map(|one| (one.host, one.sign, one.sure)).collect()
 }
 
@@ -30,7 +30,8 @@ async fn until(
     sure: bool,
 ) {
     let what = format!("{sign:?} is reported");
-    let shown = |view: &TaskManagerView| signs(view).contains(&(host, sign, sure)).then_some(());
+    let shown =
+        |view: &TaskManagerView| foreign_managers(view).contains(&(host, sign, sure)).then_some(());
     yard.until(&what, shown).await;
 }
 
@@ -74,7 +75,7 @@ fn work_on_an_unknown_task_is_proof_unless_it_is_forgotten() {
         yard.until("it is forgotten", |view| view.ended.is_empty().then_some(())).await;
         yard.report(&task, ReportedState::Progress { bytes: 1 }).await;
         yard.pass(Duration::from_secs(1)).await;
-        assert_eq!(signs(&yard.views.load()), []);
+        assert_eq!(foreign_managers(&yard.views.load()), []);
 
         let reports = vec![report(task.id.0 + 1, "z.mpg", ReportedState::Working)];
         let host = destination(2);
@@ -115,7 +116,7 @@ fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
             move |view: &TaskManagerView| (view.hosts[1].files == Some(wanted)).then_some(())
         };
         yard.until("it is placed", files(1)).await;
-        assert_eq!(signs(&yard.views.load()), []);
+        assert_eq!(foreign_managers(&yard.views.load()), []);
 
         // A copy of an abandoned task arrives late.
         yard.grade(&["late.mpg"]).await;
@@ -125,7 +126,7 @@ fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
         yard.land(&task);
         yard.look(host).await;
         yard.until("it is placed", files(2)).await;
-        assert_eq!(signs(&yard.views.load()), []);
+        assert_eq!(foreign_managers(&yard.views.load()), []);
 
         let strange = yard.file("strange.mpg");
         yard.alter(host, |probed| {
@@ -172,7 +173,7 @@ fn a_workers_report_of_managers_is_compared_with_this_node() {
             seen(us, ManagerAction::Deletes),
         ];
         trace(destination(1), ours).await;
-        assert_eq!(signs(&yard.views.load()), []);
+        assert_eq!(foreign_managers(&yard.views.load()), []);
         trace(
             destination(1),
             vec![seen(us, ManagerAction::Orders), seen(other, ManagerAction::Deletes)],

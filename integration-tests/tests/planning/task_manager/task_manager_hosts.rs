@@ -111,7 +111,7 @@ fn a_mode_withdraws_its_tasks_and_the_file_goes_elsewhere() {
         yard.grade(&["a.mpg", "b.mpg"]).await;
         let (a, b) = (yard.open_task("a.mpg").await, yard.open_task("b.mpg").await);
         yard.report(&a, ReportedState::Working).await;
-        yard.settle().await;
+        yard.wait_until_applied().await;
         // The copy has begun and may finish.
         yard.manager.send(set_mode(a.destination, HostMode::Draining)).await.unwrap().unwrap();
         yard.finish(&a).await;

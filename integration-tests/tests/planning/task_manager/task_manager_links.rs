@@ -105,7 +105,7 @@ fn a_source_above_its_mark_serves_nothing_new() {
         let task = yard.open_task("a.mpg").await;
         source_reports(&yard, 99).await;
         yard.finish(&task).await;
-        yard.settle().await;
+        yard.wait_until_applied().await;
         assert!(yard.views.load().open.is_empty());
         // A load without an update expires after a while.
         yard.pass(Duration::from_secs(41)).await;

@@ -398,7 +398,7 @@ impl TaskManagerYard {
     }
 
     /// Waits until all decisions so far are applied, by another commit after them.
-    pub async fn settle(&self) {
+    pub async fn wait_until_applied(&self) {
         let host = *self.world.lock().unwrap().hosts.keys().next().unwrap();
         let name = TaskManagerYard::name(&format!("behind-{}", self.names.len()));
         let state = ReportedState::Done { size: 0, hash: ContentHash([0; 32]) };

@@ -68,7 +68,7 @@ impl Mover {
     }
 
     /// Repeats the request under the same name: the move was done, is done now, or is refused permanently.
-    fn settle(&mut self, node: SocketAddr) {
+    fn repeat_open_request(&mut self, node: SocketAddr) {
         let Some((moved, body)) = self.open.take() else { return };
         match ask(node, "POST", "/files/move", &body) {
             (200, _) => self.shuttles[moved].at = 1 - self.shuttles[moved].at,
@@ -185,7 +185,7 @@ fn every_answer_holds_and_every_link_works() -> Result<()> {
         place.node.start_again()?;
         place.links_answer()?;
         place.until_it_leads()?;
-        place.mover.settle(place.ground.node);
+        place.mover.repeat_open_request(place.ground.node);
         place.every_file_is_at_its_reported_place();
     }
     assert!(place.mover.made > 20, "{:?}", place.mover);
@@ -214,7 +214,7 @@ fn a_move_that_cannot_be_settled_is_shown() -> Result<()> {
             std::fs::rename(&aside, &root).unwrap();
             place.node.start_again().unwrap();
             place.until_it_leads().unwrap();
-            place.mover.settle(place.ground.node);
+            place.mover.repeat_open_request(place.ground.node);
         }
         seen
     })?;
@@ -237,7 +237,7 @@ fn a_move_that_cannot_be_settled_is_shown() -> Result<()> {
     place.node.start_again()?;
     place.links_answer()?;
     place.until_it_leads()?;
-    place.mover.settle(place.ground.node);
+    place.mover.repeat_open_request(place.ground.node);
     place.every_file_is_at_its_reported_place();
     assert!(place.unsettled().is_empty());
     Ok(())

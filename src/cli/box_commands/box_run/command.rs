@@ -46,8 +46,8 @@ impl RunningCommand {
         let mut command = Command::new("/proc/self/exe");
         command.args(["box", "become", &std::process::id().to_string(), "--"]);
         for argument in &args.command {
-            let places = given.iter().map(|(name, _, value)| (*name, value.as_str()));
-            command.arg(filled(argument, places));
+            let placeholders = given.iter().map(|(name, _, value)| (*name, value.as_str()));
+            command.arg(filled(argument, placeholders));
         }
         for (_, variable, value) in &given {
             command.env(variable, value);
@@ -64,7 +64,7 @@ impl RunningCommand {
     pub async fn ended(&mut self) {
         loop {
             let RunningCommand { pid, status, .. } = self;
-            below::collect(|ended, how| note(*pid, status, ended, how));
+            below::collect(|ended, how| record_status(*pid, status, ended, how));
             if self.status.is_some() || self.changes.recv().await.is_none() {
                 return;
             }
@@ -104,7 +104,7 @@ impl RunningCommand {
     /// wait status.
     pub async fn end(&mut self, grace: Duration) -> Option<WaitStatus> {
         let RunningCommand { pid, status, .. } = self;
-        if !below::end(grace, |ended, how| note(*pid, status, ended, how)).await {
+        if !below::end(grace, |ended, how| record_status(*pid, status, ended, how)).await {
             print_message(
                 "cannot end the processes that the command started: find them with ps; the box is released",
             );
@@ -114,7 +114,7 @@ impl RunningCommand {
     }
 }
 
-fn note(command: Pid, status: &mut Option<WaitStatus>, ended: Pid, how: WaitStatus) {
+fn record_status(command: Pid, status: &mut Option<WaitStatus>, ended: Pid, how: WaitStatus) {
     // After it was reaped, its process id may belong to another process.
     if ended == command && status.is_none() {
         *status = Some(how);
@@ -122,11 +122,14 @@ fn note(command: Pid, status: &mut Option<WaitStatus>, ended: Pid, how: WaitStat
 }
 
 /// Replaces the placeholders of an argument. An argument that is not UTF-8 has none.
-fn filled<'a>(argument: &OsStr, places: impl Iterator<Item = (&'a str, &'a str)>) -> OsString {
+fn filled<'a>(
+    argument: &OsStr,
+    placeholders: impl Iterator<Item = (&'a str, &'a str)>,
+) -> OsString {
     let Some(text) = argument.to_str() else { return argument.to_owned() };
     let fill =
         |text: String, (name, value): (&str, &str)| text.replace(&format!("{{{name}}}"), value);
-    places.fold(text.to_owned(), fill).into()
+    placeholders.fold(text.to_owned(), fill).into()
 }
 
 /// Executes the command in this process, which then dies with its parent.
@@ -149,8 +152,8 @@ mod tests {
     #[test]
     fn known_placeholders_are_filled_and_other_braces_stay() {
         let filled = |text: &str| {
-            let places = [("box", "3"), ("token", "17")];
-            filled(OsStr::new(text), places.into_iter()).into_string().unwrap()
+            let placeholders = [("box", "3"), ("token", "17")];
+            filled(OsStr::new(text), placeholders.into_iter()).into_string().unwrap()
         };
         assert_eq!(filled("--box-id={box}"), "--box-id=3");
         assert_eq!(filled("{box}{box}/{token}"), "33/17");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix_web::http::header::ACCEPT;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_api::{Granted, Span, WaitShown, WantedLease, refused};
+use reelyard_api::{Granted, QueueWait, Span, WantedLease, refused};
 use reelyard_boxes::box_lease::{AcquireProgress, Acquisition, BoxError, BoxLeaseRequest, Grant};
 use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
@@ -142,7 +142,7 @@ impl EventSource for AcquireEventStream {
                     Some(ended(Err(ProblemResponse::stopped().into())))
                 }
                 // The actor sends its answer before it drops the sender of the progress.
-                Ok(()) = self.progress.changed() => shown(*self.progress.borrow_and_update()),
+                Ok(()) = self.progress.changed() => progress_event(*self.progress.borrow_and_update()),
                 () = sleep_until(self.keep_alive) => {
                     self.keep_alive = Instant::now() + KEEP_ALIVE;
                     Some(Bytes::from_static(STILL_HERE.as_bytes()))
@@ -155,11 +155,11 @@ impl EventSource for AcquireEventStream {
     }
 }
 
-fn shown(progress: AcquireProgress) -> Option<Bytes> {
+fn progress_event(progress: AcquireProgress) -> Option<Bytes> {
     match progress {
         AcquireProgress::Asked => None,
         AcquireProgress::Waiting { position, estimate } => {
-            let wait = WaitShown { position, estimate: estimate.map(whole_seconds) };
+            let wait = QueueWait { position, estimate: estimate.map(whole_seconds) };
             Some(unnamed("waiting", &wait))
         }
         AcquireProgress::Preparing => Some(unnamed("preparing", &serde_json::Map::new())),
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn an_estimated_wait_is_in_whole_seconds() {
         let estimate = Some(Duration::from_millis(1001));
-        let sent = shown(AcquireProgress::Waiting { position: 3, estimate }).unwrap();
+        let sent = progress_event(AcquireProgress::Waiting { position: 3, estimate }).unwrap();
         assert_eq!(sent, "event: waiting\ndata: {\"position\":3,\"estimate\":\"2s\"}\n\n");
-        assert_eq!(shown(AcquireProgress::Asked), None);
+        assert_eq!(progress_event(AcquireProgress::Asked), None);
     }
 }

@@ -1,7 +1,7 @@
 //! `/api/v1/pools/{pool}/boxes` and `/api/v1/pools/{pool}/audit`: single boxes and their audit.
 
 use actix_web::web;
-use reelyard_api::{AuditLine, BoxShown, Cursor, Page, WantedQuarantine, refused};
+use reelyard_api::{AuditLine, BoxInfo, Cursor, Page, WantedQuarantine, refused};
 use reelyard_boxes::box_lease::{
     AuditCursor, AuditEntry, AuditFilter, BoxPhase, BoxRefusal, LARGEST_PAGE, LeaseEnd,
     QuarantineBox, UnquarantineBox,
@@ -40,13 +40,13 @@ pub struct BoxListQuery {
     operation_id = "listBoxes",
     summary = "Lists the boxes of a pool by number, with state and holder",
     params(("pool" = String, Path, description = "The pool"), BoxListQuery),
-    responses((status = 200, description = "A page of boxes", body = Page<BoxShown>))
+    responses((status = 200, description = "A page of boxes", body = Page<BoxInfo>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     query: web::Query<BoxListQuery>,
-) -> Result<web::Json<Page<BoxShown>>, Refusal<(refused::NoPool, refused::Starting)>> {
+) -> Result<web::Json<Page<BoxInfo>>, Refusal<(refused::NoPool, refused::Starting)>> {
     let BoxListQuery { state: phase, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, from) = (paging.limit()?, paging.position::<u32>()?.unwrap_or_default());
@@ -64,7 +64,7 @@ pub async fn list(
                 from = Some(status.number);
                 break;
             }
-            items.push(BoxShown::from(status));
+            items.push(BoxInfo::from(status));
         }
     }
     Ok(web::Json(Page { items, next: from.map(|number| Cursor(number.to_string())) }))
@@ -81,23 +81,23 @@ pub async fn list(
         ("pool" = String, Path, description = "The pool"),
         ("number" = u32, Path, description = "Number of the box")
     ),
-    responses((status = 200, description = "The box", body = BoxShown))
+    responses((status = 200, description = "The box", body = BoxInfo))
 )]
 pub async fn one(
     state: web::Data<NodeHttpState>,
     at: web::Path<(PoolName, u32)>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<BoxShown>, Refusal<(refused::NoPool, refused::NoBox, refused::Starting)>> {
+) -> Result<web::Json<BoxInfo>, Refusal<(refused::NoPool, refused::NoBox, refused::Starting)>> {
     let (pool, number) = at.into_inner();
-    Ok(shown(&state, &pool, BoxNumber(number))?)
+    Ok(box_info(&state, &pool, BoxNumber(number))?)
 }
 
-fn shown(
+fn box_info(
     state: &NodeHttpState,
     pool: &PoolName,
     number: BoxNumber,
-) -> Result<web::Json<BoxShown>, ProblemResponse> {
-    Ok(web::Json(BoxShown::from(&views(state)?.one_box(pool, number)?)))
+) -> Result<web::Json<BoxInfo>, ProblemResponse> {
+    Ok(web::Json(BoxInfo::from(&views(state)?.one_box(pool, number)?)))
 }
 
 /// `POST /pools/{pool}/boxes/{number}/quarantine`.
@@ -112,7 +112,7 @@ fn shown(
         ("number" = u32, Path, description = "Number of the box")
     ),
     request_body(content = WantedQuarantine, description = "Why"),
-    responses((status = 200, description = "The box after the change", body = BoxShown))
+    responses((status = 200, description = "The box after the change", body = BoxInfo))
 )]
 pub async fn quarantine(
     state: web::Data<NodeHttpState>,
@@ -120,7 +120,7 @@ pub async fn quarantine(
     _: web::Query<NoQuery>,
     wanted: Body<WantedQuarantine>,
 ) -> Result<
-    web::Json<BoxShown>,
+    web::Json<BoxInfo>,
     Refusal<(
         refused::NoPool,
         refused::NoBox,
@@ -134,7 +134,7 @@ pub async fn quarantine(
     let (number, reason) = (BoxNumber(number), wanted.into_inner().0.reason);
     let quarantine = QuarantineBox { pool: pool.clone(), number, reason, asked_by: API.to_owned() };
     state.actors.boxes.actor.ask(quarantine).await??;
-    Ok(shown(&state, &pool, number)?)
+    Ok(box_info(&state, &pool, number)?)
 }
 
 /// `POST /pools/{pool}/boxes/{number}/unquarantine`.
@@ -148,14 +148,14 @@ pub async fn quarantine(
         ("pool" = String, Path, description = "The pool"),
         ("number" = u32, Path, description = "Number of the box")
     ),
-    responses((status = 200, description = "The box after the change", body = BoxShown))
+    responses((status = 200, description = "The box after the change", body = BoxInfo))
 )]
 pub async fn unquarantine(
     state: web::Data<NodeHttpState>,
     at: web::Path<(PoolName, u32)>,
     _: web::Query<NoQuery>,
 ) -> Result<
-    web::Json<BoxShown>,
+    web::Json<BoxInfo>,
     Refusal<(
         refused::NoPool,
         refused::NoBox,
@@ -168,7 +168,7 @@ pub async fn unquarantine(
     let number = BoxNumber(number);
     let unquarantine = UnquarantineBox { pool: pool.clone(), number, asked_by: API.to_owned() };
     state.actors.boxes.actor.ask(unquarantine).await??;
-    Ok(shown(&state, &pool, number)?)
+    Ok(box_info(&state, &pool, number)?)
 }
 
 /// Filter of the audit.

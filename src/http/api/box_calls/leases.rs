@@ -2,7 +2,7 @@
 
 use actix_web::web;
 use reelyard_api::{
-    Cursor, GrantedLease, LeaseEnded, LeaseShown, LeaseToken, LeaseVerified, Page, Span,
+    Cursor, GrantedLease, LeaseEnded, LeaseInfo, LeaseToken, LeaseVerified, Page, Span,
     WantedLeaseRevocation, WantedRenewal, refused,
 };
 use reelyard_boxes::box_lease::{
@@ -44,19 +44,19 @@ pub struct LeaseListQuery {
     operation_id = "listLeases",
     summary = "Lists the live leases of a pool by box",
     params(("pool" = String, Path, description = "The pool"), LeaseListQuery),
-    responses((status = 200, description = "A page of leases", body = Page<LeaseShown>))
+    responses((status = 200, description = "A page of leases", body = Page<LeaseInfo>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     query: web::Query<LeaseListQuery>,
-) -> Result<web::Json<Page<LeaseShown>>, Refusal<(refused::NoPool, refused::Starting)>> {
+) -> Result<web::Json<Page<LeaseInfo>>, Refusal<(refused::NoPool, refused::Starting)>> {
     let LeaseListQuery { holder, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let (limit, from) = (paging.limit()?, paging.position::<u32>()?.unwrap_or_default());
     let holder = holder.as_deref().map(Holder::new).transpose().map_err(BoxRefusal::from)?;
     let leases = views(&state)?.leases(&pool, holder.as_ref(), BoxNumber(from), limit)?;
-    let items = leases.lines.iter().map(LeaseShown::live).collect();
+    let items = leases.lines.iter().map(LeaseInfo::live).collect();
     let next = leases.next.map(|number| Cursor(number.to_string()));
     Ok(web::Json(Page { items, next }))
 }
@@ -69,20 +69,20 @@ pub async fn list(
     operation_id = "showLease",
     summary = "Shows a lease; for an ended one also when and how it ended",
     params(("id" = String, Path, description = "Id of the lease")),
-    responses((status = 200, description = "The lease", body = LeaseShown))
+    responses((status = 200, description = "The lease", body = LeaseInfo))
 )]
 pub async fn one(
     state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<LeaseShown>, Refusal<(refused::UnknownLease, refused::Starting)>> {
+) -> Result<web::Json<LeaseInfo>, Refusal<(refused::UnknownLease, refused::Starting)>> {
     let (id, views) = (lease_id(&id)?, views(&state)?);
-    let shown = views.with_table(|table| match table.find(id) {
-        FoundLease::Live(lease) => Ok(LeaseShown::live(lease)),
-        FoundLease::Ended(ended) => Ok(LeaseShown::ended(ended)),
+    let lease_info = views.with_table(|table| match table.find(id) {
+        FoundLease::Live(lease) => Ok(LeaseInfo::live(lease)),
+        FoundLease::Ended(ended) => Ok(LeaseInfo::ended(ended)),
         FoundLease::Unknown => Err(BoxRefusal::UnknownLease),
     });
-    Ok(web::Json(shown?))
+    Ok(web::Json(lease_info?))
 }
 
 /// `POST /leases/{id}/renew`.

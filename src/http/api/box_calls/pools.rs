@@ -1,7 +1,7 @@
 //! `/api/v1/pools`: sets of numbered boxes.
 
 use actix_web::{HttpResponse, web};
-use reelyard_api::{Page, PoolAdoption, PoolRemoval, PoolShown, WantedPool, refused};
+use reelyard_api::{Page, PoolAdoption, PoolInfo, PoolRemoval, WantedPool, refused};
 use reelyard_boxes::box_lease::{
     AdoptPool, BoxViewHandle, PoolPut, PoolSpec, PutPool, RecheckPool, RemovePool,
 };
@@ -24,18 +24,18 @@ use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
     operation_id = "listPools",
     summary = "Lists the pools of boxes by name",
     params(PageQuery),
-    responses((status = 200, description = "A page of pools", body = Page<PoolShown>))
+    responses((status = 200, description = "A page of pools", body = Page<PoolInfo>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<PageQuery>,
-) -> Result<web::Json<Page<PoolShown>>, Refusal<refused::Starting>> {
+) -> Result<web::Json<Page<PoolInfo>>, Refusal<refused::Starting>> {
     let (limit, from) = (query.limit()?, query.position::<String>()?.unwrap_or_default());
     let views = views(&state)?;
     let view = views.view();
     let pools = views.pools().into_iter().filter(|pool| pool.name.as_str() > from.as_str());
-    let shown = pools.map(|pool| PoolShown::of(&pool, view.queues.get(&pool.name)));
-    Ok(web::Json(page(shown, limit, |pool| pool.name.clone())))
+    let infos = pools.map(|pool| PoolInfo::of(&pool, view.queues.get(&pool.name)));
+    Ok(web::Json(page(infos, limit, |pool| pool.name.clone())))
 }
 
 /// `GET /pools/{pool}`.
@@ -46,14 +46,14 @@ pub async fn list(
     operation_id = "showPool",
     summary = "Shows a pool: settings, states of its boxes, queue and counters",
     params(("pool" = String, Path, description = "Name of the pool")),
-    responses((status = 200, description = "The pool", body = PoolShown))
+    responses((status = 200, description = "The pool", body = PoolInfo))
 )]
 pub async fn one(
     state: web::Data<NodeHttpState>,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<PoolShown>, Refusal<(refused::NoPool, refused::Starting)>> {
-    Ok(web::Json(shown(views(&state)?, &pool)?))
+) -> Result<web::Json<PoolInfo>, Refusal<(refused::NoPool, refused::Starting)>> {
+    Ok(web::Json(pool_info(views(&state)?, &pool)?))
 }
 
 /// `PUT /pools/{pool}`: creates a pool or replaces its settings.
@@ -67,8 +67,8 @@ pub async fn one(
     params(("pool" = String, Path, description = "Name of the pool")),
     request_body(content = WantedPool, description = "The settings of the pool"),
     responses(
-        (status = 200, description = "The pool was changed", body = PoolShown),
-        (status = 201, description = "The pool was created", body = PoolShown)
+        (status = 200, description = "The pool was changed", body = PoolInfo),
+        (status = 201, description = "The pool was created", body = PoolInfo)
     )
 )]
 pub async fn put(
@@ -93,7 +93,7 @@ pub async fn put(
         PoolPut::Created => HttpResponse::Created(),
         PoolPut::Changed | PoolPut::AlreadySo => HttpResponse::Ok(),
     };
-    Ok(answer.json(shown(&state.actors.boxes.views, &pool)?))
+    Ok(answer.json(pool_info(&state.actors.boxes.views, &pool)?))
 }
 
 /// Options of the removal.
@@ -186,7 +186,7 @@ pub(in crate::http::api) fn views(
     if views.is_up() { Ok(views) } else { Err(ProblemResponse::starting()) }
 }
 
-fn shown(views: &BoxViewHandle, pool: &PoolName) -> Result<PoolShown, ProblemResponse> {
+fn pool_info(views: &BoxViewHandle, pool: &PoolName) -> Result<PoolInfo, ProblemResponse> {
     let status = views.pool(pool)?;
-    Ok(PoolShown::of(&status, views.view().queues.get(pool)))
+    Ok(PoolInfo::of(&status, views.view().queues.get(pool)))
 }

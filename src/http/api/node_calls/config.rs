@@ -43,15 +43,15 @@ pub async fn reload(
         reloaded.log();
     }
     let Reloaded { applied, needs_restart } = reloaded;
-    let shown = |all: Vec<Difference>| all.into_iter().map(shown).collect();
+    let changes = |all: Vec<Difference>| all.into_iter().map(setting_change).collect();
     Ok(web::Json(ReloadView {
         dry_run,
-        applied: shown(applied),
-        needs_restart: shown(needs_restart),
+        applied: changes(applied),
+        needs_restart: changes(needs_restart),
     }))
 }
 
-fn shown(Difference { key, values }: Difference) -> SettingChange {
+fn setting_change(Difference { key, values }: Difference) -> SettingChange {
     match values {
         Values::Shown { from, to } => SettingChange { key, from, to, secret: false },
         Values::Secret => SettingChange { key, from: None, to: None, secret: true },

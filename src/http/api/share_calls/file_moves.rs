@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use actix_web::web;
-use reelyard_api::{MoveShown, Page, ProblemKind, WantedMove, place, refused};
+use reelyard_api::{FileMoveInfo, Page, ProblemKind, WantedMove, place, refused};
 use reelyard_core::event::RequestId;
 use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{MoveRefused, Moved, ShareLocation};
@@ -75,16 +75,16 @@ pub async fn make(
     tag = "shares",
     operation_id = "listMoves",
     summary = "Lists moves in progress and moves with an unknown outcome, on the leader",
-    responses((status = 200, description = "The moves, oldest first", body = Page<MoveShown>))
+    responses((status = 200, description = "The moves, oldest first", body = Page<FileMoveInfo>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<Page<MoveShown>>, Refusal<LeaderProblems>> {
+) -> Result<web::Json<Page<FileMoveInfo>>, Refusal<LeaderProblems>> {
     let (shares, leadership) = (&state.actors.share_views, state.journal.leadership());
     require_leader(shares.is_up(), shares.view().epoch, *leadership.borrow())?;
     let view = state.actors.share_files_views.load();
-    let items = view.unsettled.values().map(MoveShown::from).collect();
+    let items = view.unsettled.values().map(FileMoveInfo::from).collect();
     Ok(web::Json(Page { items, next: None }))
 }
 

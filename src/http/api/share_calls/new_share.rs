@@ -2,7 +2,7 @@
 
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
-use reelyard_api::{Password, ProblemKind, ShareShown, WantedShare, place, refused, term};
+use reelyard_api::{Password, ProblemKind, ShareInfo, WantedShare, place, refused, term};
 use reelyard_core::event::RequestId;
 use reelyard_links::{NotOpened, Roots};
 use reelyard_shares::share_expiry::{
@@ -10,7 +10,7 @@ use reelyard_shares::share_expiry::{
 };
 
 use super::share_password::{hashed, is_the_same};
-use super::shares::{API, share_time, shown};
+use super::shares::{API, share_info, share_time};
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::node_state::NodeHttpState;
@@ -38,7 +38,7 @@ type NewShareRefusal = Refusal<(
                    repeated request creates a second link; after a lost answer or a 504 look at the \
                    list instead.",
     request_body(content = WantedShare, description = "Path and terms of the share"),
-    responses((status = 201, description = "The share", body = ShareShown))
+    responses((status = 201, description = "The share", body = ShareInfo))
 )]
 pub async fn create(
     state: web::Data<NodeHttpState>,
@@ -117,9 +117,9 @@ async fn created(
     if share.generation() == 0 {
         is_the_same(given, share).await?;
     }
-    let shown = shown(state, share, share_time(state));
-    let location = format!("{}/shares/{}", crate::http::api::API, shown.id);
-    Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(shown))
+    let share_info = share_info(state, share, share_time(state));
+    let location = format!("{}/shares/{}", crate::http::api::API, share_info.id);
+    Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(share_info))
 }
 
 /// The request without the password. Its hash becomes part of the request id, which must not reveal

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use actix_web::{HttpResponse, web};
 use reelyard_api::{
-    Cursor, HookShown, Page, ReclaimView, Rfc3339, ShareShown, WantedReclaim, WantedRevocation,
+    Cursor, HookInfo, Page, ReclaimView, Rfc3339, ShareInfo, WantedReclaim, WantedRevocation,
     WantedTerms, place, refused, term,
 };
 use reelyard_core::clock::Millis;
@@ -87,18 +87,18 @@ impl ShareListQuery {
     operation_id = "listShares",
     summary = "Lists the shares that have not ended, in no special order",
     params(ShareListQuery),
-    responses((status = 200, description = "A page of shares", body = Page<ShareShown>))
+    responses((status = 200, description = "A page of shares", body = Page<ShareInfo>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,
     query: web::Query<ShareListQuery>,
-) -> Result<web::Json<Page<ShareShown>>, Refusal<refused::Starting>> {
+) -> Result<web::Json<Page<ShareInfo>>, Refusal<refused::Starting>> {
     let (filter, page) = (query.filter()?, query.page());
     knows_its_shares(&state)?;
     let (limit, from) = (page.limit()?, page.position::<ShareId>()?);
     let now = share_time(&state);
     let SharePage { shares, next } = state.actors.share_views.list(&filter, from, limit, now);
-    let items = shares.iter().map(|share| shown(&state, share, now)).collect();
+    let items = shares.iter().map(|share| share_info(&state, share, now)).collect();
     Ok(web::Json(Page { items, next: next.map(|id| Cursor(id.to_string())) }))
 }
 
@@ -110,16 +110,16 @@ pub async fn list(
     operation_id = "showShare",
     summary = "Shows a share; for an ended one also when and why it ended",
     params(("id" = String, Path, description = "Id of the share")),
-    responses((status = 200, description = "The share", body = ShareShown))
+    responses((status = 200, description = "The share", body = ShareInfo))
 )]
 pub async fn one(
     state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<ShareShown>, Refusal<(refused::NotFound, refused::Gone, refused::Starting)>> {
+) -> Result<web::Json<ShareInfo>, Refusal<(refused::NotFound, refused::Gone, refused::Starting)>> {
     knows_its_shares(&state)?;
     match state.actors.share_views.find(share_id(&id)?) {
-        ShareLookup::Live(share) => Ok(web::Json(shown(&state, &share, share_time(&state)))),
+        ShareLookup::Live(share) => Ok(web::Json(share_info(&state, &share, share_time(&state)))),
         ShareLookup::Ended(tombstone) => {
             let (why, at) = (tombstone.why.word(), tombstone.refused_since());
             Err(ProblemResponse::gone(format!("the share has ended: {why} at {at}")).into())
@@ -144,14 +144,14 @@ type TermsRefusal = Refusal<(
     summary = "Changes the terms of a share; an ended one never comes back",
     params(("id" = String, Path, description = "Id of the share")),
     request_body(content = WantedTerms, description = "The changed terms"),
-    responses((status = 200, description = "The share after the change", body = ShareShown))
+    responses((status = 200, description = "The share after the change", body = ShareInfo))
 )]
 pub async fn change(
     state: web::Data<NodeHttpState>,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedTerms>,
-) -> Result<web::Json<ShareShown>, TermsRefusal> {
+) -> Result<web::Json<ShareInfo>, TermsRefusal> {
     let (id, wanted) = (share_id(&id)?, wanted.into_inner().0);
     let (request, is_named) = (named(id, &wanted), wanted.request_id.is_some());
     let term = term(wanted.ttl, wanted.expires_at)
@@ -175,7 +175,7 @@ pub async fn change(
     if is_named {
         is_the_same(given, &share).await?;
     }
-    Ok(web::Json(shown(&state, &share, share_time(&state))))
+    Ok(web::Json(share_info(&state, &share, share_time(&state))))
 }
 
 /// Options of the revocation.
@@ -351,14 +351,14 @@ pub async fn confirm_clock(
     tag = "shares",
     operation_id = "listHooks",
     summary = "Shows the state of the webhooks",
-    responses((status = 200, description = "The webhooks, by name", body = Page<HookShown>))
+    responses((status = 200, description = "The webhooks, by name", body = Page<HookInfo>))
 )]
 pub async fn hooks(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
-) -> web::Json<Page<HookShown>> {
+) -> web::Json<Page<HookInfo>> {
     let hooks = state.actors.hooks.views();
-    let items = hooks.iter().map(|view| HookShown::from(&**view)).collect();
+    let items = hooks.iter().map(|view| HookInfo::from(&**view)).collect();
     web::Json(Page { items, next: None })
 }
 
@@ -377,8 +377,12 @@ async fn take_back(
     Ok(state.actors.share_expiry.ask(revoke).await??)
 }
 
-pub(in crate::http::api) fn shown(state: &NodeHttpState, share: &Share, now: Millis) -> ShareShown {
-    ShareShown::of(share, &state.share_links.public_url(), now)
+pub(in crate::http::api) fn share_info(
+    state: &NodeHttpState,
+    share: &Share,
+    now: Millis,
+) -> ShareInfo {
+    ShareInfo::of(share, &state.share_links.public_url(), now)
 }
 
 fn share_id(text: &str) -> Result<ShareId, ProblemResponse> {

@@ -74,7 +74,7 @@ pub async fn list(
         if filter.may_take(file, &files) {
             let name = state.names.name(file);
             if filter.takes(file, &name, &files) {
-                page.items.push(files.shown(file, &name));
+                page.items.push(files.file_view(file, &name));
             }
         }
     }
@@ -167,7 +167,7 @@ impl FileListSnapshot {
         }
     }
 
-    fn shown(&self, file: FileId, name: &FileName) -> FileView {
+    fn file_view(&self, file: FileId, name: &FileName) -> FileView {
         let ranking = self.snapshot.catalog.ranking.as_ref();
         let task = self.copying.get(name);
         // The size in hitcount.history is only a hint.

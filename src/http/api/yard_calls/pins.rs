@@ -48,12 +48,12 @@ pub async fn list(
     let behind =
         pins.into_iter().filter(|(name, _)| after.as_ref().is_none_or(|after| name > after));
     let Page { items, next } = page(behind, limit, |(name, _)| name.to_percent());
-    let shown = |(name, pin): (FileName, reelyard_yard::remover::Pin)| PinView {
+    let pin_view = |(name, pin): (FileName, reelyard_yard::remover::Pin)| PinView {
         name: name.to_text(),
         asked_by: pin.asked_by,
         since: pin.at,
     };
-    Ok(web::Json(Page { items: items.into_iter().map(shown).collect(), next }))
+    Ok(web::Json(Page { items: items.into_iter().map(pin_view).collect(), next }))
 }
 
 /// `PUT /files/{name}/pin`.

@@ -73,8 +73,8 @@ fn skipped(state: &NodeHttpState, snapshot: &PlanningSnapshot) -> Vec<Skipped> {
         let best = || snapshot.best_set_aside(reason).map(|file| state.names.name(file).to_text());
         best().or_else(|| example.map(|example| example.file.to_text()))
     };
-    let shown = |(reason, files)| Skipped { reason: word(&reason), files, first: first(reason) };
-    skipped.into_iter().map(shown).collect()
+    let entry = |(reason, files)| Skipped { reason: word(&reason), files, first: first(reason) };
+    skipped.into_iter().map(entry).collect()
 }
 
 /// The reason as its stable word.

@@ -71,7 +71,7 @@ pub async fn list(
         .filter(|task| blame.is_none_or(|blame| task.blame == Some(blame)))
         .filter(|task| since.is_none_or(|since| task.changed >= since))
         .filter(|task| until.is_none_or(|until| task.changed < until))
-        .map(|task| shown(&view, task));
+        .map(|task| task_view(&view, task));
     Ok(web::Json(page(items, limit, |task| task.id)))
 }
 
@@ -95,7 +95,7 @@ pub async fn one(
     let task = view
         .task(id)
         .ok_or_else(|| ProblemResponse::not_found(format!("task {id} does not exist")))?;
-    Ok(web::Json(shown(&view, task)))
+    Ok(web::Json(task_view(&view, task)))
 }
 
 /// `DELETE /tasks/{id}`: cancels an open task, or removes an ended one from the list.
@@ -135,9 +135,9 @@ pub async fn copy(
     wanted: Body<WantedCopy>,
 ) -> Result<HttpResponse, Refusal<(refused::NotAllowed, CommitProblems)>> {
     let WantedCopy { name, percent_encoded, destination, source } = wanted.into_inner().0;
-    let shown = NameText { name, percent_encoded };
-    let given = shown.name.clone();
-    let name = FileName::try_from(shown)
+    let text = NameText { name, percent_encoded };
+    let given = text.name.clone();
+    let name = FileName::try_from(text)
         .map_err(|bad| ProblemResponse::bad_request(format!("name: \"{given}\": {bad}")))?;
     let (asked_by, request) = ("api".to_owned(), RequestId::random());
     let copy = CopyFile { name, destination, source, asked_by, request };
@@ -175,6 +175,6 @@ fn task_id(text: &str) -> Result<TaskId, ProblemResponse> {
     i64::from_str(text).map(TaskId).map_err(|_| not_a_number())
 }
 
-fn shown(view: &TaskManagerView, task: &Task) -> TaskView {
+fn task_view(view: &TaskManagerView, task: &Task) -> TaskView {
     TaskView::of(task, view.progress.get(&task.id).map(|sign| sign.bytes), view.rate_of(task))
 }

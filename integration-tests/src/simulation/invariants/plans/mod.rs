@@ -4,7 +4,7 @@ pub mod back_off;
 pub mod ignored;
 pub mod one_copy;
 pub mod one_task;
+pub mod progress;
 pub mod room;
-pub mod signs;
 pub mod sources;
 pub mod wires;

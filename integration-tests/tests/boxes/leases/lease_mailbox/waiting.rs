@@ -167,10 +167,10 @@ async fn a_new_request_gets_its_position_at_once() {
     // The actor answers this after earlier messages, and without a turn.
     let unknown = ReleaseLease { lease: LeaseId(7), token: held.token };
     assert_eq!(refused(yard.send(unknown).await), BoxRefusal::UnknownLease);
-    let places = waiting.each_ref().map(|waits| *waits.progress().borrow());
+    let progress = waiting.each_ref().map(|waits| *waits.progress().borrow());
     let shown =
         |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
-    assert_eq!(places, [shown(1, seconds(20)), shown(2, seconds(40))]);
+    assert_eq!(progress, [shown(1, seconds(20)), shown(2, seconds(40))]);
     // It goes before others, which counts as a turn.
     let urgent = BoxLeaseRequest { priority: Priority::try_from(9).unwrap(), ..ask("c", 600) };
     let urgent = yard.acquire(urgent);

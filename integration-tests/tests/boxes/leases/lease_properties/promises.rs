@@ -29,9 +29,9 @@ impl LeaseWorld {
                 let count = counts.get(&phase).copied().unwrap_or(0);
                 assert_eq!(pool.counts().of(phase), count, "{phase:?}");
             }
-            let lasting = pool.boxes_from(BoxNumber(0)).filter(|(_, record)| !record.retiring);
+            let remaining = pool.boxes_from(BoxNumber(0)).filter(|(_, record)| !record.retiring);
             let size = if pool.goes() { 0 } else { pool.spec().size };
-            assert_eq!(lasting.count() as u32, size);
+            assert_eq!(remaining.count() as u32, size);
             assert!(!pool.goes() || pool.counts().all() > 0, "it is gone with its last box");
             let mut held: BTreeMap<_, u32> = BTreeMap::new();
             for lease in table.leases().filter(|lease| lease.pool == *name) {

@@ -72,7 +72,7 @@ pub async fn list(
     let items = hosts.iter().filter(|(host, _)| after.is_none_or(|after| **host > after)).map(
         |(host, actor)| {
             let beats = beats.of(*host);
-            shown(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &holdings)
+            host_view(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &holdings)
         },
     );
     let items = items.filter(|host| query.takes(host));
@@ -99,7 +99,7 @@ pub async fn one(
     let beats = beats.of(*host);
     let (called, catalog) = (actor.view.load(), state.actors.catalog_view.load());
     let holdings = HostHoldings::new(&tasks, &catalog, &state.actors.remover_views.load());
-    Ok(web::Json(shown(&called, beats.map(|beats| &**beats), &tasks, &holdings)))
+    Ok(web::Json(host_view(&called, beats.map(|beats| &**beats), &tasks, &holdings)))
 }
 
 /// The refusal for a host that does not belong to the yard.
@@ -107,7 +107,7 @@ fn unknown(host: HostAddr) -> ProblemResponse {
     ProblemResponse::not_found(format!("{host} is not a host of this yard"))
 }
 
-fn shown(
+fn host_view(
     called: &Called,
     beats: Option<&HostBeats>,
     tasks: &TaskManagerView,
@@ -161,7 +161,7 @@ fn shown(
 
 /// All circuit breakers of the host: as source, as destination, and for calls.
 fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
-    let shown = |of, back_off: &BackOff, now| {
+    let back_off_entry = |of, back_off: &BackOff, now| {
         let state = if back_off.holds(now) { BreakerState::Open } else { BreakerState::Probation };
         BreakerView { of, state, back_off: crate::http::api::yard_calls::plan::back_off(back_off) }
     };
@@ -170,9 +170,9 @@ fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
         (BreakerOf::Source, Blamed::Source(host)),
         (BreakerOf::Destination, Blamed::Destination(host)),
     ];
-    let held = copies
-        .into_iter()
-        .filter_map(|(of, blamed)| Some(shown(of, tasks.back_offs.get(&blamed)?, tasks.at)));
+    let held = copies.into_iter().filter_map(|(of, blamed)| {
+        Some(back_off_entry(of, tasks.back_offs.get(&blamed)?, tasks.at))
+    });
     let trouble = called.trouble.as_ref().map(|trouble| {
         let state =
             if called.calls.is_open() { BreakerState::Open } else { BreakerState::Probation };

@@ -7,12 +7,12 @@ use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookOutput, PoolName, Reas
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::lease::LeaseShown;
+use super::lease::LeaseInfo;
 use crate::instant::Rfc3339;
 
 /// State of one box of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct BoxShown {
+pub struct BoxInfo {
     /// Number of the box in its pool.
     pub number: BoxNumber,
     /// Current state of the box.
@@ -29,7 +29,7 @@ pub struct BoxShown {
     pub slot: Option<SlotId>,
     /// The lease of the current holder, if the box is leased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lease: Option<LeaseShown>,
+    pub lease: Option<LeaseInfo>,
     /// End of the last lease, while the box is being cleaned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<LeaseEnd>,
@@ -43,33 +43,33 @@ pub struct BoxShown {
     pub quarantined_by: Option<String>,
 }
 
-impl From<&BoxStatus> for BoxShown {
+impl From<&BoxStatus> for BoxInfo {
     fn from(status: &BoxStatus) -> Self {
         let record = &status.record;
-        let shown = BoxShown {
+        let info = BoxInfo {
             number: status.number,
             state: record.state.phase(),
             since: Rfc3339(record.since),
             retiring: record.retiring,
             token: record.token,
             slot: record.slot,
-            lease: status.lease.as_ref().map(LeaseShown::live),
+            lease: status.lease.as_ref().map(LeaseInfo::live),
             after: None,
             failures: record.init_failures,
             output: None,
             quarantined_by: None,
         };
         match &record.state {
-            BoxState::Draining(draining) => BoxShown {
+            BoxState::Draining(draining) => BoxInfo {
                 after: draining.after,
                 failures: draining.failures,
                 output: draining.output.as_ref().map(plain_text),
-                ..shown
+                ..info
             },
             BoxState::Quarantined { output, by } => {
-                BoxShown { output: Some(plain_text(output)), quarantined_by: by.clone(), ..shown }
+                BoxInfo { output: Some(plain_text(output)), quarantined_by: by.clone(), ..info }
             }
-            _ => shown,
+            _ => info,
         }
     }
 }
@@ -91,7 +91,7 @@ pub struct WantedQuarantine {
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum AuditLine {
     /// A lease that ended.
-    Lease(LeaseShown),
+    Lease(LeaseInfo),
     /// A command ran for a box, or the box was quarantined.
     #[serde(rename = "care")]
     BoxLog(BoxLogLine),
@@ -100,7 +100,7 @@ pub enum AuditLine {
 impl From<&AuditEntry> for AuditLine {
     fn from(entry: &AuditEntry) -> Self {
         match entry {
-            AuditEntry::Lease(ended) => AuditLine::Lease(LeaseShown::ended(ended)),
+            AuditEntry::Lease(ended) => AuditLine::Lease(LeaseInfo::ended(ended)),
             AuditEntry::BoxLog(line) => AuditLine::BoxLog(line.into()),
         }
     }

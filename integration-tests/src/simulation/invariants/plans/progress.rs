@@ -10,18 +10,18 @@ use crate::simulation::invariants::InvariantCheck;
 /// The name of the invariant in a violation.
 pub const NAME: &str = "signs of life";
 
-/// Checks a task that was abandoned at `at`, by the clock of `leader`. `signs` are the signs of life at each
+/// Checks a task that was abandoned at `at`, by the clock of `leader`. `progress` are the signs of life at each
 /// leader, by its own clock.
 pub fn check(
     task: &NewTask,
     ending: &TaskEnding,
     leader: Option<usize>,
     at: Millis,
-    signs: &[(usize, Millis)],
+    progress: &[(usize, Millis)],
     timeout: Duration,
 ) -> InvariantCheck {
     let before = |&&(node, sign): &&(usize, Millis)| Some(node) == leader && sign <= at;
-    let last = signs.iter().filter(before).map(|(_, sign)| *sign).max();
+    let last = progress.iter().filter(before).map(|(_, sign)| *sign).max();
     let verdict = match last {
         Some(last) if ending.how == GivenUp::Timeout && at.since(last) < timeout => {
             let silent = at.since(last);

@@ -14,7 +14,7 @@ use reelyard_core::settings::SettingValue;
 
 /// The converted settings so far, with notes.
 #[derive(Debug, Default)]
-pub struct ImportDraft {
+pub struct ConfigImport {
     /// Values by new key.
     pub values: BTreeMap<&'static str, Value>,
     /// Notes for the operator.
@@ -23,14 +23,14 @@ pub struct ImportDraft {
     pub watch_is_lost: bool,
 }
 
-impl ImportDraft {
+impl ConfigImport {
     /// Adds a note about an entry.
-    pub fn note(&mut self, entry: &YamlEntry, kind: ImportNoteKind, what: impl Into<String>) {
-        self.note_at(entry, entry.line, kind, what);
+    pub fn add_note(&mut self, entry: &YamlEntry, kind: ImportNoteKind, what: impl Into<String>) {
+        self.add_note_at(entry, entry.line, kind, what);
     }
 
     /// Adds a note about one line of an entry.
-    pub fn note_at(
+    pub fn add_note_at(
         &mut self,
         entry: &YamlEntry,
         line: usize,
@@ -43,12 +43,12 @@ impl ImportDraft {
 
     /// Notes that an entry is obsolete.
     pub fn meaningless(&mut self, entry: &YamlEntry, why: &str) {
-        self.note(entry, ImportNoteKind::Meaningless, why);
+        self.add_note(entry, ImportNoteKind::Meaningless, why);
     }
 
     /// Notes that an entry with an older name is kept as `ours`.
     pub fn older(&mut self, entry: &YamlEntry, ours: &str) {
-        self.note(entry, ImportNoteKind::Translated, format!("an older key, kept as {ours}"));
+        self.add_note(entry, ImportNoteKind::Translated, format!("an older key, kept as {ours}"));
     }
 
     /// Sets `ours` to `value` if it is valid. Returns whether it is.
@@ -65,7 +65,7 @@ impl ImportDraft {
             }
             Err(wrongs) => {
                 for wrong in wrongs {
-                    self.note(
+                    self.add_note(
                         entry,
                         ImportNoteKind::Bad,
                         format!("{}; {ours} is not set", wrong.what),
@@ -90,7 +90,7 @@ impl ImportDraft {
             Some(seconds @ 1..) => self.keep(ours, Duration::from_secs(seconds)),
             _ => {
                 let what = format!("expected a duration above 0, not {number}; {ours} is not set");
-                self.note(entry, ImportNoteKind::Bad, what);
+                self.add_note(entry, ImportNoteKind::Bad, what);
             }
         }
     }
@@ -106,7 +106,7 @@ impl ImportDraft {
         let shown = value.to_toml().map(|value| value.to_string()).unwrap_or_default();
         let what =
             format!("the old program used {shown} instead of {}; {shown} is kept", entry.text());
-        self.note(entry, ImportNoteKind::Translated, what);
+        self.add_note(entry, ImportNoteKind::Translated, what);
         self.keep(ours, value);
     }
 
@@ -116,7 +116,7 @@ impl ImportDraft {
         if number.is_none() {
             let what =
                 format!("expected a whole number, not \"{}\"; {ours} is not set", entry.text());
-            self.note(entry, ImportNoteKind::Bad, what);
+            self.add_note(entry, ImportNoteKind::Bad, what);
         }
         number
     }
@@ -136,14 +136,14 @@ impl ImportDraft {
                     let value = value.to_toml();
                     if value.as_ref().is_some_and(|value| kept.contains(value)) {
                         let what = format!("\"{text}\" is listed twice");
-                        self.note_at(entry, *line, ImportNoteKind::LeftOut, what);
+                        self.add_note_at(entry, *line, ImportNoteKind::LeftOut, what);
                     } else {
                         kept.extend(value);
                     }
                 }
                 Err(wrongs) => {
                     for wrong in wrongs {
-                        self.note_at(entry, *line, bad, wrong.what);
+                        self.add_note_at(entry, *line, bad, wrong.what);
                     }
                 }
             }
@@ -159,7 +159,7 @@ impl ImportDraft {
         match everywhere.or(local) {
             Some(address) => {
                 if self.put::<SocketAddr>(entry, "listen", &Value::String(address.clone())) {
-                    self.note(
+                    self.add_note(
                         entry,
                         ImportNoteKind::Translated,
                         format!("{text} is kept as {address}"),
@@ -206,11 +206,11 @@ impl ImportDraft {
         let named = || levels.iter().find(|(old, _)| *old == text);
         let Some((old, ours)) = number.and_then(|index| levels.get(index)).or_else(named) else {
             let what = format!("\"{text}\" is not a log level; log.level is not set");
-            return self.note(entry, ImportNoteKind::Bad, what);
+            return self.add_note(entry, ImportNoteKind::Bad, what);
         };
         let filter = LogFilter::of_level(*ours);
         let shown = filter.to_toml().map(|value| value.to_string()).unwrap_or_default();
-        self.note(
+        self.add_note(
             entry,
             ImportNoteKind::Translated,
             format!("{old} is kept as log.level = {shown}"),
