@@ -110,7 +110,7 @@ pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), CommandFailure> 
 
 /// One setting, as `--json` prints it.
 #[derive(Serialize)]
-struct ShownSetting {
+struct SettingJson {
     key: String,
     /// The value as TOML; null if it is not set.
     value: Option<String>,
@@ -126,14 +126,14 @@ fn show<R: RoleConfig>(
 ) -> Result<(), CommandFailure> {
     let (_, settings) = config::load::<R>(&layers.layers())?;
     if json {
-        let shown = settings.into_iter().map(|one| ShownSetting {
+        let rows = settings.into_iter().map(|one| SettingJson {
             key: one.key,
             value: one.value,
             origin: one.origin.to_string(),
             takes_effect: one.applies.effect,
             scope: one.applies.scope,
         });
-        return Ok(output::json(&shown.collect::<Vec<_>>(), out)?);
+        return Ok(output::json(&rows.collect::<Vec<_>>(), out)?);
     }
     settings.iter().try_for_each(|setting| show_one(setting, out))?;
     Ok(())
@@ -192,8 +192,8 @@ fn changed(change: &SettingChange) -> String {
     if *secret {
         return format!("{key}: changed");
     }
-    let shown = |value: &Option<String>| value.as_deref().map_or("not set".to_owned(), plain);
-    format!("{key}: {} -> {}", shown(from), shown(to))
+    let text = |value: &Option<String>| value.as_deref().map_or("not set".to_owned(), plain);
+    format!("{key}: {} -> {}", text(from), text(to))
 }
 
 fn import_file(
@@ -202,18 +202,18 @@ fn import_file(
     accept_loss: bool,
     out: &mut dyn Write,
 ) -> Result<(), CommandFailure> {
-    let shown = file.display();
+    let path = file.display();
     let text = bounded_read::read_text(file, InputSource::FileOrPipe)
-        .with_context(|| format!("{shown} cannot be read"))?;
+        .with_context(|| format!("{path} cannot be read"))?;
     let program = match program {
         Some(ProgramName::Cfm) => LegacyProgram::Cfm,
         Some(ProgramName::Cfw) => LegacyProgram::Cfw,
         None => program_of(file)?,
     };
-    let imported = import(program, &text)
-        .map_err(|fault| CommandFailure::Usage(format!("{shown}:{fault}")))?;
+    let imported =
+        import(program, &text).map_err(|fault| CommandFailure::Usage(format!("{path}:{fault}")))?;
     let is_good = imported.is_whole() || accept_loss;
-    let name = plain(&shown.to_string());
+    let name = plain(&path.to_string());
     if is_good {
         writeln!(out, "# Made from {name} by `reelyard config import`.\n")?;
         out.write_all(imported.toml.as_bytes())?;
@@ -224,13 +224,13 @@ fn import_file(
     let mut notes = io::stderr().lock();
     for note in &imported.notes {
         let line = note.line.map_or_else(String::new, |line| format!(":{line}"));
-        writeln!(notes, "{shown}{line}: {}", plain(&note.to_string()))?;
+        writeln!(notes, "{path}{line}: {}", plain(&note.to_string()))?;
     }
     if is_good {
         return Ok(());
     }
     Err(anyhow::anyhow!(
-        "Some values of {shown} could not be kept: see above. A node or worker does not start with \
+        "Some values of {path} could not be kept: see above. A node or worker does not start with \
          the written file. Correct the values, or accept the loss with --accept-loss."
     )
     .into())

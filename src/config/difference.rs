@@ -17,7 +17,7 @@ pub struct Difference {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Values {
     /// Values as TOML; none if not set.
-    Shown {
+    Plain {
         /// Value before the change.
         from: Option<String>,
         /// Value after the change.
@@ -36,11 +36,11 @@ impl Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Values::Shown { from, to } = &self.values else {
+        let Values::Plain { from, to } = &self.values else {
             return write!(f, "{}: changed", self.key);
         };
-        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
-        write!(f, "{}: {} -> {}", self.key, shown(from), shown(to))
+        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
+        write!(f, "{}: {} -> {}", self.key, text(from), text(to))
     }
 }
 
@@ -51,7 +51,7 @@ pub fn differences(before: &[EffectiveSetting], after: &[EffectiveSetting]) -> V
         let before = before.iter().find(|before| before.key == after.key)?;
         (before.value != after.value).then(|| Difference {
             key: after.key.clone(),
-            values: Values::Shown { from: before.value.clone(), to: after.value.clone() },
+            values: Values::Plain { from: before.value.clone(), to: after.value.clone() },
         })
     });
     differing.collect()

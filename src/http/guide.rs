@@ -87,26 +87,30 @@ fn language(request: &HttpRequest, query: &GuideQuery) -> GuideLanguage {
     known.unwrap_or_default()
 }
 
-fn list(shown: Option<&Chapter>, language: GuideLanguage) -> Markup {
+fn list(current: Option<&Chapter>, language: GuideLanguage) -> Markup {
     html! {
         ul {
             @for chapter in &CHAPTERS {
-                @let is_shown = shown.is_some_and(|shown| shown.topic == chapter.topic);
+                @let is_current = current.is_some_and(|page| page.topic == chapter.topic);
                 li {
                     a href={ "/guide/" (chapter.topic) "?lang=" (language.tag()) }
-                        aria-current=[is_shown.then_some("page")] { (chapter.title(language)) }
+                        aria-current=[is_current.then_some("page")] { (chapter.title(language)) }
                 }
             }
         }
     }
 }
 
-fn page((title, language): (&str, GuideLanguage), shown: Option<&Chapter>, body: Markup) -> Markup {
+fn page(
+    (title, language): (&str, GuideLanguage),
+    current: Option<&Chapter>,
+    body: Markup,
+) -> Markup {
     let (other, name) = match language {
         GuideLanguage::English => (GuideLanguage::Korean, "한국어"),
         GuideLanguage::Korean => (GuideLanguage::English, "English"),
     };
-    let path = shown.map(|chapter| format!("/{}", chapter.topic)).unwrap_or_default();
+    let path = current.map(|chapter| format!("/{}", chapter.topic)).unwrap_or_default();
     html! {
         (DOCTYPE)
         html lang=(language.tag()) {

@@ -30,12 +30,14 @@ impl WorkerReloader {
         let mut running = self.running.lock().await;
         let LoadedWorkerConfig { config, effective, .. } = read_again(self.layers.clone()).await?;
         let settings = WorkerSettings::of(&config)?;
-        let (before, shown) = &mut *running;
-        let reloaded =
-            Reloaded::between((before, shown.as_slice()), (&config, effective.as_slice()));
+        let (before, settings_before) = &mut *running;
+        let reloaded = Reloaded::between(
+            (before, settings_before.as_slice()),
+            (&config, effective.as_slice()),
+        );
         worker.change_settings(&settings);
         logging::change_level(&config.log.level);
-        keep_the_rest(shown, effective);
+        keep_the_rest(settings_before, effective);
         *before = config;
         Ok(reloaded)
     }

@@ -109,7 +109,7 @@ impl Browser {
     }
 
     /// The messages of the browser's console: script errors and violations of the content policy.
-    pub async fn complaints(&self) -> Result<Vec<String>> {
+    pub async fn console_errors(&self) -> Result<Vec<String>> {
         let log = self.ask(Method::POST, "se/log", &json!({ "type": "browser" })).await?;
         let lines = log.as_array().context("no log")?;
         Ok(lines.iter().filter_map(|line| line["message"].as_str().map(str::to_owned)).collect())

@@ -123,7 +123,7 @@ fn events_of_tasks_fit() {
 fn decided(book: &mut TaskBook, configured: &[HostSetting]) -> Vec<TaskEvent> {
     let (mut hosts, settings) = (HostTable::new(configured), TaskSettings::default());
     hosts.follow(book);
-    let deciding = TaskDecisionContext {
+    let decision_context = TaskDecisionContext {
         book,
         in_flight: &Default::default(),
         hosts: &hosts,
@@ -131,7 +131,7 @@ fn decided(book: &mut TaskBook, configured: &[HostSetting]) -> Vec<TaskEvent> {
         settings: &settings,
         now: Millis(1_800_000_000_000),
     };
-    let events = deciding.due();
+    let events = decision_context.due();
     for event in &events {
         book.apply(Millis(1_800_000_000_000), event).unwrap();
     }

@@ -219,8 +219,8 @@ fn a_drained_host_gets_nothing_new_and_shows_the_remaining_files() -> Result<()>
         comes_to(&ground, &roles, names, 0)?;
     }
     ensure!(!["a.mpg", "b.mpg", "c.mpg"].iter().any(|name| is_on(&ground, 1, name.as_bytes())));
-    let says = ground.get("/api/v1/files/d.mpg/explain").context("it explains")?;
-    ensure!(says["destinations"].to_string().contains("\"draining\""), "{says}");
+    let explanation = ground.get("/api/v1/files/d.mpg/explain").context("it explains")?;
+    ensure!(explanation["destinations"].to_string().contains("\"draining\""), "{explanation}");
     Ok(())
 }
 

@@ -16,7 +16,7 @@ fn curl(url: &str) -> String {
 }
 
 /// The signs of another manager that the node reports for a host.
-fn signs(node: &str, host: &str) -> Option<Vec<(String, bool)>> {
+fn foreign_managers(node: &str, host: &str) -> Option<Vec<(String, bool)>> {
     let hosts: Value = serde_json::from_str(&curl(&format!("http://{node}/api/v1/hosts"))).ok()?;
     let host = hosts["items"].as_array()?.iter().find(|one| one["host"] == host)?.clone();
     let result = host["foreign_managers"].as_array().cloned().unwrap_or_default();
@@ -41,7 +41,7 @@ fn two_clusters_on_the_same_hosts_are_reported_by_both() -> Result<()> {
     wait_for("it leads again and warns of nothing", &[&first], || {
         (curl(&format!("http://{node}/readyz")) == "ready\n").then_some(())
     })?;
-    assert_eq!(signs(&node, &host), Some(Vec::new()));
+    assert_eq!(foreign_managers(&node, &host), Some(Vec::new()));
 
     let std::net::SocketAddr::V4(v4) = ground.node else { anyhow::bail!("expected IPv4") };
     let other = free_addr(*v4.ip())?.to_string();
@@ -57,7 +57,7 @@ fn two_clusters_on_the_same_hosts_are_reported_by_both() -> Result<()> {
     let second = RoleProcess::start("node", &settings, ground.path("other-node.log"))?;
     let roles = [&first, &second];
     let shown = |node: &str, sign: &str| {
-        signs(node, &host)?.contains(&(sign.to_owned(), true)).then_some(())
+        foreign_managers(node, &host)?.contains(&(sign.to_owned(), true)).then_some(())
     };
     wait_for("the first reports the second", &roles, || shown(&node, "other_cluster"))?;
     wait_for("the second reports the effective manager", &roles, || {

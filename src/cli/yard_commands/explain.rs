@@ -29,13 +29,13 @@ pub fn run(
         return Ok(output::json(&view, out)?);
     }
     writeln!(out, "{}: {}", name(&view.name), plain(&view.why))?;
-    print_facts(&view, out)?;
+    print_figures(&view, out)?;
     print_copies(&view.copies, out)?;
     print_sources(&view.explanation.sources, out)?;
     Ok(print_destinations(&view.explanation.destinations, out)?)
 }
 
-fn print_facts(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
+fn print_figures(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
     let explanation = &view.explanation;
     let list = |items: Vec<String>| Some(items.join(" ")).filter(|items| !items.is_empty());
     let rank = match explanation.rank {

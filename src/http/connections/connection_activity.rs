@@ -32,7 +32,7 @@ pub(super) struct ConnectionActivity {
     taken: u64,
     stuck: Option<Stuck>,
     /// The value of [`ConnectionActivity::spare_from`] that the limiter knows.
-    shown: Option<Instant>,
+    known_spare: Option<Instant>,
 }
 
 /// An answer that waits for the client.
@@ -62,7 +62,7 @@ impl ConnectionActivity {
             since: now,
             taken: 0,
             stuck: None,
-            shown: Some(now),
+            known_spare: Some(now),
         }
     }
 
@@ -96,14 +96,14 @@ impl ConnectionActivity {
     /// The new value of `spare_from`, if the limiter must know it.
     pub(super) fn news(&mut self) -> Option<Option<Instant>> {
         let spare = self.spare_from();
-        let is_same = match (self.shown, spare) {
+        let is_same = match (self.known_spare, spare) {
             (Some(before), Some(now)) => now >= before && now - before < SAME_TIME,
             (before, now) => before == now,
         };
         if is_same {
             return None;
         }
-        self.shown = spare;
+        self.known_spare = spare;
         Some(spare)
     }
 

@@ -221,7 +221,7 @@ async fn delete_file(
     epoch: Option<Epoch>,
     name: FileName,
 ) -> Result<StatusCode, NotObeyed> {
-    let (epochs, shown) = (http.epochs.clone(), name.clone());
+    let (epochs, file_name) = (http.epochs.clone(), name.clone());
     let deleted = from_disk(http, "DELETE", move |base| {
         let Some(epoch) = epoch else { return base.unlink(&name).map(Ok) };
         if let Err(refusal) = epochs.would_obey(cluster, epoch) {
@@ -239,14 +239,14 @@ async fn delete_file(
     });
     Ok(match deleted.await {
         Some(Ok(Deleted::Removed)) => {
-            tracing::info!(file = shown.to_string(), "copy deleted");
+            tracing::info!(file = file_name.to_string(), "copy deleted");
             StatusCode::OK
         }
         Some(Ok(Deleted::Absent)) => StatusCode::NOT_FOUND,
         Some(Ok(Deleted::Directory)) => StatusCode::NOT_ACCEPTABLE,
         Some(Ok(Deleted::Deposed)) => StatusCode::PRECONDITION_FAILED,
         Some(Err(refusal)) => {
-            tracing::warn!(file = shown.to_string(), %refusal, "refused to delete a file");
+            tracing::warn!(file = file_name.to_string(), %refusal, "refused to delete a file");
             return Err(refusal);
         }
         None => StatusCode::INTERNAL_SERVER_ERROR,

@@ -28,11 +28,12 @@ pub(super) fn start(
         end: expiry.route(),
         leadership: journal.leadership(),
     };
-    let (live, clock, shown, dirs) = (live.clone(), clock.clone(), views.clone(), dirs.clone());
+    let (live, clock, view_handle, dirs) =
+        (live.clone(), clock.clone(), views.clone(), dirs.clone());
     let actor = Supervised::start(Supervision::of("share_files"), move || {
         let settings = live.now().config.share.files.clone();
         let (dirs, others) = (dirs.clone(), others.clone());
-        ShareFiles::new(settings, dirs, others, clock.clone(), shown.clone())
+        ShareFiles::new(settings, dirs, others, clock.clone(), view_handle.clone())
     });
     (actor, views)
 }

@@ -82,13 +82,13 @@ impl WebhookActors {
         let view = ViewHandle::new(view);
         let http = in_force.webhooks.clone();
         let by = LiveSetting::at((settings, http));
-        let (shown, in_use) = (view.clone(), by.clone());
+        let (view_handle, in_use) = (view.clone(), by.clone());
         let (clock, others) = (self.clock.clone(), self.others.clone());
         let supervision = Supervision::of(&format!("webhook {name}"));
         let actor = Supervised::start_on(&self.arbiter, supervision, move || {
             let (settings, http) = in_use.now().as_ref().clone();
             let (clock, others) = (clock.clone(), others.clone());
-            Webhook::new(name.clone(), settings, http, clock, others, shown.clone())
+            Webhook::new(name.clone(), settings, http, clock, others, view_handle.clone())
         });
         WebhookActor { actor, view, by }
     }

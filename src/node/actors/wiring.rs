@@ -337,13 +337,13 @@ impl ActorParts {
     fn start_catalog(&self) -> (Supervised<Catalog>, ViewHandle<CatalogView>) {
         let view = ViewHandle::default();
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
-        let (shown, changes) = (view.clone(), self.changes.clone());
+        let (view_handle, changes) = (view.clone(), self.changes.clone());
         let actor =
             Supervised::start(self.supervision("catalog", Wiring::join_catalog), move || {
                 let nobody = catalog::Subscribers::default();
                 let settings = settings::catalog(&live.now().config);
                 Catalog::new(settings, names.clone(), clock.clone(), nobody)
-                    .publishing_to(shown.clone())
+                    .publishing_to(view_handle.clone())
                     .with_change_feed(changes.publisher())
             });
         (actor, view)
@@ -352,12 +352,12 @@ impl ActorParts {
     fn start_heartbeat(&self) -> (Supervised<HeartbeatSupervisor>, ViewHandle<HeartbeatView>) {
         let view = ViewHandle::default();
         let (live, clock) = (self.live.clone(), self.clock.clone());
-        let (shown, changes) = (view.clone(), self.changes.clone());
+        let (view_handle, changes) = (view.clone(), self.changes.clone());
         let supervision = self.supervision("heartbeat", Wiring::join_heartbeat);
         let actor = Supervised::start(supervision, move || {
             let settings = settings::heartbeat(&live.now().config);
             HeartbeatSupervisor::new(settings, clock.clone())
-                .publishing_to(shown.clone())
+                .publishing_to(view_handle.clone())
                 .with_change_feed(changes.publisher())
         });
         (actor, view)
@@ -371,7 +371,7 @@ impl ActorParts {
     ) -> HostActor {
         let view = ViewHandle::new(CfwWorkerView::unasked(addr, role));
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
-        let (shown, identity) = (view.clone(), self.identity.clone());
+        let (view_handle, identity) = (view.clone(), self.identity.clone());
         let supervision = self.supervision(&format!("cfw_worker {addr}"), move |wiring| {
             if let Some(host) = wiring.hosts.get(addr) {
                 wiring.probe(addr, &host);
@@ -384,7 +384,7 @@ impl ActorParts {
             let in_force = live.now();
             let (settings, calls) = (settings::calls(&in_force.config), in_force.calls.clone());
             CfwWorker::new(addr, role, settings, calls, names.clone(), clock.clone())
-                .publishing_to(shown.clone())
+                .publishing_to(view_handle.clone())
                 .with_manager_identity(identity.clone())
                 .in_maintenance(rests.load(Ordering::Relaxed))
         });
@@ -407,13 +407,13 @@ impl ActorParts {
             delete: hosts.routes(),
             tasks: tasks.clone(),
         };
-        let (shown, changes) = (views.clone(), self.changes.clone());
+        let (view_handle, changes) = (views.clone(), self.changes.clone());
         let supervision = self.supervision("remover", Wiring::join_remover);
         Supervised::start(supervision, move || {
             let settings = settings::remover(&live.now().config);
             let (names, clock) = (names.clone(), clock.clone());
             let (journal, collaborators) = (journal.clone(), collaborators.clone());
-            Remover::new(settings, names, clock, journal, collaborators, shown.clone())
+            Remover::new(settings, names, clock, journal, collaborators, view_handle.clone())
                 .with_change_feed(changes.publisher())
         })
     }
@@ -421,10 +421,10 @@ impl ActorParts {
     fn start_share_expiry(&self, journal: &Journal) -> (Supervised<ShareExpiry>, ShareViewHandle) {
         let views = ShareViewHandle::default();
         let (live, clock, journal) = (self.live.clone(), self.clock.clone(), journal.clone());
-        let (shown, changes) = (views.clone(), self.changes.clone());
+        let (view_handle, changes) = (views.clone(), self.changes.clone());
         let actor = Supervised::start(Supervision::of("share_expiry"), move || {
             let settings = settings::shares(&live.now().config);
-            ShareExpiry::new(settings, clock.clone(), journal.clone(), shown.clone())
+            ShareExpiry::new(settings, clock.clone(), journal.clone(), view_handle.clone())
                 .keeping_time_at(&live.now().config.data_dir.join(settings::SHARE_CLOCK))
                 .with_change_feed(changes.publisher())
         });
@@ -447,7 +447,7 @@ impl ActorParts {
             arrived: hosts.routes(),
             removals: removals.clone(),
         };
-        let (shown, roster, identity) = (view.clone(), roster.clone(), self.identity.clone());
+        let (view_handle, roster, identity) = (view.clone(), roster.clone(), self.identity.clone());
         let changes = self.changes.clone();
         // The sources of hosts are joined after it knows the hosts: see `host_membership`.
         let supervision = self.supervision("task_manager", Wiring::join_catalog);
@@ -457,10 +457,18 @@ impl ActorParts {
                 (settings::tasks(&in_force.config), settings::hosts(&in_force.config));
             let (names, clock) = (names.clone(), clock.clone());
             let (journal, collaborators) = (journal.clone(), collaborators.clone());
-            TaskManager::new(settings, &yard, names, clock, journal, collaborators, shown.clone())
-                .with_host_roster(roster.clone())
-                .with_manager_identity(identity.clone())
-                .with_change_feed(changes.publisher())
+            TaskManager::new(
+                settings,
+                &yard,
+                names,
+                clock,
+                journal,
+                collaborators,
+                view_handle.clone(),
+            )
+            .with_host_roster(roster.clone())
+            .with_manager_identity(identity.clone())
+            .with_change_feed(changes.publisher())
         })
     }
 }

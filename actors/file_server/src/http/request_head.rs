@@ -80,9 +80,9 @@ impl<'b> RequestHead<'b> {
             headers: head.headers.to_vec(),
         };
         read.keep_alive = if read.is_1_1 {
-            !read.connection_says(b"close")
+            !read.connection_has(b"close")
         } else {
-            read.connection_says(b"keep-alive")
+            read.connection_has(b"keep-alive")
         };
         // A body that is not read would be parsed as the next request. So each such header counts,
         // even if another header denies a body.
@@ -137,7 +137,7 @@ impl<'b> RequestHead<'b> {
         if lengths.next().is_some() { None } else { self.length.checked_add(length) }
     }
 
-    fn connection_says(&self, word: &[u8]) -> bool {
+    fn connection_has(&self, word: &[u8]) -> bool {
         self.all("connection").any(|value| {
             let mut parts = value.split(|&byte| byte == b',');
             parts.any(|part| part.trim_ascii().eq_ignore_ascii_case(word))

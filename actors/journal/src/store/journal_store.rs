@@ -85,7 +85,7 @@ impl JournalStore {
         private_dir::narrow(&dir, &[""]);
         let (publish, trees) = watch::channel(Some(Arc::new(trees)));
         let seen = room.state();
-        let pen = WriterState {
+        let writer_state = WriterState {
             sled,
             trees: publish,
             log_file: Some(log_file),
@@ -97,7 +97,7 @@ impl JournalStore {
             failed: None,
             hurry: Arc::new(AtomicBool::new(false)),
         };
-        let (writer, closed) = StoreWriter::spawn(pen, lock).map_err(io)?;
+        let (writer, closed) = StoreWriter::spawn(writer_state, lock).map_err(io)?;
         let readers = SnapshotReaders::default();
         let store = JournalStore { dir, trees, room: seen, writer, next_snapshot, readers };
         Ok((Arc::new(store), closed))

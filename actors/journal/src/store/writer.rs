@@ -80,15 +80,15 @@ pub(super) struct WriterState {
 
 impl StoreWriter {
     pub(super) fn spawn(
-        mut pen: WriterState,
+        mut writer_state: WriterState,
         lock: DirectoryLock,
     ) -> std::io::Result<(StoreWriter, watch::Receiver<bool>)> {
         let (jobs, inbox) = channel();
         let (closed, is_closed) = watch::channel(false);
-        let hurry = pen.hurry.clone();
+        let hurry = writer_state.hurry.clone();
         thread::Builder::new().name("journal-store".to_owned()).spawn(move || {
-            pen.write_until_closed(&inbox);
-            pen.close();
+            writer_state.write_until_closed(&inbox);
+            writer_state.close();
             drop(lock);
             closed.send_replace(true);
         })?;

@@ -20,7 +20,7 @@ pub(super) fn path(text: &str) -> SharePath {
     SharePath::new(text).unwrap()
 }
 
-pub(super) fn birth(id: u128, at: &str, deadline: i64) -> ShareInit {
+pub(super) fn init(id: u128, at: &str, deadline: i64) -> ShareInit {
     ShareInit {
         id: ShareId(id),
         root: root(),
@@ -36,7 +36,7 @@ pub(super) fn birth(id: u128, at: &str, deadline: i64) -> ShareInit {
 }
 
 pub(super) fn share(id: u128, at: &str, deadline: i64) -> Arc<Share> {
-    Arc::new(Share::born(birth(id, at, deadline)))
+    Arc::new(Share::new(init(id, at, deadline)))
 }
 
 pub(super) fn new_share(id: u128, at: &str, deadline: i64) -> NewShare {

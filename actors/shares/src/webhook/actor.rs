@@ -208,7 +208,7 @@ impl Webhook {
     }
 
     /// An item whenever there are new notifications or another leader.
-    fn signs(&self) -> impl futures::Stream<Item = CheckDelivery> + use<> {
+    fn delivery_checks(&self) -> impl futures::Stream<Item = CheckDelivery> + use<> {
         let watched = (self.others.views.notifications(), self.leadership.clone());
         futures::stream::unfold(watched, |(mut notifications, mut leadership)| async {
             let is_open = tokio::select! {
@@ -259,7 +259,7 @@ impl Actor for Webhook {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.add_message_stream(self.signs());
+        ctx.add_message_stream(self.delivery_checks());
         self.take_turn(ctx);
     }
 }

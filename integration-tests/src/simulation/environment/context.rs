@@ -18,7 +18,7 @@ use crate::simulation::judge::Judge;
 /// Everything outside the parties; each party changes it during its own events.
 pub struct Context {
     /// Rings when an actor has a request.
-    pub bell: Arc<Notify>,
+    pub wake: Arc<Notify>,
     /// The future events, by time.
     pub queue: SimulationQueue,
     /// The source of all random decisions.
@@ -50,7 +50,7 @@ impl Context {
     /// The context at the start of a simulation.
     pub fn new(seed: u64, nodes: usize, judge: Judge) -> Self {
         Context {
-            bell: Arc::default(),
+            wake: Arc::default(),
             queue: SimulationQueue::default(),
             rng: fastrand::Rng::with_seed(seed),
             network: SimulatedNetwork::default(),

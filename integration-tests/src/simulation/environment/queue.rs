@@ -64,6 +64,6 @@ impl SimulationQueue {
     /// Removes all remaining actions of the operator.
     pub fn drop_actions(&mut self) {
         self.coming
-            .retain(|_, event| !matches!(event, SimulationEvent::Done(deed) if !deed.lasts()));
+            .retain(|_, event| !matches!(event, SimulationEvent::Done(action) if !action.lasts()));
     }
 }

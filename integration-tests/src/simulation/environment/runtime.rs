@@ -38,13 +38,13 @@ pub async fn run_until_idle() {
 }
 
 /// Waits until `at`, while the timers of all tasks fire. Returns false when the bell rang before.
-pub async fn wait_until(at: Instant, bell: &Notify) -> bool {
+pub async fn wait_until(at: Instant, wake: &Notify) -> bool {
     if Instant::now() >= at {
         return true;
     }
     tokio::select! {
         biased;
-        () = bell.notified() => false,
+        () = wake.notified() => false,
         () = tokio::time::sleep_until(at) => true,
     }
 }

@@ -147,12 +147,12 @@ impl SimulatedHost {
     }
 
     fn downloaded(&mut self, context: &mut Context, answer: Option<SimulatedResponse>) {
-        let cuts = self.old().faults[2];
+        let cut_chance = self.old().faults[2];
         let reply = answer.filter(|answer| answer.status == 200).and_then(|answer| parsed(&answer));
         let Some((content, size, bytes)) = reply else {
             return self.end(context, "breaks off");
         };
-        let cut_short = context.chance(cuts);
+        let cut_short = context.chance(cut_chance);
         let Some(download) = &mut self.old().download else { return };
         let whole = *download.size.get_or_insert(size);
         download.got += bytes;

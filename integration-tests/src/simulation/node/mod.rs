@@ -146,7 +146,7 @@ impl SimulatedNode {
         let mut replica = std::mem::replace(&mut self.replica, Replica::new(self.id, 1));
         replica.restart(context.now(), &mut context.rng);
         let clock = Clock::of_machine(self.machine.clone());
-        let process = NodeProcess::start(&self.scene, clock, &context.bell, context.rng.fork());
+        let process = NodeProcess::start(&self.scene, clock, &context.wake, context.rng.fork());
         let life = self.life + 1;
         let new = SimulatedNode::new(self.id, &self.scene, Arc::clone(&self.machine));
         let log_at_start = replica.last();

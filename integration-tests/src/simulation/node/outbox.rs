@@ -82,19 +82,19 @@ pub enum NodeRequest {
 #[derive(Clone, Default)]
 pub struct ProcessOutbox {
     requests: Arc<Mutex<VecDeque<NodeRequest>>>,
-    bell: Arc<Notify>,
+    wake: Arc<Notify>,
 }
 
 impl ProcessOutbox {
     /// An empty queue.
-    pub fn new(bell: &Arc<Notify>) -> Self {
-        ProcessOutbox { requests: Arc::default(), bell: Arc::clone(bell) }
+    pub fn new(wake: &Arc<Notify>) -> Self {
+        ProcessOutbox { requests: Arc::default(), wake: Arc::clone(wake) }
     }
 
     /// Adds a request.
     pub fn push(&self, request: NodeRequest) {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push_back(request);
-        self.bell.notify_one();
+        self.wake.notify_one();
     }
 
     /// Takes all requests, in order. Answers come last, in the order of their callers: a `watch` wakes the

@@ -135,11 +135,11 @@ impl NodeProcess {
     pub fn start(
         scene: &Arc<Scene>,
         clock: Clock,
-        bell: &Arc<Notify>,
+        wake: &Arc<Notify>,
         mut rng: fastrand::Rng,
     ) -> Self {
         let mut tasks = JoinSet::new();
-        let outbox = ProcessOutbox::new(bell);
+        let outbox = ProcessOutbox::new(wake);
         let leadership = watch::Sender::new(Leadership::Nobody);
         let log = LogHandle::from(SimulatedLog::new(outbox.clone(), leadership.subscribe()));
         let catalog = start_actor(&mut tasks, SimulatedCatalog(outbox.clone())).addr;

@@ -86,7 +86,7 @@ impl OperatorAction {
 
 /// Draws all actions, each with its time in virtual milliseconds.
 pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)> {
-    let mut deeds = vec![(500, OperatorAction::PutPool { size: scene.pool.size })];
+    let mut actions = vec![(500, OperatorAction::PutPool { size: scene.pool.size })];
     let names: Vec<FileName> = scene.yard.masters.keys().cloned().collect();
     for _ in 0..rng.usize(4..22) {
         let at = rng.u64(2000..scene.trouble);
@@ -96,67 +96,67 @@ pub fn draw(scene: &Scene, rng: &mut fastrand::Rng) -> Vec<(u64, OperatorAction)
         let party = party(scene, rng);
         match rng.u32(0..23) {
             0..3 => {
-                deeds.push((at, OperatorAction::Kill(party)));
-                deeds.push((at + lasts, OperatorAction::Start(party)));
+                actions.push((at, OperatorAction::Kill(party)));
+                actions.push((at + lasts, OperatorAction::Start(party)));
             }
             3 => {
                 let (node, piece) = (rng.usize(0..scene.nodes), PIECES[rng.usize(0..PIECES.len())]);
-                deeds.push((at, OperatorAction::OwnerPanics(node, piece)));
+                actions.push((at, OperatorAction::OwnerPanics(node, piece)));
             }
             4..7 => {
                 let (other, both) = (self::party(scene, rng), rng.u32(0..100) < 70);
-                deeds.push((at, OperatorAction::Cut(party, other, both)));
-                deeds.push((at + lasts, OperatorAction::Join(party, other, both)));
+                actions.push((at, OperatorAction::Cut(party, other, both)));
+                actions.push((at + lasts, OperatorAction::Join(party, other, both)));
             }
             7 => {
                 // One node loses its links to all other nodes, but not to its hosts.
                 let node = rng.usize(0..scene.nodes);
                 for other in (0..scene.nodes).filter(|other| *other != node) {
                     let (node, other) = (Party::Node(node), Party::Node(other));
-                    deeds.push((at, OperatorAction::Cut(node, other, true)));
-                    deeds.push((at + lasts, OperatorAction::Join(node, other, true)));
+                    actions.push((at, OperatorAction::Cut(node, other, true)));
+                    actions.push((at + lasts, OperatorAction::Join(node, other, true)));
                 }
             }
             8 => {
                 let other = self::party(scene, rng);
-                deeds.push((at, OperatorAction::Slow(party, other, rng.u64(200..6000))));
-                deeds.push((at + lasts, OperatorAction::Slow(party, other, 0)));
+                actions.push((at, OperatorAction::Slow(party, other, rng.u64(200..6000))));
+                actions.push((at + lasts, OperatorAction::Slow(party, other, 0)));
             }
             9 => {
                 let most: i64 = [2000, 20_000, 200_000, 900_000][rng.usize(0..4)];
-                deeds.push((at, OperatorAction::Jump(party, rng.i64(-most..most))));
+                actions.push((at, OperatorAction::Jump(party, rng.i64(-most..most))));
             }
             10 => {
                 let request = RequestId(rng.u128(..));
-                deeds.push((at, OperatorAction::Cancel { task: None, request }));
+                actions.push((at, OperatorAction::Cancel { task: None, request }));
             }
             11..13 => {
-                deeds.push((at, OperatorAction::Heat(name.clone(), rng.u32(3..9))));
-                deeds.push((at + lasts, OperatorAction::Cool(name)));
+                actions.push((at, OperatorAction::Heat(name.clone(), rng.u32(3..9))));
+                actions.push((at + lasts, OperatorAction::Cool(name)));
             }
-            13 => deeds.push((at, OperatorAction::Rank(rng.usize(0..3)))),
-            14 => deeds.push((at, OperatorAction::Write(name))),
+            13 => actions.push((at, OperatorAction::Rank(rng.usize(0..3)))),
+            14 => actions.push((at, OperatorAction::Write(name))),
             15 => {
-                deeds.push((at, OperatorAction::Remove(name.clone())));
+                actions.push((at, OperatorAction::Remove(name.clone())));
                 if rng.bool() {
-                    deeds.push((at + lasts, OperatorAction::Write(name)));
+                    actions.push((at + lasts, OperatorAction::Write(name)));
                 }
             }
             16 => {
                 let bytes = scene.hosts[host].capacity / rng.u64(1..4);
                 let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-                deeds.push((at, OperatorAction::Fill(host, bytes)));
-                deeds.push((at + lasts, OperatorAction::Fill(host, -bytes)));
+                actions.push((at, OperatorAction::Fill(host, bytes)));
+                actions.push((at + lasts, OperatorAction::Fill(host, -bytes)));
             }
-            17 => deeds.push((at, OperatorAction::PutPool { size: rng.u32(1..7) })),
-            18 => deeds.push((at, OperatorAction::RevokeLease)),
-            19 => deeds.push((at, OperatorAction::Pin(name, rng.u32(0..100) < 70))),
-            20..22 => deeds.push((at, OperatorAction::DeleteOneOfSeveral)),
-            _ if rng.bool() => deeds.push((at, OperatorAction::Put(host, name))),
-            _ => deeds.push((at, OperatorAction::Delete(host, name))),
+            17 => actions.push((at, OperatorAction::PutPool { size: rng.u32(1..7) })),
+            18 => actions.push((at, OperatorAction::RevokeLease)),
+            19 => actions.push((at, OperatorAction::Pin(name, rng.u32(0..100) < 70))),
+            20..22 => actions.push((at, OperatorAction::DeleteOneOfSeveral)),
+            _ if rng.bool() => actions.push((at, OperatorAction::Put(host, name))),
+            _ => actions.push((at, OperatorAction::Delete(host, name))),
         }
     }
-    deeds
+    actions
 }
 
 fn party(scene: &Scene, rng: &mut fastrand::Rng) -> Party {

@@ -20,12 +20,12 @@ use crate::simulation::scene::operator::OperatorAction;
 use crate::trace;
 
 impl SimulationWorld {
-    pub(super) fn perform_action(&mut self, deed: OperatorAction) {
-        if !deed.lasts() {
-            trace!(self.context, "{deed:?}");
+    pub(super) fn perform_action(&mut self, action: OperatorAction) {
+        if !action.lasts() {
+            trace!(self.context, "{action:?}");
         }
         let SimulationWorld { context, yard, nodes, hosts, jobs, .. } = self;
-        match deed {
+        match action {
             OperatorAction::Kill(Party::Node(id)) if nodes[id].up => nodes[id].crash(context),
             OperatorAction::Kill(Party::Host(id)) if hosts[id].up => hosts[id].crash(context),
             OperatorAction::Start(Party::Node(id)) if !nodes[id].up => nodes[id].start(context),
@@ -59,7 +59,7 @@ impl SimulationWorld {
             OperatorAction::Jump(Party::Job(_) | Party::Visitor(_), _) => {}
             OperatorAction::PutPool { size } => match leading(nodes) {
                 Some(node) => node.put_pool(context, size),
-                None => context.queue.push(3000, SimulationEvent::Done(deed)),
+                None => context.queue.push(3000, SimulationEvent::Done(action)),
             },
             OperatorAction::Pin(name, pinned) => {
                 if let Some(node) = leading(nodes) {

@@ -49,7 +49,7 @@ impl SimulationWorld {
     pub fn new(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
         let scene = Arc::new(Scene::draw(&mut rng));
-        let deeds = operator::draw(&scene, &mut rng);
+        let actions = operator::draw(&scene, &mut rng);
         let mut context = Context::new(rng.u64(..), scene.nodes, Judge::new(&scene));
         context.network.lost_of_1000 = scene.lost_of_1000;
         let yard = scene.yard.clone();
@@ -70,8 +70,8 @@ impl SimulationWorld {
                 context.judge.by_hand(host.addr, name, true);
             }
         }
-        for (at, deed) in deeds {
-            context.queue.push(at, SimulationEvent::Done(deed));
+        for (at, action) in actions {
+            context.queue.push(at, SimulationEvent::Done(action));
         }
         let jobs = (0..scene.jobs).map(|id| SimulatedJob::new(id, scene.nodes)).collect();
         let visitors =
@@ -103,7 +103,7 @@ impl SimulationWorld {
         loop {
             self.serve().await;
             let next = self.context.queue.next_at().map_or(until, |next| next.min(until));
-            if wait_until(instant_at(self.began, next), &self.context.bell).await {
+            if wait_until(instant_at(self.began, next), &self.context.wake).await {
                 break;
             }
         }
@@ -131,7 +131,7 @@ impl SimulationWorld {
                 Party::Job(id) if jobs[id].life == life => jobs[id].ring(context, timer),
                 _ => {}
             },
-            SimulationEvent::Done(deed) => self.perform_action(deed),
+            SimulationEvent::Done(action) => self.perform_action(action),
         }
         self.check_acknowledged();
         true

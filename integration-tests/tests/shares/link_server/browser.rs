@@ -46,8 +46,8 @@ async fn the_time_left_counts_down_until_the_page_says_expired() {
     let text = shows(&browser, "main", |text| text.contains("expired")).await;
     assert!(text.contains("This link has expired. It ended at "), "{text}");
     assert!(browser.text(".button").await.unwrap().is_none());
-    let complaints = browser.complaints().await.unwrap();
-    let of_policy = complaints.iter().find(|line| line.contains("Content Security Policy"));
+    let console_errors = browser.console_errors().await.unwrap();
+    let of_policy = console_errors.iter().find(|line| line.contains("Content Security Policy"));
     assert_eq!(of_policy, None);
     links.stop().await;
 }

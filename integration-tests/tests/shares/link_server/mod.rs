@@ -1,7 +1,7 @@
 //! The public server of links.
 
 mod browser;
-mod cuts;
+mod cut_downloads;
 mod link_answers;
 mod link_edges;
 mod links;

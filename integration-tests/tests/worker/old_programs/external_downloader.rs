@@ -274,11 +274,11 @@ async fn a_program_that_preallocates_its_file_shows_signs_of_life() {
         echo Success >&2";
     let worker = old.worker(body).await;
     old.node.order(old.order(1, b"E.mpg"));
-    let signs = || {
+    let reports = || {
         let reports = old.node.reports();
         reports.iter().filter(|one| one.state == ReportedState::Progress { bytes: 10 }).count()
     };
-    eventually("full progress is reported twice", || signs() >= 2).await;
+    eventually("full progress is reported twice", || reports() >= 2).await;
     std::fs::write(old.file("go"), b"").unwrap();
     let end = old.node.end_of(1).await;
     assert!(matches!(end, ReportedState::DoneUnverified { size: 10, .. }), "{end:?}");

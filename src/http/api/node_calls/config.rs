@@ -53,7 +53,7 @@ pub async fn reload(
 
 fn setting_change(Difference { key, values }: Difference) -> SettingChange {
     match values {
-        Values::Shown { from, to } => SettingChange { key, from, to, secret: false },
+        Values::Plain { from, to } => SettingChange { key, from, to, secret: false },
         Values::Secret => SettingChange { key, from: None, to: None, secret: true },
     }
 }

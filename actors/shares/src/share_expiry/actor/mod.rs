@@ -41,7 +41,7 @@ pub struct ShareExpiry {
     /// When the time of the budget began.
     began: Instant,
     /// The time spent on decisions about the reclaim, not yet subtracted from the budget.
-    deciding: Duration,
+    decision_time: Duration,
     /// Running commits of reclaimed shares.
     reclaiming: usize,
     /// When the actor last did its upkeep.
@@ -87,7 +87,7 @@ impl ShareExpiry {
             notices: ExpiryTimerWheel::default(),
             began: clock.timer(),
             clock,
-            deciding: Duration::ZERO,
+            decision_time: Duration::ZERO,
             reclaiming: 0,
             upkeep_at: None,
             watch: ClockStepDetector::default(),

@@ -23,7 +23,7 @@ impl ShareExpiry {
             self.counters.turns += 1;
             self.reclaim_late(now, now.since(first), ctx);
         }
-        self.deciding += self.clock.cost().saturating_sub(began);
+        self.decision_time += self.clock.cost().saturating_sub(began);
     }
 
     /// Reclaims, if the most overdue share has this lag.
@@ -148,8 +148,8 @@ impl ShareExpiry {
         }
         if reclaimed > 0 && self.replica.epoch().is_some() {
             let part = reclaimed as f64 / (reclaimed + others) as f64;
-            let deciding = std::mem::take(&mut self.deciding);
-            self.budget.spent(reclaimed, deciding + took.mul_f64(part));
+            let decision_time = std::mem::take(&mut self.decision_time);
+            self.budget.spent(reclaimed, decision_time + took.mul_f64(part));
         }
     }
 }

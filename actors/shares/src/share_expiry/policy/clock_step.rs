@@ -26,9 +26,9 @@ impl ClockStepDetector {
     /// Reads both clocks, and returns the change of their difference since the last look.
     pub fn look(&mut self, now: ClockReading) -> Option<ClockStep> {
         let before = self.last.replace(now)?;
-        let shown = now.wall.0.saturating_sub(before.wall.0);
+        let wall_passed = now.wall.0.saturating_sub(before.wall.0);
         let passed = now.monotonic.saturating_sub(before.monotonic).as_millis();
-        let by = shown.saturating_sub(i64::try_from(passed).unwrap_or(i64::MAX));
+        let by = wall_passed.saturating_sub(i64::try_from(passed).unwrap_or(i64::MAX));
         match by {
             by if by > TOLERATED => Some(ClockStep::Forward(Millis(by).since(Millis(0)))),
             by if by < -TOLERATED => Some(ClockStep::Back(Millis(0).since(Millis(by)))),

@@ -146,9 +146,9 @@ impl ShareTable {
         let downloads = new.max_downloads.map(DownloadLimit::of);
         let cold = ColdShareFields { note, password, downloads };
         let (created, generation) = (at, 0);
-        let birth =
+        let init =
             ShareInit { id, root, path, kind, owner, created, deadline, cold, generation, noticed };
-        self.put(Share::born(birth), None);
+        self.put(Share::new(init), None);
         self.totals.created += 1;
         Ok(ShareOutcome::Created { id })
     }
@@ -192,7 +192,7 @@ impl ShareTable {
     /// Ends a share if its deadline has passed. Returns whether it ended.
     fn end_if_due(&mut self, at: Millis, id: ShareId) -> bool {
         let number = self.next_notification();
-        let buried = self.shards.replace_with_tombstone(id, |share| {
+        let replaced = self.shards.replace_with_tombstone(id, |share| {
             (!share.is_live(at)).then(|| {
                 // The end of the last download was reported then.
                 let number = share.exhausted().map_or(number, |exhausted| exhausted.number);
@@ -201,7 +201,7 @@ impl ShareTable {
                 Tombstone::of(share, ended, share.why_due(), number, false)
             })
         });
-        let Some((share, tombstone)) = buried else { return false };
+        let Some((share, tombstone)) = replaced else { return false };
         self.record_end(at, share, tombstone, None);
         true
     }
@@ -222,11 +222,11 @@ impl ShareTable {
             return false;
         }
         let number = self.next_notification();
-        let buried = self
+        let replaced = self
             .shards
             .replace_with_tombstone(id, |share| Some(Tombstone::of(share, at, why, number, cut)));
-        let ended = buried.is_some();
-        if let Some((share, tombstone)) = buried {
+        let ended = replaced.is_some();
+        if let Some((share, tombstone)) = replaced {
             self.record_end(at, share, tombstone, Some(by));
         } else if cut {
             self.shards.cut(id);

@@ -155,7 +155,7 @@ impl<'a> StoredShare<'a> {
     ) -> Result<Share, String> {
         let to_text = |error: &dyn std::error::Error| error.to_string();
         let cold = self.cold.map(StoredColdFields::thaw).transpose()?.unwrap_or_default();
-        Ok(Share::born(ShareInit {
+        Ok(Share::new(ShareInit {
             id: self.id,
             root: RootName(root),
             path: SharePath::new(self.path).map_err(|error| to_text(&error))?,

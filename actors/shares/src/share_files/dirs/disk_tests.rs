@@ -22,7 +22,7 @@ struct FaultyFileSystem {
     unlinks_nothing: AtomicBool,
     syncs_nothing: AtomicBool,
     /// The answer although it has unlinked the file.
-    unlinks_and_says: Mutex<Option<Errno>>,
+    unlinks_and_fails: Mutex<Option<Errno>>,
     /// Whether another program takes the name at once that it has unlinked.
     taken_at_once: AtomicBool,
 }
@@ -52,7 +52,7 @@ impl ShareFileSystem for FaultyFileSystem {
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY;
             openat(at.dir, at.name, flags, Mode::RUSR | Mode::WUSR)?;
         }
-        self.unlinks_and_says.lock().unwrap().map_or(Ok(()), Err)
+        self.unlinks_and_fails.lock().unwrap().map_or(Ok(()), Err)
     }
 
     fn sync(&self, dir: BorrowedFd<'_>) -> Result<()> {
@@ -139,7 +139,7 @@ fn a_file_left_with_both_names_loses_the_old_one_later() {
 #[test]
 fn an_old_name_reported_as_gone_is_gone() {
     let yard = yard();
-    *yard.disk.unlinks_and_says.lock().unwrap() = Some(Errno::NOENT);
+    *yard.disk.unlinks_and_fails.lock().unwrap() = Some(Errno::NOENT);
     assert_eq!(yard.moved("films/a", "films/c", false), Ok(()));
     assert_eq!((yard.read("a"), yard.read("c").as_deref()), (None, Some("a")));
 }
@@ -148,7 +148,7 @@ fn an_old_name_reported_as_gone_is_gone() {
 fn the_last_name_of_a_file_is_never_taken_back() {
     for taken in [false, true] {
         let yard = yard();
-        *yard.disk.unlinks_and_says.lock().unwrap() = Some(Errno::IO);
+        *yard.disk.unlinks_and_fails.lock().unwrap() = Some(Errno::IO);
         yard.disk.taken_at_once.store(taken, Ordering::SeqCst);
         let new = yard.begun("films/a", "films/c");
         let result = yard.dirs.carry_out(&new, false, || true);

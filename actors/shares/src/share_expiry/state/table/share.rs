@@ -117,9 +117,9 @@ pub(in crate::share_expiry) struct ShareInit {
 }
 
 impl Share {
-    pub(in crate::share_expiry) fn born(birth: ShareInit) -> Self {
+    pub(in crate::share_expiry) fn new(init: ShareInit) -> Self {
         let ShareInit { id, root, path, kind, owner, created, deadline, cold, generation, noticed } =
-            birth;
+            init;
         let cold = Share::boxed(cold);
         let used = AtomicU64::new(UsageCounter::first(created).packed());
         Share {
@@ -348,7 +348,7 @@ impl fmt::Debug for Share {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::share_expiry::samples::birth;
+    use crate::share_expiry::samples::init;
 
     #[test]
     fn a_record_is_small() {
@@ -359,18 +359,18 @@ mod tests {
 
     #[test]
     fn a_share_is_live_until_its_deadline_and_not_at_it() {
-        let share = Share::born(birth(1, "a", 1000));
+        let share = Share::new(init(1, "a", 1000));
         assert!(share.is_live(Millis(999)));
         assert!(!share.is_live(Millis(1000)));
         assert!(!share.is_live(Millis(1001)));
-        let never = Share::born(ShareInit { deadline: Deadline::NEVER, ..birth(1, "a", 0) });
+        let never = Share::new(ShareInit { deadline: Deadline::NEVER, ..init(1, "a", 0) });
         assert!(never.is_live(Millis(i64::MAX)));
     }
 
     #[test]
     fn an_exhausted_share_is_live_until_its_resume_window_ends() {
         let exhausted = |resume_until| {
-            let mut share = Share::born(birth(1, "a", 1000));
+            let mut share = Share::new(init(1, "a", 1000));
             share.change_cold_fields(|cold| {
                 cold.downloads = Some(DownloadLimit {
                     most: NonZeroU32::MIN,
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn a_use_counts_and_never_makes_a_share_look_less_used() {
-        let share = Share::born(birth(1, "a", 1000));
+        let share = Share::new(init(1, "a", 1000));
         share.use_at(Millis(7000));
         share.use_at(Millis(3000));
         assert_eq!((share.last_used(), share.uses()), (Millis(7000), 2));

@@ -11,7 +11,7 @@ use rustix::system::{Uname, uname};
 
 /// From this many files at a time on, the whole file system is synced. A sync of one file ends with a flush
 /// of the disk, which causes most of its cost.
-const COMPANY: usize = 4;
+const SYNC_WHOLE_FROM: usize = 4;
 
 /// File systems whose `syncfs` makes every file as durable as its own sync would: ext4, XFS, btrfs. On a
 /// FUSE file system it has no such effect.
@@ -50,7 +50,7 @@ impl FileSyncs {
 
     /// Makes all of each file durable. Answers in their order.
     pub(super) fn make_durable(&self, files: &[(&File, ErrorsBefore)]) -> Vec<io::Result<()>> {
-        let together = files.len() >= COMPANY && self.sync_whole();
+        let together = files.len() >= SYNC_WHOLE_FROM && self.sync_whole();
         let synced = |(file, before): &(&File, ErrorsBefore)| {
             let had_no_errors = self.errors.load(Ordering::Acquire) == before.0;
             if together && had_no_errors { Ok(()) } else { file.sync_all() }
@@ -101,7 +101,7 @@ mod tests {
         let syncs = FileSyncs::of(File::open(dir.path()).unwrap()).unwrap();
         let before = syncs.errors_before();
         let file = |number: usize| File::create(dir.path().join(number.to_string())).unwrap();
-        let files: Vec<File> = (0..COMPANY).map(file).collect();
+        let files: Vec<File> = (0..SYNC_WHOLE_FROM).map(file).collect();
         let files: Vec<_> = files.iter().map(|file| (file, before)).collect();
         assert!(syncs.make_durable(&files).iter().all(Result::is_ok));
         syncs.errors.fetch_add(1, Ordering::Release);
@@ -111,7 +111,7 @@ mod tests {
         let unsyncable = File::from(OwnedFd::from(unsyncable));
         let with_it = [&files[..], &[(&unsyncable, before)]].concat();
         let synced = syncs.make_durable(&with_it);
-        assert!(synced[..COMPANY].iter().all(Result::is_ok));
-        assert!(synced[COMPANY].is_err());
+        assert!(synced[..SYNC_WHOLE_FROM].iter().all(Result::is_ok));
+        assert!(synced[SYNC_WHOLE_FROM].is_err());
     }
 }
