@@ -122,7 +122,7 @@ fn space_for_files_that_become_hot_keeps_a_full_yard_useful() -> Result<()> {
 }
 
 #[test]
-fn disks_are_brought_and_kept_below_their_limits() -> Result<()> {
+fn full_disks_drop_below_their_limits_and_stay_there() -> Result<()> {
     let yard = YardOptions { start_fill: Some(100), failures: 0.02, ..small().yard };
     let report = simulated(&SimulationOptions { yard, days: Some(2), ..small() }, &[])?;
     ensure!(report.fill_at_start.over_limit == 5);

@@ -41,12 +41,12 @@ impl ConfigImport {
         self.notes.push(ImportNote { line: Some(line), key, kind, what: what.into() });
     }
 
-    /// Notes that an entry is obsolete.
+    /// Adds a note that an entry is obsolete.
     pub fn meaningless(&mut self, entry: &YamlEntry, why: &str) {
         self.add_note(entry, ImportNoteKind::Meaningless, why);
     }
 
-    /// Notes that an entry with an older name is kept as `ours`.
+    /// Adds a note that an entry with an older name is kept as `ours`.
     pub fn older(&mut self, entry: &YamlEntry, ours: &str) {
         self.add_note(entry, ImportNoteKind::Translated, format!("an older key, kept as {ours}"));
     }

@@ -32,7 +32,7 @@ pub(super) struct UnfinishedCopy {
     inode: u64,
     size: u64,
     origin: MasterOrigin,
-    /// Has hashed every byte of the file. In a box, because it has two kilobytes and drafts are
+    /// Has hashed every byte of the file. In a box, because it has two kilobytes and copies are
     /// moved.
     pub(super) hasher: Box<TreeHasher>,
     /// Whether its bytes arrived over more than one connection.

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_is_given_with_lasting_ones_first() {
+    fn each_reason_is_given_with_permanent_ones_first() {
         let files = |files: &[u32]| Arc::new(files.iter().copied().collect::<RoaringBitmap>());
         let ip: IpAddr = "10.0.0.21".parse().unwrap();
         let over = PassedOver {
