@@ -1,6 +1,7 @@
 //! A worker as a process: its wire, copies and restarts.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod batches;
 mod copy;
 mod data_port;
 mod downloader;
@@ -12,4 +13,3 @@ mod reload;
 mod restart;
 mod resume;
 mod room;
-mod runs;

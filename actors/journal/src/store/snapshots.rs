@@ -15,8 +15,8 @@ use crate::store::snapshot_readers::SnapshotReads;
 use crate::stream::StreamPart;
 
 /// Bytes written between two flushes.
-const RUN_BYTES: usize = 32 * CHUNK_BYTES;
-/// The longest pause after a run. Usually it is as long as the run, so that half of the disk's time
+const BATCH_BYTES: usize = 32 * CHUNK_BYTES;
+/// The longest pause after a batch. Usually it is as long as the batch, so that half of the disk's time
 /// is for commits.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -46,22 +46,22 @@ impl SnapshotWriter {
     /// Takes the next bytes of the stream.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.waiting.extend_from_slice(bytes);
-        while self.waiting.len() >= RUN_BYTES {
-            let rest = self.waiting.split_off(RUN_BYTES);
-            let run = std::mem::replace(&mut self.waiting, rest);
+        while self.waiting.len() >= BATCH_BYTES {
+            let rest = self.waiting.split_off(BATCH_BYTES);
+            let batch = std::mem::replace(&mut self.waiting, rest);
             let began = Instant::now();
-            self.write_run(run).await?;
+            self.write_batch(batch).await?;
             tokio::time::sleep(began.elapsed().min(LONGEST_PAUSE)).await;
         }
         Ok(())
     }
 
-    async fn write_run(&mut self, run: Vec<u8>) -> Result<(), StoreError> {
+    async fn write_batch(&mut self, batch: Vec<u8>) -> Result<(), StoreError> {
         let (number, first) = (self.number, self.bytes / CHUNK_BYTES as u64);
-        self.bytes += run.len() as u64;
+        self.bytes += batch.len() as u64;
         let write = move |trees: &Trees| {
             let tree = trees.db.open_tree(tree_name(number))?;
-            for (chunk, body) in (first..).zip(run.chunks(CHUNK_BYTES)) {
+            for (chunk, body) in (first..).zip(batch.chunks(CHUNK_BYTES)) {
                 let (record, _) = frame_linked(chunk_link(number, chunk), body);
                 tree.insert(chunk.to_be_bytes(), record)?;
             }
@@ -79,7 +79,7 @@ impl SnapshotWriter {
     ) -> Result<SnapshotInstalled, StoreError> {
         let rest = std::mem::take(&mut self.waiting);
         if !rest.is_empty() {
-            self.write_run(rest).await?;
+            self.write_batch(rest).await?;
         }
         let written =
             SnapshotManifest { number: self.number, index, meta, bytes: self.bytes, parts };

@@ -43,20 +43,20 @@ impl EntryFill {
 /// Cuts a list of events, given by their encoded sizes, into runs that each fit into one commit. An
 /// event that fits into no commit forms its own run: the commit answers `TooLarge`.
 pub fn split(sizes: impl IntoIterator<Item = usize>) -> Vec<usize> {
-    let mut runs = Vec::new();
+    let mut parts = Vec::new();
     let (mut events, mut bytes) = (0, COMMIT_OVERHEAD);
     for size in sizes {
         if events > 0 && (events + 1 > ENTRY_EVENTS || bytes + size > ENTRY_BYTES) {
-            runs.push(events);
+            parts.push(events);
             (events, bytes) = (0, COMMIT_OVERHEAD);
         }
         events += 1;
         bytes += size;
     }
     if events > 0 {
-        runs.push(events);
+        parts.push(events);
     }
-    runs
+    parts
 }
 
 /// Whether an event of this many encoded bytes fits into a commit.
@@ -186,15 +186,15 @@ mod tests {
     }
 
     #[test]
-    fn each_run_of_a_split_list_fits_a_commit() {
+    fn each_part_of_a_split_list_fits_a_commit() {
         assert_eq!(split([]), Vec::<usize>::new());
         assert_eq!(split([10; 600]), vec![256, 256, 88]);
         let body = 5000;
-        let runs = split([event_bytes(body); 40]);
-        assert_eq!(runs.iter().sum::<usize>(), 40);
-        for run in runs {
-            let encoded = encode_commit(&commit(u128::MAX, run, body)).unwrap();
-            assert!(EntryFill::default().take(run, encoded.len()));
+        let parts = split([event_bytes(body); 40]);
+        assert_eq!(parts.iter().sum::<usize>(), 40);
+        for part in parts {
+            let encoded = encode_commit(&commit(u128::MAX, part, body)).unwrap();
+            assert!(EntryFill::default().take(part, encoded.len()));
         }
         assert_eq!(split([10, ENTRY_BYTES, 10]), vec![1, 1, 1]);
     }

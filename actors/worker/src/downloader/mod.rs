@@ -198,7 +198,7 @@ impl Downloader {
     fn carry_out(&mut self, acts: Vec<TransferAction>, ctx: &mut Context<Self>) {
         for act in acts {
             match act {
-                TransferAction::Begin(run) => self.begin(run, &ctx.address()),
+                TransferAction::Begin(batch) => self.begin(batch, &ctx.address()),
                 TransferAction::GiveUp(task) => {
                     tracing::info!(%task, "copy cancelled: it is no longer wanted here");
                     if let Some(cancel) = self.cancels.get(&task) {
@@ -229,14 +229,14 @@ impl Downloader {
         }
     }
 
-    fn begin(&mut self, run: Vec<CopyOrder>, addr: &Addr<Self>) {
-        let Some(first) = run.first() else { return };
-        let copies = run.len();
+    fn begin(&mut self, batch: Vec<CopyOrder>, addr: &Addr<Self>) {
+        let Some(first) = batch.first() else { return };
+        let copies = batch.len();
         tracing::info!(task = %first.id, file = first.name.to_string(), source = %first.source, copies, "copy started");
-        let tasks: Vec<TaskId> = run.iter().map(|order| order.id).collect();
-        let copies = run.into_iter().map(|order| self.copy_of(order, addr)).collect();
-        let run = CopyBatch::new(copies, Arc::clone(&self.shared.publisher));
-        if let Err(error) = self.shared.copies.threads.begin(Box::new(|| run.make())) {
+        let tasks: Vec<TaskId> = batch.iter().map(|order| order.id).collect();
+        let copies = batch.into_iter().map(|order| self.copy_of(order, addr)).collect();
+        let batch = CopyBatch::new(copies, Arc::clone(&self.shared.publisher));
+        if let Err(error) = self.shared.copies.threads.begin(Box::new(|| batch.make())) {
             // Without a report: the tasks are still ordered and are begun again by the next answer.
             tracing::error!(?tasks, %error, "no thread can be started for copies");
             addr.do_send(TransfersEnded {

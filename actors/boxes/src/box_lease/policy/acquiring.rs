@@ -138,11 +138,11 @@ impl BoxMemory {
         };
         let id = self.waiters.next_id();
         let came = context.now.monotonic;
-        let place = LeaseQueuePosition::of(id, ask.priority, came, step);
+        let position = LeaseQueuePosition::of(id, ask.priority, came, step);
         let allocator = self.allocator(&ask.pool);
-        allocator.queue.push(place, ask.count);
+        allocator.queue.push(position, ask.count);
         allocator.asking.add(&ask.holder, ask.count);
-        let waiter = LeaseWaiter::new(ask, terms, place, came, WaiterStage::Queued);
+        let waiter = LeaseWaiter::new(ask, terms, position, came, WaiterStage::Queued);
         self.waiters.add(id, waiter, listener);
         Some(id)
     }
@@ -242,11 +242,11 @@ impl BoxMemory {
         let waiter = self.waiters.get_mut(id)?;
         waiter.stage = WaiterStage::Queued;
         waiter.notify(AcquireProgress::Asked);
-        let (ask, place, deadline) = (waiter.ask.clone(), waiter.place, waiter.deadline());
+        let (ask, position, deadline) = (waiter.ask.clone(), waiter.position, waiter.deadline());
         let was_counted = std::mem::replace(&mut waiter.is_counted, true);
         self.waiters.deadlines.set(id, deadline);
         let allocator = self.allocator(&ask.pool);
-        allocator.queue.push(place, ask.count);
+        allocator.queue.push(position, ask.count);
         if !was_counted {
             allocator.asking.add(&ask.holder, ask.count);
         }
@@ -305,12 +305,12 @@ impl BoxMemory {
     pub(in crate::box_lease) fn notify_progress(&self, context: &BoxDecisionContext<'_>) {
         for (name, allocator) in &self.allocators {
             let Ok(pool) = context.table.pool(name) else { continue };
-            for (place, (id, wanted)) in allocator.wanted(pool).enumerate() {
+            for (position, (id, wanted)) in allocator.wanted(pool).enumerate() {
                 let Some(waiter) = self.waiters.get(id).filter(|waiter| waiter.is_watched()) else {
                     continue;
                 };
                 let estimate = wanted.and_then(|wanted| allocator.estimate(pool, wanted));
-                waiter.notify(AcquireProgress::Waiting { position: place as u64 + 1, estimate });
+                waiter.notify(AcquireProgress::Waiting { position: position as u64 + 1, estimate });
             }
         }
     }

@@ -86,8 +86,8 @@ impl BoxMemory {
         };
         let terms = RequestedTerms { first: term, renewed };
         let came = context.now.monotonic;
-        let place = LeaseQueuePosition::of(id, ask.priority, came, step);
-        let waiter = LeaseWaiter::new(ask, terms, place, came, WaiterStage::Preparing);
+        let position = LeaseQueuePosition::of(id, ask.priority, came, step);
+        let waiter = LeaseWaiter::new(ask, terms, position, came, WaiterStage::Preparing);
         self.waiters.add(id, waiter, listener);
         self.watch_overdue(context, id)
     }

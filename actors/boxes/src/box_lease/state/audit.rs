@@ -121,7 +121,7 @@ pub(in crate::box_lease) fn newest(
 ) -> (Vec<AuditEntry>, Option<AuditCursor>) {
     let mut leases = leases.newest_before(from.leases).peekable();
     let mut log = log.newest_before(from.log).peekable();
-    let (mut lines, mut place) = (Vec::new(), from);
+    let (mut lines, mut cursor) = (Vec::new(), from);
     for _ in 0..looked_at {
         let lease_is_newer = match (leases.peek(), log.peek()) {
             (None, None) => return (lines, None),
@@ -130,19 +130,19 @@ pub(in crate::box_lease) fn newest(
             (lease, _) => lease.is_some(),
         };
         if lines.len() == most {
-            return (lines, Some(place));
+            return (lines, Some(cursor));
         }
         if lease_is_newer {
             let Some((number, ended)) = leases.next() else { continue };
-            place.leases = number;
+            cursor.leases = number;
             lines.extend(filter.takes_lease(ended).then(|| AuditEntry::Lease(ended.clone())));
         } else {
             let Some((number, line)) = log.next() else { continue };
-            place.log = number;
+            cursor.log = number;
             lines.extend(filter.takes_box_log(line).then(|| AuditEntry::BoxLog(line.clone())));
         }
     }
-    (lines, Some(place))
+    (lines, Some(cursor))
 }
 
 #[cfg(test)]
@@ -191,9 +191,9 @@ mod tests {
         let (lines, next) = newest(lists, &all, AuditCursor::NEWEST, 9, 100);
         assert_eq!((words(&lines), next), (vec!["revoked", "quarantined", "released"], None));
         let (mut read, mut from) = (Vec::new(), Some(AuditCursor::NEWEST));
-        while let Some(place) = from {
+        while let Some(cursor) = from {
             // A cursor survives being written and read.
-            let (lines, next) = newest(lists, &all, place.to_string().parse().unwrap(), 1, 100);
+            let (lines, next) = newest(lists, &all, cursor.to_string().parse().unwrap(), 1, 100);
             assert!(lines.len() <= 1);
             read.extend(lines);
             from = next;

@@ -16,8 +16,8 @@ pub const SMALL: u64 = 256 << 10;
 /// than its arrival.
 pub const LONGEST: usize = 16;
 
-/// Takes the next batch of waiting copies, best first, if `free` places are free. As many batches as
-/// free places are better than one long batch.
+/// Takes the next batch of waiting copies, best first, if `free` slots are free. As many batches as
+/// free slots are better than one long batch.
 pub(in crate::downloader) fn take(
     waiting: &mut VecDeque<CopyOrder>,
     free: usize,
@@ -38,38 +38,38 @@ fn is_like(first: &CopyOrder, other: &CopyOrder) -> bool {
     (first.source, first.source_data) == (other.source, other.source_data)
 }
 
-/// The occupied places. The place of a batch is free as soon as none of its copies needs it.
+/// The occupied slots. The slot of a batch is free as soon as none of its copies needs it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::downloader) struct BatchSlots {
-    /// How many copies of each batch need their place.
+    /// How many copies of each batch need their slot.
     taken: HashMap<BatchSlot, usize>,
     next: u64,
 }
 
-/// The place of one run.
+/// The slot of one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::downloader) struct BatchSlot(u64);
 
 impl BatchSlots {
-    /// The number of occupied places.
+    /// The number of occupied slots.
     pub(in crate::downloader) fn taken(&self) -> usize {
         self.taken.len()
     }
 
     /// Takes a slot for a batch of this many copies.
     pub(in crate::downloader) fn take(&mut self, copies: usize) -> BatchSlot {
-        let place = BatchSlot(self.next);
+        let slot = BatchSlot(self.next);
         self.next += 1;
-        self.taken.insert(place, copies);
-        place
+        self.taken.insert(slot, copies);
+        slot
     }
 
     /// One copy no longer needs it.
-    pub(in crate::downloader) fn leave(&mut self, place: BatchSlot) {
-        let Some(left) = self.taken.get_mut(&place) else { return };
+    pub(in crate::downloader) fn leave(&mut self, slot: BatchSlot) {
+        let Some(left) = self.taken.get_mut(&slot) else { return };
         *left -= 1;
         if *left == 0 {
-            self.taken.remove(&place);
+            self.taken.remove(&slot);
         }
     }
 }
@@ -94,21 +94,21 @@ mod tests {
         }
     }
 
-    fn runs(mut waiting: VecDeque<CopyOrder>, free: usize) -> Vec<Vec<i64>> {
-        let mut runs = Vec::new();
+    fn batches(mut waiting: VecDeque<CopyOrder>, free: usize) -> Vec<Vec<i64>> {
+        let mut batches = Vec::new();
         for free in (1..=free).rev() {
-            let run = take(&mut waiting, free);
-            runs.push(run.iter().map(|order| order.id.0).collect());
+            let batch = take(&mut waiting, free);
+            batches.push(batch.iter().map(|order| order.id.0).collect());
         }
-        runs
+        batches
     }
 
     #[test]
     fn small_copies_share_the_free_places() {
         let small = |copies: i64| (0..copies).map(|id| order(id, Some(SMALL), 1)).collect();
-        assert_eq!(runs(small(5), 2), [vec![0, 1, 2], vec![3, 4]]);
-        assert_eq!(runs(small(2), 4), [vec![0], vec![1], vec![], vec![]]);
-        let lengths = runs(small(100), 3).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(batches(small(5), 2), [vec![0, 1, 2], vec![3, 4]]);
+        assert_eq!(batches(small(2), 4), [vec![0], vec![1], vec![], vec![]]);
+        let lengths = batches(small(100), 3).iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!(lengths, [LONGEST; 3]);
     }
 

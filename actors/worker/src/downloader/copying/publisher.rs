@@ -55,7 +55,7 @@ impl Publisher {
 }
 
 /// Ends copies of one incarnation: those of an earlier one have all ended before it starts. Each end is
-/// reported even if a step panics, so that its place becomes free for another copy.
+/// reported even if a step panics, so that its slot becomes free for another copy.
 fn end_together(copies: Vec<(ActiveCopy, FetchResult)>) {
     let Some((first, _)) = copies.first() else { return };
     let (context, listener) = (first.context(), first.listener.clone());

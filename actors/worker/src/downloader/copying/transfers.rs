@@ -73,7 +73,7 @@ pub struct Transfers {
     at_once: usize,
     waiting: VecDeque<CopyOrder>,
     under_way: BTreeMap<TaskId, ActiveTransfer>,
-    /// The places of the running copies.
+    /// The slots of the running copies.
     slots: BatchSlots,
     /// How many of them only wait for the disk.
     arrived: usize,
@@ -88,7 +88,7 @@ pub struct Transfers {
 #[derive(Clone, Debug)]
 struct ActiveTransfer {
     view: TransferView,
-    /// The place of its batch, which it needs until its bytes have arrived.
+    /// The slot of its batch, which it needs until its bytes have arrived.
     slot: BatchSlot,
 }
 
@@ -176,7 +176,7 @@ impl Transfers {
         }
     }
 
-    /// All bytes of these copies have arrived, this many each. They need no place while they wait for
+    /// All bytes of these copies have arrived, this many each. They need no slot while they wait for
     /// the disk.
     pub fn arrived(&mut self, copies: &[(TaskId, u64)], now: Millis) -> Vec<TransferAction> {
         for (task, bytes) in copies {
@@ -207,13 +207,13 @@ impl Transfers {
         report: Option<Report>,
         now: Millis,
     ) -> Vec<TransferAction> {
-        let Some(ActiveTransfer { view, slot: place }) = self.under_way.remove(&task) else {
+        let Some(ActiveTransfer { view, slot }) = self.under_way.remove(&task) else {
             return Vec::new();
         };
         if view.arrived {
             self.arrived -= 1;
         } else {
-            self.slots.leave(place);
+            self.slots.leave(slot);
         }
         match report {
             Some(report) => {
@@ -286,7 +286,7 @@ impl Transfers {
         self.under_way.values().map(|transfer| &transfer.view)
     }
 
-    /// How many copies wait for a free place.
+    /// How many copies wait for a free slot.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -304,7 +304,7 @@ impl Transfers {
         Some(TransferAction::GiveUp(task))
     }
 
-    /// Starts as many copies as there are free places. A cancelled copy keeps its place until it ends,
+    /// Starts as many copies as there are free slots. A cancelled copy keeps its slot until it ends,
     /// because it still holds its temporary file and its connection.
     fn begin(&mut self, now: Millis) -> Vec<TransferAction> {
         let mut acts = Vec::new();
@@ -313,9 +313,9 @@ impl Transfers {
             if free == 0 {
                 break;
             }
-            let run = batching::take(&mut self.waiting, free);
-            let place = self.slots.take(run.len());
-            for order in &run {
+            let batch = batching::take(&mut self.waiting, free);
+            let slot = self.slots.take(batch.len());
+            for order in &batch {
                 let view = TransferView {
                     task: order.id,
                     name: order.name.clone(),
@@ -328,10 +328,10 @@ impl Transfers {
                 };
                 let (task, name) = (order.id, order.name.clone());
                 self.outbox.push(Report { task, name, at: now, state: ReportedState::Working });
-                self.under_way.insert(order.id, ActiveTransfer { view, slot: place });
+                self.under_way.insert(order.id, ActiveTransfer { view, slot });
                 self.counters.begun += 1;
             }
-            acts.push(TransferAction::Begin(run));
+            acts.push(TransferAction::Begin(batch));
         }
         acts
     }
@@ -433,12 +433,12 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_small_copies_keeps_its_slot_until_its_end() {
+    fn a_batch_of_small_copies_keeps_its_slot_until_its_end() {
         let mut transfers = Transfers::new(2, vec![]);
         let acts = transfers.order((1..=7).map(small).collect(), NOW);
-        let run =
+        let batch =
             |ids: std::ops::RangeInclusive<i64>| TransferAction::Begin(ids.map(small).collect());
-        assert_eq!(acts, [run(1..=4), run(5..=7)]);
+        assert_eq!(acts, [batch(1..=4), batch(5..=7)]);
         let more: Vec<CopyOrder> = (1..=8).map(small).collect();
         assert_eq!(transfers.order(more, NOW), []);
         let here = |ids: &[i64]| ids.iter().map(|&id| (TaskId(id), 10)).collect::<Vec<_>>();

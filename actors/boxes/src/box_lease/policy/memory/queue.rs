@@ -1,10 +1,10 @@
 //! The waiting requests of one pool, in order. Pure.
 //!
-//! The place of a waiting request never changes: it is the time of arrival, minus the worth of its
+//! The position of a waiting request never changes: it is the time of arrival, minus the worth of its
 //! priority. One step of priority is worth a fixed time of waiting. So a request that waits long enough
 //! is ahead of all new ones. The first request is served first, even if it wants more boxes than are
 //! free. Later requests wait, so that it does not starve. Only a request for more boxes than the pool can
-//! give now is skipped, and it keeps its place.
+//! give now is skipped, and it keeps its position.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::box_lease::messages::Priority;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaiterId(pub u64);
 
-/// A place in the queue: a lower one is served earlier. Equal ones are served in their order of arrival.
+/// A position in the queue: a lower one is served earlier. Equal ones are served in their order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeaseQueuePosition {
     rank: i128,
@@ -23,7 +23,7 @@ pub struct LeaseQueuePosition {
 }
 
 impl LeaseQueuePosition {
-    /// The place of a request that arrived at `came`, where a step of priority is worth `step`.
+    /// The position of a request that arrived at `came`, where a step of priority is worth `step`.
     pub fn of(waiter: WaiterId, priority: Priority, came: Duration, step: Duration) -> Self {
         let micros = |time: Duration| i128::try_from(time.as_micros()).unwrap_or(i128::MAX / 256);
         LeaseQueuePosition {
@@ -32,7 +32,7 @@ impl LeaseQueuePosition {
         }
     }
 
-    /// The waiting request of this place.
+    /// The waiting request of this position.
     pub fn waiter(self) -> WaiterId {
         self.waiter
     }
@@ -50,18 +50,18 @@ pub struct LeaseQueue {
 }
 
 impl LeaseQueue {
-    /// A request waits for `count` boxes at this place.
-    pub fn push(&mut self, place: LeaseQueuePosition, count: u32) {
-        self.remove(place.waiter);
-        self.positions.insert(place.waiter, place);
-        self.order.insert(place, count);
+    /// A request waits for `count` boxes at this position.
+    pub fn push(&mut self, position: LeaseQueuePosition, count: u32) {
+        self.remove(position.waiter);
+        self.positions.insert(position.waiter, position);
+        self.order.insert(position, count);
         self.wanted += u64::from(count);
     }
 
     /// A request stops waiting. Returns whether it was in the queue.
     pub fn remove(&mut self, waiter: WaiterId) -> bool {
-        let Some(place) = self.positions.remove(&waiter) else { return false };
-        self.wanted -= u64::from(self.order.remove(&place).unwrap_or(0));
+        let Some(position) = self.positions.remove(&waiter) else { return false };
+        self.wanted -= u64::from(self.order.remove(&position).unwrap_or(0));
         true
     }
 
@@ -72,7 +72,7 @@ impl LeaseQueue {
 
     /// The last request in the queue.
     pub fn last(&self) -> Option<WaiterId> {
-        self.order.last_key_value().map(|(place, _)| place.waiter)
+        self.order.last_key_value().map(|(position, _)| position.waiter)
     }
 
     /// Whether this request waits.
@@ -82,7 +82,7 @@ impl LeaseQueue {
 
     /// All requests in order, each with its number of boxes.
     pub fn all(&self) -> impl Iterator<Item = (WaiterId, u32)> {
-        self.order.iter().map(|(place, count)| (place.waiter, *count))
+        self.order.iter().map(|(position, count)| (position.waiter, *count))
     }
 
     /// How many requests wait.
@@ -107,46 +107,46 @@ mod tests {
 
     const STEP: Duration = Duration::from_secs(60);
 
-    fn place(waiter: u64, priority: i64, came_ms: u64) -> LeaseQueuePosition {
+    fn position(waiter: u64, priority: i64, came_ms: u64) -> LeaseQueuePosition {
         let priority = Priority::try_from(priority).unwrap();
         LeaseQueuePosition::of(WaiterId(waiter), priority, Duration::from_millis(came_ms), STEP)
     }
 
     fn order(positions: &[LeaseQueuePosition]) -> Vec<u64> {
         let mut queue = LeaseQueue::default();
-        for place in positions {
-            queue.push(*place, 1);
+        for position in positions {
+            queue.push(*position, 1);
         }
         queue.all().map(|(waiter, _)| waiter.0).collect()
     }
 
     #[test]
     fn first_come_first_served_within_a_priority() {
-        assert_eq!(order(&[place(2, 0, 5), place(1, 0, 5), place(3, 0, 4)]), [3, 1, 2]);
-        assert_eq!(order(&[place(1, 0, 0), place(2, 1, 1), place(3, -1, 0)]), [2, 1, 3]);
+        assert_eq!(order(&[position(2, 0, 5), position(1, 0, 5), position(3, 0, 4)]), [3, 1, 2]);
+        assert_eq!(order(&[position(1, 0, 0), position(2, 1, 1), position(3, -1, 0)]), [2, 1, 3]);
     }
 
     #[test]
     fn a_waiting_request_gains_priority_with_age() {
         // Two steps equal two minutes: a request that has waited that long is ahead of all that arrive
         // then.
-        assert_eq!(order(&[place(1, 0, 0), place(2, 2, 119_999)]), [2, 1]);
-        assert_eq!(order(&[place(1, 0, 0), place(2, 2, 120_000)]), [1, 2]);
-        assert_eq!(order(&[place(1, -100, 0), place(2, 100, 200 * 60_000)]), [1, 2]);
+        assert_eq!(order(&[position(1, 0, 0), position(2, 2, 119_999)]), [2, 1]);
+        assert_eq!(order(&[position(1, 0, 0), position(2, 2, 120_000)]), [1, 2]);
+        assert_eq!(order(&[position(1, -100, 0), position(2, 100, 200 * 60_000)]), [1, 2]);
     }
 
     #[test]
     fn a_waiter_that_leaves_does_not_move_the_others() {
         let mut queue = LeaseQueue::default();
         for waiter in 0..5 {
-            queue.push(place(waiter, 0, waiter), 2);
+            queue.push(position(waiter, 0, waiter), 2);
         }
         assert!(queue.remove(WaiterId(0)) && queue.remove(WaiterId(3)));
         assert!(!queue.remove(WaiterId(3)) && !queue.has(WaiterId(3)));
         assert_eq!((queue.len(), queue.wanted(), queue.first(2)), (3, 6, Some((WaiterId(1), 2))));
         assert_eq!(queue.last(), Some(WaiterId(4)));
-        // A request whose grant failed goes back to its place.
-        let first = place(1, 0, 1);
+        // A request whose grant failed goes back to its position.
+        let first = position(1, 0, 1);
         queue.remove(first.waiter());
         queue.push(first, 2);
         assert_eq!(queue.first(2), Some((WaiterId(1), 2)));
@@ -156,7 +156,7 @@ mod tests {
     fn a_request_for_more_boxes_than_are_free_is_passed_over() {
         let mut queue = LeaseQueue::default();
         for (waiter, count) in [(1, 3), (2, 2), (3, 1)] {
-            queue.push(place(waiter, 0, waiter), count);
+            queue.push(position(waiter, 0, waiter), count);
         }
         let firsts = [0, 1, 2, 3].map(|most| queue.first(most).map(|(waiter, _)| waiter.0));
         assert_eq!(firsts, [None, Some(3), Some(2), Some(1)]);

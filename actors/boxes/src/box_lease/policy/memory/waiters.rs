@@ -21,7 +21,7 @@ pub(in crate::box_lease) struct LeaseWaiter {
     pub(in crate::box_lease) term: Duration,
     /// How long they last after a renewal.
     pub(in crate::box_lease) ttl: Duration,
-    pub(in crate::box_lease) place: LeaseQueuePosition,
+    pub(in crate::box_lease) position: LeaseQueuePosition,
     /// When it arrived, by the monotonic clock.
     pub(in crate::box_lease) came: Duration,
     pub(in crate::box_lease) stage: WaiterStage,
@@ -201,12 +201,12 @@ impl LeaseWaiter {
     pub(in crate::box_lease) fn new(
         ask: BoxLeaseRequest,
         terms: RequestedTerms,
-        place: LeaseQueuePosition,
+        position: LeaseQueuePosition,
         came: Duration,
         stage: WaiterStage,
     ) -> Self {
         let is_counted = stage != WaiterStage::Preparing;
         let (term, ttl) = (terms.first, terms.renewed);
-        LeaseWaiter { ask, term, ttl, place, came, stage, is_counted, listeners: Vec::new() }
+        LeaseWaiter { ask, term, ttl, position, came, stage, is_counted, listeners: Vec::new() }
     }
 }

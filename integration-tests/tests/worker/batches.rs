@@ -110,12 +110,12 @@ async fn all_arrive(copies: i64, lets_through: usize) -> usize {
 }
 
 #[actix::test]
-async fn a_run_comes_over_one_connection() {
+async fn a_batch_comes_over_one_connection() {
     assert_eq!(all_arrive(12, usize::MAX).await, 1);
 }
 
 #[actix::test]
-async fn a_run_whose_connection_breaks_still_arrives() {
+async fn a_batch_whose_connection_breaks_still_arrives() {
     for lets_through in [0, 10, 100_000, 500_000] {
         // One more byte, to check that the byte at the break is readable.
         let connections = all_arrive(12, lets_through).await;
@@ -162,7 +162,7 @@ async fn a_master_that_is_gone_fails_by_itself() {
 }
 
 #[actix::test]
-async fn a_withdrawn_copy_does_not_delay_its_run() {
+async fn a_withdrawn_copy_does_not_delay_its_batch() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let settings = source.source();
     let state = ThrottledProxyState {
@@ -197,7 +197,7 @@ async fn a_withdrawn_copy_does_not_delay_its_run() {
 }
 
 #[actix::test]
-async fn a_master_that_has_grown_does_not_delay_its_run() {
+async fn a_master_that_has_grown_does_not_delay_its_batch() {
     let (source, destination, node) = (Rig::new(), Rig::new(), FakeNode::start());
     let settings = source.source();
     let state = ThrottledProxyState {
