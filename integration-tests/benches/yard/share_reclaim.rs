@@ -18,7 +18,7 @@ use reelyard_replication::{CommitAnswer, Ownership, ReplicaHandle, RequestContex
 use reelyard_shares::share_expiry::{
     Deadline, Effort, LAG_STEPS, Lags, NewShare, RootName, ShareEvent, ShareExpiry,
     ShareExpirySettings, ShareId, ShareKind, ShareLimits, ShareLookup, SharePath, ShareTable,
-    ShareViewHandle, SharesWithin,
+    ShareTerms, ShareViewHandle, SharesWithin,
 };
 
 use crate::figure::{BenchFigure, FigureTarget};
@@ -160,9 +160,7 @@ impl ReclaimBench {
                 deadline: Deadline::at(deadline),
                 noticed: true,
                 owner: None,
-                note: None,
-                password: None,
-                max_downloads: None,
+                terms: ShareTerms::default(),
                 room: ShareLimits::default(),
             })));
         }

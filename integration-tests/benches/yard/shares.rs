@@ -17,7 +17,7 @@ use reelyard_replication::Piece;
 use reelyard_shares::share_expiry::{
     AT_ONCE, CreateShare, Deadline, Effort, ExpiryTimerWheel, NewShare, RootName, ShareDueKey,
     ShareEvent, ShareExpiry, ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLimits,
-    ShareOwner, SharePath, ShareTable, ShareViewHandle,
+    ShareOwner, SharePath, ShareTable, ShareTerms, ShareViewHandle,
 };
 
 use crate::figure::{BenchFigure, FigureTarget};
@@ -99,9 +99,7 @@ fn create(table: &mut ShareTable, numbers: std::ops::Range<u32>) -> Result<()> {
             deadline: Deadline::at(NOW.after(Duration::from_millis(u64::from(number % 10_000)))),
             noticed: true,
             owner: owner.clone(),
-            note: None,
-            password: None,
-            max_downloads: None,
+            terms: ShareTerms::default(),
             room: ShareLimits::default(),
         };
         table.apply(NOW, &ShareEvent::Created(Box::new(new)))?;
@@ -147,11 +145,9 @@ async fn at_the_actor() -> Result<Vec<BenchFigure>> {
                 path: SharePath::new(path)?,
                 kind: ShareKind::File,
                 looked: None,
-                term: ShareLifetime::Ttl(Duration::from_secs(60)),
-                password: None,
-                max_downloads: None,
+                lifetime: ShareLifetime::Ttl(Duration::from_secs(60)),
                 owner: None,
-                note: None,
+                terms: ShareTerms::default(),
                 asked_by: "a bench".to_owned(),
                 request: None,
             }));

@@ -16,8 +16,8 @@ use reelyard_links::{Roots, ShareServer, ShareServerCollaborators, ShareServerSe
 use reelyard_replication::Piece;
 use reelyard_shares::share_expiry::{
     Deadline, DownloadAdmission, NewShare, RootName, Share, ShareError, ShareEvent, ShareId,
-    ShareKind, ShareLimits, ShareLookup, ShareOutcome, SharePath, ShareTable, ShareViewHandle,
-    TakeDownload,
+    ShareKind, ShareLimits, ShareLookup, ShareOutcome, SharePath, ShareTable, ShareTerms,
+    ShareViewHandle, TakeDownload,
 };
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -182,9 +182,7 @@ impl ManualLinks {
             deadline: Deadline::at(self.clock.now().after(A_DAY)),
             noticed: false,
             owner: None,
-            note: None,
-            password: None,
-            max_downloads: None,
+            terms: ShareTerms::default(),
             room: ShareLimits::default(),
         };
         change(&mut new);

@@ -19,8 +19,8 @@ use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
 use reelyard_replication::{Piece, ReplicaHandle};
 use reelyard_shares::share_expiry::{
     self, ClientKey, Deadline, LONGEST_NOTE, LONGEST_OWNER, LONGEST_PATH, MoveEnd, NewMove,
-    NewShare, RootName, ShareChanges, ShareEvent, ShareId, ShareKind, ShareLocation, ShareNote,
-    ShareOwner, SharePath, ShareTable, SharedFileIdentity,
+    NewShare, PasswordHash, RootName, ShareChanges, ShareEvent, ShareId, ShareKind, ShareLocation,
+    ShareNote, ShareOwner, SharePath, ShareTable, ShareTerm, ShareTerms, SharedFileIdentity,
 };
 use reelyard_yard::remover::{self, Intent, RemovalBook, RemovalEvent};
 use reelyard_yard::task_manager::{
@@ -198,6 +198,8 @@ fn events_of_shares_fit() {
     let place = ShareLocation { root: root.clone(), path: path.clone() };
     let owner = Some(ShareOwner::new(&text(LONGEST_OWNER)).unwrap());
     let note = Some(ShareNote::new(&text(LONGEST_NOTE)).unwrap());
+    let password = Some(PasswordHash::new(&text(512)).unwrap());
+    let most = std::num::NonZeroU32::new(u32::MAX);
     let created = NewShare {
         id,
         root: root.clone(),
@@ -206,12 +208,12 @@ fn events_of_shares_fit() {
         deadline: Deadline::NEVER,
         noticed: true,
         owner,
-        note: note.clone(),
-        password: None,
-        max_downloads: Some(std::num::NonZeroU32::MAX),
+        terms: ShareTerms { note: note.clone(), password: password.clone(), max_downloads: most },
         room: Default::default(),
     };
-    let changes = ShareChanges { note: Some(note), ..ShareChanges::default() };
+    let terms =
+        vec![ShareTerm::Note(note), ShareTerm::Password(password), ShareTerm::MaxDownloads(most)];
+    let changes = ShareChanges { terms, ..ShareChanges::default() };
     let ids = vec![id; share_expiry::AT_ONCE];
     let (most, why, request) = (u64::MAX, share_expiry::ShareEnding::Revoked, RequestId(u128::MAX));
     let file = SharedFileIdentity { device: u64::MAX, inode: u64::MAX, born: Some(i64::MIN) };

@@ -14,7 +14,7 @@ use reelyard_journal::{Journal, JournalOptions};
 use reelyard_shares::share_expiry::{
     CreateShare, Effort, FetchNotifications, LARGEST_PAGE, RootName, Share, ShareEnding,
     ShareError, ShareExpiry, ShareExpirySettings, ShareFilter, ShareId, ShareKind, ShareLifetime,
-    ShareLookup, ShareNotification, SharePath, ShareViewHandle, Totals,
+    ShareLookup, ShareNotification, SharePath, ShareTerms, ShareViewHandle, Totals,
 };
 use tempfile::TempDir;
 
@@ -44,11 +44,9 @@ pub fn film(ttl: u64) -> CreateShare {
         path: SharePath::new("a.mpg").unwrap(),
         kind: ShareKind::File,
         looked: None,
-        term: ShareLifetime::Ttl(seconds(ttl)),
-        password: None,
-        max_downloads: None,
+        lifetime: ShareLifetime::Ttl(seconds(ttl)),
         owner: None,
-        note: None,
+        terms: ShareTerms::default(),
         asked_by: "a test".to_owned(),
         request: None,
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use actix_web::http::Method;
-use reelyard_api::{Problem, ProblemKind};
+use reelyard_api::{Problem, ProblemKind, WantedTerms};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::path::HttpMethod;
 use utoipa::openapi::{Components, InfoBuilder, OpenApiBuilder, Paths};
@@ -145,8 +145,7 @@ fn description(kinds: &[ProblemKind]) -> String {
 }
 
 /// The members for which null has a meaning: it removes the value.
-const REMOVED_BY_NULL: [(&str, &[&str]); 1] =
-    [("WantedTerms", &["password", "max_downloads", "owner", "note"])];
+const REMOVED_BY_NULL: [(&str, &[&str]); 1] = [("WantedTerms", WantedTerms::REMOVED_BY_NULL)];
 
 /// Applies [`never_null`] except where null has a meaning.
 fn null_only_where_it_means_something(document: &mut Value) {

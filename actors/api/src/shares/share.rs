@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 
 use reelyard_core::clock::Millis;
 use reelyard_shares::share_expiry::{
-    BadPath, Deadline, OnlyIf, RootName, Share, ShareCounters, ShareId, ShareKind, ShareLifetime,
-    ShareNote, ShareOwner, SharePath, ShareState, Totals,
+    BadPath, Deadline, OnlyIf, PasswordHash, RootName, Share, ShareCounters, ShareId, ShareKind,
+    ShareLifetime, ShareNote, ShareOwner, SharePath, ShareState, ShareTerm, ShareTerms, Totals,
 };
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -57,6 +57,13 @@ pub struct WantedShare {
     pub request_id: Option<String>,
 }
 
+impl WantedShare {
+    /// The terms, with the hash of the password.
+    pub fn terms(&self, password: Option<PasswordHash>) -> ShareTerms {
+        ShareTerms { note: self.note.clone(), password, max_downloads: self.max_downloads }
+    }
+}
+
 /// New terms of a share. A missing member keeps its current value.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -90,6 +97,21 @@ pub struct WantedTerms {
     /// Idempotency key: a repetition of the request is safe.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "request_name")]
     pub request_id: Option<String>,
+}
+
+impl WantedTerms {
+    /// The members that null removes. All other members are never null.
+    pub const REMOVED_BY_NULL: &[&str] = &["password", "max_downloads", "owner", "note"];
+
+    /// The terms that change, with the hash of the new password.
+    pub fn terms(&self, password: Option<Option<PasswordHash>>) -> Vec<ShareTerm> {
+        let terms = [
+            self.note.clone().map(ShareTerm::Note),
+            password.map(ShareTerm::Password),
+            self.max_downloads.map(ShareTerm::MaxDownloads),
+        ];
+        terms.into_iter().flatten().collect()
+    }
 }
 
 /// Distinguishes `null` from a missing member.
@@ -189,7 +211,7 @@ impl ShareInfo {
             downloads: share.downloads().map(|downloads| downloads.taken()),
             uses: share.uses(),
             owner: share.owner().cloned(),
-            note: share.note().cloned(),
+            note: share.terms().note.clone(),
             generation: share.generation(),
         }
     }

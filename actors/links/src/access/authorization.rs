@@ -168,7 +168,7 @@ impl ShareServerState {
         client: IpAddr,
     ) -> Result<(), LinkRefusal> {
         let key = ClientKey::of(share.id(), client_network(client));
-        let may = |downloads: &DownloadLimit| {
+        let may = |downloads: DownloadLimit<'_>| {
             share.exhausted().is_none() || downloads.taken_by(key).is_some()
         };
         if share.downloads().is_none_or(may) { Ok(()) } else { Err(LinkRefusal::Exhausted) }
@@ -178,8 +178,9 @@ impl ShareServerState {
     /// started a counted one.
     pub(crate) fn may_begin(&self, share: &Share, client: IpAddr) -> bool {
         let key = ClientKey::of(share.id(), client_network(client));
-        let may =
-            |downloads: &DownloadLimit| downloads.left() > 0 || downloads.in_part_by(key).is_some();
+        let may = |downloads: DownloadLimit<'_>| {
+            downloads.left() > 0 || downloads.in_part_by(key).is_some()
+        };
         share.downloads().is_none_or(may)
     }
 

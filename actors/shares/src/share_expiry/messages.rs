@@ -2,7 +2,6 @@
 //! [`ShareViewHandle`](super::ShareViewHandle).
 
 use crate::share_expiry::state::notification::ShareNotifications;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use actix::Message;
@@ -18,9 +17,8 @@ use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::table::share::{ClientKey, Share};
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::share_lifetime::{OnlyIf, ShareLifetime};
-use crate::share_expiry::state::values::value_types::{
-    PasswordHash, ShareKind, ShareNote, ShareOwner,
-};
+use crate::share_expiry::state::values::share_terms::{ShareTerm, ShareTerms};
+use crate::share_expiry::state::values::value_types::{ShareKind, ShareOwner};
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,15 +46,11 @@ pub struct CreateShare {
     /// check again. None if no move can affect it.
     pub looked: Option<u64>,
     /// The deadline or duration in the client's request.
-    pub term: ShareLifetime,
-    /// The hash of its password.
-    pub password: Option<PasswordHash>,
-    /// How many downloads it allows; any number if none.
-    pub max_downloads: Option<NonZeroU32>,
+    pub lifetime: ShareLifetime,
     /// The owner, if the client named one.
     pub owner: Option<ShareOwner>,
-    /// A note for the managers of the share.
-    pub note: Option<ShareNote>,
+    /// The other terms that the client chose.
+    pub terms: ShareTerms,
     /// The caller's name, for the audit.
     pub asked_by: String,
     /// The idempotency key; none if no caller will repeat the request. A named request is remembered for
@@ -76,17 +70,13 @@ pub struct RecallShare {
 #[derive(Clone, Debug, Default)]
 pub struct NewTerms {
     /// How long it lasts from now on.
-    pub term: Option<ShareLifetime>,
+    pub lifetime: Option<ShareLifetime>,
     /// The condition; if it does not hold, nothing is changed.
     pub only_if: Option<OnlyIf>,
-    /// The hash of its new password, or none to remove it.
-    pub password: Option<Option<PasswordHash>>,
-    /// New download limit, if it changes; the inner `None` removes it.
-    pub max_downloads: Option<Option<NonZeroU32>>,
     /// The new owner, or none.
     pub owner: Option<Option<ShareOwner>>,
-    /// Its new note, or none to remove it.
-    pub note: Option<Option<ShareNote>>,
+    /// The other terms that change.
+    pub terms: Vec<ShareTerm>,
 }
 
 /// Changes the terms of a share. Answers the changed share.

@@ -35,10 +35,11 @@ pub use state::notification::{
 pub use state::paths::path::{BadPath, LONGEST_PATH, RootName, SharePath};
 pub use state::table::order::ShareDueKey;
 pub use state::table::shards::ShareLookup;
-pub use state::table::share::{ClientKey, DownloadLimit, Exhausted, Share};
+pub use state::table::share::{ClientKey, DownloadCounts, DownloadLimit, Exhausted, Share};
 pub use state::table::share_table::{ShareTable, TombstoneKey};
 pub use state::values::id::{BadShareId, ShareId};
 pub use state::values::share_lifetime::{OnlyIf, ShareLifetime};
+pub use state::values::share_terms::{ShareTerm, ShareTerms};
 pub use state::values::usage::MOST_USES;
 pub use state::values::value_types::{
     BadShareText, Deadline, LONGEST_NOTE, LONGEST_OWNER, PasswordHash, ShareEnding, ShareKind,

@@ -10,6 +10,7 @@ use crate::share_expiry::state::moves::pending_move::{NewMove, ShareLocation, Sh
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::table::share::{ColdShareFields, Share, ShareInit};
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::share_terms::ShareTerms;
 use crate::share_expiry::state::values::value_types::{Deadline, ShareKind};
 
 pub(super) fn root() -> RootName {
@@ -48,9 +49,7 @@ pub(super) fn new_share(id: u128, at: &str, deadline: i64) -> NewShare {
         deadline: Deadline::at(Millis(deadline)),
         noticed: false,
         owner: None,
-        note: None,
-        password: None,
-        max_downloads: None,
+        terms: ShareTerms::default(),
         room: ShareLimits::default(),
     }
 }

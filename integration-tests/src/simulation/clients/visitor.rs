@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reelyard_shares::share_expiry::{
     ChangeShare, ClientKey, CreateShare, NewTerms, RevokeShares, RootName, ShareId, ShareKind,
-    ShareLifetime, SharePath, TakeDownload,
+    ShareLifetime, SharePath, ShareTerms, TakeDownload,
 };
 
 use crate::simulation::environment::context::Context;
@@ -110,11 +110,12 @@ impl SimulatedVisitor {
             path: SharePath::new(path).expect("a path"),
             kind: ShareKind::File,
             looked: None,
-            term: ShareLifetime::Ttl(Duration::from_millis(context.rng.u64(1500..30_000))),
-            password: None,
-            max_downloads: limit[context.rng.usize(0..limit.len())],
+            lifetime: ShareLifetime::Ttl(Duration::from_millis(context.rng.u64(1500..30_000))),
             owner: None,
-            note: None,
+            terms: ShareTerms {
+                max_downloads: limit[context.rng.usize(0..limit.len())],
+                ..ShareTerms::default()
+            },
             asked_by: self.party().to_string(),
             request: Some(context.request()),
         })
@@ -122,7 +123,7 @@ impl SimulatedVisitor {
 
     fn change(&self, context: &mut Context, id: ShareId) -> ShareCall {
         let lasts = Duration::from_millis(context.rng.u64(1500..20_000));
-        let change = NewTerms { term: Some(ShareLifetime::Ttl(lasts)), ..NewTerms::default() };
+        let change = NewTerms { lifetime: Some(ShareLifetime::Ttl(lasts)), ..NewTerms::default() };
         let asked_by = self.party().to_string();
         ShareCall::Change(ChangeShare { id, change, asked_by, request: context.request() })
     }

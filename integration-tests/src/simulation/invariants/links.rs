@@ -120,7 +120,7 @@ impl SharesOnRecord {
                     created: index,
                     deadlines: vec![(index, new.deadline)],
                     exhausted: None,
-                    most: new.max_downloads.map(std::num::NonZeroU32::get),
+                    most: new.terms.max_downloads.map(std::num::NonZeroU32::get),
                     taken: 0,
                     ended: None,
                 };

@@ -6,7 +6,7 @@ use reelyard_core::event::RequestId;
 use reelyard_shares::share_expiry::{
     ClientKey, Deadline, MoveEnd, MoveRefused, NewDeadline, NewMove, NewOwner, NewShare,
     PasswordHash, RootName, ShareChanges, ShareEnding, ShareEvent, ShareId, ShareKind, ShareLimits,
-    ShareLocation, ShareNote, ShareOwner, SharePath, SharedFileIdentity,
+    ShareLocation, ShareNote, ShareOwner, SharePath, ShareTerm, ShareTerms, SharedFileIdentity,
 };
 
 use super::after;
@@ -42,9 +42,7 @@ fn plain(id: u128, at: &str, deadline: i64) -> NewShare {
         deadline: Deadline::at(after(deadline)),
         noticed: false,
         owner: None,
-        note: None,
-        password: None,
-        max_downloads: None,
+        terms: ShareTerms::default(),
         room: ShareLimits { shares: 1000, of_owner: 0 },
     }
 }
@@ -82,25 +80,27 @@ pub fn share_samples() -> Vec<(&'static str, ShareEvent)> {
         deadline: Deadline::NEVER,
         noticed: true,
         owner: owner(),
-        note: note(),
-        password: password(),
-        max_downloads: NonZeroU32::new(3),
+        terms: ShareTerms { note: note(), password: password(), max_downloads: NonZeroU32::new(3) },
         room: ShareLimits { shares: 1000, of_owner: 10 },
         ..plain(2, "season/1", 0)
     };
     let terms = ShareChanges {
         deadline: Some(NewDeadline { deadline: Deadline::at(after(9_000_000)), noticed: false }),
-        max_downloads: Some(NonZeroU32::new(5)),
-        password: Some(password()),
         owner: Some(NewOwner { owner: owner(), most: 10 }),
-        note: Some(note()),
+        terms: vec![
+            ShareTerm::MaxDownloads(NonZeroU32::new(5)),
+            ShareTerm::Password(password()),
+            ShareTerm::Note(note()),
+        ],
     };
     let removed_terms = ShareChanges {
         deadline: None,
-        max_downloads: Some(None),
-        password: Some(None),
         owner: Some(NewOwner { owner: None, most: 0 }),
-        note: Some(None),
+        terms: vec![
+            ShareTerm::MaxDownloads(None),
+            ShareTerm::Password(None),
+            ShareTerm::Note(None),
+        ],
     };
     let taken_in_part = |client, number| ShareEvent::TakenInPart {
         id: ShareId(2),

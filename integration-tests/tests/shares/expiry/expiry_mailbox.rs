@@ -18,7 +18,7 @@ use reelyard_shares::share_expiry::{
     AtLimit, CreateShare, DownloadAdmission, EndRemoved, FetchNotifications, GetDeliveryCursor,
     NewTerms, OnlyIf, ReclaimNow, RecordDelivery, Revoked, ShareEnding, ShareExpirySettings,
     ShareId, ShareLifetime, ShareLocation, ShareLookup, ShareNotificationKind, ShareOwner,
-    SharePath, ShareRefusal,
+    SharePath, ShareRefusal, ShareTerms,
 };
 
 use crate::expiry::expiry_yard::*;
@@ -75,7 +75,7 @@ async fn a_share_ends_at_the_deadline_that_was_set_last() {
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let id = yard.create(film(60)).await.id();
     let term = |ttl, only_if| NewTerms {
-        term: Some(ShareLifetime::Ttl(seconds(ttl))),
+        lifetime: Some(ShareLifetime::Ttl(seconds(ttl))),
         only_if,
         ..NewTerms::default()
     };
@@ -84,7 +84,7 @@ async fn a_share_ends_at_the_deadline_that_was_set_last() {
     assert!(matches!(fails, ShareRefusal::ConditionFails { .. }));
     yard.advance(119).await;
     assert!(yard.is_there(id));
-    let never = NewTerms { term: Some(ShareLifetime::Never), ..NewTerms::default() };
+    let never = NewTerms { lifetime: Some(ShareLifetime::Never), ..NewTerms::default() };
     assert!(matches!(refused(yard.change(id, never.clone()).await), ShareRefusal::Terms(_)));
     yard.change(id, term(5, None)).await.unwrap();
     yard.advance(4).await;
@@ -122,7 +122,10 @@ async fn exactly_as_many_downloads_are_given_as_a_share_allows() {
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let unlimited = yard.create(film(60)).await.id();
     assert_eq!(yard.take(unlimited, 1, false).await, Ok(DownloadAdmission::Unlimited));
-    let limited = CreateShare { max_downloads: NonZeroU32::new(3), ..film(100_000) };
+    let limited = CreateShare {
+        terms: ShareTerms { max_downloads: NonZeroU32::new(3), ..ShareTerms::default() },
+        ..film(100_000)
+    };
     let id = yard.create(limited).await.id();
     let answers = join_all((0..20).map(|client| yard.take(id, client, client % 2 == 0))).await;
     let mut left: Vec<u32> = Vec::new();
@@ -150,7 +153,10 @@ async fn exactly_as_many_downloads_are_given_as_a_share_allows() {
 async fn the_parts_of_one_clients_download_count_once_and_may_be_resumed() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
-    let limited = CreateShare { max_downloads: NonZeroU32::new(1), ..film(60) };
+    let limited = CreateShare {
+        terms: ShareTerms { max_downloads: NonZeroU32::new(1), ..ShareTerms::default() },
+        ..film(60)
+    };
     let id = yard.create(limited).await.id();
     let answers = join_all((0..8).map(|_| yard.take(id, 7, true))).await;
     let counted =
@@ -237,7 +243,10 @@ async fn any_number_of_shares_of_missing_files_end() {
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let kept = yard.create(film(100_000)).await;
     // One of them is due and was reported already: it ends among the first without a notification.
-    let limited = CreateShare { max_downloads: NonZeroU32::new(1), ..film(100_000) };
+    let limited = CreateShare {
+        terms: ShareTerms { max_downloads: NonZeroU32::new(1), ..ShareTerms::default() },
+        ..film(100_000)
+    };
     let taken = yard.create(limited).await;
     yard.pause(true).await;
     assert_eq!(yard.take(taken.id(), 7, false).await, Ok(DownloadAdmission::Counted { left: 0 }));

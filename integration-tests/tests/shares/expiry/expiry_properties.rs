@@ -14,7 +14,7 @@ use reelyard_shares::share_expiry::{
     MoveEnd, MoveRefused, NewMove, NewTerms, OnlyIf, RootName, Share, ShareDecisionContext,
     ShareDueKey, ShareEnding, ShareEvent, ShareExpirySettings, ShareId, ShareKind, ShareLifetime,
     ShareLocation, ShareLookup, ShareNotificationKind, ShareOutcome, SharePath, SharePolicy,
-    ShareTable, SharedFileIdentity, TakeDownload,
+    ShareTable, ShareTerms, SharedFileIdentity, TakeDownload,
 };
 
 const START: i64 = 1_000_000;
@@ -228,11 +228,9 @@ impl ShareWorld {
             path: SharePath::new(path).unwrap(),
             kind: ShareKind::File,
             looked: None,
-            term: ShareLifetime::Ttl(Duration::from_millis(ttl)),
-            password: None,
-            max_downloads: NonZeroU32::new(limit),
+            lifetime: ShareLifetime::Ttl(Duration::from_millis(ttl)),
             owner: None,
-            note: None,
+            terms: ShareTerms { max_downloads: NonZeroU32::new(limit), ..ShareTerms::default() },
             asked_by: "me".to_owned(),
             request: None,
         };
@@ -266,7 +264,7 @@ impl ShareWorld {
         let id = ShareId(share as u128);
         let term =
             ttl.map_or(ShareLifetime::Never, |ttl| ShareLifetime::Ttl(Duration::from_millis(ttl)));
-        let change = NewTerms { term: Some(term), only_if, ..NewTerms::default() };
+        let change = NewTerms { lifetime: Some(term), only_if, ..NewTerms::default() };
         let ShareWorld { table, policy, now, .. } = self;
         let at = ShareDecisionContext {
             table,

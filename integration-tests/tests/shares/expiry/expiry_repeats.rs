@@ -10,7 +10,8 @@ use reelyard_core::event::RequestId;
 use reelyard_shares::share_expiry::{
     AtLimit, BeginMove, BegunMove, ChangeShare, CreateShare, EndRemoved, MoveEnd, MoveRefused,
     NewMove, NewTerms, OnlyIf, SettleMove, ShareEnding, ShareExpirySettings, ShareLifetime,
-    ShareLocation, ShareLookup, ShareOwner, ShareRefusal, SharedFileIdentity,
+    ShareLocation, ShareLookup, ShareOwner, ShareRefusal, ShareTerm, ShareTerms,
+    SharedFileIdentity,
 };
 
 use crate::expiry::expiry_yard::*;
@@ -63,7 +64,7 @@ async fn a_change_repeated_before_its_answer_meets_its_own_condition() {
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
     let id = yard.create(film(60)).await.id();
     let change = NewTerms {
-        term: Some(ShareLifetime::Ttl(seconds(90))),
+        lifetime: Some(ShareLifetime::Ttl(seconds(90))),
         only_if: Some(OnlyIf::Greater),
         ..NewTerms::default()
     };
@@ -140,13 +141,18 @@ async fn a_moving_share_does_not_end_because_its_path_is_missing() {
 async fn no_limit_is_lowered_below_the_number_of_downloads() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
-    let limited = CreateShare { max_downloads: NonZeroU32::new(3), ..film(600) };
+    let limited = CreateShare {
+        terms: ShareTerms { max_downloads: NonZeroU32::new(3), ..ShareTerms::default() },
+        ..film(600)
+    };
     let id = yard.create(limited).await.id();
     for client in 0..2 {
         yard.take(id, client, false).await.unwrap();
     }
-    let limit =
-        |most: u32| NewTerms { max_downloads: Some(NonZeroU32::new(most)), ..NewTerms::default() };
+    let limit = |most: u32| NewTerms {
+        terms: vec![ShareTerm::MaxDownloads(NonZeroU32::new(most))],
+        ..NewTerms::default()
+    };
     let fewer = ShareRefusal::FewerThanTaken { taken: 2, most: 2 };
     assert_eq!(refused(yard.change(id, limit(2)).await), fewer);
     assert_eq!(yard.change(id, limit(4)).await.unwrap().downloads().unwrap().left(), 2);

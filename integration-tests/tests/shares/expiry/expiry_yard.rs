@@ -16,7 +16,8 @@ use reelyard_shares::share_expiry::{
     ChangeShare, ClientKey, CreateShare, DownloadAdmission, FetchNotifications, NewTerms,
     PauseReclaim, ReclaimNow, RevokeShares, Revoked, RootName, Share, ShareChange, ShareError,
     ShareExpiry, ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLookup,
-    ShareNotificationKind, SharePath, ShareRefusal, ShareViewHandle, TakeDownload, Tombstone,
+    ShareNotificationKind, SharePath, ShareRefusal, ShareTerms, ShareViewHandle, TakeDownload,
+    Tombstone,
 };
 
 pub const START: Millis = Millis(1_700_000_000_000);
@@ -54,11 +55,9 @@ pub fn film(ttl: u64) -> CreateShare {
         path: path("d/film.mkv"),
         kind: ShareKind::File,
         looked: None,
-        term: ShareLifetime::Ttl(seconds(ttl)),
-        password: None,
-        max_downloads: None,
+        lifetime: ShareLifetime::Ttl(seconds(ttl)),
         owner: None,
-        note: None,
+        terms: ShareTerms::default(),
         asked_by: "a test".to_owned(),
         request: None,
     }

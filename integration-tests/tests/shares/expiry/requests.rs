@@ -70,7 +70,7 @@ async fn an_invalid_form_is_refused_on_a_page_like_all_others() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"x");
     let hash = hash_password("right").unwrap();
-    let id = links.share("a", |new| new.password = Some(hash));
+    let id = links.share("a", |new| new.terms.password = Some(hash));
     let odd = links.ask("/s/%FF", &[]).await;
     assert_eq!((odd.status, odd.header("x-content-type-options")), (404, Some("nosniff")));
     let long = format!("password={}", "x".repeat(100_000));
@@ -113,7 +113,7 @@ async fn a_page_that_asks_to_wait_does_not_call_the_link_unknown() {
 async fn a_replaced_file_is_not_called_resumable() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"a film");
-    let id = links.share("a", |new| new.max_downloads = NonZeroU32::new(1));
+    let id = links.share("a", |new| new.terms.max_downloads = NonZeroU32::new(1));
     let begun = links.get(id, "/file", &["-r", "0-1"]).await;
     assert_eq!(begun.status, 206);
     let resume = format!("If-Range: {}", begun.header("etag").unwrap());

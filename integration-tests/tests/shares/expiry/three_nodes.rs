@@ -15,7 +15,7 @@ use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{
     ClientKey, CreateShare, DownloadAdmission, ReclaimNow, ShareEnding, ShareError, ShareId,
-    ShareLookup, ShareNotificationKind, TakeDownload,
+    ShareLookup, ShareNotificationKind, ShareTerms, TakeDownload,
 };
 
 use crate::cluster::*;
@@ -166,7 +166,10 @@ fn a_change_of_leader_during_reclaim_loses_and_repeats_nothing() {
         let made = futures::stream::iter(0..DUE).map(|_| cluster.created(film(60)));
         let due: Vec<ShareId> = made.buffer_unordered(256).collect().await;
         let most = NonZeroU32::new(1_000_000);
-        let limited = CreateShare { max_downloads: most, ..film(86_400) };
+        let limited = CreateShare {
+            terms: ShareTerms { max_downloads: most, ..ShareTerms::default() },
+            ..film(86_400)
+        };
         let limited = cluster.created(limited).await;
         let old = cluster.leader(0).await;
         let (leader, epoch) = (&cluster.nodes[old], cluster.nodes[old].epoch());

@@ -19,7 +19,7 @@ use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{
     BeginMove, BegunMove, CreateShare, MoveRefused, Moved, RootName, ShareError, ShareExpiry,
     ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLocation, ShareLookup,
-    ShareRefusal, ShareViewHandle,
+    ShareRefusal, ShareTerms, ShareViewHandle,
 };
 use reelyard_shares::share_files::{
     MoveError, MoveFile, ShareFiles, ShareFilesCollaborators, ShareFilesSettings,
@@ -145,11 +145,9 @@ async fn created(nodes: &[ShareFilesNode]) -> ShareId {
         path: place("a").path,
         kind: ShareKind::File,
         looked: None,
-        term: ShareLifetime::Ttl(Duration::from_secs(86_400)),
-        password: None,
-        max_downloads: None,
+        lifetime: ShareLifetime::Ttl(Duration::from_secs(86_400)),
         owner: None,
-        note: None,
+        terms: ShareTerms::default(),
         asked_by: "a test".to_owned(),
         request: Some(RequestId::random()),
     };

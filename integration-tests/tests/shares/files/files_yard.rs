@@ -16,7 +16,7 @@ use reelyard_links::Roots;
 use reelyard_shares::share_expiry::{
     CreateShare, MoveRefused, Moved, RootName, Share, ShareEnding, ShareError, ShareExpiry,
     ShareExpirySettings, ShareId, ShareKind, ShareLifetime, ShareLocation, ShareLookup,
-    ShareRefusal, ShareViewHandle,
+    ShareRefusal, ShareTerms, ShareViewHandle,
 };
 use reelyard_shares::share_files::{
     MoveError, MoveFile, ShareFileSystem, ShareFiles, ShareFilesCollaborators, ShareFilesSettings,
@@ -125,11 +125,9 @@ impl ShareFilesYard {
             path,
             kind: ShareKind::File,
             looked: None,
-            term: ShareLifetime::Ttl(Duration::from_secs(600)),
-            password: None,
-            max_downloads: None,
+            lifetime: ShareLifetime::Ttl(Duration::from_secs(600)),
             owner: None,
-            note: None,
+            terms: ShareTerms::default(),
             asked_by: "a test".to_owned(),
             request: None,
         };

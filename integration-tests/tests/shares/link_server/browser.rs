@@ -59,8 +59,8 @@ async fn open_by_password(runs_scripts: bool) {
     links.write(name, b"0123456789");
     let hash = hash_password("open sesame").unwrap();
     let id = links.share(name, |new| {
-        new.password = Some(hash);
-        new.max_downloads = NonZeroU32::new(1);
+        new.terms.password = Some(hash);
+        new.terms.max_downloads = NonZeroU32::new(1);
     });
     let browser = Browser::start(runs_scripts).await.unwrap();
     browser.open(&links.url(id, "")).await.unwrap();

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 fn locked(password: &str) -> impl FnOnce(&mut NewShare) {
     let hash = hash_password(password).unwrap();
-    move |new| new.password = Some(hash)
+    move |new| new.terms.password = Some(hash)
 }
 
 /// Sends the form of a link's page from an address.

@@ -54,7 +54,7 @@ fn strict() -> ManualLinks {
 async fn only_the_deadline_cuts_and_no_other_end() {
     let links = strict();
     let last = links.share("a", |new| {
-        (new.deadline, new.max_downloads) = (Deadline::NEVER, NonZeroU32::new(1));
+        (new.deadline, new.terms.max_downloads) = (Deadline::NEVER, NonZeroU32::new(1));
     });
     let [revoked, removed] = [(); 2].map(|()| links.share("a", |_| {}));
     let of_last = running(&links, last, "/file", &[]).await;
@@ -65,7 +65,7 @@ async fn only_the_deadline_cuts_and_no_other_end() {
     assert_eq!((of_revoked.await.unwrap(), of_removed.await.unwrap()), (0, 0));
     assert_eq!(of_last.await.unwrap(), 0);
     let again = links.share("a", |new| {
-        (new.deadline, new.max_downloads) = (Deadline::NEVER, NonZeroU32::new(1));
+        (new.deadline, new.terms.max_downloads) = (Deadline::NEVER, NonZeroU32::new(1));
     });
     let of_again = running(&links, again, "/file", &[]).await;
     links.clock.advance(RESUME_WITHIN);

@@ -15,8 +15,8 @@ use reelyard_integration_tests::rigs::share_links::{
 use reelyard_replication::{CommitError, Piece};
 use reelyard_shares::share_expiry::{
     Deadline, DownloadAdmission, MoveEnd, NewMove, NewShare, ShareEnding, ShareError, ShareEvent,
-    ShareId, ShareKind, ShareLimits, ShareLocation, ShareRefusal, ShareTable, ShareViewHandle,
-    SharedFileIdentity, TakeDownload,
+    ShareId, ShareKind, ShareLimits, ShareLocation, ShareRefusal, ShareTable, ShareTerms,
+    ShareViewHandle, SharedFileIdentity, TakeDownload,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -251,7 +251,7 @@ async fn only_downloads_are_counted_and_no_more_than_allowed() {
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     });
     links.write("a", &film(100_000));
-    let limited = |most| links.share("a", |new| new.max_downloads = NonZeroU32::new(most));
+    let limited = |most| links.share("a", |new| new.terms.max_downloads = NonZeroU32::new(most));
     let id = limited(2);
     let status = async |arguments: &[&str]| links.get(id, "/file", arguments).await.status;
     let taken = || links.found(id).downloads().unwrap().taken();
@@ -470,9 +470,7 @@ async fn counted_by(
         deadline: Deadline::at(START.after(A_DAY)),
         noticed: true,
         owner: None,
-        note: None,
-        password: None,
-        max_downloads: NonZeroU32::new(9),
+        terms: ShareTerms { max_downloads: NonZeroU32::new(9), ..ShareTerms::default() },
         room: ShareLimits::default(),
     };
     table.apply(START, &ShareEvent::Created(Box::new(new))).unwrap();
@@ -522,8 +520,8 @@ async fn an_exhausted_link_says_so_also_after_its_deadline() {
     let links = ManualLinks::start(|_| {});
     links.write("a", b"film");
     let deadline = Deadline::at(START.after(Duration::from_secs(60)));
-    let id =
-        links.share("a", |new| (new.deadline, new.max_downloads) = (deadline, NonZeroU32::new(1)));
+    let id = links
+        .share("a", |new| (new.deadline, new.terms.max_downloads) = (deadline, NonZeroU32::new(1)));
     assert_eq!(links.get(id, "/file", &[]).await.status, 200);
     links.clock.advance(Duration::from_secs(60));
     let answer = links.get(id, "/file", &[]).await;

@@ -83,7 +83,7 @@ impl LinkClockYard {
         self.yard.expiry.send(ReclaimNow).await.unwrap().unwrap();
         // An answer after its commits. Its deadline is the same by every clock.
         let late = ShareLifetime::At(Millis::LAST);
-        self.yard.create(CreateShare { path: path("a"), term: late, ..film(1) }).await;
+        self.yard.create(CreateShare { path: path("a"), lifetime: late, ..film(1) }).await;
     }
 
     async fn close(self) {
@@ -93,7 +93,7 @@ impl LinkClockYard {
 }
 
 fn extended(ttl: u64) -> NewTerms {
-    NewTerms { term: Some(ShareLifetime::Ttl(seconds(ttl))), ..NewTerms::default() }
+    NewTerms { lifetime: Some(ShareLifetime::Ttl(seconds(ttl))), ..NewTerms::default() }
 }
 
 #[actix::test]
@@ -286,8 +286,10 @@ async fn no_link_gets_a_deadline_that_only_a_wrong_clock_allows() {
     assert_eq!(refused(create(asked()).await.unwrap()), held(900));
     assert_eq!(refused(place.yard.change(id, extended(4 * 3600)).await), held(900));
     let until = Millis(START.0 + 4 * HOUR_MS);
-    let both =
-        create(CreateShare { term: ShareLifetime::At(until), ..asked() }).await.unwrap().unwrap();
+    let both = create(CreateShare { lifetime: ShareLifetime::At(until), ..asked() })
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(both.deadline().instant(), Some(until));
     clock.advance(seconds(300));
     assert_eq!(refused(create(asked()).await.unwrap()), held(600));

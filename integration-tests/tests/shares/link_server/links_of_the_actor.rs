@@ -14,7 +14,7 @@ use reelyard_integration_tests::rigs::share_links::{LinkSite, START, curl, path,
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_shares::share_expiry::{
     CreateShare, PauseReclaim, ReclaimNow, RevokeShares, ShareExpiry, ShareExpirySettings, ShareId,
-    ShareKind, ShareLifetime, ShareLookup, ShareViewHandle,
+    ShareKind, ShareLifetime, ShareLookup, ShareTerms, ShareViewHandle,
 };
 use tempfile::TempDir;
 
@@ -49,11 +49,12 @@ impl ActorLinksYard {
             path: path(at),
             kind: ShareKind::File,
             looked: None,
-            term: ShareLifetime::Ttl(TTL),
-            password: None,
-            max_downloads: max_downloads.and_then(NonZeroU32::new),
+            lifetime: ShareLifetime::Ttl(TTL),
             owner: None,
-            note: None,
+            terms: ShareTerms {
+                max_downloads: max_downloads.and_then(NonZeroU32::new),
+                ..ShareTerms::default()
+            },
             asked_by: "a test".to_owned(),
             request: None,
         };

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use reelyard_integration_tests::rigs::share_links::{CurlResponse, ManualLinks};
 use reelyard_links::hash_password;
-use reelyard_shares::share_expiry::{Deadline, NewShare, ShareChanges, ShareEvent, ShareId};
+use reelyard_shares::share_expiry::{
+    Deadline, NewShare, ShareChanges, ShareEvent, ShareId, ShareTerm,
+};
 
 fn locked(password: &str) -> impl FnOnce(&mut NewShare) {
     let hash = hash_password(password).unwrap();
-    move |new| new.password = Some(hash)
+    move |new| new.terms.password = Some(hash)
 }
 
 /// Sends the form of a link's page.
@@ -30,7 +32,7 @@ async fn a_page_shows_the_share_and_runs_no_foreign_code() {
         settings.public_url = Some("https://share.example.net/".into());
     });
     links.write("<b>&film.mp4", &[7; 3 << 20]);
-    let id = links.share("<b>&film.mp4", |new| new.max_downloads = NonZeroU32::new(3));
+    let id = links.share("<b>&film.mp4", |new| new.terms.max_downloads = NonZeroU32::new(3));
     let page = links.get(id, "", &[]).await;
     assert_eq!((page.exit, page.status), (0, 200));
     let html = page.text();
@@ -105,8 +107,8 @@ async fn a_password_opens_this_link_and_no_other() {
     assert_eq!(basic.status, 200);
     assert_eq!(links.get(other, "/file", &["-u", "anybody:wrong"]).await.status, 401);
 
-    let password = Some(Some(hash_password("another").unwrap()));
-    let changes = Box::new(ShareChanges { password, ..ShareChanges::default() });
+    let password = ShareTerm::Password(Some(hash_password("another").unwrap()));
+    let changes = Box::new(ShareChanges { terms: vec![password], ..ShareChanges::default() });
     links.apply(&ShareEvent::Changed { id, generation: 0, changes });
     assert_eq!(links.get(id, "/file", &["-H", &cookie]).await.status, 401);
     assert_eq!(links.server.counters().wrong_passwords, 2);
@@ -235,7 +237,7 @@ async fn a_late_client_gets_the_reason_and_a_counted_download_may_resume() {
         settings.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
     });
     links.write("a", b"0123456789");
-    let id = links.share("a", |new| new.max_downloads = NonZeroU32::new(1));
+    let id = links.share("a", |new| new.terms.max_downloads = NonZeroU32::new(1));
     let from = |address: &str| format!("X-Forwarded-For: {address}");
     let (taker, newcomer) = (from("192.0.2.1"), from("192.0.2.2"));
     let page = async |who: &str| links.get(id, "", &["-H", who]).await;

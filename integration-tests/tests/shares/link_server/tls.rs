@@ -90,7 +90,7 @@ async fn pages_are_served_and_cookies_go_under_tls_only() {
     links.speak_tls("links");
     links.write("a.mp4", b"film");
     let hash = hash_password("open sesame").unwrap();
-    let id = links.share("a.mp4", |new| new.password = Some(hash));
+    let id = links.share("a.mp4", |new| new.terms.password = Some(hash));
     let asks = links.get(id, "", &[]).await;
     assert_eq!((asks.exit, asks.status), (0, 200));
     assert!(asks.text().contains("type=\"password\""), "{}", asks.text());

@@ -200,7 +200,7 @@ async fn an_archive_that_can_never_be_complete_counts_no_download() {
         assert_eq!(links.found(id).downloads().unwrap().taken(), 0);
     };
     std::fs::create_dir_all(links.below("deep").join("d/".repeat(129))).unwrap();
-    let deep = links.share("deep", |new| new.max_downloads = one);
+    let deep = links.share("deep", |new| new.terms.max_downloads = one);
     refused(deep, "nested too deeply").await;
     std::fs::remove_dir(links.below("deep").join("d/".repeat(129))).unwrap();
     let answer = links.get(deep, "/zip", &[]).await;
@@ -215,7 +215,7 @@ async fn an_archive_that_can_never_be_complete_counts_no_download() {
         mkdirat(&dir, name, Mode::RWXU).unwrap();
         dir = openat(&dir, name, OFlags::RDONLY, Mode::empty()).unwrap().into();
     }
-    let long = links.share("long", |new| new.max_downloads = one);
+    let long = links.share("long", |new| new.terms.max_downloads = one);
     refused(long, "too long").await;
     links.stop().await;
 }
@@ -256,7 +256,7 @@ async fn an_unreadable_archive_takes_no_download() {
     links.write("dir/sub/closed", b"x");
     let closed = std::fs::Permissions::from_mode(0o000);
     std::fs::set_permissions(links.below("dir/sub/closed"), closed).unwrap();
-    let id = links.share("dir", |new| new.max_downloads = NonZeroU32::new(1));
+    let id = links.share("dir", |new| new.terms.max_downloads = NonZeroU32::new(1));
     let answer = links.get(id, "/zip", &[]).await;
     assert_eq!((answer.exit, answer.status), (0, 500), "{}", answer.head);
     assert!(answer.text().contains("dir/sub/closed"), "{}", answer.text());

@@ -18,7 +18,7 @@ use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_shares::share_expiry::{
     CreateShare, RevokeShares, RootName, ShareExpiry, ShareExpirySettings, ShareKind,
-    ShareLifetime, ShareNotificationKind, SharePath, ShareViewHandle,
+    ShareLifetime, ShareNotificationKind, SharePath, ShareTerms, ShareViewHandle,
 };
 use reelyard_shares::webhook::{
     Webhook, WebhookCollaborators, WebhookName, WebhookSecret, WebhookSettings, WebhookView,
@@ -77,11 +77,9 @@ impl WebhookYard {
             path: SharePath::new("a.mpg").unwrap(),
             kind: ShareKind::File,
             looked: None,
-            term: ShareLifetime::Ttl(Duration::from_secs(86_400)),
-            password: None,
-            max_downloads: None,
+            lifetime: ShareLifetime::Ttl(Duration::from_secs(86_400)),
             owner: None,
-            note: None,
+            terms: ShareTerms::default(),
             asked_by: "a test".to_owned(),
             request: None,
         };

@@ -56,10 +56,10 @@ pub async fn create(
         return Ok(created(&state, &share, given).await?);
     }
     let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
-    let term = term(wanted.ttl, wanted.expires_at).map_err(|why| bad(&why))?.unwrap_or_default();
+    let lifetime =
+        term(wanted.ttl, wanted.expires_at).map_err(|why| bad(&why))?.unwrap_or_default();
     // Before the disk is read: hashing is slow, and the file could move meanwhile.
-    let password = hashed(wanted.password).await?;
-    let (max_downloads, owner, note) = (wanted.max_downloads, wanted.owner, wanted.note);
+    let terms = wanted.terms(hashed(wanted.password.clone()).await?);
     let mut looks = 0;
     loop {
         looks += 1;
@@ -69,11 +69,9 @@ pub async fn create(
             path: path.clone(),
             kind,
             looked: Some(looked),
-            term,
-            password: password.clone(),
-            max_downloads,
-            owner: owner.clone(),
-            note: note.clone(),
+            lifetime,
+            owner: wanted.owner.clone(),
+            terms: terms.clone(),
             asked_by: API.to_owned(),
             request,
         };

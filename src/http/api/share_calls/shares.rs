@@ -1,7 +1,5 @@
 //! `/api/v1/shares`: links with deadlines.
 
-use std::num::NonZeroU32;
-
 use actix_web::{HttpResponse, web};
 use reelyard_api::{
     Cursor, HookInfo, Page, ReclaimView, Rfc3339, ShareInfo, WantedReclaim, WantedRevocation,
@@ -154,22 +152,21 @@ pub async fn change(
 ) -> Result<web::Json<ShareInfo>, TermsRefusal> {
     let (id, wanted) = (share_id(&id)?, wanted.into_inner().0);
     let (request, is_named) = (named(id, &wanted), wanted.request_id.is_some());
-    let term = term(wanted.ttl, wanted.expires_at)
+    let lifetime = term(wanted.ttl, wanted.expires_at)
         .map_err(|why| ProblemResponse::bad_request(why.to_string()))?;
-    if wanted.only_if.is_some() && term.is_none() {
+    if wanted.only_if.is_some() && lifetime.is_none() {
         return Err(ProblemResponse::bad_request(
             "if: the condition needs a new deadline: set ttl or expires_at",
         )
         .into());
     }
     let given = wanted.password.clone().flatten();
-    let password = match wanted.password {
+    let password = match wanted.password.clone() {
         None => None,
         Some(password) => Some(hashed(password).await?),
     };
-    let (max_downloads, owner, note): (Option<Option<NonZeroU32>>, _, _) =
-        (wanted.max_downloads, wanted.owner, wanted.note);
-    let change = NewTerms { term, only_if: wanted.only_if, password, max_downloads, owner, note };
+    let terms = wanted.terms(password);
+    let change = NewTerms { lifetime, only_if: wanted.only_if, owner: wanted.owner, terms };
     let change = ChangeShare { id, change, asked_by: API.to_owned(), request };
     let share = state.actors.share_expiry.ask(change).await??;
     if is_named {

@@ -91,7 +91,7 @@ impl SharePolicy {
         if has_moved || at.is_moving(&asked.root, &asked.path) {
             return Err(ShareRefusal::BeingMoved);
         }
-        let NewDeadline { deadline, noticed } = self.deadline(asked.term, at)?;
+        let NewDeadline { deadline, noticed } = self.deadline(asked.lifetime, at)?;
         let due = match &asked.owner {
             Some(owner) => self.room_of_owner(owner, at)?,
             None => Vec::new(),
@@ -106,9 +106,7 @@ impl SharePolicy {
             deadline,
             noticed,
             owner: asked.owner.clone(),
-            note: asked.note.clone(),
-            password: asked.password.clone(),
-            max_downloads: asked.max_downloads,
+            terms: asked.terms.clone(),
             room: ShareLimits { shares, of_owner },
         })));
         Ok(events)
@@ -118,16 +116,16 @@ impl SharePolicy {
         ShareLimits { shares: self.settings.max_shares, of_owner: self.settings.max_per_owner }
     }
 
-    /// The deadline of the terms. While a step of the wall clock is not confirmed, either clock may be right.
-    /// Then the terms must give the same deadline by both.
+    /// The deadline of a lifetime. While a step of the wall clock is not confirmed, either clock may be right.
+    /// Then the lifetime must give the same deadline by both.
     fn deadline(
         &self,
-        term: ShareLifetime,
+        lifetime: ShareLifetime,
         at: ShareDecisionContext<'_>,
     ) -> Result<NewDeadline, ShareRefusal> {
         let ShareDecisionContext { now, latest, confirmed_in, .. } = at;
-        let deadline = self.settings.lifetimes.deadline(term, now);
-        if deadline != self.settings.lifetimes.deadline(term, latest) {
+        let deadline = self.settings.lifetimes.deadline(lifetime, now);
+        if deadline != self.settings.lifetimes.deadline(lifetime, latest) {
             return Err(ShareRefusal::ClockUnconfirmed { ahead: latest.since(now), confirmed_in });
         }
         let deadline = deadline?;
@@ -243,7 +241,7 @@ impl SharePolicy {
         if share.exhausted().is_some() {
             return Err(ShareRefusal::Exhausted);
         }
-        let deadline = change.term.map(|term| self.deadline(term, at)).transpose()?;
+        let deadline = change.lifetime.map(|lifetime| self.deadline(lifetime, at)).transpose()?;
         if let Some(only_if) = change.only_if {
             let present = share.deadline();
             let wanted = deadline.map_or(present, |new| new.deadline);
@@ -251,20 +249,14 @@ impl SharePolicy {
                 return Err(ShareRefusal::ConditionFails { deadline: present });
             }
         }
-        share.allows(change.max_downloads)?;
+        share.allows(&change.terms)?;
         let due = match &change.owner {
             Some(Some(owner)) if share.owner() != Some(owner) => self.room_of_owner(owner, at)?,
             _ => Vec::new(),
         };
         let most = self.settings.max_per_owner;
         let owner = change.owner.clone().map(|owner| NewOwner { owner, most });
-        let changes = ShareChanges {
-            deadline,
-            max_downloads: change.max_downloads,
-            password: change.password.clone(),
-            owner,
-            note: change.note.clone(),
-        };
+        let changes = ShareChanges { deadline, owner, terms: change.terms.clone() };
         let generation = share.generation();
         if changes == ShareChanges::default() {
             return Ok(Vec::new());

@@ -19,6 +19,7 @@ use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::bad_lifetime::BadLifetime;
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::share_lifetime::ShareLifetime;
+use crate::share_expiry::state::values::share_terms::ShareTerms;
 use crate::share_expiry::state::values::value_types::{Deadline, ShareKind};
 
 const NOW: Millis = Millis(1_000_000_000);
@@ -49,11 +50,9 @@ fn film(term: ShareLifetime) -> CreateShare {
         path: path("a"),
         kind: ShareKind::File,
         looked: None,
-        term,
-        password: None,
-        max_downloads: None,
+        lifetime: term,
         owner: None,
-        note: None,
+        terms: ShareTerms::default(),
         asked_by: "me".to_owned(),
         request: None,
     }
@@ -84,7 +83,7 @@ fn changed(term: ShareLifetime, latest: Millis) -> Result<Deadline, ShareRefusal
     {
         table.apply(NOW, &event).unwrap();
     }
-    let change = NewTerms { term: Some(term), ..NewTerms::default() };
+    let change = NewTerms { lifetime: Some(term), ..NewTerms::default() };
     let events = policy().change(ShareId(1), &change, at(&table, &in_flight, latest))?;
     let Some(ShareEvent::Changed { changes, .. }) = events.last() else { panic!("{events:?}") };
     Ok(changes.deadline.expect("it is changed").deadline)
@@ -132,7 +131,7 @@ fn an_instant_is_a_deadline_if_both_clocks_allow_it() {
 fn a_download_may_be_resumed_by_the_latest_time() {
     let (mut table, in_flight) = (ShareTable::default(), InFlight::default());
     let limited = CreateShare {
-        max_downloads: NonZeroU32::new(2),
+        terms: ShareTerms { max_downloads: NonZeroU32::new(2), ..ShareTerms::default() },
         ..film(ShareLifetime::Ttl(Duration::from_secs(20_000)))
     };
     for event in policy().create(&limited, ShareId(1), at(&table, &in_flight, NOW)).unwrap() {

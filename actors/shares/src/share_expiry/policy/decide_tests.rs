@@ -13,10 +13,11 @@ use crate::share_expiry::messages::{CreateShare, NewTerms, TakeDownload};
 use crate::share_expiry::samples::{new_share, path, root};
 use crate::share_expiry::settings::{AtLimit, ShareExpirySettings};
 use crate::share_expiry::state::event::*;
-use crate::share_expiry::state::table::share::{ClientKey, DownloadLimit, Share};
+use crate::share_expiry::state::table::share::{ClientKey, Share};
 use crate::share_expiry::state::table::share_table::ShareTable;
 use crate::share_expiry::state::values::id::ShareId;
 use crate::share_expiry::state::values::share_lifetime::{OnlyIf, ShareLifetime};
+use crate::share_expiry::state::values::share_terms::ShareTerms;
 use crate::share_expiry::state::values::value_types::{
     Deadline, ShareEnding, ShareKind, ShareOwner,
 };
@@ -72,11 +73,9 @@ impl SharePolicyCase {
             path: path("a"),
             kind: ShareKind::File,
             looked: None,
-            term,
-            password: None,
-            max_downloads: NonZeroU32::new(2),
+            lifetime: term,
             owner: Some(ShareOwner::new(owner).unwrap()),
-            note: None,
+            terms: ShareTerms { max_downloads: NonZeroU32::new(2), ..ShareTerms::default() },
             asked_by: "me".to_owned(),
             request: None,
         };
@@ -107,7 +106,7 @@ fn ttl(seconds: u64) -> ShareLifetime {
 }
 
 fn term(term: ShareLifetime, only_if: Option<OnlyIf>) -> NewTerms {
-    NewTerms { term: Some(term), only_if, ..NewTerms::default() }
+    NewTerms { lifetime: Some(term), only_if, ..NewTerms::default() }
 }
 
 #[test]
@@ -327,7 +326,7 @@ proptest! {
         const WITHIN: Duration = Duration::from_secs(10);
         let mut case = SharePolicyCase::new(ShareExpirySettings { resume_within: WITHIN, ..Default::default() });
         let mut new = new_share(1, "a", i64::MAX - 1);
-        new.max_downloads = NonZeroU32::new(most);
+        new.terms.max_downloads = NonZeroU32::new(most);
         case.apply(vec![ShareEvent::Created(Box::new(new))]);
         let (mut begun, mut wholes): (Vec<(u64, Millis)>, Vec<u64>) = (Vec::new(), Vec::new());
         for (client, part, passes) in asked {
@@ -338,7 +337,7 @@ proptest! {
             }
             if let Ok(DownloadDecision::Counts(event)) = taking {
                 let taken = |case: &SharePolicyCase| {
-                    let taken = |share: &Share| share.downloads().map_or(0, DownloadLimit::taken);
+                    let taken = |share: &Share| share.downloads().map_or(0, |limit| limit.taken());
                     case.table.look(ShareId(1), taken).unwrap()
                 };
                 let before = taken(&case);

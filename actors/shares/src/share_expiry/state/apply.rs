@@ -1,6 +1,5 @@
 //! How events change the piece. Deterministic: the piece, the event and its time decide alone.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use ShareOutcome::{AlreadySo, Applied};
@@ -12,13 +11,15 @@ use super::constants::MOST_TAKERS;
 use super::download_cache::CountedDownload;
 use super::event::{NewShare, ShareChanges, ShareEvent, ShareOutcome, ShareRefusal};
 use super::event_v1;
+use super::event_v2;
 use super::snapshot::{FrozenShareTable, thaw_row};
 use super::table::shards::ShareLookup;
 use super::table::share::{
-    ClientKey, ColdShareFields, DownloadClient, DownloadLimit, Exhausted, Share, ShareInit,
+    ClientKey, ColdShareFields, DownloadClient, DownloadCounts, Exhausted, Share, ShareInit,
 };
 use super::table::share_table::{NotificationRecord, ShareTable, TombstoneKey};
 use super::values::id::ShareId;
+use super::values::share_terms::ShareTerm;
 use super::values::text::SharedText;
 use super::values::value_types::{ShareEnding, Tombstone};
 use crate::share_expiry::state::notification::ShareNotificationKind;
@@ -27,7 +28,7 @@ type ShareApplyResult = Result<ShareOutcome, ShareRefusal>;
 
 impl Piece for ShareTable {
     const ID: PieceId = PieceId::Shares;
-    const EVENT_VERSION: u8 = 2;
+    const EVENT_VERSION: u8 = 3;
 
     type Event = ShareEvent;
     type Outcome = ShareOutcome;
@@ -37,6 +38,7 @@ impl Piece for ShareTable {
         let piece = Self::ID;
         let read = match event.version {
             1 => event_v1::read(&event.body),
+            2 => event_v2::read(&event.body),
             Self::EVENT_VERSION => postcard::from_bytes(&event.body),
             version => return Err(UnreadableEvent::Version { piece, version }),
         };
@@ -141,10 +143,9 @@ impl ShareTable {
         {
             return Err(ShareRefusal::OwnerFull { most: room.of_owner });
         }
-        let NewShare { id, root, path, kind, deadline, noticed, owner, note, password, .. } =
+        let NewShare { id, root, path, kind, deadline, noticed, owner, terms, room: _ } =
             new.clone();
-        let downloads = new.max_downloads.map(DownloadLimit::of);
-        let cold = ColdShareFields { note, password, downloads };
+        let cold = ColdShareFields { terms, counts: DownloadCounts::default() };
         let (created, generation) = (at, 0);
         let init =
             ShareInit { id, root, path, kind, owner, created, deadline, cold, generation, noticed };
@@ -167,7 +168,7 @@ impl ShareTable {
         if former.generation() != generation {
             return Err(ShareRefusal::ChangedMeanwhile);
         }
-        former.allows(changes.max_downloads)?;
+        former.allows(&changes.terms)?;
         if let Some(new) = &changes.owner
             && let Some(owner) = new.owner.as_ref().filter(|owner| former.owner() != Some(owner))
             && new.most > 0
@@ -275,18 +276,18 @@ impl ShareTable {
             return Ok(AlreadySo);
         };
         let left = downloads.left().checked_sub(1).ok_or(ShareRefusal::Exhausted)?;
-        let mut downloads = downloads.clone();
-        downloads.taken += 1;
-        downloads.takers.retain(|taker| taker.client != client && taker.at >= forget_before);
+        let mut counts = downloads.counts.clone();
+        counts.taken += 1;
+        counts.takers.retain(|taker| taker.client != client && taker.at >= forget_before);
         // The first ones are the oldest.
-        let too_many = (downloads.takers.len() + 1).saturating_sub(MOST_TAKERS);
-        downloads.takers.drain(..too_many);
-        downloads.takers.push(taker);
+        let too_many = (counts.takers.len() + 1).saturating_sub(MOST_TAKERS);
+        counts.takers.drain(..too_many);
+        counts.takers.push(taker);
         let number = self.next_notification();
-        downloads.exhausted = (left == 0).then_some(Exhausted { at, resume_until, number });
-        let exhausted = downloads.exhausted.map(|_| number);
+        counts.exhausted = (left == 0).then_some(Exhausted { at, resume_until, number });
+        let exhausted = counts.exhausted.map(|_| number);
         let mut share = former.to_change();
-        share.change_cold_fields(|cold| cold.downloads = Some(downloads));
+        share.change_cold_fields(|cold| cold.counts = counts);
         let share = self.put(share, Some(&former));
         if exhausted.is_some() {
             self.record_notification(
@@ -305,13 +306,13 @@ impl ShareTable {
         let Some(downloads) = former.downloads() else {
             return Ok(AlreadySo);
         };
-        let mut downloads = downloads.clone();
-        let is_its = |taker: &&mut DownloadClient| taker.client == client && taker.in_part;
-        let taker = downloads.takers.iter_mut().find(is_its).ok_or(ShareRefusal::Exhausted)?;
-        taker.in_part = false;
         let left = downloads.left();
+        let mut counts = downloads.counts.clone();
+        let is_its = |taker: &&mut DownloadClient| taker.client == client && taker.in_part;
+        let taker = counts.takers.iter_mut().find(is_its).ok_or(ShareRefusal::Exhausted)?;
+        taker.in_part = false;
         let mut share = former.to_change();
-        share.change_cold_fields(|cold| cold.downloads = Some(downloads));
+        share.change_cold_fields(|cold| cold.counts = counts);
         self.put(share, Some(&former));
         Ok(ShareOutcome::Taken { left, exhausted: None })
     }
@@ -387,13 +388,6 @@ impl ShareTable {
     }
 }
 
-impl DownloadLimit {
-    /// A limit without counted downloads.
-    pub(in crate::share_expiry) fn of(most: NonZeroU32) -> Self {
-        DownloadLimit { most, taken: 0, takers: Vec::new(), exhausted: None }
-    }
-}
-
 impl Tombstone {
     fn of(share: &Share, ended: Millis, why: ShareEnding, number: u64, cut: bool) -> Self {
         Tombstone { ended, why, deadline: share.deadline(), number, cut }
@@ -401,16 +395,17 @@ impl Tombstone {
 }
 
 impl Share {
-    /// Whether this limit is allowed: it must be higher than the number of counted downloads.
-    pub(in crate::share_expiry) fn allows(
-        &self,
-        limit: Option<Option<NonZeroU32>>,
-    ) -> Result<(), ShareRefusal> {
-        let taken = self.downloads().map_or(0, DownloadLimit::taken);
-        match limit.flatten().map(NonZeroU32::get) {
-            Some(most) if most <= taken => Err(ShareRefusal::FewerThanTaken { taken, most }),
-            _ => Ok(()),
+    /// Whether these terms are allowed: a new limit must be higher than the number of counted downloads.
+    pub(in crate::share_expiry) fn allows(&self, terms: &[ShareTerm]) -> Result<(), ShareRefusal> {
+        let taken = self.downloads().map_or(0, |downloads| downloads.taken());
+        for term in terms {
+            if let ShareTerm::MaxDownloads(Some(most)) = term
+                && most.get() <= taken
+            {
+                return Err(ShareRefusal::FewerThanTaken { taken, most: most.get() });
+            }
         }
+        Ok(())
     }
 
     /// The share with other terms.
@@ -425,18 +420,9 @@ impl Share {
             share.owner = new.owner.clone();
         }
         share.change_cold_fields(|cold| {
-            if let Some(most) = changes.max_downloads {
-                let taken = cold.downloads.take();
-                cold.downloads = most.map(|most| DownloadLimit {
-                    most,
-                    ..taken.unwrap_or_else(|| DownloadLimit::of(most))
-                });
-            }
-            if let Some(password) = &changes.password {
-                cold.password = password.clone();
-            }
-            if let Some(note) = &changes.note {
-                cold.note = note.clone();
+            changes.terms.iter().for_each(|term| cold.terms.set(term.clone()));
+            if cold.terms.max_downloads.is_none() {
+                cold.counts = DownloadCounts::default();
             }
         });
         share

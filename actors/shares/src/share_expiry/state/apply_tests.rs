@@ -11,6 +11,7 @@ use super::table::shards::ShareLookup;
 use super::table::share::ClientKey;
 use super::table::share_table::ShareTable;
 use super::values::id::ShareId;
+use super::values::share_terms::{ShareTerm, ShareTerms};
 use super::values::value_types::{Deadline, ShareEnding, ShareOwner, Tombstone};
 use crate::share_expiry::samples::new_share;
 use crate::share_expiry::state::notification::ShareNotificationKind;
@@ -27,8 +28,8 @@ fn created(ids: impl IntoIterator<Item = u128>) -> ShareTable {
 
 fn limited(most: u32) -> ShareTable {
     let mut table = ShareTable::default();
-    let max_downloads = NonZeroU32::new(most);
-    let new = NewShare { max_downloads, ..new_share(1, "a", 100) };
+    let terms = ShareTerms { max_downloads: NonZeroU32::new(most), ..ShareTerms::default() };
+    let new = NewShare { terms, ..new_share(1, "a", 100) };
     table.apply(Millis(0), &ShareEvent::Created(Box::new(new))).unwrap();
     table
 }
@@ -220,7 +221,7 @@ fn a_limit_may_be_raised_and_lowered_to_more_than_was_taken() {
     let mut table = limited(3);
     table.apply(Millis(1), &taken(1, 1)).unwrap();
     let limit = |most| ShareChanges {
-        max_downloads: Some(NonZeroU32::new(most)),
+        terms: vec![ShareTerm::MaxDownloads(NonZeroU32::new(most))],
         ..ShareChanges::default()
     };
     let fewer = table.apply(Millis(1), &changed(0, limit(1)));

@@ -4,7 +4,6 @@
 //! on nodes with different settings. Examples are the limit of shares, the end of the time to resume a
 //! download, and the forgotten records.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
@@ -16,9 +15,8 @@ use super::moves::stored_move::move_of_event;
 use super::paths::path::{RootName, SharePath};
 use super::table::share::ClientKey;
 use super::values::id::ShareId;
-use super::values::value_types::{
-    Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner,
-};
+use super::values::share_terms::{ShareTerm, ShareTerms, terms_of_event};
+use super::values::value_types::{Deadline, ShareEnding, ShareKind, ShareOwner};
 use crate::share_expiry::state::values::bad_lifetime::BadLifetime;
 
 /// One durable change of the piece. Postcard numbers the variants in this order: add new ones at the end.
@@ -186,12 +184,9 @@ pub struct NewShare {
     pub noticed: bool,
     /// The owner, if the client named one.
     pub owner: Option<ShareOwner>,
-    /// The client's free text, if any.
-    pub note: Option<ShareNote>,
-    /// The hash of its password.
-    pub password: Option<PasswordHash>,
-    /// How many downloads it allows.
-    pub max_downloads: Option<NonZeroU32>,
+    /// The other terms that the client chose.
+    #[serde(with = "terms_of_event")]
+    pub terms: ShareTerms,
     /// The largest number of shares, including this one.
     pub room: ShareLimits,
 }
@@ -210,14 +205,10 @@ pub struct ShareLimits {
 pub struct ShareChanges {
     /// The new deadline, if it changes.
     pub deadline: Option<NewDeadline>,
-    /// How many downloads it allows; any number if there is none in it.
-    pub max_downloads: Option<Option<NonZeroU32>>,
-    /// The new hash of its password, if it changes; the inner `None` removes the password.
-    pub password: Option<Option<PasswordHash>>,
     /// The new owner, if it changes.
     pub owner: Option<NewOwner>,
-    /// The new note, if it changes; the inner `None` removes it.
-    pub note: Option<Option<ShareNote>>,
+    /// The other terms that change.
+    pub terms: Vec<ShareTerm>,
 }
 
 /// The end of a share that is created or extended.

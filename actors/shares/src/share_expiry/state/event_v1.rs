@@ -3,6 +3,7 @@
 use reelyard_core::clock::Millis;
 
 use super::event::ShareEvent;
+use super::event_v2;
 use super::values::id::ShareId;
 use super::values::value_types::ShareEnding;
 
@@ -32,6 +33,6 @@ pub(in crate::share_expiry) fn read(body: &[u8]) -> Result<ShareEvent, postcard:
             let (ids, until): (Vec<ShareId>, Millis) = postcard::from_bytes(fields)?;
             Ok(ShareEvent::Noticed { ids, until })
         }
-        _ => postcard::from_bytes(body),
+        _ => event_v2::read(body),
     }
 }

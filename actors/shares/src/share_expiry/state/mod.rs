@@ -7,6 +7,7 @@ pub(in crate::share_expiry) mod constants;
 pub(in crate::share_expiry) mod download_cache;
 pub(in crate::share_expiry) mod event;
 pub(in crate::share_expiry) mod event_v1;
+pub(in crate::share_expiry) mod event_v2;
 pub(in crate::share_expiry) mod moves;
 pub(crate) mod notification;
 pub(in crate::share_expiry) mod paths;

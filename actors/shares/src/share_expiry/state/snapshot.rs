@@ -16,7 +16,8 @@ use super::moves::pending_move::PendingMove;
 use super::moves::stored_move::StoredMove;
 use super::paths::path_order::PathOrder;
 use super::stored::{
-    StoredCountedDownload, StoredNotification, StoredShare, StoredShareTotals, StoredTombstone,
+    StoredCountedDownload, StoredNotification, StoredNotificationV2, StoredShare,
+    StoredShareTotals, StoredShareV2, StoredTombstone,
 };
 use super::table::order::ShareDueKey;
 use super::table::shards::Shard;
@@ -28,7 +29,7 @@ use super::values::text::SharedText;
 use super::values::value_types::Tombstone;
 
 /// The first byte of each row.
-const ROW_VERSIONS: RowVersions = 1..=1;
+const ROW_VERSIONS: RowVersions = 1..=2;
 
 /// The largest number of shares in one row.
 const SHARES_A_ROW: usize = 256;
@@ -54,11 +55,11 @@ pub(super) enum ShareSnapshotRow<'a> {
         /// The number of the first notification that follows.
         notifications_from: u64,
     },
-    /// Shares, in the order of their paths.
+    /// Shares of row version 1. Stores still hold it; `SharesV2` replaces it.
     Shares(#[serde(borrow)] Vec<StoredShare<'a>>),
     /// Tombstones, the oldest first.
     Tombstones(Vec<(ShareId, StoredTombstone)>),
-    /// Notifications, oldest first.
+    /// Notifications of row version 1. Stores still hold it; `NotificationsV2` replaces it.
     Notifications(#[serde(borrow)] Vec<StoredNotification<'a>>),
     /// The end of the snapshot.
     End,
@@ -70,6 +71,10 @@ pub(super) enum ShareSnapshotRow<'a> {
     Time(Millis),
     /// Clients whose downloads began with a part, by share; before the shares.
     InPart(Vec<(ShareId, Vec<ClientKey>)>),
+    /// Shares, in the order of their paths.
+    SharesV2(#[serde(borrow)] Vec<StoredShareV2<'a>>),
+    /// Notifications, oldest first.
+    NotificationsV2(#[serde(borrow)] Vec<StoredNotificationV2<'a>>),
 }
 
 /// How many counted downloads one row holds.
@@ -130,10 +135,10 @@ impl FrozenPiece for FrozenShareTable {
         PathOrder::sort(&mut shares);
         let mut filling = SnapshotRowBuffer::default();
         for share in &shares {
-            filling
-                .put(StoredShare::of(share), share, &mut |row| put(&ShareSnapshotRow::Shares(row)));
+            let stored = StoredShareV2::of(share);
+            filling.put(stored, share, &mut |row| put(&ShareSnapshotRow::SharesV2(row)));
         }
-        filling.end(&mut |row| put(&ShareSnapshotRow::Shares(row)));
+        filling.end(&mut |row| put(&ShareSnapshotRow::SharesV2(row)));
         let tombstone_index: Vec<(ShareId, StoredTombstone)> = self
             .tombstone_index
             .oldest_first()
@@ -144,11 +149,12 @@ impl FrozenPiece for FrozenShareTable {
         }
         let mut filling = SnapshotRowBuffer::default();
         for (_, record) in self.notification_log.oldest_first() {
-            let stored = StoredNotification::of(record);
-            filling
-                .put(stored, &record.share, &mut |row| put(&ShareSnapshotRow::Notifications(row)));
+            let stored = StoredNotificationV2::of(record);
+            filling.put(stored, &record.share, &mut |row| {
+                put(&ShareSnapshotRow::NotificationsV2(row));
+            });
         }
-        filling.end(&mut |row| put(&ShareSnapshotRow::Notifications(row)));
+        filling.end(&mut |row| put(&ShareSnapshotRow::NotificationsV2(row)));
         let moves = self.moves.iter().map(|moving| PendingMove::clone(moving).into()).collect();
         put(&ShareSnapshotRow::Moves { next: self.next_move, moves });
         for some in self.download_cache.chunks(DOWNLOADS_A_ROW) {
@@ -194,7 +200,7 @@ impl<T> SnapshotRowBuffer<T> {
 impl Share {
     /// The clients whose downloads of it began with a part, if any.
     fn in_part(&self) -> Option<(ShareId, Vec<ClientKey>)> {
-        let takers = &self.downloads()?.takers;
+        let takers = &self.downloads()?.counts.takers;
         let clients: Vec<ClientKey> =
             takers.iter().filter(|taker| taker.in_part).map(|taker| taker.client).collect();
         (!clients.is_empty()).then_some((self.id(), clients))
@@ -204,17 +210,17 @@ impl Share {
     fn begun_in_part(&mut self, clients: &[ClientKey]) {
         let clients: HashSet<&ClientKey> = clients.iter().collect();
         self.change_cold_fields(|cold| {
-            let takers = cold.downloads.iter_mut().flat_map(|downloads| &mut downloads.takers);
+            let takers = cold.counts.takers.iter_mut();
             takers.for_each(|taker| taker.in_part = clients.contains(&taker.client));
         });
     }
 
     /// Its approximate size in a row, in bytes.
     fn stored_bytes(&self) -> usize {
-        let cold = self.cold.as_ref().map_or(0, |cold| {
-            let note = cold.note.as_ref().map_or(0, |note| note.as_str().len());
-            note + cold.downloads.as_ref().map_or(0, |downloads| downloads.takers.len() * 20)
-        });
+        let cold = self
+            .cold
+            .as_ref()
+            .map_or(0, |cold| cold.terms.stored_bytes() + cold.counts.takers.len() * 20);
         512 + self.path().as_str().len() + cold
     }
 }
@@ -239,9 +245,13 @@ pub(in crate::share_expiry) fn thaw_row(
         ShareSnapshotRow::InPart(parts) => table.thawing_parts.extend(parts),
         ShareSnapshotRow::Shares(stored) => {
             for stored in stored {
-                let root = table.roots.join(stored.root);
-                let owner = stored.owner.map(|owner| table.owners.join(owner));
-                table.thaw_share(stored.thaw(root, owner).map_err(unreadable)?);
+                let stored = stored.in_v2().map_err(unreadable)?;
+                table.thaw_share(stored).map_err(unreadable)?;
+            }
+        }
+        ShareSnapshotRow::SharesV2(stored) => {
+            for stored in stored {
+                table.thaw_share(stored).map_err(unreadable)?;
             }
         }
         ShareSnapshotRow::Tombstones(stored) => {
@@ -253,12 +263,14 @@ pub(in crate::share_expiry) fn thaw_row(
             }
         }
         ShareSnapshotRow::Notifications(stored) => {
-            for StoredNotification { at, what, by, share } in stored {
-                let root = table.roots.like(share.root);
-                let owner = share.owner.map(|owner| table.owners.like(owner));
-                let share = Arc::new(share.thaw(root, owner).map_err(unreadable)?);
-                let by = by.map(SharedText::new);
-                table.notification_log.push(NotificationRecord { at, share, by, what });
+            for stored in stored {
+                let stored = stored.in_v2().map_err(unreadable)?;
+                table.thaw_notification(stored).map_err(unreadable)?;
+            }
+        }
+        ShareSnapshotRow::NotificationsV2(stored) => {
+            for stored in stored {
+                table.thaw_notification(stored).map_err(unreadable)?;
             }
         }
         ShareSnapshotRow::Moves { next, moves } => {
@@ -277,7 +289,10 @@ pub(in crate::share_expiry) fn thaw_row(
 }
 
 impl ShareTable {
-    fn thaw_share(&mut self, mut share: Share) {
+    fn thaw_share(&mut self, stored: StoredShareV2<'_>) -> Result<(), String> {
+        let root = self.roots.join(stored.root);
+        let owner = stored.owner.map(|owner| self.owners.join(owner));
+        let mut share = stored.thaw(root, owner)?;
         if let Some(parts) = self.thawing_parts.remove(&share.id()) {
             share.begun_in_part(&parts);
         }
@@ -285,6 +300,21 @@ impl ShareTable {
         self.shards.put(Arc::clone(&share));
         self.thawing.push(share);
         self.live += 1;
+        Ok(())
+    }
+
+    fn thaw_notification(&mut self, stored: StoredNotificationV2<'_>) -> Result<(), String> {
+        let StoredNotificationV2 { at, what, by, share } = stored;
+        let root = self.roots.like(share.root);
+        let owner = share.owner.map(|owner| self.owners.like(owner));
+        let share = Arc::new(share.thaw(root, owner)?);
+        self.notification_log.push(NotificationRecord {
+            at,
+            share,
+            by: by.map(SharedText::new),
+            what,
+        });
+        Ok(())
     }
 
     /// Every share is loaded, so the orders are built from all of them at once.

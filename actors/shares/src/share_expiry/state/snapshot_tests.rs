@@ -36,11 +36,11 @@ fn table() -> ShareTable {
         let mut new = new_share(id, &format!("d/{id}"), 100 + i64::try_from(id).unwrap());
         if id % 5 == 0 {
             new.owner = Some(ShareOwner::new("me").unwrap());
-            new.note = Some(ShareNote::new("a note").unwrap());
-            new.password = Some(PasswordHash::new("$argon2id$x").unwrap());
+            new.terms.note = Some(ShareNote::new("a note").unwrap());
+            new.terms.password = Some(PasswordHash::new("$argon2id$x").unwrap());
         }
         if id % 7 == 0 {
-            new.max_downloads = std::num::NonZeroU32::new(2);
+            new.terms.max_downloads = std::num::NonZeroU32::new(2);
         }
         if id % 11 == 0 {
             new.deadline = Deadline::NEVER;
@@ -132,7 +132,7 @@ fn a_table_without_a_recorded_time_uses_its_latest_entry() {
     assert_eq!(shown(&ShareTable::default()), None);
     let mut table = ShareTable::default();
     let mut new = new_share(1, "a", 100);
-    new.max_downloads = std::num::NonZeroU32::new(9);
+    new.terms.max_downloads = std::num::NonZeroU32::new(9);
     let taken = ShareEvent::Taken {
         id: ShareId(1),
         client: ClientKey(1),

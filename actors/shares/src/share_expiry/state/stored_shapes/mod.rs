@@ -3,11 +3,13 @@
 use reelyard_replication::check_stored_shapes;
 
 use super::event::{ShareEvent, ShareOutcome, ShareRefusal};
+use super::event_v2::{NewShareV2, ShareChangesV2};
 use super::moves::pending_move::{MoveEnd, MoveRefused, MoveStage};
 use super::notification::ShareNotificationKind;
 use super::paths::path::BadPath;
 use super::snapshot::ShareSnapshotRow;
 use super::values::bad_lifetime::BadLifetime;
+use super::values::share_terms::ShareTerm;
 use super::values::value_types::{ShareEnding, ShareKind};
 
 #[test]
@@ -24,7 +26,10 @@ fn stored_shapes_of_shares_stay() {
             MoveEnd,
             MoveStage,
             ShareNotificationKind,
+            ShareTerm,
             ShareEvent,
+            NewShareV2,
+            ShareChangesV2,
             ShareOutcome,
             ShareRefusal,
             ShareSnapshotRow<'_>,

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::share_expiry::state::paths::path::{RootName, SharePath};
 use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::share_terms::ShareTerms;
 use crate::share_expiry::state::values::usage::UsageCounter;
 use crate::share_expiry::state::values::value_types::{
-    Deadline, PasswordHash, ShareEnding, ShareKind, ShareNote, ShareOwner,
+    Deadline, PasswordHash, ShareEnding, ShareKind, ShareOwner,
 };
 
 /// The index of a chunk in the order of paths.
@@ -44,15 +45,21 @@ pub struct Share {
 /// Rarely used fields of a share, kept apart to save memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::share_expiry) struct ColdShareFields {
-    pub(in crate::share_expiry) note: Option<ShareNote>,
-    pub(in crate::share_expiry) password: Option<PasswordHash>,
-    pub(in crate::share_expiry) downloads: Option<DownloadLimit>,
+    pub(in crate::share_expiry) terms: ShareTerms,
+    /// Empty without a download limit.
+    pub(in crate::share_expiry) counts: DownloadCounts,
 }
 
 /// How many downloads a share allows, and which were counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DownloadLimit {
-    pub(in crate::share_expiry) most: NonZeroU32,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DownloadLimit<'a> {
+    most: NonZeroU32,
+    pub(in crate::share_expiry) counts: &'a DownloadCounts,
+}
+
+/// The downloads of a share that count against its limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DownloadCounts {
     pub(in crate::share_expiry) taken: u32,
     /// The clients that may resume, each with the time of its last counted download.
     pub(in crate::share_expiry) takers: Vec<DownloadClient>,
@@ -246,24 +253,25 @@ impl Share {
         self.noticed
     }
 
-    /// The client's free text, if any.
-    pub fn note(&self) -> Option<&ShareNote> {
-        self.cold.as_ref()?.note.as_ref()
+    /// The terms beside its deadline and its owner.
+    pub fn terms(&self) -> &ShareTerms {
+        self.cold.as_ref().map_or(ShareTerms::NONE, |cold| &cold.terms)
     }
 
     /// The hash of its password, if it has one.
     pub fn password(&self) -> Option<&PasswordHash> {
-        self.cold.as_ref()?.password.as_ref()
+        self.terms().password.as_ref()
     }
 
     /// The download limit, if any. Without a limit no download needs to be counted.
-    pub fn downloads(&self) -> Option<&DownloadLimit> {
-        self.cold.as_ref()?.downloads.as_ref()
+    pub fn downloads(&self) -> Option<DownloadLimit<'_>> {
+        let ColdShareFields { terms, counts } = self.cold.as_deref()?;
+        terms.max_downloads.map(|most| DownloadLimit { most, counts })
     }
 
     /// When its last download was counted. From then on it admits only clients that resume.
     pub fn exhausted(&self) -> Option<Exhausted> {
-        self.downloads()?.exhausted
+        self.cold.as_ref()?.counts.exhausted
     }
 
     /// When it was last used, as this process knows; before the first use, when it was created.
@@ -289,7 +297,7 @@ impl Share {
     }
 }
 
-impl DownloadLimit {
+impl DownloadLimit<'_> {
     /// How many it allows in all.
     pub fn most(&self) -> u32 {
         self.most.get()
@@ -297,23 +305,25 @@ impl DownloadLimit {
 
     /// How many downloads were counted.
     pub fn taken(&self) -> u32 {
-        self.taken
+        self.counts.taken
     }
 
     /// How many downloads are left.
     pub fn left(&self) -> u32 {
-        self.most().saturating_sub(self.taken)
+        self.most().saturating_sub(self.counts.taken)
     }
 
     /// When `client` began a download with a part, if it may still request the whole file.
     pub fn in_part_by(&self, client: ClientKey) -> Option<Millis> {
-        let begun = self.takers.iter().filter(|taker| taker.client == client && taker.in_part);
+        let takers = self.counts.takers.iter();
+        let begun = takers.filter(|taker| taker.client == client && taker.in_part);
         begun.map(|taker| taker.at).max()
     }
 
     /// When `client` last began a download that it may still resume.
     pub fn taken_by(&self, client: ClientKey) -> Option<Millis> {
-        self.takers.iter().filter(|taker| taker.client == client).map(|taker| taker.at).max()
+        let takers = self.counts.takers.iter();
+        takers.filter(|taker| taker.client == client).map(|taker| taker.at).max()
     }
 }
 
@@ -372,15 +382,12 @@ mod tests {
         let exhausted = |resume_until| {
             let mut share = Share::new(init(1, "a", 1000));
             share.change_cold_fields(|cold| {
-                cold.downloads = Some(DownloadLimit {
-                    most: NonZeroU32::MIN,
-                    taken: 1,
-                    takers: Vec::new(),
-                    exhausted: Some(Exhausted {
-                        at: Millis(10),
-                        resume_until: Millis(resume_until),
-                        number: 0,
-                    }),
+                cold.terms.max_downloads = Some(NonZeroU32::MIN);
+                cold.counts.taken = 1;
+                cold.counts.exhausted = Some(Exhausted {
+                    at: Millis(10),
+                    resume_until: Millis(resume_until),
+                    number: 0,
                 });
             });
             share

@@ -132,7 +132,8 @@ impl ShareTable {
     pub(in crate::share_expiry) fn latest_recorded_time(&self) -> Option<Millis> {
         let created = self.thawing.iter().map(|share| share.created());
         let downloads = self.thawing.iter().filter_map(|share| share.downloads());
-        let taken = downloads.flat_map(|downloads| downloads.takers.iter().map(|taker| taker.at));
+        let taken =
+            downloads.flat_map(|downloads| downloads.counts.takers.iter().map(|taker| taker.at));
         let ended = self.tombstone_index.newest_first().map(|(_, tombstone)| tombstone.ended);
         let notified = self.notification_log.newest_first().map(|(_, record)| record.at);
         created.chain(taken).chain(ended).chain(notified).max()
@@ -291,7 +292,7 @@ impl NotificationRecord {
             root: share.root().clone(),
             path: share.path().clone(),
             owner: share.owner().cloned(),
-            note: share.note().cloned(),
+            note: share.terms().note.clone(),
             deadline: share.deadline(),
             due: share.due(),
             by: by.as_ref().map(|by| by.as_str().to_owned()),
