@@ -22,8 +22,8 @@ use crate::node::simulation_rules;
 
 pub const AFTER_HELP: &str = "\
 The simulation runs the rules of a node with these settings: task.*, storage.*, remover.*, copies.*,
-ignore.prefixes, bandwidth.*, catalog.ungraded_hot, event_log.window and event_log.hit_base. The
-options above define the hosts, not the configuration. Hosts and masters answer at once. A copy runs at
+popularity.*, ignore.prefixes, bandwidth.*, catalog.ungraded_hot, event_log.window and
+event_log.hit_base. The options above define the hosts, not the configuration. Hosts and masters answer at once. A copy runs at
 the rate of its source, or at the lower limit of task.copy_speed and bandwidth.* at its start. No host
 is ever down, and other network load is not simulated; placement.* has no effect.
 
@@ -35,6 +35,7 @@ Examples:
   reelyard simulate
   reelyard simulate --config node.toml --set storage.limit_percent=80 --start-fill 88
   reelyard simulate --event-log 'EventLog[20180603].log' --days 3 --destinations 8 --sources 2
+  reelyard simulate --set popularity.mode=off
   reelyard simulate --destinations 2000 --files 2000000 --json > week.json";
 
 /// Options of the simulation.

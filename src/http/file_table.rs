@@ -36,7 +36,7 @@ impl RankedFiles {
         let hot: Vec<_> =
             catalog.rising.hot().iter().filter(|(file, _)| is_ranked(file)).copied().collect();
         let hot_set: RoaringBitmap = hot.iter().map(|(file, _)| file.0).collect();
-        let ranked = catalog.ranking.as_ref().map_or(&[][..], |ranking| ranking.files());
+        let ranked = catalog.ranking.as_ref().map_or(&[][..], |ranking| ranking.by_grade());
         let positions = ranked.iter().enumerate().filter(|(_, file)| hot_set.contains(file.0));
         let hot_positions = positions.map(|(position, _)| position).collect();
         let planned = tasks.open.values().chain(tasks.ended.values());
@@ -85,7 +85,7 @@ impl FileTable for RankedFiles {
 
     fn rows(&self, from: usize, most: usize) -> Vec<FileRow> {
         let hot = self.hot.iter().skip(from).map(|(file, hits)| self.row(*file, *hits));
-        let ranked = self.catalog.ranking.as_ref().map_or(&[][..], |ranking| ranking.files());
+        let ranked = self.catalog.ranking.as_ref().map_or(&[][..], |ranking| ranking.by_grade());
         let mut begin = from.saturating_sub(self.hot.len());
         for &position in &self.hot_positions {
             // Each hot file before the first cold file shifts that cold file by one position.

@@ -180,7 +180,10 @@ mod tests {
     fn another_value(setting: &DescribedSetting) -> String {
         let value = &setting.value;
         match setting.key.as_str() {
-            "task.mode" | "remover.mode" => "off",
+            "task.mode" | "remover.mode" | "popularity.mode" => "off",
+            "popularity.half_life" => "7d",
+            "popularity.keep" => "2.5",
+            "popularity.daily_budget" => "1TiB",
             "task.placement" => "ring",
             "remover.keep" => "cfm",
             "catalog.watch" => "poll",
@@ -231,6 +234,8 @@ mod tests {
             ("event_log.", &["event_log.dir=/var/log/glb"]),
             ("event_log.dir", &[]),
             ("event_log.hit_base", &[]),
+            ("popularity.mode", &["event_log.dir=/var/log/glb"]),
+            ("popularity.half_life", &["event_log.dir=/var/log/glb"]),
             ("share.allow_never", &[]),
             ("share.max_ttl", &[]),
         ];

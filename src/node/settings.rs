@@ -104,5 +104,7 @@ pub fn simulation_rules(config: &NodeConfig) -> Rules {
         remover: remover(config),
         window: config.yard.event_log.window,
         hit_base: config.yard.event_log.hit_base.get(),
+        popularity: config.yard.popularity.mode,
+        half_life: config.yard.popularity.half_life,
     }
 }

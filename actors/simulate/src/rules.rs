@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reelyard_yard::remover::RemoverSettings;
+use reelyard_yard::settings::popularity::{HalfLife, PopularityMode};
 use reelyard_yard::task_manager::TaskSettings;
 
 /// The settings of a node for planning and removal.
@@ -16,4 +17,8 @@ pub struct Rules {
     pub window: Duration,
     /// Number of such requests that make a file hot.
     pub hit_base: u32,
+    /// The use of remembered demand.
+    pub popularity: PopularityMode,
+    /// The half-life of requests.
+    pub half_life: HalfLife,
 }

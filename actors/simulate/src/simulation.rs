@@ -9,8 +9,12 @@ use reelyard_core::names::FileId;
 use reelyard_protocol::worker::Blame;
 use reelyard_yard::catalog::MasterLook;
 use reelyard_yard::catalog::load_balancer::rising::{HitWindow, RisingHits};
+use reelyard_yard::catalog::popularity::demand_memory::DemandMemory;
+use reelyard_yard::catalog::popularity::half_lives::HalfLives;
+use reelyard_yard::catalog::ranking::Ranking;
 use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::remover::RemovalMode;
+use reelyard_yard::settings::popularity::PopularityMode;
 use reelyard_yard::task_manager::plan::{PlannerWaits, PlanningRound};
 
 use super::managers::ManagersModel;
@@ -44,6 +48,10 @@ pub struct Simulation {
     pub(super) managers: ManagersModel,
     pub(super) measures: Measures,
     masters: Arc<Masters>,
+    /// grade.info and hitcount.history of the day.
+    grades: Arc<Ranking>,
+    /// The remembered demand; none with mode "off".
+    memory: Option<DemandMemory>,
     pub(super) queue: EventSchedule,
     pub(super) rng: fastrand::Rng,
     /// Recent requests that no destination could serve.
@@ -94,6 +102,9 @@ impl Simulation {
         let mut simulation = Simulation {
             masters: Arc::new(Masters { files, ..Masters::default() }),
             window: HitWindow::new(rules.window, rules.hit_base),
+            grades: Arc::default(),
+            memory: (rules.popularity != PopularityMode::Off)
+                .then(|| DemandMemory::new(HalfLives::of(rules.half_life))),
             demand: beginning.demand,
             measures: Measures::default(),
             queue: EventSchedule::default(),
@@ -171,6 +182,7 @@ impl Simulation {
             ScheduledEvent::Hour => {
                 self.measures.end_hour(self.now, self.fill());
                 self.demand.drift();
+                self.order_by_demand();
                 self.queue.put(self.now.after(HOUR), ScheduledEvent::Hour);
             }
             ScheduledEvent::CopyArrives(task) => self.end_copy(task, None),
@@ -206,6 +218,9 @@ impl Simulation {
     /// A viewer requests a file: a destination or the centre serves it.
     fn serve(&mut self, request: FileRequest) {
         self.popularity.asked_for(request.file);
+        if let Some(memory) = &mut self.memory {
+            memory.request(request.file, request.at);
+        }
         self.measures.all.requests += 1;
         if self.yard.copies_of(request.file) > 0 {
             self.measures.all.hits += 1;
@@ -229,8 +244,21 @@ impl Simulation {
     }
 
     fn send_inputs(&mut self) {
-        self.managers.set_ranking(&self.popularity.ranking(&self.catalogue));
+        self.grades = self.popularity.ranking(&self.catalogue);
+        self.managers.set_ranking(&self.grades);
         self.managers.set_masters(&self.masters);
+        self.order_by_demand();
+    }
+
+    /// Orders the files by the demand until now, as the Catalog does every hour.
+    fn order_by_demand(&mut self) {
+        let Some(order) = self.memory.as_mut().and_then(|memory| memory.order(&self.grades)) else {
+            return;
+        };
+        let in_force = self.rules.popularity == PopularityMode::On;
+        let ranking = self.grades.with_demand(&Arc::new(order), in_force);
+        self.managers.set_ranking(&Arc::new(ranking));
+        self.request_turn();
     }
 
     fn look_at_all(&mut self) {

@@ -1,17 +1,17 @@
-//! Room on destinations for hot files: the requests of the planner, and the rooms that the
-//! Remover has made.
+//! Room on destinations for hot files and for files with much demand: the requests of the planner, and
+//! the rooms that the Remover has made.
 
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileId;
 
-/// A hot file for which no destination has room.
+/// A file for which no destination has room: a hot one, or one with much demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantsRoom {
     /// Number of the file in the name table.
     pub file: FileId,
     /// Its size in bytes.
     pub size: u64,
-    /// Its rising hits.
+    /// Its rising hits; 0 if it is not hot. Then only an exchange makes room for it.
     pub hits: u32,
     /// Its rank, 1 = best; 0 without a grade.
     pub grade: u32,
@@ -30,4 +30,13 @@ pub struct RoomMade {
     pub until: Millis,
     /// Bytes that were already removed for it.
     pub freed: u64,
+    /// Whether copies were exchanged for it. Otherwise the room is for a hot file.
+    pub is_exchange: bool,
+}
+
+impl WantsRoom {
+    /// Whether its hits rise now.
+    pub fn is_hot(&self) -> bool {
+        self.hits > 0
+    }
 }

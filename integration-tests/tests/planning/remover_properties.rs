@@ -8,19 +8,23 @@ use proptest::prelude::*;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
 use reelyard_core::host::{HostAddr, HostKind};
-use reelyard_core::names::{FileId, FileName, NameTable};
+use reelyard_core::names::{ByFile, FileId, FileName, NameTable};
 use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures};
 use reelyard_replication::{AppliedEvent, InFlight, Piece};
 use reelyard_yard::catalog::load_balancer::rising::RisingHits;
+use reelyard_yard::catalog::popularity::popularity_order::{FileDemand, PopularityOrder};
+use reelyard_yard::catalog::popularity::request_rate::RequestRate;
 use reelyard_yard::catalog::ranking::{RankedFile, Ranking};
 use reelyard_yard::catalog::sources::masters::Masters;
 use reelyard_yard::cfw_worker::{AskFailure, HostObserved, Inventory};
 use reelyard_yard::heartbeat::{Health, HealthChanged};
 use reelyard_yard::remover::{
-    Confirmation, CopyHolderStatus, Intent, Reason, RemovalBook, RemovalEvent, RemovalOutcome,
-    RemovalProposal, RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
+    Confirmation, CopyHolderStatus, ExchangeRules, Intent, Reason, RemovalBook, RemovalEvent,
+    RemovalOutcome, RemovalProposal, RemoverPieceContext, RemoverPolicy, RemoverSettings,
+    RoomWanted,
 };
 use reelyard_yard::room::WantsRoom;
+use reelyard_yard::settings::popularity::DailyBudget;
 
 const FILES: u32 = 14;
 const HOSTS: u8 = 5;
@@ -29,6 +33,8 @@ const SIZE: u64 = 10;
 const CAPACITY: u64 = 100;
 /// The number of hits from which the Remover frees space.
 const MUCH_HOTTER: u32 = 4;
+/// The bytes that exchanges may remove in a day: two files.
+const BUDGET: u64 = 2 * SIZE;
 /// The largest part of a disk that it may free for one file: percent and bytes, because of [`CAPACITY`].
 const SHARE: u32 = 20;
 
@@ -40,6 +46,8 @@ struct FileTraits {
     ignored: bool,
     pinned: bool,
     hot: bool,
+    /// Expected requests a day.
+    requests: u32,
 }
 
 /// One randomly drawn host.
@@ -62,7 +70,8 @@ enum RemoverStep {
     /// A copy vanishes without a report of its host.
     Lost(u8, u32),
     Listed(u8),
-    /// A hot file that fits on no host: its number, size and hits. Without hits the request ends.
+    /// A file that fits on no host: its number, size and hits. Without hits it needs an exchange. Without
+    /// a size the request ends.
     Wanted(u32, u64, u32),
     /// A round; the next deletions end as listed.
     Round(Vec<Deletion>),
@@ -90,13 +99,14 @@ fn host(index: u8) -> HostAddr {
 fn traits() -> impl Strategy<Value = FileTraits> {
     let mostly = prop::bool::weighted(0.85);
     let rarely = || prop::bool::weighted(0.12);
-    (mostly, prop::bool::weighted(0.85), rarely(), rarely(), rarely()).prop_map(
-        |(graded, has_master, ignored, pinned, hot)| FileTraits {
+    (mostly, prop::bool::weighted(0.85), rarely(), rarely(), rarely(), 0..30_u32).prop_map(
+        |(graded, has_master, ignored, pinned, hot, requests)| FileTraits {
             graded,
             has_master,
             ignored,
             pinned,
             hot,
+            requests,
         },
     )
 }
@@ -165,6 +175,10 @@ impl RemoverWorld {
             old_host_quiet: Duration::ZERO,
             make_room_hits: MUCH_HOTTER,
             make_room_percent: SHARE,
+            exchange: ExchangeRules {
+                daily_budget: DailyBudget::Bytes(BUDGET),
+                ..RemoverSettings::default().exchange
+            },
             ..RemoverSettings::default()
         };
         let mut policy = RemoverPolicy::new(settings);
@@ -174,7 +188,14 @@ impl RemoverWorld {
             size: Some(SIZE),
             listed_on: Vec::new(),
         });
-        policy.set_ranking(Arc::new(Ranking::from_files(ranked)));
+        let ranking = Ranking::from_files(ranked);
+        let mut demand = ByFile::new(FileDemand::default());
+        for (file, traits) in ids.iter().zip(&traits).filter(|(_, traits)| traits.graded) {
+            let rate = RequestRate::of(f64::from(traits.requests));
+            demand.set(*file, FileDemand { rate, kept_rate: rate });
+        }
+        let order = PopularityOrder::new(ranking.files().into(), demand, 7.0, 100.0);
+        policy.set_ranking(Arc::new(ranking.with_demand(&Arc::new(order), true)));
         let masters = ids.iter().zip(&traits).filter(|(_, traits)| traits.has_master);
         let files = masters.map(|(file, _)| file.0).collect();
         policy.set_masters(Arc::new(Masters { files, ..Masters::default() }));
@@ -330,21 +351,37 @@ impl RemoverWorld {
         };
         let room = |drawn: &RemoverHost| 80_u64.saturating_sub(RemoverWorld::used(drawn));
         let rooms = self.hosts.iter().map(|(addr, (drawn, _))| (*addr, room(drawn))).collect();
-        let files = if hits > 0 { vec![wish] } else { Vec::new() };
+        let files = if size > 0 { vec![wish] } else { Vec::new() };
         self.policy.set_room_wanted(RoomWanted { files, rooms });
     }
 
-    /// Checks the deletions for one file: they are on one host, at most the allowed part, and for a file that
-    /// is much hotter.
+    /// Checks the deletions for one file. They are on one host, and at most the allowed part. The file is much
+    /// hotter, or has much more demand than all of them. Exchanges respect their budget.
     fn check_rooms(&self, events: &[RemovalEvent]) {
         let mut goes: BTreeMap<&FileName, BTreeMap<HostAddr, u64>> = BTreeMap::new();
+        let (mut gained, mut lost) = (0, 0);
         for event in events {
             let RemovalEvent::Intended(intent) = event else { unreachable!() };
-            if let Reason::MakesRoom { better, better_hits, .. } = &intent.reason {
-                assert!(*better_hits >= MUCH_HOTTER && intent.keeper.is_none());
-                *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
+            match &intent.reason {
+                Reason::MakesRoom { better, better_hits, .. } => {
+                    assert!(*better_hits >= MUCH_HOTTER && intent.keeper.is_none());
+                    *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
+                }
+                Reason::Exchanged { better, better_demand, demand, .. } => {
+                    assert!(intent.keeper.is_none());
+                    *goes.entry(better).or_default().entry(intent.host).or_default() += SIZE;
+                    (gained, lost) = (*better_demand, lost + demand);
+                }
+                _ => {}
             }
         }
+        // Thousandths are rounded.
+        assert!(gained + 10 >= lost * 3 / 2, "{gained} instead of {lost}");
+        let exchanged = self.book.history().newest_first().map(|(_, record)| record);
+        let exchanged = exchanged.filter(|record| {
+            record.ending.is_gone() && matches!(record.reason, Reason::Exchanged { .. })
+        });
+        assert!(exchanged.count() as u64 * SIZE <= BUDGET);
         for (better, hosts) in goes {
             assert!(hosts.len() == 1 && hosts.values().all(|bytes| *bytes <= 20), "{better}");
         }

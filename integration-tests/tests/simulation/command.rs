@@ -75,7 +75,7 @@ fn nothing_goes_and_comes_back_while_nothing_changes() -> Result<()> {
         let yard = YardOptions { start_fill: Some(97), ..small().yard };
         let demand = DemandOptions::Synthetic(steady());
         let options = SimulationOptions { seed, yard, demand, ..small() };
-        let report = simulated(&options, &[])?;
+        let report = simulated(&options, &["popularity.mode=off"])?;
         ensure!(report.days[0].tally.removed.files > 50, "the disks were relieved");
         for (day, number) in report.days.iter().zip(1..).skip(1) {
             ensure!(day.tally.removed.files == 0, "day {number}: {:?}", day.tally);
@@ -85,6 +85,24 @@ fn nothing_goes_and_comes_back_while_nothing_changes() -> Result<()> {
         let (came_back, removed) = (report.churn.in_all.bytes, report.all.removed.bytes);
         ensure!(came_back * 10 < removed, "{came_back} of {removed} bytes came back");
         ensure!(report.lost == 0 && report.fill_at_end.over_limit == 0);
+    }
+    Ok(())
+}
+
+#[test]
+fn exchanges_raise_the_hits_and_bring_nothing_back_within_a_day() -> Result<()> {
+    for seed in [1, 2, 3] {
+        let options = SimulationOptions { seed, days: Some(6), ..small() };
+        let reports = ["popularity.mode=off", "popularity.mode=on"];
+        let [grades, demand] = reports.map(|mode| simulated(&options, &[mode]));
+        let (grades, demand) = (grades?, demand?);
+        let exchanged = demand.removals.get("exchanged").map_or(0, |exchanged| exchanged.files);
+        ensure!(exchanged > 0 && !grades.removals.contains_key("exchanged"));
+        let (before, after) = (grades.all.hits, demand.all.hits);
+        ensure!(after > before, "{after} hits instead of {before}");
+        let (again, copied) = (demand.churn.within_a_day.files, demand.all.copied.files);
+        ensure!(again * 20 <= copied, "{again} of {copied} copies came back within a day");
+        ensure!(demand.lost == 0 && demand.fill_at_end.over_limit == 0);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use comfy_table::Cell;
-use reelyard_api::ExplainView;
+use reelyard_api::{DemandView, ExplainView};
 use reelyard_core::backoff::BackOff;
 use reelyard_yard::remover::CopyDecision;
 use reelyard_yard::task_manager::plan::{DestinationState, LinkLoad, MasterState, SourceState};
@@ -51,6 +51,8 @@ fn print_figures(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
     };
     let lines = [
         ("rank", Some(rank)),
+        ("demand", view.demand.as_ref().map(demand)),
+        ("room", view.demand.as_ref().and_then(|demand| demand.room.as_deref()).map(plain)),
         ("hits", Some(explanation.hits.to_string())),
         ("master", Some(master)),
         ("before it", explanation.ahead.map(|ahead| format!("files that need a copy: {ahead}"))),
@@ -65,6 +67,19 @@ fn print_figures(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The demand in one line.
+fn demand(view: &DemandView) -> String {
+    let rank = match view.rank {
+        Some(rank) => format!("rank {rank} of {}", view.ranked),
+        None => "no rank".to_owned(),
+    };
+    let in_force = if view.in_force { "" } else { "; not in force" };
+    format!(
+        "{} expected requests a day ({} for deletion), {rank}, half-life {} d{in_force}",
+        view.requests_a_day, view.kept_requests_a_day, view.half_life_days
+    )
 }
 
 fn print_copies(copies: &[CopyDecision], out: &mut dyn Write) -> io::Result<()> {

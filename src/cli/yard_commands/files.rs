@@ -211,15 +211,23 @@ fn list(client: &NodeClient, args: &FilesArgs, out: &mut dyn Write) -> Result<()
     Ok(())
 }
 
+/// Index of the optional columns about demand.
+const DEMAND_AT: usize = 1;
+
 fn print_files(files: &Page<FileView>, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = output::table(&["RANK", "HITS", "SIZE", "STATE", "FILE", "PLACED ON", "WHY"]);
+    let is_measured = files.items.iter().any(|file| file.requests_a_day.is_some());
+    let mut header = vec!["RANK", "HITS", "SIZE", "STATE", "FILE", "PLACED ON", "WHY"];
+    if is_measured {
+        header.splice(DEMAND_AT..DEMAND_AT, ["BY DEMAND", "A DAY"]);
+    }
+    let mut table = output::table(&header);
     for file in &files.items {
         let hosts: Vec<_> = file.placed_on.iter().map(|host| host.to_string()).collect();
         let why = file.back_off.as_ref().map(|back_off| {
             format!("in backoff until {}: {}", back_off.until, plain(&back_off.reason))
         });
         let why = why.or_else(|| file.task.map(|task| format!("task {task}")));
-        table.add_row([
+        let mut row = vec![
             maybe(file.rank, number),
             number(file.hits),
             maybe(file.size, size),
@@ -227,7 +235,12 @@ fn print_files(files: &Page<FileView>, out: &mut dyn Write) -> io::Result<()> {
             Cell::new(name(&file.name)),
             maybe(Some(hosts.join(" ")).filter(|hosts| !hosts.is_empty()), Cell::new),
             maybe(why, Cell::new),
-        ]);
+        ];
+        if is_measured {
+            let a_day = maybe(file.requests_a_day, |a_day| number(format!("{a_day:.2}")));
+            row.splice(DEMAND_AT..DEMAND_AT, [maybe(file.demand_rank, number), a_day]);
+        }
+        table.add_row(row);
     }
     output::print(&table, out)?;
     output::more(files, out)

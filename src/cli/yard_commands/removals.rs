@@ -111,7 +111,7 @@ fn print_rooms(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
     if view.rooms.is_empty() {
         return Ok(());
     }
-    writeln!(out, "hot files that fit nowhere:")?;
+    writeln!(out, "wanted files that fit nowhere:")?;
     let mut table = output::table(&["FILE", "SIZE", "HITS", "ACTION"]);
     for room in &view.rooms {
         let done = Cell::new(plain(&room.why));

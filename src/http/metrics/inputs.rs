@@ -31,7 +31,18 @@ pub fn write(sheet: &mut MetricsWriter<'_>, catalog: &CatalogView, now: Millis) 
     sheet.gauges("input_rows", "Valid rows of the input in use", rows)?;
     let bad = inputs.iter().map(|one| ([("input", one.input)], one.bad_rows));
     sheet.gauges("input_bad_rows", "Invalid rows of the input in use", bad)?;
-    sheet.gauge("files_hot", "Hot files", catalog.rising.hot().len())
+    sheet.gauge("files_hot", "Hot files", catalog.rising.hot().len())?;
+    write_demand(sheet, catalog)
+}
+
+/// The measured demand. Left out while it is not measured.
+fn write_demand(sheet: &mut MetricsWriter<'_>, catalog: &CatalogView) -> fmt::Result {
+    let demand = catalog.demand.as_ref();
+    let a_day = demand.map(|demand| demand.requests_a_day());
+    sheet.maybe_gauge("requests_per_day", "Requests a day for all files, by their log", a_day)?;
+    let half_life = demand.map(|demand| demand.half_life_days() * 86_400.0);
+    let help = "Half-life of a request in the order of files, in seconds";
+    sheet.maybe_gauge("popularity_half_life_seconds", help, half_life)
 }
 
 fn input_metrics(catalog: &CatalogView) -> Vec<InputMetrics> {

@@ -14,6 +14,7 @@ pub fn write(sheet: &mut MetricsWriter<'_>, view: &RemoverView) -> fmt::Result {
         ("draining", counters.removed_for.draining),
         ("over_limit", counters.removed_for.over_limit),
         ("makes_room", counters.removed_for.makes_room),
+        ("exchanged", counters.removed_for.exchanged),
     ];
     let reasons = reasons.map(|(reason, count)| ([("reason", reason)], count));
     sheet.counters("copies_removed", "Copies removed while this node led", reasons)?;

@@ -6,7 +6,7 @@ use reelyard_yard::task_manager::plan::{Explanation, MasterState, PlanVerdict, S
 use serde::{Deserialize, Serialize};
 
 /// Why a file is or is not planned.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ExplainView {
     /// Name of the file.
     #[serde(flatten)]
@@ -19,11 +19,40 @@ pub struct ExplainView {
     /// The plan for each copy that a destination listed.
     #[serde(default)]
     pub copies: Vec<CopyDecision>,
+    /// The demand for the file. Missing while demand is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub demand: Option<DemandView>,
+}
+
+/// The demand for a file, and its effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct DemandView {
+    /// Rank by demand for each byte, 1 = best. Missing for a file without a grade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Number of ranked files.
+    pub ranked: u64,
+    /// Expected requests a day.
+    pub requests_a_day: f64,
+    /// The same with the longer memory of deletion. This number protects a copy.
+    pub kept_requests_a_day: f64,
+    /// Half-life of a request in days.
+    pub half_life_days: f64,
+    /// Whether the demand decides the order of copies and exchanges.
+    pub in_force: bool,
+    /// The last decision on room for the file, in words. Missing if the file needs no room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<String>,
 }
 
 impl ExplainView {
     /// An explanation of the file of that name.
-    pub fn of(name: &FileName, explanation: Explanation, copies: Vec<CopyDecision>) -> Self {
+    pub fn of(
+        name: &FileName,
+        explanation: Explanation,
+        copies: Vec<CopyDecision>,
+        demand: Option<DemandView>,
+    ) -> Self {
         let nobody_has_it = explanation.master == MasterState::NotListed;
         let why = match explanation.verdict {
             PlanVerdict::Skipped(Skip::Ungraded) if nobody_has_it => {
@@ -32,7 +61,7 @@ impl ExplainView {
             PlanVerdict::Skipped(Skip::Ungraded) => "it is not in grade.info".to_owned(),
             verdict => verdict.to_string(),
         };
-        ExplainView { name: name.to_text(), why, explanation, copies }
+        ExplainView { name: name.to_text(), why, explanation, copies, demand }
     }
 }
 
@@ -57,7 +86,8 @@ mod tests {
             sources: Vec::new(),
             destinations: Vec::new(),
         };
-        let view = ExplainView::of(&FileName::new(b"a.mpg").unwrap(), explanation, Vec::new());
+        let name = FileName::new(b"a.mpg").unwrap();
+        let view = ExplainView::of(&name, explanation, Vec::new(), None);
         let json = serde_json::to_value(&view).unwrap();
         assert_eq!(json["task"], "1795240648713846374");
         assert_eq!(serde_json::from_value::<ExplainView>(json).unwrap(), view);

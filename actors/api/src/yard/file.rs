@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::host::BackOffView;
 
 /// A ranked or hot file and where it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FileView {
     /// Name of the file.
     #[serde(flatten)]
@@ -17,6 +17,12 @@ pub struct FileView {
     /// Its rank, 1 = best. Missing for a hot file without a grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
+    /// Its rank by demand for each byte, 1 = best. Missing while demand is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub demand_rank: Option<u32>,
+    /// Expected requests a day. Missing while demand is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_a_day: Option<f64>,
     /// Requests within the watch window that no destination could serve.
     pub hits: u32,
     /// Its size in bytes, when known.

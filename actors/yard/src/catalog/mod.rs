@@ -9,6 +9,7 @@ mod actor;
 pub mod files;
 pub mod load_balancer;
 mod messages;
+pub mod popularity;
 pub mod ranking;
 pub mod settings;
 pub mod single_flight;

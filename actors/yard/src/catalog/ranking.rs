@@ -1,4 +1,4 @@
-//! The ranking: its files, best first, with their data from hitcount.history. Pure.
+//! The ranking: its files, best first, with their data from hitcount.history and the event log. Pure.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,13 +8,18 @@ use roaring::RoaringBitmap;
 
 use crate::catalog::files::grade_info::Grades;
 use crate::catalog::files::hitcount_history::HitcountHistory;
+use crate::catalog::popularity::popularity_order::{FileDemand, PopularityOrder};
 
-/// grade.info and hitcount.history, joined. Immutable once built; shared by `Arc`.
-/// About 30 bytes a file.
+/// grade.info and hitcount.history, joined, and the demand for the files. Immutable once built; shared
+/// by `Arc`. About 30 bytes a file.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     grades: Arc<Grades>,
     history: HitcountHistory,
+    /// The demand; none before the first request, or if it is not measured.
+    demand: Option<Arc<PopularityOrder>>,
+    /// The graded files by demand; none if the order of grade.info is in force.
+    by_demand: Option<Arc<[FileId]>>,
 }
 
 /// How many copies of a file there should be.
@@ -65,7 +70,25 @@ pub struct SizedFile {
 impl Ranking {
     /// Joins the content of the two files; `history` was read against `grades`.
     pub(super) fn new(grades: Arc<Grades>, history: HitcountHistory) -> Self {
-        Ranking { grades, history }
+        Ranking { grades, history, demand: None, by_demand: None }
+    }
+
+    /// The same files with this demand. With `in_force` they are in the order of the demand. Files that
+    /// are graded since then come last, in the order of grade.info.
+    pub fn with_demand(&self, demand: &Arc<PopularityOrder>, in_force: bool) -> Self {
+        let by_demand = in_force.then(|| self.ordered_by(demand));
+        let (grades, history) = (Arc::clone(&self.grades), self.history.clone());
+        Ranking { grades, history, demand: Some(Arc::clone(demand)), by_demand }
+    }
+
+    fn ordered_by(&self, demand: &PopularityOrder) -> Arc<[FileId]> {
+        let known: RoaringBitmap = demand.files().iter().map(|file| file.0).collect();
+        if known == *self.set() {
+            return Arc::clone(demand.files());
+        }
+        let still_graded = demand.files().iter().filter(|file| self.rank(**file).is_some());
+        let new = self.by_grade().iter().filter(|file| !known.contains(file.0));
+        still_graded.chain(new).copied().collect()
     }
 
     /// A ranking of `files`, best first. If a file appears twice, its last position counts.
@@ -102,9 +125,33 @@ impl Ranking {
         Ranking::new(Arc::new(grades), history)
     }
 
-    /// Every graded file, best first, each once.
+    /// Every graded file, best first, each once: by demand if that order is in force, otherwise as in
+    /// grade.info.
     pub fn files(&self) -> &[FileId] {
+        match &self.by_demand {
+            Some(files) => files,
+            None => self.by_grade(),
+        }
+    }
+
+    /// Every graded file in the order of grade.info.
+    pub fn by_grade(&self) -> &[FileId] {
         self.grades.files()
+    }
+
+    /// Whether the order of demand is in force.
+    pub fn is_by_demand(&self) -> bool {
+        self.by_demand.is_some()
+    }
+
+    /// The demand for all files, if it is measured.
+    pub fn demand(&self) -> Option<&Arc<PopularityOrder>> {
+        self.demand.as_ref()
+    }
+
+    /// The demand for a file, if it is measured.
+    pub fn demand_of(&self, file: FileId) -> Option<FileDemand> {
+        self.demand.as_ref().map(|demand| demand.demand(file))
     }
 
     /// How many files are graded.
@@ -123,7 +170,7 @@ impl Ranking {
     }
 
     /// The rank of a file, 1 = best: the number of its last line in grade.info. Ranks grow along
-    /// [`Ranking::files`] but may leave numbers out.
+    /// [`Ranking::by_grade`] but may leave numbers out.
     pub fn rank(&self, file: FileId) -> Option<u32> {
         self.grades.rank(file)
     }

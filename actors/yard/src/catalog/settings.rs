@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 
 use crate::catalog::load_balancer::watched_servers::WatchedServers;
 use crate::settings::YardConfig;
+use crate::settings::popularity::{HalfLife, PopularityConfig, PopularityMode};
 use crate::settings::ranking::{EventLogConfig, WatchMode};
 
 /// The inputs of a Catalog and the intervals of its checks.
@@ -66,7 +67,7 @@ impl CatalogSettings {
             settle_limit: catalog.settle_limit,
             relist_interval: RELIST_INTERVAL,
             destination_ips: config.hosts.destinations.iter().map(|host| host.ip()).collect(),
-            event_log: EventLogSettings::of(&config.event_log),
+            event_log: EventLogSettings::of(&config.event_log, &config.popularity),
         }
     }
 }
@@ -90,17 +91,23 @@ pub struct EventLogSettings {
     pub hit_base: u32,
     /// The time zone in which the load balancer begins a new file at midnight.
     pub time_zone: TimeZone,
+    /// The use of remembered demand.
+    pub popularity: PopularityMode,
+    /// The half-life of requests.
+    pub half_life: HalfLife,
 }
 
 impl EventLogSettings {
     /// The settings of an operator; none without a log.
-    pub fn of(config: &EventLogConfig) -> Option<Self> {
+    pub fn of(config: &EventLogConfig, popularity: &PopularityConfig) -> Option<Self> {
         Some(EventLogSettings {
             dir: config.dir.clone()?,
             watch_address: config.watch_address.clone(),
             window: config.window,
             hit_base: config.hit_base.get(),
             time_zone: config.time_zone.zone().clone(),
+            popularity: popularity.mode,
+            half_life: popularity.half_life,
         })
     }
 
@@ -114,6 +121,8 @@ impl EventLogSettings {
             window: config.window,
             hit_base: config.hit_base.get(),
             time_zone: TimeZone::UTC,
+            popularity: PopularityMode::default(),
+            half_life: HalfLife::default(),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::ranking::Ranking;
 use super::settings::CatalogSettings;
 use crate::catalog::files::rows::RowTally;
 use crate::catalog::load_balancer::rising::RisingHits;
+use crate::catalog::popularity::popularity_order::PopularityOrder;
 use crate::catalog::sources::master_sizes::MasterSizes;
 use crate::catalog::sources::masters::Masters;
 
@@ -132,6 +133,8 @@ pub struct EventLogView {
     pub hits_in_window: usize,
     /// Files that are hot.
     pub hot: usize,
+    /// Requests that were counted as demand since the start, those of earlier days included.
+    pub requests_counted: u64,
 }
 
 impl EventLogView {
@@ -211,6 +214,9 @@ pub struct CatalogView {
     /// The ranking in use; none before the first one.
     #[serde(skip)]
     pub ranking: Option<Arc<Ranking>>,
+    /// The demand for the files; none before the first request, or if it is not measured.
+    #[serde(skip)]
+    pub demand: Option<Arc<PopularityOrder>>,
     /// The files whose hits rise now.
     #[serde(skip)]
     pub rising: Arc<RisingHits>,

@@ -21,7 +21,7 @@ pub use policy::duplicates::FileCopies;
 pub use policy::holders::{CopyHolder, CopyHolderStatus, CopyHolders};
 pub use policy::memory::{RemoverPieceContext, RemoverPolicy};
 pub use policy::round::{Confirmation, Removal, RemovalProposal, RemoverWaits};
-pub use settings::{RemovalMode, RemoverSettings};
+pub use settings::{ExchangeRules, RemovalMode, RemoverSettings};
 pub use state::ending::Ending;
 pub use state::event::{Intent, RemovalEvent, RemovalOutcome, RemovalRefusal};
 pub use state::reason::{KeptBy, Reason, Spared};

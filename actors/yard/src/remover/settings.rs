@@ -7,6 +7,7 @@ use reelyard_replication::ElectionConfig;
 use crate::catalog::ranking::CopiesWanted;
 use crate::remover::state::reason::KeptBy;
 use crate::settings::YardConfig;
+use crate::settings::popularity::{DailyBudget, KeepFactor, PopularityConfig};
 pub use crate::settings::remover::RemovalMode;
 
 /// Everything that can be set of the Remover.
@@ -47,6 +48,26 @@ pub struct RemoverSettings {
     pub doubt: Duration,
     /// How many ended removals are remembered.
     pub keep_history: u64,
+    /// The rules of exchanges. They apply while the order of demand is in force.
+    pub exchange: ExchangeRules,
+}
+
+/// The rules of exchanges in a full yard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExchangeRules {
+    /// A file replaces copies only if its demand is at least this many times theirs together.
+    pub keep: KeepFactor,
+    /// The largest amount of data that exchanges remove in 24 hours.
+    pub daily_budget: DailyBudget,
+    /// How long a copy stays before an exchange can remove it.
+    pub min_stay: Duration,
+}
+
+impl ExchangeRules {
+    fn of(config: &PopularityConfig) -> Self {
+        let PopularityConfig { keep, daily_budget, min_stay, .. } = *config;
+        ExchangeRules { keep, daily_budget, min_stay }
+    }
 }
 
 /// How long room that was made is kept for its file.
@@ -84,6 +105,7 @@ impl RemoverSettings {
             old_host_quiet: elections.election_max + OLD_CALLS_LAST,
             doubt: DOUBT,
             keep_history: config.history.keep.get(),
+            exchange: ExchangeRules::of(&config.popularity),
         }
     }
 }

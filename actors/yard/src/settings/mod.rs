@@ -8,6 +8,7 @@ pub mod copies;
 pub mod heartbeat;
 pub mod hosts;
 pub mod placement;
+pub mod popularity;
 pub mod ranking;
 pub mod remover;
 mod watch;
@@ -25,6 +26,7 @@ use copies::{CopyConfig, HistoryConfig, IgnoreConfig, StorageConfig, TaskConfig}
 use heartbeat::HeartbeatConfig;
 use hosts::HostConfig;
 use placement::PlacementConfig;
+use popularity::PopularityConfig;
 use ranking::{CatalogConfig, EventLogConfig};
 use remover::RemoverConfig;
 
@@ -56,6 +58,8 @@ settings! {
         copies: CopyConfig,
         /// The removal of copies.
         remover: RemoverConfig,
+        /// The remembered demand for files.
+        popularity: PopularityConfig,
         /// The memory of ended copies and removals.
         history: HistoryConfig,
     }

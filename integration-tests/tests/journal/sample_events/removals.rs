@@ -31,6 +31,12 @@ pub fn removal_samples() -> Vec<(&'static str, RemovalEvent)> {
         better_hits: 300,
         grade: None,
     };
+    let exchanged = Reason::Exchanged {
+        better: file("wanted.mpg"),
+        better_size: 88,
+        better_demand: 12_500,
+        demand: 700,
+    };
     let bare = Intent {
         host: host(23),
         name: file("e.mpg"),
@@ -60,5 +66,6 @@ pub fn removal_samples() -> Vec<(&'static str, RemovalEvent)> {
         ("unpinned", RemovalEvent::Unpinned { name: file("p.mpg") }),
         ("forgot", RemovalEvent::Forgot { history_before: 1, doubts_until: after(-1) }),
         ("intended-while-pinned", intended("q.mpg", Reason::Draining { elsewhere: 1 })),
+        ("intended-exchange", intended("g.mpg", exchanged)),
     ]
 }

@@ -63,6 +63,8 @@ async fn files(query: web::Query<Value>) -> HttpResponse {
     let file = |index: usize| FileView {
         name: name(index, text("prefix").as_deref()),
         rank: u32::try_from(index + 1).ok(),
+        demand_rank: None,
+        requests_a_day: None,
         hits: 0,
         size: Some(1_500_000),
         placed_on: vec!["127.0.0.21:8888".parse().unwrap()],

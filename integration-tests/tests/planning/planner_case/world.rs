@@ -110,7 +110,8 @@ impl PlannerWorld {
 
     /// Records that the Remover freed space for a file on a host.
     pub fn room_made(&mut self, addr: HostAddr, name: &FileName, size: u64, until: Millis) {
-        let room = RoomMade { file: self.names.intern(name), size, until, freed: 0 };
+        let room =
+            RoomMade { file: self.names.intern(name), size, until, freed: 0, is_exchange: false };
         self.hosts.set_rooms_made([(addr, room)].into());
     }
 

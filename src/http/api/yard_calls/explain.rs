@@ -1,7 +1,7 @@
 //! `/api/v1/files/{name}/explain`: explains why a file is planned or not.
 
 use actix_web::{HttpRequest, web};
-use reelyard_api::ExplainView;
+use reelyard_api::{DemandView, ExplainView};
 use reelyard_core::names::FileName;
 use reelyard_yard::remover::ExplainCopies;
 use reelyard_yard::task_manager::ExplainFile;
@@ -29,7 +29,30 @@ pub async fn show(
     let name = file_in_path(&request, "/explain")?;
     let explanation = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
     let copies = state.actors.remover.ask(ExplainCopies { name: name.clone() }).await?;
-    Ok(web::Json(ExplainView::of(&name, explanation, copies)))
+    let demand = demand(&state, &name);
+    Ok(web::Json(ExplainView::of(&name, explanation, copies, demand)))
+}
+
+/// The demand for a file; none while demand is not measured, or if no input names the file.
+fn demand(state: &NodeHttpState, name: &FileName) -> Option<DemandView> {
+    let file = state.names.find(name.as_bytes())?;
+    let catalog = state.actors.catalog_view.load();
+    let ranking = catalog.ranking.as_ref()?;
+    let order = ranking.demand()?;
+    let demand = order.demand(file);
+    let removals = state.actors.remover_views.load();
+    let mut rooms = removals.last.iter().flat_map(|last| &last.rooms);
+    let room = rooms.find(|sought| sought.file == *name).map(|sought| sought.verdict.words());
+    let rounded = |per_day: f64| (per_day * 1000.0).round() / 1000.0;
+    Some(DemandView {
+        rank: order.ranks(&[file.0].into_iter().collect()).get(&file).copied(),
+        ranked: order.files().len() as u64,
+        requests_a_day: rounded(demand.rate.per_day()),
+        kept_requests_a_day: rounded(demand.kept_rate.per_day()),
+        half_life_days: order.half_life_days(),
+        in_force: ranking.is_by_demand(),
+        room,
+    })
 }
 
 /// Reads the name of a file from the request path, before `suffix`. It uses the raw request line,

@@ -65,6 +65,7 @@ pub async fn list(
     let files = FileListSnapshot::new(&state);
     let filter = Filter::new(&query, &files);
     let mut page = Page { items: Vec::new(), next: None };
+    let mut taken = Vec::new();
     for position in from..files.len() {
         if page.items.len() == limit || position == from.saturating_add(LOOKED_AT) {
             page.next = Some(Cursor(position.to_string()));
@@ -75,9 +76,11 @@ pub async fn list(
             let name = state.names.name(file);
             if filter.takes(file, &name, &files) {
                 page.items.push(files.file_view(file, &name));
+                taken.push(file);
             }
         }
     }
+    files.rank_by_demand(&taken, &mut page.items);
     Ok(web::Json(page))
 }
 
@@ -167,6 +170,13 @@ impl FileListSnapshot {
         }
     }
 
+    /// Expected requests a day; none while demand is not measured, or for a file without a grade.
+    fn requests_a_day(&self, file: FileId) -> Option<f64> {
+        let demand = self.snapshot.catalog.ranking.as_ref()?.demand()?;
+        let per_day = demand.demand(file).rate.per_day();
+        Some((per_day * 1000.0).round() / 1000.0)
+    }
+
     fn file_view(&self, file: FileId, name: &FileName) -> FileView {
         let ranking = self.snapshot.catalog.ranking.as_ref();
         let task = self.copying.get(name);
@@ -184,12 +194,23 @@ impl FileListSnapshot {
         FileView {
             name: name.to_text(),
             rank,
+            demand_rank: None,
+            requests_a_day: self.requests_a_day(file),
             hits: self.hits.get(&file).copied().unwrap_or(0),
             size: task.map(|task| task.size).or(size),
             placed_on,
             state,
             task: task.map(|task| task.id),
             back_off: self.back_off(name),
+        }
+    }
+
+    /// Sets the rank by demand of these files. One pass finds the ranks of all of them.
+    fn rank_by_demand(&self, files: &[FileId], views: &mut [FileView]) {
+        let Some(demand) = &self.snapshot.catalog.demand else { return };
+        let ranks = demand.ranks(&files.iter().map(|file| file.0).collect());
+        for (file, view) in files.iter().zip(views) {
+            view.demand_rank = ranks.get(file).copied();
         }
     }
 

@@ -74,14 +74,17 @@ impl Catalog {
 
     /// Files that were hot under the old settings are no longer hot until the log is read with the new ones.
     fn replace_log(&mut self) {
-        let names = &self.names;
-        let log = self.settings.event_log.clone().map(|log| EventLog::new(log, names.clone()));
+        let (names, grades) = (&self.names, &self.grades);
+        let log = self.settings.event_log.clone();
+        let log = log.map(|log| EventLog::new(log, names.clone(), grades.clone()));
         match (&mut self.event_log, log) {
             (Some(single_flight), Some(log)) => single_flight.replace(log),
             (single_flight, log) => {
                 *single_flight = log.map(|log| SingleFlightReader::new("the event log", log))
             }
         }
+        self.view.demand = None;
+        self.publish_ranking();
         self.view.rising = Arc::default();
         self.subscribers.rising.notify(&RisingChanged(Arc::clone(&self.view.rising)));
     }

@@ -21,9 +21,11 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::names::{FileId, NameTable};
 
 use crate::catalog::messages::*;
+use crate::catalog::popularity::demand_ranker::RankingSlot;
 use crate::catalog::settings::CatalogSettings;
 use crate::catalog::sources::source_dirs::{SourceDirs, SourceDirsLook, look_up_master};
 use crate::changes::YardChange;
+use crate::settings::popularity::PopularityMode;
 use crate::settings::ranking::WatchMode;
 
 /// The longest sleep while files are hot, so that jumps of the clock are noticed.
@@ -44,6 +46,8 @@ pub struct Catalog {
     subscribers: Subscribers,
     ranking_inputs: SingleFlightReader<RankingInputs>,
     source_dirs: SingleFlightReader<SourceDirs>,
+    /// The ranking as read, without demand.
+    grades: RankingSlot,
     /// None without a configured log.
     event_log: Option<SingleFlightReader<EventLog>>,
     /// Limits the running look-ups of masters.
@@ -66,9 +70,11 @@ impl Catalog {
         clock: Clock,
         subscribers: Subscribers,
     ) -> Self {
-        let log = settings.event_log.clone();
-        let log = log
-            .map(|log| SingleFlightReader::new("the event log", EventLog::new(log, names.clone())));
+        let grades = RankingSlot::default();
+        let log = settings.event_log.clone().map(|log| {
+            let log = EventLog::new(log, names.clone(), grades.clone());
+            SingleFlightReader::new("the event log", log)
+        });
         Catalog {
             ranking_inputs: SingleFlightReader::new(
                 "the ranking's files",
@@ -79,6 +85,7 @@ impl Catalog {
                 SourceDirs::new(&settings, names.clone()),
             ),
             event_log: log,
+            grades,
             look_ups: Arc::new(Semaphore::new(LOOK_UPS_AT_ONCE)),
             expiry: ActorTimer::default(),
             recheck_timer: ActorTimer::default(),
@@ -220,11 +227,24 @@ impl Catalog {
             look.changed.as_deref().map(|ranking| input_changes::of_ranking(ranking, bad_rows));
         if let Some(ranking) = look.changed {
             info!(graded = ranking.len(), bad_rows, "ranking read");
-            self.subscribers.ranking.notify(&RankingChanged(Arc::clone(&ranking)));
-            self.view.ranking = Some(ranking);
+            self.grades.set(ranking);
+            self.publish_ranking();
+            self.input_notified(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
         }
         self.publish();
         self.publish_changes(news);
+    }
+
+    /// Publishes the ranking with the demand, as far as both are known.
+    fn publish_ranking(&mut self) {
+        let Some(grades) = self.grades.get() else { return };
+        let mode = self.settings.event_log.as_ref().map(|log| log.popularity);
+        let ranking = match &self.view.demand {
+            Some(demand) => Arc::new(grades.with_demand(demand, mode == Some(PopularityMode::On))),
+            None => grades,
+        };
+        self.subscribers.ranking.notify(&RankingChanged(Arc::clone(&ranking)));
+        self.view.ranking = Some(ranking);
     }
 
     /// Checks a file that is being written again when it may be complete, which is usually before the
@@ -261,6 +281,10 @@ impl Catalog {
         if let Some(rising) = look.changed {
             self.subscribers.rising.notify(&RisingChanged(Arc::clone(&rising)));
             self.view.rising = rising;
+        }
+        if let Some(order) = look.order {
+            self.view.demand = Some(order);
+            self.publish_ranking();
         }
         self.publish();
         self.publish_changes(news);

@@ -57,6 +57,11 @@ impl LineSplitter {
         torn
     }
 
+    /// How many lines have ended.
+    pub fn ended(&self) -> u64 {
+        self.ended
+    }
+
     /// Whether a line has begun and not ended.
     pub fn is_inside_line(&self) -> bool {
         !self.begun.is_empty()

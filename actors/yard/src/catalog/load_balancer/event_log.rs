@@ -1,19 +1,33 @@
-//! The growing event log: it follows the log files of the relevant days, and counts their hits in a
-//! window.
+//! The growing event log. It follows the log files of the relevant days and counts their hits in a
+//! window. It also remembers the demand for the files.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::civil::Date;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::NameTable;
 
-use super::followed_day::FollowedDay;
+use super::followed_day::{FollowedDay, RowCounters};
 use super::log_days::{LOG_NAME_PREFIX, log_days, log_file_name};
-use super::rising::RisingHits;
+use super::rising::{LARGEST_LEAD, RisingHits};
 use crate::catalog::load_balancer::hit_counter::HitCounter;
+use crate::catalog::popularity::demand_memory::DemandMemory;
+use crate::catalog::popularity::demand_ranker::{DemandRanker, RankingSlot};
+use crate::catalog::popularity::half_lives::HalfLives;
+use crate::catalog::popularity::popularity_order::PopularityOrder;
 use crate::catalog::settings::EventLogSettings;
 use crate::catalog::single_flight::InputReader;
 use crate::catalog::views::EventLogView;
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
+use crate::settings::popularity::PopularityMode;
+
+/// Logs of earlier days are read back to this many times the longest half-life. Older requests have less
+/// than a quarter of the weight.
+const HORIZON_HALF_LIVES: f64 = 2.0;
+
+/// How many days are remembered whose lines were counted as demand.
+const MOST_COUNTED_DAYS: usize = 400;
 
 /// The event log and the hits in it.
 #[derive(Debug)]
@@ -21,7 +35,13 @@ pub struct EventLog {
     settings: EventLogSettings,
     names: NameTable,
     hits: HitCounter,
+    /// The demand; none if it is not measured.
+    demand: Option<DemandRanker>,
+    /// Whether rows count as demand. Before the first ranking the names of the files are unknown.
+    counts_demand: bool,
     days: Vec<FollowedDay>,
+    /// The lines of days that are no longer followed, which were counted as demand.
+    counted_lines: BTreeMap<Date, u64>,
     looked_at: Option<Millis>,
     /// The hot files as last published.
     rising: Arc<RisingHits>,
@@ -33,6 +53,8 @@ pub struct EventLog {
 pub struct EventLogLook {
     /// The hot files, if they or their hits changed.
     pub changed: Option<Arc<RisingHits>>,
+    /// The files by demand, if that changed.
+    pub order: Option<Arc<PopularityOrder>>,
     /// The state of the log.
     pub view: EventLogView,
     /// How often the kernel dropped change notifications because its queue was full.
@@ -40,13 +62,19 @@ pub struct EventLogLook {
 }
 
 impl EventLog {
-    /// The log of `settings`; nothing is read yet.
-    pub fn new(settings: EventLogSettings, names: NameTable) -> Self {
+    /// The log of `settings`; nothing is read yet. The files of the ranking in the slot are ordered by demand.
+    pub fn new(settings: EventLogSettings, names: NameTable, ranking: RankingSlot) -> Self {
+        let half_lives = HalfLives::of(settings.half_life);
+        let demand = (settings.popularity != PopularityMode::Off)
+            .then(|| DemandRanker::new(DemandMemory::new(half_lives), ranking));
         EventLog {
             hits: HitCounter::new(&settings),
+            demand,
+            counts_demand: false,
             settings,
             names,
             days: Vec::new(),
+            counted_lines: BTreeMap::new(),
             looked_at: None,
             rising: Arc::default(),
             watch: InputWatch::default(),
@@ -66,7 +94,8 @@ impl EventLog {
         if let Some(rising) = &changed {
             self.rising = Arc::clone(rising);
         }
-        EventLogLook { changed, view: self.view(), overflows: self.watch.overflows() }
+        let order = self.demand.as_mut().and_then(|demand| demand.order(now));
+        EventLogLook { changed, order, view: self.view(), overflows: self.watch.overflows() }
     }
 
     fn view(&self) -> EventLogView {
@@ -74,6 +103,43 @@ impl EventLog {
             files: self.days.iter().map(|day| day.view().clone()).collect(),
             hits_in_window: self.hits.count(),
             hot: self.rising.hot().len(),
+            requests_counted: self.demand.as_ref().map_or(0, |demand| demand.memory().counted()),
+        }
+    }
+
+    /// Begins to count demand once the ranking is known: with the earlier days, and with the followed days from
+    /// their beginning.
+    fn begin_demand(&mut self, now: Millis) {
+        let is_ranked = self.demand.as_ref().is_some_and(DemandRanker::is_ranked);
+        if self.counts_demand || !is_ranked {
+            return;
+        }
+        self.counts_demand = true;
+        self.days.clear();
+        self.hits = HitCounter::new(&self.settings);
+        self.counted_lines.clear();
+        self.read_past_days(now);
+    }
+
+    fn read_past_days(&mut self, now: Millis) {
+        let Some(demand) = &mut self.demand else { return };
+        let horizon = demand.memory().half_lives().longest().mul_f64(HORIZON_HALF_LIVES);
+        let zone = &self.settings.time_zone;
+        let followed = log_days(self.hits.window.start(now), now, zone);
+        let past = log_days(now.before(horizon), now, zone);
+        for day in past.into_iter().filter(|day| !followed.contains(day)) {
+            if self.counted_lines.contains_key(&day) {
+                continue;
+            }
+            let path = self.settings.dir.join(log_file_name(day));
+            if !path.is_file() {
+                continue;
+            }
+            let mut reading = FollowedDay::new(day, path, 0);
+            let demand = Some(demand.memory_mut());
+            let mut counters = RowCounters { hits: &mut self.hits, demand };
+            reading.look(now, &self.names, &self.settings, &mut counters);
+            self.counted_lines.insert(day, reading.counted_lines());
         }
     }
 
@@ -83,16 +149,27 @@ impl EventLog {
         if self.looked_at.is_some_and(|before| now < before) {
             // The clock was set back. Dropped days may be relevant again, and a second read of them
             // would count their hits twice. So everything is read again from the beginning.
-            self.days.clear();
+            self.drop_days(&[]);
             self.hits = HitCounter::new(&self.settings);
         }
         let days = log_days(self.hits.window.start(now), now, &self.settings.time_zone);
-        self.days.retain(|followed| days.contains(&followed.day()));
+        self.drop_days(&days);
         for day in days {
             if !self.days.iter().any(|followed| followed.day() == day) {
                 let path = self.settings.dir.join(log_file_name(day));
-                self.days.push(FollowedDay::new(day, path));
+                let counted = self.counted_lines.get(&day).copied().unwrap_or(0);
+                self.days.push(FollowedDay::new(day, path, counted));
             }
+        }
+    }
+
+    /// Stops following all days but these. Their counted lines are remembered.
+    fn drop_days(&mut self, kept: &[Date]) {
+        for day in self.days.extract_if(.., |followed| !kept.contains(&followed.day())) {
+            self.counted_lines.insert(day.day(), day.counted_lines());
+        }
+        while self.counted_lines.len() > MOST_COUNTED_DAYS {
+            self.counted_lines.pop_first();
         }
     }
 }
@@ -118,10 +195,17 @@ impl InputReader for EventLog {
     }
 
     fn look(&mut self, now: Millis) -> EventLogLook {
+        if let Some(demand) = &mut self.demand {
+            demand.memory_mut().forget_future(now.after(LARGEST_LEAD));
+        }
+        self.begin_demand(now);
         self.choose_days(now);
         self.follow();
         for day in &mut self.days {
-            day.look(now, &self.names, &self.settings, &mut self.hits);
+            let demand = self.demand.as_mut().filter(|_| self.counts_demand);
+            let demand = demand.map(DemandRanker::memory_mut);
+            let mut counters = RowCounters { hits: &mut self.hits, demand };
+            day.look(now, &self.names, &self.settings, &mut counters);
         }
         self.looked_at = Some(now);
         self.expire(now)
@@ -138,7 +222,10 @@ mod tests {
     use jiff::tz::TimeZone;
     use proptest::prelude::*;
 
+    use reelyard_core::names::FileName;
+
     use super::*;
+    use crate::catalog::ranking::Ranking;
     use crate::catalog::views::{CatalogInputState, EventLogFileView};
 
     /// 2018-06-03, midnight in Seoul.
@@ -159,7 +246,8 @@ mod tests {
                 time_zone: TimeZone::get("Asia/Seoul").unwrap(),
                 ..EventLogSettings::new(dir.path())
             };
-            EventLogFixture { log: EventLog::new(settings, NameTable::new()), dir }
+            let log = EventLog::new(settings, NameTable::new(), RankingSlot::default());
+            EventLogFixture { log, dir }
         }
 
         fn path(&self, day: u32) -> std::path::PathBuf {
@@ -313,6 +401,85 @@ mod tests {
         assert_eq!(yard.hits(MIDNIGHT), 1);
         assert_eq!(yard.hits(Millis(MIDNIGHT.0 + 660_000)), 0);
         assert_eq!(yard.hits(Millis(MIDNIGHT.0 - 500)), 1);
+    }
+
+    /// A log whose ranking has these files.
+    fn ranked(names: &[&str]) -> EventLogFixture {
+        let mut yard = EventLogFixture::new();
+        let files =
+            names.iter().map(|name| (yard.log.names.intern(&FileName::new(*name).unwrap()), 1));
+        let slot = RankingSlot::default();
+        slot.set(Arc::new(Ranking::from_files_wanting(files)));
+        yard.log = EventLog::new(yard.log.settings.clone(), yard.log.names.clone(), slot);
+        yard
+    }
+
+    fn requests(yard: &mut EventLogFixture, now: Millis) -> u64 {
+        yard.log.look(now).view.requests_counted
+    }
+
+    #[test]
+    fn requests_of_every_server_and_of_earlier_days_are_demand() {
+        let mut yard = ranked(&["A", "B"]);
+        append(&yard.path(1), &row("A", Millis(MIDNIGHT.0 - 40 * 3_600_000)).repeat(3));
+        let elsewhere = row("B", MIDNIGHT).replace(WATCHED, "10.0.0.99");
+        append(&yard.path(3), &elsewhere.repeat(5));
+        append(&yard.path(3), &row("unknown", MIDNIGHT));
+        let look = yard.log.look(MIDNIGHT);
+        assert_eq!((look.view.requests_counted, look.view.hits_in_window), (8, 1));
+        let order = look.order.unwrap();
+        let names: Vec<String> =
+            order.files().iter().map(|file| yard.log.names.name(*file).to_string()).collect();
+        assert_eq!(names, ["B", "A"]);
+    }
+
+    #[test]
+    fn a_request_is_counted_once_whatever_happens_to_log_and_clock() {
+        let mut yard = ranked(&["A"]);
+        append(&yard.path(2), &row("A", Millis(MIDNIGHT.0 - 1000)));
+        append(&yard.path(3), &row("A", MIDNIGHT));
+        assert_eq!(requests(&mut yard, MIDNIGHT), 2);
+        // The day before leaves the window, and a clock that is set back brings it back.
+        assert_eq!(requests(&mut yard, Millis(MIDNIGHT.0 + 660_000)), 2);
+        assert_eq!(requests(&mut yard, Millis(MIDNIGHT.0 - 500)), 2);
+        append(&yard.path(2), &row("A", Millis(MIDNIGHT.0 - 400)));
+        assert_eq!(requests(&mut yard, MIDNIGHT), 3);
+        // A mirrored copy of the file is the same log, and a rotated one is another.
+        let path = yard.path(3);
+        let copy = yard.dir.path().join("copy");
+        fs::write(&copy, fs::read_to_string(&path).unwrap() + &row("A", MIDNIGHT)).unwrap();
+        fs::rename(&copy, &path).unwrap();
+        assert_eq!(requests(&mut yard, MIDNIGHT), 4);
+        fs::rename(&path, yard.dir.path().join("old")).unwrap();
+        append(&path, &row("A", Millis(MIDNIGHT.0 + 1000)).repeat(2));
+        assert_eq!(requests(&mut yard, MIDNIGHT), 6);
+        fs::write(&path, row("A", Millis(MIDNIGHT.0 + 2000))).unwrap();
+        assert_eq!(requests(&mut yard, Millis(MIDNIGHT.0 + 2000)), 7, "a log that was cut");
+    }
+
+    #[test]
+    fn rows_before_the_first_ranking_are_counted_with_it() {
+        let mut yard = EventLogFixture::new();
+        let slot = RankingSlot::default();
+        yard.log = EventLog::new(yard.log.settings.clone(), yard.log.names.clone(), slot.clone());
+        append(&yard.path(3), &row("A", MIDNIGHT).repeat(2));
+        assert_eq!(requests(&mut yard, MIDNIGHT), 0);
+        let file = yard.log.names.intern(&FileName::new("A").unwrap());
+        slot.set(Arc::new(Ranking::from_files_wanting([(file, 1)])));
+        let look = yard.log.look(MIDNIGHT);
+        assert_eq!((look.view.requests_counted, look.view.hits_in_window), (2, 2));
+        assert!(look.order.is_some());
+    }
+
+    #[test]
+    fn a_row_of_next_month_is_no_demand() {
+        let mut yard = ranked(&["A"]);
+        append(
+            &yard.path(3),
+            &row("A", MIDNIGHT.after(std::time::Duration::from_secs(30 * 86_400))),
+        );
+        append(&yard.path(3), &row("A", Millis(MIDNIGHT.0 - 30 * 86_400_000)));
+        assert_eq!(requests(&mut yard, MIDNIGHT), 1);
     }
 
     proptest! {

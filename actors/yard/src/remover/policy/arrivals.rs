@@ -17,6 +17,8 @@ pub struct RecentArrivals {
     /// its grade is the worst of its disk until the next grade.info. Without this set, two hot files
     /// could replace each other in turns.
     pub came_hot: HashSet<CopyKey>,
+    /// Copies that no exchange removes yet.
+    pub min_stay: HashSet<CopyKey>,
 }
 
 impl RecentArrivals {
@@ -28,8 +30,9 @@ impl RecentArrivals {
     ) -> Self {
         let fresh_since = now.before(settings.spare_copied_within);
         let hot_since = now.before(settings.spare_hot_within);
+        let stay_since = now.before(settings.exchange.min_stay);
         let mut arrivals = RecentArrivals::default();
-        let oldest = fresh_since.min(hot_since);
+        let oldest = fresh_since.min(hot_since).min(stay_since);
         for copy in done.take_while(|copy| copy.at > oldest) {
             let place = (copy.host, copy.file);
             if copy.at > fresh_since {
@@ -37,6 +40,9 @@ impl RecentArrivals {
             }
             if copy.hits > 0 && copy.at > hot_since {
                 arrivals.came_hot.insert(place);
+            }
+            if copy.at > stay_since {
+                arrivals.min_stay.insert(place);
             }
         }
         arrivals

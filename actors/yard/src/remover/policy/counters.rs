@@ -43,6 +43,9 @@ pub struct RemovedFor {
     pub over_limit: u64,
     /// A much better file had no room anywhere.
     pub makes_room: u64,
+    /// Files with much more demand replaced them.
+    #[serde(default)]
+    pub exchanged: u64,
 }
 
 impl RemovedFor {
@@ -53,6 +56,7 @@ impl RemovedFor {
             Reason::Draining { .. } => &mut self.draining,
             Reason::OverLimit { .. } => &mut self.over_limit,
             Reason::MakesRoom { .. } => &mut self.makes_room,
+            Reason::Exchanged { .. } => &mut self.exchanged,
         };
         *count += 1;
     }

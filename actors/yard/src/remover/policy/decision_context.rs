@@ -10,6 +10,7 @@ use reelyard_replication::InFlight;
 use roaring::RoaringBitmap;
 
 use super::arrivals::RecentArrivals;
+use super::disk_space::least_demanded::LeastDemanded;
 use super::disk_space::room::RoomWanted;
 use super::holders::{CopyHolder, CopyHolderStatus, CopyHolders};
 use crate::catalog::ranking::Ranking;
@@ -47,6 +48,8 @@ pub struct RemoverDecisionContext<'a> {
     pub inputs: &'a Inputs,
     /// The files for which the planner has no room.
     pub room_wanted: &'a RoomWanted,
+    /// The files of each host with the least demand.
+    pub least_demanded: &'a LeastDemanded,
     /// Copies that arrived recently.
     pub arrivals: &'a RecentArrivals,
     /// The settings of the Remover in force.

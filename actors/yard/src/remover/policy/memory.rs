@@ -13,6 +13,7 @@ use reelyard_replication::{AppliedEvent, InFlight};
 
 use super::arrivals::RecentArrivals;
 use super::decision_context::{Inputs, RemoverDecisionContext};
+use super::disk_space::least_demanded::LeastDemanded;
 use super::disk_space::room::RoomWanted;
 use super::holders::{CopyHolderStatus, CopyHolders};
 use super::round::{Confirmation, Removal, RemovalProposal};
@@ -54,6 +55,7 @@ pub struct RemoverPolicy {
     inputs: Inputs,
     traits: NameTraits,
     room_wanted: RoomWanted,
+    least_demanded: LeastDemanded,
     /// The files for which the last round made room.
     room_sought: HashSet<FileId>,
     arrivals: RecentArrivals,
@@ -196,6 +198,7 @@ impl RemoverPolicy {
             holders: &self.holders,
             inputs: &self.inputs,
             room_wanted: &self.room_wanted,
+            least_demanded: &self.least_demanded,
             arrivals: &self.arrivals,
             settings: &self.settings,
             now,
@@ -207,12 +210,30 @@ impl RemoverPolicy {
     pub fn propose(&mut self, context: RemoverPieceContext<'_>) -> RemovalProposal {
         self.counters.rounds += 1;
         self.learn_names(context.book.names());
+        self.refresh_least_demanded(context);
         let relieving = std::mem::take(&mut self.relieving);
         let proposal = self.decision_context(context).propose(relieving, self.looked_to);
         self.relieving.clone_from(&proposal.relieving);
         self.looked_to = proposal.looked_to;
         self.room_sought = self.room_wanted.files.iter().map(|wish| wish.file).collect();
         proposal
+    }
+
+    /// Only exchanges need it.
+    fn refresh_least_demanded(&mut self, context: RemoverPieceContext<'_>) {
+        let mut least_demanded = std::mem::take(&mut self.least_demanded);
+        let deciding = self.decision_context(context);
+        let ranking = self.inputs.ranking.as_ref().filter(|ranking| ranking.is_by_demand());
+        let is_wanted = self.room_wanted.files.iter().any(|wish| !wish.is_hot());
+        if let Some(ranking) = ranking.filter(|_| is_wanted) {
+            least_demanded.refresh(
+                &self.holders,
+                ranking,
+                |file| deciding.untouchable(file).is_none(),
+                |file| deciding.size(file),
+            );
+        }
+        self.least_demanded = least_demanded;
     }
 
     /// The part of a proposal that still holds, and the reasons against the rest.

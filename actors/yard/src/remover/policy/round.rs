@@ -171,6 +171,7 @@ impl RemoverDecisionContext<'_> {
             self.propose_duplicates(after, &mut proposal);
             self.propose_relief(&mut proposal);
             self.propose_room(&mut proposal);
+            self.propose_exchanges(&mut proposal);
         }
         proposal
     }
@@ -184,9 +185,9 @@ impl RemoverDecisionContext<'_> {
         let mut under_way = self.under_way();
         let vain =
             self.in_vain(&removals, |removal| self.objection(removal, seen, &under_way).is_some());
-        let is_in_vain = |removal: &Removal| match &removal.reason {
-            Reason::MakesRoom { better, .. } => vain.contains(better).then_some(Spared::InVain),
-            _ => None,
+        let is_in_vain = |removal: &Removal| {
+            let (better, _) = removal.reason.better()?;
+            vain.contains(better).then_some(Spared::InVain)
         };
         let (mut events, mut spared) = (Vec::new(), Vec::new());
         for removal in removals {
@@ -210,9 +211,9 @@ impl RemoverDecisionContext<'_> {
 
     /// Why a copy that had to leave its full disk is kept after all; none if it is removed.
     fn still_wanted_away(&self, removal: &Removal) -> Option<Spared> {
-        let needed = match &removal.reason {
-            Reason::MakesRoom { better, .. } => self.room_wanted.is_for(self.book.file(better)),
-            _ => true,
+        let needed = match removal.reason.better() {
+            Some((better, _)) => self.room_wanted.is_for(self.book.file(better)),
+            None => true,
         };
         if self.inputs.hot.contains(removal.file.0) {
             Some(Spared::Hot)

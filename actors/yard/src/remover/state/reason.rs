@@ -50,9 +50,29 @@ pub enum Reason {
         #[schema(required)]
         grade: Option<u32>,
     },
+    /// A file with much more demand replaces it.
+    Exchanged {
+        /// The file that gets the room.
+        better: FileName,
+        /// That file's size in bytes.
+        better_size: u64,
+        /// Expected requests for that file, in thousandths of a request a day.
+        better_demand: u64,
+        /// The same for the removed file, with the longer memory of deletion.
+        demand: u64,
+    },
 }
 
 impl Reason {
+    /// The file that gets the room, and its size in bytes. None if the removal is for no other file.
+    pub fn better(&self) -> Option<(&FileName, u64)> {
+        match self {
+            Reason::MakesRoom { better, better_size, .. }
+            | Reason::Exchanged { better, better_size, .. } => Some((better, *better_size)),
+            Reason::Duplicate { .. } | Reason::Draining { .. } | Reason::OverLimit { .. } => None,
+        }
+    }
+
     /// The reason in words, with its numbers.
     pub fn words(&self) -> String {
         let graded = |grade: &Option<u32>| match grade {
@@ -76,6 +96,12 @@ impl Reason {
                 graded(better_grade),
                 graded(grade)
             ),
+            Reason::Exchanged { better, better_demand, demand, .. } => format!(
+                "it is exchanged for {better} ({} expected requests a day), and {} requests a day are \
+                 expected for it",
+                per_day(*better_demand),
+                per_day(*demand)
+            ),
         }
     }
 
@@ -86,8 +112,14 @@ impl Reason {
             Reason::Draining { .. } => "draining",
             Reason::OverLimit { .. } => "over_limit",
             Reason::MakesRoom { .. } => "makes_room",
+            Reason::Exchanged { .. } => "exchanged",
         }
     }
+}
+
+/// Thousandths of a request a day, as requests a day.
+pub(in crate::remover) fn per_day(thousandths: u64) -> String {
+    format!("{:.2}", thousandths as f64 / 1000.0)
 }
 
 /// The rule that selects the copies to keep.
@@ -150,6 +182,8 @@ pub enum Spared {
     /// It would be removed together with others, but one of them is kept, so the room would not be
     /// enough.
     InVain,
+    /// It was copied there too recently for an exchange.
+    MinStay,
 }
 
 impl Spared {
@@ -177,6 +211,7 @@ impl Spared {
                 "other files that had to be removed with it stay, so its removal would not \
                 free enough room"
             }
+            Spared::MinStay => "it was copied there too recently for an exchange",
         }
     }
 }

@@ -17,8 +17,8 @@ use super::event::Intent;
 use super::removal_book::{CopyKey, OpenRemoval, Pin, RemovalBook, RemovalRecord};
 use super::stored::ending_of_event;
 
-/// The first byte of each row.
-const ROW_VERSIONS: RowVersions = 1..=1;
+/// The first byte of each row. Version 2 has exchanges.
+const ROW_VERSIONS: RowVersions = 1..=2;
 
 /// One row. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Serialize, Deserialize)]

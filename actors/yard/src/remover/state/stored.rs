@@ -22,6 +22,7 @@ stored_form! {
             better_hits: u32,
             grade: Option<u32>,
         },
+        Exchanged { better: FileName, better_size: u64, better_demand: u64, demand: u64, },
     }
 }
 

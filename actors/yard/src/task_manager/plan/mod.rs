@@ -61,7 +61,8 @@ const AMONG_THE_BEST: u64 = 1024;
 /// How many skipped files a round names. In addition it names the best file of each reason.
 const EXAMPLES: usize = 20;
 
-/// How many hot files without room a round names, hottest first.
+/// How many hot files without room a round names, hottest first. The same number of files with the most
+/// demand follows.
 const MOST_WANTING_ROOM: usize = 16;
 
 /// The result of one round.
@@ -75,7 +76,7 @@ pub struct PlanningRound {
     pub skipped: BTreeMap<Skip, u64>,
     /// The best of them.
     pub examples: Vec<(FileId, Skip)>,
-    /// The hottest files that fit nowhere.
+    /// The hottest files that fit nowhere, and then those with the most demand.
     pub wants_room: Vec<WantsRoom>,
     /// The reason why more copies wait.
     pub waiting: Option<PlannerWaits>,
@@ -204,6 +205,7 @@ impl Planner {
         if matches!(round.waiting, None | Some(PlannerWaits::Source)) {
             self.walk(yard, &occupied, &mut pairing, &mut round);
             self.look_again(yard.now, &mut round);
+            self.want_exchanges(&occupied, &mut round);
         }
         self.look_further(more_fit, &mut round);
         round.parts = pairing.parts().clone();
@@ -213,11 +215,21 @@ impl Planner {
 
     /// Keeps the room that was made for a file from others, until the file is placed, is being copied, or
     /// is no longer hot.
-    fn keep_rooms(&self, yard: &PlanningContext<'_>, occupied: &Occupied, pairing: &mut Pairing) {
+    fn keep_rooms(
+        &mut self,
+        yard: &PlanningContext<'_>,
+        occupied: &Occupied,
+        pairing: &mut Pairing,
+    ) {
         for (addr, room) in yard.hosts.rooms_made() {
             let file = room.file;
+            if room.is_exchange && yard.now < room.until {
+                // It was set aside for lack of room.
+                self.candidates.take_back(file);
+            }
+            let is_exchange = room.is_exchange && self.candidates.is_by_demand();
             let is_awaited = yard.now < room.until
-                && self.candidates.hits(file) > 0
+                && (is_exchange || self.candidates.hits(file) > 0)
                 && !self.candidates.is_placed(file)
                 && !occupied.files.contains(&file)
                 && !occupied.held_files.contains(&file)
@@ -226,6 +238,26 @@ impl Planner {
             if is_awaited {
                 pairing.keep_room(*addr, room, &occupied.held_pairs);
             }
+        }
+    }
+
+    /// Names the files with the most demand that wait for room, so that the Remover can exchange copies for
+    /// them.
+    fn want_exchanges(&self, occupied: &Occupied, round: &mut PlanningRound) {
+        if !self.candidates.is_by_demand() {
+            return;
+        }
+        for (file, size) in self.candidates.best_without_room(MOST_WANTING_ROOM) {
+            if occupied.files.contains(&file) || occupied.held_files.contains(&file) {
+                continue;
+            }
+            round.wants_room.push(WantsRoom {
+                file,
+                size,
+                hits: 0,
+                grade: self.candidates.grade(file),
+                old_hosts_carry: self.candidates.traits().old_hosts_carry(file),
+            });
         }
     }
 

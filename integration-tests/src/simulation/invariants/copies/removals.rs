@@ -144,7 +144,10 @@ impl RemovalsOnRecord {
         let Some((intent, relied)) = self.intents.get(&(host, name.clone())) else {
             return Err(format!("{name:?} on {host} was deleted without a removal on record"));
         };
-        if matches!(intent.reason, Reason::OverLimit { .. } | Reason::MakesRoom { .. }) {
+        if matches!(
+            intent.reason,
+            Reason::OverLimit { .. } | Reason::MakesRoom { .. } | Reason::Exchanged { .. }
+        ) {
             self.excused.insert(name.clone());
         }
         let was_lost = self.lost.get(name).is_some_and(|lost| relied <= lost);

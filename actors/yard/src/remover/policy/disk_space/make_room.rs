@@ -43,13 +43,14 @@ struct Offer {
 
 impl RemoverDecisionContext<'_> {
     /// The reserved rooms by host, decided and unapplied ones included.
-    fn rooms_made(&self) -> BTreeMap<HostAddr, RoomMade> {
+    pub(super) fn rooms_made(&self) -> BTreeMap<HostAddr, RoomMade> {
         let mut made = self.book.rooms_made(self.settings, self.now);
         for Intent { host, reason, .. } in self.setting_out() {
-            if let Reason::MakesRoom { better, better_size, .. } = reason {
-                let (file, size) = (self.book.file(better), *better_size);
+            if let Some((better, size)) = reason.better() {
+                let file = self.book.file(better);
                 let until = self.now.after(self.settings.keep_room_for);
-                made.insert(*host, RoomMade { file, size, until, freed: 0 });
+                let is_exchange = matches!(reason, Reason::Exchanged { .. });
+                made.insert(*host, RoomMade { file, size, until, freed: 0, is_exchange });
             }
         }
         made
@@ -64,7 +65,7 @@ impl RemoverDecisionContext<'_> {
         let mut taken: BTreeSet<HostAddr> = made.keys().copied().collect();
         // A host with running removals will soon report other figures, so it is left out.
         taken.extend(proposal.under_way.going.iter().map(|(host, _)| *host));
-        for wish in &self.room_wanted.files {
+        for wish in self.room_wanted.files.iter().filter(|wish| wish.is_hot()) {
             let earlier = made.iter().find(|(_, room)| room.file == wish.file);
             let from = self.settings.make_room_hits;
             let verdict = match earlier {
@@ -186,7 +187,12 @@ impl RemoverDecisionContext<'_> {
     }
 
     /// Whether room is made on a host at all now.
-    fn may_make_room(&self, addr: HostAddr, host: &CopyHolder, proposal: &RemovalProposal) -> bool {
+    pub(super) fn may_make_room(
+        &self,
+        addr: HostAddr,
+        host: &CopyHolder,
+        proposal: &RemovalProposal,
+    ) -> bool {
         host.status == CopyHolderStatus::Serves
             && self.keeps_all(host).is_none()
             && host.present_disk().is_some()
@@ -256,11 +262,8 @@ impl RemoverDecisionContext<'_> {
         removals: &[Removal],
         stays: impl Fn(&Removal) -> bool,
     ) -> BTreeSet<FileName> {
-        let for_whom = |removal: &Removal| match &removal.reason {
-            Reason::MakesRoom { better, .. } if stays(removal) => Some(better.clone()),
-            _ => None,
-        };
-        removals.iter().filter_map(for_whom).collect()
+        let kept = removals.iter().filter(|removal| stays(removal));
+        kept.filter_map(|removal| Some(removal.reason.better()?.0.clone())).collect()
     }
 }
 

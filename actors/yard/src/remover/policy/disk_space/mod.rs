@@ -1,6 +1,8 @@
 //! Removals that make room on a host. Pure.
 
-pub(in crate::remover) mod make_room;
+mod exchange;
+pub(in crate::remover) mod least_demanded;
+mod make_room;
 pub(in crate::remover) mod over_limit;
 pub(crate) mod relief;
 pub(in crate::remover) mod room;

@@ -81,12 +81,16 @@ impl RemoverDecisionContext<'_> {
         relief.falls_short = relief.goes < need;
     }
 
-    /// The files on a host that may be touched, worst first: those without a grade, then by grade.
+    /// The files on a host that may be touched, worst first: those without a grade, then by grade. While the
+    /// order of demand is in force, the demand for each byte decides.
     pub(in crate::remover) fn worst_first(&self, host: &CopyHolder) -> Vec<FileId> {
         let (Some(listed), Some(masters)) = (host.files(), &self.inputs.masters) else {
             return Vec::new();
         };
         let files = (listed & &masters.files) - &*self.inputs.ignored;
+        if let Some(demand) = self.demand_in_force() {
+            return self.least_demand_first(files.iter().map(FileId), demand);
+        }
         let rank = |file: &u32| self.grade(FileId(*file)).map_or(u32::MAX, |grade| grade);
         let mut files: Vec<(u32, u32)> = files.iter().map(|file| (rank(&file), file)).collect();
         files.sort_unstable_by(|a, b| b.cmp(a));

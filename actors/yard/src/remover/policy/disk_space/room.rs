@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::remover::settings::RemoverSettings;
 use crate::remover::state::ending::Ending;
-use crate::remover::state::reason::Reason;
+use crate::remover::state::reason::{Reason, per_day};
 use crate::remover::state::removal_book::RemovalBook;
 use crate::room::{RoomMade, WantsRoom};
 
@@ -31,7 +31,7 @@ impl RoomWanted {
     }
 }
 
-/// A hot file that fits on no destination, and the decision on it.
+/// A file that fits on no destination, and the decision on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomSought {
     /// The file and its size, as the planner reported it.
@@ -40,7 +40,7 @@ pub struct RoomSought {
     pub verdict: RoomVerdict,
 }
 
-/// The decision on a hot file that fits on no destination.
+/// The decision on a file that fits on no destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RoomVerdict {
@@ -65,6 +65,32 @@ pub enum RoomVerdict {
     },
     /// The masters of removable files are checked first, to know their sizes.
     SizesUnknown,
+    /// It replaces other copies by this round.
+    Exchanged {
+        /// The host that removes other copies for it.
+        host: HostAddr,
+        /// Bytes that are removed for it.
+        goes: u64,
+        /// Expected requests for it, in thousandths of a request a day.
+        demand: u64,
+        /// The same for all removed copies together.
+        lost: u64,
+    },
+    /// Every host would lose too much demand for it.
+    TooLittleDemand {
+        /// Expected requests for it, in thousandths of a request a day.
+        demand: u64,
+        /// The demand that an exchange needs, in the same unit. None if no host can make room now.
+        #[schema(required)]
+        needed: Option<u64>,
+    },
+    /// The exchanges of the last 24 hours used the budget.
+    BudgetSpent {
+        /// Bytes that would be removed for it.
+        goes: u64,
+        /// Bytes that are left of the budget.
+        left: u64,
+    },
     /// Every host would have to remove more for it than is allowed for one file, or than it may remove.
     TooMuch {
         /// The smallest number of missing bytes on any host; none when no host could be examined.
@@ -86,6 +112,24 @@ impl RoomVerdict {
             RoomVerdict::TooFewHits { from } => {
                 format!("it is not hot enough: room is made for files with at least {from} hits")
             }
+            RoomVerdict::Exchanged { host, goes, demand, lost } => format!(
+                "it replaces copies on {host}: {goes} bytes are removed. Expected requests a day: {} \
+                 instead of {}",
+                per_day(*demand),
+                per_day(*lost)
+            ),
+            RoomVerdict::TooLittleDemand { demand, needed: Some(needed) } => format!(
+                "an exchange needs {} expected requests a day, and it has {}",
+                per_day(*needed),
+                per_day(*demand)
+            ),
+            RoomVerdict::TooLittleDemand { needed: None, .. } => {
+                "no host can exchange copies for it now".to_owned()
+            }
+            RoomVerdict::BudgetSpent { goes, left } => format!(
+                "the daily budget of exchanges is used: {goes} bytes would be removed, and {left} bytes \
+                 are left"
+            ),
             RoomVerdict::SizesUnknown => {
                 "the sizes of the files that may be removed for it are being read".to_owned()
             }
@@ -109,9 +153,10 @@ impl RemovalBook {
         let mut made: BTreeMap<HostAddr, RoomMade> = BTreeMap::new();
         let keep = settings.keep_room_for;
         let mut add_room = |host: HostAddr, reason: &Reason, at: Millis, freed: u64| {
-            let Reason::MakesRoom { better, better_size, .. } = reason else { return };
-            let (file, size) = (self.file(better), *better_size);
-            let room = RoomMade { file, size, until: at.after(keep), freed: 0 };
+            let Some((better, size)) = reason.better() else { return };
+            let file = self.file(better);
+            let is_exchange = matches!(reason, Reason::Exchanged { .. });
+            let room = RoomMade { file, size, until: at.after(keep), freed: 0, is_exchange };
             // If there are several, the latest applies.
             let room = made.entry(host).or_insert(room);
             if room.file == file {

@@ -286,6 +286,24 @@ impl Candidates {
         }
     }
 
+    /// Takes one file back, whether there is room or not.
+    pub fn take_back(&mut self, file: FileId) {
+        if self.unschedulable.take(file) {
+            self.judge(file);
+        }
+    }
+
+    /// Whether the order of demand is in force.
+    pub fn is_by_demand(&self) -> bool {
+        self.ranking.as_ref().is_some_and(|ranking| ranking.is_by_demand())
+    }
+
+    /// At most `most` files that wait for room, the best first, with their sizes. Hot files are left out.
+    pub fn best_without_room(&self, most: usize) -> Vec<(FileId, u64)> {
+        let best = self.unschedulable.best_without_room(&self.order, most);
+        best.into_iter().filter(|(file, _)| !self.hot_files.contains(file.0)).collect()
+    }
+
     /// Takes the result of a check of a master: its size, or that it does not exist.
     pub fn looked(&mut self, file: FileId, size: Option<u64>, good_until: Millis) {
         if self.unschedulable.looked(file, size, good_until) {

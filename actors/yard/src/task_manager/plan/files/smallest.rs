@@ -46,6 +46,13 @@ impl Smallest {
         }
     }
 
+    /// The first stretch at `from` or later that is not empty.
+    pub fn first_from(&self, from: usize) -> Option<usize> {
+        let leaves = self.tree.get(self.stretches..)?;
+        let after = leaves.get(from..)?.iter().position(|least| *least != NOTHING)?;
+        Some(from + after)
+    }
+
     /// The first stretch in which something is no larger than `room`.
     pub fn first_within(&self, room: u64) -> Option<usize> {
         let fits = |node: usize| self.tree.get(node).is_some_and(|least| *least <= room);

@@ -198,6 +198,32 @@ impl UnschedulableFiles {
         }
     }
 
+    /// At most `most` files that wait for room on any destination, the best first, with their sizes. `order`
+    /// is the ranking, best first.
+    pub fn best_without_room(&self, order: &[FileId], most: usize) -> Vec<(FileId, u64)> {
+        let reasons = [UnschedulableReason::TooBig, UnschedulableReason::NoRoom];
+        let mut best = Vec::new();
+        let next_stretch = |from: usize| {
+            let least = reasons.map(|reason| &self.least[reason as usize]);
+            least.into_iter().filter_map(|least| least.first_from(from)).min()
+        };
+        let mut stretch = next_stretch(0);
+        while let Some(found) = stretch {
+            let places = found * STRETCH..order.len().min((found + 1) * STRETCH);
+            for file in order.get(places).unwrap_or_default() {
+                let waiting = self.by_file.get(&file.0).filter(|it| reasons.contains(&it.reason));
+                if let Some(waiting) = waiting {
+                    best.push((*file, waiting.size));
+                }
+                if best.len() == most {
+                    return best;
+                }
+            }
+            stretch = next_stretch(found + 1);
+        }
+        best
+    }
+
     /// Whether there is room for a file that is here.
     pub fn fits(&self, file: FileId, rooms: &Rooms) -> bool {
         let entry = self.by_file.get(&file.0);

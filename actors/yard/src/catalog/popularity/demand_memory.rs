@@ -1,0 +1,340 @@
+//! The requests for each file, weighted by their age. Pure.
+//!
+//! A request of age `a` has the weight `2^(-a / half-life)`. Sums grow with the time of their requests
+//! (forward decay), so that a request costs one addition and the order of requests does not matter.
+//! Time is the time of the newest request, never a clock: a clock that is wrong changes nothing.
+
+use std::sync::Arc;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::names::{ByFile, FileId};
+
+use super::half_lives::{DAY_SECONDS, HalfLives, KEPT, PerHalfLife};
+use super::popularity_order::{FileDemand, PopularityOrder};
+use super::request_rate::RequestRate;
+use crate::catalog::ranking::Ranking;
+
+/// The observation that the prior counts for, in days. A file without requests has the rate of its
+/// rank in grade.info, until it was observed for longer than this.
+const PRIOR_DAYS: f64 = 1.0;
+
+/// The prior rate of a file falls with its rank by this power, as demand for films does.
+const PRIOR_POWER: f64 = 0.7;
+
+/// Time after which the evidence for a half-life counts half, in days.
+const EVIDENCE_DAYS: f64 = 2.0;
+
+/// Requests are taken into the sums in batches of at most this number, or one hour. A half-life is
+/// judged by its prediction of the batch, so that a burst within the hour favours no short memory.
+const MOST_PENDING: usize = 1 << 16;
+
+/// Files keep the hour of their first request, not the second: four bytes are enough.
+const HOUR_SECONDS: i64 = 3600;
+
+/// Weights of new requests are brought back to 1 when their time is this far from the reference.
+const LONGEST_REFERENCE: i64 = 8 * 86_400;
+
+/// A file outside of the ranking is dropped when its longest sum is below this number of requests.
+const NEGLIGIBLE: f64 = 0.05;
+
+/// No hour: nothing is known of the file.
+const UNKNOWN: u32 = 0;
+
+/// The memory of one file: 20 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FileMemory {
+    /// Sums of weights, relative to the reference.
+    sums: PerHalfLife<f32>,
+    /// Hour since 1970 from which on its requests are known, or [`UNKNOWN`].
+    since_hour: u32,
+}
+
+const NOTHING: FileMemory = FileMemory { sums: [0.0; KEPT], since_hour: UNKNOWN };
+
+#[derive(Clone, Copy, Debug)]
+struct PendingRequest {
+    file: FileId,
+    second: i64,
+}
+
+/// The requests of the event log, by file.
+#[derive(Clone, Debug)]
+pub struct DemandMemory {
+    half_lives: HalfLives,
+    files: ByFile<FileMemory>,
+    /// Sums over all files.
+    totals: PerHalfLife<f64>,
+    /// Logarithm of the probability that each half-life gave to the last requests.
+    evidence: PerHalfLife<f64>,
+    /// Unix second at which a new request has the weight 1.
+    reference: i64,
+    /// Unix seconds of the oldest and the newest request; none before the first.
+    observed: Option<(i64, i64)>,
+    /// The number of files at the last order; 0 before the first.
+    ordered: usize,
+    pending: Vec<PendingRequest>,
+    /// Requests since the start of the process.
+    counted: u64,
+}
+
+impl DemandMemory {
+    /// An empty memory.
+    pub fn new(half_lives: HalfLives) -> Self {
+        DemandMemory {
+            half_lives,
+            files: ByFile::new(NOTHING),
+            totals: [0.0; KEPT],
+            evidence: [0.0; KEPT],
+            reference: 0,
+            observed: None,
+            ordered: 0,
+            pending: Vec::new(),
+            counted: 0,
+        }
+    }
+
+    /// The half-lives in use.
+    pub fn half_lives(&self) -> HalfLives {
+        self.half_lives
+    }
+
+    /// Requests since the start of the process.
+    pub fn counted(&self) -> u64 {
+        self.counted
+    }
+
+    /// The time of the newest request; none before the first.
+    pub fn newest(&self) -> Option<Millis> {
+        let pending = self.pending.iter().map(|request| request.second).max();
+        let newest = self.observed.map(|(_, newest)| newest).max(pending)?;
+        Some(Millis::from_unix_seconds(newest))
+    }
+
+    /// Counts a request for `file` at `at`.
+    pub fn request(&mut self, file: FileId, at: Millis) {
+        let second = at.unix_seconds();
+        let is_next_hour = self.pending.first().is_some_and(|first| {
+            first.second.div_euclid(HOUR_SECONDS) != second.div_euclid(HOUR_SECONDS)
+        });
+        if is_next_hour || self.pending.len() == MOST_PENDING {
+            self.take_pending();
+        }
+        self.pending.push(PendingRequest { file, second });
+        self.counted += 1;
+    }
+
+    /// Drops everything if the newest request is later than `latest`. Such a time is an error of a clock
+    /// that was corrected since. All requests after the correction would weigh nothing beside it.
+    pub fn forget_future(&mut self, latest: Millis) -> bool {
+        let is_future = self.newest().is_some_and(|newest| newest > latest);
+        if is_future {
+            *self = DemandMemory { counted: self.counted, ..DemandMemory::new(self.half_lives) };
+        }
+        is_future
+    }
+
+    fn take_pending(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        let seconds = || pending.iter().map(|request| request.second);
+        let (Some(first), Some(last)) = (seconds().min(), seconds().max()) else { return };
+        self.judge_half_lives(&pending, last);
+        let (oldest, newest) = self.observed.unwrap_or((first, last));
+        self.observed = Some((oldest.min(first), newest.max(last)));
+        if newest.max(last) - self.reference > LONGEST_REFERENCE {
+            self.move_reference(newest.max(last));
+        }
+        let mut weighed = None;
+        for PendingRequest { file, second } in &pending {
+            let weights = match weighed {
+                Some((at, weights)) if at == *second => weights,
+                _ => self.weights(*second),
+            };
+            weighed = Some((*second, weights));
+            self.add(*file, *second, weights);
+        }
+        // The allocation is kept for the next batch.
+        self.pending = pending;
+        self.pending.clear();
+    }
+
+    fn add(&mut self, file: FileId, second: i64, weights: PerHalfLife<f64>) {
+        let mut memory = self.files.get(file);
+        // Before the first order no file is new: all were there when the observation began.
+        if memory.since_hour == UNKNOWN && self.ordered > 0 {
+            memory.since_hour = hour_of(second);
+        }
+        for (index, weight) in weights.into_iter().enumerate() {
+            memory.sums[index] += weight as f32;
+            self.totals[index] += weight;
+        }
+        self.files.set(file, memory);
+    }
+
+    /// The weights of a request at this second.
+    fn weights(&self, second: i64) -> PerHalfLife<f64> {
+        self.half_lives.left_after(days(self.reference - second))
+    }
+
+    /// Makes `second` the reference, so that sums stay small.
+    fn move_reference(&mut self, second: i64) {
+        let left = self.half_lives.left_after(days(second - self.reference));
+        let files: Vec<FileId> = self.files.files().collect();
+        for file in files {
+            let mut memory = self.files.get(file);
+            for (sum, left) in memory.sums.iter_mut().zip(left) {
+                *sum = (f64::from(*sum) * left) as f32;
+            }
+            self.files.set(file, memory);
+        }
+        for (total, left) in self.totals.iter_mut().zip(left) {
+            *total *= left;
+        }
+        self.reference = second;
+    }
+
+    /// Adds the probability that each half-life gave to the requests of a batch, from the memory before it.
+    fn judge_half_lives(&mut self, batch: &[PendingRequest], last: i64) {
+        let Some((oldest, newest)) = self.observed.filter(|_| self.ordered > 0) else { return };
+        let passed = days((last - newest).max(0));
+        let fading = (-passed / EVIDENCE_DAYS).exp2();
+        self.evidence = self.evidence.map(|evidence| evidence * fading);
+        let now = self.half_lives.left_after(days(newest - self.reference));
+        let observed = self.half_lives.exposure(days(newest - oldest));
+        for request in batch {
+            let memory = self.files.get(request.file);
+            let age = self.age_days(memory, newest);
+            let exposure = self.half_lives.exposure(age);
+            for index in self.half_lives.choices() {
+                let all = self.totals[index] * now[index] / observed[index].max(PRIOR_DAYS);
+                let prior = all / self.ordered as f64;
+                let sum = f64::from(memory.sums[index]) * now[index];
+                let rate = (sum + PRIOR_DAYS * prior) / (exposure[index] + PRIOR_DAYS);
+                if all > 0.0 {
+                    self.evidence[index] += (rate / all).max(f64::MIN_POSITIVE).ln();
+                }
+            }
+        }
+    }
+
+    fn age_days(&self, memory: FileMemory, newest: i64) -> f64 {
+        match memory.since_hour {
+            UNKNOWN => 0.0,
+            hour => days(newest - i64::from(hour) * HOUR_SECONDS).max(0.0),
+        }
+    }
+
+    /// The half-life with the best predictions.
+    fn chosen(&self) -> usize {
+        let best = |a: &usize, b: &usize| self.evidence[*a].total_cmp(&self.evidence[*b]);
+        // Without evidence the last one is chosen: the longest memory.
+        self.half_lives.choices().max_by(best).unwrap_or(0)
+    }
+
+    /// The files of `ranking` in the order of their demand; none before the first request. Files with the
+    /// same demand keep the order of grade.info.
+    pub fn order(&mut self, ranking: &Ranking) -> Option<PopularityOrder> {
+        self.take_pending();
+        let (oldest, newest) = self.observed?;
+        self.meet_files(ranking, (oldest, newest));
+        self.drop_negligible(ranking, newest);
+        let chosen = self.chosen();
+        let deletion = self.half_lives.for_deletion(chosen);
+        let now = self.half_lives.left_after(days(newest - self.reference));
+        let observed = self.half_lives.exposure(days(newest - oldest));
+        let a_day =
+            |index: usize| self.totals[index] * now[index] / observed[index].max(PRIOR_DAYS);
+        let (all, all_kept) = (a_day(chosen), a_day(deletion));
+        let files = ranking.by_grade();
+        let priors = Priors::of(files.len());
+        let mean_size = mean_size(ranking);
+        let mut demand = ByFile::new(FileDemand::default());
+        let mut scored: Vec<(f32, FileId)> = Vec::with_capacity(files.len());
+        for (position, file) in files.iter().enumerate() {
+            let memory = self.files.get(*file);
+            let exposure = self.half_lives.exposure(self.age_days(memory, newest));
+            let share = priors.share(position);
+            let rate_with = |index: usize, all: f64| {
+                let sum = f64::from(memory.sums[index]) * now[index];
+                (sum + PRIOR_DAYS * all * share) / (exposure[index] + PRIOR_DAYS)
+            };
+            let rate = rate_with(chosen, all);
+            let kept = rate_with(deletion, all_kept).max(rate);
+            let (rate, kept_rate) = (RequestRate::of(rate), RequestRate::of(kept));
+            demand.set(*file, FileDemand { rate, kept_rate });
+            let size = ranking.size(*file).filter(|size| *size > 0);
+            let size = size.map_or(mean_size, |size| size as f64);
+            scored.push(((rate.per_day() / size) as f32, *file));
+        }
+        // Stable: files with equal scores keep their order.
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let files: Arc<[FileId]> = scored.into_iter().map(|(_, file)| file).collect();
+        Some(PopularityOrder::new(files, demand, self.half_lives.days(chosen), all))
+    }
+
+    /// Begins the observation of graded files that have none yet.
+    fn meet_files(&mut self, ranking: &Ranking, (oldest, newest): (i64, i64)) {
+        let since_hour = hour_of(if self.ordered == 0 { oldest } else { newest });
+        for file in ranking.by_grade() {
+            let memory = self.files.get(*file);
+            if memory.since_hour == UNKNOWN {
+                self.files.set(*file, FileMemory { since_hour, ..memory });
+            }
+        }
+        self.ordered = ranking.len();
+    }
+
+    /// Drops files that are not graded and were hardly requested. So invented names use no memory for long.
+    fn drop_negligible(&mut self, ranking: &Ranking, newest: i64) {
+        let now = self.half_lives.left_after(days(newest - self.reference));
+        let longest = KEPT - 1;
+        let is_negligible = |file: &FileId| {
+            let sum = f64::from(self.files.get(*file).sums[longest]) * now[longest];
+            ranking.rank(*file).is_none() && sum < NEGLIGIBLE
+        };
+        let dropped: Vec<FileId> = self.files.files().filter(is_negligible).collect();
+        for file in dropped {
+            self.files.set(file, NOTHING);
+        }
+    }
+}
+
+/// The prior demand by rank: shares of the demand for all files.
+struct Priors {
+    sum: f64,
+}
+
+impl Priors {
+    fn of(files: usize) -> Self {
+        let below = 1.0 - PRIOR_POWER;
+        Priors { sum: ((files.max(1) as f64).powf(below) / below).max(1.0) }
+    }
+
+    /// The share of the file at this position.
+    fn share(&self, position: usize) -> f64 {
+        ((position + 1) as f64).powf(-PRIOR_POWER) / self.sum
+    }
+}
+
+/// The mean of the known sizes, in bytes; at least 1.
+fn mean_size(ranking: &Ranking) -> f64 {
+    let mut known = 0_u64;
+    let mut bytes = 0_u128;
+    for file in ranking.by_grade() {
+        if let Some(size) = ranking.size(*file).filter(|size| *size > 0) {
+            known += 1;
+            bytes += u128::from(size);
+        }
+    }
+    if known == 0 { 1.0 } else { bytes as f64 / known as f64 }
+}
+
+fn days(seconds: i64) -> f64 {
+    seconds as f64 / DAY_SECONDS
+}
+
+fn hour_of(second: i64) -> u32 {
+    u32::try_from(second.div_euclid(HOUR_SECONDS)).unwrap_or(u32::MAX).max(UNKNOWN + 1)
+}
+
+#[cfg(test)]
+mod tests;

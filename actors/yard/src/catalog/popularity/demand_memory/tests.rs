@@ -1,0 +1,172 @@
+use std::time::Duration;
+
+use super::*;
+use crate::catalog::ranking::SizedFile;
+use crate::settings::popularity::HalfLife;
+
+const DAY: i64 = 86_400;
+const NOON: i64 = 1_780_000_000;
+
+fn ranking(sizes: &[u64]) -> Ranking {
+    let files = (0..).zip(sizes).map(|(file, size)| SizedFile {
+        file: FileId(file),
+        size: *size,
+        copies: 1,
+    });
+    Ranking::from_sized_files(files)
+}
+
+fn memory() -> DemandMemory {
+    DemandMemory::new(HalfLives::of(HalfLife::Auto))
+}
+
+fn request(memory: &mut DemandMemory, file: u32, second: i64, times: u32) {
+    for _ in 0..times {
+        memory.request(FileId(file), Millis::from_unix_seconds(second));
+    }
+}
+
+fn files(order: &PopularityOrder) -> Vec<u32> {
+    order.files().iter().map(|file| file.0).collect()
+}
+
+#[test]
+fn without_a_request_there_is_no_order() {
+    assert!(memory().order(&ranking(&[1, 1])).is_none());
+}
+
+#[test]
+fn demand_for_each_byte_decides_and_the_grade_breaks_ties() {
+    let mut memory = memory();
+    request(&mut memory, 1, NOON, 40);
+    request(&mut memory, 2, NOON, 50);
+    request(&mut memory, 9, NOON + 20 * DAY, 1);
+    let order = memory.order(&ranking(&[10, 10, 40, 10, 10])).unwrap();
+    assert_eq!(files(&order)[..2], [1, 2], "40 requests for 10 bytes exceed 50 for 40");
+    let (third, fourth) = (order.demand(FileId(3)), order.demand(FileId(4)));
+    assert!(third.rate > fourth.rate, "grade.info is the prior");
+}
+
+#[test]
+fn old_requests_fade_and_deletion_remembers_longer() {
+    let mut memory =
+        DemandMemory::new(HalfLives::of(HalfLife::Fixed(Duration::from_secs(2 * 86_400))));
+    memory.order(&ranking(&[10; 3]));
+    request(&mut memory, 0, NOON, 1);
+    request(&mut memory, 1, NOON + 10 * DAY, 100);
+    request(&mut memory, 2, NOON + 14 * DAY, 60);
+    let order = memory.order(&ranking(&[10; 3])).unwrap();
+    assert_eq!(files(&order)[0], 2, "60 requests today exceed 100 of two half-lives ago");
+    let yesterday = order.demand(FileId(1));
+    assert!(yesterday.kept_rate.per_day() > 1.1 * yesterday.rate.per_day());
+    assert!(order.demand(FileId(2)).kept_rate >= order.demand(FileId(2)).rate);
+}
+
+#[test]
+fn a_young_file_is_compared_by_its_own_age() {
+    let mut memory = memory();
+    let old = ranking(&[10; 1]);
+    for day in 0..14 {
+        request(&mut memory, 0, NOON + day * DAY, 10);
+        memory.order(&old);
+    }
+    // File 1 appears on the last two days, with twice the requests.
+    let both = ranking(&[10; 2]);
+    for day in 14..16 {
+        memory.order(&both);
+        request(&mut memory, 0, NOON + day * DAY, 10);
+        request(&mut memory, 1, NOON + day * DAY, 20);
+    }
+    request(&mut memory, 0, NOON + 16 * DAY - 3600, 1);
+    let order = memory.order(&both).unwrap();
+    assert_eq!(files(&order), [1, 0]);
+}
+
+#[test]
+fn the_order_of_rows_does_not_matter() {
+    let (mut forwards, mut backwards) = (memory(), memory());
+    let rows: Vec<(u32, i64)> =
+        (0..500).map(|row| (row % 7, NOON + i64::from(row * row % 97) * 3000)).collect();
+    rows.iter().for_each(|(file, at)| request(&mut forwards, *file, *at, 1));
+    rows.iter().rev().for_each(|(file, at)| request(&mut backwards, *file, *at, 1));
+    let ranking = ranking(&[10; 7]);
+    let (a, b) = (forwards.order(&ranking).unwrap(), backwards.order(&ranking).unwrap());
+    for file in 0..7 {
+        let rates = [&a, &b].map(|order| order.demand(FileId(file)).rate.per_day());
+        assert!((rates[0] / rates[1] - 1.0).abs() < 0.01, "{file}: {rates:?}");
+    }
+}
+
+#[test]
+fn a_row_from_another_month_changes_nothing() {
+    let mut memory = memory();
+    request(&mut memory, 0, NOON, 5);
+    let ranking = ranking(&[10; 2]);
+    memory.order(&ranking);
+    request(&mut memory, 1, NOON - 400 * DAY, 1_000);
+    request(&mut memory, 0, NOON + 60, 1);
+    let order = memory.order(&ranking).unwrap();
+    assert_eq!(files(&order), [0, 1]);
+}
+
+#[test]
+fn a_time_that_turned_out_wrong_is_forgotten() {
+    let mut memory = memory();
+    request(&mut memory, 0, NOON + 3650 * DAY, 5);
+    assert!(memory.forget_future(Millis::from_unix_seconds(NOON)));
+    request(&mut memory, 1, NOON, 5);
+    assert!(!memory.forget_future(Millis::from_unix_seconds(NOON)));
+    let order = memory.order(&ranking(&[10; 2])).unwrap();
+    assert_eq!(files(&order)[0], 1);
+    assert_eq!(memory.counted(), 10);
+}
+
+#[test]
+fn months_of_requests_stay_exact() {
+    let mut memory = memory();
+    let ranking = ranking(&[10; 2]);
+    for hour in 0..24 * 200 {
+        request(&mut memory, 0, NOON + hour * 3600, 2);
+        if hour % 24 == 0 {
+            memory.order(&ranking);
+        }
+    }
+    let order = memory.order(&ranking).unwrap();
+    let rate = order.demand(FileId(0)).rate.per_day();
+    assert!((rate / 48.0 - 1.0).abs() < 0.05, "{rate}");
+}
+
+#[test]
+fn calm_demand_chooses_a_long_memory_and_premieres_a_short_one() {
+    let ranking = ranking(&[10; 200]);
+    let mut rng = fastrand::Rng::with_seed(3);
+    let mut calm = memory();
+    let mut premieres = memory();
+    for hour in 0..24 * 40 {
+        for minute in 0..30 {
+            let at = NOON + hour * 3600 + minute * 60;
+            // Always the same distribution: low numbers are wanted more often.
+            request(&mut calm, (rng.f64() * rng.f64() * 200.0) as u32, at, 1);
+            // Each day other files.
+            let today = u32::try_from(hour / 24 * 5 % 200).unwrap();
+            request(&mut premieres, (today + rng.u32(0..10)) % 200, at, 1);
+        }
+        calm.order(&ranking);
+        premieres.order(&ranking);
+    }
+    let chosen = |memory: &mut DemandMemory| memory.order(&ranking).unwrap().half_life_days();
+    assert_eq!(chosen(&mut calm), 14.0);
+    assert_eq!(chosen(&mut premieres), 1.0);
+}
+
+#[test]
+fn invented_names_use_memory_only_for_a_time() {
+    let mut memory = memory();
+    (0..100_000).for_each(|file| request(&mut memory, file, NOON, 1));
+    let ranking = ranking(&[10; 10]);
+    memory.order(&ranking);
+    assert!(memory.files.files().count() >= 100_000);
+    request(&mut memory, 0, NOON + 90 * DAY, 1);
+    memory.order(&ranking);
+    assert_eq!(memory.files.files().count(), 10);
+}

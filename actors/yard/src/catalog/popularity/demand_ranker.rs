@@ -1,0 +1,121 @@
+//! Orders the files of the ranking by demand, when there is news.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reelyard_core::clock::Millis;
+
+use super::demand_memory::DemandMemory;
+use super::popularity_order::PopularityOrder;
+use crate::catalog::ranking::Ranking;
+
+/// The shortest time between two orders of the same files. Demand changes slowly, and hot files do not wait
+/// for it.
+const ORDER_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+/// The ranking as last read, for the job that orders it. None before the first.
+#[derive(Clone, Debug, Default)]
+pub struct RankingSlot(Arc<Mutex<Option<Arc<Ranking>>>>);
+
+impl RankingSlot {
+    /// Replaces the ranking.
+    pub fn set(&self, ranking: Arc<Ranking>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(ranking);
+    }
+
+    /// The ranking; none before the first.
+    pub fn get(&self) -> Option<Arc<Ranking>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The demand, and what was ordered by it.
+#[derive(Debug)]
+pub struct DemandRanker {
+    memory: DemandMemory,
+    grades: RankingSlot,
+    last: Option<LastOrder>,
+}
+
+#[derive(Debug)]
+struct LastOrder {
+    ranking: Arc<Ranking>,
+    counted: u64,
+    at: Millis,
+}
+
+impl DemandRanker {
+    /// Orders the files of the ranking in the slot by this memory.
+    pub fn new(memory: DemandMemory, grades: RankingSlot) -> Self {
+        DemandRanker { memory, grades, last: None }
+    }
+
+    /// Whether the ranking is known.
+    pub fn is_ranked(&self) -> bool {
+        self.grades.get().is_some()
+    }
+
+    /// The counted requests.
+    pub fn memory(&self) -> &DemandMemory {
+        &self.memory
+    }
+
+    /// The counted requests, to count more.
+    pub fn memory_mut(&mut self) -> &mut DemandMemory {
+        &mut self.memory
+    }
+
+    /// The files by demand, if the ranking changed, or if the last order is old and there are new requests.
+    pub fn order(&mut self, now: Millis) -> Option<Arc<PopularityOrder>> {
+        let ranking = self.grades.get()?;
+        let counted = self.memory.counted();
+        let is_due = match &self.last {
+            None => counted > 0,
+            Some(last) if !Arc::ptr_eq(&last.ranking, &ranking) => true,
+            // The clock may have been set back.
+            Some(last) => {
+                let is_old = now < last.at || now.since(last.at) >= ORDER_INTERVAL;
+                is_old && counted > last.counted
+            }
+        };
+        if !is_due {
+            return None;
+        }
+        let order = self.memory.order(&ranking)?;
+        self.last = Some(LastOrder { ranking, counted, at: now });
+        Some(Arc::new(order))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::popularity::half_lives::HalfLives;
+    use crate::catalog::ranking::SizedFile;
+    use crate::settings::popularity::HalfLife;
+    use reelyard_core::names::FileId;
+
+    fn ranking() -> Arc<Ranking> {
+        let files = (0..3).map(|file| SizedFile { file: FileId(file), size: 10, copies: 1 });
+        Arc::new(Ranking::from_sized_files(files))
+    }
+
+    #[test]
+    fn files_are_ordered_when_there_is_news_and_at_most_every_hour() {
+        let slot = RankingSlot::default();
+        let memory = DemandMemory::new(HalfLives::of(HalfLife::Auto));
+        let mut ranker = DemandRanker::new(memory, slot.clone());
+        let start = Millis::from_unix_seconds(1_780_000_000);
+        assert!(ranker.order(start).is_none(), "no ranking");
+        slot.set(ranking());
+        assert!(ranker.order(start).is_none(), "no request");
+        ranker.memory_mut().request(FileId(2), start);
+        assert_eq!(ranker.order(start).unwrap().files()[0], FileId(2));
+        ranker.memory_mut().request(FileId(1), start);
+        assert!(ranker.order(start.after(ORDER_INTERVAL / 2)).is_none());
+        assert!(ranker.order(start.after(ORDER_INTERVAL)).is_some());
+        assert!(ranker.order(start.after(ORDER_INTERVAL * 3)).is_none(), "no new request");
+        slot.set(ranking());
+        assert!(ranker.order(start.after(ORDER_INTERVAL * 3)).is_some(), "another ranking");
+    }
+}

@@ -1,0 +1,296 @@
+//! Exchanges copies in a full yard: a file with much demand replaces the copies with the least demand on
+//! one destination. Pure.
+//!
+//! An exchange takes place if the new file has at least `popularity.keep` times the demand of all removed
+//! copies together. The host that loses the least demand makes the room. The sum of exchanges within 24
+//! hours is limited, and copies stay for a minimum time. So demand that only fluctuates moves nothing.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
+
+use super::room::{RoomSought, RoomVerdict};
+use crate::catalog::popularity::popularity_order::PopularityOrder;
+use crate::catalog::popularity::request_rate::RequestRate;
+use crate::remover::policy::decision_context::RemoverDecisionContext;
+use crate::remover::policy::holders::CopyHolder;
+use crate::remover::policy::round::{Removal, RemovalProposal};
+use crate::remover::state::event::Intent;
+use crate::remover::state::reason::{Reason, Spared};
+use crate::room::WantsRoom;
+
+/// The budget limits every span of 24 hours, not only calendar days.
+const BUDGET_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The largest number of copies that one file replaces.
+const MOST_VICTIMS: usize = 32;
+
+/// A host that can make room, and its copies with the least demand.
+struct ExchangeHost {
+    addr: HostAddr,
+    /// Free bytes below the limit of the disk, after all open tasks.
+    room: u64,
+    /// Bytes between the low-water mark and the limit, which only hot files use.
+    for_hot: u64,
+    /// The largest number of bytes that may be removed for one file.
+    share: u64,
+    /// Least demand for each byte first.
+    victims: Vec<Victim>,
+}
+
+/// A copy that may be removed.
+#[derive(Clone, Copy)]
+struct Victim {
+    file: FileId,
+    size: u64,
+    /// Requests a day, with the memory of deletion.
+    demand: f64,
+}
+
+/// The copies to remove on one host for one file.
+struct ExchangeOffer {
+    /// Index of the host.
+    host: usize,
+    goes: u64,
+    lost: f64,
+    victims: Vec<Victim>,
+}
+
+impl<'a> RemoverDecisionContext<'a> {
+    /// The demand for all files, if its order is in force.
+    pub(in crate::remover) fn demand_in_force(&self) -> Option<&'a PopularityOrder> {
+        let ranking = self.inputs.ranking.as_ref().filter(|ranking| ranking.is_by_demand())?;
+        ranking.demand().map(|demand| &**demand)
+    }
+
+    /// These files, least demand for each byte first. Files of unknown size count as empty, so that files
+    /// with demand come late.
+    pub(super) fn least_demand_first(
+        &self,
+        files: impl Iterator<Item = FileId>,
+        demand: &PopularityOrder,
+    ) -> Vec<FileId> {
+        let scored = files.map(|file| {
+            let size = self.size(file).unwrap_or(1).max(1);
+            (demand.demand(file).kept_rate.per_day() / size as f64, file)
+        });
+        let mut scored: Vec<(f64, FileId)> = scored.collect();
+        scored.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+        scored.into_iter().map(|(_, file)| file).collect()
+    }
+
+    /// Proposes exchanges for the files with the most demand that fit nowhere: one on each host.
+    pub fn propose_exchanges(&self, proposal: &mut RemovalProposal) {
+        let Some(demand) = self.demand_in_force() else { return };
+        let wishes: Vec<WantsRoom> =
+            self.room_wanted.files.iter().filter(|wish| !wish.is_hot()).copied().collect();
+        if wishes.is_empty() {
+            return;
+        }
+        let largest = wishes.iter().map(|wish| wish.size).max().unwrap_or(0);
+        let mut hosts = self.exchange_hosts(demand, largest, proposal);
+        let mut left = self.budget_left(proposal);
+        for wish in wishes {
+            let verdict = self.exchange(&wish, demand, &mut hosts, &mut left, proposal);
+            proposal.rooms.push(RoomSought { wish, verdict });
+        }
+    }
+
+    fn exchange(
+        &self,
+        wish: &WantsRoom,
+        demand: &PopularityOrder,
+        hosts: &mut Vec<ExchangeHost>,
+        left: &mut u64,
+        proposal: &mut RemovalProposal,
+    ) -> RoomVerdict {
+        let made_earlier = self.rooms_made().into_iter().find(|(_, room)| room.file == wish.file);
+        if let Some((host, _)) = made_earlier {
+            return RoomVerdict::MadeEarlier { host };
+        }
+        let gained = demand.demand(wish.file).rate;
+        let Some(offer) = self.cheapest_offer(wish, hosts) else {
+            return RoomVerdict::TooLittleDemand { demand: gained.thousandths(), needed: None };
+        };
+        let needed = offer.lost * self.settings.exchange.keep.get();
+        if gained.per_day() < needed || gained == RequestRate::default() {
+            let needed = Some(thousandths(needed).max(1));
+            return RoomVerdict::TooLittleDemand { demand: gained.thousandths(), needed };
+        }
+        if offer.goes > *left {
+            return RoomVerdict::BudgetSpent { goes: offer.goes, left: *left };
+        }
+        *left -= offer.goes;
+        let host = hosts.swap_remove(offer.host).addr;
+        for victim in &offer.victims {
+            let reason = Reason::Exchanged {
+                better: self.name(wish.file),
+                better_size: wish.size,
+                better_demand: gained.thousandths(),
+                demand: thousandths(victim.demand),
+            };
+            let Victim { file, size, .. } = *victim;
+            proposal.add(Removal { host, file, size: Some(size), reason, keeper: None });
+        }
+        let (goes, lost) = (offer.goes, thousandths(offer.lost));
+        RoomVerdict::Exchanged { host, goes, demand: gained.thousandths(), lost }
+    }
+
+    /// The offer that loses the least demand, then the fewest bytes.
+    fn cheapest_offer(&self, wish: &WantsRoom, hosts: &[ExchangeHost]) -> Option<ExchangeOffer> {
+        let mut best: Option<ExchangeOffer> = None;
+        for (index, host) in hosts.iter().enumerate() {
+            let Some(holder) = self.holders.get(host.addr) else { continue };
+            if holder.lists(wish.file) || !(wish.old_hosts_carry || holder.is_ours()) {
+                continue;
+            }
+            let Some(offer) = host.offer(index, wish.size) else { continue };
+            let is_better = best.as_ref().is_none_or(|best| {
+                offer.lost < best.lost || (offer.lost == best.lost && offer.goes < best.goes)
+            });
+            if is_better {
+                best = Some(offer);
+            }
+        }
+        best
+    }
+
+    /// The hosts that can make room now for files of up to `largest` bytes. A host with running removals, or
+    /// with room that waits for its file, is left out.
+    fn exchange_hosts(
+        &self,
+        demand: &PopularityOrder,
+        largest: u64,
+        proposal: &mut RemovalProposal,
+    ) -> Vec<ExchangeHost> {
+        let mut busy: BTreeSet<HostAddr> =
+            proposal.under_way.going.iter().map(|(host, _)| *host).collect();
+        for (host, room) in self.rooms_made() {
+            if self.holders.get(host).is_some_and(|holder| !holder.lists(room.file)) {
+                busy.insert(host);
+            }
+        }
+        let mut hosts = Vec::new();
+        for (addr, holder) in self.holders.askable() {
+            let Some(room) = self.room_wanted.rooms.get(&addr).copied() else { continue };
+            if busy.contains(&addr) || !self.may_make_room(addr, holder, proposal) {
+                continue;
+            }
+            let Some(disk) = holder.present_disk() else { continue };
+            let (limit, low_water) = self.marks(disk);
+            let share = disk.mark(self.settings.make_room_percent);
+            let for_hot = limit - low_water;
+            let enough = largest.saturating_add(for_hot).saturating_sub(room).min(share);
+            let victims = self.victims(addr, holder, demand, enough, proposal);
+            hosts.push(ExchangeHost { addr, room, for_hot, share, victims });
+        }
+        hosts
+    }
+
+    /// The copies of a host with the least demand that an exchange may remove: together at least `enough`
+    /// bytes, if there are that many.
+    fn victims(
+        &self,
+        addr: HostAddr,
+        holder: &CopyHolder,
+        demand: &PopularityOrder,
+        enough: u64,
+        proposal: &mut RemovalProposal,
+    ) -> Vec<Victim> {
+        let mut victims = Vec::new();
+        let mut bytes = 0_u64;
+        for file in self.least_demanded.of(addr).iter().copied() {
+            if victims.len() == MOST_VICTIMS || bytes >= enough {
+                break;
+            }
+            if !holder.lists(file) {
+                continue;
+            }
+            let copy = (addr, file);
+            let stays = self.arrivals.min_stay.contains(&copy);
+            if stays || self.arrivals.came_hot.contains(&copy) {
+                proposal.spare(if stays { Spared::MinStay } else { Spared::CameHot }, 1);
+                continue;
+            }
+            if self.spares(addr, file, proposal).is_some() {
+                continue;
+            }
+            match self.size(file) {
+                Some(size) if size > 0 => {
+                    let demand = demand.demand(file).kept_rate.per_day();
+                    victims.push(Victim { file, size, demand });
+                    bytes = bytes.saturating_add(size);
+                }
+                Some(_) => {}
+                None => proposal.wants_size(file),
+            }
+        }
+        victims
+    }
+
+    /// Bytes that exchanges may still remove now.
+    fn budget_left(&self, proposal: &RemovalProposal) -> u64 {
+        let disks = self.holders.askable().filter_map(|(_, holder)| holder.disk.as_ref());
+        let disks = disks.fold(0_u64, |sum, (disk, _)| sum.saturating_add(disk.mark(100)));
+        let budget = self.settings.exchange.daily_budget.bytes(disks);
+        let decided = proposal.removals.iter().map(|removal| (&removal.reason, removal.size));
+        let running = self.book.open().values().map(|open| (&open.intent.reason, open.intent.size));
+        let setting_out = self.setting_out().map(|Intent { reason, size, .. }| (reason, *size));
+        let since = self.now.before(BUDGET_PERIOD);
+        let ended = self.book.history().newest_first().map(|(_, record)| record);
+        let ended = ended.take_while(|record| record.at > since);
+        let ended = ended.filter(|record| record.ending.is_gone());
+        let ended = ended.map(|record| (&record.reason, record.size));
+        let mut spent = 0_u64;
+        for (reason, size) in decided.chain(running).chain(setting_out).chain(ended) {
+            if matches!(reason, Reason::Exchanged { .. }) {
+                spent = spent.saturating_add(size.unwrap_or(0));
+            }
+        }
+        budget.saturating_sub(spent)
+    }
+}
+
+impl ExchangeHost {
+    /// The copies to remove for a file of this size: those with the least demand, without copies whose
+    /// removal gains nothing. None if that is not possible.
+    fn offer(&self, host: usize, size: u64) -> Option<ExchangeOffer> {
+        let lacking = size.saturating_add(self.for_hot).saturating_sub(self.room);
+        if lacking == 0 || lacking > self.share {
+            return None;
+        }
+        let mut victims: Vec<Victim> = Vec::new();
+        let mut goes = 0_u64;
+        for victim in &self.victims {
+            if goes >= lacking {
+                break;
+            }
+            if victim.size <= self.share {
+                goes += victim.size;
+                victims.push(*victim);
+            }
+        }
+        for index in (0..victims.len()).rev() {
+            if goes - victims[index].size >= lacking {
+                goes -= victims.remove(index).size;
+            }
+        }
+        let lost = victims.iter().map(|victim| victim.demand).sum();
+        (lacking..=self.share).contains(&goes).then_some(ExchangeOffer {
+            host,
+            goes,
+            lost,
+            victims,
+        })
+    }
+}
+
+/// Requests a day, in thousandths.
+fn thousandths(per_day: f64) -> u64 {
+    (per_day * 1000.0).round() as u64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+use std::sync::Arc;
+
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostKind;
+use reelyard_core::names::ByFile;
+use reelyard_core::settings::SettingValue;
+use reelyard_protocol::legacy::cfw::DiskFigures;
+use reelyard_replication::InFlight;
+
+use super::*;
+use crate::catalog::popularity::popularity_order::FileDemand;
+use crate::catalog::ranking::{Ranking, SizedFile};
+use crate::catalog::sources::masters::Masters;
+use crate::cfw_worker::{HostObserved, Inventory};
+use crate::heartbeat::{Health, HealthChanged};
+use crate::remover::policy::arrivals::RecentArrivals;
+use crate::remover::samples::{host, name};
+use crate::remover::{
+    CopyHolderStatus, RemovalBook, RemoverPieceContext, RemoverPolicy, RemoverSettings, RoomWanted,
+};
+use crate::settings::popularity::DailyBudget;
+
+const NOW: Millis = Millis(10_000_000);
+
+/// Hosts of 1000 bytes with a limit of 90 % and a low-water mark of 85 %, full to the mark.
+struct ExchangeFixture {
+    policy: RemoverPolicy,
+    book: RemovalBook,
+    files: Vec<FileId>,
+    arrivals: RecentArrivals,
+    hosts: u8,
+}
+
+/// A file: name, size, host (0 for none), requests a day.
+type Row = (&'static str, u64, u8, f64);
+
+fn yard(rows: &[Row], hosts: u8, settings: RemoverSettings) -> ExchangeFixture {
+    let (mut policy, book) = (RemoverPolicy::new(settings), RemovalBook::default());
+    let files: Vec<FileId> = rows.iter().map(|(text, ..)| book.file(&name(text))).collect();
+    let sized = files.iter().zip(rows).map(|(file, (_, size, ..))| SizedFile {
+        file: *file,
+        size: *size,
+        copies: 1,
+    });
+    let mut demand = ByFile::new(FileDemand::default());
+    for (file, (.., a_day)) in files.iter().zip(rows) {
+        let rate = RequestRate::of(*a_day);
+        demand.set(*file, FileDemand { rate, kept_rate: rate });
+    }
+    let order = PopularityOrder::new(files.clone().into(), demand, 7.0, 100.0);
+    let ranking = Ranking::from_sized_files(sized).with_demand(&Arc::new(order), true);
+    policy.set_ranking(Arc::new(ranking));
+    let all = files.iter().map(|file| file.0).collect();
+    policy.set_masters(Arc::new(Masters { files: all, ..Masters::default() }));
+    let mut yard =
+        ExchangeFixture { policy, book, files, arrivals: RecentArrivals::default(), hosts };
+    yard.set_hosts();
+    for last in 1..=hosts {
+        let (host, at) = (host(last), NOW);
+        let (from, to) = (Health::Unknown, Health::Up);
+        yard.policy.health_changed(&HealthChanged { host, from, to, at });
+        let held = yard.files.iter().zip(rows).filter(|(_, row)| row.2 == last);
+        let files = held.map(|(file, _)| file.0).collect();
+        let disk = DiskFigures { used: 850, avail: 150, total: 1000, ..DiskFigures::default() };
+        let inventory = Some(Arc::new(Inventory { files, unreadable_names: 0, at }));
+        let kind = HostKind::Reelyard {
+            data_addr: "10.0.0.1:9".parse().unwrap(),
+            fetches_from_old: false,
+        };
+        let disk = Some((disk, at));
+        yard.policy.observe(&HostObserved { host, kind, inventory, disk, traffic: None, at });
+    }
+    yard
+}
+
+/// No limit by day or for one file.
+fn settings() -> RemoverSettings {
+    let mut settings = RemoverSettings { make_room_percent: 50, ..RemoverSettings::default() };
+    settings.exchange.daily_budget = DailyBudget::Bytes(1_000_000);
+    settings
+}
+
+impl ExchangeFixture {
+    fn set_hosts(&mut self) {
+        let hosts = (1..=self.hosts).map(|last| (host(last), CopyHolderStatus::Serves));
+        self.policy.set_hosts(hosts, self.arrivals.clone());
+    }
+
+    /// Proposes exchanges for these files, given by index and size.
+    fn propose(&mut self, wishes: &[(usize, u64)]) -> RemovalProposal {
+        let files = wishes.iter().map(|(index, size)| WantsRoom {
+            file: self.files[*index],
+            size: *size,
+            hits: 0,
+            grade: 1,
+            old_hosts_carry: true,
+        });
+        let rooms = (1..=self.hosts).map(|last| (host(last), 50)).collect();
+        self.policy.set_room_wanted(RoomWanted { files: files.collect(), rooms });
+        let in_flight = InFlight::default();
+        let context = RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: NOW };
+        self.policy.propose(context)
+    }
+
+    fn removed(&self, proposal: &RemovalProposal) -> Vec<String> {
+        let names = self.book.names();
+        proposal.removals.iter().map(|removal| names.name(removal.file).to_string()).collect()
+    }
+}
+
+#[test]
+fn a_wanted_file_replaces_the_copies_with_the_least_demand() {
+    let rows = [("new", 100, 0, 9.0), ("a", 60, 1, 3.0), ("b", 60, 1, 2.0), ("c", 400, 1, 90.0)];
+    let mut yard = yard(&rows, 1, settings());
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["b", "a"]);
+    let reason = &proposal.removals[0].reason;
+    let better = |text: &str| reason.better().is_some_and(|(name, _)| name.to_string() == text);
+    assert!(better("new") && reason.words().contains("exchanged for new"), "{}", reason.words());
+    let verdict = &proposal.rooms[0].verdict;
+    assert!(matches!(verdict, RoomVerdict::Exchanged { goes: 120, .. }), "{verdict:?}");
+}
+
+#[test]
+fn a_file_with_little_more_demand_replaces_nothing() {
+    let rows = [("new", 100, 0, 4.4), ("a", 100, 1, 3.0)];
+    let mut yard = yard(&rows, 1, settings());
+    let proposal = yard.propose(&[(0, 100)]);
+    assert!(proposal.removals.is_empty());
+    let needed = match proposal.rooms[0].verdict {
+        RoomVerdict::TooLittleDemand { needed, .. } => needed.unwrap(),
+        ref other => panic!("{other:?}"),
+    };
+    assert!((4_490..4_510).contains(&needed), "{needed}");
+}
+
+#[test]
+fn the_host_that_loses_the_least_makes_the_room() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 3.0), ("b", 100, 2, 1.0)];
+    let mut yard = yard(&rows, 2, settings());
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["b"]);
+}
+
+#[test]
+fn each_host_makes_room_for_one_file_in_a_round() {
+    let rows = [
+        ("new", 50, 0, 9.0),
+        ("newer", 50, 0, 9.0),
+        ("newest", 50, 0, 9.0),
+        ("a", 50, 1, 1.0),
+        ("b", 50, 1, 1.0),
+        ("c", 50, 2, 1.0),
+    ];
+    let mut yard = yard(&rows, 2, settings());
+    let proposal = yard.propose(&[(0, 50), (1, 50), (2, 50)]);
+    assert_eq!(proposal.removals.len(), 2);
+    let last = &proposal.rooms[2].verdict;
+    assert!(matches!(last, RoomVerdict::TooLittleDemand { needed: None, .. }), "{last:?}");
+}
+
+#[test]
+fn the_budget_of_a_day_is_not_exceeded() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
+    let mut settings = settings();
+    settings.exchange.daily_budget = DailyBudget::Bytes(99);
+    let mut yard = yard(&rows, 1, settings);
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(proposal.rooms[0].verdict, RoomVerdict::BudgetSpent { goes: 100, left: 99 });
+    assert!(proposal.removals.is_empty());
+}
+
+#[test]
+fn a_copy_stays_for_its_minimum_time() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0), ("b", 100, 1, 2.0)];
+    let mut yard = yard(&rows, 1, settings());
+    yard.arrivals.min_stay.insert((host(1), yard.files[1]));
+    yard.set_hosts();
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["b"]);
+    assert_eq!(proposal.spared.get(&Spared::MinStay), Some(&1));
+}
+
+#[test]
+fn pinned_ignored_and_hot_copies_are_never_exchanged() {
+    use crate::catalog::load_balancer::rising::RisingHits;
+    use crate::remover::RemovalEvent;
+    use reelyard_replication::Piece;
+    let rows =
+        [("new", 100, 0, 9.0), ("M64adv", 100, 1, 0.0), ("hot", 100, 1, 0.0), ("pin", 100, 1, 0.0)];
+    let mut settings = settings();
+    settings.ignore_prefixes = vec![b"M64".to_vec()];
+    let mut yard = yard(&rows, 1, settings);
+    let hot = RisingHits::new([(yard.files[2], 5)], yard.book.names());
+    yard.policy.set_rising(&hot);
+    let pin = RemovalEvent::Pinned { name: name("pin"), asked_by: "test".to_owned() };
+    yard.book.apply(NOW, &pin).unwrap();
+    let proposal = yard.propose(&[(0, 100)]);
+    assert!(proposal.removals.is_empty(), "{:?}", yard.removed(&proposal));
+}
+
+#[test]
+fn without_the_order_of_demand_nothing_is_exchanged() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
+    let mut yard = yard(&rows, 1, settings());
+    let plain = Ranking::from_files_wanting(yard.files.iter().map(|file| (*file, 1)));
+    yard.policy.set_ranking(Arc::new(plain));
+    let proposal = yard.propose(&[(0, 100)]);
+    assert!(proposal.removals.is_empty() && proposal.rooms.is_empty());
+}
+
+#[test]
+fn a_budget_in_percent_is_of_all_disks() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
+    let mut settings = settings();
+    settings.exchange.daily_budget = DailyBudget::from_text("5%").unwrap();
+    let mut yard = yard(&rows, 2, settings);
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["a"], "5% of 2000 bytes are 100");
+}
