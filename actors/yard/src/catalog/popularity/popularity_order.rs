@@ -55,6 +55,13 @@ impl PopularityOrder {
         self.demand.get(file)
     }
 
+    /// The demand that keeps a copy, for each byte of its size. A file of unknown size counts as one byte, so
+    /// that a file with demand is not removed for a size that nobody knows.
+    pub fn kept_for_each_byte(&self, file: FileId, size: Option<u64>) -> f64 {
+        let size = size.unwrap_or(1).max(1);
+        self.demand(file).kept_rate.per_day() / size as f64
+    }
+
     /// The half-life of admission, in days.
     pub fn half_life_days(&self) -> f64 {
         self.half_life_days

@@ -65,17 +65,13 @@ impl<'a> RemoverDecisionContext<'a> {
         ranking.demand().map(|demand| &**demand)
     }
 
-    /// These files, least demand for each byte first. Files of unknown size count as empty, so that files
-    /// with demand come late.
+    /// These files, least demand for each byte first.
     pub(super) fn least_demand_first(
         &self,
         files: impl Iterator<Item = FileId>,
         demand: &PopularityOrder,
     ) -> Vec<FileId> {
-        let scored = files.map(|file| {
-            let size = self.size(file).unwrap_or(1).max(1);
-            (demand.demand(file).kept_rate.per_day() / size as f64, file)
-        });
+        let scored = files.map(|file| (demand.kept_for_each_byte(file, self.size(file)), file));
         let mut scored: Vec<(f64, FileId)> = scored.collect();
         scored.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
         scored.into_iter().map(|(_, file)| file).collect()

@@ -58,8 +58,7 @@ impl LeastDemanded {
             }
             let mut scored: Vec<(f64, FileId)> = Vec::new();
             for file in inventory.files.iter().map(FileId).filter(|file| may_go(*file)) {
-                let size = size(file).unwrap_or(1).max(1);
-                scored.push((demand.demand(file).kept_rate.per_day() / size as f64, file));
+                scored.push((demand.kept_for_each_byte(file, size(file)), file));
             }
             let by_score = |a: &(f64, FileId), b: &(f64, FileId)| {
                 a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1))
