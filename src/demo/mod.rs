@@ -343,7 +343,7 @@ impl DemoRun {
                 break;
             }
             if Instant::now() >= self.deadline {
-                self.progress.say("giving up: not every file was placed in time");
+                self.progress.print("giving up: not every file was placed in time");
                 self.explain_missing(&tasks, api).await;
                 return Ok(tasks);
             }
@@ -367,7 +367,7 @@ impl DemoRun {
                 Ok(entry) => entry.why,
                 Err(error) => format!("{error:#}"),
             };
-            self.progress.say(&format!("{}: {why}", master.name.to_text().name));
+            self.progress.print(&format!("{}: {why}", master.name.to_text().name));
         }
     }
 
@@ -377,19 +377,19 @@ impl DemoRun {
         match self.act {
             DemoPhase::Placing if placed >= REPLAY_AT => {
                 self.progress
-                    .say("replaying the load balancer's log: hot files overtake from here");
+                    .print("replaying the load balancer's log: hot files overtake from here");
                 let recording = Arc::clone(&self.script.recording);
                 let dir = self.log_dir.clone();
                 self.replay = Some(tokio::spawn(async move { recording.play(&dir).await }));
                 self.act = DemoPhase::Replaying;
             }
             DemoPhase::Replaying if placed >= BREAK_AT => {
-                self.progress.say(&format!("killing source {}", source.addr));
+                self.progress.print(&format!("killing source {}", source.addr));
                 source.kill().await?;
                 self.act = DemoPhase::Broken;
             }
             DemoPhase::Broken if placed >= 1.0 || is_source_failed(tasks, source.addr) => {
-                self.progress.say(&format!("starting source {} again", source.addr));
+                self.progress.print(&format!("starting source {} again", source.addr));
                 source.start_again()?;
                 self.act = DemoPhase::Recovered;
             }

@@ -27,7 +27,7 @@ impl ProgressBars {
     }
 
     /// Prints a line above the bars.
-    pub fn say(&self, line: &str) {
+    pub fn print(&self, line: &str) {
         self.bars.suspend(|| println!("{line}"));
     }
 

@@ -35,7 +35,7 @@ impl Recording {
         for line in BufReader::new(file).split(b'\n') {
             wanted.check()?;
             let line = line.with_context(|| format!("cannot read {}", path.display()))?;
-            let (time, row) = take_time(&line);
+            let (time, row) = split_time(&line);
             last = time.or(last);
             stamped.push((last.unwrap_or_default(), row));
         }
@@ -102,7 +102,7 @@ impl RecordedRow {
 }
 
 /// Removes the third field, the time, from a row.
-fn take_time(line: &[u8]) -> (Option<i64>, RecordedRow) {
+fn split_time(line: &[u8]) -> (Option<i64>, RecordedRow) {
     let mut commas = line.iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(i, _)| i);
     let cut = commas.nth(1).zip(commas.next());
     if let Some((second, third)) = cut {
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_row_keeps_everything_but_its_time() {
-        let (time, row) = take_time(b"0x40ffff,1,1527951601,Server 1.2.3.4 Selected, x");
+        let (time, row) = split_time(b"0x40ffff,1,1527951601,Server 1.2.3.4 Selected, x");
         assert_eq!(time, Some(1_527_951_601));
         let mut out = Vec::new();
         row.write(7, &mut out);
@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn a_torn_row_is_still_a_row() {
-        assert_eq!(take_time(b"0x40ffff,1").0, None);
-        assert_eq!(take_time(b",,,,").0, None);
+        assert_eq!(split_time(b"0x40ffff,1").0, None);
+        assert_eq!(split_time(b",,,,").0, None);
     }
 
     #[test]

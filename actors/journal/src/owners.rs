@@ -54,7 +54,7 @@ struct RegisteredOwner {
 }
 
 impl RegisteredOwner {
-    fn lead(&mut self, epoch: Option<Epoch>) {
+    fn set_leadership(&mut self, epoch: Option<Epoch>) {
         if self.leading == epoch {
             return;
         }
@@ -260,14 +260,14 @@ impl PieceOwners {
     }
 
     /// This node leads, or no longer does. Sent to all owners at once.
-    pub(crate) fn lead(&self, epoch: Option<Epoch>) {
+    pub(crate) fn set_leadership(&self, epoch: Option<Epoch>) {
         let mut roster = self.roster();
         if roster.leading == epoch {
             return;
         }
         roster.leading = epoch;
         for registered in roster.owners.values_mut() {
-            registered.lead(epoch);
+            registered.set_leadership(epoch);
         }
     }
 
@@ -287,7 +287,7 @@ impl PieceOwners {
             && leading
             && registered.ticket == ticket
         {
-            registered.lead(Some(epoch));
+            registered.set_leadership(Some(epoch));
         }
     }
 

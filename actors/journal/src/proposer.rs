@@ -243,7 +243,7 @@ impl EntryBatcher {
             if !proposal.belongs_to(session) {
                 self.taken(&proposal);
                 self.refuse(proposal, session);
-            } else if fill.take(proposal.events, proposal.encoded.len()) {
+            } else if fill.add(proposal.events, proposal.encoded.len()) {
                 self.taken(&proposal);
                 entry.push(proposal);
             } else {

@@ -79,7 +79,7 @@ impl StreamWriter {
     }
 
     /// Takes the finished bytes out.
-    pub(crate) fn take(&mut self) -> Vec<u8> {
+    pub(crate) fn drain(&mut self) -> Vec<u8> {
         self.checksum = crc32c::crc32c_append(self.checksum, &self.ready);
         self.taken += self.ready.len() as u64;
         std::mem::take(&mut self.ready)
@@ -88,7 +88,7 @@ impl StreamWriter {
     /// The last bytes, and the position of each piece.
     pub(crate) fn finish(mut self) -> (Vec<u8>, Vec<StreamPart>) {
         self.ready.push(END);
-        let mut last = self.take();
+        let mut last = self.drain();
         last.extend_from_slice(&self.checksum.to_le_bytes());
         (last, self.parts)
     }
@@ -126,7 +126,7 @@ impl StreamChecker {
     }
 
     /// Checks the next bytes of the stream.
-    pub(crate) fn take(&mut self, mut bytes: &[u8]) -> Result<(), BadStream> {
+    pub(crate) fn check_bytes(&mut self, mut bytes: &[u8]) -> Result<(), BadStream> {
         while let Some((&first, _)) = bytes.split_first() {
             let used = match self.state {
                 StreamCheckState::Row { left } => {
@@ -221,7 +221,7 @@ mod tests {
         let mut writer = StreamWriter::new();
         writer.begin(PieceId::Tasks);
         writer.row(b"one");
-        let mut stream = writer.take();
+        let mut stream = writer.drain();
         writer.row(b"");
         writer.begin(PieceId::Probe);
         writer.row(&[7; 300]);
@@ -233,7 +233,7 @@ mod tests {
 
     fn check(stream: &[u8], piece: usize) -> Result<Vec<StreamPart>, BadStream> {
         let mut checker = StreamChecker::new();
-        stream.chunks(piece).try_for_each(|bytes| checker.take(bytes))?;
+        stream.chunks(piece).try_for_each(|bytes| checker.check_bytes(bytes))?;
         checker.finish()
     }
 

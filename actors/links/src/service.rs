@@ -68,7 +68,7 @@ impl FileService for ShareServerState {
     }
 
     fn take_over(&self, connection: ConnectionHandover) {
-        self.pages.take(connection);
+        self.pages.hand_over(connection);
     }
 }
 

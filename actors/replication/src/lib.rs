@@ -31,6 +31,6 @@ pub use replica::{ReplicaHandle, ReturnedCommit, StateChange};
 pub use replicated_log::{LogHandle, OnFullDisk, ReplicatedLog};
 pub use shapes::compare_shapes;
 pub use shell::{
-    Owner, OwnerCommands, OwnerCommits, OwnerReply, OwnerRequests, OwnerTurns, Replicated,
+    Owner, OwnerCommands, OwnerCommits, OwnerReply, OwnerRequests, OwnerTicks, Replicated,
     reply_now,
 };

@@ -166,7 +166,7 @@ impl<P: Piece> Ownership<P> {
     }
 
     /// This node leads in `epoch`.
-    pub fn lead(&mut self, epoch: Epoch) {
+    pub fn become_leader(&mut self, epoch: Epoch) {
         self.epoch = Some(epoch);
     }
 

@@ -178,7 +178,7 @@ impl<P: Piece> ReplicaHandle<P> {
                 change
             }
             JournalCommand::LeaderStarted { epoch } => {
-                self.own.lead(epoch);
+                self.own.become_leader(epoch);
                 StateChange::LeaderStarted(epoch)
             }
             JournalCommand::LeaderStopped => {

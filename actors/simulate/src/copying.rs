@@ -26,10 +26,10 @@ impl Simulation {
         } else {
             (self.now.after(takes), ScheduledEvent::CopyArrives(task.id))
         };
-        self.queue.put(end.0, end.1);
+        self.queue.push(end.0, end.1);
         let report_at = self.now.after(self.silence_allowed());
         if report_at < end.0 {
-            self.queue.put(report_at, ScheduledEvent::ProgressReport(task.id));
+            self.queue.push(report_at, ScheduledEvent::ProgressReport(task.id));
         }
     }
 
@@ -48,7 +48,7 @@ impl Simulation {
     pub(super) fn report_progress(&mut self, id: TaskId) {
         let Some(task) = self.managers.tasks().open().get(&id).cloned() else { return };
         self.report(id, task.destination, &task.name, ReportedState::Progress { bytes: 0 });
-        self.queue.put(self.now.after(self.silence_allowed()), ScheduledEvent::ProgressReport(id));
+        self.queue.push(self.now.after(self.silence_allowed()), ScheduledEvent::ProgressReport(id));
     }
 
     /// Ends a copy. With a `blame` it failed.
@@ -69,7 +69,7 @@ impl Simulation {
         } else {
             self.measures.failed += 1;
         }
-        self.request_turn();
+        self.request_tick();
     }
 
     fn came(&mut self, file: FileId, host: HostAddr, size: u64, was_hot: bool) {
@@ -87,6 +87,6 @@ impl Simulation {
 
     fn report(&mut self, task: TaskId, host: HostAddr, name: &FileName, state: ReportedState) {
         let report = Report { task, name: name.clone(), at: self.now, state };
-        self.managers.take_report(host, report, self.now);
+        self.managers.apply_report(host, report, self.now);
     }
 }

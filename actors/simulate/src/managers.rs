@@ -140,7 +140,7 @@ impl ManagersModel {
     }
 
     /// Applies a report of a worker. Returns the copies that are now in place.
-    pub fn take_report(&mut self, host: HostAddr, report: Report, now: Millis) -> Vec<Arrival> {
+    pub fn apply_report(&mut self, host: HostAddr, report: Report, now: Millis) -> Vec<Arrival> {
         let context = TaskPieceContext { book: &self.tasks, in_flight: &self.no_tasks, now };
         let effect = self.task_policy.receive_reports(host, &[report], context);
         effect.events.into_iter().filter_map(|event| self.record(event, now)).collect()

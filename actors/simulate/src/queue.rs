@@ -19,8 +19,8 @@ pub enum ScheduledEvent {
     CopyFails(TaskId),
     /// A long copy reports progress.
     ProgressReport(TaskId),
-    /// The TaskManager takes a turn.
-    Turn,
+    /// The TaskManager ticks.
+    Tick,
     /// The Remover checks all copies.
     RemovalRound,
     /// The Remover checks early, because a hot file has no room.
@@ -36,7 +36,7 @@ pub struct EventSchedule {
 
 impl EventSchedule {
     /// Schedules `what` at `at`.
-    pub fn put(&mut self, at: Millis, what: ScheduledEvent) {
+    pub fn push(&mut self, at: Millis, what: ScheduledEvent) {
         self.heap.push(Reverse((at, self.put, what)));
         self.put += 1;
     }
@@ -47,7 +47,7 @@ impl EventSchedule {
     }
 
     /// Removes the next event.
-    pub fn take(&mut self) -> Option<(Millis, ScheduledEvent)> {
+    pub fn pop(&mut self) -> Option<(Millis, ScheduledEvent)> {
         self.heap.pop().map(|Reverse((at, _, what))| (at, what))
     }
 }
@@ -59,14 +59,14 @@ mod tests {
     #[test]
     fn things_happen_in_order() {
         let mut queue = EventSchedule::default();
-        queue.put(Millis(2), ScheduledEvent::Turn);
-        queue.put(Millis(1), ScheduledEvent::RemovalRound);
-        queue.put(Millis(2), ScheduledEvent::Hour);
+        queue.push(Millis(2), ScheduledEvent::Tick);
+        queue.push(Millis(1), ScheduledEvent::RemovalRound);
+        queue.push(Millis(2), ScheduledEvent::Hour);
         assert_eq!(queue.next_at(), Some(Millis(1)));
-        let order: Vec<_> = std::iter::from_fn(|| queue.take()).map(|(_, what)| what).collect();
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|(_, what)| what).collect();
         assert_eq!(
             order,
-            [ScheduledEvent::RemovalRound, ScheduledEvent::Turn, ScheduledEvent::Hour]
+            [ScheduledEvent::RemovalRound, ScheduledEvent::Tick, ScheduledEvent::Hour]
         );
     }
 }

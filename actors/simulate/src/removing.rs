@@ -12,7 +12,7 @@ impl Simulation {
     /// Runs a round of the Remover, and schedules the next one.
     pub(super) fn remove(&mut self) {
         let next = self.removal_round();
-        self.queue.put(self.now.after(next), ScheduledEvent::RemovalRound);
+        self.queue.push(self.now.after(next), ScheduledEvent::RemovalRound);
     }
 
     /// Runs a round of the Remover. Its removals are confirmed and executed at once. Returns the
@@ -65,7 +65,7 @@ impl Simulation {
         if !lighter.is_empty() {
             lighter.into_iter().for_each(|host| self.look_at(host));
             self.managers.record_due(self.now);
-            self.request_turn();
+            self.request_tick();
         }
     }
 }

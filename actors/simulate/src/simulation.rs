@@ -61,8 +61,8 @@ pub struct Simulation {
     is_missed: bool,
     /// Whether a change needs a planning round.
     must_plan: bool,
-    /// Time of the next turn.
-    turn: Option<Millis>,
+    /// Time of the next tick.
+    tick: Option<Millis>,
     pub(super) source_rate: BitsPerSecond,
     pub(super) failures: f64,
     gather: Duration,
@@ -112,7 +112,7 @@ impl Simulation {
             rising: RisingHits::default(),
             is_missed: false,
             must_plan: false,
-            turn: None,
+            tick: None,
             source_rate: beginning.source_rate,
             failures: beginning.failures,
             gather: beginning.gather,
@@ -126,13 +126,13 @@ impl Simulation {
         simulation.send_inputs();
         simulation.look_at_all();
         simulation.measures.fill_at_start = simulation.fill();
-        simulation.queue.put(start.after(DAY), ScheduledEvent::Day(1));
-        simulation.queue.put(start.after(HOUR), ScheduledEvent::Hour);
+        simulation.queue.push(start.after(DAY), ScheduledEvent::Day(1));
+        simulation.queue.push(start.after(HOUR), ScheduledEvent::Hour);
         if simulation.rules.remover.mode != RemovalMode::Off {
             let first = start.after(simulation.rules.remover.interval);
-            simulation.queue.put(first, ScheduledEvent::RemovalRound);
+            simulation.queue.push(first, ScheduledEvent::RemovalRound);
         }
-        simulation.request_turn();
+        simulation.request_tick();
         simulation
     }
 
@@ -143,14 +143,14 @@ impl Simulation {
             while let Some(request) = self.demand.next_before(next) {
                 self.now = request.at;
                 self.serve(request);
-                if self.turn.is_some_and(|turn| turn < next) {
+                if self.tick.is_some_and(|tick| tick < next) {
                     break;
                 }
             }
             match self.queue.next_at().filter(|at| *at < end) {
                 None => break,
                 Some(_) => {
-                    let Some((at, what)) = self.queue.take() else { break };
+                    let Some((at, what)) = self.queue.pop() else { break };
                     self.now = at;
                     self.happen(what);
                 }
@@ -158,7 +158,7 @@ impl Simulation {
         }
         self.now = end;
         // Includes an hour or a day that ends with the simulation.
-        while let Some((at, what)) = self.queue.take().filter(|(at, _)| *at <= end) {
+        while let Some((at, what)) = self.queue.pop().filter(|(at, _)| *at <= end) {
             match what {
                 ScheduledEvent::Hour => self.measures.end_hour(at, self.fill()),
                 ScheduledEvent::Day(_) => self.measures.end_day(),
@@ -177,13 +177,13 @@ impl Simulation {
         match what {
             ScheduledEvent::Day(day) => {
                 self.begin_day();
-                self.queue.put(self.now.after(DAY), ScheduledEvent::Day(day + 1));
+                self.queue.push(self.now.after(DAY), ScheduledEvent::Day(day + 1));
             }
             ScheduledEvent::Hour => {
                 self.measures.end_hour(self.now, self.fill());
                 self.demand.drift();
                 self.order_by_demand();
-                self.queue.put(self.now.after(HOUR), ScheduledEvent::Hour);
+                self.queue.push(self.now.after(HOUR), ScheduledEvent::Hour);
             }
             ScheduledEvent::CopyArrives(task) => self.end_copy(task, None),
             ScheduledEvent::CopyFails(task) => {
@@ -191,7 +191,7 @@ impl Simulation {
                 self.end_copy(task, blame);
             }
             ScheduledEvent::ProgressReport(task) => self.report_progress(task),
-            ScheduledEvent::Turn => self.take_turn(),
+            ScheduledEvent::Tick => self.tick(),
             ScheduledEvent::RemovalRound => self.remove(),
             ScheduledEvent::RoomRound => {
                 self.removal_round();
@@ -199,19 +199,19 @@ impl Simulation {
         }
     }
 
-    /// Schedules a turn soon; changes until then are part of it.
-    pub(super) fn request_turn(&mut self) {
+    /// Schedules a tick soon; changes until then are part of it.
+    pub(super) fn request_tick(&mut self) {
         self.must_plan = true;
-        self.turn_at(self.now);
+        self.tick_at(self.now);
     }
 
-    /// Schedules the turn after changes were collected from `at` on.
-    fn turn_at(&mut self, at: Millis) {
+    /// Schedules the tick after changes were collected from `at` on.
+    fn tick_at(&mut self, at: Millis) {
         let gather = (self.gather.as_millis() as i64).max(1);
         let due = Millis((at.0.div_euclid(gather) + 1) * gather);
-        if self.turn.is_none_or(|turn| due < turn) {
-            self.turn = Some(due);
-            self.queue.put(due, ScheduledEvent::Turn);
+        if self.tick.is_none_or(|tick| due < tick) {
+            self.tick = Some(due);
+            self.queue.push(due, ScheduledEvent::Tick);
         }
     }
 
@@ -227,7 +227,7 @@ impl Simulation {
         } else {
             self.window.hit(request.file, request.at, request.at);
             self.is_missed = true;
-            self.turn_at(request.at);
+            self.tick_at(request.at);
         }
     }
 
@@ -240,7 +240,7 @@ impl Simulation {
             masters.files.extend(released.iter().map(|file| file.0));
         }
         self.send_inputs();
-        self.request_turn();
+        self.request_tick();
     }
 
     fn send_inputs(&mut self) {
@@ -258,7 +258,7 @@ impl Simulation {
         let in_force = self.rules.popularity == PopularityMode::On;
         let ranking = self.grades.with_demand(&Arc::new(order), in_force);
         self.managers.set_ranking(&Arc::new(ranking));
-        self.request_turn();
+        self.request_tick();
     }
 
     fn look_at_all(&mut self) {
@@ -278,12 +278,12 @@ impl Simulation {
         }
     }
 
-    fn take_turn(&mut self) {
-        if self.turn.is_none_or(|turn| turn != self.now) {
-            // An earlier turn replaced it.
+    fn tick(&mut self) {
+        if self.tick.is_none_or(|tick| tick != self.now) {
+            // An earlier tick replaced it.
             return;
         }
-        self.turn = None;
+        self.tick = None;
         if self.is_missed || self.window.next_change().is_some_and(|at| at <= self.now) {
             self.is_missed = false;
             self.see_rising();
@@ -292,7 +292,7 @@ impl Simulation {
             self.plan();
         }
         if let Some(change) = self.window.next_change() {
-            self.turn_at(change.max(self.now));
+            self.tick_at(change.max(self.now));
         }
     }
 
@@ -325,7 +325,7 @@ impl Simulation {
             if round.to_look_up.is_empty() {
                 if wants_more {
                     self.must_plan = true;
-                    self.turn_at(self.now.after(MORE_TIME));
+                    self.tick_at(self.now.after(MORE_TIME));
                 }
                 return;
             }
@@ -344,7 +344,7 @@ impl Simulation {
     /// Runs the Remover at once if hot files have no room.
     fn seek_room(&mut self, round: &PlanningRound) {
         if self.managers.want_room(round) && self.rules.remover.mode != RemovalMode::Off {
-            self.queue.put(self.now, ScheduledEvent::RoomRound);
+            self.queue.push(self.now, ScheduledEvent::RoomRound);
         }
     }
 

@@ -102,14 +102,14 @@ impl YardModel {
                     break;
                 };
                 rooms.pop();
-                self.put(at.0, *file, size);
+                self.store_copy(at.0, *file, size);
                 taken.push((left - size, at));
             }
             rooms.extend(taken);
         }
     }
 
-    fn put(&mut self, at: usize, file: FileId, size: u64) {
+    fn store_copy(&mut self, at: usize, file: FileId, size: u64) {
         let host = &mut self.destinations[at];
         if host.files.insert(file.0) {
             host.used = host.used.saturating_add(size);
@@ -120,7 +120,7 @@ impl YardModel {
     /// Adds a copy to a host.
     pub fn came(&mut self, addr: HostAddr, file: FileId, size: u64) {
         if let Some(at) = self.by_addr.get(&addr) {
-            self.put(*at, file, size);
+            self.store_copy(*at, file, size);
         }
     }
 

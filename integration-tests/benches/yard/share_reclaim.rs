@@ -165,7 +165,7 @@ impl ReclaimBench {
             })));
         }
         let mut owner = Ownership::new(ShareTable::default());
-        owner.lead(self.views.view().epoch.context("no node leads")?);
+        owner.become_leader(self.views.view().epoch.context("no node leads")?);
         let commits: Vec<_> = ReplicaHandle::<ShareTable>::parts(events)
             .into_iter()
             .filter_map(|part| {

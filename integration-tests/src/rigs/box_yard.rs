@@ -264,7 +264,7 @@ struct BoxHostScript {
     answers: HashMap<(HostAddr, HookKind), Vec<HookAnswer>>,
     /// Boxes that an inspection finds dirty.
     dirty: HashMap<BoxNumber, HookOutput>,
-    /// Hosts that delay every answer until [`ScriptedHosts::let_go`].
+    /// Hosts that delay every answer until [`ScriptedHosts::release`].
     stuck: HashMap<HostAddr, Vec<oneshot::Sender<()>>>,
     /// The number of inspections that still fail, by host.
     blind: HashMap<HostAddr, u32>,
@@ -316,7 +316,7 @@ impl ScriptedHosts {
     }
 
     /// Makes a delayed host answer its earlier and later calls.
-    pub fn let_go(&self, host: HostAddr) {
+    pub fn release(&self, host: HostAddr) {
         self.script().stuck.remove(&host);
     }
 
@@ -365,8 +365,8 @@ impl ScriptedHosts {
     fn held_back(&self, host: HostAddr) -> Option<oneshot::Receiver<()>> {
         let mut script = self.script();
         let stuck = script.stuck.get_mut(&host)?;
-        let (let_go, held) = oneshot::channel();
-        stuck.push(let_go);
+        let (release, held) = oneshot::channel();
+        stuck.push(release);
         Some(held)
     }
 }

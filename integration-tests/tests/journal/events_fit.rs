@@ -122,7 +122,7 @@ fn events_of_tasks_fit() {
 /// Events of a yard with this many hosts, each step applied.
 fn decided(book: &mut TaskBook, configured: &[HostSetting]) -> Vec<TaskEvent> {
     let (mut hosts, settings) = (HostTable::new(configured), TaskSettings::default());
-    hosts.follow(book);
+    hosts.adopt_recorded(book);
     let decision_context = TaskDecisionContext {
         book,
         in_flight: &Default::default(),

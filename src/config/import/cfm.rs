@@ -185,12 +185,12 @@ fn hit_base(entry: &YamlEntry, import: &mut ConfigImport) {
         let default = NonZeroU32::MIN.saturating_add(2);
         return import.instead(entry, "event_log.hit_base", default);
     }
-    import.put::<NonZeroU32>(entry, "event_log.hit_base", &Value::Integer(number));
+    import.set::<NonZeroU32>(entry, "event_log.hit_base", &Value::Integer(number));
 }
 
 fn limit(entry: &YamlEntry, import: &mut ConfigImport) {
     if let Some(number) = import.number(entry, "storage.limit_percent") {
-        import.put::<Percent>(entry, "storage.limit_percent", &Value::Integer(number));
+        import.set::<Percent>(entry, "storage.limit_percent", &Value::Integer(number));
     }
 }
 

@@ -60,7 +60,7 @@ fn downloader(entry: &YamlEntry, import: &mut ConfigImport) {
 fn limit(entry: &YamlEntry, import: &mut ConfigImport) {
     let Some(number) = import.number(entry, "storage.limit_percent") else { return };
     let capped = Value::Integer(number.min(100));
-    if import.put::<Percent>(entry, "storage.limit_percent", &capped) && number > 100 {
+    if import.set::<Percent>(entry, "storage.limit_percent", &capped) && number > 100 {
         import.add_note(
             entry,
             ImportNoteKind::Translated,

@@ -52,7 +52,7 @@ impl ConfigImport {
     }
 
     /// Sets `ours` to `value` if it is valid. Returns whether it is.
-    pub fn put<T: SettingValue>(
+    pub fn set<T: SettingValue>(
         &mut self,
         entry: &YamlEntry,
         ours: &'static str,
@@ -79,7 +79,7 @@ impl ConfigImport {
     /// Sets `ours` to a text. As in the old programs, an empty text means that it is not set.
     pub fn text<T: SettingValue>(&mut self, entry: &YamlEntry, ours: &'static str) {
         if !entry.text().is_empty() {
-            self.put::<T>(entry, ours, &Value::String(entry.text().to_owned()));
+            self.set::<T>(entry, ours, &Value::String(entry.text().to_owned()));
         }
     }
 
@@ -158,7 +158,7 @@ impl ConfigImport {
         let local = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
         match everywhere.or(local) {
             Some(address) => {
-                if self.put::<SocketAddr>(entry, "listen", &Value::String(address.clone())) {
+                if self.set::<SocketAddr>(entry, "listen", &Value::String(address.clone())) {
                     self.add_note(
                         entry,
                         ImportNoteKind::Translated,

@@ -38,7 +38,7 @@ pub fn read(path: &Path, keys: &KnownKeys, gathered: &mut Gathered) -> Result<()
     if !errors.is_empty() {
         return Err(file.malformed(&errors));
     }
-    file.take_apart("", table.get_ref());
+    file.flatten_table("", table.get_ref());
     Ok(())
 }
 
@@ -68,11 +68,11 @@ impl ConfigFileReader<'_> {
         ConfigFaults(errors.iter().map(fault).collect())
     }
 
-    fn take_apart(&mut self, prefix: &str, table: &DeTable<'_>) {
+    fn flatten_table(&mut self, prefix: &str, table: &DeTable<'_>) {
         for (name, value) in table {
             let key = join(prefix, name.get_ref());
             match value.get_ref() {
-                DeValue::Table(inner) if self.is_group(&key) => self.take_apart(&key, inner),
+                DeValue::Table(inner) if self.is_group(&key) => self.flatten_table(&key, inner),
                 _ => self.setting(key, name.span().start, value),
             }
         }

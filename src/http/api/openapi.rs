@@ -179,7 +179,7 @@ fn never_null(value: &mut Value) {
             };
             if let Some(Value::Object(properties)) = object.get_mut("properties") {
                 let optional = properties.iter_mut().filter(|(name, _)| !required.contains(*name));
-                optional.for_each(|(_, schema)| take_null_off(schema));
+                optional.for_each(|(_, schema)| remove_null(schema));
             }
             object.values_mut().for_each(never_null);
         }
@@ -188,7 +188,7 @@ fn never_null(value: &mut Value) {
     }
 }
 
-fn take_null_off(schema: &mut Value) {
+fn remove_null(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
     if let Some(Value::Array(types)) = object.get_mut("type") {
         types.retain(|one| one != "null");

@@ -77,11 +77,11 @@ impl HttpConnectionLimiter {
 
     /// Takes a slot for a connection from `peer`. None if connections that are being served use all
     /// slots.
-    pub fn take(&self, peer: IpAddr) -> Option<HttpConnectionSlot> {
-        self.take_at(peer, Instant::now())
+    pub fn acquire(&self, peer: IpAddr) -> Option<HttpConnectionSlot> {
+        self.acquire_at(peer, Instant::now())
     }
 
-    fn take_at(&self, peer: IpAddr, now: Instant) -> Option<HttpConnectionSlot> {
+    fn acquire_at(&self, peer: IpAddr, now: Instant) -> Option<HttpConnectionSlot> {
         let (peer, limits) = (peer.to_canonical(), &self.0.limits);
         let mut table = self.table();
         let of_peer = table.by_address.get(&peer).copied().unwrap_or(0);
@@ -297,20 +297,20 @@ mod tests {
     fn idle_connections_are_evicted_and_served_ones_are_not() {
         let limiter = limiter();
         let [one, two] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
-        let served = limiter.take(one).unwrap();
+        let served = limiter.acquire(one).unwrap();
         served.connection().is_answered();
-        let slow = limiter.take(one).unwrap();
+        let slow = limiter.acquire(one).unwrap();
         slow.connection().sends();
-        let next = limiter.take(one).unwrap();
+        let next = limiter.acquire(one).unwrap();
         assert!(slow.connection().is_over() && !served.connection().is_over());
         next.connection().is_answered();
-        assert!(limiter.take(one).is_none(), "both are served");
+        assert!(limiter.acquire(one).is_none(), "both are served");
         drop(slow);
         assert_eq!(limiter.count(), 2, "its place was given away before");
-        let _other = limiter.take(two).unwrap();
+        let _other = limiter.acquire(two).unwrap();
         served.connection().is_stuck(Instant::now());
         let mapped = IpAddr::from([0, 0, 0, 0, 0, 0xffff, 0x0a00, 1]);
-        let _of_the_same = limiter.take(mapped).unwrap();
+        let _of_the_same = limiter.acquire(mapped).unwrap();
         assert!(served.connection().is_over(), "it takes nothing of its answer");
         drop(next);
         assert_eq!(limiter.count(), 2);
@@ -322,7 +322,7 @@ mod tests {
         let after = |seconds| now + Duration::from_secs(seconds);
         let [one, two] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
         let [steady, stalled, newer] =
-            [one, two, two].map(|peer| limiter.take_at(peer, now).unwrap());
+            [one, two, two].map(|peer| limiter.acquire_at(peer, now).unwrap());
         for reader in [&steady, &stalled, &newer] {
             reader.connection().is_answered();
         }
@@ -333,13 +333,13 @@ mod tests {
             steady.connection().took(300, false, after(seconds));
             newer.connection().took(300, false, after(seconds));
         }
-        let next = limiter.take_at(two, after(10)).unwrap();
+        let next = limiter.acquire_at(two, after(10)).unwrap();
         assert!(stalled.connection().is_over() && !steady.connection().is_over());
         // All make progress: the newest one of the address with the most connections is closed.
         next.connection().is_answered();
         next.connection().is_stuck(after(10));
         let three = IpAddr::from([10, 0, 0, 3]);
-        let _last = limiter.take_at(three, after(10)).unwrap();
+        let _last = limiter.acquire_at(three, after(10)).unwrap();
         assert!(next.connection().is_over() && !newer.connection().is_over());
         assert!(!steady.connection().is_over());
     }

@@ -119,7 +119,7 @@ fn admit(
         Content-Type: text/plain\r\nContent-Length: 36\r\nConnection: close\r\n\r\n\
         too many connections, retry shortly\n";
     let peer = stream.peer_addr()?;
-    let Some(slot) = limiter.take(peer.ip()) else {
+    let Some(slot) = limiter.acquire(peer.ip()) else {
         // The stream is not registered yet, so this writes to the socket directly. If it fails, the
         // client only sees the close.
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

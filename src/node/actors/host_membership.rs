@@ -17,11 +17,11 @@ use super::wiring::Wiring;
 /// Starts the task that keeps the actors of `wiring` in step with the recorded hosts. It ends when
 /// `wiring` is stopped or dropped.
 pub fn start_following(wiring: &Arc<Wiring>) {
-    let follows = follow(Arc::downgrade(wiring), wiring.host_roster.clone());
+    let follows = apply_changes(Arc::downgrade(wiring), wiring.host_roster.clone());
     wiring.set_following(actix_rt::spawn(follows));
 }
 
-async fn follow(wiring: Weak<Wiring>, roster: ViewHandle<Option<HostRoster>>) {
+async fn apply_changes(wiring: Weak<Wiring>, roster: ViewHandle<Option<HostRoster>>) {
     let mut incarnation = None;
     let mut news = roster.news();
     news.mark_changed();

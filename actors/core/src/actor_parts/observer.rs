@@ -14,13 +14,13 @@ pub struct ObserverShell<V, C> {
     clock: Clock,
     view: ViewHandle<V>,
     feed: Option<FeedPublisher<C>>,
-    next_turn: ActorTimer,
+    next_tick: ActorTimer,
 }
 
 impl<V, C> ObserverShell<V, C> {
     /// A shell without a change feed. The observer publishes to `view`.
     pub fn new(clock: Clock, view: ViewHandle<V>) -> Self {
-        ObserverShell { clock, view, feed: None, next_turn: ActorTimer::default() }
+        ObserverShell { clock, view, feed: None, next_tick: ActorTimer::default() }
     }
 
     /// The clock of the observer, and its only one.
@@ -61,8 +61,8 @@ pub trait Observer: Actor<Context = Context<Self>> {
     /// The view as it is now.
     fn build_view(&mut self) -> Self::View;
 
-    /// Does the work that is due, and plans the next turn by [`Observer::sleep`].
-    fn take_turn(&mut self, ctx: &mut Context<Self>);
+    /// Does the work that is due, and plans the next tick by [`Observer::sleep`].
+    fn tick(&mut self, ctx: &mut Context<Self>);
 
     /// Publishes to `view` from now on. After a panic the restarted observer gets the handle that the
     /// readers already hold.
@@ -83,8 +83,8 @@ pub trait Observer: Actor<Context = Context<Self>> {
         self.shell().view.publish(view);
     }
 
-    /// Takes the next turn after `delay`. It replaces the planned one.
+    /// Ticks again after `delay`. It replaces the planned one.
     fn sleep(&mut self, delay: Duration, ctx: &mut Context<Self>) {
-        self.shell().next_turn.clone().set(delay, ctx, Self::take_turn);
+        self.shell().next_tick.clone().set(delay, ctx, Self::tick);
     }
 }

@@ -150,7 +150,7 @@ macro_rules! settings {
 
                 fn read(reader: &mut SettingsReader, prefix: &str) -> Self {
                     Self {
-                        $($field: reader.take(join(prefix, stringify!($field)), Declaration {
+                        $($field: reader.read(join(prefix, stringify!($field)), Declaration {
                             presence: Presence::$presence,
                             text: $text,
                             applies: USUAL $($(.$own_rule())+)?,

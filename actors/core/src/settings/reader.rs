@@ -42,7 +42,7 @@ impl SettingsReader {
     }
 
     /// Reads the setting `key`.
-    pub fn take<T: SettingValue>(&mut self, key: String, declaration: Declaration) -> T {
+    pub fn read<T: SettingValue>(&mut self, key: String, declaration: Declaration) -> T {
         let Declaration { presence, text, applies } = declaration;
         let (value, origin) = match self.given.get(&key) {
             Some(given) => {

@@ -42,16 +42,16 @@ impl<A: Actor<Context = Context<A>>> ActorMailbox<A> {
     /// Opens a mailbox for the next incarnation. Messages of the previous incarnation are dropped.
     pub(super) fn open(&self, capacity: usize) -> Addr<A> {
         let (sender, channel) = channel(capacity);
-        self.put(Some(MailboxQueue { counted: VecDeque::new(), channel, waker: None }));
+        self.replace(Some(MailboxQueue { counted: VecDeque::new(), channel, waker: None }));
         Addr::new(sender)
     }
 
     /// Refuses further messages. Waiting messages are dropped.
     pub(super) fn close(&self) {
-        self.put(None);
+        self.replace(None);
     }
 
-    fn put(&self, arrivals: Option<MailboxQueue<A>>) {
+    fn replace(&self, arrivals: Option<MailboxQueue<A>>) {
         let before = std::mem::replace(&mut *self.lock(), arrivals);
         // After the unlock, because a message may hold anything, and its drop may run any code.
         drop(before);

@@ -50,7 +50,7 @@ impl Meter {
     /// A counter that decreased has started again: the host was restarted, the interface was created
     /// again, or a narrow counter wrapped. Earlier readings are then useless. A wrap is not computed,
     /// because the last value before it is unknown. The same applies to a clock that was set back.
-    pub fn take(&mut self, at: Duration, link: TrafficBytes, copies: TrafficBytes) {
+    pub fn record(&mut self, at: Duration, link: TrafficBytes, copies: TrafficBytes) {
         if let Some(last) = self.readings.back() {
             let went_back = |now: TrafficBytes, then: TrafficBytes| {
                 now.sent < then.sent || now.received < then.received
@@ -106,7 +106,7 @@ mod tests {
     fn meter(readings: &[(u64, u64)]) -> Meter {
         let mut meter = Meter::over(WINDOW);
         for (second, sent) in readings {
-            meter.take(Duration::from_secs(*second), bytes(*sent, 0), TrafficBytes::default());
+            meter.record(Duration::from_secs(*second), bytes(*sent, 0), TrafficBytes::default());
         }
         meter
     }
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(sends(&meter(&[(1, 5000)])), None);
         assert_eq!(sends(&meter(&[(1, 5000), (3, 5250)])), Some(1000));
         let mut close = meter(&[(1, 0)]);
-        close.take(Duration::from_millis(1100), bytes(1000, 0), TrafficBytes::default());
+        close.record(Duration::from_millis(1100), bytes(1000, 0), TrafficBytes::default());
         assert_eq!(sends(&close), None, "too close for a rate");
     }
 
@@ -148,18 +148,18 @@ mod tests {
         let restarted = [(0, 4_000_000_000), (5, 4_294_967_000), (10, 1000)];
         assert_eq!(sends(&meter(&restarted)), None);
         let mut meter = meter(&restarted);
-        meter.take(Duration::from_secs(12), bytes(3000, 0), TrafficBytes::default());
+        meter.record(Duration::from_secs(12), bytes(3000, 0), TrafficBytes::default());
         assert_eq!(sends(&meter), Some(8000));
-        meter.take(Duration::from_secs(13), bytes(4000, 0), bytes(1, 1));
-        meter.take(Duration::from_secs(14), bytes(5000, 0), bytes(0, 2));
+        meter.record(Duration::from_secs(13), bytes(4000, 0), bytes(1, 1));
+        meter.record(Duration::from_secs(14), bytes(5000, 0), bytes(0, 2));
         assert_eq!(sends(&meter), None, "the count of copies started again");
     }
 
     #[test]
     fn copies_and_directions_are_counted_separately() {
         let mut meter = Meter::over(WINDOW);
-        meter.take(Duration::ZERO, bytes(100, 1000), bytes(0, 7));
-        meter.take(Duration::from_secs(8), bytes(1100, 1500), bytes(600, 7));
+        meter.record(Duration::ZERO, bytes(100, 1000), bytes(0, 7));
+        meter.record(Duration::from_secs(8), bytes(1100, 1500), bytes(600, 7));
         let measured = meter.measured().unwrap();
         assert_eq!((measured.all.sends.0, measured.all.receives.0), (1000, 500));
         assert_eq!((measured.copies.sends.0, measured.copies.receives.0), (600, 0));

@@ -84,11 +84,15 @@ impl ConnectionLimiter {
 
     /// Takes a slot for a connection from `peer`. `client` identifies its client; none for one without a
     /// limit of its own. None if all slots are in use.
-    pub(crate) fn take(&self, peer: SocketAddr, client: Option<IpAddr>) -> Option<ConnectionSlot> {
-        self.take_at(peer, client, Instant::now())
+    pub(crate) fn acquire(
+        &self,
+        peer: SocketAddr,
+        client: Option<IpAddr>,
+    ) -> Option<ConnectionSlot> {
+        self.acquire_at(peer, client, Instant::now())
     }
 
-    fn take_at(
+    fn acquire_at(
         &self,
         peer: SocketAddr,
         client: Option<IpAddr>,
@@ -237,26 +241,26 @@ mod tests {
     }
 
     /// A slot for the client with this number.
-    fn take(limiter: &ConnectionLimiter, client: u8, now: Instant) -> Option<ConnectionSlot> {
+    fn acquire(limiter: &ConnectionLimiter, client: u8, now: Instant) -> Option<ConnectionSlot> {
         let ip = IpAddr::from([10, 0, 0, client]);
-        limiter.take_at(SocketAddr::new(ip, 1), Some(ip), now)
+        limiter.acquire_at(SocketAddr::new(ip, 1), Some(ip), now)
     }
 
     #[tokio::test]
     async fn no_client_takes_all_slots_and_idle_connections_are_evicted() {
         let (limiter, now) = (limiter(4, 2), Instant::now());
-        let busy = take(&limiter, 1, now).unwrap();
-        let idle = take(&limiter, 1, now).unwrap();
-        assert!(take(&limiter, 1, now).is_none(), "one client gets two");
+        let busy = acquire(&limiter, 1, now).unwrap();
+        let idle = acquire(&limiter, 1, now).unwrap();
+        assert!(acquire(&limiter, 1, now).is_none(), "one client gets two");
         idle.mark_idle();
-        let _replacement = take(&limiter, 1, now).unwrap();
+        let _replacement = acquire(&limiter, 1, now).unwrap();
         idle.evicted().await;
         assert!(!idle.mark_busy(), "its slot is taken");
         drop(idle);
-        let _others = [take(&limiter, 2, now).unwrap(), take(&limiter, 2, now).unwrap()];
-        assert!(take(&limiter, 3, now).is_none(), "all are busy");
+        let _others = [acquire(&limiter, 2, now).unwrap(), acquire(&limiter, 2, now).unwrap()];
+        assert!(acquire(&limiter, 3, now).is_none(), "all are busy");
         busy.mark_idle();
-        assert!(take(&limiter, 3, now).is_some());
+        assert!(acquire(&limiter, 3, now).is_some());
         busy.evicted().await;
     }
 
@@ -264,22 +268,23 @@ mod tests {
     fn a_client_without_a_limit_can_take_all_slots() {
         let (limiter, now) = (limiter(4, 1), Instant::now());
         let proxy = SocketAddr::from(([10, 0, 0, 1], 1));
-        let taken: Vec<_> = (0..4).map(|_| limiter.take(proxy, None).unwrap()).collect();
-        assert!(limiter.take(proxy, None).is_none());
+        let taken: Vec<_> = (0..4).map(|_| limiter.acquire(proxy, None).unwrap()).collect();
+        assert!(limiter.acquire(proxy, None).is_none());
         drop(taken);
-        let _one = take(&limiter, 2, now).unwrap();
-        assert!(take(&limiter, 2, now).is_none());
+        let _one = acquire(&limiter, 2, now).unwrap();
+        assert!(acquire(&limiter, 2, now).is_none());
     }
 
     #[tokio::test]
     async fn the_slowest_reader_is_evicted_first() {
         let (limiter, now) = (limiter(2, 2), Instant::now());
-        let (slow, quick) = (take(&limiter, 1, now).unwrap(), take(&limiter, 2, now).unwrap());
+        let (slow, quick) =
+            (acquire(&limiter, 1, now).unwrap(), acquire(&limiter, 2, now).unwrap());
         slow.mark_blocked(now);
         quick.mark_blocked(now + SLOW / 2);
         let just_before = now + SLOW - Duration::from_millis(1);
-        assert!(take(&limiter, 3, just_before).is_none());
-        assert!(take(&limiter, 3, now + SLOW).is_some());
+        assert!(acquire(&limiter, 3, just_before).is_none());
+        assert!(acquire(&limiter, 3, now + SLOW).is_some());
         slow.evicted().await;
         assert!(quick.mark_busy(), "it keeps its slot");
     }
@@ -288,40 +293,40 @@ mod tests {
     fn slow_readers_keep_their_slots_without_a_limit() {
         let limits = ConnectionLimits { connections: 1, per_client: 1, slow_reader: None };
         let (limiter, now) = (ConnectionLimiter::new(limits), Instant::now());
-        let slow = take(&limiter, 1, now).unwrap();
+        let slow = acquire(&limiter, 1, now).unwrap();
         slow.mark_blocked(now);
-        assert!(take(&limiter, 2, now + 100 * SLOW).is_none());
+        assert!(acquire(&limiter, 2, now + 100 * SLOW).is_none());
     }
 
     #[tokio::test]
     async fn slow_readers_that_return_do_not_keep_out_another_client() {
         let (limiter, begin) = (limiter(2, 2), Instant::now());
-        let slow = [take(&limiter, 1, begin).unwrap(), take(&limiter, 2, begin).unwrap()];
+        let slow = [acquire(&limiter, 1, begin).unwrap(), acquire(&limiter, 2, begin).unwrap()];
         slow[0].mark_blocked(begin);
         slow[1].mark_blocked(begin);
         let now = begin + SLOW;
-        let quick = take(&limiter, 3, now).unwrap();
-        assert!(take(&limiter, 1, now).is_none(), "it lost its slot as a slow reader");
+        let quick = acquire(&limiter, 3, now).unwrap();
+        assert!(acquire(&limiter, 1, now).is_none(), "it lost its slot as a slow reader");
         quick.set_activity(SlotActivity::Idle(now));
-        assert!(take(&limiter, 1, now).is_none(), "the request of the quick one is in transit");
-        let _other = take(&limiter, 4, now).expect("the second slow reader loses its slot");
+        assert!(acquire(&limiter, 1, now).is_none(), "the request of the quick one is in transit");
+        let _other = acquire(&limiter, 4, now).expect("the second slow reader loses its slot");
         slow[1].evicted().await;
-        assert!(take(&limiter, 2, now).is_none(), "it is slow, too");
+        assert!(acquire(&limiter, 2, now).is_none(), "it is slow, too");
         let later = now + REQUEST_IN_TRANSIT;
-        assert!(take(&limiter, 1, later).is_some(), "every client gets the slot of an idle one");
+        assert!(acquire(&limiter, 1, later).is_some(), "every client gets the slot of an idle one");
         quick.evicted().await;
     }
 
     #[test]
     fn the_penalty_of_a_slow_client_ends() {
         let (limiter, begin) = (limiter(1, 1), Instant::now());
-        let slow = take(&limiter, 1, begin).unwrap();
+        let slow = acquire(&limiter, 1, begin).unwrap();
         slow.mark_blocked(begin);
         let evicted_at = begin + SLOW;
-        let second = take(&limiter, 2, evicted_at).unwrap();
+        let second = acquire(&limiter, 2, evicted_at).unwrap();
         second.mark_blocked(evicted_at);
         let just_before = evicted_at + SLOW_PENALTY - Duration::from_millis(1);
-        assert!(take(&limiter, 1, just_before).is_none());
-        assert!(take(&limiter, 1, evicted_at + SLOW_PENALTY).is_some());
+        assert!(acquire(&limiter, 1, just_before).is_none());
+        assert!(acquire(&limiter, 1, evicted_at + SLOW_PENALTY).is_some());
     }
 }

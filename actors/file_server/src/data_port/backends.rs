@@ -31,7 +31,11 @@ pub trait FileHashes: Send + Sync {
     fn known(&self, identity: &FileFingerprint) -> Option<ContentHash>;
 
     /// Begins to hash `file` while it is sent. None if the hash is known or no hashing can begin.
-    fn follow(&self, file: &File, identity: FileFingerprint) -> Option<Box<dyn SendProgress>>;
+    fn start_hashing(
+        &self,
+        file: &File,
+        identity: FileFingerprint,
+    ) -> Option<Box<dyn SendProgress>>;
 
     /// Ends all hashing, and every wait for a hash. Returns when no thread hashes.
     fn stop(&self);

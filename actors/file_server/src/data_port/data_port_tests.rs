@@ -40,7 +40,7 @@ impl FileHashes for EndlessHashes {
         None
     }
 
-    fn follow(&self, _: &File, _: FileFingerprint) -> Option<Box<dyn SendProgress>> {
+    fn start_hashing(&self, _: &File, _: FileFingerprint) -> Option<Box<dyn SendProgress>> {
         None
     }
 

@@ -70,7 +70,7 @@ impl FileAnswer<'_> {
         }
         let hasher = match hash {
             Some(_) => None,
-            None => self.hashes.follow(&self.file, self.fingerprint),
+            None => self.hashes.start_hashing(&self.file, self.fingerprint),
         };
         let body = FollowedFile { file: &self.file, bytes: self.bytes, hasher };
         let mut sending = request.sending(None);

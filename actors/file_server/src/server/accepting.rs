@@ -79,7 +79,7 @@ impl<S: FileService> Acceptor<S> {
     /// Serves a new connection, or refuses it if all slots are in use.
     fn admit(&self, stream: TcpStream, peer: SocketAddr) -> io::Result<()> {
         let client = self.shared.service.limited_client(peer.ip().to_canonical());
-        let Some(slot) = self.limiter.take(peer, client) else {
+        let Some(slot) = self.limiter.acquire(peer, client) else {
             self.shared.counts.refused_busy.one();
             self.refuse(stream);
             return Ok(());

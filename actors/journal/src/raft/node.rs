@@ -167,7 +167,7 @@ impl RaftNode {
             }
             changed
         });
-        owners.lead(leadership.epoch());
+        owners.set_leadership(leadership.epoch());
         self.leadership.send_if_modified(|present| {
             let changed = *present != leadership;
             *present = leadership;

@@ -151,7 +151,7 @@ impl RaftStateMachine<Types> for PieceStateMachine {
         let mut checker = StreamChecker::new();
         snapshot.rewind().await.map_err(cannot_snapshot)?;
         while let Some(piece) = next_piece(&mut snapshot).await? {
-            checker.take(&piece).map_err(cannot_snapshot)?;
+            checker.check_bytes(&piece).map_err(cannot_snapshot)?;
         }
         let parts = checker.finish().map_err(cannot_snapshot)?;
         let mut writer = SnapshotWriter::new(self.store.clone());
@@ -233,7 +233,7 @@ fn encode(frozen: FrozenPieces, pieces: &mpsc::Sender<Vec<u8>>) -> Vec<StreamPar
             writer.row(row);
             if writer.ready() >= PIECE_BYTES {
                 // If writing has failed, the receiver no longer exists.
-                let _ = pieces.blocking_send(writer.take());
+                let _ = pieces.blocking_send(writer.drain());
             }
         });
     }

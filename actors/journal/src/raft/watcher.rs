@@ -61,11 +61,11 @@ impl RaftWatcher {
             let now = metrics.borrow_and_update().clone();
             if let Err(error) = &now.running_state {
                 return match error {
-                    Fatal::Stopped => self.lead(Leadership::Stopped),
+                    Fatal::Stopped => self.publish_leadership(Leadership::Stopped),
                     error => self.fail(&error.to_string()),
                 };
             }
-            leading = self.follow(raft, &now, seen.elapsed(), leading).await;
+            leading = self.update_leader(raft, &now, seen.elapsed(), leading).await;
             let until_quiet = self.take_snapshot_if_due(raft, &mut quiet).await;
             // A single leader sends no heartbeats and cannot lose an election.
             let members = now.membership_config.membership();
@@ -107,7 +107,7 @@ impl RaftWatcher {
     }
 
     /// Records the current leader, and answers the epoch in which this node leads.
-    async fn follow(
+    async fn update_leader(
         &self,
         raft: &Raft,
         metrics: &Metrics,
@@ -130,12 +130,12 @@ impl RaftWatcher {
             Some(leader) if leader != self.node.id => Leadership::Following { leader },
             _ => Leadership::Nobody,
         };
-        self.lead(known);
+        self.publish_leadership(known);
         if !is_leader || !self.confirmed(raft, metrics).await {
             return None;
         }
         tracing::info!(%epoch, "this node leads");
-        self.lead(Leadership::Leading { epoch });
+        self.publish_leadership(Leadership::Leading { epoch });
         Some(epoch)
     }
 
@@ -177,7 +177,7 @@ impl RaftWatcher {
         None
     }
 
-    fn lead(&self, leadership: Leadership) {
+    fn publish_leadership(&self, leadership: Leadership) {
         self.node.publish_leadership(&self.owners, leadership);
     }
 

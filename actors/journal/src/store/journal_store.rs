@@ -62,7 +62,7 @@ impl JournalStore {
         let failed = |error: StoreError| OpenError::of_store(&dir, error);
         let io = |error: std::io::Error| failed(error.into());
         private_dir::create(&dir).map_err(io)?;
-        let lock = DirectoryLock::take(&dir, LOCK_PATIENCE)?;
+        let lock = DirectoryLock::acquire(&dir, LOCK_PATIENCE)?;
         let mut room = DiskSpaceMonitor::keep(&dir, reserve).map_err(io)?;
         let sled = dir.join(SLED);
         rewrite::finish(&dir).map_err(io)?;

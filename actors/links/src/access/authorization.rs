@@ -218,7 +218,7 @@ impl ShareServerState {
     }
 
     /// Counts a download if downloads are limited. This is the last check before bytes are sent.
-    pub(crate) async fn take(
+    pub(crate) async fn count_download(
         &self,
         share: &Share,
         client: IpAddr,

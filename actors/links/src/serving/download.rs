@@ -54,7 +54,7 @@ async fn prepare(
         // A range that covers the whole file counts like a normal download.
         let ranged =
             matches!(&prepared.response, ConditionalResponse::Part(range) if *range != (0..size));
-        let taken = state.take(&prepared.share, client, ranged).await;
+        let taken = state.count_download(&prepared.share, client, ranged).await;
         taken.map_err(|why| match state.held(&prepared.share, client, why) {
             LinkRefusal::Held if resumes_another(head, &prepared.current) => LinkRefusal::Replaced,
             why => why,

@@ -36,7 +36,7 @@ impl PageHandoff {
     }
 
     /// Hands over a connection. If too many wait, it is dropped and closed.
-    pub(crate) fn take(&self, connection: ConnectionHandover) {
+    pub(crate) fn hand_over(&self, connection: ConnectionHandover) {
         let ConnectionHandover { stream, read, length, slot } = connection;
         if let Ok(stream) = stream.detach() {
             let taken = self.0.try_send(PageConnection { stream, read, length, slot });

@@ -138,7 +138,7 @@ impl ListReader {
             let (line, rest) = bytes.split_at(end);
             bytes = &rest[1..];
             if self.unfinished.is_empty() && !self.is_overlong {
-                self.take_line(line)?;
+                self.parse_line(line)?;
             } else {
                 self.keep(line)?;
                 self.end_kept_line()?;
@@ -168,23 +168,23 @@ impl ListReader {
             return self.count_line();
         }
         let mut line = std::mem::take(&mut self.unfinished);
-        self.take_line(&line)?;
+        self.parse_line(&line)?;
         line.clear();
         self.unfinished = line;
         Ok(())
     }
 
-    fn take_line(&mut self, line: &[u8]) -> Result<(), BadList> {
+    fn parse_line(&mut self, line: &[u8]) -> Result<(), BadList> {
         if self.form == ListForm::Names {
-            return self.take_name(line);
+            return self.add_name(line);
         }
         let bad = BadList::Line { line: self.lines + 1 };
         if self.announced.is_some() {
             return Err(bad);
         }
         match ParsedInventoryLine::parse(self.form, line).ok_or(bad)? {
-            ParsedInventoryLine::File { name } => self.take_name(&name),
-            ParsedInventoryLine::Gone { name } => self.take_gone(&name),
+            ParsedInventoryLine::File { name } => self.add_name(&name),
+            ParsedInventoryLine::Gone { name } => self.add_gone_name(&name),
             ParsedInventoryLine::End { count } => {
                 self.announced = Some(count);
                 Ok(())
@@ -198,7 +198,7 @@ impl ListReader {
         if self.lines > most { Err(BadList::TooMany { most }) } else { Ok(()) }
     }
 
-    fn take_name(&mut self, name: &[u8]) -> Result<(), BadList> {
+    fn add_name(&mut self, name: &[u8]) -> Result<(), BadList> {
         self.count_line()?;
         if FileName::check(name).is_err() {
             self.listed.unreadable_names += 1;
@@ -210,10 +210,10 @@ impl ListReader {
             return Err(BadList::TooLong { most });
         }
         self.batch.push(name, &self.hasher);
-        if self.batch.names.len() >= BATCH { self.take_batch() } else { Ok(()) }
+        if self.batch.names.len() >= BATCH { self.add_batch() } else { Ok(()) }
     }
 
-    fn take_gone(&mut self, name: &[u8]) -> Result<(), BadList> {
+    fn add_gone_name(&mut self, name: &[u8]) -> Result<(), BadList> {
         self.count_line()?;
         // A name without a file number is in no list, so it needs no removal.
         self.listed.gone.extend(self.names.find(name).map(|file| file.0));
@@ -221,7 +221,7 @@ impl ListReader {
     }
 
     /// Adds the names that were read to the table. Nearly all of them are already there.
-    fn take_batch(&mut self) -> Result<(), BadList> {
+    fn add_batch(&mut self) -> Result<(), BadList> {
         let found = self.names.lookup().find_all(self.batch.names());
         let mut new: Vec<HashedName<'_>> = Vec::new();
         for (id, hashed) in found.into_iter().zip(self.batch.names()) {
@@ -234,7 +234,7 @@ impl ListReader {
         }
         if !new.is_empty() {
             let bytes: usize = new.iter().map(|hashed| hashed.name.len()).sum();
-            self.new_names.take(new.len() as u64, bytes as u64)?;
+            self.new_names.count(new.len() as u64, bytes as u64)?;
             let mut interning = self.names.interner();
             for hashed in new {
                 // It is a valid name, so the only possible failure is the limit of new numbers.
@@ -255,7 +255,7 @@ impl ListReader {
         if !self.unfinished.is_empty() || self.is_overlong {
             return Err(BadList::Torn { lines: self.lines });
         }
-        self.take_batch()?;
+        self.add_batch()?;
         match (self.form, self.announced) {
             (ListForm::Names, _) => Ok(self.listed),
             (_, None) => Err(BadList::Torn { lines: self.lines }),

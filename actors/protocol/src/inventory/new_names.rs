@@ -55,7 +55,7 @@ impl NewNameLimiter {
     ///
     /// # Errors
     /// `TooManyNew` if the host may not list that many. Then none of them may be added.
-    pub fn take(&self, names: u64, bytes: u64) -> Result<(), BadList> {
+    pub fn count(&self, names: u64, bytes: u64) -> Result<(), BadList> {
         let mut left = self.lock();
         let after = left.names.checked_sub(parts(names)).zip(left.bytes.checked_sub(parts(bytes)));
         let (names, bytes) = after.ok_or(BadList::TooManyNew)?;
@@ -77,17 +77,17 @@ mod tests {
     fn the_allowance_of_new_names_refills_within_an_hour() {
         let limits = ListLimits { files: 100, name_bytes: 1000 };
         let allowance = NewNameLimiter::full(limits, Millis(0));
-        assert_eq!(allowance.take(100, 900), Ok(()));
-        assert_eq!(allowance.take(1, 9), Err(BadList::TooManyNew));
+        assert_eq!(allowance.count(100, 900), Ok(()));
+        assert_eq!(allowance.count(1, 9), Err(BadList::TooManyNew));
         allowance.raise(limits, Millis(1_800_000));
-        assert_eq!(allowance.take(51, 1), Err(BadList::TooManyNew), "half of it came back");
-        assert_eq!(allowance.take(1, 601), Err(BadList::TooManyNew));
-        assert_eq!(allowance.take(50, 600), Ok(()));
+        assert_eq!(allowance.count(51, 1), Err(BadList::TooManyNew), "half of it came back");
+        assert_eq!(allowance.count(1, 601), Err(BadList::TooManyNew));
+        assert_eq!(allowance.count(50, 600), Ok(()));
         // Looks in quick succession lose none of it, and a clock that is set back stops nothing.
         (1_800_000..=1_872_000).for_each(|now| allowance.raise(limits, Millis(now)));
-        assert_eq!(allowance.take(2, 0), Ok(()));
+        assert_eq!(allowance.count(2, 0), Ok(()));
         allowance.raise(limits, Millis(0));
         allowance.raise(limits, Millis(7_200_000));
-        assert_eq!(allowance.take(100, 1000), Ok(()));
+        assert_eq!(allowance.count(100, 1000), Ok(()));
     }
 }

@@ -28,7 +28,7 @@ pub struct EntryFill {
 
 impl EntryFill {
     /// Adds a commit if it fits into the entry.
-    pub fn take(&mut self, events: usize, bytes: usize) -> bool {
+    pub fn add(&mut self, events: usize, bytes: usize) -> bool {
         // A commit without events still needs room for its answer.
         let events = events.max(1);
         let fits = self.events + events <= ENTRY_EVENTS && self.bytes + bytes <= ENTRY_BYTES;
@@ -174,15 +174,15 @@ mod tests {
     #[test]
     fn an_entry_takes_commits_until_events_or_bytes_are_full() {
         let mut fill = EntryFill::default();
-        assert!(fill.take(ENTRY_EVENTS - 1, 10));
-        assert!(!fill.take(2, 10));
-        assert!(fill.take(0, 10));
-        assert!(!fill.take(0, 10));
+        assert!(fill.add(ENTRY_EVENTS - 1, 10));
+        assert!(!fill.add(2, 10));
+        assert!(fill.add(0, 10));
+        assert!(!fill.add(0, 10));
 
         let mut fill = EntryFill::default();
-        assert!(fill.take(1, ENTRY_BYTES));
-        assert!(!fill.take(1, 1));
-        assert!(!EntryFill::default().take(1, ENTRY_BYTES + 1));
+        assert!(fill.add(1, ENTRY_BYTES));
+        assert!(!fill.add(1, 1));
+        assert!(!EntryFill::default().add(1, ENTRY_BYTES + 1));
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(parts.iter().sum::<usize>(), 40);
         for part in parts {
             let encoded = encode_commit(&commit(u128::MAX, part, body)).unwrap();
-            assert!(EntryFill::default().take(part, encoded.len()));
+            assert!(EntryFill::default().add(part, encoded.len()));
         }
         assert_eq!(split([10, ENTRY_BYTES, 10]), vec![1, 1, 1]);
     }

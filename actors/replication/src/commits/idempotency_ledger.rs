@@ -131,16 +131,16 @@ impl IdempotencyLedger {
     /// Restores one row that [`FrozenLedger::write`] wrote for piece `P`.
     pub fn thaw<P: Piece>(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
         let stored = read_row(P::ID, &LEDGER_VERSIONS, row)?;
-        self.take_back::<P>(stored)
+        self.restore::<P>(stored)
     }
 
     /// Restores one row of an earlier program, which wrote rows without a version.
     pub fn thaw_without_version<P: Piece>(&mut self, row: &[u8]) -> Result<(), UnreadableEvent> {
         let stored = postcard::from_bytes(row).map_err(unreadable::<P>)?;
-        self.take_back::<P>(stored)
+        self.restore::<P>(stored)
     }
 
-    fn take_back<P: Piece>(&mut self, stored: StoredAnswer) -> Result<(), UnreadableEvent> {
+    fn restore<P: Piece>(&mut self, stored: StoredAnswer) -> Result<(), UnreadableEvent> {
         let StoredAnswer { at, request, answers } = stored;
         for answer in &answers {
             match answer {

@@ -3,7 +3,7 @@
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 use super::owner::Owner;
-use super::turns::OwnerTurns;
+use super::ticks::OwnerTicks;
 use crate::commits::commit_backoff::CommitBackoff;
 use crate::messages::JournalCommand;
 use crate::ownership::AppliedEvent;
@@ -11,7 +11,7 @@ use crate::piece::Piece;
 use crate::replica::StateChange;
 
 /// The reaction to the journal, the same for every owner.
-pub trait OwnerCommands: OwnerTurns {
+pub trait OwnerCommands: OwnerTicks {
     /// Registers the owner with the journal, and publishes the first view: for `Actor::started`.
     fn join_journal(&mut self, ctx: &mut Context<Self>) {
         let recipient = ctx.address().recipient();

@@ -3,14 +3,14 @@
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 
 use super::owner::Owner;
-use super::turns::OwnerTurns;
+use super::ticks::OwnerTicks;
 use crate::messages::CommitError;
 use crate::ownership::{Outcomes, RequestContext};
 use crate::piece::Piece;
 use crate::replica::{ReplicaHandle, ReturnedCommit};
 
 /// Commits that no caller waits for, the same for every owner.
-pub trait OwnerCommits: OwnerTurns {
+pub trait OwnerCommits: OwnerTicks {
     /// Commits the owner's own events, cut into entries. A refused or lost event is decided again from the
     /// state at that time.
     fn commit(&mut self, events: Vec<<Self::Piece as Piece>::Event>, ctx: &mut Context<Self>) {

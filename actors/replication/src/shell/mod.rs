@@ -1,4 +1,4 @@
-//! The shell of every owner of a piece. It handles the journal's commands, requests, commits, turns, the
+//! The shell of every owner of a piece. It handles the journal's commands, requests, commits, ticks, the
 //! read view and the change feed in one way. An owner adds its rules: it implements [`Owner`], and gets the
 //! functions of the other traits.
 
@@ -7,7 +7,7 @@ mod commits;
 mod owner;
 mod replicated;
 mod requests;
-mod turns;
+mod ticks;
 
 #[cfg(test)]
 mod held_log;
@@ -21,4 +21,4 @@ pub use commits::OwnerCommits;
 pub use owner::Owner;
 pub use replicated::Replicated;
 pub use requests::{OwnerReply, OwnerRequests, reply_now};
-pub use turns::OwnerTurns;
+pub use ticks::OwnerTicks;

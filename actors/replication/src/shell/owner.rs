@@ -31,7 +31,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     /// A plural noun for the objects that it commits, for the log.
     const SUBJECT: &'static str;
 
-    /// The largest age of the published view. Zero: it is renewed with each entry and each turn.
+    /// The largest age of the published view. Zero: it is renewed with each entry and each tick.
     const VIEW_AGE: Duration = Duration::ZERO;
 
     /// The shell of this owner.
@@ -42,7 +42,7 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
         self.shell().clock().now()
     }
 
-    /// How long changes are collected before a turn, so that changes at the same time are handled together.
+    /// How long changes are collected before a tick, so that changes at the same time are handled together.
     fn batch_delay(&self) -> Duration;
 
     /// These events of one entry were applied or refused, in order.
@@ -79,13 +79,13 @@ pub trait Owner: Actor<Context = Context<Self>> + Handler<JournalCommand> {
     fn record_cost(&mut self, _entry: &[AppliedEvent<Self::Piece>], _cost: Duration) {}
 
     /// Does the work that is due now. This node leads, and there is no pause.
-    fn take_turn(&mut self, ctx: &mut Context<Self>);
+    fn tick(&mut self, ctx: &mut Context<Self>);
 
-    /// The part of a turn that every node does, before [`Owner::take_turn`].
-    fn begin_turn(&mut self, _ctx: &mut Context<Self>) {}
+    /// The part of a tick that every node does, before [`Owner::tick`].
+    fn begin_tick(&mut self, _ctx: &mut Context<Self>) {}
 
-    /// The turn of a leader that makes no decisions for now, because a commit returned without an outcome.
-    fn take_paused_turn(&mut self, _ctx: &mut Context<Self>) {}
+    /// The tick of a leader that makes no decisions for now, because a commit returned without an outcome.
+    fn tick_paused(&mut self, _ctx: &mut Context<Self>) {}
 
     /// Publishes changes on `feed` from now on.
     fn with_change_feed(mut self, feed: FeedPublisher<Self::Change>) -> Self {

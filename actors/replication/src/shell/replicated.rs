@@ -27,7 +27,7 @@ pub struct Replicated<P: Piece, V, C> {
     pub(super) view: ViewHandle<V>,
     /// The pause of the owner's own decisions after a commit without an outcome.
     pub(super) pause: CommitBackoff,
-    pub(super) next_turn: ActorTimer,
+    pub(super) next_tick: ActorTimer,
     pub(super) feed: Option<FeedPublisher<C>>,
     /// Whether the piece holds everything that this node had recorded when it started.
     pub(super) is_caught_up: bool,
@@ -49,7 +49,7 @@ impl<P: Piece, V, C> Replicated<P, V, C> {
             ids: IdSource::system(),
             view,
             pause: CommitBackoff::default(),
-            next_turn: ActorTimer::default(),
+            next_tick: ActorTimer::default(),
             feed: None,
             is_caught_up: false,
             is_view_stale: false,
@@ -75,14 +75,14 @@ impl<P: Piece, V, C> Replicated<P, V, C> {
         self.is_caught_up
     }
 
-    /// The published view is older than the owner's state: the current turn renews it.
+    /// The published view is older than the owner's state: the current tick renews it.
     pub fn mark_stale(&mut self) {
         self.is_view_stale = true;
     }
 
-    /// Time until the next planned turn.
-    pub fn next_turn(&self) -> Duration {
-        self.next_turn.left()
+    /// Time until the next planned tick.
+    pub fn next_tick(&self) -> Duration {
+        self.next_tick.left()
     }
 
     /// How long the owner makes no decisions of its own, after a commit without an outcome.

@@ -96,7 +96,7 @@ impl Owner for RecordingOwner {
         Vec::new()
     }
 
-    fn take_turn(&mut self, _: &mut Context<Self>) {}
+    fn tick(&mut self, _: &mut Context<Self>) {}
 }
 
 fn new_shell(log: &HeldLog) -> Replicated<EmptyPiece, (), Infallible> {
@@ -138,7 +138,7 @@ impl Handler<CountOutcomes> for RecordingOwner {
     }
 }
 
-async fn lead(owner: &Addr<RecordingOwner>, epoch: u64) {
+async fn start_leadership(owner: &Addr<RecordingOwner>, epoch: u64) {
     let epoch = Epoch(epoch);
     owner.send(JournalCommand::LeaderStarted { epoch }).await.unwrap();
 }
@@ -150,14 +150,14 @@ fn a_decision_of_an_earlier_epoch_has_no_effect_later() {
         let (returned, mut decisions) = tokio::sync::mpsc::unbounded_channel();
         let shell = new_shell(&log);
         let owner = RecordingOwner { shell, returned, decided: 0 }.start();
-        lead(&owner, 1).await;
+        start_leadership(&owner, 1).await;
         owner.send(Decide("in epoch 1")).await.unwrap();
         log.answer_all();
         assert_eq!(decisions.recv().await, Some("in epoch 1"));
 
         owner.send(Decide("late")).await.unwrap();
         owner.send(JournalCommand::LeaderStopped).await.unwrap();
-        lead(&owner, 2).await;
+        start_leadership(&owner, 2).await;
         owner.send(Decide("in epoch 2")).await.unwrap();
         // The owner takes both answers at once, the late one first.
         log.answer_all();
@@ -175,7 +175,7 @@ fn a_repeated_request_joins_the_open_one_or_gets_its_reply() {
         let nobody = Err(CommitError::NotLeader { leader: None });
         assert_eq!(owner.send(CountOutcomes(7)).await.unwrap(), nobody);
 
-        lead(&owner, 1).await;
+        start_leadership(&owner, 1).await;
         let first = actix::spawn(owner.send(CountOutcomes(7)));
         let repeated = actix::spawn(owner.send(CountOutcomes(7)));
         while log.commits.lock().unwrap().len() < 2 {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::held_log::HeldLog;
 use super::{
-    Owner, OwnerCommands, OwnerCommits, OwnerReply, OwnerRequests, OwnerTurns, Replicated,
+    Owner, OwnerCommands, OwnerCommits, OwnerReply, OwnerRequests, OwnerTicks, Replicated,
 };
 use crate::messages::{CommitError, JournalCommand};
 use crate::ownership::{AppliedEvent, Outcomes, RequestContext};
@@ -190,7 +190,7 @@ impl Owner for CounterOwner {
         applied.map(|(applied, count)| (applied.at, Counted(*count))).collect()
     }
 
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+    fn tick(&mut self, ctx: &mut Context<Self>) {
         let events = empty(self.replica.piece(), self.limit);
         self.commit(events, ctx);
     }

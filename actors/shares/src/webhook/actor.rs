@@ -89,7 +89,7 @@ impl Webhook {
         }
     }
 
-    fn follow_leadership(&mut self, ctx: &mut Context<Self>) {
+    fn on_leadership_changed(&mut self, ctx: &mut Context<Self>) {
         let epoch = self.leadership.borrow().epoch();
         if epoch == self.epoch {
             return;
@@ -104,7 +104,7 @@ impl Webhook {
         }
     }
 
-    fn take(&mut self, step: DeliveryStep, ctx: &mut Context<Self>) {
+    fn run_step(&mut self, step: DeliveryStep, ctx: &mut Context<Self>) {
         let (hook, epoch) = (self.name.as_str().to_owned(), self.epoch);
         // Answers to requests of another epoch are ignored. The timer repeats a request without an answer
         // after a while.
@@ -116,7 +116,7 @@ impl Webhook {
                         let cursor = cursor.ok().flatten();
                         webhook.delivery.set_cursor(cursor);
                         if cursor.is_some() {
-                            webhook.take_turn(ctx);
+                            webhook.tick(ctx);
                         }
                     }
                 }));
@@ -129,7 +129,7 @@ impl Webhook {
                         let is_answered = fetched.is_ok();
                         webhook.delivery.fetched(from, fetched.ok());
                         if is_answered {
-                            webhook.take_turn(ctx);
+                            webhook.tick(ctx);
                         }
                     }
                 }));
@@ -142,7 +142,7 @@ impl Webhook {
                         let is_answered = looked_at.is_ok();
                         webhook.delivery.counted(from, looked_at.ok());
                         if is_answered {
-                            webhook.take_turn(ctx);
+                            webhook.tick(ctx);
                         }
                     }
                 }));
@@ -170,7 +170,7 @@ impl Webhook {
             let (now, seed) = (webhook.shell.now(), fastrand::u64(..));
             let news = webhook.delivery.sent(number, result, now, seed);
             webhook.log(news);
-            webhook.take_turn(ctx);
+            webhook.tick(ctx);
         });
         self.sending = Some(ctx.spawn(sending));
     }
@@ -243,11 +243,11 @@ impl Observer for Webhook {
     }
 
     /// Carries out the due actions, and sleeps until there are more.
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
-        self.follow_leadership(ctx);
+    fn tick(&mut self, ctx: &mut Context<Self>) {
+        self.on_leadership_changed(ctx);
         self.delivery.set_next_number(*self.others.views.notifications().borrow());
         for step in self.delivery.steps(self.shell.now()) {
-            self.take(step, ctx);
+            self.run_step(step, ctx);
         }
         self.report_dropped();
         self.publish_view();
@@ -260,7 +260,7 @@ impl Actor for Webhook {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.add_message_stream(self.delivery_checks());
-        self.take_turn(ctx);
+        self.tick(ctx);
     }
 }
 
@@ -268,7 +268,7 @@ impl Handler<CheckDelivery> for Webhook {
     type Result = ();
 
     fn handle(&mut self, _: CheckDelivery, ctx: &mut Context<Self>) {
-        self.take_turn(ctx);
+        self.tick(ctx);
     }
 }
 
@@ -287,6 +287,6 @@ impl Handler<ChangeSettings<(WebhookSettings, Client)>> for Webhook {
         }
         self.http = http;
         self.delivery.change_settings(settings);
-        self.take_turn(ctx);
+        self.tick(ctx);
     }
 }

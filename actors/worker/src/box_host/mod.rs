@@ -86,7 +86,7 @@ impl BoxHost {
     }
 
     /// Starts the jobs that have their turn.
-    fn take_turns(&mut self, ctx: &mut Context<Self>) {
+    fn start_jobs(&mut self, ctx: &mut Context<Self>) {
         while !self.is_stopping
             && let Some(turn) = self.jobs.next(self.shared.settings.now().at_once)
         {
@@ -209,7 +209,7 @@ impl Handler<RunHook> for BoxHost {
         if let Some(run) = asked.end {
             self.runs.remove(&run);
         }
-        self.take_turns(ctx);
+        self.start_jobs(ctx);
         Box::pin(async move {
             let gone = "the worker restarted its box host and lost this call: try again";
             answer.await.unwrap_or_else(|_| HookAnswer::Silent { why: gone.to_owned() })
@@ -227,7 +227,7 @@ impl Handler<HookRunEnded> for BoxHost {
         for waiter in self.jobs.ended(&key) {
             let _ = waiter.send(answer.clone());
         }
-        self.take_turns(ctx);
+        self.start_jobs(ctx);
     }
 }
 
@@ -290,7 +290,7 @@ fn notify_cancelled(waiters: Vec<oneshot::Sender<HookAnswer>>) {
 }
 
 fn look_at(checks: &CleanBoxChecks, pool: &PoolName, boxes: &[BoxNumber]) -> Vec<InspectedBox> {
-    let snapshot = ProcessSnapshot::take();
+    let snapshot = ProcessSnapshot::read();
     let looked = boxes.iter().map(|&number| {
         let dirt = match checks.of(&TemplateValues::idle(pool.clone(), number)) {
             Ok(sought) => {
@@ -308,7 +308,7 @@ impl Handler<SettingsChanged> for BoxHost {
     type Result = ();
 
     fn handle(&mut self, _: SettingsChanged, ctx: &mut Context<Self>) {
-        self.take_turns(ctx);
+        self.start_jobs(ctx);
     }
 }
 

@@ -188,7 +188,7 @@ impl Downloader {
         }
     }
 
-    fn take_up(&mut self, kept: Vec<Report>) {
+    fn start_transfers(&mut self, kept: Vec<Report>) {
         let counters = self.shared.view.load().counters;
         let at_once = *self.shared.copies_at_once.now();
         self.transfers = Transfers::new(at_once, kept).counting_on(counters);
@@ -280,7 +280,7 @@ impl Actor for Downloader {
         let kept = async move { shared.reports_of_earlier().await };
         // Nothing else is handled before this. An earlier order could be for a task whose end is among the
         // reports.
-        ctx.wait(kept.into_actor(self).map(|kept, downloader, _| downloader.take_up(kept)));
+        ctx.wait(kept.into_actor(self).map(|kept, downloader, _| downloader.start_transfers(kept)));
         ctx.run_interval(REPORT_WAITING_EVERY, |downloader, ctx| {
             downloader.transfers.report_waiting(downloader.shared.copies.clock.now());
             downloader.publish_soon(ctx);

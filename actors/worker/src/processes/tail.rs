@@ -28,10 +28,10 @@ impl Tail {
 
     /// Reads the available bytes without waiting.
     pub fn read(&mut self, stream: &mut impl Read) -> std::io::Result<()> {
-        read_available(stream, |bytes| self.take(bytes))
+        read_available(stream, |bytes| self.push(bytes))
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         let surplus = self.bytes.len().saturating_sub(self.kept);
         self.is_cut |= surplus > 0;
@@ -66,13 +66,13 @@ impl Excerpt {
 
     /// Reads the available bytes without waiting.
     pub fn read(&mut self, stream: &mut impl Read) -> std::io::Result<()> {
-        read_available(stream, |bytes| self.take(bytes))
+        read_available(stream, |bytes| self.push(bytes))
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) {
         let room = self.head_kept.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
-        self.tail.take(&bytes[room..]);
+        self.tail.push(&bytes[room..]);
     }
 
     /// The kept output as text on one line, with `...` in place of the rest.

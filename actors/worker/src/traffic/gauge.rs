@@ -160,7 +160,7 @@ impl LinkProbe {
         let Some(link) = &self.link else { return Ok(None) };
         // The copies first: bytes that they send meanwhile count as other traffic, for one reading.
         let copies = shared.copies.so_far();
-        self.meter.take(at, link.bytes()?, copies);
+        self.meter.record(at, link.bytes()?, copies);
         let Some(Measured { all, copies, over }) = self.meter.measured() else { return Ok(None) };
         Ok(Some(Traffic {
             interface: link.name().to_owned(),

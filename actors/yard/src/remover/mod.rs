@@ -10,7 +10,7 @@ pub(crate) mod state;
 mod views;
 
 pub use crate::remover::policy::disk_space::relief::Relief;
-pub use actor::turn::WHILE_THERE_IS_MORE;
+pub use actor::tick::WHILE_THERE_IS_MORE;
 pub use actor::{Remover, RemoverCollaborators};
 pub use messages::*;
 pub use policy::arrivals::RecentArrivals;

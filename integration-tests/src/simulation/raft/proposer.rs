@@ -104,7 +104,7 @@ impl<W> SimulatedProposer<W> {
         while let Some(proposal) = self.queue.pop_front() {
             if self.leading != Some(proposal.epoch) || proposal.session != self.session {
                 back.push(proposal.back(Err(CommitError::Deposed)));
-            } else if fill.take(proposal.events, proposal.encoded.len()) {
+            } else if fill.add(proposal.events, proposal.encoded.len()) {
                 proposals.push(proposal);
             } else {
                 self.queue.push_front(proposal);

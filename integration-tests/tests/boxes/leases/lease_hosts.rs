@@ -64,7 +64,7 @@ async fn a_box_is_looked_at_made_ready_held_and_cleaned() {
     yard.until_waiting(1).await;
     eventually("the host is to look", || hosts.looks().len() == 1).await;
     assert_eq!((yard.count(BoxPhase::Unchecked), hosts.asked()), (1, vec![]));
-    hosts.let_go(host(1));
+    hosts.release(host(1));
     hosts.stick(host(1));
     eventually("it is made ready", || hosts.count(HookKind::Init) == 1).await;
     let hook = hosts.last().unwrap();
@@ -73,7 +73,7 @@ async fn a_box_is_looked_at_made_ready_held_and_cleaned() {
     assert_eq!(yard.count(BoxPhase::Preparing), 1);
     // The initialization does not shorten the term and does not end a wait.
     yard.advance(seconds(100)).await;
-    hosts.let_go(host(1));
+    hosts.release(host(1));
     let lease = one(waiting.await);
     assert_eq!(lease.expires_at, Some(START.after(seconds(160))));
     yard.release(&lease).await.unwrap();
@@ -305,7 +305,7 @@ async fn a_pool_with_a_box_that_cannot_be_cleaned_is_removed() {
     yard.until(BoxPhase::Preparing, 1).await;
     let remove = RemovePool { pool: p(), revoke: false, asked_by: "an operator".to_owned() };
     assert_eq!(yard.send(remove).await, Ok(false), "a box is still in use");
-    hosts.let_go(host(1));
+    hosts.release(host(1));
     assert_eq!(refused(waiting.await), BoxRefusal::PoolGoes { pool: p() });
     eventually("the pool is gone", || yard.views.pool(&p()).is_err()).await;
     yard.close().await;
@@ -358,7 +358,7 @@ async fn a_slow_host_delays_no_other_pool() {
             yard.release(&lease).await.unwrap();
         }
     }
-    hosts.let_go(host(1));
+    hosts.release(host(1));
     for waiting in stuck {
         one(waiting.await);
     }
@@ -377,7 +377,7 @@ async fn a_box_whose_client_leaves_during_init_is_cleaned_afterwards() {
     yard.until(BoxPhase::Draining, 1).await;
     yard.look().await;
     assert_eq!(hosts.count(HookKind::Cleanup), 0, "one thing at a time");
-    hosts.let_go(host(1));
+    hosts.release(host(1));
     yard.until(BoxPhase::Free, 1).await;
     assert_eq!(hosts.asked(), [(HookKind::Init, 0, 1), (HookKind::Cleanup, 0, 1)]);
     yard.close().await;
@@ -432,7 +432,7 @@ async fn a_new_leader_resumes_work_in_progress() {
     let progress = waiting.progress();
     eventually("its progress shows it", || *progress.borrow() == AcquireProgress::Preparing).await;
     let other = yard.acquire(ask("d", 60));
-    hosts.let_go(host(1));
+    hosts.release(host(1));
     let lease = one(waiting.await);
     assert_eq!((lease.holder.as_str(), yard.verify(&held)), ("b", Ok(())));
     one(other.await);
@@ -450,7 +450,7 @@ async fn a_new_leader_resumes_work_in_progress() {
     let waiting = yard.acquire(ask("e", 60));
     yard.until_waiting(1).await;
     assert_eq!((hosts.count(HookKind::Init), yard.count(BoxPhase::Unchecked)), (0, 1));
-    hosts.let_go(host(1));
+    hosts.release(host(1));
     one(waiting.await);
     yard.close().await;
 }

@@ -45,7 +45,7 @@ fn after(millis: i64) -> Millis {
 /// A commit of these events, as a leader sends it to the journal. The number is its request.
 pub fn commit<P: Piece + Default>(number: u32, events: Vec<P::Event>) -> Commit {
     let mut owned = Ownership::<P>::new(P::default());
-    owned.lead(EPOCH);
+    owned.become_leader(EPOCH);
     let asked = RequestContext::by_request("operator", RequestId(0xa000 + u128::from(number)));
     owned.begin_commit(after(1000 * i64::from(number)), asked, events).unwrap()
 }

@@ -323,7 +323,7 @@ impl ShareWorld {
             latest: Millis(now),
             confirmed_in: Duration::ZERO,
         };
-        let decided = self.policy.take_download(&asked, at);
+        let decided = self.policy.admit_download(&asked, at);
         let Some(modelled) = self.model.get_mut(share).filter(|modelled| modelled.is_live(now))
         else {
             assert!(decided.is_err());

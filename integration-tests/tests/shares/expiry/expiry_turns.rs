@@ -13,7 +13,7 @@ use crate::expiry::expiry_yard::*;
 async fn the_next_turn_begins_when_the_next_share_is_due() {
     let dir = tempfile::tempdir().unwrap();
     let yard = opened(dir.path(), settings(), &Clock::manual(START)).await;
-    let next = || yard.views.view().next_turn;
+    let next = || yard.views.view().next_tick;
     yard.create(film(3600)).await;
     eventually("it sleeps for long", || next() > Duration::from_millis(600)).await;
     let id = yard.create(film(60)).await.id();

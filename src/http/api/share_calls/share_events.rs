@@ -196,7 +196,7 @@ impl ShareEventStream {
             let asked = FetchNotifications { from: self.next, most: AT_ONCE };
             match self.shares.ask(asked).await {
                 Ok(fetched) => {
-                    if self.take(fetched) {
+                    if self.add(fetched) {
                         return;
                     }
                 }
@@ -217,7 +217,7 @@ impl ShareEventStream {
     }
 
     /// Stores fetched events. Returns whether there is anything to send.
-    fn take(&mut self, fetched: ShareNotifications) -> bool {
+    fn add(&mut self, fetched: ShareNotifications) -> bool {
         let ShareNotifications { notifications, next } = fetched;
         let first = notifications.first().map_or(next, |first| first.number);
         if first > self.next {

@@ -207,7 +207,7 @@ pub async fn revoke(
     let is_known = !matches!(state.actors.share_views.find(id), ShareLookup::Unknown);
     // A download may outlive its ended share, and even the record of the share.
     if is_known || query.hard {
-        take_back(&state, vec![id], query.hard).await?;
+        revoke_all(&state, vec![id], query.hard).await?;
     }
     match (is_known, query.hard) {
         (true, _) => Ok(HttpResponse::NoContent().finish()),
@@ -244,7 +244,7 @@ pub async fn revoke_many(
                 ProblemResponse::bad_request("expected ids, or owner and path, not both").into()
             );
         }
-        return Ok(web::Json(take_back(&state, ids, hard).await?));
+        return Ok(web::Json(revoke_all(&state, ids, hard).await?));
     }
     if owner.is_none() && path.is_none() {
         return Err(ProblemResponse::bad_request(
@@ -261,7 +261,7 @@ pub async fn revoke_many(
         let page = state.actors.share_views.list(&filter, from, LARGEST_PAGE, now);
         let ids: Vec<ShareId> = page.shares.iter().map(|share| share.id()).collect();
         if !ids.is_empty() {
-            let Revoked { ended, others } = take_back(&state, ids, hard).await?;
+            let Revoked { ended, others } = revoke_all(&state, ids, hard).await?;
             revoked.ended += ended;
             revoked.others += others;
         }
@@ -364,7 +364,7 @@ pub(in crate::http::api) fn knows_its_shares(state: &NodeHttpState) -> Result<()
     if state.actors.share_views.is_up() { Ok(()) } else { Err(ProblemResponse::starting()) }
 }
 
-async fn take_back(
+async fn revoke_all(
     state: &NodeHttpState,
     ids: Vec<ShareId>,
     hard: bool,

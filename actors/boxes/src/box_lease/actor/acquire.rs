@@ -1,7 +1,7 @@
 //! Requests for boxes: coming, waiting and leaving.
 
 use actix::{Context, Handler};
-use reelyard_replication::{CommitError, OwnerTurns};
+use reelyard_replication::{CommitError, OwnerTicks};
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::messages::{Acquire, BoxLeaseRequest, CancelAcquire};
@@ -100,7 +100,7 @@ impl Handler<CancelAcquire> for BoxLease {
         if let Some(id) = self.memory.waiters.leave(ticket) {
             let pool = self.memory.waiters.get(id).map(|waiter| waiter.ask.pool.clone());
             let leases = self.memory.abandon(id);
-            self.take_back(leases, ctx);
+            self.return_leases(leases, ctx);
             // The next request may want fewer boxes.
             if let Some(pool) = pool {
                 self.grant_waiting(&pool, ctx);
@@ -108,7 +108,7 @@ impl Handler<CancelAcquire> for BoxLease {
         }
         if let Some(grant) = unread {
             let leases = self.policy(|memory, at| memory.not_read(at, &grant));
-            self.take_back(leases, ctx);
+            self.return_leases(leases, ctx);
         }
         self.mark_view_stale(ctx);
     }

@@ -2,7 +2,7 @@
 
 use actix::Context;
 use reelyard_protocol::boxes::{LeaseId, PoolName};
-use reelyard_replication::{CommitError, OwnerCommits, OwnerTurns, ReplicaHandle};
+use reelyard_replication::{CommitError, OwnerCommits, OwnerTicks, ReplicaHandle};
 
 use crate::box_lease::policy::granting::GrantFollowUp;
 use crate::box_lease::policy::memory::queue::WaiterId;
@@ -43,7 +43,7 @@ impl BoxLease {
     }
 
     /// A grant was applied, or refused when it was applied.
-    pub(in crate::box_lease) fn follow_grant(
+    pub(in crate::box_lease) fn on_grant_applied(
         &mut self,
         grant: &NewGrant,
         result: &Result<BoxOutcome, BoxRefusal>,
@@ -57,7 +57,7 @@ impl BoxLease {
         match follow_up {
             GrantFollowUp::Nothing => {}
             GrantFollowUp::GrantAgain => self.soon(ctx),
-            GrantFollowUp::TakeBack => self.take_back(leases, ctx),
+            GrantFollowUp::TakeBack => self.return_leases(leases, ctx),
             GrantFollowUp::Prepare(waiter) => self.prepare(waiter, leases, grant.term, ctx),
             GrantFollowUp::HandOut(waiter) => self.hand_out(waiter, leases, ctx),
         }
@@ -73,12 +73,12 @@ impl BoxLease {
     ) {
         let is_handed_out = self.policy(|memory, at| memory.hand_out(at, waiter, &leases));
         if !is_handed_out {
-            self.take_back(leases, ctx);
+            self.return_leases(leases, ctx);
         }
     }
 
     /// Takes back leases that no caller knows.
-    pub(in crate::box_lease) fn take_back(
+    pub(in crate::box_lease) fn return_leases(
         &mut self,
         leases: Vec<LeaseId>,
         ctx: &mut Context<Self>,

@@ -6,7 +6,7 @@ pub(in crate::box_lease) mod box_hooks;
 pub(in crate::box_lease) mod grants;
 pub(in crate::box_lease) mod on_applied;
 pub(in crate::box_lease) mod requests;
-pub(in crate::box_lease) mod turn;
+pub(in crate::box_lease) mod tick;
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use actix::{Actor, Context};
 use reelyard_core::clock::{Clock, ClockReading};
 use reelyard_core::secret_id::IdSource;
 use reelyard_protocol::boxes::BoxHosts;
-use reelyard_replication::{LogHandle, OwnerCommands, OwnerTurns, Replicated};
+use reelyard_replication::{LogHandle, OwnerCommands, OwnerTicks, Replicated};
 
 use crate::box_lease::policy::decision_context::BoxDecisionContext;
 use crate::box_lease::policy::memory::BoxMemory;

@@ -8,11 +8,11 @@ use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_protocol::boxes::{LeaseId, PoolName};
 use reelyard_replication::{
-    AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerCommits, OwnerTurns, Replicated,
+    AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerCommits, OwnerTicks, Replicated,
 };
 
 use super::grants::MYSELF;
-use super::turn::{LONGEST_SLEEP, SHORTEST_SLEEP};
+use super::tick::{LONGEST_SLEEP, SHORTEST_SLEEP};
 use crate::box_lease::policy::leading::MachineUptime;
 use crate::box_lease::policy::memory::box_key::BoxKey;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome};
@@ -46,7 +46,7 @@ impl Owner for BoxLease {
 
     fn on_applied(&mut self, entry: &[AppliedEvent<SharedTable>], ctx: &mut Context<Self>) {
         if self.replica.epoch().is_some() {
-            self.follow(entry, ctx);
+            self.on_events_applied(entry, ctx);
         }
     }
 
@@ -73,15 +73,15 @@ impl Owner for BoxLease {
         changes_of(&self.replica.piece().read(), entry)
     }
 
-    fn begin_turn(&mut self, ctx: &mut Context<Self>) {
+    fn begin_tick(&mut self, ctx: &mut Context<Self>) {
         self.wake_after(LONGEST_SLEEP, ctx);
     }
 
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+    fn tick(&mut self, ctx: &mut Context<Self>) {
         self.decide(ctx);
     }
 
-    fn take_paused_turn(&mut self, ctx: &mut Context<Self>) {
+    fn tick_paused(&mut self, ctx: &mut Context<Self>) {
         // A request that arrives meanwhile keeps its place.
         self.notify_progress(ctx);
     }
@@ -103,32 +103,36 @@ impl BoxLease {
             self.plan_cleanup(&key, ctx);
         }
         if !begun.terms_given.is_empty() {
-            // Without an outcome they still have their terms. The next turn tries again.
+            // Without an outcome they still have their terms. The next tick tries again.
             self.commit(begun.terms_given, ctx);
         }
         self.prepare_again(begun.preparing, ctx);
         self.watch_hosts(ctx);
         self.renew_view();
-        self.run_turn(ctx);
+        self.run_tick(ctx);
     }
 
     /// Applied events start terms, cleanings and grants.
-    fn follow(&mut self, applied: &[AppliedEvent<SharedTable>], ctx: &mut Context<Self>) {
+    fn on_events_applied(
+        &mut self,
+        applied: &[AppliedEvent<SharedTable>],
+        ctx: &mut Context<Self>,
+    ) {
         let mut touched = BTreeSet::new();
         let mut pools = BTreeSet::new();
         for AppliedEvent { event, result, .. } in applied {
             if let BoxEvent::Granted(grant) = event {
-                self.follow_grant(grant, result, ctx);
+                self.on_grant_applied(grant, result, ctx);
                 pools.insert(grant.pool.clone());
                 continue;
             }
             match (event, result) {
                 (_, Ok(BoxOutcome::Ended { leases })) => {
                     for id in leases {
-                        touched.extend(self.follow_end(*id, ctx));
+                        touched.extend(self.on_lease_ended(*id, ctx));
                     }
                 }
-                (BoxEvent::Prepared { leases, .. }, Ok(_)) => self.follow_prepared(leases, ctx),
+                (BoxEvent::Prepared { leases, .. }, Ok(_)) => self.on_prepared(leases, ctx),
                 (BoxEvent::Renewed { lease, .. }, Ok(_)) => {
                     self.policy(|memory, at| memory.start_term(at, *lease));
                 }
@@ -155,38 +159,38 @@ impl BoxLease {
                     | BoxEvent::Recheck { pool },
                     Ok(_),
                 ) => {
-                    self.follow_pool(pool, ctx);
+                    self.on_pool_changed(pool, ctx);
                     pools.insert(pool.clone());
                 }
                 _ => {}
             }
         }
         for key in touched {
-            self.follow_box(&key, ctx);
+            self.on_box_changed(&key, ctx);
             pools.insert(key.0);
         }
         for pool in pools {
-            self.follow_rests(&pool, ctx);
+            self.schedule_rests(&pool, ctx);
             self.grant_waiting(&pool, ctx);
             self.policy(|memory, at| memory.forget_removed_pool(at, &pool));
         }
     }
 
     /// Handles the end of a lease. Returns its box.
-    fn follow_end(&mut self, id: LeaseId, ctx: &mut Context<Self>) -> Option<BoxKey> {
+    fn on_lease_ended(&mut self, id: LeaseId, ctx: &mut Context<Self>) -> Option<BoxKey> {
         let (key, leases) = self.policy(|memory, at| memory.lease_ended(at, id))?;
-        self.take_back(leases, ctx);
+        self.return_leases(leases, ctx);
         Some(key)
     }
 
     /// Handles a changed box.
-    fn follow_box(&mut self, key: &BoxKey, ctx: &mut Context<Self>) {
+    fn on_box_changed(&mut self, key: &BoxKey, ctx: &mut Context<Self>) {
         self.policy(|memory, at| memory.box_changed(at, key));
         self.plan_cleanup(key, ctx);
     }
 
     /// All boxes of a pool may have changed.
-    fn follow_pool(&mut self, name: &PoolName, ctx: &mut Context<Self>) {
+    fn on_pool_changed(&mut self, name: &PoolName, ctx: &mut Context<Self>) {
         if self.policy(|memory, at| memory.pool_changed(at, name)) {
             self.plan_inspection(name, Duration::ZERO, ctx);
             self.watch_hosts(ctx);
@@ -194,7 +198,7 @@ impl BoxLease {
     }
 
     /// Ids of a pool may have begun to rest.
-    fn follow_rests(&mut self, name: &PoolName, ctx: &mut Context<Self>) {
+    fn schedule_rests(&mut self, name: &PoolName, ctx: &mut Context<Self>) {
         let next = self.policy(|memory, at| memory.begin_rests(at, name));
         self.wake_at(next, ctx);
     }

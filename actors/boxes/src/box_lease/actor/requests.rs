@@ -6,7 +6,7 @@ use actix::fut::wrap_future;
 use actix::{ActorFutureExt, Context, Handler, MessageResult};
 use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_protocol::boxes::{AdoptBoxes, FenceToken, HookOutput, LeaseId, PoolName};
-use reelyard_replication::{Outcomes, OwnerReply, OwnerRequests, OwnerTurns, reply_now};
+use reelyard_replication::{Outcomes, OwnerReply, OwnerRequests, OwnerTicks, reply_now};
 
 use super::grants::MYSELF;
 use crate::box_lease::state::event::{BoxEvent, BoxOutcome, BoxRefusal};
@@ -277,7 +277,7 @@ impl Handler<ProcessDueBoxes> for BoxLease {
     fn handle(&mut self, _: ProcessDueBoxes, ctx: &mut Context<Self>) -> Self::Result {
         let leading = self.replica.leading().map(|_| {
             self.upkeep_at = None;
-            self.run_turn(ctx);
+            self.run_tick(ctx);
         });
         MessageResult(leading)
     }

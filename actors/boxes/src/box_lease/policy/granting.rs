@@ -22,7 +22,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub(in crate::box_lease) enum GrantFollowUp {
     /// The grant needs no further step.
     Nothing,
-    /// The next turn grants other boxes to the request.
+    /// The next tick grants other boxes to the request.
     GrantAgain,
     /// No caller waits for the leases: they are taken back.
     TakeBack,
@@ -69,7 +69,7 @@ impl BoxMemory {
             };
             allocator.queue.remove(id);
             waiter.stage = WaiterStage::Granting;
-            let numbers = allocator.take(count, coming.take());
+            let numbers = allocator.allocate(count, coming.take());
             let grant = NewGrant {
                 pool: name.clone(),
                 leases: leases.into_iter().zip(numbers).collect(),
@@ -312,7 +312,7 @@ mod tests {
             memory.next_grants(&context, &p(), None, usize::MAX, &mut IdSource::seeded(seed))
         }
 
-        fn lead_on_record(&mut self) {
+        fn commit_leadership(&mut self) {
             let led = BoxEvent::Led { epoch: self.epoch, beyond: None };
             self.table.write().apply(Millis(0), &led).unwrap();
         }
@@ -322,7 +322,7 @@ mod tests {
     fn nothing_is_granted_before_the_leadership_is_on_record() {
         let mut waiting = WaitingRequest::new();
         assert_eq!(waiting.next_grants(1), []);
-        waiting.lead_on_record();
+        waiting.commit_leadership();
         assert_eq!(waiting.next_grants(1).len(), 1);
         // The request is in the queue no longer.
         assert_eq!(waiting.next_grants(1), []);
@@ -332,7 +332,7 @@ mod tests {
     fn the_same_state_and_the_same_ids_give_the_same_grants() {
         let grants = |seed| {
             let mut waiting = WaitingRequest::new();
-            waiting.lead_on_record();
+            waiting.commit_leadership();
             waiting.next_grants(seed)
         };
         assert_eq!(grants(1), grants(1));

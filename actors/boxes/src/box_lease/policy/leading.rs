@@ -110,7 +110,7 @@ impl BoxMemory {
     }
 
     /// The pools whose rechecks must be committed now.
-    pub(in crate::box_lease) fn take_rechecks(&mut self) -> Vec<PoolName> {
+    pub(in crate::box_lease) fn drain_rechecks(&mut self) -> Vec<PoolName> {
         let mut wanted = Vec::new();
         for (pool, is_under_way) in &mut self.rechecks {
             if !*is_under_way {

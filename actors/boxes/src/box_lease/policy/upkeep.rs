@@ -119,7 +119,7 @@ impl BoxMemory {
     }
 
     /// The uses of leases with wrong tokens to record now: at most a few at a time.
-    pub(in crate::box_lease) fn take_wrong_tokens(&mut self) -> Vec<BoxEvent> {
+    pub(in crate::box_lease) fn drain_wrong_tokens(&mut self) -> Vec<BoxEvent> {
         let mut events = Vec::new();
         while events.len() < WRONG_TOKENS_AT_ONCE
             && let Some((lease, (given, times))) = self.wrong_tokens.pop_first()

@@ -179,7 +179,7 @@ impl BoxTable {
                 true => BoxState::Leased { lease: *id },
                 false => BoxState::Preparing { lease: *id },
             };
-            pool.put(*number, state, at);
+            pool.insert(*number, state, at);
             if let Some(record) = pool.boxes.get_mut(number) {
                 (record.token, record.slot) = (Some(token), slot);
             }
@@ -254,7 +254,7 @@ impl BoxTable {
             let lease = Arc::make_mut(lease);
             (lease.term, lease.expires_at) = (term, Some(expires_at));
             let Some(pool) = self.pools.get_mut(&lease.pool) else { continue };
-            pool.put(lease.number, BoxState::Leased { lease: *id }, at);
+            pool.insert(lease.number, BoxState::Leased { lease: *id }, at);
             if let Some(record) = pool.boxes.get_mut(&lease.number) {
                 record.init_failures = 0;
             }
@@ -320,14 +320,14 @@ impl BoxTable {
         let Some(lease) = self.leases.remove(&id) else { return false };
         self.again.remove(&id);
         if let Some(pool) = self.pools.get_mut(&lease.pool) {
-            pool.let_go(&lease.holder);
+            pool.release(&lease.holder);
             pool.totals.ended[end.how as usize] += 1;
             let needs_grace = end.how.may_surprise() && !pool.spec.grace.is_zero();
             if pool.spec.is_logical() && !needs_grace {
                 pool.free(lease.number, at);
             } else {
                 let state = pool.next_cleaning(Some(end.how), Some(lease.holder.clone()));
-                pool.put(lease.number, state, at);
+                pool.insert(lease.number, state, at);
             }
             self.drop_if_gone(&lease.pool);
         }

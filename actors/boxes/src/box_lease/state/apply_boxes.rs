@@ -65,7 +65,7 @@ impl BoxTable {
         pool.goes = true;
         // No operator will take them back into use.
         for number in pool.numbers_in(BoxPhase::Quarantined) {
-            pool.take_out(number);
+            pool.remove(number);
         }
         pool.retire(|_| true);
         let gone = self.drop_if_gone(name);
@@ -154,11 +154,11 @@ impl BoxTable {
         pool.totals.quarantined += 1;
         if pool.goes {
             // It would block its pool permanently.
-            pool.take_out(number);
+            pool.remove(number);
             self.drop_if_gone(name);
             return Ok(BoxOutcome::Boxes { changed: 1 });
         }
-        pool.put(number, BoxState::Quarantined { output: output.clone(), by: by.cloned() }, at);
+        pool.insert(number, BoxState::Quarantined { output: output.clone(), by: by.cloned() }, at);
         Ok(BoxOutcome::Boxes { changed: 1 })
     }
 
@@ -184,7 +184,7 @@ impl BoxTable {
             pool.free(number, at);
         } else {
             let state = pool.next_cleaning(None, None);
-            pool.put(number, state, at);
+            pool.insert(number, state, at);
         }
         self.drop_if_gone(name);
         Ok(BoxOutcome::Boxes { changed: 1 })
@@ -197,7 +197,7 @@ impl BoxTable {
         }
         let free = pool.numbers_in(BoxPhase::Free);
         for number in &free {
-            pool.put(*number, BoxState::Unchecked, at);
+            pool.insert(*number, BoxState::Unchecked, at);
         }
         Ok(changed(free.len()))
     }
@@ -223,7 +223,7 @@ impl BoxTable {
                 continue;
             }
             let state = pool.next_cleaning(None, None);
-            pool.put(*number, state, at);
+            pool.insert(*number, state, at);
             self.log_box_event(at, name, *number, BoxLogEvent::FoundDirty(output.clone()));
             count += 1;
         }
@@ -274,7 +274,7 @@ impl Pool {
             // The caller has checked that they are not in use.
             for number in self.boxes.keys().copied().collect::<Vec<_>>() {
                 let state = self.first_state();
-                self.put(number, state, at);
+                self.insert(number, state, at);
             }
         }
         for number in spec.numbers() {
@@ -300,7 +300,7 @@ impl Pool {
             }
         }
         for number in gone {
-            self.take_out(number);
+            self.remove(number);
         }
     }
 }

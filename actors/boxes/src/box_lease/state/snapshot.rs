@@ -102,7 +102,7 @@ impl FrozenPiece for FrozenBoxTable {
             let mut boxes =
                 pool.boxes.iter().map(|(number, record)| (*number, record.clone().into()));
             in_rows(&mut boxes, |boxes| put(&BoxSnapshotRow::Boxes(boxes)));
-            put_resting(pool.slots.as_ref(), &mut put);
+            write_resting(pool.slots.as_ref(), &mut put);
         }
         for (pool, DroppedPool { last_token, slots }) in dropped_pools {
             let (pool, last_token) = (pool.clone(), *last_token);
@@ -111,7 +111,7 @@ impl FrozenPiece for FrozenBoxTable {
                 last_token,
                 slots: slots.clone().map(Into::into),
             });
-            put_resting(slots.as_ref(), &mut put);
+            write_resting(slots.as_ref(), &mut put);
         }
         let mut leases: Vec<&Lease> = leases.values().map(Arc::as_ref).collect();
         leases.sort_unstable_by_key(|lease| (&lease.pool, lease.token));
@@ -140,7 +140,7 @@ impl FrozenPiece for FrozenBoxTable {
     }
 }
 
-fn put_resting(slots: Option<&Slots>, put: &mut dyn FnMut(&BoxSnapshotRow)) {
+fn write_resting(slots: Option<&Slots>, put: &mut dyn FnMut(&BoxSnapshotRow)) {
     let resting: Vec<_> = slots.into_iter().flat_map(Slots::resting).collect();
     for some in resting.chunks(RUNS_A_ROW) {
         put(&BoxSnapshotRow::Resting(some.to_vec()));
@@ -232,7 +232,7 @@ impl BoxTable {
         for (number, stored) in boxes {
             let record = BoxRecord::from(stored);
             pool.add(number, BoxState::Unchecked, record.since);
-            pool.put(number, record.state.clone(), record.since);
+            pool.insert(number, record.state.clone(), record.since);
             pool.boxes.insert(number, record);
         }
     }

@@ -87,7 +87,7 @@ impl LogTrees {
                 continue;
             }
             for row in &segment.tree {
-                match row.map_err(StoreError::from).and_then(|row| reader.take(&row)) {
+                match row.map_err(StoreError::from).and_then(|row| reader.verify(&row)) {
                     Ok(bytes) => segment.bytes += bytes,
                     Err(error) => {
                         fault = Some(error);

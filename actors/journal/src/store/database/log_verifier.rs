@@ -18,7 +18,7 @@ pub(in crate::store) struct LogVerifier {
 
 impl LogVerifier {
     /// Takes the next row, and answers its size.
-    pub(in crate::store) fn take(
+    pub(in crate::store) fn verify(
         &mut self,
         (key, row): &(sled::IVec, sled::IVec),
     ) -> Result<u64, StoreError> {

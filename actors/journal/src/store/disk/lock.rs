@@ -17,7 +17,7 @@ pub(crate) struct DirectoryLock {
 
 impl DirectoryLock {
     /// Takes the lock. Waits up to `patience` for a holder that is just closing.
-    pub(crate) fn take(dir: &Path, patience: Duration) -> Result<Self, OpenError> {
+    pub(crate) fn acquire(dir: &Path, patience: Duration) -> Result<Self, OpenError> {
         let io = |why: String| OpenError::Io { dir: dir.to_owned(), why };
         let file = OpenOptions::new()
             .create(true)

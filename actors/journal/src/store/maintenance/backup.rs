@@ -159,7 +159,7 @@ pub fn restore(file: &Path, dir: &Path) -> Result<BackupSummary, BackupError> {
         return Err(failed("it is not a backup that this version of reelyard can read".to_owned()));
     };
     private_dir::create(dir).map_err(UpkeepError::from)?;
-    let _lock = DirectoryLock::take(dir, std::time::Duration::ZERO)
+    let _lock = DirectoryLock::acquire(dir, std::time::Duration::ZERO)
         .map_err(|_| UpkeepError::InUse(dir.to_owned()))?;
     if upkeep::is_store(dir) {
         return Err(BackupError::Exists(dir.to_owned()));

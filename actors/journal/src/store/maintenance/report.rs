@@ -203,7 +203,7 @@ impl StoreReport {
         let mut checker = StreamChecker::new();
         let bad = |error: stream::BadStream| StoreError::damaged("the snapshot", error);
         for chunk in 0..manifest.chunks() {
-            checker.take(&trees.chunk(&manifest, chunk)?).map_err(bad)?;
+            checker.check_bytes(&trees.chunk(&manifest, chunk)?).map_err(bad)?;
         }
         if checker.finish().map_err(bad)? != manifest.parts {
             return Err(StoreError::damaged(

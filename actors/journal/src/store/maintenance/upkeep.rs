@@ -142,7 +142,7 @@ pub(in crate::store) fn lock(dir: &Path) -> Result<DirectoryLock, UpkeepError> {
     if !is_store(dir) {
         return Err(UpkeepError::NoStore(dir.to_owned()));
     }
-    let lock = DirectoryLock::take(dir, Duration::ZERO).map_err(|error| match error {
+    let lock = DirectoryLock::acquire(dir, Duration::ZERO).map_err(|error| match error {
         OpenError::InUse { dir } => UpkeepError::InUse(dir),
         error => UpkeepError::Store(error.to_string()),
     })?;

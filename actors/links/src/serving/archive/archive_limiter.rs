@@ -53,7 +53,7 @@ impl ArchiveLimiter {
     }
 
     /// Takes a slot for `client`.
-    pub(crate) fn take(&self, client: IpAddr) -> Result<ArchiveSlot, NoArchiveSlot> {
+    pub(crate) fn acquire(&self, client: IpAddr) -> Result<ArchiveSlot, NoArchiveSlot> {
         let (network, mut taken) = (client_network(client), self.taken());
         let of_network = taken.by_network.get(&network).copied().unwrap_or(0);
         if of_network >= self.0.most_of_one && !self.0.trusted.contains(&client) {
@@ -107,15 +107,15 @@ mod tests {
     #[test]
     fn one_address_leaves_turns_for_others_and_gives_its_own_back() {
         let turns = ArchiveLimiter::new(3, 2, vec![ip(9)]);
-        let first = [turns.take(ip(1)).ok(), turns.take(ip(1)).ok()];
+        let first = [turns.acquire(ip(1)).ok(), turns.acquire(ip(1)).ok()];
         assert!(first.iter().all(Option::is_some));
-        assert_eq!(turns.take(ip(1)).err(), Some(NoArchiveSlot::OfAddress));
-        let other = turns.take(ip(2));
+        assert_eq!(turns.acquire(ip(1)).err(), Some(NoArchiveSlot::OfAddress));
+        let other = turns.acquire(ip(2));
         assert!(other.is_ok());
-        assert_eq!(turns.take(ip(3)).err(), Some(NoArchiveSlot::Busy));
+        assert_eq!(turns.acquire(ip(3)).err(), Some(NoArchiveSlot::Busy));
         drop((first, other));
         assert!(turns.taken().by_network.is_empty());
-        let all: Vec<_> = (0..3).filter_map(|_| turns.take(ip(9)).ok()).collect();
+        let all: Vec<_> = (0..3).filter_map(|_| turns.acquire(ip(9)).ok()).collect();
         assert_eq!(all.len(), 3, "a proxy speaks for many");
     }
 }

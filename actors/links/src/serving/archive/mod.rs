@@ -60,7 +60,7 @@ async fn prepare(
     if link_request.is_head() {
         return Ok(PreparedArchive { share, chunks: None });
     }
-    let slot = state.archives.take(client)?;
+    let slot = state.archives.acquire(client)?;
     let (sender, chunks) = mpsc::channel(AHEAD);
     let (checked, check) = oneshot::channel();
     let (may_begin, begins) = oneshot::channel::<()>();
@@ -91,7 +91,7 @@ async fn prepare(
         }
         Err(_) => return Err(LinkRefusal::Failed),
     }
-    state.take(&share, client, false).await?;
+    state.count_download(&share, client, false).await?;
     may_begin.send(()).map_err(|()| LinkRefusal::Failed)?;
     state.counts.archives.one();
     Ok(PreparedArchive { share, chunks: Some(chunks) })

@@ -25,7 +25,7 @@ impl Handler<TakeDownload> for ShareExpiry {
         }
         let moment = self.moment();
         let (policy, context) = self.at(moment);
-        let event = match policy.take_download(&asked, context) {
+        let event = match policy.admit_download(&asked, context) {
             Err(refusal) => return self.refuse(refusal),
             Ok(DownloadDecision::Counted { left }) => {
                 return reply_now(Ok(DownloadAdmission::Counted { left }));

@@ -5,7 +5,7 @@ pub(in crate::share_expiry) mod downloads;
 pub(in crate::share_expiry) mod move_requests;
 pub(in crate::share_expiry) mod reclaim;
 pub(in crate::share_expiry) mod requests;
-pub(in crate::share_expiry) mod turn;
+pub(in crate::share_expiry) mod tick;
 pub(in crate::share_expiry) mod watch_clock;
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use actix::{Actor, Context};
 use reelyard_core::clock::{Clock, Millis};
-use reelyard_replication::{LogHandle, OwnerCommands, OwnerTurns, Replicated};
+use reelyard_replication::{LogHandle, OwnerCommands, OwnerTicks, Replicated};
 use tokio::time::Instant;
 
 use crate::share_expiry::actor::anchor::Anchor;
@@ -47,11 +47,11 @@ pub struct ShareExpiry {
     /// When the actor last did its upkeep.
     upkeep_at: Option<Instant>,
     watch: ClockStepDetector,
-    /// The fault of the wall clock at the last turn.
+    /// The fault of the wall clock at the last tick.
     trouble: Option<ClockTrouble>,
     /// The time across restarts while the machine is up.
     anchor: Option<Anchor>,
-    /// The confirmed time at the last turn.
+    /// The confirmed time at the last tick.
     last_moment: Millis,
     /// When the actor's own last commit recorded the time.
     time_recorded: Option<Instant>,
@@ -160,7 +160,7 @@ impl ShareExpiry {
             backlog: self.backlog,
             window: self.timer.len() as u64,
             moves_begun: table.next_move,
-            next_turn: self.replica.next_turn(),
+            next_tick: self.replica.next_tick(),
             counters: ShareCounters { uncommitted: self.replica.uncommitted(), ..self.counters },
             lags: self.lags,
         }

@@ -1,10 +1,10 @@
-//! The active side of expiry: turns reclaim due shares, within the budget.
+//! The active side of expiry: ticks reclaim due shares, within the budget.
 
 use std::time::Duration;
 
 use actix::Context;
 use reelyard_core::clock::Millis;
-use reelyard_replication::{AppliedEvent, Outcomes, Owner, OwnerCommits, OwnerTurns};
+use reelyard_replication::{AppliedEvent, Outcomes, Owner, OwnerCommits, OwnerTicks};
 
 use crate::share_expiry::{AT_ONCE, ShareEvent, ShareExpiry, ShareId, ShareOutcome, ShareTable};
 
@@ -20,7 +20,7 @@ impl ShareExpiry {
         }
         let began = self.clock.cost();
         if let Some(first) = self.timer.next(self.replica.piece()).filter(|first| *first <= now) {
-            self.counters.turns += 1;
+            self.counters.ticks += 1;
             self.reclaim_late(now, now.since(first), ctx);
         }
         self.decision_time += self.clock.cost().saturating_sub(began);

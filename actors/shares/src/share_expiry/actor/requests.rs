@@ -5,10 +5,10 @@ use std::sync::Arc;
 use actix::{ActorFutureExt, Context, Handler, MessageResult};
 use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_replication::{
-    CommitError, Outcomes, OwnerReply, OwnerRequests, OwnerTurns, RequestContext, reply_now,
+    CommitError, Outcomes, OwnerReply, OwnerRequests, OwnerTicks, RequestContext, reply_now,
 };
 
-use super::turn::refusal;
+use super::tick::refusal;
 use crate::share_expiry::{
     AT_ONCE, ChangeShare, CreateShare, EndRemoved, FetchNotifications, GetDeliveryCursor,
     LARGEST_PAGE, PauseReclaim, RecallShare, ReclaimNow, RecordDelivery, RevokeShares, Revoked,
@@ -252,7 +252,7 @@ impl Handler<ReclaimNow> for ShareExpiry {
     fn handle(&mut self, _: ReclaimNow, ctx: &mut Context<Self>) -> Self::Result {
         let leading = self.replica.leading().map(|_| {
             self.upkeep_at = None;
-            self.run_turn(ctx);
+            self.run_tick(ctx);
         });
         MessageResult(leading)
     }

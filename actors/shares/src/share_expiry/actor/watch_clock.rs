@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix::{Context, Handler};
 use reelyard_core::clock::Millis;
 use reelyard_replication::{
-    AppliedEvent, CommitError, OwnerCommits, OwnerReply, OwnerRequests, OwnerTurns, RequestContext,
+    AppliedEvent, CommitError, OwnerCommits, OwnerReply, OwnerRequests, OwnerTicks, RequestContext,
     reply_now,
 };
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use crate::share_expiry::{
 /// The largest number of due shares that are counted for the backlog.
 pub(in crate::share_expiry) const COUNTED: usize = 1_000_000;
 
-/// A backlog below this is counted in each turn, a larger one in each upkeep.
+/// A backlog below this is counted in each tick, a larger one in each upkeep.
 pub(in crate::share_expiry) const COUNTED_EACH_TURN: u64 = 1000;
 
 /// How often the actor records that a share has become due while reclaim is paused.
@@ -39,7 +39,10 @@ impl ShareExpiry {
     }
 
     /// If another node decides, its time is used.
-    pub(in crate::share_expiry) fn follow_time(&mut self, applied: &[AppliedEvent<ShareTable>]) {
+    pub(in crate::share_expiry) fn on_time_applied(
+        &mut self,
+        applied: &[AppliedEvent<ShareTable>],
+    ) {
         if self.replica.epoch().is_some() || !self.replica.is_caught_up() {
             return;
         }
@@ -176,7 +179,7 @@ impl Handler<ConfirmClock> for ShareExpiry {
                 // The record has the time from before: refused links stay refused.
                 expiry.views.start_time(expiry.replica.piece().time(), &expiry.clock);
             }
-            expiry.run_turn(ctx);
+            expiry.run_tick(ctx);
             outcomes.map(drop)
         })
     }

@@ -1,7 +1,7 @@
 //! The share of a core that reclaim may take. Pure: callers pass the time and the cost of reclaim.
 //!
 //! An effort from 1 to 10 sets two limits: one while reclaim keeps up, and a higher one when it lags
-//! behind. The allowance accrues with time, and turns spend it. The cost of the last shares gives the
+//! behind. The allowance accrues with time, and ticks spend it. The cost of the last shares gives the
 //! number of shares.
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ const MORE: f64 = 0.4;
 /// The lag from which on reclaim may take more, and the lag at which it may take the most.
 const RAMP: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
-/// How much may accrue while nothing is due, in microseconds: at most as much as one turn may take.
+/// How much may accrue while nothing is due, in microseconds: at most as much as one tick may take.
 const BURST: f64 = 20_000.0;
 
 /// The assumed cost of one share before any was reclaimed, in microseconds.
@@ -100,7 +100,7 @@ mod tests {
 
     const LATE: Duration = Duration::from_secs(1);
 
-    /// How much of a core is taken in a second of turns, a millisecond apart, with always more due.
+    /// How much of a core is taken in a second of ticks, a millisecond apart, with always more due.
     fn taken(effort: u8, lag: Duration, cost: Duration) -> f64 {
         let mut budget = Budget::new(Effort::try_from(effort).unwrap());
         let (mut took, mut now) = (Duration::ZERO, Duration::ZERO);

@@ -267,7 +267,7 @@ impl SharePolicy {
     }
 
     /// A client requests bytes of a share.
-    pub fn take_download(
+    pub fn admit_download(
         &self,
         asked: &TakeDownload,
         at: ShareDecisionContext<'_>,

@@ -142,7 +142,7 @@ fn a_download_may_be_resumed_by_the_latest_time() {
     for ranged in [false, true] {
         let (id, client, request) = (ShareId(1), ClientKey(7), RequestId::random());
         let asked = TakeDownload { id, client, ranged, request };
-        let taken = policy().take_download(&asked, at(&table, &in_flight, latest));
+        let taken = policy().admit_download(&asked, at(&table, &in_flight, latest));
         let Ok(DownloadDecision::Counts(
             ShareEvent::Taken { resume_until, forget_before, .. }
             | ShareEvent::TakenInPart { resume_until, forget_before, .. },

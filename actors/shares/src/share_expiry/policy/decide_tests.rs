@@ -92,7 +92,7 @@ impl SharePolicyCase {
         let SharePolicyCase { policy, table, in_flight, now, .. } = self;
         let (id, client, request) = (ShareId(1), ClientKey(client), RequestId::random());
         let asked = TakeDownload { id, client, ranged, request };
-        policy.take_download(&asked, at(table, in_flight, *now))
+        policy.admit_download(&asked, at(table, in_flight, *now))
     }
 
     fn upkeep(&mut self) -> Vec<ShareEvent> {
@@ -506,7 +506,7 @@ fn a_repeated_request_finds_the_download_of_unknown_outcome() {
         let SharePolicyCase { policy, table, in_flight, now, .. } = case;
         let (id, client) = (ShareId(1), ClientKey(7));
         let asked = TakeDownload { id, client, ranged: false, request };
-        policy.take_download(&asked, at(table, in_flight, *now))
+        policy.admit_download(&asked, at(table, in_flight, *now))
     };
     let request = RequestId::random();
     let Ok(DownloadDecision::Counts(event)) = ask(&case, request) else { panic!("it counts") };

@@ -66,7 +66,7 @@ impl SharePolicy {
             (self.tombstones(at), self.notifications(at));
         let known = at.table.cursors().keys();
         let hooks = known.filter(|hook| !self.settings.hooks.contains(*hook)).cloned();
-        // The others follow in the next turn, because one journal entry may not hold all names.
+        // The others follow in the next tick, because one journal entry may not hold all names.
         let hooks: Vec<String> = hooks.take(HOOKS_AT_ONCE).collect();
         let forgets = tombstones_before > at.table.first_tombstone_number()
             || notifications_before > at.table.first_notification()

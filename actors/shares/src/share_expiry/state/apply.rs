@@ -96,13 +96,13 @@ impl ShareTable {
             ShareEvent::Taken { id, client, resume_until, forget_before, request } => {
                 let taker = DownloadClient { client: *client, at, in_part: false };
                 self.once(at, *request, |table| {
-                    table.take(*id, taker, *resume_until, *forget_before)
+                    table.count_download(*id, taker, *resume_until, *forget_before)
                 })
             }
             ShareEvent::TakenInPart { id, client, resume_until, forget_before, request } => {
                 let taker = DownloadClient { client: *client, at, in_part: true };
                 self.once(at, *request, |table| {
-                    table.take(*id, taker, *resume_until, *forget_before)
+                    table.count_download(*id, taker, *resume_until, *forget_before)
                 })
             }
             ShareEvent::WholeBegun { id, client, request } => {
@@ -113,7 +113,7 @@ impl ShareTable {
                 self.settle_move(at, *number, *end, *most)
             }
             ShareEvent::MoveFollowed { number, part, most } => {
-                self.follow_move(at, *number, *part, *most)
+                self.on_move_continued(at, *number, *part, *most)
             }
             ShareEvent::Noticed { ids, until } => Ok(self.notice(at, ids, *until)),
             ShareEvent::Paused { by } => Ok(self.pause(Some(by))),
@@ -149,7 +149,7 @@ impl ShareTable {
         let (created, generation) = (at, 0);
         let init =
             ShareInit { id, root, path, kind, owner, created, deadline, cold, generation, noticed };
-        self.put(Share::new(init), None);
+        self.insert(Share::new(init), None);
         self.totals.created += 1;
         Ok(ShareOutcome::Created { id })
     }
@@ -176,7 +176,7 @@ impl ShareTable {
         {
             return Err(ShareRefusal::OwnerFull { most: new.most });
         }
-        let share = self.put(former.changed(changes), Some(&former));
+        let share = self.insert(former.changed(changes), Some(&former));
         Ok(ShareOutcome::Changed { generation: share.generation(), due: share.due() })
     }
 
@@ -244,7 +244,7 @@ impl ShareTable {
         by: Option<&SharedText>,
     ) {
         let why = tombstone.why;
-        self.take_out(&share, None);
+        self.remove(&share, None);
         self.live -= 1;
         self.totals.count(why);
         self.tombstone_index.push(TombstoneKey { ended: at, id: share.id() });
@@ -263,7 +263,7 @@ impl ShareTable {
         self.notification_log.push(NotificationRecord { at, share, by: by.cloned(), what });
     }
 
-    fn take(
+    fn count_download(
         &mut self,
         id: ShareId,
         taker: DownloadClient,
@@ -288,7 +288,7 @@ impl ShareTable {
         let exhausted = counts.exhausted.map(|_| number);
         let mut share = former.to_change();
         share.change_cold_fields(|cold| cold.counts = counts);
-        let share = self.put(share, Some(&former));
+        let share = self.insert(share, Some(&former));
         if exhausted.is_some() {
             self.record_notification(
                 at,
@@ -313,7 +313,7 @@ impl ShareTable {
         taker.in_part = false;
         let mut share = former.to_change();
         share.change_cold_fields(|cold| cold.counts = counts);
-        self.put(share, Some(&former));
+        self.insert(share, Some(&former));
         Ok(ShareOutcome::Taken { left, exhausted: None })
     }
 
@@ -344,7 +344,7 @@ impl ShareTable {
             }
             let mut share = former.to_change();
             share.noticed = true;
-            let share = self.put(share, Some(&former));
+            let share = self.insert(share, Some(&former));
             self.record_notification(at, share, ShareNotificationKind::Notice, None);
         }
         ShareOutcome::Noticed { first, next: self.next_notification() }

@@ -136,7 +136,7 @@ impl FrozenPiece for FrozenShareTable {
         let mut filling = SnapshotRowBuffer::default();
         for share in &shares {
             let stored = StoredShareV2::of(share);
-            filling.put(stored, share, &mut |row| put(&ShareSnapshotRow::SharesV2(row)));
+            filling.push(stored, share, &mut |row| put(&ShareSnapshotRow::SharesV2(row)));
         }
         filling.end(&mut |row| put(&ShareSnapshotRow::SharesV2(row)));
         let tombstone_index: Vec<(ShareId, StoredTombstone)> = self
@@ -150,7 +150,7 @@ impl FrozenPiece for FrozenShareTable {
         let mut filling = SnapshotRowBuffer::default();
         for (_, record) in self.notification_log.oldest_first() {
             let stored = StoredNotificationV2::of(record);
-            filling.put(stored, &record.share, &mut |row| {
+            filling.push(stored, &record.share, &mut |row| {
                 put(&ShareSnapshotRow::NotificationsV2(row));
             });
         }
@@ -182,7 +182,7 @@ impl<T> Default for SnapshotRowBuffer<T> {
 
 impl<T> SnapshotRowBuffer<T> {
     /// Adds the record of `share`. Writes the row if it is full.
-    fn put(&mut self, item: T, share: &Share, row: &mut dyn FnMut(Vec<T>)) {
+    fn push(&mut self, item: T, share: &Share, row: &mut dyn FnMut(Vec<T>)) {
         self.items.push(item);
         self.bytes += share.stored_bytes();
         if self.items.len() == SHARES_A_ROW || self.bytes >= SHARE_BYTES_A_ROW {
@@ -257,7 +257,7 @@ pub(in crate::share_expiry) fn thaw_row(
         ShareSnapshotRow::Tombstones(stored) => {
             for (id, tombstone) in stored {
                 let tombstone = Tombstone::from(tombstone);
-                if table.shards.put_tombstone(id, tombstone) {
+                if table.shards.insert_tombstone(id, tombstone) {
                     table.tombstone_index.push(TombstoneKey { ended: tombstone.ended, id });
                 }
             }
@@ -276,7 +276,7 @@ pub(in crate::share_expiry) fn thaw_row(
         ShareSnapshotRow::Moves { next, moves } => {
             table.next_move = next;
             for moving in moves {
-                table.moves.put(moving.into());
+                table.moves.insert(moving.into());
             }
         }
         ShareSnapshotRow::CountedDownloads(downloads) => {
@@ -297,7 +297,7 @@ impl ShareTable {
             share.begun_in_part(&parts);
         }
         let share = Arc::new(share);
-        self.shards.put(Arc::clone(&share));
+        self.shards.insert(Arc::clone(&share));
         self.thawing.push(share);
         self.live += 1;
         Ok(())

@@ -32,14 +32,14 @@ pub struct ShareView {
     pub next_notification: u64,
     /// The number of notifications that are kept.
     pub notifications: u64,
-    /// Shares that are due and not reclaimed, as of the last turn.
+    /// Shares that are due and not reclaimed, as of the last tick.
     pub backlog: u64,
     /// Deadlines in the timer's heap.
     pub window: u64,
     /// How many moves have begun so far.
     pub moves_begun: u64,
     /// When the actor next checks for due shares, unless an event wakes it.
-    pub next_turn: Duration,
+    pub next_tick: Duration,
     /// Counts of this node's work as leader, since the process started.
     pub counters: ShareCounters,
     /// How late shares were reclaimed.
@@ -117,11 +117,11 @@ impl ShareView {
 /// Counters since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ShareCounters {
-    /// Turns of reclaim with due shares.
-    pub turns: u64,
+    /// Ticks of reclaim with due shares.
+    pub ticks: u64,
     /// Shares that were reclaimed: by the timer, or to make room for others.
     pub reclaimed: u64,
-    /// Turns that ended with more due shares because reclaim may not take more of a core.
+    /// Ticks that ended with more due shares because reclaim may not take more of a core.
     pub time_caps: u64,
     /// How often the clock jumped forward.
     pub steps_forward: u64,

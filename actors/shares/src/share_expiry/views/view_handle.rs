@@ -354,7 +354,7 @@ mod tests {
         for n in 0..count {
             // Spread over the shards.
             let id = (n + 1) << 100;
-            shards.put(share(id, &format!("d{}/f{n}", n % 3), i64::try_from(n).unwrap()));
+            shards.insert(share(id, &format!("d{}/f{n}", n % 3), i64::try_from(n).unwrap()));
         }
         (views, shards)
     }
@@ -399,7 +399,7 @@ mod tests {
         let (views, shards) = views(1);
         let id = ShareId(1 << 100);
         let ShareLookup::Live(old) = views.find(id) else { panic!("it is there") };
-        shards.put(Arc::new(old.to_change()));
+        shards.insert(Arc::new(old.to_change()));
         views.record_use(&old, Millis(9000));
         assert_eq!(shards.look(id, Share::uses), Some(1));
         assert!(!views.is_cut(id));

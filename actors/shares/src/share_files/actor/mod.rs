@@ -258,7 +258,7 @@ impl Actor for ShareFiles {
             }
         };
         ctx.spawn(hearing.into_actor(self));
-        self.take_turn(ctx);
+        self.tick(ctx);
         self.plan_sweep(RETRY, ctx);
     }
 }
@@ -276,7 +276,7 @@ impl Observer for ShareFiles {
     }
 
     /// Checks the paths of the roots. Other work has timers of its own.
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+    fn tick(&mut self, ctx: &mut Context<Self>) {
         self.look_at_roots(ctx);
         self.sleep(ROOT_LOOK_EVERY, ctx);
     }

@@ -30,7 +30,7 @@ impl SharedDirs {
             Err(why) => Err(to_text(why)),
         };
         if is_at(&new.to)? {
-            self.take_old_name(new)?;
+            self.remove_old_name(new)?;
             return Ok(MoveEnd::Moved);
         }
         // If another file replaced it without a move, the links refer to that file.
@@ -46,7 +46,7 @@ impl SharedDirs {
     }
 
     /// If a file was moved by a link, its old name may still exist.
-    fn take_old_name(&self, new: &NewMove) -> Result<(), String> {
+    fn remove_old_name(&self, new: &NewMove) -> Result<(), String> {
         let to_text = |why: MoveRefused| why.to_string();
         let source = match self.parent_of(&new.from) {
             Ok(Some(source)) => source,

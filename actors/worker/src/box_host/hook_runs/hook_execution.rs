@@ -66,13 +66,13 @@ impl HookExecution<'_> {
 
     fn clean(&self, subject: &TemplateValues, sought: &LeftoverTargets) -> HookAnswer {
         let mut ran = self.run_cleanup(subject);
-        let mut found = ProcessSnapshot::take().inspect(sought);
+        let mut found = ProcessSnapshot::read().inspect(sought);
         let mut killed = Vec::new();
         if self.hooks.checks.kill_left && found.has_processes() && !is_given_up(&ran) {
             killed = kill_left(sought);
             // These traces could not be removed because of running processes.
             ran = self.run_cleanup(subject);
-            found = ProcessSnapshot::take().inspect(sought);
+            found = ProcessSnapshot::read().inspect(sought);
         }
         if is_given_up(&ran) {
             return HookAnswer::Silent { why: GIVEN_UP.to_owned() };

@@ -112,7 +112,7 @@ impl HookSet {
         let ending = match self.command(program, subject, mark).spawn() {
             Ok(mut child) => {
                 let mut streams = (&mut stdout, &mut stderr);
-                let followed = follow(&mut child, &mut streams, program.timeout, give_up);
+                let followed = wait_for_end(&mut child, &mut streams, program.timeout, give_up);
                 // Also after a success, because it may have left other processes behind. Its process id
                 // is not reused before it is waited for.
                 let family = ProcessFamily::of(Pid::from_child(&child), MARK, mark);
@@ -145,7 +145,7 @@ impl HookSet {
 }
 
 /// Follows a program until it ends (none), or must be ended.
-fn follow(
+fn wait_for_end(
     child: &mut Child,
     (stdout, stderr): &mut (&mut Excerpt, &mut Excerpt),
     timeout: Duration,

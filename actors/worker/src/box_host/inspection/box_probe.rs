@@ -25,7 +25,7 @@ pub struct ProcessSnapshot {
 
 impl ProcessSnapshot {
     /// Looks at every process there is.
-    pub fn take() -> Self {
+    pub fn read() -> Self {
         let mut by_user: HashMap<u32, Vec<LeftProcess>> = HashMap::new();
         for pid in processes() {
             let (mut users, Some(process)) = (users_of(pid), ProcessStatus::of(pid)) else {
@@ -121,7 +121,7 @@ pub fn kill_left(sought: &LeftoverTargets) -> Vec<LeftProcess> {
     let mut killed: Vec<LeftProcess> = Vec::new();
     let uid = sought.uid.filter(|uid| uid.get() != geteuid().as_raw());
     loop {
-        let of_user = uid.map(|uid| ProcessSnapshot::take().of_user(uid)).unwrap_or_default();
+        let of_user = uid.map(|uid| ProcessSnapshot::read().of_user(uid)).unwrap_or_default();
         let in_groups: Vec<(&PathBuf, Vec<LeftProcess>)> =
             sought.cgroups.iter().map(|group| (group, members(group))).collect();
         if of_user.is_empty() && in_groups.iter().all(|(_, left)| left.is_empty()) {
@@ -178,7 +178,7 @@ mod tests {
             directories: vec![at("gone"), at("link"), at("file/below")],
             cgroups: vec![at("group"), at("no-group")],
         };
-        let found = ProcessSnapshot::take().inspect(&sought);
+        let found = ProcessSnapshot::read().inspect(&sought);
         assert_eq!(found.directories, [at("link")], "also one that leads nowhere");
         assert_eq!(found.cgroups.len(), 1);
         assert_eq!(found.cgroups[0].1.len(), 1);
@@ -188,7 +188,7 @@ mod tests {
             directories: vec![at(&"x".repeat(300))],
             ..LeftoverTargets::default()
         };
-        let found = ProcessSnapshot::take().inspect(&long);
+        let found = ProcessSnapshot::read().inspect(&long);
         assert!(found.unseen[0].contains("cannot be checked"), "{found}");
     }
 
@@ -196,7 +196,7 @@ mod tests {
     fn a_process_is_found_by_its_user() {
         let own = users_of(rustix::process::getpid());
         assert_eq!(own.len(), 4);
-        let snapshot = ProcessSnapshot::take();
+        let snapshot = ProcessSnapshot::read();
         let left = &snapshot.by_user[&geteuid().as_raw()];
         assert!(left.iter().any(|left| is(left, rustix::process::getpid())));
         if let Some(uid) = Uid::new(geteuid().as_raw()) {

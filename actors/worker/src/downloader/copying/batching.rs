@@ -18,7 +18,7 @@ pub const LONGEST: usize = 16;
 
 /// Takes the next batch of waiting copies, best first, if `free` slots are free. As many batches as
 /// free slots are better than one long batch.
-pub(in crate::downloader) fn take(
+pub(in crate::downloader) fn next_batch(
     waiting: &mut VecDeque<CopyOrder>,
     free: usize,
 ) -> Vec<CopyOrder> {
@@ -57,7 +57,7 @@ impl BatchSlots {
     }
 
     /// Takes a slot for a batch of this many copies.
-    pub(in crate::downloader) fn take(&mut self, copies: usize) -> BatchSlot {
+    pub(in crate::downloader) fn acquire(&mut self, copies: usize) -> BatchSlot {
         let slot = BatchSlot(self.next);
         self.next += 1;
         self.taken.insert(slot, copies);
@@ -97,7 +97,7 @@ mod tests {
     fn batches(mut waiting: VecDeque<CopyOrder>, free: usize) -> Vec<Vec<i64>> {
         let mut batches = Vec::new();
         for free in (1..=free).rev() {
-            let batch = take(&mut waiting, free);
+            let batch = next_batch(&mut waiting, free);
             batches.push(batch.iter().map(|order| order.id.0).collect());
         }
         batches
@@ -128,7 +128,7 @@ mod tests {
         let mut waiting = VecDeque::from(waiting);
         let mut lengths = Vec::new();
         while !waiting.is_empty() {
-            lengths.push(take(&mut waiting, 1).len());
+            lengths.push(next_batch(&mut waiting, 1).len());
         }
         assert_eq!(lengths, [1, 1, 2, 1, 1, 1]);
     }
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_place_is_free_when_its_last_copy_has_left_it() {
         let mut slots = BatchSlots::default();
-        let (first, second) = (slots.take(2), slots.take(1));
+        let (first, second) = (slots.acquire(2), slots.acquire(1));
         slots.leave(first);
         assert_eq!(slots.taken(), 2);
         slots.leave(first);

@@ -313,8 +313,8 @@ impl Transfers {
             if free == 0 {
                 break;
             }
-            let batch = batching::take(&mut self.waiting, free);
-            let slot = self.slots.take(batch.len());
+            let batch = batching::next_batch(&mut self.waiting, free);
+            let slot = self.slots.acquire(batch.len());
             for order in &batch {
                 let view = TransferView {
                     task: order.id,

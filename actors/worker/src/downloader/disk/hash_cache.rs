@@ -108,7 +108,7 @@ impl HashCache {
             return None;
         }
         if let Some(job) = table.under_way.get(&identity) {
-            let mut lead = job.lead();
+            let mut lead = job.lock_state();
             if lead.outcome.is_none() {
                 enter(&mut lead);
                 job.moved.notify_all();
@@ -116,7 +116,7 @@ impl HashCache {
             }
         }
         let job = Arc::new(HashJob::default());
-        enter(&mut job.lead());
+        enter(&mut job.lock_state());
         let file = file.try_clone().ok()?;
         let (cache, of_thread) = (self.clone(), Arc::clone(&job));
         let begun = std::thread::Builder::new()
@@ -138,7 +138,7 @@ impl HashCache {
         if table.under_way.get(&identity).is_some_and(|current| Arc::ptr_eq(current, job)) {
             table.under_way.remove(&identity);
         }
-        job.lead().outcome.get_or_insert(outcome);
+        job.lock_state().outcome.get_or_insert(outcome);
         job.moved.notify_all();
         self.jobs.ended.notify_all();
     }
@@ -217,14 +217,14 @@ fn hash_behind(
 }
 
 impl HashJob {
-    fn lead(&self) -> MutexGuard<'_, HashJobState> {
+    fn lock_state(&self) -> MutexGuard<'_, HashJobState> {
         self.lead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until the hasher at position `at` may continue, and answers up to which position. None when no
     /// caller needs the hash any more.
     fn wait_for_lead(&self, at: u64, size: u64) -> Option<u64> {
-        let mut lead = self.lead();
+        let mut lead = self.lock_state();
         loop {
             if lead.outcome.is_some() {
                 return None;
@@ -261,7 +261,11 @@ impl HashJobs {
 }
 
 impl FileHashes for HashCache {
-    fn follow(&self, file: &File, identity: FileFingerprint) -> Option<Box<dyn SendProgress>> {
+    fn start_hashing(
+        &self,
+        file: &File,
+        identity: FileFingerprint,
+    ) -> Option<Box<dyn SendProgress>> {
         if self.known(&identity).is_some() {
             return None;
         }
@@ -277,7 +281,7 @@ impl FileHashes for HashCache {
             return Hashed::UnderWay;
         };
         let until = Instant::now() + patience;
-        let mut lead = job.lead();
+        let mut lead = job.lock_state();
         while lead.outcome.is_none() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -303,7 +307,7 @@ impl FileHashes for HashCache {
         let mut table = self.jobs.table();
         table.stopping = true;
         for job in table.under_way.values() {
-            let mut lead = job.lead();
+            let mut lead = job.lock_state();
             lead.outcome.get_or_insert(Hashed::UnderWay);
             job.moved.notify_all();
         }
@@ -315,7 +319,7 @@ impl FileHashes for HashCache {
 
 impl SendProgress for HashFollower {
     fn sent(&self, position: u64) {
-        let mut lead = self.job.lead();
+        let mut lead = self.job.lock_state();
         lead.sent = lead.sent.max(position);
         self.job.moved.notify_all();
     }
@@ -323,7 +327,7 @@ impl SendProgress for HashFollower {
 
 impl Drop for HashFollower {
     fn drop(&mut self) {
-        self.job.lead().senders -= 1;
+        self.job.lock_state().senders -= 1;
         self.job.moved.notify_all();
     }
 }
@@ -367,12 +371,12 @@ mod tests {
         let contents = vec![7; 3 * STEP + 5];
         let fixture = HashCacheFixture::new(&contents);
         let (file, identity) = fixture.open();
-        let following = fixture.cache.follow(&file, identity).unwrap();
+        let following = fixture.cache.start_hashing(&file, identity).unwrap();
         following.sent(STEP as u64);
         following.sent(contents.len() as u64);
         drop(following);
         assert_eq!(fixture.cache.hash_of(&file, identity, LONG), known(&contents));
-        assert!(fixture.cache.follow(&file, identity).is_none(), "it is known now");
+        assert!(fixture.cache.start_hashing(&file, identity).is_none(), "it is known now");
         fixture.cache.stop();
     }
 
@@ -381,7 +385,7 @@ mod tests {
         let contents = vec![1; 2 * STEP];
         let fixture = HashCacheFixture::new(&contents);
         let (file, identity) = fixture.open();
-        let following = fixture.cache.follow(&file, identity).unwrap();
+        let following = fixture.cache.start_hashing(&file, identity).unwrap();
         following.sent(5);
         drop(following);
         assert_eq!(fixture.cache.hash_of(&file, identity, LONG), known(&contents));
@@ -391,7 +395,7 @@ mod tests {
     fn a_file_that_changes_has_no_hash() {
         let fixture = HashCacheFixture::new(&[1; 100]);
         let (file, identity) = fixture.open();
-        let following = fixture.cache.follow(&file, identity).unwrap();
+        let following = fixture.cache.start_hashing(&file, identity).unwrap();
         following.sent(50);
         std::fs::OpenOptions::new().write(true).open(&fixture.path).unwrap().set_len(60).unwrap();
         following.sent(100);
@@ -415,7 +419,7 @@ mod tests {
         let (file, identity) = fixture.open();
         assert_eq!(fixture.cache.hash_of(&file, identity, Duration::ZERO), Hashed::UnderWay);
         let job = Arc::clone(&fixture.cache.jobs.table().under_way[&identity]);
-        let mut lead = job.lead();
+        let mut lead = job.lock_state();
         while lead.outcome.is_none() {
             lead = job.moved.wait_timeout(lead, LONG).unwrap().0;
         }
@@ -427,7 +431,7 @@ mod tests {
         let contents = vec![5; 6 * STEP + 9];
         let fixture = HashCacheFixture::new(&contents);
         let (file, identity) = fixture.open();
-        let following = fixture.cache.follow(&file, identity).unwrap();
+        let following = fixture.cache.start_hashing(&file, identity).unwrap();
         following.sent(4 * STEP as u64);
         drop(following);
         // Given up by itself, or by this.
@@ -449,9 +453,9 @@ mod tests {
     fn stopping_ends_a_job_whose_sender_is_slow() {
         let fixture = HashCacheFixture::new(&[1; 100]);
         let (file, identity) = fixture.open();
-        let following = fixture.cache.follow(&file, identity).unwrap();
+        let following = fixture.cache.start_hashing(&file, identity).unwrap();
         fixture.cache.stop();
         drop(following);
-        assert!(fixture.cache.follow(&file, identity).is_none());
+        assert!(fixture.cache.start_hashing(&file, identity).is_none());
     }
 }

@@ -31,7 +31,7 @@ impl TransferRateLimiter {
     }
 
     /// Takes the `bytes` of one step at `now`, and says how long to wait before the next one.
-    pub fn take(&mut self, step: TransferRateStep, bytes: u64, now: Duration) -> Duration {
+    pub fn acquire(&mut self, step: TransferRateStep, bytes: u64, now: Duration) -> Duration {
         let earliest = now.saturating_sub(BURST);
         let took = step.rate.map_or(Duration::ZERO, |rate| exact_time(rate, bytes));
         self.paid_until = self.paid_until.max(earliest) + took;
@@ -86,7 +86,7 @@ mod tests {
             let mut taken = 0_u64;
             for (bytes, dawdle_ms) in pieces {
                 now += Duration::from_millis(dawdle_ms);
-                now += limiter.take(limiter.step(), bytes, now);
+                now += limiter.acquire(limiter.step(), bytes, now);
                 taken += bytes;
                 let allowed = (now + BURST).as_secs_f64() * rate as f64 / 8.0;
                 prop_assert!(taken as f64 <= allowed + 1.0, "{taken} > {allowed} at {now:?}");
@@ -101,7 +101,7 @@ mod tests {
             let mut limiter = limiter(rate);
             let mut now = Duration::ZERO;
             for _ in 0..100 {
-                now += limiter.take(limiter.step(), bytes, now);
+                now += limiter.acquire(limiter.step(), bytes, now);
             }
             let ideal = bytes as f64 * 100.0 * 8.0 / rate as f64;
             prop_assert!((now.as_secs_f64() - ideal).abs() <= ideal * 0.01 + 1e-6);
@@ -121,7 +121,7 @@ mod tests {
                 for _ in 0..50 {
                     let step = limiter.step();
                     let bytes = step.bytes().unwrap_or(1 << 20) as u64;
-                    now += limiter.take(step, bytes, now);
+                    now += limiter.acquire(step, bytes, now);
                     taken += bytes;
                 }
                 match rate {
@@ -142,7 +142,7 @@ mod tests {
         let mut limiter = limiter(10_000_000);
         let step = limiter.step();
         assert_eq!(step.bytes(), Some(125_000));
-        assert_eq!(limiter.take(step, 125_000, Duration::ZERO), Duration::from_millis(100));
+        assert_eq!(limiter.acquire(step, 125_000, Duration::ZERO), Duration::from_millis(100));
     }
 
     #[test]
@@ -151,17 +151,17 @@ mod tests {
         let mut limiter = TransferRateLimiter::new(live_rate.clone());
         let step = limiter.step();
         live_rate.set(Some(BitsPerSecond(64_000)));
-        assert_eq!(limiter.take(step, 1 << 20, Duration::from_secs(1)), Duration::ZERO);
+        assert_eq!(limiter.acquire(step, 1 << 20, Duration::from_secs(1)), Duration::ZERO);
         let step = limiter.step();
         assert_eq!(step.bytes(), Some(800));
-        assert!(limiter.take(step, 800, Duration::from_secs(1)) <= Duration::from_millis(100));
+        assert!(limiter.acquire(step, 800, Duration::from_secs(1)) <= Duration::from_millis(100));
     }
 
     #[test]
     fn a_pause_is_not_made_up_for_by_a_rush() {
         let mut limiter = limiter(8_000);
-        limiter.take(limiter.step(), 1_000, Duration::ZERO);
-        let wait = limiter.take(limiter.step(), 1_000, Duration::from_secs(60));
+        limiter.acquire(limiter.step(), 1_000, Duration::ZERO);
+        let wait = limiter.acquire(limiter.step(), 1_000, Duration::from_secs(60));
         assert_eq!(wait, Duration::from_millis(900));
     }
 }

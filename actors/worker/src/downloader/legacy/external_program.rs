@@ -85,7 +85,8 @@ impl ExternalProgram {
             Some(mut stderr) => {
                 let limit = Limit { program: self, rate, size: order.size };
                 let watched = WatchedProgram { leader, target: &target };
-                let followed = follow(&watched, &limit, &mut stderr, &mut output, cancel, progress);
+                let followed =
+                    wait_for_end(&watched, &limit, &mut stderr, &mut output, cancel, progress);
                 followed.map_err(|unfollowed| match unfollowed {
                     Unfollowed::Fault(fault) => fault,
                     Unfollowed::Io(error) => cannot("cannot be followed", &error),
@@ -202,7 +203,7 @@ impl From<std::io::Error> for Unfollowed {
 }
 
 /// Follows a program until it ends, is cancelled or has taken too long.
-fn follow(
+fn wait_for_end(
     watched: &WatchedProgram<'_>,
     limit: &Limit<'_>,
     stderr: &mut ChildStderr,

@@ -109,9 +109,9 @@ impl Catalog {
     }
 
     fn look_at_all(&mut self, ctx: &mut Context<Self>) {
-        self.begin_look(ctx, |catalog| Some(&mut catalog.ranking_inputs), Self::take_ranking);
-        self.begin_look(ctx, |catalog| Some(&mut catalog.source_dirs), Self::take_masters);
-        self.begin_look(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
+        self.begin_look(ctx, |catalog| Some(&mut catalog.ranking_inputs), Self::on_ranking_read);
+        self.begin_look(ctx, |catalog| Some(&mut catalog.source_dirs), Self::on_masters_listed);
+        self.begin_look(ctx, |catalog| catalog.event_log.as_mut(), Self::on_log_read);
     }
 
     /// Begins a look at one kind of input, unless one is running.
@@ -216,7 +216,7 @@ impl Catalog {
         }
     }
 
-    fn take_ranking(&mut self, look: RankingLook, ctx: &mut Context<Self>) {
+    fn on_ranking_read(&mut self, look: RankingLook, ctx: &mut Context<Self>) {
         self.recheck_when_unchanged(look.next_look, ctx);
         self.overflows[0] = look.overflows;
         let bad_rows = look.bad_rows();
@@ -229,7 +229,7 @@ impl Catalog {
             info!(graded = ranking.len(), bad_rows, "ranking read");
             self.grades.set(ranking);
             self.publish_ranking();
-            self.input_notified(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
+            self.input_notified(ctx, |catalog| catalog.event_log.as_mut(), Self::on_log_read);
         }
         self.publish();
         self.publish_changes(news);
@@ -256,12 +256,12 @@ impl Catalog {
             catalog.begin_look(
                 ctx,
                 |catalog| Some(&mut catalog.ranking_inputs),
-                Self::take_ranking,
+                Self::on_ranking_read,
             );
         });
     }
 
-    fn take_masters(&mut self, look: SourceDirsLook, _: &mut Context<Self>) {
+    fn on_masters_listed(&mut self, look: SourceDirsLook, _: &mut Context<Self>) {
         self.overflows[1] = look.overflows;
         self.view.source_dirs = look.view;
         let news = look.changed.as_deref().map(input_changes::of_masters);
@@ -274,7 +274,7 @@ impl Catalog {
         self.publish_changes(news);
     }
 
-    fn take_log(&mut self, look: EventLogLook, _: &mut Context<Self>) {
+    fn on_log_read(&mut self, look: EventLogLook, _: &mut Context<Self>) {
         self.overflows[2] = look.overflows;
         self.view.event_log = Some(look.view);
         let news = look.changed.as_deref().map(input_changes::of_rising);
@@ -346,7 +346,7 @@ impl Catalog {
             && log.next_change().is_some_and(|change| change <= now)
         {
             let look = log.expire(now);
-            self.take_log(look, ctx);
+            self.on_log_read(look, ctx);
         }
     }
 }
@@ -376,7 +376,7 @@ impl Observer for Catalog {
     }
 
     /// Checks every input.
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+    fn tick(&mut self, ctx: &mut Context<Self>) {
         self.sleep_until_poll(ctx);
         self.look_at_all(ctx);
         // Looks that end are shown at their end; this shows looks that do not end.
@@ -393,18 +393,18 @@ impl Handler<InputMayHaveChanged> for Catalog {
                 self.input_notified(
                     ctx,
                     |catalog| Some(&mut catalog.ranking_inputs),
-                    Self::take_ranking,
+                    Self::on_ranking_read,
                 );
             }
             InputKind::Masters => {
                 self.input_notified(
                     ctx,
                     |catalog| Some(&mut catalog.source_dirs),
-                    Self::take_masters,
+                    Self::on_masters_listed,
                 );
             }
             InputKind::EventLog => {
-                self.input_notified(ctx, |catalog| catalog.event_log.as_mut(), Self::take_log);
+                self.input_notified(ctx, |catalog| catalog.event_log.as_mut(), Self::on_log_read);
             }
         }
     }

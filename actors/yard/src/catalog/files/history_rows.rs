@@ -130,7 +130,7 @@ impl HistoryRowReader {
 
     /// Takes the next bytes.
     pub fn feed(&mut self, chunk: &[u8]) {
-        self.lines.feed(chunk, |number, line| self.parser.take(number, line, false));
+        self.lines.feed(chunk, |number, line| self.parser.parse_line(number, line, false));
     }
 
     /// Removes and returns the complete blocks.
@@ -141,7 +141,7 @@ impl HistoryRowReader {
     /// The input ended.
     pub fn finish(mut self) -> HistoryRows {
         let parser = &mut self.parser;
-        let torn = self.lines.finish(|number, line| parser.take(number, line, true));
+        let torn = self.lines.finish(|number, line| parser.parse_line(number, line, true));
         let Parser { addresses, mut blocks, block, rows, .. } = self.parser;
         blocks.push(block);
         HistoryRows { blocks, lists: addresses.into_lists(), rows, torn }
@@ -149,7 +149,7 @@ impl HistoryRowReader {
 }
 
 impl Parser {
-    fn take(&mut self, number: u64, line: InputLine<'_>, torn: bool) {
+    fn parse_line(&mut self, number: u64, line: InputLine<'_>, torn: bool) {
         // The first line is the header and is ignored.
         if number == 1 {
             return;

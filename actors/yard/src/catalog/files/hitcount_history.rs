@@ -61,10 +61,10 @@ impl HitcountHistory {
     /// Adds the size, if there is one, and the addresses of a row to the file at `position`.
     pub fn set(&mut self, position: usize, size: Option<u64>, addresses: &[IpAddr]) {
         let list = self.lists.number_of(addresses.to_vec());
-        self.put(position, size, list);
+        self.insert(position, size, list);
     }
 
-    fn put(&mut self, position: usize, size: Option<u64>, list: ListNumber) {
+    fn insert(&mut self, position: usize, size: Option<u64>, list: ListNumber) {
         if let Some(size) = size.filter(|&size| size != NO_SIZE) {
             self.sizes[position] = size;
         }
@@ -103,7 +103,7 @@ impl HistoryReader {
         self.rows.feed(chunk);
         for block in self.rows.take_blocks() {
             let positions = self.join.positions(&block);
-            self.join.take(&block, &positions);
+            self.join.add_block(&block, &positions);
         }
     }
 
@@ -152,7 +152,7 @@ impl HistoryJoin {
     }
 
     /// Takes the rows of a block.
-    pub fn take(&mut self, block: &HistoryBlock, positions: &Positions) {
+    pub fn add_block(&mut self, block: &HistoryBlock, positions: &Positions) {
         for (row, position) in block.rows().iter().zip(positions) {
             let Some(position) = *position else {
                 self.ungraded += 1;
@@ -175,14 +175,14 @@ impl HistoryJoin {
         let HistoryRows { blocks, lists, rows, torn } = rows;
         for block in &blocks {
             let positions = self.positions(block);
-            self.take(block, &positions);
+            self.add_block(block, &positions);
         }
         let HistoryJoin { sizes, listed, further, mut tally, ungraded, .. } = self;
         tally.rows = rows;
         tally.torn = torn;
         let mut history = HitcountHistory { sizes, listed, lists };
         for (position, list) in further {
-            history.put(position, None, list);
+            history.insert(position, None, list);
         }
         HistoryRead { history, tally, ungraded }
     }

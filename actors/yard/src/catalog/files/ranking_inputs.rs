@@ -81,12 +81,12 @@ impl RankingInputs {
     }
 
     /// Watches both files for changes. Answers whether each was renamed into place.
-    fn follow(&mut self) -> (bool, bool) {
+    fn update_watches(&mut self) -> (bool, bool) {
         let files = [self.grade_info.as_mut(), self.hitcount_history.as_mut()];
         let mut configured: Vec<&mut WatchedFile> = files.into_iter().flatten().collect();
         let sought: Vec<WatchTarget<'_>> =
             configured.iter().map(|file| WatchTarget::File(file.path())).collect();
-        let WatchReport { noticed_by, replaced } = self.watch.follow(&sought);
+        let WatchReport { noticed_by, replaced } = self.watch.set_targets(&sought);
         for (file, by) in configured.iter_mut().zip(noticed_by) {
             file.view_mut().noticed_by = Some(by);
         }
@@ -120,7 +120,7 @@ impl RankingInputs {
             }
             _ => None,
         };
-        self.take(new_grades, read)
+        self.apply_read(new_grades, read)
     }
 
     /// Reads both files at the same time, for a change of the first. Answers whether either is
@@ -158,11 +158,11 @@ impl RankingInputs {
             (Some(grades), Some(rows)) if is_new => Some(join(names, grades, rows)),
             _ => None,
         };
-        self.take(new_grades, read)
+        self.apply_read(new_grades, read)
     }
 
     /// Takes the content that was read. Answers whether it is new.
-    fn take(&mut self, new_grades: Option<Arc<Grades>>, read: Option<HistoryRead>) -> bool {
+    fn apply_read(&mut self, new_grades: Option<Arc<Grades>>, read: Option<HistoryRead>) -> bool {
         let is_new = new_grades.is_some() || read.is_some();
         match read {
             Some(HistoryRead { history, tally, ungraded }) => {
@@ -238,7 +238,7 @@ fn join(names: &NameTable, grades: &Arc<Grades>, rows: HistoryRowReader) -> Hist
         (first, second)
     });
     for (block, positions) in blocks.iter().zip(first.iter().chain(&second)) {
-        join.take(block, positions);
+        join.add_block(block, positions);
     }
     join.finish(rows)
 }
@@ -251,7 +251,7 @@ impl InputReader for RankingInputs {
     }
 
     fn look(&mut self, now: Millis) -> RankingLook {
-        let (grades_replaced, history_replaced) = self.follow();
+        let (grades_replaced, history_replaced) = self.update_watches();
         let grades = FileLookOptions { forced: false, replaced: grades_replaced };
         let history = FileLookOptions { forced: false, replaced: history_replaced };
         let reads_grades =

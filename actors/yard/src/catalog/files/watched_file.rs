@@ -159,7 +159,9 @@ impl WatchedFile {
             due => self.read(now, due == FileLookAction::ReadingDisturbed, start, feed),
         });
         let taken = match looked {
-            Ok(Some((reader, reading))) => self.take(reading, now, asked.forced).then_some(reader),
+            Ok(Some((reader, reading))) => {
+                self.apply_read(reading, now, asked.forced).then_some(reader)
+            }
             Ok(None) => None,
             Err(error) => {
                 self.unread = None;
@@ -242,7 +244,7 @@ impl WatchedFile {
     }
 
     /// Records a reading. Answers whether its contents are new or were requested.
-    fn take(&mut self, reading: WholeFileRead, now: Millis, is_forced: bool) -> bool {
+    fn apply_read(&mut self, reading: WholeFileRead, now: Millis, is_forced: bool) -> bool {
         let before = self.read.as_ref().map(|read| read.contents);
         self.is_new = before != Some(reading.last.contents);
         self.read = Some(reading.last);

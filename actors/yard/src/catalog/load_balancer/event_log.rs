@@ -176,11 +176,11 @@ impl EventLog {
 
 impl EventLog {
     /// Searches for new rows in the followed days, wherever their names lead, and in every new log.
-    fn follow(&mut self) {
+    fn update_watches(&mut self) {
         let days = self.days.iter().map(|day| WatchTarget::File(day.path()));
         let logs = WatchTarget::Prefixed(&self.settings.dir, LOG_NAME_PREFIX);
         let sought: Vec<WatchTarget<'_>> = days.chain([logs]).collect();
-        let noticed_by = self.watch.follow(&sought).noticed_by;
+        let noticed_by = self.watch.set_targets(&sought).noticed_by;
         for (day, by) in self.days.iter_mut().zip(noticed_by) {
             day.is_noticed_by(by);
         }
@@ -200,7 +200,7 @@ impl InputReader for EventLog {
         }
         self.begin_demand(now);
         self.choose_days(now);
-        self.follow();
+        self.update_watches();
         for day in &mut self.days {
             let demand = self.demand.as_mut().filter(|_| self.counts_demand);
             let demand = demand.map(DemandRanker::memory_mut);

@@ -158,22 +158,22 @@ impl Rows<'_> {
         }
         reader.read(|chunk| {
             let names = names.lookup();
-            lines.feed(chunk, |number, line| self.take(number, line, &names));
+            lines.feed(chunk, |number, line| self.parse_line(number, line, &names));
         })
     }
 
-    fn take(&mut self, number: u64, line: InputLine<'_>, names: &NameLookup<'_>) {
+    fn parse_line(&mut self, number: u64, line: InputLine<'_>, names: &NameLookup<'_>) {
         self.view.input.tally.rows += 1;
         let (row, taken) = match line {
             InputLine::Overlong(start) => (start, Err(RowFault::Overlong)),
-            InputLine::Whole(row) => (row, self.take_row(number, row, names)),
+            InputLine::Whole(row) => (row, self.count_row(number, row, names)),
         };
         if let Err(fault) = taken {
             self.view.input.tally.fault(number, fault, row);
         }
     }
 
-    fn take_row(
+    fn count_row(
         &mut self,
         number: u64,
         row: &[u8],
@@ -204,7 +204,7 @@ impl Rows<'_> {
             self.view.selections_elsewhere += 1;
             return Ok(());
         }
-        match self.hits.take(file, selection.name, selection.at, self.now) {
+        match self.hits.record(file, selection.name, selection.at, self.now) {
             HitTaken::Counted => self.view.hits += 1,
             HitTaken::TooOld => self.view.too_old += 1,
             HitTaken::AheadOfClock => return Err(RowFault::AheadOfClock),

@@ -35,7 +35,13 @@ impl HitCounter {
     }
 
     /// Takes a hit with the time `at` on `name`. `file` is its number if the process knows it.
-    pub fn take(&mut self, file: Option<FileId>, name: &[u8], at: Millis, now: Millis) -> HitTaken {
+    pub fn record(
+        &mut self,
+        file: Option<FileId>,
+        name: &[u8],
+        at: Millis,
+        now: Millis,
+    ) -> HitTaken {
         if let Some(file) = file {
             return self.window.hit(file, at, now);
         }

@@ -117,7 +117,7 @@ impl DemandMemory {
             first.second.div_euclid(HOUR_SECONDS) != second.div_euclid(HOUR_SECONDS)
         });
         if is_next_hour || self.pending.len() == MOST_PENDING {
-            self.take_pending();
+            self.add_pending();
         }
         self.pending.push(PendingRequest { file, second });
         self.counted += 1;
@@ -133,7 +133,7 @@ impl DemandMemory {
         is_future
     }
 
-    fn take_pending(&mut self) {
+    fn add_pending(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         let seconds = || pending.iter().map(|request| request.second);
         let (Some(first), Some(last)) = (seconds().min(), seconds().max()) else { return };
@@ -233,7 +233,7 @@ impl DemandMemory {
     /// The files of `ranking` in the order of their demand; none before the first request. Files with the
     /// same demand keep the order of grade.info.
     pub fn order(&mut self, ranking: &Ranking) -> Option<PopularityOrder> {
-        self.take_pending();
+        self.add_pending();
         let (oldest, newest) = self.observed?;
         self.meet_files(ranking, (oldest, newest));
         self.drop_negligible(ranking, newest);

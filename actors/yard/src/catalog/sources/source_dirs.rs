@@ -95,11 +95,11 @@ impl SourceDirs {
         }
     }
 
-    fn follow(&mut self) {
+    fn update_watches(&mut self) {
         let dirs: Vec<Arc<str>> = self.dirs.iter().map(|dir| Arc::clone(&dir.path)).collect();
         let sought: Vec<WatchTarget<'_>> =
             dirs.iter().map(|dir| WatchTarget::Listing(Path::new(&**dir))).collect();
-        let noticed_by = self.watch.follow(&sought).noticed_by;
+        let noticed_by = self.watch.set_targets(&sought).noticed_by;
         for (dir, by) in self.dirs.iter_mut().zip(noticed_by) {
             dir.noticed_by = Some(by);
         }
@@ -140,7 +140,7 @@ impl InputReader for SourceDirs {
     }
 
     fn look(&mut self, now: Millis) -> SourceDirsLook {
-        self.follow();
+        self.update_watches();
         for dir in &mut self.dirs {
             dir.look(now, self.relist_interval, &self.names);
         }

@@ -18,7 +18,7 @@ use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use reelyard_core::mounts;
 
 use self::interest::{Interest, Weight};
-use self::path_entries::{PathEntries, follow_path};
+use self::path_entries::{PathEntries, resolve_path};
 use super::views::NoticedBy;
 
 /// Called when something changed, on a thread of the watcher. It must not block.
@@ -79,7 +79,7 @@ impl std::fmt::Debug for InputWatchShared {
     }
 }
 
-/// The state of the watch after [`InputWatch::follow`].
+/// The state of the watch after [`InputWatch::set_targets`].
 #[derive(Clone, Debug, Default)]
 pub struct WatchReport {
     /// How changes of each input are noticed, in the order of the inputs.
@@ -89,7 +89,7 @@ pub struct WatchReport {
 }
 
 impl InputWatch {
-    /// Begins to watch, and calls `notifier` once for all changes until the next [`InputWatch::follow`].
+    /// Begins to watch, and calls `notifier` once for all changes until the next [`InputWatch::set_targets`].
     pub fn with_notifier(notifier: ChangeNotifier) -> Self {
         let hub = InputWatchShared {
             notifier,
@@ -110,7 +110,7 @@ impl InputWatch {
 
     /// Watches exactly `sought`. Call it at the beginning of a check: any change from then on is
     /// reported.
-    pub fn follow(&mut self, sought: &[WatchTarget<'_>]) -> WatchReport {
+    pub fn set_targets(&mut self, sought: &[WatchTarget<'_>]) -> WatchReport {
         let Some(hub) = self.hub.clone() else {
             let why = "catalog.watch is \"poll\"".to_owned();
             let noticed_by = vec![NoticedBy::Polling { why }; sought.len()];
@@ -120,11 +120,11 @@ impl InputWatch {
         if hub.failed.swap(false, Ordering::SeqCst) {
             self.watcher = None;
         }
-        let mut all = follow_all(sought);
+        let mut all = resolve_all(sought);
         let mut unwatched = BTreeMap::new();
         for _ in 0..ATTEMPTS {
             unwatched = self.watch_all(&hub, sought, &all);
-            let again = follow_all(sought);
+            let again = resolve_all(sought);
             if again == all {
                 break;
             }
@@ -150,7 +150,7 @@ impl InputWatch {
         let interest = interest_in(sought, all);
         let wanted = interest.dirs();
         *locked(&hub.interest) = interest;
-        self.let_go(&wanted);
+        self.unwatch_surplus(&wanted);
         let mut unwatched = BTreeMap::new();
         for dir in wanted {
             if let Err(why) = self.watch_one(hub, &dir) {
@@ -160,7 +160,7 @@ impl InputWatch {
         unwatched
     }
 
-    fn let_go(&mut self, wanted: &BTreeSet<PathBuf>) {
+    fn unwatch_surplus(&mut self, wanted: &BTreeSet<PathBuf>) {
         let surplus: Vec<PathBuf> =
             self.dirs.keys().filter(|dir| !wanted.contains(*dir)).cloned().collect();
         surplus.iter().for_each(|dir| self.unwatch(dir));
@@ -206,11 +206,11 @@ impl InputWatch {
 
 fn watcher_of(hub: &Arc<InputWatchShared>) -> notify::Result<RecommendedWatcher> {
     let hub = Arc::clone(hub);
-    notify::recommended_watcher(move |event: notify::Result<Event>| hub.take(event))
+    notify::recommended_watcher(move |event: notify::Result<Event>| hub.on_watcher_event(event))
 }
 
-fn follow_all(sought: &[WatchTarget<'_>]) -> Vec<PathEntries> {
-    sought.iter().map(|one| follow_path(one.path())).collect()
+fn resolve_all(sought: &[WatchTarget<'_>]) -> Vec<PathEntries> {
+    sought.iter().map(|one| resolve_path(one.path())).collect()
 }
 
 fn interest_in(sought: &[WatchTarget<'_>], all: &[PathEntries]) -> Interest {
@@ -239,7 +239,7 @@ fn noticed_by(followed: &PathEntries, unwatched: &BTreeMap<PathBuf, String>) -> 
 
 impl InputWatchShared {
     /// Takes a report of the watcher.
-    fn take(&self, event: notify::Result<Event>) {
+    fn on_watcher_event(&self, event: notify::Result<Event>) {
         let is_news = match event {
             Ok(event) if event.need_rescan() => {
                 self.overflows.fetch_add(1, Ordering::Relaxed);

@@ -20,7 +20,7 @@ pub struct PathEntries {
 }
 
 /// Follows `path` through every directory and symbolic link.
-pub fn follow_path(path: &Path) -> PathEntries {
+pub fn resolve_path(path: &Path) -> PathEntries {
     let mut followed = PathEntries::default();
     let Ok(absolute) = std::path::absolute(path) else { return followed };
     let mut ahead = steps(&absolute);
@@ -87,7 +87,7 @@ mod tests {
         symlink("v1", root.join("current")).unwrap();
         symlink("in/real", root.join("v1/grade")).unwrap();
 
-        let followed = follow_path(&root.join("current/../current/grade"));
+        let followed = resolve_path(&root.join("current/../current/grade"));
         let met: Vec<_> =
             followed.entries.iter().filter_map(|p| p.strip_prefix(&root).ok()).collect();
         // Up from behind a link leads to the parent of where the link leads to.
@@ -101,10 +101,10 @@ mod tests {
     fn a_missing_entry_ends_the_path() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
-        let followed = follow_path(&root.join("gone/grade"));
+        let followed = resolve_path(&root.join("gone/grade"));
         assert_eq!(followed.entries.last(), Some(&root.join("gone")));
         assert_eq!(followed.end, None);
         symlink("loop", root.join("loop")).unwrap();
-        assert_eq!(follow_path(&root.join("loop/x")).end, None);
+        assert_eq!(resolve_path(&root.join("loop/x")).end, None);
     }
 }

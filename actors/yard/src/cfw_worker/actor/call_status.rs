@@ -48,7 +48,7 @@ impl CfwWorker {
     }
 
     /// Reports a changed state of the circuit breaker, and starts a trial call if one is due.
-    pub(super) fn follow_breaker(&mut self) {
+    pub(super) fn check_breaker(&mut self) {
         let now = self.shell.now();
         // The outcome of a running trial is awaited without a limit. A list may take longer than the
         // cool-down, and its failure must make the next cool-down longer.
@@ -120,7 +120,7 @@ impl Handler<ResetBreaker> for CfwWorker {
     fn handle(&mut self, _: ResetBreaker, ctx: &mut Context<Self>) {
         self.breaker.reset();
         self.look_schedule.at_once();
-        self.take_turn(ctx);
+        self.tick(ctx);
         self.publish_view();
     }
 }

@@ -55,7 +55,7 @@ impl CfwWorker {
                 }
             }
         }
-        self.follow_breaker();
+        self.check_breaker();
         self.publish_view();
     }
 }

@@ -137,7 +137,7 @@ impl CfwWorker {
             }
             (Ok(program), copies) => {
                 self.learn(program);
-                copies.map(|copies| self.take_copies(copies, asked)).unwrap_or_else(|| {
+                copies.map(|copies| self.apply_copies(copies, asked)).unwrap_or_else(|| {
                     let why = "it is only a source: the file lists of sources are not read";
                     Err(AskFailure::NotAsked(why.to_owned()))
                 })
@@ -168,7 +168,7 @@ impl CfwWorker {
             }
         }
         self.publish_view();
-        self.take_turn(ctx);
+        self.tick(ctx);
     }
 
     fn learn(&mut self, program: HostProgram) {
@@ -179,13 +179,13 @@ impl CfwWorker {
         }
     }
 
-    fn take_copies(
+    fn apply_copies(
         &mut self,
         CopiesLookResult { answered, disk }: CopiesLookResult,
         asked: Millis,
     ) -> Result<Arc<Inventory>, AskFailure> {
         if let Some(disk) = disk {
-            self.take_disk(disk, asked);
+            self.apply_disk(disk, asked);
         }
         self.judge(HostCallKind::List, &answered);
         match answered {
@@ -218,17 +218,17 @@ impl CfwWorker {
         ctx.spawn(asking.map(move |disk, worker, ctx| {
             worker.disk_asked = false;
             // A look that began meanwhile asks again, because this answer may arrive after its own.
-            if worker.looks == looks && worker.take_disk(disk, asked) {
+            if worker.looks == looks && worker.apply_disk(disk, asked) {
                 worker.notify_subscribers();
             }
-            worker.follow_breaker();
+            worker.check_breaker();
             worker.publish_view();
             worker.sleep_until_due(ctx);
         }));
     }
 
     /// Takes an answer of `GET /df`. Answers whether it was valid.
-    fn take_disk(&mut self, disk: Result<DiskFigures, AskFailure>, asked: Millis) -> bool {
+    fn apply_disk(&mut self, disk: Result<DiskFigures, AskFailure>, asked: Millis) -> bool {
         self.judge(HostCallKind::Disk, &disk);
         match disk {
             Ok(disk) => {

@@ -24,7 +24,7 @@ impl Handler<SetHostMaintenance> for CfwWorker {
             self.latency = None;
         }
         self.publish_view();
-        self.take_turn(ctx);
+        self.tick(ctx);
     }
 }
 
@@ -52,7 +52,7 @@ impl Handler<ChangeSettings<(CfwWorkerSettings, reqwest::Client)>> for CfwWorker
         if now.disk_interval < before.disk_interval {
             self.disk_schedule.at_once();
         }
-        self.follow_agent(&before);
-        self.take_turn(ctx);
+        self.apply_agent_settings(&before);
+        self.tick(ctx);
     }
 }

@@ -270,9 +270,9 @@ impl Observer for CfwWorker {
     }
 
     /// Makes the due calls, and sleeps until the next time.
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+    fn tick(&mut self, ctx: &mut Context<Self>) {
         let now = self.shell.now();
-        self.follow_breaker();
+        self.check_breaker();
         if self.not_to_be_asked().is_none() {
             let is_idle = self.looking_for.is_none()
                 && !self.disk_asked
@@ -342,7 +342,7 @@ impl Handler<ProbeHeartbeat> for CfwWorker {
                     worker.answers = Some(Err(failure.clone()));
                 }
             }
-            worker.take_turn(ctx);
+            worker.tick(ctx);
             worker.publish_view();
             outcome
         }))
@@ -353,7 +353,7 @@ impl Handler<LookDue> for CfwWorker {
     type Result = ();
 
     fn handle(&mut self, _: LookDue, ctx: &mut Context<Self>) {
-        self.take_turn(ctx);
+        self.tick(ctx);
     }
 }
 

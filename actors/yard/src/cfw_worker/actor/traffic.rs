@@ -79,7 +79,7 @@ impl CfwWorker {
                 }
             }
             worker.publish_view();
-            worker.take_turn(ctx);
+            worker.tick(ctx);
         }));
     }
 
@@ -110,20 +110,20 @@ impl CfwWorker {
             worker.traffic.asked = None;
             if worker.traffic.agent.as_ref() != Some(&agent) {
                 // Another agent was configured meanwhile, or none, so this answer is useless.
-                return worker.take_turn(ctx);
+                return worker.tick(ctx);
             }
             let at = worker.shell.now().since(Millis(0));
             let answer = answer.and_then(|devices| {
-                worker.traffic.meter.take(at, devices);
+                worker.traffic.meter.record(at, devices);
                 worker.traffic.meter.traffic(&agent)
             });
-            worker.take_agent_word(answer, asked);
+            worker.on_agent_answer(answer, asked);
             worker.publish_view();
-            worker.take_turn(ctx);
+            worker.tick(ctx);
         }));
     }
 
-    fn take_agent_word(&mut self, entry: Result<Option<Traffic>, AskFailure>, asked: Millis) {
+    fn on_agent_answer(&mut self, entry: Result<Option<Traffic>, AskFailure>, asked: Millis) {
         match entry {
             Ok(traffic) => {
                 self.traffic.agent_answers += 1;
@@ -149,7 +149,7 @@ impl CfwWorker {
     }
 
     /// Applies changes of the configured node_exporter and interval, compared with `before`.
-    pub(super) fn follow_agent(&mut self, before: &CfwWorkerSettings) {
+    pub(super) fn apply_agent_settings(&mut self, before: &CfwWorkerSettings) {
         let now = TrafficWatch::new(self.host, &self.settings);
         let same_agent = now.agent == self.traffic.agent;
         if !same_agent || self.settings.traffic_interval != before.traffic_interval {

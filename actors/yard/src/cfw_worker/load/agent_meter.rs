@@ -47,12 +47,12 @@ impl AgentMeter {
     }
 
     /// Takes a reading made at `at`.
-    pub fn take(&mut self, at: Duration, devices: BTreeMap<String, Device>) {
+    pub fn record(&mut self, at: Duration, devices: BTreeMap<String, Device>) {
         self.devices.retain(|name, _| devices.contains_key(name));
         for (name, Device { bytes, speed }) in devices {
             let new = || (Meter::over(self.window), None);
             let (meter, known) = self.devices.entry(name).or_insert_with(new);
-            meter.take(at, bytes, TrafficBytes::default());
+            meter.record(at, bytes, TrafficBytes::default());
             *known = speed;
         }
     }
@@ -117,14 +117,14 @@ mod tests {
     fn the_busiest_interface_counts_unless_one_is_named() {
         let mut meter = AgentMeter::new(Duration::from_secs(10));
         let speed = Some(1_000_000);
-        meter.take(
+        meter.record(
             Duration::ZERO,
             devices(&[("eth0", 5, speed), ("eth1", 0, speed), ("lo", 0, None)]),
         );
         assert_eq!(meter.traffic(&agent(None, None)), Ok(None), "one reading gives no rate");
         let later =
             devices(&[("eth0", 10_005, speed), ("eth1", 40_000, speed), ("lo", 1 << 40, None)]);
-        meter.take(Duration::from_secs(10), later);
+        meter.record(Duration::from_secs(10), later);
         let busiest = meter.traffic(&agent(None, None)).unwrap().unwrap();
         assert_eq!((busiest.interface.as_str(), busiest.all.sends.0), ("eth1", 32_000));
         assert_eq!((busiest.speed.unwrap().0, busiest.over_ms), (1_000_000, 10_000));
@@ -134,7 +134,7 @@ mod tests {
         let missing = meter.traffic(&agent(Some("eth2"), None)).unwrap_err().to_string();
         assert!(missing.contains("no interface eth2"), "{missing}");
         // An interface that has disappeared is not reported any more.
-        meter.take(Duration::from_secs(20), devices(&[("eth0", 10_005, speed)]));
+        meter.record(Duration::from_secs(20), devices(&[("eth0", 10_005, speed)]));
         assert_eq!(meter.traffic(&agent(None, None)).unwrap().unwrap().interface, "eth0");
     }
 }

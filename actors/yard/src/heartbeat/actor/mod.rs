@@ -168,7 +168,7 @@ impl Observer for HeartbeatSupervisor {
         }
     }
 
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+    fn tick(&mut self, ctx: &mut Context<Self>) {
         self.probe_due_hosts(ctx);
     }
 }

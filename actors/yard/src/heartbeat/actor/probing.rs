@@ -109,7 +109,7 @@ impl HeartbeatSupervisor {
         if self.are_few() {
             self.probe_due_hosts(ctx);
         } else {
-            self.due_soon.set_within(BATCH_DELAY, ctx, Self::take_turn);
+            self.due_soon.set_within(BATCH_DELAY, ctx, Self::tick);
         }
     }
 }

@@ -3,7 +3,7 @@
 pub(in crate::remover) mod observations;
 pub(in crate::remover) mod orders;
 pub(in crate::remover) mod requests;
-pub(in crate::remover) mod turn;
+pub(in crate::remover) mod tick;
 
 use actix::{Actor, Context};
 use reelyard_core::actor_parts::ViewHandle;

@@ -7,7 +7,7 @@ use crate::catalog::{MastersChanged, RankingChanged, RisingChanged};
 use crate::cfw_worker::{HostCallStatus, HostObserved};
 use crate::heartbeat::HealthChanged;
 use crate::remover::Remover;
-use reelyard_replication::OwnerTurns;
+use reelyard_replication::OwnerTicks;
 
 impl Handler<RankingChanged> for Remover {
     type Result = ();

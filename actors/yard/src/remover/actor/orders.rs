@@ -7,10 +7,10 @@ use reelyard_core::clock::Millis;
 use reelyard_core::display_text::word;
 use reelyard_core::event::Epoch;
 use reelyard_replication::{
-    AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerCommits, OwnerTurns, Replicated,
+    AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerCommits, OwnerTicks, Replicated,
 };
 
-use super::turn::BATCH_DELAY;
+use super::tick::BATCH_DELAY;
 use crate::cfw_worker::{AskFailure, DeleteCopy};
 use crate::changes::YardChange;
 use crate::remover::policy::round::MYSELF;
@@ -85,8 +85,8 @@ impl Owner for Remover {
         changes_of(entry)
     }
 
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
-        self.turn(ctx);
+    fn tick(&mut self, ctx: &mut Context<Self>) {
+        self.tick(ctx);
     }
 }
 

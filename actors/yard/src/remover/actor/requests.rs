@@ -3,7 +3,7 @@
 use actix::{Context, Handler, MessageResult};
 use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_replication::{
-    CommitError, Outcomes, OwnerReply, OwnerRequests, OwnerTurns, RequestContext,
+    CommitError, Outcomes, OwnerReply, OwnerRequests, OwnerTicks, RequestContext,
 };
 
 use crate::remover::{
@@ -59,7 +59,7 @@ impl Handler<RemoveNow> for Remover {
     fn handle(&mut self, _: RemoveNow, ctx: &mut Context<Self>) -> Self::Result {
         let leading = self.replica.leading().map(|_| {
             self.next_round = Some(self.clock.now());
-            self.run_turn(ctx);
+            self.run_tick(ctx);
         });
         MessageResult(leading)
     }

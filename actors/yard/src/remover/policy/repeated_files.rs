@@ -44,9 +44,9 @@ impl RepeatedFiles {
         match (before, lists) {
             (Some(before), Some(lists)) => {
                 self.add(&(&lists.files - &before.files));
-                self.take(&(&before.files - &lists.files));
+                self.remove(&(&before.files - &lists.files));
             }
-            (Some(before), None) => self.take(&before.files),
+            (Some(before), None) => self.remove(&before.files),
             (None, Some(lists)) => self.add(&lists.files),
             (None, None) => {}
         }
@@ -77,7 +77,7 @@ impl RepeatedFiles {
         }
     }
 
-    fn take(&mut self, files: &RoaringBitmap) {
+    fn remove(&mut self, files: &RoaringBitmap) {
         for file in files {
             let copies = self.copies.get(FileId(file)).saturating_sub(1);
             self.copies.set(FileId(file), copies);

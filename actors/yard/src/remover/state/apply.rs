@@ -75,7 +75,7 @@ impl RemovalBook {
                 return Err(RemovalRefusal::KeeperGoes { name, keeper });
             }
         }
-        self.put_open(copy, OpenRemoval { intent: intent.clone(), at });
+        self.insert_open(copy, OpenRemoval { intent: intent.clone(), at });
         Ok(Applied)
     }
 
@@ -87,7 +87,7 @@ impl RemovalBook {
         ending: &Ending,
     ) -> RemoverApplyResult {
         let copy = (host, self.file(name));
-        let Some(OpenRemoval { intent, at: decided }) = self.take_open(copy) else {
+        let Some(OpenRemoval { intent, at: decided }) = self.remove_open(copy) else {
             return Err(RemovalRefusal::NotIntended { name: name.clone(), host });
         };
         if let Ending::StillThere { doubted_until } = ending {
@@ -129,14 +129,14 @@ impl RemovalBook {
     }
 
     /// Records the removal of a copy, and that its keeper must be kept.
-    pub(in crate::remover) fn put_open(&mut self, copy: CopyKey, removal: OpenRemoval) {
+    pub(in crate::remover) fn insert_open(&mut self, copy: CopyKey, removal: OpenRemoval) {
         if let Some(keeper) = removal.intent.keeper {
             *self.keeping.entry((keeper, copy.1)).or_default() += 1;
         }
         Arc::make_mut(&mut self.open).insert(copy, removal);
     }
 
-    fn take_open(&mut self, copy: CopyKey) -> Option<OpenRemoval> {
+    fn remove_open(&mut self, copy: CopyKey) -> Option<OpenRemoval> {
         if !self.goes(copy) {
             return None;
         }

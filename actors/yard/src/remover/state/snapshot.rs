@@ -124,7 +124,7 @@ pub(in crate::remover) fn thaw_row(
     match read_row(PieceId::Removals, &ROW_VERSIONS, row)? {
         RemoverSnapshotRow::Open { intent, at } => {
             let copy = (intent.host, book.file(&intent.name));
-            book.put_open(copy, OpenRemoval { intent, at });
+            book.insert_open(copy, OpenRemoval { intent, at });
         }
         RemoverSnapshotRow::Doubt { host, name, until } => {
             let copy = (host, book.file(&name));

@@ -6,7 +6,7 @@ use actix::{ActorFutureExt, Context, Handler};
 use reelyard_protocol::worker::TaskId;
 use reelyard_replication::{OwnerReply, OwnerRequests, RequestContext, reply_now};
 
-use super::turn::LOOK_TIMEOUT;
+use super::tick::LOOK_TIMEOUT;
 use crate::catalog::LookUpMasters;
 use crate::task_manager::policy::by_hand::{newest_task, repeated_copy};
 use crate::task_manager::{CopyFile, CopyRefused, RetryTask, TaskManager};

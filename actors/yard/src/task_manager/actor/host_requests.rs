@@ -4,7 +4,7 @@
 use actix::{Context, Handler};
 use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::host::HostAddr;
-use reelyard_replication::{OwnerReply, OwnerRequests, OwnerTurns, RequestContext};
+use reelyard_replication::{OwnerReply, OwnerRequests, OwnerTicks, RequestContext};
 
 use crate::task_manager::policy::hosts_in_memory::host_rules::host_answer;
 use crate::task_manager::{

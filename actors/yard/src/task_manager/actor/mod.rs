@@ -5,7 +5,7 @@ pub(in crate::task_manager) mod host_requests;
 pub(in crate::task_manager) mod observations;
 pub(in crate::task_manager) mod orders;
 pub(in crate::task_manager) mod requests;
-pub(in crate::task_manager) mod turn;
+pub(in crate::task_manager) mod tick;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

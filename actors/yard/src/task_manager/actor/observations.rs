@@ -9,7 +9,7 @@ use crate::changes::YardChange;
 use crate::heartbeat::HealthChanged;
 use crate::task_manager::TaskManager;
 use crate::task_manager::policy::foreign_managers::{ForeignManager, OwnLeadership};
-use reelyard_replication::OwnerTurns;
+use reelyard_replication::OwnerTicks;
 
 impl Handler<RankingChanged> for TaskManager {
     type Result = ();

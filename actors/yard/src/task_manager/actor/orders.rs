@@ -9,7 +9,7 @@ use reelyard_core::display_text::word;
 use reelyard_core::event::Epoch;
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_replication::{
-    AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerTurns, Replicated,
+    AppliedEvent, JournalCommand, Owner, OwnerCommands, OwnerTicks, Replicated,
 };
 
 use crate::cfw_worker::CopyArrived;
@@ -20,10 +20,10 @@ use crate::task_manager::{
     TaskOutcome, TaskState,
 };
 
-/// How long changes are collected before a turn, so that many changes cause one round.
+/// How long changes are collected before a tick, so that many changes cause one round.
 const BATCH_DELAY: Duration = Duration::from_millis(5);
 
-/// How long changes wait at most after a long turn.
+/// How long changes wait at most after a long tick.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 impl Handler<JournalCommand> for TaskManager {
@@ -46,7 +46,7 @@ impl Owner for TaskManager {
         &mut self.replica
     }
 
-    /// A turn examines all hosts. With thousands of hosts, the next turn waits as long as the last one took.
+    /// A tick examines all hosts. With thousands of hosts, the next tick waits as long as the last one took.
     fn batch_delay(&self) -> Duration {
         (self.decisions_took + self.view_took).clamp(BATCH_DELAY, LONGEST_PAUSE)
     }
@@ -58,7 +58,7 @@ impl Owner for TaskManager {
         }
         // A host that became free gets its next copy at once. Other changes can wait for more.
         if freed {
-            self.run_turn(ctx);
+            self.run_tick(ctx);
         } else {
             self.soon(ctx);
         }
@@ -74,7 +74,7 @@ impl Owner for TaskManager {
         for host in self.policy.become_leader(self.clock.now()) {
             self.refresh(host, ctx);
         }
-        self.run_turn(ctx);
+        self.run_tick(ctx);
     }
 
     fn on_leader_stopped(&mut self, _: &mut Context<Self>) {
@@ -110,7 +110,7 @@ impl Owner for TaskManager {
         changes_of(entry, self.replica.piece(), &mut self.published_back_offs)
     }
 
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+    fn tick(&mut self, ctx: &mut Context<Self>) {
         let began = self.clock.timer();
         self.decide(ctx);
         self.decisions_took = self.clock.timer() - began;

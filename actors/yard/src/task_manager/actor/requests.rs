@@ -5,10 +5,10 @@ use actix::{ActorFutureExt, Context, Handler, MessageResult, ResponseActFuture};
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{ReportsTaken, TaskId};
 use reelyard_replication::{
-    CommitError, OwnerReply, OwnerRequests, OwnerTurns, RequestContext, reply_now,
+    CommitError, OwnerReply, OwnerRequests, OwnerTicks, RequestContext, reply_now,
 };
 
-use super::turn::LOOK_TIMEOUT;
+use super::tick::LOOK_TIMEOUT;
 use crate::catalog::LookUpMasters;
 use crate::changes::{HostEvent, YardChange};
 use crate::task_manager::plan::Explanation;
@@ -143,7 +143,7 @@ impl Handler<PlanNow> for TaskManager {
     type Result = MessageResult<PlanNow>;
 
     fn handle(&mut self, _: PlanNow, ctx: &mut Context<Self>) -> Self::Result {
-        self.run_turn(ctx);
+        self.run_tick(ctx);
         MessageResult(self.replica.leading())
     }
 }
@@ -152,7 +152,7 @@ impl Handler<CheckTasksNow> for TaskManager {
     type Result = ();
 
     fn handle(&mut self, _: CheckTasksNow, ctx: &mut Context<Self>) {
-        self.run_turn(ctx);
+        self.run_tick(ctx);
     }
 }
 

@@ -225,7 +225,7 @@ impl Planner {
             let file = room.file;
             if room.is_exchange && yard.now < room.until {
                 // It was set aside for lack of room.
-                self.candidates.take_back(file);
+                self.candidates.restore(file);
             }
             let is_exchange = room.is_exchange && self.candidates.is_by_demand();
             let is_awaited = yard.now < room.until
@@ -369,7 +369,7 @@ impl Planner {
                     }
                     match pairing.choose(&wish, &occupied.held_pairs) {
                         Ok(pair) => {
-                            pairing.take(pair, &wish, &occupied.held_pairs);
+                            pairing.reserve(pair, &wish, &occupied.held_pairs);
                             let id = TaskId(next_id);
                             next_id += 1;
                             let speed = yard.rate_for(&round.tasks, pair);

@@ -64,7 +64,7 @@ impl TaskDecisionContext<'_> {
     pub fn cancel(&self, id: TaskId, asked_by: &str) -> Result<Vec<TaskEvent>, ChangeRefused> {
         let task = self.book.task(id).ok_or(ChangeRefused::NoSuchTask(id))?;
         let event = if task.state.is_open() {
-            self.take_back(task, format!("cancelled by {asked_by}"))
+            self.withdraw(task, format!("cancelled by {asked_by}"))
         } else {
             TaskEvent::Forgot { tasks: vec![id], back_offs: Vec::new() }
         };
@@ -144,9 +144,9 @@ mod tests {
             OldState::Timeout => task.state = TaskState::Timeout,
         }
         if task.state.is_open() {
-            book.put_open(task)
+            book.insert_open(task)
         } else {
-            book.put_ended(task)
+            book.insert_ended(task)
         }
         book
     }
@@ -198,7 +198,7 @@ mod tests {
         for (id, state) in [(1, TaskState::Failed), (2, TaskState::Cancelled)] {
             let mut task = samples::task(id, "a.mpg");
             task.state = state;
-            book.put_ended(task);
+            book.insert_ended(task);
         }
         assert!(decide(&book, 1, Some(OldState::Done)).is_ok());
         let gone = decide(&book, 2, Some(OldState::Done));

@@ -90,7 +90,7 @@ impl TaskDecisionContext<'_> {
 
     /// Takes `task` back. Its file is not planned for a moment, because it would otherwise be
     /// planned again at once. This is no failure, so it does not make later backoffs longer.
-    pub fn take_back(&self, task: &Task, reason: String) -> TaskEvent {
+    pub fn withdraw(&self, task: &Task, reason: String) -> TaskEvent {
         let until = self.now.after(self.settings.back_off.base);
         let back_off = BackingOff { blamed: Blamed::File(task.name.clone()), until };
         let ending = TaskEnding { how: GivenUp::Cancelled, reason, blame: None };

@@ -88,10 +88,10 @@ impl TaskDecisionContext<'_> {
         for (addr, blame) in [(task.destination, Blame::Destination), (task.source, Blame::Source)]
         {
             if let Some(reason) = self.taken_back_by(addr, task) {
-                return Some(self.take_back(task, reason));
+                return Some(self.withdraw(task, reason));
             }
             match self.hosts.get(addr) {
-                None => return Some(self.take_back(task, format!("{addr} left the yard"))),
+                None => return Some(self.withdraw(task, format!("{addr} left the yard"))),
                 Some(host) if host.health == Health::Down => {
                     let reason = format!("{addr} is down");
                     return Some(self.give_up(task, GivenUp::Failed, blame, reason));
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_task_whose_end_is_under_way_has_no_deadline() {
         let mut book = TaskBook::default();
-        book.put_open(task(1, "a.mpg"));
+        book.insert_open(task(1, "a.mpg"));
         let hosts = [
             HostSetting { addr: host(1), role: HostRole::Source },
             HostSetting { addr: host(21), role: HostRole::Destination },

@@ -163,7 +163,7 @@ impl TaskPolicy {
 
     /// The whole piece was replaced by `book`.
     pub fn installed(&mut self, book: &TaskBook) {
-        self.hosts.follow(book);
+        self.hosts.adopt_recorded(book);
         self.planner.set_stale();
         self.hosts.all_differ();
     }
@@ -255,7 +255,7 @@ impl TaskPolicy {
             let mut holders = self.planner.holders(file, book, &self.hosts).into_iter();
             if let Some(holder) = holders.find(|holder| *holder != task.destination) {
                 events.push(
-                    decision_context.take_back(task, format!("{holder} already holds the file")),
+                    decision_context.withdraw(task, format!("{holder} already holds the file")),
                 );
             }
         }

@@ -136,7 +136,7 @@ mod tests {
         let mut book = TaskBook::default();
         let hosts = vec![(host(1), HostRole::Source), (host(21), HostRole::Destination)];
         book.apply(Millis(0), &TaskEvent::HostsConfigured { hosts }).unwrap();
-        book.put_open(task(1, "a.mpg"));
+        book.insert_open(task(1, "a.mpg"));
         book
     }
 

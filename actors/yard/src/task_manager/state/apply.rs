@@ -85,7 +85,7 @@ impl TaskBook {
     fn create(&mut self, at: Millis, task: &NewTask) -> TaskApplyResult {
         self.check_new(task)?;
         self.last_planned_to = Some(task.destination);
-        self.put_open(task.clone().into_task(at));
+        self.insert_open(task.clone().into_task(at));
         Ok(Applied)
     }
 
@@ -155,8 +155,8 @@ impl TaskBook {
             return Ok(AlreadySo);
         }
         let (host, name, blamed) = (task.destination, task.name.clone(), Blamed::all_of(task));
-        if let Some(task) = self.take_open(id) {
-            self.put_ended(task);
+        if let Some(task) = self.remove_open(id) {
+            self.insert_ended(task);
         }
         self.alter(id, |task| {
             task.state = TaskState::Done;
@@ -201,7 +201,7 @@ impl TaskBook {
         self.allowed(id, |task| {
             task.state.is_open() || (by_wire && task.state != TaskState::Cancelled)
         })?;
-        let was_open = self.take_open(id).map(|task| self.put_ended(task)).is_some();
+        let was_open = self.remove_open(id).map(|task| self.insert_ended(task)).is_some();
         self.alter(id, |task| {
             task.state = ending.how.into();
             task.changed = at;

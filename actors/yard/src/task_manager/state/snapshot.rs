@@ -159,8 +159,8 @@ pub(in crate::task_manager) fn thaw_row(
             let hosts = hosts.into_iter().map(|(host, record)| (host, record.into()));
             book.hosts = Arc::new(hosts.collect());
         }
-        TaskSnapshotRow::Open(task) => book.put_open((*task).into()),
-        TaskSnapshotRow::Ended(task) => book.put_ended((*task).into()),
+        TaskSnapshotRow::Open(task) => book.insert_open((*task).into()),
+        TaskSnapshotRow::Ended(task) => book.insert_ended((*task).into()),
         TaskSnapshotRow::BackOff(blamed, back_off) => {
             Arc::make_mut(&mut book.back_offs).insert(blamed, back_off.into());
         }

@@ -158,12 +158,12 @@ impl TaskBook {
         self.names.intern(name)
     }
 
-    pub(in crate::task_manager) fn put_open(&mut self, task: Task) {
+    pub(in crate::task_manager) fn insert_open(&mut self, task: Task) {
         self.by_file.insert(self.file(&task.name), task.id);
         Arc::make_mut(&mut self.open).insert(task.id, Arc::new(task));
     }
 
-    pub(in crate::task_manager) fn put_ended(&mut self, task: Task) {
+    pub(in crate::task_manager) fn insert_ended(&mut self, task: Task) {
         self.drop_ended(task.id);
         self.ended_index.enter(self.file(&task.name), &task);
         Arc::make_mut(&mut self.ended).insert(task.id, Arc::new(task));
@@ -180,7 +180,7 @@ impl TaskBook {
     }
 
     /// Removes an open task from the open tasks.
-    pub(in crate::task_manager) fn take_open(&mut self, id: TaskId) -> Option<Task> {
+    pub(in crate::task_manager) fn remove_open(&mut self, id: TaskId) -> Option<Task> {
         let task = Arc::make_mut(&mut self.open).remove(&id)?;
         self.by_file.remove(&self.file(&task.name));
         Some(Arc::unwrap_or_clone(task))

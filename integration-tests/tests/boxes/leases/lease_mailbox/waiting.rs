@@ -143,12 +143,15 @@ async fn a_wait_can_be_watched() {
     yard.clock.advance(seconds(20));
     yard.release(&held).await.unwrap();
     let held = yard.take("x").await;
-    let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
-    let second = waiting[1].progress();
+    let [first, waiting] = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
+    let second = waiting.progress();
     let shown =
         |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
     eventually("it gets its position", || *second.borrow() == shown(2, seconds(40))).await;
     yard.release(&held).await.unwrap();
+    one(first.await);
+    // The actor sends positions at intervals of its clock.
+    yard.clock.advance(seconds(1));
     eventually("it is next", || {
         matches!(*second.borrow(), AcquireProgress::Waiting { position: 1, .. })
     })
@@ -164,17 +167,19 @@ async fn a_new_request_gets_its_position_at_once() {
     yard.release(&held).await.unwrap();
     let held = yard.take("x").await;
     let waiting = [yard.acquire(ask("a", 600)), yard.acquire(ask("b", 600))];
-    // The actor answers this after earlier messages, and without a turn.
+    // The actor answers this after earlier messages, and without a tick.
     let unknown = ReleaseLease { lease: LeaseId(7), token: held.token };
     assert_eq!(refused(yard.send(unknown).await), BoxRefusal::UnknownLease);
     let progress = waiting.each_ref().map(|waits| *waits.progress().borrow());
     let shown =
         |position, estimate| AcquireProgress::Waiting { position, estimate: Some(estimate) };
     assert_eq!(progress, [shown(1, seconds(20)), shown(2, seconds(40))]);
-    // It goes before others, which counts as a turn.
+    // It goes before others, which counts as a tick.
     let urgent = BoxLeaseRequest { priority: Priority::try_from(9).unwrap(), ..ask("c", 600) };
     let urgent = yard.acquire(urgent);
     let (first, last) = (urgent.progress(), waiting[1].progress());
+    yard.until_waiting(3).await;
+    yard.clock.advance(seconds(1));
     eventually("its progress shows it", || *first.borrow() == shown(1, seconds(20))).await;
     eventually("and the others", || *last.borrow() == shown(3, seconds(60))).await;
     yard.close().await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix::Context;
 use reelyard_protocol::boxes::{BoxInspection, HookAnswer, HookKind, PoolName};
-use reelyard_replication::{OwnerCommits, OwnerTurns};
+use reelyard_replication::{OwnerCommits, OwnerTicks};
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::policy::cleaning::{CleanupResult, inspection_events};

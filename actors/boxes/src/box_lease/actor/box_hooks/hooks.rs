@@ -9,7 +9,7 @@ use reelyard_protocol::boxes::{
     PoolName, RunHook,
 };
 
-use reelyard_replication::OwnerTurns;
+use reelyard_replication::OwnerTicks;
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::policy::memory::box_key::BoxKey;

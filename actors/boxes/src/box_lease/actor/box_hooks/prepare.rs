@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix::Context;
 use reelyard_protocol::boxes::{HookKind, HookOutput, LeaseId};
-use reelyard_replication::{OwnerCommits, OwnerTurns};
+use reelyard_replication::{OwnerCommits, OwnerTicks};
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::actor::grants::MYSELF;
@@ -59,7 +59,7 @@ impl BoxLease {
     }
 
     /// The ready boxes are recorded: their holder gets the answer.
-    pub(in crate::box_lease) fn follow_prepared(
+    pub(in crate::box_lease) fn on_prepared(
         &mut self,
         leases: &[LeaseId],
         ctx: &mut Context<Self>,

@@ -7,7 +7,7 @@ use actix::{AsyncContext, Context, Handler, Message};
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{ProbeFailure, ProbeHost};
 
-use reelyard_replication::OwnerTurns;
+use reelyard_replication::OwnerTicks;
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::policy::memory::queue::WaiterId;
@@ -80,7 +80,7 @@ impl BoxLease {
     fn end_overdue(&mut self, waiters: Vec<WaiterId>, ctx: &mut Context<Self>) {
         for id in waiters {
             let leases = self.policy(|memory, at| memory.end_overdue(at, id));
-            self.take_back(leases, ctx);
+            self.return_leases(leases, ctx);
         }
     }
 

@@ -79,7 +79,7 @@ impl PoolAllocator {
     }
 
     /// Takes this many boxes for a grant, the box that is free for the longest time first.
-    pub fn take(&mut self, count: u32, coming: Option<BoxNumber>) -> Vec<BoxNumber> {
+    pub fn allocate(&mut self, count: u32, coming: Option<BoxNumber>) -> Vec<BoxNumber> {
         let mut taken: Vec<BoxNumber> = coming.into_iter().collect();
         while taken.len() < usize::try_from(count).unwrap_or(usize::MAX) {
             let Some((_, number)) = self.available.pop_first() else { break };
@@ -168,7 +168,7 @@ impl HolderDemand {
     }
 
     /// Subtracts this many requested boxes.
-    pub fn take(&mut self, holder: &Holder, count: u32) {
+    pub fn subtract(&mut self, holder: &Holder, count: u32) {
         if let Some(asked) = self.0.get_mut(holder) {
             *asked = asked.saturating_sub(count);
             if *asked == 0 {
@@ -282,14 +282,14 @@ mod tests {
         allocator.sync_all(pool);
         assert!(allocator.can_grant(pool, 3, 0) && !allocator.can_grant(pool, 4, 0));
         assert!(allocator.can_grant(pool, 4, 1));
-        assert_eq!(allocator.take(2, None), [0, 1].map(BoxNumber));
+        assert_eq!(allocator.allocate(2, None), [0, 1].map(BoxNumber));
         // The table does not know of it yet.
         allocator.sync_all(pool);
         assert_eq!(allocator.available(), 1);
-        assert_eq!(allocator.take(2, Some(BoxNumber(9))), [9, 2].map(BoxNumber));
+        assert_eq!(allocator.allocate(2, Some(BoxNumber(9))), [9, 2].map(BoxNumber));
         allocator.end_granting(Some(pool), BoxNumber(1));
         allocator.end_granting(Some(pool), BoxNumber(9));
-        assert_eq!((allocator.available(), allocator.take(5, None)), (1, vec![BoxNumber(1)]));
+        assert_eq!((allocator.available(), allocator.allocate(5, None)), (1, vec![BoxNumber(1)]));
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl BoxMemory {
         let pool = waiter.ask.pool.clone();
         let holder = waiter.ask.holder.clone();
         let count = waiter.ask.count;
-        self.allocator(&pool).asking.take(&holder, count);
+        self.allocator(&pool).asking.subtract(&holder, count);
     }
 
     /// Whether no caller gets these leases any more.

@@ -173,7 +173,7 @@ impl BoxCounts {
         self.0[phase as usize] += 1;
     }
 
-    fn take(&mut self, phase: BoxPhase) {
+    fn subtract(&mut self, phase: BoxPhase) {
         self.0[phase as usize] -= 1;
     }
 }
@@ -322,9 +322,9 @@ impl Pool {
     }
 
     /// Removes a box, and lets its id rest.
-    pub(in crate::box_lease) fn take_out(&mut self, number: BoxNumber) {
+    pub(in crate::box_lease) fn remove(&mut self, number: BoxNumber) {
         if let Some(record) = self.boxes.remove(&number) {
-            self.counts.take(record.state.phase());
+            self.counts.subtract(record.state.phase());
             if let (Some(slot), Some(slots)) = (record.slot, &mut self.slots) {
                 slots.start_rest(slot);
             }
@@ -332,9 +332,9 @@ impl Pool {
     }
 
     /// Sets the state of a box.
-    pub(in crate::box_lease) fn put(&mut self, number: BoxNumber, state: BoxState, at: Millis) {
+    pub(in crate::box_lease) fn insert(&mut self, number: BoxNumber, state: BoxState, at: Millis) {
         if let Some(record) = self.boxes.get_mut(&number) {
-            self.counts.take(record.state.phase());
+            self.counts.subtract(record.state.phase());
             self.counts.add(state.phase());
             record.state = state;
             record.since = at;
@@ -365,10 +365,10 @@ impl Pool {
             slots.start_rest(slot);
         }
         if record.retiring {
-            self.take_out(number);
+            self.remove(number);
         } else {
             let state = self.next_free();
-            self.put(number, state, at);
+            self.insert(number, state, at);
         }
     }
 
@@ -378,7 +378,7 @@ impl Pool {
     }
 
     /// A holder has one box less.
-    pub(in crate::box_lease) fn let_go(&mut self, holder: &Holder) {
+    pub(in crate::box_lease) fn release(&mut self, holder: &Holder) {
         if let Some(count) = self.held.get_mut(holder) {
             *count -= 1;
             if *count == 0 {

@@ -46,7 +46,7 @@ impl ShareTable {
         }
         let (number, stage) = (self.next_move, MoveStage::Begun);
         self.next_move += 1;
-        self.moves.put(PendingMove {
+        self.moves.insert(PendingMove {
             number,
             new: new.clone(),
             stage,
@@ -82,7 +82,7 @@ impl ShareTable {
     }
 
     /// The next of its shares follow, or end.
-    pub(in crate::share_expiry) fn follow_move(
+    pub(in crate::share_expiry) fn on_move_continued(
         &mut self,
         at: Millis,
         number: u64,
@@ -102,12 +102,12 @@ impl ShareTable {
         let mut room = usize::try_from(most).unwrap_or(usize::MAX).max(1);
         moving.parts += 1;
         // Readers see the new stage before the first share changes.
-        self.moves.put(moving.clone());
+        self.moves.insert(moving.clone());
         if moving.stage == MoveStage::Clearing {
             room -= self.end_of_move(at, &mut moving, room);
             if room > 0 {
                 moving.stage = MoveStage::Following;
-                self.moves.put(moving.clone());
+                self.moves.insert(moving.clone());
             }
         }
         if room > 0 {
@@ -125,7 +125,7 @@ impl ShareTable {
                 self.moves_ended.pop_front();
             }
         } else {
-            self.moves.put(moving.clone());
+            self.moves.insert(moving.clone());
         }
         self.gone_on(&moving, first, done, None)
     }
@@ -168,7 +168,7 @@ impl ShareTable {
             };
             let mut share = former.to_change();
             (share.root, share.path) = (root, path);
-            self.put(share, Some(former));
+            self.insert(share, Some(former));
             moving.followed += 1;
         }
         met.len()

@@ -286,7 +286,7 @@ impl PendingMoves {
     }
 
     /// Replaces the move with its number, or appends it.
-    pub(in crate::share_expiry) fn put(&self, moving: PendingMove) {
+    pub(in crate::share_expiry) fn insert(&self, moving: PendingMove) {
         let mut all = Vec::clone(&self.0.load());
         let moving = Arc::new(moving);
         match all.iter_mut().find(|other| other.number == moving.number) {
@@ -330,7 +330,7 @@ mod tests {
     fn moving(stage: MoveStage) -> PendingMoves {
         let moves = PendingMoves::default();
         let new = new_move("old", "new");
-        moves.put(PendingMove { number: 3, new, stage, parts: 0, followed: 0, ended: 0 });
+        moves.insert(PendingMove { number: 3, new, stage, parts: 0, followed: 0, ended: 0 });
         moves
     }
 

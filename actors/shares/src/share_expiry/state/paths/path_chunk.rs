@@ -89,7 +89,11 @@ impl Chunk {
     }
 
     /// Adds a share, or replaces the one with its key. Returns its index.
-    pub(in crate::share_expiry) fn put(&mut self, key: &PathKey<'_>, share: Arc<Share>) -> usize {
+    pub(in crate::share_expiry) fn insert(
+        &mut self,
+        key: &PathKey<'_>,
+        share: Arc<Share>,
+    ) -> usize {
         let gap = match self.find(key) {
             Ok(at) => {
                 self.shares[at] = share;

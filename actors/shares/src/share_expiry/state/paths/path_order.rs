@@ -40,10 +40,10 @@ struct ChunkSlot {
 
 impl PathOrder {
     /// Adds a share, or replaces the one with the same path and id.
-    pub(in crate::share_expiry) fn put(&mut self, share: Arc<Share>) {
+    pub(in crate::share_expiry) fn insert(&mut self, share: Arc<Share>) {
         let root = share.root().clone();
         let Some(slots) = self.roots.get(&root) else {
-            let slot = self.take_in(Chunk::of(vec![share]));
+            let slot = self.insert_chunk(Chunk::of(vec![share]));
             self.roots.insert(root, vec![slot]);
             return;
         };
@@ -53,9 +53,9 @@ impl PathOrder {
         let number = slots[at].chunk;
         let chunk = &mut self.chunks[number as usize];
         share.set_chunk(number);
-        let place = chunk.put(&key, share);
+        let place = chunk.insert(&key, share);
         let behind = (chunk.shares().len() > MOST).then(|| chunk.split());
-        let behind = behind.map(|chunk| self.take_in(chunk));
+        let behind = behind.map(|chunk| self.insert_chunk(chunk));
         let Some(slots) = self.roots.get_mut(&root) else { return };
         if place == 0 {
             let head = &mut slots[at].head;
@@ -114,7 +114,7 @@ impl PathOrder {
     }
 
     /// Assigns a number and a slot to a chunk that is not empty.
-    fn take_in(&mut self, chunk: Chunk) -> ChunkSlot {
+    fn insert_chunk(&mut self, chunk: Chunk) -> ChunkSlot {
         let head = PathKey::of(chunk.first()).head();
         let number = self.free.pop().unwrap_or_else(|| {
             self.chunks.push(Chunk::default());
@@ -178,7 +178,7 @@ impl PathOrder {
         let mut order = PathOrder::default();
         for of_root in shares.chunk_by(|a, b| a.root() == b.root()) {
             let chunks = of_root.chunks(WELL_FILLED).map(|shares| Chunk::of(shares.to_vec()));
-            let slots = chunks.map(|chunk| order.take_in(chunk)).collect();
+            let slots = chunks.map(|chunk| order.insert_chunk(chunk)).collect();
             order.roots.insert(of_root[0].root().clone(), slots);
         }
         order
@@ -204,9 +204,9 @@ mod tests {
         let mut order = PathOrder::default();
         let all = ["a", "a/b", "a/b/c", "a/b.txt", "a!", "a/b!x/y", "b", "", "a/\u{1}", "a\u{1}"];
         for (id, at) in all.iter().enumerate() {
-            order.put(share(id as u128, at, 9));
+            order.insert(share(id as u128, at, 9));
         }
-        order.put(share(77, "a/b", 9));
+        order.insert(share(77, "a/b", 9));
         assert_eq!(within(&order, "a/b", None), ["a/b#1", "a/b#77", "a/b/c#2"]);
         assert_eq!(within(&order, "a/b", Some(("a/b", 1))), ["a/b#77", "a/b/c#2"]);
         assert_eq!(within(&order, "a/b", Some(("a", 0))), ["a/b#1", "a/b#77", "a/b/c#2"]);
@@ -224,8 +224,8 @@ mod tests {
     #[test]
     fn a_share_takes_the_place_of_its_former_record() {
         let mut order = PathOrder::default();
-        order.put(share(1, "a", 9));
-        order.put(share(1, "a", 10));
+        order.insert(share(1, "a", 9));
+        order.insert(share(1, "a", 10));
         let root = root();
         let at = path("a");
         let found: Vec<_> = order.within(&root, &at, None).collect();
@@ -273,7 +273,7 @@ mod tests {
             for (text, id) in &all {
                 let record = share(*id, text, 9);
                 records.insert(*id, Arc::clone(&record));
-                order.put(record);
+                order.insert(record);
                 model.insert(key(text, *id));
             }
             check(&order);

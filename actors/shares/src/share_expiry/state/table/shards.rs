@@ -93,7 +93,7 @@ impl Shards {
     }
 
     /// Adds a share, or replaces the one with its id.
-    pub(in crate::share_expiry) fn put(&self, share: Arc<Share>) {
+    pub(in crate::share_expiry) fn insert(&self, share: Arc<Share>) {
         let mut shard = self.write(self.place(share.id()));
         let shares = &mut Arc::make_mut(&mut shard).shares;
         let id = share.id();
@@ -128,7 +128,11 @@ impl Shards {
     }
 
     /// Adds a tombstone. Answers whether none had this id.
-    pub(in crate::share_expiry) fn put_tombstone(&self, id: ShareId, tombstone: Tombstone) -> bool {
+    pub(in crate::share_expiry) fn insert_tombstone(
+        &self,
+        id: ShareId,
+        tombstone: Tombstone,
+    ) -> bool {
         let mut shard = self.write(self.place(id));
         let is_new = shard.tombstone(id).is_none() && shard.live(id).is_none();
         if is_new {
@@ -204,9 +208,9 @@ mod tests {
         let ids = [ShareId(1), ShareId(2), ShareId(u128::MAX), ShareId(u128::MAX - 1)];
         for id in ids {
             assert_eq!(shards.find(id), ShareLookup::Unknown);
-            shards.put(share(id.0, "a", 100));
+            shards.insert(share(id.0, "a", 100));
             assert_eq!(shards.find(id), ShareLookup::Live(share(id.0, "a", 100)));
-            shards.put(share(id.0, "b", 100));
+            shards.insert(share(id.0, "b", 100));
             assert_eq!(shards.find(id), ShareLookup::Live(share(id.0, "b", 100)));
         }
         assert!(shards.replace_with_tombstone(ids[0], |_| None).is_none());
@@ -224,10 +228,10 @@ mod tests {
     #[test]
     fn frozen_shards_stay_as_they_were() {
         let shards = Shards::default();
-        shards.put(share(1, "a", 100));
+        shards.insert(share(1, "a", 100));
         let frozen = shards.freeze();
         shards.replace_with_tombstone(ShareId(1), |_| Some(tombstone()));
-        shards.put(share(2, "b", 100));
+        shards.insert(share(2, "b", 100));
         let held: Vec<_> = frozen.iter().flat_map(|shard| shard.shares()).collect();
         assert_eq!(held, [&share(1, "a", 100)]);
     }

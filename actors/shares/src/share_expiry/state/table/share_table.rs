@@ -244,7 +244,7 @@ impl ShareTable {
     }
 
     /// Adds a share, or replaces `former` by the new record.
-    pub(in crate::share_expiry) fn put(
+    pub(in crate::share_expiry) fn insert(
         &mut self,
         mut share: Share,
         former: Option<&Share>,
@@ -253,17 +253,17 @@ impl ShareTable {
         share.owner = share.owner.take().map(|owner| ShareOwner(self.owners.join(owner.as_str())));
         let share = Arc::new(share);
         match former {
-            Some(former) => self.take_out(former, Some(&share)),
+            Some(former) => self.remove(former, Some(&share)),
             None => self.live += 1,
         }
         self.by_due.extend(ShareDueKey::of(&share));
-        self.by_path.put(Arc::clone(&share));
-        self.shards.put(Arc::clone(&share));
+        self.by_path.insert(Arc::clone(&share));
+        self.shards.insert(Arc::clone(&share));
         share
     }
 
     /// Removes a share from every order, except those in which `successor` replaces it.
-    pub(in crate::share_expiry) fn take_out(&mut self, share: &Share, successor: Option<&Share>) {
+    pub(in crate::share_expiry) fn remove(&mut self, share: &Share, successor: Option<&Share>) {
         self.roots.leave(&share.root.0);
         if let Some(owner) = &share.owner {
             self.owners.leave(&owner.0);

@@ -143,7 +143,7 @@ impl TempFile {
 
     /// Renames the file to `name`, over an existing file. Its content is durable; the caller must make the
     /// new name durable too.
-    fn put_into_place(mut self, name: &FileName) -> io::Result<()> {
+    fn rename_to(mut self, name: &FileName) -> io::Result<()> {
         renameat(&self.base.temp, self.name.as_bytes(), &self.base.dir, name.as_bytes())?;
         self.stays = true;
         Ok(())
@@ -197,8 +197,7 @@ impl BaseDir {
         let written = files.iter().map(|(temp, _)| (&temp.file, temp.errors_before));
         let synced = self.syncs.make_durable(&written.collect::<Vec<_>>());
         let files = files.into_iter().zip(synced);
-        let place =
-            files.map(|((temp, name), synced)| synced.and_then(|()| temp.put_into_place(&name)));
+        let place = files.map(|((temp, name), synced)| synced.and_then(|()| temp.rename_to(&name)));
         let placed: Vec<_> = place.collect();
         match fsync(&self.dir) {
             Ok(()) => placed,

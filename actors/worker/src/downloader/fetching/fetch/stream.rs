@@ -132,7 +132,7 @@ impl CopyStreamReceiver<'_> {
             }
             let taken = (buffer.filled - before) as u64;
             self.received.add(taken);
-            if self.cancel.sleep(self.limiter.take(step, taken, self.began.elapsed())) {
+            if self.cancel.sleep(self.limiter.acquire(step, taken, self.began.elapsed())) {
                 return Err(CopyFault::Cancelled.into());
             }
         }

@@ -63,7 +63,7 @@ impl UnfinishedCopy {
             hasher: Box::new(TreeHasher::resume(Trunk::default())),
             was_resumed: false,
         };
-        unfinished.take_room(reservation).map_err(local)?;
+        unfinished.hold_reservation(reservation).map_err(local)?;
         Ok(unfinished)
     }
 
@@ -101,14 +101,14 @@ impl UnfinishedCopy {
             hasher: Box::new(TreeHasher::resume(kept.trunk)),
             was_resumed: true,
         };
-        if let Err(error) = unfinished.take_room(reservation) {
+        if let Err(error) = unfinished.hold_reservation(reservation) {
             return Err(unfinished.temp.keep(length).map_or_else(local, |()| local(error)));
         }
         tracing::info!(file = unfinished.name.to_string(), length, size, "copy resumed");
         Ok(Some(unfinished))
     }
 
-    fn take_room(&mut self, reservation: Reservation) -> io::Result<()> {
+    fn hold_reservation(&mut self, reservation: Reservation) -> io::Result<()> {
         // A file that is written in one step needs no allocation beforehand.
         self.reservation = if self.size <= GROUP as u64 {
             Some(reservation)

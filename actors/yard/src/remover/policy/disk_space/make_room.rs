@@ -116,7 +116,7 @@ impl RemoverDecisionContext<'_> {
             return earlier;
         }
         match self.offer(wish, lacking, room.freed, (addr, host), proposal) {
-            Ok(offer) => self.take_up(offer, wish, proposal),
+            Ok(offer) => self.propose_offer(offer, wish, proposal),
             Err(_) => earlier,
         }
     }
@@ -158,7 +158,7 @@ impl RemoverDecisionContext<'_> {
         match best {
             Some(offer) => {
                 taken.insert(offer.host);
-                self.take_up(offer, wish, proposal)
+                self.propose_offer(offer, wish, proposal)
             }
             None if are_unsized => RoomVerdict::SizesUnknown,
             None => RoomVerdict::TooMuch { lacking: least },
@@ -166,7 +166,7 @@ impl RemoverDecisionContext<'_> {
     }
 
     /// Proposes the removals of an offer.
-    fn take_up(
+    fn propose_offer(
         &self,
         offer: Offer,
         wish: &WantsRoom,

@@ -203,7 +203,7 @@ impl Candidates {
             if counts && (self.wants_one(file) || self.has_enough(file, book, hosts)) {
                 self.placed.insert(file.0);
             }
-            self.unschedulable.take(file);
+            self.unschedulable.remove(file);
             self.judge(file);
         }
     }
@@ -272,7 +272,7 @@ impl Candidates {
             if last.and_then(|last| self.wanted.select(last)).is_some_and(|last| last < place) {
                 return true;
             }
-            self.unschedulable.take(file);
+            self.unschedulable.remove(file);
             self.judge(file);
         }
         false
@@ -281,14 +281,14 @@ impl Candidates {
     /// Takes one file back if there is room for it.
     pub fn reschedule_one(&mut self, file: FileId, rooms: &Rooms) {
         if self.unschedulable.fits(file, rooms) {
-            self.unschedulable.take(file);
+            self.unschedulable.remove(file);
             self.judge(file);
         }
     }
 
     /// Takes one file back, whether there is room or not.
-    pub fn take_back(&mut self, file: FileId) {
-        if self.unschedulable.take(file) {
+    pub fn restore(&mut self, file: FileId) {
+        if self.unschedulable.remove(file) {
             self.judge(file);
         }
     }

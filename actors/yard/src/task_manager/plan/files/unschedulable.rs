@@ -118,7 +118,7 @@ impl UnschedulableFiles {
             match (place(file), self.by_file.get(&file.0).copied()) {
                 (Some(place), Some(entry)) => self.index_size(place, entry),
                 _ => {
-                    self.take(file);
+                    self.remove(file);
                 }
             }
         }
@@ -146,7 +146,7 @@ impl UnschedulableFiles {
         good_until: Millis,
         reason: UnschedulableReason,
     ) {
-        self.take(file);
+        self.remove(file);
         let entry = UnschedulableFile { reason, size, good_until };
         self.index_size(place, entry);
         self.by_file.insert(file.0, entry);
@@ -156,7 +156,7 @@ impl UnschedulableFiles {
     }
 
     /// Takes a file back. Answers whether it was set aside.
-    pub fn take(&mut self, file: FileId) -> bool {
+    pub fn remove(&mut self, file: FileId) -> bool {
         let Some(UnschedulableFile { reason, good_until, .. }) = self.by_file.remove(&file.0)
         else {
             return false;
@@ -242,7 +242,7 @@ impl UnschedulableFiles {
                 self.by_look.insert((good_until, file.0));
                 false
             }
-            Some(_) => self.take(file),
+            Some(_) => self.remove(file),
             None => false,
         }
     }
@@ -311,7 +311,7 @@ mod tests {
             let next = || {
                 let (place, file) = unschedulable.best_fitting(&rooms, &order)?;
                 assert_eq!(place, 99 - file.0);
-                assert!(unschedulable.fits(file, &rooms) && unschedulable.take(file));
+                assert!(unschedulable.fits(file, &rooms) && unschedulable.remove(file));
                 Some(file.0)
             };
             std::iter::from_fn(next).collect::<Vec<_>>()

@@ -391,7 +391,7 @@ impl Pairing {
     }
 
     /// Takes a pair for a copy.
-    pub fn take(
+    pub fn reserve(
         &mut self,
         (source, destination): (HostAddr, HostAddr),
         wish: &PlacementRequest,

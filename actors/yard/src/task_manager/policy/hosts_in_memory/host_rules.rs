@@ -257,7 +257,7 @@ mod tests {
 
         fn apply(&mut self, event: &TaskEvent) {
             self.book.apply(self.now, event).unwrap();
-            self.hosts.follow(&self.book);
+            self.hosts.adopt_recorded(&self.book);
         }
 
         /// Applies due events until none is left.

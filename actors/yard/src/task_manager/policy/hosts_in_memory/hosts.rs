@@ -142,7 +142,7 @@ impl HostTable {
     pub fn new(settings: &[HostSetting]) -> Self {
         let mut table = HostTable::default();
         table.configure(settings);
-        table.stand_in(table.configured.clone());
+        table.replace_hosts(table.configured.clone());
         table
     }
 
@@ -167,17 +167,17 @@ impl HostTable {
     }
 
     /// Takes over the recorded hosts. The observations of hosts in both sets are kept.
-    pub fn follow(&mut self, book: &TaskBook) {
+    pub fn adopt_recorded(&mut self, book: &TaskBook) {
         let hosts = book.hosts();
         if hosts.is_empty() {
-            self.stand_in(self.configured.clone());
+            self.replace_hosts(self.configured.clone());
         } else {
-            self.stand_in(hosts.iter().map(|(addr, record)| (*addr, record.role)));
+            self.replace_hosts(hosts.iter().map(|(addr, record)| (*addr, record.role)));
         }
     }
 
     /// Has exactly these hosts.
-    fn stand_in(&mut self, roles: impl IntoIterator<Item = (HostAddr, HostRole)>) {
+    fn replace_hosts(&mut self, roles: impl IntoIterator<Item = (HostAddr, HostRole)>) {
         let mut known = std::mem::take(&mut self.hosts);
         let host = |(addr, role)| {
             let state = known.remove(&addr).unwrap_or_else(|| HostState::new(role));

@@ -1,4 +1,4 @@
-//! One turn of the Remover. It records removals whose outcome became clear, and runs a round when that
+//! One tick of the Remover. It records removals whose outcome became clear, and runs a round when that
 //! is due. No copy is removed before the hosts of the keepers have confirmed them again and the masters
 //! were checked.
 
@@ -9,7 +9,7 @@ use futures::future::join_all;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
-use reelyard_replication::{OwnerCommits, OwnerTurns};
+use reelyard_replication::{OwnerCommits, OwnerTicks};
 
 use crate::catalog::{LookUpMasters, MasterLook};
 use crate::cfw_worker::Refresh;
@@ -19,7 +19,7 @@ use crate::remover::{
 };
 use crate::task_manager::done_copies;
 
-/// How long changes are gathered before a turn.
+/// How long changes are gathered before a tick.
 pub(super) const BATCH_DELAY: Duration = Duration::from_millis(5);
 
 /// The longest sleep, so that jumps of the clock and suspends are noticed.
@@ -36,7 +36,7 @@ pub const WHILE_THERE_IS_MORE: Duration = Duration::from_secs(2);
 
 impl Remover {
     /// Decides all due work.
-    pub(in crate::remover) fn turn(&mut self, ctx: &mut Context<Self>) {
+    pub(in crate::remover) fn tick(&mut self, ctx: &mut Context<Self>) {
         let now = self.clock.now();
         self.refresh_hosts();
         let (policy, context) = self.at(now);

@@ -1,4 +1,4 @@
-//! The turns of an owner, and when its view is renewed.
+//! The ticks of an owner, and when its view is renewed.
 
 use std::time::Duration;
 
@@ -9,31 +9,31 @@ use super::owner::Owner;
 /// The shortest wait for the end of a pause.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Turns and views, the same for every owner.
-pub trait OwnerTurns: Owner {
-    /// Takes a turn soon, so that changes at the same time are handled together.
+/// Ticks and views, the same for every owner.
+pub trait OwnerTicks: Owner {
+    /// Ticks soon, so that changes at the same time are handled together.
     fn soon(&mut self, ctx: &mut Context<Self>) {
         self.wake_after(self.batch_delay(), ctx);
     }
 
-    /// Takes a turn within `delay`. An earlier planned turn stays.
+    /// Ticks within `delay`. An earlier planned tick stays.
     fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
-        self.shell().next_turn.clone().set_within(delay, ctx, Self::run_turn);
+        self.shell().next_tick.clone().set_within(delay, ctx, Self::run_tick);
     }
 
-    /// Takes a turn now, and publishes its view.
-    fn run_turn(&mut self, ctx: &mut Context<Self>) {
-        self.begin_turn(ctx);
+    /// Ticks now, and publishes its view.
+    fn run_tick(&mut self, ctx: &mut Context<Self>) {
+        self.begin_tick(ctx);
         let shell = self.shell();
         let leads = shell.replica.epoch().is_some();
         match shell.pause_left() {
             Some(left) if leads => {
                 self.wake_after(left.max(SHORTEST_PAUSE), ctx);
-                self.take_paused_turn(ctx);
+                self.tick_paused(ctx);
                 self.renew_view();
             }
             None if leads => {
-                self.take_turn(ctx);
+                self.tick(ctx);
                 if Self::VIEW_AGE.is_zero() || self.shell().is_view_stale {
                     self.renew_view();
                 }
@@ -66,4 +66,4 @@ pub trait OwnerTurns: Owner {
     }
 }
 
-impl<O: Owner> OwnerTurns for O {}
+impl<O: Owner> OwnerTicks for O {}

@@ -1,4 +1,4 @@
-//! One turn of the TaskManager: it decides due work, then plans copies, then sleeps until a change or
+//! One tick of the TaskManager: it decides due work, then plans copies, then sleeps until a change or
 //! the next deadline.
 
 use std::time::Duration;
@@ -8,7 +8,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::manager::ClusterId;
 use reelyard_core::names::FileId;
-use reelyard_replication::{OwnerCommits, OwnerTurns};
+use reelyard_replication::{OwnerCommits, OwnerTicks};
 
 use crate::catalog::LookUpMasters;
 use crate::cfw_worker::Refresh;
@@ -91,7 +91,7 @@ impl TaskManager {
                 }
             };
             manager.policy.looked(files, seen, manager.clock.now());
-            manager.run_turn(ctx);
+            manager.run_tick(ctx);
         }));
     }
 

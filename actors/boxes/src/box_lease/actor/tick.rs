@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix::Context;
 use reelyard_core::clock::ClockReading;
 use reelyard_protocol::boxes::{LeaseId, PoolName};
-use reelyard_replication::{OwnerCommits, OwnerTurns};
+use reelyard_replication::{OwnerCommits, OwnerTicks};
 
 use crate::box_lease::BoxLease;
 use crate::box_lease::policy::upkeep::LEASES_AT_ONCE;
@@ -14,7 +14,7 @@ use crate::box_lease::state::event::BoxEvent;
 /// The longest sleep, so that jumps of the clock and suspends are noticed.
 pub(in crate::box_lease) const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// The shortest pause between turns: work that is due within it is done together.
+/// The shortest pause between ticks: work that is due within it is done together.
 pub(in crate::box_lease) const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// How often waiting callers get their progress.
@@ -24,7 +24,7 @@ const PROGRESS: Duration = Duration::from_millis(100);
 const UPKEEP: Duration = Duration::from_secs(1);
 
 impl BoxLease {
-    /// Schedules a turn at this instant of the monotonic clock, or earlier.
+    /// Schedules a tick at this instant of the monotonic clock, or earlier.
     pub(in crate::box_lease) fn wake_at(&mut self, at: Option<Duration>, ctx: &mut Context<Self>) {
         if let Some(at) = at {
             let delay = at.saturating_sub(self.now().monotonic);
@@ -115,7 +115,7 @@ impl BoxLease {
         self.commit_ready(ctx);
         let orphans: Vec<LeaseId> = std::mem::take(&mut self.memory.orphans).into_iter().collect();
         for leases in orphans.chunks(LEASES_AT_ONCE) {
-            self.take_back(leases.to_vec(), ctx);
+            self.return_leases(leases.to_vec(), ctx);
         }
         let allocators = self.memory.allocators.iter();
         let waiting = allocators.filter(|(_, allocator)| !allocator.queue.is_empty());
@@ -157,7 +157,7 @@ impl BoxLease {
 
     /// Records that the boxes must be inspected before they are granted.
     fn recheck(&mut self, ctx: &mut Context<Self>) {
-        for pool in self.memory.take_rechecks() {
+        for pool in self.memory.drain_rechecks() {
             let event = BoxEvent::Recheck { pool: pool.clone() };
             self.commit_then(vec![event], ctx, move |actor, result, ctx| match result {
                 Ok(_) => {
@@ -176,7 +176,7 @@ impl BoxLease {
 
     /// Forgets records that are too old or too many.
     fn upkeep(&mut self, ctx: &mut Context<Self>) {
-        let wrong_tokens = self.memory.take_wrong_tokens();
+        let wrong_tokens = self.memory.drain_wrong_tokens();
         if !wrong_tokens.is_empty() {
             self.commit(wrong_tokens, ctx);
         }

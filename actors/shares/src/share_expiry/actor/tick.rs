@@ -1,4 +1,4 @@
-//! The actor's own turns, and its work after journal notifications.
+//! The actor's own ticks, and its work after journal notifications.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use actix::{Context, Handler};
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_replication::{
-    AppliedEvent, JournalCommand, Outcomes, Owner, OwnerCommands, OwnerCommits, OwnerTurns,
+    AppliedEvent, JournalCommand, Outcomes, Owner, OwnerCommands, OwnerCommits, OwnerTicks,
     Replicated, RequestContext,
 };
 
@@ -20,10 +20,10 @@ use crate::share_expiry::{
 /// The longest sleep, so that jumps of the clock and suspends are noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// The shortest pause between turns: shares that are due within it are reclaimed together.
+/// The shortest pause between ticks: shares that are due within it are reclaimed together.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(2);
 
-/// How often the upkeep runs: shorter than the longest sleep, so that each turn after one does it.
+/// How often the upkeep runs: shorter than the longest sleep, so that each tick after one does it.
 const UPKEEP: Duration = Duration::from_millis(500);
 
 impl ShareExpiry {
@@ -112,7 +112,7 @@ impl ShareExpiry {
         self.start_notices();
         self.reclaiming = 0;
         self.upkeep_at = None;
-        self.run_turn(ctx);
+        self.run_tick(ctx);
     }
 
     /// Looks again for shares that will end soon. No notice is sent for shares that are already due.
@@ -121,7 +121,7 @@ impl ShareExpiry {
     }
 
     /// Follows the deadlines and uses in applied events.
-    fn follow(&mut self, applied: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
+    fn on_events_applied(&mut self, applied: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
         let leads = self.replica.epoch().is_some();
         let now = self.now();
         let mut nearest: Option<Millis> = None;
@@ -199,8 +199,8 @@ impl Owner for ShareExpiry {
     }
 
     fn on_applied(&mut self, entry: &[AppliedEvent<ShareTable>], ctx: &mut Context<Self>) {
-        self.follow_time(entry);
-        self.follow(entry, ctx);
+        self.on_time_applied(entry);
+        self.on_events_applied(entry, ctx);
         self.notify_move_ends(entry);
     }
 
@@ -240,13 +240,13 @@ impl Owner for ShareExpiry {
         self.spend(entry, cost);
     }
 
-    fn begin_turn(&mut self, ctx: &mut Context<Self>) {
+    fn begin_tick(&mut self, ctx: &mut Context<Self>) {
         self.watch_clock(self.moment());
         self.views.prune_revocations(self.clock.timer());
         self.wake_after(LONGEST_SLEEP, ctx);
     }
 
-    fn take_turn(&mut self, ctx: &mut Context<Self>) {
+    fn tick(&mut self, ctx: &mut Context<Self>) {
         self.decide(ctx);
     }
 }
