@@ -21,8 +21,11 @@ use crate::config::NodeConfig;
 /// The file of the data directory that has the confirmed time of the shares.
 pub const SHARE_CLOCK: &str = "share-clock";
 
+/// The file of the data directory that has the demand which was counted from the event logs.
+pub const DEMAND_CHECKPOINT: &str = "demand-checkpoint";
+
 /// How the names of the node's own files in its data directory begin.
-pub const OWN_FILES: [&str; 2] = ["journal", SHARE_CLOCK];
+pub const OWN_FILES: [&str; 3] = ["journal", SHARE_CLOCK, DEMAND_CHECKPOINT];
 
 /// Settings of the Catalog.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {

@@ -4,6 +4,7 @@
 mod api;
 mod commands;
 mod configuration;
+mod demand_checkpoint;
 mod earlier_store;
 mod full_disk;
 mod guide_pages;

@@ -21,6 +21,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use reelyard_api::ChangeEvent;
 use reelyard_core::actor_parts::{Observer, ViewHandle};
@@ -42,6 +43,7 @@ use reelyard_yard::heartbeat::{self, HeartbeatSupervisor, HeartbeatView, WatchHo
 use reelyard_yard::remover::{self, Remover, RemoverView};
 use reelyard_yard::task_manager::{HostRoster, TaskCollaborators, TaskManager, TaskManagerView};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::boxes::BoxServices;
 use super::host_actors::{HostActor, HostActors};
@@ -49,6 +51,9 @@ use super::webhook_actors::WebhookActors;
 use super::{leadership, share_files};
 use crate::node::live_config::LiveConfig;
 use crate::node::settings;
+
+/// How long a stop waits for the checkpoint of demand: a mount with logs may hang.
+const LONGEST_SAVE: Duration = Duration::from_secs(10);
 
 /// The actors of a node.
 pub struct Wiring {
@@ -233,6 +238,8 @@ impl Wiring {
         self.share_expiry.stop().await;
         self.boxes.stop().await;
         self.heartbeat.stop().await;
+        // On a timeout the rows since the last checkpoint are read again at the next start.
+        let _ = timeout(LONGEST_SAVE, self.catalog.ask(catalog::SaveDemand)).await;
         self.catalog.stop().await;
         for host in self.hosts.present().values() {
             host.worker.stop().await;
@@ -341,8 +348,11 @@ impl ActorParts {
         let actor =
             Supervised::start(self.supervision("catalog", Wiring::join_catalog), move || {
                 let nobody = catalog::Subscribers::default();
-                let settings = settings::catalog(&live.now().config);
+                let in_force = live.now();
+                let checkpoint = in_force.config.data_dir.join(settings::DEMAND_CHECKPOINT);
+                let settings = settings::catalog(&in_force.config);
                 Catalog::new(settings, names.clone(), clock.clone(), nobody)
+                    .keeping_demand_at(&checkpoint)
                     .publishing_to(view_handle.clone())
                     .with_change_feed(changes.publisher())
             });

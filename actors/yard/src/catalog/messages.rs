@@ -75,6 +75,12 @@ pub struct InputMayHaveChanged(pub InputKind);
 #[rtype(result = "()")]
 pub struct CheckInputsNow;
 
+/// Reads the event log and saves the demand, before an orderly end. Answered once the checkpoint is
+/// written, or could not be written.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct SaveDemand;
+
 /// Asks for the masters of some files on the disk: one `stat` each, outside of the actors' threads.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Vec<(FileId, MasterLook)>")]

@@ -6,6 +6,7 @@
 //! good state of an input that cannot be read.
 
 mod actor;
+pub mod checkpoint;
 pub mod files;
 pub mod load_balancer;
 mod messages;
@@ -19,6 +20,7 @@ pub mod watch;
 
 pub use crate::settings::ranking::WatchMode;
 pub use actor::Catalog;
+pub use checkpoint::checkpoint_file::CheckpointFile;
 pub use load_balancer::watched_servers::{AddressPattern, WatchedServers};
 pub use messages::*;
 pub use settings::{CatalogSettings, EventLogSettings};

@@ -7,12 +7,10 @@ use actix::prelude::*;
 use reelyard_core::actor_parts::ChangeSettings;
 use tracing::info;
 
-use super::Catalog;
+use super::{Catalog, single_flight_log};
 use crate::catalog::files::ranking_inputs::RankingInputs;
-use crate::catalog::load_balancer::event_log::EventLog;
 use crate::catalog::messages::{RisingChanged, SetDestinations};
 use crate::catalog::settings::CatalogSettings;
-use crate::catalog::single_flight::SingleFlightReader;
 use crate::catalog::sources::source_dirs::SourceDirs;
 use crate::catalog::views::CatalogView;
 use crate::settings::ranking::WatchMode;
@@ -74,14 +72,10 @@ impl Catalog {
 
     /// Files that were hot under the old settings are no longer hot until the log is read with the new ones.
     fn replace_log(&mut self) {
-        let (names, grades) = (&self.names, &self.grades);
-        let log = self.settings.event_log.clone();
-        let log = log.map(|log| EventLog::new(log, names.clone(), grades.clone()));
+        let log = self.new_log();
         match (&mut self.event_log, log) {
             (Some(single_flight), Some(log)) => single_flight.replace(log),
-            (single_flight, log) => {
-                *single_flight = log.map(|log| SingleFlightReader::new("the event log", log))
-            }
+            (single_flight, log) => *single_flight = log.map(single_flight_log),
         }
         self.view.demand = None;
         self.publish_ranking();

@@ -4,6 +4,7 @@ mod change_settings;
 mod changes;
 mod input_changes;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use actix::prelude::*;
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
+use crate::catalog::checkpoint::checkpoint_file::CheckpointFile;
 use crate::catalog::files::ranking_inputs::{RankingInputs, RankingLook};
 use crate::catalog::load_balancer::event_log::{EventLog, EventLogLook};
 use crate::catalog::single_flight::{InputReader, SingleFlightReader};
@@ -50,6 +52,8 @@ pub struct Catalog {
     grades: RankingSlot,
     /// None without a configured log.
     event_log: Option<SingleFlightReader<EventLog>>,
+    /// The checkpoint of demand; none if demand is not saved.
+    checkpoint: Option<CheckpointFile>,
     /// Limits the running look-ups of masters.
     look_ups: Arc<Semaphore>,
     /// The sleep until hits leave the window.
@@ -70,12 +74,7 @@ impl Catalog {
         clock: Clock,
         subscribers: Subscribers,
     ) -> Self {
-        let grades = RankingSlot::default();
-        let log = settings.event_log.clone().map(|log| {
-            let log = EventLog::new(log, names.clone(), grades.clone());
-            SingleFlightReader::new("the event log", log)
-        });
-        Catalog {
+        let mut catalog = Catalog {
             ranking_inputs: SingleFlightReader::new(
                 "the ranking's files",
                 RankingInputs::new(&settings, names.clone()),
@@ -84,8 +83,9 @@ impl Catalog {
                 "the source directories",
                 SourceDirs::new(&settings, names.clone()),
             ),
-            event_log: log,
-            grades,
+            event_log: None,
+            checkpoint: None,
+            grades: RankingSlot::default(),
             look_ups: Arc::new(Semaphore::new(LOOK_UPS_AT_ONCE)),
             expiry: ActorTimer::default(),
             recheck_timer: ActorTimer::default(),
@@ -95,7 +95,23 @@ impl Catalog {
             settings,
             names,
             subscribers,
-        }
+        };
+        catalog.event_log = catalog.new_log().map(single_flight_log);
+        catalog
+    }
+
+    /// Keeps the demand across restarts in the checkpoint at `path`.
+    pub fn keeping_demand_at(mut self, path: &Path) -> Self {
+        self.checkpoint = Some(CheckpointFile::new(path));
+        self.event_log = self.new_log().map(single_flight_log);
+        self
+    }
+
+    /// The configured log, not read yet; none without one.
+    fn new_log(&self) -> Option<EventLog> {
+        let settings = self.settings.event_log.clone()?;
+        let (names, grades) = (self.names.clone(), self.grades.clone());
+        Some(EventLog::new(settings, names, grades, self.checkpoint.clone()))
     }
 
     /// The published view of this Catalog. Readers need no message to the actor.
@@ -351,6 +367,10 @@ impl Catalog {
     }
 }
 
+fn single_flight_log(log: EventLog) -> SingleFlightReader<EventLog> {
+    SingleFlightReader::new("the event log", log)
+}
+
 impl Actor for Catalog {
     type Context = Context<Self>;
 
@@ -425,6 +445,25 @@ impl Handler<CheckInputsNow> for Catalog {
                 // It is dropped without an answer only when the actor ends. Then this answer is dropped
                 // too.
                 let _ = end.await;
+            }
+        })
+    }
+}
+
+impl Handler<SaveDemand> for Catalog {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: SaveDemand, ctx: &mut Context<Self>) -> Self::Result {
+        let log = self.event_log.as_mut().filter(|_| self.checkpoint.is_some());
+        let saved = log.map(SingleFlightReader::ask);
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.request();
+        }
+        self.begin_look(ctx, |catalog| catalog.event_log.as_mut(), Self::on_log_read);
+        Box::pin(async move {
+            if let Some(saved) = saved {
+                // It is dropped without an answer only when the actor ends.
+                let _ = saved.await;
             }
         })
     }

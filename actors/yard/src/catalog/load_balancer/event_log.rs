@@ -1,16 +1,21 @@
 //! The growing event log. It follows the log files of the relevant days and counts their hits in a
 //! window. It also remembers the demand for the files.
 
-use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::civil::Date;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::NameTable;
+use tracing::{info, warn};
 
 use super::followed_day::{FollowedDay, RowCounters};
 use super::log_days::{LOG_NAME_PREFIX, log_days, log_file_name};
-use super::rising::{LARGEST_LEAD, RisingHits};
+use super::log_position::LogPosition;
+use super::rising::RisingHits;
+use crate::catalog::checkpoint::checkpoint_file::{CheckpointFault, CheckpointFile};
+use crate::catalog::checkpoint::counted_demand::CountedLogs;
 use crate::catalog::load_balancer::hit_counter::HitCounter;
 use crate::catalog::popularity::demand_memory::DemandMemory;
 use crate::catalog::popularity::demand_ranker::{DemandRanker, RankingSlot};
@@ -29,6 +34,10 @@ const HORIZON_HALF_LIVES: f64 = 2.0;
 /// How many days are remembered whose lines were counted as demand.
 const MOST_COUNTED_DAYS: usize = 400;
 
+/// How often a checkpoint is written while there are new requests. After a crash the rows since then are
+/// read again.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
 /// The event log and the hits in it.
 #[derive(Debug)]
 pub struct EventLog {
@@ -40,8 +49,12 @@ pub struct EventLog {
     /// Whether rows count as demand. Before the first ranking the names of the files are unknown.
     counts_demand: bool,
     days: Vec<FollowedDay>,
-    /// The lines of days that are no longer followed, which were counted as demand.
-    counted_lines: BTreeMap<Date, u64>,
+    /// The rows that were counted as demand, in logs that are not followed.
+    counted: CountedLogs,
+    /// None if demand is not saved.
+    checkpoint: Option<CheckpointFile>,
+    /// When the checkpoint was written last or read, and the requests that were counted by then.
+    saved: Option<(Millis, u64)>,
     looked_at: Option<Millis>,
     /// The hot files as last published.
     rising: Arc<RisingHits>,
@@ -63,7 +76,13 @@ pub struct EventLogLook {
 
 impl EventLog {
     /// The log of `settings`; nothing is read yet. The files of the ranking in the slot are ordered by demand.
-    pub fn new(settings: EventLogSettings, names: NameTable, ranking: RankingSlot) -> Self {
+    /// The demand continues from the checkpoint.
+    pub fn new(
+        settings: EventLogSettings,
+        names: NameTable,
+        ranking: RankingSlot,
+        checkpoint: Option<CheckpointFile>,
+    ) -> Self {
         let half_lives = HalfLives::of(settings.half_life);
         let demand = (settings.popularity != PopularityMode::Off)
             .then(|| DemandRanker::new(DemandMemory::new(half_lives), ranking));
@@ -74,7 +93,9 @@ impl EventLog {
             settings,
             names,
             days: Vec::new(),
-            counted_lines: BTreeMap::new(),
+            counted: CountedLogs::new(),
+            checkpoint,
+            saved: None,
             looked_at: None,
             rising: Arc::default(),
             watch: InputWatch::default(),
@@ -107,8 +128,8 @@ impl EventLog {
         }
     }
 
-    /// Begins to count demand once the ranking is known: with the earlier days, and with the followed days from
-    /// their beginning.
+    /// Begins to count demand once the ranking is known: from the checkpoint on. Without one it counts the
+    /// earlier days, and the followed days from their beginning.
     fn begin_demand(&mut self, now: Millis) {
         let is_ranked = self.demand.as_ref().is_some_and(DemandRanker::is_ranked);
         if self.counts_demand || !is_ranked {
@@ -117,30 +138,90 @@ impl EventLog {
         self.counts_demand = true;
         self.days.clear();
         self.hits = HitCounter::new(&self.settings);
-        self.counted_lines.clear();
+        self.counted.clear();
+        self.load_checkpoint(now);
         self.read_past_days(now);
     }
 
+    fn load_checkpoint(&mut self, now: Millis) {
+        let (Some(checkpoint), Some(demand)) = (&self.checkpoint, &mut self.demand) else { return };
+        let path = checkpoint.path().display();
+        match checkpoint.load(&self.names, demand.memory().half_lives()) {
+            Ok(saved) => {
+                info!(%path, "the demand continues from its checkpoint");
+                demand.restore(saved.memory, saved.served);
+                self.counted = saved.logs;
+                self.saved = Some((now, 0));
+                if demand.forget_future(now) {
+                    warn!(%path, "the checkpoint of demand is later than now: the logs are read again");
+                    self.counted.clear();
+                }
+            }
+            Err(fault @ CheckpointFault::OtherHalfLives) => {
+                info!(%path, %fault, "the checkpoint of demand is not used: the logs are read again");
+            }
+            Err(fault) => warn!(
+                %path, %fault,
+                "no checkpoint of demand: the demand is counted from the logs that still exist"
+            ),
+        }
+    }
+
     fn read_past_days(&mut self, now: Millis) {
-        let Some(demand) = &mut self.demand else { return };
+        let Some(demand) = &self.demand else { return };
         let horizon = demand.memory().half_lives().longest().mul_f64(HORIZON_HALF_LIVES);
         let zone = &self.settings.time_zone;
         let followed = log_days(self.hits.window.start(now), now, zone);
         let past = log_days(now.before(horizon), now, zone);
         for day in past.into_iter().filter(|day| !followed.contains(day)) {
-            if self.counted_lines.contains_key(&day) {
-                continue;
-            }
-            let path = self.settings.dir.join(log_file_name(day));
+            let path = self.path_of(day);
             if !path.is_file() {
                 continue;
             }
-            let mut reading = FollowedDay::new(day, path, 0);
-            let demand = Some(demand.memory_mut());
+            let mut reading = FollowedDay::new(day, path, self.counted_of(day));
+            if reading.is_all_counted() {
+                continue;
+            }
+            let demand = self.demand.as_mut();
             let mut counters = RowCounters { hits: &mut self.hits, demand };
             reading.look(now, &self.names, &self.settings, &mut counters);
-            self.counted_lines.insert(day, reading.counted_lines());
+            self.counted.insert(day, reading.counted());
         }
+    }
+
+    fn path_of(&self, day: Date) -> PathBuf {
+        self.settings.dir.join(log_file_name(day))
+    }
+
+    fn counted_of(&self, day: Date) -> Vec<LogPosition> {
+        self.counted.get(&day).cloned().unwrap_or_default()
+    }
+
+    /// Writes the checkpoint if that was requested, or if there are new requests for an hour.
+    fn save_if_due(&mut self, now: Millis) {
+        let (Some(checkpoint), Some(demand)) = (&self.checkpoint, &mut self.demand) else { return };
+        if !self.counts_demand {
+            return;
+        }
+        let requests = demand.memory().counted();
+        let is_old = match self.saved {
+            // The clock may have been set back.
+            Some((at, before)) => {
+                requests != before && (now < at || now.since(at) >= CHECKPOINT_INTERVAL)
+            }
+            None => requests > 0,
+        };
+        if !checkpoint.take_request() && !is_old {
+            return;
+        }
+        let mut logs = self.counted.clone();
+        logs.extend(self.days.iter().map(|day| (day.day(), day.counted())));
+        let served = demand.served().clone();
+        if let Err(error) = checkpoint.save(demand.memory_mut(), &served, &logs, &self.names) {
+            let path = checkpoint.path().display();
+            warn!(%path, %error, "the checkpoint of demand cannot be written: the next try is in an hour");
+        }
+        self.saved = Some((now, requests));
     }
 
     /// Follows exactly the days that are relevant at `now`. An old day is followed while a row of it
@@ -156,20 +237,19 @@ impl EventLog {
         self.drop_days(&days);
         for day in days {
             if !self.days.iter().any(|followed| followed.day() == day) {
-                let path = self.settings.dir.join(log_file_name(day));
-                let counted = self.counted_lines.get(&day).copied().unwrap_or(0);
-                self.days.push(FollowedDay::new(day, path, counted));
+                let followed = FollowedDay::new(day, self.path_of(day), self.counted_of(day));
+                self.days.push(followed);
             }
         }
     }
 
-    /// Stops following all days but these. Their counted lines are remembered.
+    /// Stops following all days but these. Their counted rows are remembered.
     fn drop_days(&mut self, kept: &[Date]) {
         for day in self.days.extract_if(.., |followed| !kept.contains(&followed.day())) {
-            self.counted_lines.insert(day.day(), day.counted_lines());
+            self.counted.insert(day.day(), day.counted());
         }
-        while self.counted_lines.len() > MOST_COUNTED_DAYS {
-            self.counted_lines.pop_first();
+        while self.counted.len() > MOST_COUNTED_DAYS {
+            self.counted.pop_first();
         }
     }
 }
@@ -195,321 +275,24 @@ impl InputReader for EventLog {
     }
 
     fn look(&mut self, now: Millis) -> EventLogLook {
-        if let Some(demand) = &mut self.demand {
-            demand.memory_mut().forget_future(now.after(LARGEST_LEAD));
+        if self.demand.as_mut().is_some_and(|demand| demand.forget_future(now)) {
+            warn!("requests were counted far ahead of the present time: the logs are read again");
+            self.counts_demand = false;
         }
         self.begin_demand(now);
         self.choose_days(now);
         self.update_watches();
         for day in &mut self.days {
             let demand = self.demand.as_mut().filter(|_| self.counts_demand);
-            let demand = demand.map(DemandRanker::memory_mut);
             let mut counters = RowCounters { hits: &mut self.hits, demand };
             day.look(now, &self.names, &self.settings, &mut counters);
         }
         self.looked_at = Some(now);
-        self.expire(now)
+        let look = self.expire(now);
+        self.save_if_due(now);
+        look
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::catalog::load_balancer::hit_counter::MOST_UNKNOWN_HOT;
-    use std::fs;
-    use std::io::Write;
-    use std::path::Path;
-
-    use jiff::tz::TimeZone;
-    use proptest::prelude::*;
-
-    use reelyard_core::names::FileName;
-
-    use super::*;
-    use crate::catalog::ranking::Ranking;
-    use crate::catalog::views::{CatalogInputState, EventLogFileView};
-
-    /// 2018-06-03, midnight in Seoul.
-    const MIDNIGHT: Millis = Millis(1_527_951_600_000);
-    const WATCHED: &str = "10.0.0.3";
-
-    struct EventLogFixture {
-        dir: tempfile::TempDir,
-        log: EventLog,
-    }
-
-    impl EventLogFixture {
-        fn new() -> Self {
-            let dir = tempfile::tempdir().unwrap();
-            let settings = EventLogSettings {
-                watch_address: WATCHED.parse().ok(),
-                hit_base: 2,
-                time_zone: TimeZone::get("Asia/Seoul").unwrap(),
-                ..EventLogSettings::new(dir.path())
-            };
-            let log = EventLog::new(settings, NameTable::new(), RankingSlot::default());
-            EventLogFixture { log, dir }
-        }
-
-        fn path(&self, day: u32) -> std::path::PathBuf {
-            self.dir.path().join(format!("EventLog[201806{day:02}].log"))
-        }
-
-        /// The files that a read finds hot.
-        fn hot(&mut self, now: Millis) -> Vec<(String, u32)> {
-            self.log.look(now);
-            let names = self.log.names.clone();
-            let hot = self.log.rising.hot().iter();
-            hot.map(|&(file, hits)| (names.name(file).to_string(), hits)).collect()
-        }
-
-        /// The last day's view, without the path.
-        fn view(&self) -> EventLogFileView {
-            let mut view = self.log.days[1].view().clone();
-            view.input.path.clear();
-            view
-        }
-
-        fn hits(&mut self, now: Millis) -> usize {
-            self.log.look(now);
-            self.log.hits.count()
-        }
-    }
-
-    fn row(name: &str, at: Millis) -> String {
-        let seconds = at.unix_seconds();
-        format!("0x40ffff,1,{seconds},Server {WATCHED} Selected for x's file({name}) Request\n")
-    }
-
-    fn append(path: &Path, text: &str) {
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-    }
-
-    fn hot(name: &str, hits: u32) -> Vec<(String, u32)> {
-        vec![(name.to_owned(), hits)]
-    }
-
-    #[test]
-    fn a_torn_row_waits_for_its_rest() {
-        let mut yard = EventLogFixture::new();
-        let (row, now) = (row("a-b.mpg", MIDNIGHT), MIDNIGHT);
-        append(&yard.path(3), &row);
-        append(&yard.path(3), &row[..40]);
-        assert_eq!(yard.hits(now), 1);
-        assert!(yard.log.days[1].view().input.tally.torn);
-        append(&yard.path(3), &row[40..]);
-        assert_eq!(yard.hot(now), hot("a-b.mpg", 2));
-        let view = yard.log.days[1].view();
-        assert_eq!((view.input.tally.bad(), view.hits), (0, 2));
-        assert!(!view.input.tally.torn);
-    }
-
-    #[test]
-    fn only_the_watched_address_counts_and_it_is_an_address() {
-        let mut yard = EventLogFixture::new();
-        for other in ["10.0.0.35", "10a0b0c3", "10.0.0.33"] {
-            append(&yard.path(3), &row("A", MIDNIGHT).replace(WATCHED, other));
-        }
-        append(&yard.path(3), ",,,,\n0x40ffff,1\n");
-        assert_eq!(yard.hits(MIDNIGHT), 0);
-        let view = yard.log.days[1].view();
-        assert_eq!((view.selections_elsewhere, view.input.tally.bad()), (2, 3));
-        yard.log.settings.watch_address = None;
-        append(&yard.path(3), &row("A", MIDNIGHT).replace(WATCHED, "::1"));
-        assert_eq!(yard.hits(MIDNIGHT), 1);
-    }
-
-    #[test]
-    fn both_days_are_followed_around_midnight() {
-        let mut yard = EventLogFixture::new();
-        let before = Millis(MIDNIGHT.0 - 1000);
-        append(&yard.path(2), &row("A", before));
-        assert_eq!(yard.hits(before), 1);
-        append(&yard.path(3), &row("A", MIDNIGHT));
-        append(&yard.path(2), &row("A", before));
-        let soon = Millis(MIDNIGHT.0 + 5000);
-        assert_eq!(yard.hot(soon), hot("A", 3));
-        let late = Millis(MIDNIGHT.0 + 600_000);
-        assert_eq!(yard.hot(late), []);
-        assert_eq!(yard.log.days.len(), 1);
-    }
-
-    #[test]
-    fn a_rotated_log_is_read_to_its_end_before_the_new_one() {
-        let mut yard = EventLogFixture::new();
-        let path = yard.path(3);
-        append(&path, &row("A", MIDNIGHT));
-        assert_eq!(yard.hits(MIDNIGHT), 1);
-        append(&path, &row("A", MIDNIGHT));
-        let old = yard.dir.path().join("old");
-        fs::rename(&path, &old).unwrap();
-        append(&path, &row("B", MIDNIGHT));
-        assert_eq!(yard.hits(MIDNIGHT), 3);
-        append(&old, &row("A", MIDNIGHT));
-        assert_eq!(yard.hot(MIDNIGHT), hot("A", 3));
-        fs::remove_file(&path).unwrap();
-        assert_eq!(yard.hits(MIDNIGHT), 4);
-        assert_eq!(yard.log.days[1].view().input.state, CatalogInputState::Missing);
-        append(&path, &row("B", MIDNIGHT.after(std::time::Duration::from_secs(1))));
-        assert_eq!(yard.hits(MIDNIGHT), 5);
-    }
-
-    #[test]
-    fn a_log_that_is_cut_or_mirrored_counts_each_row_once() {
-        let mut yard = EventLogFixture::new();
-        let path = yard.path(3);
-        append(&path, &row("A", MIDNIGHT).repeat(3));
-        assert_eq!(yard.hits(MIDNIGHT), 3);
-        let mirrored = fs::read_to_string(&path).unwrap() + &row("B", MIDNIGHT);
-        let copy = yard.dir.path().join("copy");
-        fs::write(&copy, mirrored).unwrap();
-        fs::rename(&copy, &path).unwrap();
-        assert_eq!(yard.hits(MIDNIGHT), 4);
-        fs::write(&path, row("C", MIDNIGHT)).unwrap();
-        assert_eq!(yard.hits(MIDNIGHT), 5);
-    }
-
-    #[test]
-    fn names_that_viewers_invent_do_not_fill_the_table_of_names() {
-        use crate::catalog::load_balancer::unknown_hits::MOST_NAMES;
-        let mut yard = EventLogFixture::new();
-        yard.log.names.intern_all([&b"known"[..]]);
-        let mut text = row("known", MIDNIGHT);
-        text += &row("wanted", MIDNIGHT).repeat(3);
-        (0..MOST_NAMES).for_each(|number| text += &row(&format!("x{number}"), MIDNIGHT));
-        // More names that become hot than may.
-        (0..2000).for_each(|number| text += &row(&format!("y{number}"), MIDNIGHT).repeat(2));
-        append(&yard.path(3), &text);
-        let hot = yard.hot(MIDNIGHT);
-        assert_eq!((hot.len(), hot[0].clone()), (MOST_UNKNOWN_HOT, ("wanted".to_owned(), 3)));
-        assert_eq!(yard.log.names.len(), 1 + MOST_UNKNOWN_HOT);
-        assert!(yard.log.hits.unknown.names() <= MOST_NAMES);
-        // Hits of a name that gets its file number later count together with its earlier hits.
-        append(&yard.path(3), &row("later2", MIDNIGHT));
-        yard.log.look(MIDNIGHT);
-        yard.log.names.intern_all([&b"later2"[..]]);
-        append(&yard.path(3), &row("later2", MIDNIGHT));
-        assert!(yard.hot(MIDNIGHT).contains(&("later2".to_owned(), 2)));
-        yard.log.look(Millis(MIDNIGHT.0 + 660_000));
-        assert_eq!((yard.log.hits.count(), yard.log.hits.became_hot.len()), (0, 0));
-    }
-
-    #[test]
-    fn a_clock_set_back_counts_no_hit_twice() {
-        let mut yard = EventLogFixture::new();
-        append(&yard.path(2), &row("A", Millis(MIDNIGHT.0 - 1000)));
-        assert_eq!(yard.hits(MIDNIGHT), 1);
-        assert_eq!(yard.hits(Millis(MIDNIGHT.0 + 660_000)), 0);
-        assert_eq!(yard.hits(Millis(MIDNIGHT.0 - 500)), 1);
-    }
-
-    /// A log whose ranking has these files.
-    fn ranked(names: &[&str]) -> EventLogFixture {
-        let mut yard = EventLogFixture::new();
-        let files =
-            names.iter().map(|name| (yard.log.names.intern(&FileName::new(*name).unwrap()), 1));
-        let slot = RankingSlot::default();
-        slot.set(Arc::new(Ranking::from_files_wanting(files)));
-        yard.log = EventLog::new(yard.log.settings.clone(), yard.log.names.clone(), slot);
-        yard
-    }
-
-    fn requests(yard: &mut EventLogFixture, now: Millis) -> u64 {
-        yard.log.look(now).view.requests_counted
-    }
-
-    #[test]
-    fn requests_of_every_server_and_of_earlier_days_are_demand() {
-        let mut yard = ranked(&["A", "B"]);
-        append(&yard.path(1), &row("A", Millis(MIDNIGHT.0 - 40 * 3_600_000)).repeat(3));
-        let elsewhere = row("B", MIDNIGHT).replace(WATCHED, "10.0.0.99");
-        append(&yard.path(3), &elsewhere.repeat(5));
-        append(&yard.path(3), &row("unknown", MIDNIGHT));
-        let look = yard.log.look(MIDNIGHT);
-        assert_eq!((look.view.requests_counted, look.view.hits_in_window), (8, 1));
-        let order = look.order.unwrap();
-        let names: Vec<String> =
-            order.files().iter().map(|file| yard.log.names.name(*file).to_string()).collect();
-        assert_eq!(names, ["B", "A"]);
-    }
-
-    #[test]
-    fn a_request_is_counted_once_whatever_happens_to_log_and_clock() {
-        let mut yard = ranked(&["A"]);
-        append(&yard.path(2), &row("A", Millis(MIDNIGHT.0 - 1000)));
-        append(&yard.path(3), &row("A", MIDNIGHT));
-        assert_eq!(requests(&mut yard, MIDNIGHT), 2);
-        // The day before leaves the window, and a clock that is set back brings it back.
-        assert_eq!(requests(&mut yard, Millis(MIDNIGHT.0 + 660_000)), 2);
-        assert_eq!(requests(&mut yard, Millis(MIDNIGHT.0 - 500)), 2);
-        append(&yard.path(2), &row("A", Millis(MIDNIGHT.0 - 400)));
-        assert_eq!(requests(&mut yard, MIDNIGHT), 3);
-        // A mirrored copy of the file is the same log, and a rotated one is another.
-        let path = yard.path(3);
-        let copy = yard.dir.path().join("copy");
-        fs::write(&copy, fs::read_to_string(&path).unwrap() + &row("A", MIDNIGHT)).unwrap();
-        fs::rename(&copy, &path).unwrap();
-        assert_eq!(requests(&mut yard, MIDNIGHT), 4);
-        fs::rename(&path, yard.dir.path().join("old")).unwrap();
-        append(&path, &row("A", Millis(MIDNIGHT.0 + 1000)).repeat(2));
-        assert_eq!(requests(&mut yard, MIDNIGHT), 6);
-        fs::write(&path, row("A", Millis(MIDNIGHT.0 + 2000))).unwrap();
-        assert_eq!(requests(&mut yard, Millis(MIDNIGHT.0 + 2000)), 7, "a log that was cut");
-    }
-
-    #[test]
-    fn rows_before_the_first_ranking_are_counted_with_it() {
-        let mut yard = EventLogFixture::new();
-        let slot = RankingSlot::default();
-        yard.log = EventLog::new(yard.log.settings.clone(), yard.log.names.clone(), slot.clone());
-        append(&yard.path(3), &row("A", MIDNIGHT).repeat(2));
-        assert_eq!(requests(&mut yard, MIDNIGHT), 0);
-        let file = yard.log.names.intern(&FileName::new("A").unwrap());
-        slot.set(Arc::new(Ranking::from_files_wanting([(file, 1)])));
-        let look = yard.log.look(MIDNIGHT);
-        assert_eq!((look.view.requests_counted, look.view.hits_in_window), (2, 2));
-        assert!(look.order.is_some());
-    }
-
-    #[test]
-    fn a_row_of_next_month_is_no_demand() {
-        let mut yard = ranked(&["A"]);
-        append(
-            &yard.path(3),
-            &row("A", MIDNIGHT.after(std::time::Duration::from_secs(30 * 86_400))),
-        );
-        append(&yard.path(3), &row("A", Millis(MIDNIGHT.0 - 30 * 86_400_000)));
-        assert_eq!(requests(&mut yard, MIDNIGHT), 1);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-        #[test]
-        fn looking_between_any_two_bytes_equals_looking_once(
-            parts in proptest::collection::vec((0_u32..3, -700_i64..400, 0_u8..6), 1..20),
-            ends in proptest::collection::vec(0_usize..2000, 0..12),
-        ) {
-            let mut text = Vec::new();
-            for (file, offset, kind) in parts {
-                let row = row(&format!("f {file}"), Millis(MIDNIGHT.0 + offset * 1000));
-                match kind {
-                    0 => text.extend_from_slice(b"\xff\xfe,,\r\n"),
-                    1 => text.extend_from_slice(&row.as_bytes()[..row.len() / 2]),
-                    2 => text.extend_from_slice(row.replace('\n', "\r\n").as_bytes()),
-                    _ => text.extend_from_slice(row.as_bytes()),
-                }
-            }
-            let (mut cut, mut whole) = (EventLogFixture::new(), EventLogFixture::new());
-            let mut ends: Vec<usize> = ends.into_iter().map(|at| at % text.len()).collect();
-            ends.sort_unstable();
-            for end in ends.into_iter().chain([text.len()]) {
-                fs::write(cut.path(3), &text[..end]).unwrap();
-                cut.log.look(MIDNIGHT);
-            }
-            fs::write(whole.path(3), &text).unwrap();
-            prop_assert_eq!(cut.hot(MIDNIGHT), whole.hot(MIDNIGHT));
-            prop_assert_eq!(cut.hits(MIDNIGHT), whole.hits(MIDNIGHT));
-            prop_assert_eq!(cut.view(), whole.view());
-        }
-    }
-}
+mod tests;

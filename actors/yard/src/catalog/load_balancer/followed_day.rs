@@ -1,6 +1,7 @@
 //! The log of one day, followed row by row into the window of hits and the memory of demand.
 
 use std::io;
+use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
@@ -8,12 +9,13 @@ use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileName, NameLookup, NameTable};
 
 use super::event_row::{EventRow, read_event_row};
+use super::log_position::{LogPosition, SameLog};
 use super::log_reader::{LogReader, Reopened};
-use super::rising::{HitTaken, LARGEST_LEAD};
+use super::rising::HitTaken;
 use crate::catalog::files::lines::{InputLine, LineSplitter};
 use crate::catalog::files::rows::RowFault;
 use crate::catalog::load_balancer::hit_counter::HitCounter;
-use crate::catalog::popularity::demand_memory::DemandMemory;
+use crate::catalog::popularity::demand_ranker::DemandRanker;
 use crate::catalog::settings::EventLogSettings;
 use crate::catalog::views::{CatalogInputState, CatalogInputView, EventLogFileView, NoticedBy};
 
@@ -24,10 +26,21 @@ pub struct FollowedDay {
     path: PathBuf,
     /// The file at `path`, then the files that were there before. Their writers may still have them
     /// open.
-    files: Vec<(LogReader, LineSplitter)>,
-    /// How many lines of the file at `path` were counted as demand before.
-    counted_before: u64,
+    files: Vec<FollowedLog>,
+    /// How much of the log at `path` was counted before, until the file there is known to be the same
+    /// log or another one.
+    counted_at_path: Option<LogPosition>,
+    /// How much of logs was counted that are no longer at `path`. They are searched for once.
+    counted_elsewhere: Vec<LogPosition>,
     view: EventLogFileView,
+}
+
+#[derive(Debug)]
+struct FollowedLog {
+    reader: LogReader,
+    lines: LineSplitter,
+    /// How many lines were counted as demand before this reader began.
+    counted_before: u64,
 }
 
 /// The receivers of rows.
@@ -35,25 +48,40 @@ pub struct RowCounters<'a> {
     /// Hits of the window.
     pub hits: &'a mut HitCounter,
     /// Requests of all days; none if demand is not measured.
-    pub demand: Option<&'a mut DemandMemory>,
+    pub demand: Option<&'a mut DemandRanker>,
 }
 
 /// How many files of one day are kept open: the one at its path and a few that were rotated away.
-const MOST_FILES: usize = 4;
+pub const MOST_FILES: usize = 4;
 
 impl FollowedDay {
-    /// The log of `day` at `path`, not read yet. `counted_before` of its lines were counted as demand
-    /// before.
-    pub fn new(day: Date, path: PathBuf, counted_before: u64) -> Self {
+    /// The log of `day` at `path`, not read yet. `counted` is what was counted of it as demand before:
+    /// first of the file at the path, then of files that were there earlier.
+    pub fn new(day: Date, path: PathBuf, counted: Vec<LogPosition>) -> Self {
         let view =
             EventLogFileView { input: CatalogInputView::of(&path), ..EventLogFileView::default() };
-        FollowedDay { day, path, files: Vec::new(), counted_before, view }
+        let mut counted = counted.into_iter();
+        let counted_at_path = counted.next();
+        let counted_elsewhere = counted.collect();
+        FollowedDay { day, path, files: Vec::new(), counted_at_path, counted_elsewhere, view }
     }
 
-    /// How many lines of the file at its path were counted as demand.
-    pub fn counted_lines(&self) -> u64 {
-        let ended = self.files.first().map_or(0, |(_, lines)| lines.ended());
-        ended.max(self.counted_before)
+    /// How much was counted as demand: first of the file at the path.
+    pub fn counted(&self) -> Vec<LogPosition> {
+        let mut counted: Vec<LogPosition> = self.files.iter().map(FollowedLog::counted).collect();
+        if let Some(at_path) = &self.counted_at_path {
+            // Not yet known to be the log of the first file.
+            counted.splice(..counted.len().min(1), [at_path.clone()]);
+        }
+        counted.extend(self.counted_elsewhere.iter().cloned());
+        counted
+    }
+
+    /// Whether the log has only rows that were counted as demand before. False if that is unknown.
+    pub fn is_all_counted(&self) -> bool {
+        let Some(counted) = &self.counted_at_path else { return false };
+        let at_end = LogReader::open(&self.path).and_then(|reader| reader.ends_at(counted));
+        at_end.unwrap_or(false)
     }
 
     /// The day whose log is followed.
@@ -87,16 +115,15 @@ impl FollowedDay {
         let reopened = self.reopen();
         let mut state = reopened
             .map_or_else(|error| CatalogInputState::of_error(&error), |()| CatalogInputState::Ok);
+        self.find_counted();
         for index in (0..self.files.len()).rev() {
-            let (reader, lines) = &mut self.files[index];
-            let counted_before = if index == 0 { self.counted_before } else { 0 };
+            let file = &mut self.files[index];
             let (hits, demand) = (&mut *counters.hits, counters.demand.as_deref_mut());
+            let counted_before = file.counted_before;
             let mut rows =
                 Rows { now, settings, hits, demand, counted_before, view: &mut self.view };
-            let read = rows.read_file(reader, lines, names);
-            if index == 0 {
-                self.counted_before = rows.counted_before;
-            }
+            let read = rows.read_file(&mut file.reader, &mut file.lines, names);
+            file.counted_before = rows.counted_before;
             match read {
                 Ok(()) => {}
                 Err(error) if index == 0 => state = CatalogInputState::of_error(&error),
@@ -110,9 +137,9 @@ impl FollowedDay {
             input.good_at = Some(now);
         }
         input.state = state;
-        if let Some((current, lines)) = self.files.first() {
-            input.tally.torn = lines.is_inside_line();
-            self.view.offset = current.offset();
+        if let Some(current) = self.files.first() {
+            input.tally.torn = current.lines.is_inside_line();
+            self.view.offset = current.reader.offset();
         }
     }
 
@@ -120,17 +147,61 @@ impl FollowedDay {
     fn reopen(&mut self) -> io::Result<()> {
         let other = match self.files.first_mut() {
             None => LogReader::open(&self.path)?,
-            Some((current, _)) => match current.reopen(&self.path)? {
+            Some(current) => match current.reader.reopen(&self.path)? {
                 Reopened::Same | Reopened::Continued => return Ok(()),
                 Reopened::Other(other) => other,
             },
         };
-        if !self.files.is_empty() {
-            self.counted_before = 0;
-        }
-        self.files.insert(0, (other, LineSplitter::default()));
+        self.files.insert(0, FollowedLog::new(other, 0));
         self.files.truncate(MOST_FILES);
         Ok(())
+    }
+
+    /// Finds the files whose rows were counted before.
+    fn find_counted(&mut self) {
+        if let (Some(counted), Some(current)) = (&self.counted_at_path, self.files.first_mut()) {
+            match current.reader.is_log_of(counted) {
+                Ok(SameLog::TooShort) => current.counted_before = counted.lines,
+                Ok(SameLog::Yes) => {
+                    current.counted_before = counted.lines;
+                    self.counted_at_path = None;
+                }
+                Ok(SameLog::No) => {
+                    current.counted_before = 0;
+                    self.counted_elsewhere.extend(self.counted_at_path.take());
+                }
+                // The read of the file fails as well, and reports it.
+                Err(_) => {}
+            }
+        }
+        if self.files.is_empty() || self.counted_elsewhere.is_empty() {
+            return;
+        }
+        for counted in std::mem::take(&mut self.counted_elsewhere) {
+            if let Some(reader) = self.find_renamed(&counted) {
+                self.files.push(FollowedLog::new(reader, counted.lines));
+            }
+        }
+        self.files.truncate(MOST_FILES);
+    }
+
+    /// The log of a position under another name in the same directory. None if it is gone.
+    fn find_renamed(&self, counted: &LogPosition) -> Option<LogReader> {
+        let entries = std::fs::read_dir(self.path.parent()?).ok()?;
+        let same_inode = entries.flatten().filter(|entry| entry.ino() == counted.inode);
+        let other_names = same_inode.map(|entry| entry.path()).filter(|path| *path != self.path);
+        let mut readers = other_names.filter_map(|path| LogReader::open(&path).ok());
+        readers.find(|reader| reader.is_log_of(counted).is_ok_and(|same| same == SameLog::Yes))
+    }
+}
+
+impl FollowedLog {
+    fn new(reader: LogReader, counted_before: u64) -> Self {
+        FollowedLog { reader, lines: LineSplitter::default(), counted_before }
+    }
+
+    fn counted(&self) -> LogPosition {
+        self.reader.position(self.lines.ended().max(self.counted_before))
     }
 }
 
@@ -139,7 +210,7 @@ struct Rows<'a> {
     now: Millis,
     settings: &'a EventLogSettings,
     hits: &'a mut HitCounter,
-    demand: Option<&'a mut DemandMemory>,
+    demand: Option<&'a mut DemandRanker>,
     /// Lines up to this number are no new demand.
     counted_before: u64,
     view: &'a mut EventLogFileView,
@@ -193,14 +264,14 @@ impl Rows<'_> {
         self.view.newest = self.view.newest.max(Some(selection.at));
         FileName::check(selection.name)?;
         let file = names.find(selection.name);
-        if let (Some(file), Some(demand)) = (file, &mut self.demand)
-            && number > self.counted_before
-            && selection.at <= self.now.after(LARGEST_LEAD)
-        {
-            demand.request(file, selection.at);
-        }
         let watched = self.settings.watch_address.as_ref();
-        if watched.is_some_and(|watched| !watched.has(selection.server)) {
+        let is_elsewhere = watched.map(|watched| !watched.has(selection.server));
+        if let Some(demand) = &mut self.demand
+            && number > self.counted_before
+        {
+            demand.request(file, selection.at, is_elsewhere, self.now);
+        }
+        if is_elsewhere == Some(true) {
             self.view.selections_elsewhere += 1;
             return Ok(());
         }

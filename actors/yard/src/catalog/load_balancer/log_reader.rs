@@ -5,11 +5,13 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
+use super::log_position::{LogPosition, SameLog};
+
 /// Bytes read at a time. The table of names is locked while one chunk is parsed.
 const CHUNK: usize = 256 << 10;
 
-/// How many bytes of the file are remembered at its beginning and before the offset.
-const REMEMBERED: usize = 64;
+/// How many bytes of the file are remembered at its beginning and before the offset: at least one row.
+pub(super) const REMEMBERED: usize = 256;
 
 /// An open log and how far it is read. While it is open its rest can be read, even after it was
 /// renamed or deleted.
@@ -62,6 +64,44 @@ impl LogReader {
     /// The read position in the file, in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// The read position, of which `lines` lines were counted.
+    pub fn position(&self, lines: u64) -> LogPosition {
+        LogPosition {
+            inode: self.identity.1,
+            offset: self.offset,
+            head: self.head.clone(),
+            tail: self.tail.clone(),
+            lines,
+        }
+    }
+
+    /// Whether the open file is the log of this position.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn is_log_of(&self, position: &LogPosition) -> io::Result<SameLog> {
+        let length = self.file.metadata()?.len();
+        let known = usize::try_from(length).unwrap_or(usize::MAX).min(position.head.len());
+        if !holds_at(&self.file, 0, &position.head[..known])? {
+            return Ok(SameLog::No);
+        }
+        if known < position.head.len() {
+            return Ok(SameLog::TooShort);
+        }
+        let tail_at = position.offset.saturating_sub(position.tail.len() as u64);
+        let is_same = length < position.offset || holds_at(&self.file, tail_at, &position.tail)?;
+        Ok(if is_same { SameLog::Yes } else { SameLog::No })
+    }
+
+    /// Whether the open file is the log of this position, without any byte after it.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn ends_at(&self, position: &LogPosition) -> io::Result<bool> {
+        let length = self.file.metadata()?.len();
+        Ok(length == position.offset && self.is_log_of(position)? == SameLog::Yes)
     }
 
     /// Checks which file is at `path` now.

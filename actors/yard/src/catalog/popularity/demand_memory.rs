@@ -44,9 +44,24 @@ const UNKNOWN: u32 = 0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FileMemory {
     /// Sums of weights, relative to the reference.
-    sums: PerHalfLife<f32>,
-    /// Hour since 1970 from which on its requests are known, or [`UNKNOWN`].
-    since_hour: u32,
+    pub sums: PerHalfLife<f32>,
+    /// Hour since 1970 from which on its requests are known; 0 if that is unknown.
+    pub since_hour: u32,
+}
+
+/// The values of a memory that do not belong to one file.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DemandSummary {
+    /// Sums over all files.
+    pub totals: PerHalfLife<f64>,
+    /// Logarithm of the probability that each half-life gave to the last requests.
+    pub evidence: PerHalfLife<f64>,
+    /// Unix second at which a new request has the weight 1.
+    pub reference: i64,
+    /// Unix seconds of the oldest and the newest request; none before the first.
+    pub observed: Option<(i64, i64)>,
+    /// The number of files at the last order; 0 before the first.
+    pub ordered: usize,
 }
 
 const NOTHING: FileMemory = FileMemory { sums: [0.0; KEPT], since_hour: UNKNOWN };
@@ -62,16 +77,7 @@ struct PendingRequest {
 pub struct DemandMemory {
     half_lives: HalfLives,
     files: ByFile<FileMemory>,
-    /// Sums over all files.
-    totals: PerHalfLife<f64>,
-    /// Logarithm of the probability that each half-life gave to the last requests.
-    evidence: PerHalfLife<f64>,
-    /// Unix second at which a new request has the weight 1.
-    reference: i64,
-    /// Unix seconds of the oldest and the newest request; none before the first.
-    observed: Option<(i64, i64)>,
-    /// The number of files at the last order; 0 before the first.
-    ordered: usize,
+    summary: DemandSummary,
     pending: Vec<PendingRequest>,
     /// Requests since the start of the process.
     counted: u64,
@@ -83,11 +89,7 @@ impl DemandMemory {
         DemandMemory {
             half_lives,
             files: ByFile::new(NOTHING),
-            totals: [0.0; KEPT],
-            evidence: [0.0; KEPT],
-            reference: 0,
-            observed: None,
-            ordered: 0,
+            summary: DemandSummary::default(),
             pending: Vec::new(),
             counted: 0,
         }
@@ -106,8 +108,34 @@ impl DemandMemory {
     /// The time of the newest request; none before the first.
     pub fn newest(&self) -> Option<Millis> {
         let pending = self.pending.iter().map(|request| request.second).max();
-        let newest = self.observed.map(|(_, newest)| newest).max(pending)?;
+        let newest = self.summary.observed.map(|(_, newest)| newest).max(pending)?;
         Some(Millis::from_unix_seconds(newest))
+    }
+
+    /// The values that do not belong to one file, with all requests.
+    pub fn summary(&mut self) -> DemandSummary {
+        self.add_pending();
+        self.summary
+    }
+
+    /// The files that something is known of.
+    pub fn files(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.files.files()
+    }
+
+    /// The memory of one file.
+    pub fn of_file(&self, file: FileId) -> FileMemory {
+        self.files.get(file)
+    }
+
+    /// Sets the values that do not belong to one file, as an earlier process had them.
+    pub fn set_summary(&mut self, summary: DemandSummary) {
+        self.summary = summary;
+    }
+
+    /// Sets the memory of one file, as an earlier process had it.
+    pub fn set_file(&mut self, file: FileId, memory: FileMemory) {
+        self.files.set(file, memory);
     }
 
     /// Counts a request for `file` at `at`.
@@ -138,9 +166,9 @@ impl DemandMemory {
         let seconds = || pending.iter().map(|request| request.second);
         let (Some(first), Some(last)) = (seconds().min(), seconds().max()) else { return };
         self.judge_half_lives(&pending, last);
-        let (oldest, newest) = self.observed.unwrap_or((first, last));
-        self.observed = Some((oldest.min(first), newest.max(last)));
-        if newest.max(last) - self.reference > LONGEST_REFERENCE {
+        let (oldest, newest) = self.summary.observed.unwrap_or((first, last));
+        self.summary.observed = Some((oldest.min(first), newest.max(last)));
+        if newest.max(last) - self.summary.reference > LONGEST_REFERENCE {
             self.move_reference(newest.max(last));
         }
         let mut weighed = None;
@@ -160,24 +188,24 @@ impl DemandMemory {
     fn add(&mut self, file: FileId, second: i64, weights: PerHalfLife<f64>) {
         let mut memory = self.files.get(file);
         // Before the first order no file is new: all were there when the observation began.
-        if memory.since_hour == UNKNOWN && self.ordered > 0 {
+        if memory.since_hour == UNKNOWN && self.summary.ordered > 0 {
             memory.since_hour = hour_of(second);
         }
         for (index, weight) in weights.into_iter().enumerate() {
             memory.sums[index] += weight as f32;
-            self.totals[index] += weight;
+            self.summary.totals[index] += weight;
         }
         self.files.set(file, memory);
     }
 
     /// The weights of a request at this second.
     fn weights(&self, second: i64) -> PerHalfLife<f64> {
-        self.half_lives.left_after(days(self.reference - second))
+        self.half_lives.left_after(days(self.summary.reference - second))
     }
 
     /// Makes `second` the reference, so that sums stay small.
     fn move_reference(&mut self, second: i64) {
-        let left = self.half_lives.left_after(days(second - self.reference));
+        let left = self.half_lives.left_after(days(second - self.summary.reference));
         let files: Vec<FileId> = self.files.files().collect();
         for file in files {
             let mut memory = self.files.get(file);
@@ -186,31 +214,34 @@ impl DemandMemory {
             }
             self.files.set(file, memory);
         }
-        for (total, left) in self.totals.iter_mut().zip(left) {
+        for (total, left) in self.summary.totals.iter_mut().zip(left) {
             *total *= left;
         }
-        self.reference = second;
+        self.summary.reference = second;
     }
 
     /// Adds the probability that each half-life gave to the requests of a batch, from the memory before it.
     fn judge_half_lives(&mut self, batch: &[PendingRequest], last: i64) {
-        let Some((oldest, newest)) = self.observed.filter(|_| self.ordered > 0) else { return };
+        let Some((oldest, newest)) = self.summary.observed.filter(|_| self.summary.ordered > 0)
+        else {
+            return;
+        };
         let passed = days((last - newest).max(0));
         let fading = (-passed / EVIDENCE_DAYS).exp2();
-        self.evidence = self.evidence.map(|evidence| evidence * fading);
-        let now = self.half_lives.left_after(days(newest - self.reference));
+        self.summary.evidence = self.summary.evidence.map(|evidence| evidence * fading);
+        let now = self.half_lives.left_after(days(newest - self.summary.reference));
         let observed = self.half_lives.exposure(days(newest - oldest));
         for request in batch {
             let memory = self.files.get(request.file);
             let age = self.age_days(memory, newest);
             let exposure = self.half_lives.exposure(age);
             for index in self.half_lives.choices() {
-                let all = self.totals[index] * now[index] / observed[index].max(PRIOR_DAYS);
-                let prior = all / self.ordered as f64;
+                let all = self.summary.totals[index] * now[index] / observed[index].max(PRIOR_DAYS);
+                let prior = all / self.summary.ordered as f64;
                 let sum = f64::from(memory.sums[index]) * now[index];
                 let rate = (sum + PRIOR_DAYS * prior) / (exposure[index] + PRIOR_DAYS);
                 if all > 0.0 {
-                    self.evidence[index] += (rate / all).max(f64::MIN_POSITIVE).ln();
+                    self.summary.evidence[index] += (rate / all).max(f64::MIN_POSITIVE).ln();
                 }
             }
         }
@@ -225,7 +256,8 @@ impl DemandMemory {
 
     /// The half-life with the best predictions.
     fn chosen(&self) -> usize {
-        let best = |a: &usize, b: &usize| self.evidence[*a].total_cmp(&self.evidence[*b]);
+        let best =
+            |a: &usize, b: &usize| self.summary.evidence[*a].total_cmp(&self.summary.evidence[*b]);
         // Without evidence the last one is chosen: the longest memory.
         self.half_lives.choices().max_by(best).unwrap_or(0)
     }
@@ -234,15 +266,16 @@ impl DemandMemory {
     /// same demand keep the order of grade.info.
     pub fn order(&mut self, ranking: &Ranking) -> Option<PopularityOrder> {
         self.add_pending();
-        let (oldest, newest) = self.observed?;
+        let (oldest, newest) = self.summary.observed?;
         self.meet_files(ranking, (oldest, newest));
         self.drop_negligible(ranking, newest);
         let chosen = self.chosen();
         let deletion = self.half_lives.for_deletion(chosen);
-        let now = self.half_lives.left_after(days(newest - self.reference));
+        let now = self.half_lives.left_after(days(newest - self.summary.reference));
         let observed = self.half_lives.exposure(days(newest - oldest));
-        let a_day =
-            |index: usize| self.totals[index] * now[index] / observed[index].max(PRIOR_DAYS);
+        let a_day = |index: usize| {
+            self.summary.totals[index] * now[index] / observed[index].max(PRIOR_DAYS)
+        };
         let (all, all_kept) = (a_day(chosen), a_day(deletion));
         let files = ranking.by_grade();
         let priors = Priors::of(files.len());
@@ -273,19 +306,19 @@ impl DemandMemory {
 
     /// Begins the observation of graded files that have none yet.
     fn meet_files(&mut self, ranking: &Ranking, (oldest, newest): (i64, i64)) {
-        let since_hour = hour_of(if self.ordered == 0 { oldest } else { newest });
+        let since_hour = hour_of(if self.summary.ordered == 0 { oldest } else { newest });
         for file in ranking.by_grade() {
             let memory = self.files.get(*file);
             if memory.since_hour == UNKNOWN {
                 self.files.set(*file, FileMemory { since_hour, ..memory });
             }
         }
-        self.ordered = ranking.len();
+        self.summary.ordered = ranking.len();
     }
 
     /// Drops files that are not graded and were hardly requested. So invented names use no memory for long.
     fn drop_negligible(&mut self, ranking: &Ranking, newest: i64) {
-        let now = self.half_lives.left_after(days(newest - self.reference));
+        let now = self.half_lives.left_after(days(newest - self.summary.reference));
         let longest = KEPT - 1;
         let is_negligible = |file: &FileId| {
             let sum = f64::from(self.files.get(*file).sums[longest]) * now[longest];

@@ -4,14 +4,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
+use reelyard_core::names::FileId;
 
 use super::demand_memory::DemandMemory;
 use super::popularity_order::PopularityOrder;
+use super::served_requests::ServedRequests;
 use crate::catalog::ranking::Ranking;
 
 /// The shortest time between two orders of the same files. Demand changes slowly, and hot files do not wait
 /// for it.
 const ORDER_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+/// How far a request may be ahead of our clock. One of the clocks may have been set, and a day of error
+/// changes the order of files little.
+const LARGEST_DEMAND_LEAD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The ranking as last read, for the job that orders it. None before the first.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +39,7 @@ impl RankingSlot {
 #[derive(Debug)]
 pub struct DemandRanker {
     memory: DemandMemory,
+    served: ServedRequests,
     grades: RankingSlot,
     last: Option<LastOrder>,
 }
@@ -47,7 +54,44 @@ struct LastOrder {
 impl DemandRanker {
     /// Orders the files of the ranking in the slot by this memory.
     pub fn new(memory: DemandMemory, grades: RankingSlot) -> Self {
-        DemandRanker { memory, grades, last: None }
+        DemandRanker { memory, served: ServedRequests::default(), grades, last: None }
+    }
+
+    /// Counts a request of the log. `is_served` says whether a destination served it, if that is known.
+    /// A file that the process does not know has no demand.
+    pub fn request(
+        &mut self,
+        file: Option<FileId>,
+        at: Millis,
+        is_served: Option<bool>,
+        now: Millis,
+    ) {
+        if at > now.after(LARGEST_DEMAND_LEAD) {
+            return;
+        }
+        if let Some(file) = file {
+            self.memory.request(file, at);
+        }
+        if let Some(is_served) = is_served {
+            self.served.count(at, is_served);
+        }
+    }
+
+    /// Drops everything if the newest request is far ahead of `now`: see [`DemandMemory::forget_future`].
+    pub fn forget_future(&mut self, now: Millis) -> bool {
+        let is_future = self.memory.forget_future(now.after(LARGEST_DEMAND_LEAD));
+        if is_future {
+            self.served = ServedRequests::default();
+            self.last = None;
+        }
+        is_future
+    }
+
+    /// Continues with what an earlier process counted.
+    pub fn restore(&mut self, memory: DemandMemory, served: ServedRequests) {
+        self.memory = memory;
+        self.served = served;
+        self.last = None;
     }
 
     /// Whether the ranking is known.
@@ -60,9 +104,14 @@ impl DemandRanker {
         &self.memory
     }
 
-    /// The counted requests, to count more.
+    /// The counted requests, to save them.
     pub fn memory_mut(&mut self) -> &mut DemandMemory {
         &mut self.memory
+    }
+
+    /// The requests by whether a destination served them.
+    pub fn served(&self) -> &ServedRequests {
+        &self.served
     }
 
     /// The files by demand, if the ranking changed, or if the last order is old and there are new requests.
@@ -70,7 +119,7 @@ impl DemandRanker {
         let ranking = self.grades.get()?;
         let counted = self.memory.counted();
         let is_due = match &self.last {
-            None => counted > 0,
+            None => self.memory.newest().is_some(),
             Some(last) if !Arc::ptr_eq(&last.ranking, &ranking) => true,
             // The clock may have been set back.
             Some(last) => {

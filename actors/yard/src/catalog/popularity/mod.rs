@@ -8,3 +8,4 @@ pub mod demand_ranker;
 pub mod half_lives;
 pub mod popularity_order;
 pub mod request_rate;
+pub mod served_requests;
