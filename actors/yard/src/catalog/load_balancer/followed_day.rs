@@ -1,10 +1,13 @@
 //! The log of one day, followed row by row into the window of hits and the memory of demand.
 
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileName, NameLookup, NameTable};
 
@@ -50,6 +53,8 @@ pub struct RowCounters<'a> {
     /// Requests of all days; none if demand is not measured.
     pub demand: Option<&'a mut DemandRanker>,
 }
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How many files of one day are kept open: the one at its path and a few that were rotated away.
 pub const MOST_FILES: usize = 4;
@@ -112,16 +117,16 @@ impl FollowedDay {
         settings: &EventLogSettings,
         counters: &mut RowCounters<'_>,
     ) {
-        let reopened = self.reopen();
-        let mut state = reopened
+        let found = self.reopen().and_then(|()| self.start_over_if_cut());
+        let mut state = found
             .map_or_else(|error| CatalogInputState::of_error(&error), |()| CatalogInputState::Ok);
         self.find_counted();
         for index in (0..self.files.len()).rev() {
             let file = &mut self.files[index];
             let (hits, demand) = (&mut *counters.hits, counters.demand.as_deref_mut());
-            let counted_before = file.counted_before;
+            let (times, counted_before) = (demand_times(self.day), file.counted_before);
             let mut rows =
-                Rows { now, settings, hits, demand, counted_before, view: &mut self.view };
+                Rows { now, times, settings, hits, demand, counted_before, view: &mut self.view };
             let read = rows.read_file(&mut file.reader, &mut file.lines, names);
             file.counted_before = rows.counted_before;
             match read {
@@ -155,6 +160,29 @@ impl FollowedDay {
         self.files.insert(0, FollowedLog::new(other, 0));
         self.files.truncate(MOST_FILES);
         Ok(())
+    }
+
+    /// Reads a file from its beginning that no longer begins with the bytes that were read. Its counted rows are
+    /// remembered, because a log that is written again has the same rows again.
+    fn start_over_if_cut(&mut self) -> io::Result<()> {
+        let mut first = Ok(());
+        for (index, file) in self.files.iter_mut().enumerate() {
+            let counted = file.counted();
+            match file.reader.was_cut() {
+                Ok(false) => {}
+                Ok(true) => {
+                    file.lines = LineSplitter::default();
+                    file.counted_before = 0;
+                    if index == 0 && self.counted_at_path.is_none() {
+                        self.counted_at_path = Some(counted);
+                    }
+                }
+                Err(error) if index == 0 => first = Err(error),
+                // The read of the file fails as well.
+                Err(_) => {}
+            }
+        }
+        first
     }
 
     /// Finds the files whose rows were counted before.
@@ -205,9 +233,19 @@ impl FollowedLog {
     }
 }
 
+/// The times that rows in the log of a day can have. A day of difference on either side allows for any time
+/// zone, and for clocks that are wrong by hours. A row with another time says nothing about demand.
+fn demand_times(day: Date) -> Range<Millis> {
+    let Ok(midnight) = day.to_zoned(TimeZone::UTC) else { return Millis(0)..Millis(0) };
+    let midnight = Millis(midnight.timestamp().as_millisecond());
+    midnight.before(2 * DAY)..midnight.after(3 * DAY)
+}
+
 /// The receivers of the rows of a file.
 struct Rows<'a> {
     now: Millis,
+    /// Only rows with these times are demand.
+    times: Range<Millis>,
     settings: &'a EventLogSettings,
     hits: &'a mut HitCounter,
     demand: Option<&'a mut DemandRanker>,
@@ -223,10 +261,6 @@ impl Rows<'_> {
         lines: &mut LineSplitter,
         names: &NameTable,
     ) -> io::Result<()> {
-        if reader.was_cut()? {
-            *lines = LineSplitter::default();
-            self.counted_before = 0;
-        }
         reader.read(|chunk| {
             let names = names.lookup();
             lines.feed(chunk, |number, line| self.parse_line(number, line, &names));
@@ -268,6 +302,7 @@ impl Rows<'_> {
         let is_elsewhere = watched.map(|watched| !watched.has(selection.server));
         if let Some(demand) = &mut self.demand
             && number > self.counted_before
+            && self.times.contains(&selection.at)
         {
             demand.request(file, selection.at, is_elsewhere, self.now);
         }

@@ -162,10 +162,11 @@ fn calm_demand_chooses_a_long_memory_and_premieres_a_short_one() {
 #[test]
 fn invented_names_use_memory_only_for_a_time() {
     let mut memory = memory();
-    (0..100_000).for_each(|file| request(&mut memory, file, NOON, 1));
+    (0..1_000_000).for_each(|file| request(&mut memory, file, NOON, 1));
+    assert!(memory.pending.capacity() <= 2 * MOST_PENDING);
     let ranking = ranking(&[10; 10]);
     memory.order(&ranking);
-    assert!(memory.files.files().count() >= 100_000);
+    assert!(memory.files.files().count() >= 1_000_000);
     request(&mut memory, 0, NOON + 90 * DAY, 1);
     memory.order(&ranking);
     assert_eq!(memory.files.files().count(), 10);
