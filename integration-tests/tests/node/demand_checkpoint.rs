@@ -30,6 +30,8 @@ fn demand_survives_a_restart_and_a_damaged_checkpoint_is_reported() -> Result<()
     let mut node = yard.start_node(&settings)?;
     let by_log = demand_ranks(&yard, &node)?;
     assert!(by_log.contains(&("second.mpg".to_owned(), 1)), "{by_log:?}");
+    let plan = yard.get("/api/v1/plan").unwrap();
+    assert_eq!(plan["served"]["last_hour"], 0.0, "the centre served all requests: {plan}");
     assert!(node.terminate()?.success());
     let checkpoint = yard.path("node/demand-checkpoint");
     assert_eq!(fs::metadata(&checkpoint)?.mode() & 0o777, 0o600);

@@ -194,7 +194,8 @@ impl RemoverWorld {
             let rate = RequestRate::of(f64::from(traits.requests));
             demand.set(*file, FileDemand { rate, kept_rate: rate });
         }
-        let order = PopularityOrder::new(ranking.files().into(), demand, 7.0, 100.0);
+        let observed = RemoverSettings::default().exchange.min_stay;
+        let order = PopularityOrder::new(ranking.files().into(), demand, 7.0, 100.0, observed);
         policy.set_ranking(Arc::new(ranking.with_demand(&Arc::new(order), true)));
         let masters = ids.iter().zip(&traits).filter(|(_, traits)| traits.has_master);
         let files = masters.map(|(file, _)| file.0).collect();

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use clap::Args;
 use comfy_table::Cell;
 use reelyard_api::{BackedOff, PlanView, PlannedCopy, Skipped};
+use reelyard_yard::catalog::popularity::served_requests::ServedShares;
 
 use super::{explain, removals};
 use crate::cli::client::{NodeArgs, NodeClient};
@@ -55,8 +56,20 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     }
     let waiting = counted(plan.waiting, "file", "files");
     writeln!(out, "waiting for a source or a destination: {waiting}")?;
+    print_served(&plan.served, out)?;
     print_skipped(&plan.skipped, out)?;
     print_back_offs(&plan.back_offs, out)?;
+    Ok(())
+}
+
+/// Prints the share of requests that copies served. Prints nothing without a request.
+fn print_served(served: &ServedShares, out: &mut dyn Write) -> io::Result<()> {
+    for (time, share) in [("hour", served.last_hour), ("day", served.last_day)] {
+        if let Some(share) = share {
+            let percent = share * 100.0;
+            writeln!(out, "requests served by a copy in the last {time}: {percent:.1} %")?;
+        }
+    }
     Ok(())
 }
 

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
+use bytesize::ByteSize;
 use clap::Args;
 use comfy_table::Cell;
 use reelyard_api::{RemovalView, RemovalsView};
 use reelyard_core::host::HostAddr;
-use reelyard_yard::remover::{Relief, RemovalMode, RemoverWaits};
+use reelyard_yard::remover::{ExchangeBudget, Relief, RemovalMode, RemoverWaits};
 
 use crate::cli::client::{NodeArgs, NodeClient};
 use crate::cli::support::failure::CommandFailure;
@@ -66,6 +67,10 @@ fn print_state(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "last check of all copies {at}{}", took.unwrap_or_default())?;
         }
         None => writeln!(out, "this node has not checked the copies yet")?,
+    }
+    if let Some(ExchangeBudget { bytes, left }) = view.exchange_budget {
+        let (left, bytes) = (ByteSize::b(left), ByteSize::b(bytes));
+        writeln!(out, "exchanges may remove {left} of {bytes} in 24 hours")?;
     }
     match view.waits {
         None => Ok(()),

@@ -35,8 +35,13 @@ pub fn write(sheet: &mut MetricsWriter<'_>, catalog: &CatalogView, now: Millis) 
     write_demand(sheet, catalog)
 }
 
-/// The measured demand. Left out while it is not measured.
+/// The measured demand, and the share of it that copies served. Left out while it is not measured.
 fn write_demand(sheet: &mut MetricsWriter<'_>, catalog: &CatalogView) -> fmt::Result {
+    let served = catalog.event_log.as_ref().map(|log| log.served).unwrap_or_default();
+    let spans = [("hour", served.last_hour), ("day", served.last_day)];
+    let spans = spans.into_iter().filter_map(|(last, share)| Some(([("last", last)], share?)));
+    let help = "Share of requests that a destination served, from 0 to 1, by the event log";
+    sheet.gauges("requests_served_ratio", help, spans)?;
     let demand = catalog.demand.as_ref();
     let a_day = demand.map(|demand| demand.requests_a_day());
     sheet.maybe_gauge("requests_per_day", "Requests a day for all files, by their log", a_day)?;

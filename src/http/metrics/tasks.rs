@@ -26,7 +26,13 @@ fn ends(sheet: &mut MetricsWriter<'_>, view: &TaskManagerView) -> fmt::Result {
     sheet.counters("copies_ended", "Copies that ended while this node led", outcomes)?;
     let help = "Copies without a hash of the source to compare with";
     sheet.counter("copies_unverified", help, counters.unverified)?;
-    sheet.counter("copied_bytes", "Bytes of finished copies", counters.copied_bytes)?;
+    let bytes = [
+        ("ranked", counters.copied_bytes.ranked),
+        ("hot", counters.copied_bytes.hot),
+        ("requested", counters.copied_bytes.requested),
+    ];
+    let bytes = bytes.map(|(reason, bytes)| ([("reason", reason)], bytes));
+    sheet.counters("copied_bytes", "Bytes of finished copies, by reason", bytes)?;
     let blamed = [
         ("source", counters.blamed.source),
         ("destination", counters.blamed.destination),

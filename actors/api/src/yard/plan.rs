@@ -5,13 +5,14 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::NameText;
 use reelyard_protocol::task_id_text::id_in_text;
 use reelyard_protocol::worker::TaskId;
+use reelyard_yard::catalog::popularity::served_requests::ServedShares;
 use serde::{Deserialize, Serialize};
 
 use super::host::BackOffView;
 use super::removal::RemovalView;
 
 /// The last round of planning, and the obstacles to further copies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct PlanView {
     /// Time of the last round. Missing before the first round; then all lists are empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,6 +30,9 @@ pub struct PlanView {
     pub back_offs: Vec<BackedOff>,
     /// Number of files that wait for a source or a destination.
     pub waiting: u64,
+    /// Share of requests that destinations served from their copies, by the event log.
+    #[serde(default)]
+    pub served: ServedShares,
     /// Reason why no copy can be planned. Missing if copies can be planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<String>,

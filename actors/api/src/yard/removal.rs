@@ -7,7 +7,8 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::NameText;
 use reelyard_protocol::worker::{Blame, TaskId};
 use reelyard_yard::remover::{
-    Ending, Reason, Relief, RemovalMode, RemoverCounters, RemoverWaits, RoomVerdict, Spared,
+    Ending, ExchangeBudget, Reason, Relief, RemovalMode, RemoverCounters, RemoverWaits,
+    RoomVerdict, Spared,
 };
 use reelyard_yard::task_manager::TaskState;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ pub struct RemovalsView {
     /// Hot files that fit on no destination, with the decision for each.
     #[serde(default)]
     pub rooms: Vec<RoomSoughtView>,
+    /// Limit of exchanges in 24 hours, and the rest of it. Missing without exchanges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange_budget: Option<ExchangeBudget>,
     /// Reason why the last look decided nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<RemoverWaits>,

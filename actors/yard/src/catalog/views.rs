@@ -12,6 +12,7 @@ use super::settings::CatalogSettings;
 use crate::catalog::files::rows::RowTally;
 use crate::catalog::load_balancer::rising::RisingHits;
 use crate::catalog::popularity::popularity_order::PopularityOrder;
+use crate::catalog::popularity::served_requests::ServedShares;
 use crate::catalog::sources::master_sizes::MasterSizes;
 use crate::catalog::sources::masters::Masters;
 
@@ -125,7 +126,7 @@ pub struct EventLogFileView {
 }
 
 /// State of the event log, as the status shows it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EventLogView {
     /// The days whose files are followed, oldest first.
     pub files: Vec<EventLogFileView>,
@@ -135,6 +136,8 @@ pub struct EventLogView {
     pub hot: usize,
     /// Requests that were counted as demand since the start, those of earlier days included.
     pub requests_counted: u64,
+    /// The share of requests that a destination served. Without a watched address it is unknown.
+    pub served: ServedShares,
 }
 
 impl EventLogView {

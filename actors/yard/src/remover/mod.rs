@@ -16,6 +16,7 @@ pub use messages::*;
 pub use policy::arrivals::RecentArrivals;
 pub use policy::counters::{RemovedFor, RemoverCounters};
 pub use policy::decision_context::{Inputs, RemovalsUnderWay, RemoverDecisionContext};
+pub use policy::disk_space::exchange_budget::ExchangeBudget;
 pub use policy::disk_space::room::{RoomSought, RoomVerdict, RoomWanted};
 pub use policy::duplicates::FileCopies;
 pub use policy::holders::{CopyHolder, CopyHolderStatus, CopyHolders};

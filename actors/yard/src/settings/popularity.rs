@@ -26,7 +26,8 @@ settings! {
         /// Largest amount of data that exchanges remove in 24 hours: a size, or a percentage of all
         /// destination disks such as "3%". Hot files are exempt.
         daily_budget: DailyBudget = Default "3%",
-        /// Shortest time that a copy stays before an exchange can remove it.
+        /// Shortest time that a copy stays before an exchange can remove it. Exchanges also begin
+        /// only when the remembered requests span this time.
         min_stay: Duration = Default "24h",
     }
 }

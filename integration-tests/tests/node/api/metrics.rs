@@ -80,7 +80,10 @@ fn copies_are_counted_where_they_are_planned_made_and_served() -> Result<()> {
         (page.value("reelyard_copies_ended_total{outcome=\"done\"}") == Some(FILES as f64))
             .then_some(page)
     })?;
-    assert_eq!(page.value("reelyard_copied_bytes_total"), Some(bytes));
+    assert_eq!(page.value("reelyard_copied_bytes_total{reason=\"ranked\"}"), Some(bytes));
+    assert_eq!(page.sum("reelyard_copied_bytes_total"), bytes);
+    assert_eq!(page.value("reelyard_exchanges_total"), Some(0.0));
+    assert_eq!(page.value("reelyard_removed_bytes_total{reason=\"exchanged\"}"), Some(0.0));
     assert_eq!(page.value("reelyard_copies_planned_total"), Some(FILES as f64));
     assert_eq!(page.sum("reelyard_tasks"), 0.0);
     assert_eq!(page.sum("reelyard_copy_failures_total"), 0.0);
@@ -178,7 +181,7 @@ fn failures_are_counted_by_the_blamed_side() -> Result<()> {
         (page.value("reelyard_copy_failures_total{blame=\"source\"}")? >= 1.0).then_some(page)
     })?;
     assert!(page.value("reelyard_copies_ended_total{outcome=\"failed\"}").unwrap() >= 1.0);
-    assert_eq!(page.value("reelyard_copied_bytes_total"), Some(0.0));
+    assert_eq!(page.sum("reelyard_copied_bytes_total"), 0.0);
     Ok(())
 }
 

@@ -35,6 +35,7 @@ pub async fn show(state: web::Data<NodeHttpState>, _: web::Query<NoQuery>) -> we
         skipped: skipped(&state, &snapshot),
         back_offs: view.left_alone().map(backed_off).collect(),
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
+        served: snapshot.catalog.event_log.as_ref().map(|log| log.served).unwrap_or_default(),
         blocked: round.and_then(|round| round.waiting.as_ref()).and_then(blocked),
         unlisted: state.unlisted_hosts(),
     })

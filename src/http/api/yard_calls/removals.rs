@@ -33,6 +33,7 @@ pub async fn show(
         spared: last.spared,
         reliefs: last.reliefs,
         rooms: last.rooms.iter().map(seeks_room).collect(),
+        exchange_budget: last.exchange_budget,
         waits: last.waits,
         counters: view.counters,
     })

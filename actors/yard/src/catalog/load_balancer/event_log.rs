@@ -116,15 +116,17 @@ impl EventLog {
             self.rising = Arc::clone(rising);
         }
         let order = self.demand.as_mut().and_then(|demand| demand.order(now));
-        EventLogLook { changed, order, view: self.view(), overflows: self.watch.overflows() }
+        EventLogLook { changed, order, view: self.view(now), overflows: self.watch.overflows() }
     }
 
-    fn view(&self) -> EventLogView {
+    fn view(&self, now: Millis) -> EventLogView {
+        let demand = self.demand.as_ref();
         EventLogView {
             files: self.days.iter().map(|day| day.view().clone()).collect(),
             hits_in_window: self.hits.count(),
             hot: self.rising.hot().len(),
-            requests_counted: self.demand.as_ref().map_or(0, |demand| demand.memory().counted()),
+            requests_counted: demand.map_or(0, |demand| demand.memory().counted()),
+            served: demand.map(|demand| demand.served().shares(now)).unwrap_or_default(),
         }
     }
 

@@ -5,6 +5,7 @@
 //! Time is the time of the newest request, never a clock: a clock that is wrong changes nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{ByFile, FileId};
@@ -301,7 +302,8 @@ impl DemandMemory {
         // Stable: files with equal scores keep their order.
         scored.sort_by(|a, b| b.0.total_cmp(&a.0));
         let files: Arc<[FileId]> = scored.into_iter().map(|(_, file)| file).collect();
-        Some(PopularityOrder::new(files, demand, self.half_lives.days(chosen), all))
+        let span = Duration::from_secs(newest.abs_diff(oldest));
+        Some(PopularityOrder::new(files, demand, self.half_lives.days(chosen), all, span))
     }
 
     /// Begins the observation of graded files that have none yet.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use reelyard_core::names::{ByFile, FileId};
 use roaring::RoaringBitmap;
@@ -26,6 +27,8 @@ pub struct PopularityOrder {
     half_life_days: f64,
     /// Requests a day for all files together.
     requests_a_day: f64,
+    /// The time from the oldest to the newest remembered request.
+    observed: Duration,
 }
 
 impl PopularityOrder {
@@ -35,8 +38,9 @@ impl PopularityOrder {
         demand: ByFile<FileDemand>,
         half_life_days: f64,
         requests_a_day: f64,
+        observed: Duration,
     ) -> Self {
-        PopularityOrder { files, demand, half_life_days, requests_a_day }
+        PopularityOrder { files, demand, half_life_days, requests_a_day, observed }
     }
 
     /// Most demand for each byte first.
@@ -70,5 +74,10 @@ impl PopularityOrder {
     /// Requests a day for all files together.
     pub fn requests_a_day(&self) -> f64 {
         self.requests_a_day
+    }
+
+    /// The time from the oldest to the newest remembered request.
+    pub fn observed(&self) -> Duration {
+        self.observed
     }
 }

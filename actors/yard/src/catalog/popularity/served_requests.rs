@@ -3,12 +3,27 @@
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
+use serde::{Deserialize, Serialize};
 
 /// Requests are counted in slots of this many seconds.
 const SLOT_SECONDS: i64 = 300;
 
 /// The slots of a day, and some more, so that late rows find their slot.
 const SLOTS: usize = 300;
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The share of requests that destinations served from their copies, by the event log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ServedShares {
+    /// Share in the last hour, from 0 to 1. Missing without a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_hour: Option<f64>,
+    /// The same for the last 24 hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_day: Option<f64>,
+}
 
 /// The requests of one slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,9 +80,14 @@ impl ServedRequests {
         }
     }
 
+    /// The shares of the last hour and of the last day.
+    pub fn shares(&self, now: Millis) -> ServedShares {
+        ServedShares { last_hour: self.share(now, HOUR), last_day: self.share(now, DAY) }
+    }
+
     /// The share of requests within `span` before `now` that were served, from 0 to 1. None without a
     /// request. The slot of `now` and later ones belong to the span: clocks differ by seconds.
-    pub fn share(&self, now: Millis, span: Duration) -> Option<f64> {
+    fn share(&self, now: Millis, span: Duration) -> Option<f64> {
         let first = now.before(span).unix_seconds().div_euclid(SLOT_SECONDS) + 1;
         let mut requests = 0_u64;
         let mut served = 0_u64;
@@ -89,9 +109,6 @@ mod tests {
     use super::*;
 
     const NOON: i64 = 1_780_000_000;
-    const HOUR: Duration = Duration::from_secs(3600);
-    const DAY: Duration = Duration::from_secs(86_400);
-
     fn at(second: i64) -> Millis {
         Millis::from_unix_seconds(second)
     }

@@ -158,6 +158,7 @@ impl Remover {
         let names = self.replica.piece().names();
         self.last = Some(RemovalRound::decided(at, took_us, &proposal, (&events, spared), names));
         if self.policy.settings().mode == RemovalMode::On && !events.is_empty() {
+            self.policy.counters.count_exchanges(&events);
             self.commit(events, ctx);
             // There may be more removals than one round allows, so the next round does not wait its
             // full time.

@@ -1,6 +1,9 @@
 //! Counters of the Remover, for the metrics.
 
+use std::collections::BTreeSet;
+
 use crate::remover::state::ending::Ending;
+use crate::remover::state::event::{Intent, RemovalEvent};
 use crate::remover::state::reason::Reason;
 use crate::remover::state::removal_book::RemovalRecord;
 use serde::{Deserialize, Serialize};
@@ -18,6 +21,12 @@ pub struct RemoverCounters {
     /// Removed copies by reason.
     #[serde(default)]
     pub removed_for: RemovedFor,
+    /// Bytes of the removed copies with a known size, by reason.
+    #[serde(default)]
+    pub removed_bytes_for: RemovedFor,
+    /// Files for which copies were exchanged.
+    #[serde(default)]
+    pub exchanges: u64,
     /// Copies that did not exist when their hosts were called.
     pub absent: u64,
     /// Removals that their hosts refused.
@@ -32,7 +41,7 @@ pub struct RemoverCounters {
     pub uncommitted: u64,
 }
 
-/// The reasons of the removed copies.
+/// Copies, or their bytes, by the reason of the removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RemovedFor {
     /// There were surplus copies.
@@ -49,8 +58,8 @@ pub struct RemovedFor {
 }
 
 impl RemovedFor {
-    /// Counts one removal for this reason.
-    pub fn count(&mut self, reason: &Reason) {
+    /// Adds `amount` for this reason.
+    pub fn add(&mut self, reason: &Reason, amount: u64) {
         let count = match reason {
             Reason::Duplicate { .. } => &mut self.duplicate,
             Reason::Draining { .. } => &mut self.draining,
@@ -58,16 +67,31 @@ impl RemovedFor {
             Reason::MakesRoom { .. } => &mut self.makes_room,
             Reason::Exchanged { .. } => &mut self.exchanged,
         };
-        *count += 1;
+        *count += amount;
     }
 }
 
 impl RemoverCounters {
+    /// Counts the exchanges among committed decisions: each is one file on one host.
+    pub fn count_exchanges(&mut self, events: &[RemovalEvent]) {
+        let mut exchanges = BTreeSet::new();
+        for event in events {
+            if let RemovalEvent::Intended(Intent { host, reason, .. }) = event
+                && let Reason::Exchanged { better, .. } = reason
+            {
+                exchanges.insert((*host, better));
+            }
+        }
+        self.exchanges += exchanges.len() as u64;
+    }
+
     /// Counts one more removed copy.
     pub fn count_gone(&mut self, record: &RemovalRecord) {
         if record.ending == Ending::Removed {
-            self.removed_for.count(&record.reason);
-            self.removed_bytes += record.size.unwrap_or(0);
+            let bytes = record.size.unwrap_or(0);
+            self.removed_for.add(&record.reason, 1);
+            self.removed_bytes_for.add(&record.reason, bytes);
+            self.removed_bytes += bytes;
         }
     }
 

@@ -8,6 +8,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 
 use super::decision_context::{RemovalsUnderWay, RemoverDecisionContext};
+use super::disk_space::exchange_budget::ExchangeBudget;
 use super::disk_space::room::RoomSought;
 use crate::catalog::MasterLook;
 use crate::remover::policy::disk_space::relief::Relief;
@@ -59,6 +60,8 @@ pub struct RemovalProposal {
     pub reliefs: BTreeMap<HostAddr, Relief>,
     /// Hot files that fit on no destination, and the decision on each.
     pub rooms: Vec<RoomSought>,
+    /// The budget of exchanges after this proposal; none without exchanges.
+    pub exchange_budget: Option<ExchangeBudget>,
     /// Files whose sizes have to be known before more can be proposed.
     pub to_size: BTreeSet<FileId>,
     /// Hosts whose disks are being reduced to their low-water marks.

@@ -11,6 +11,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName, NameTable};
 use serde::Serialize;
 
+use crate::remover::policy::disk_space::exchange_budget::ExchangeBudget;
 use crate::remover::policy::disk_space::relief::Relief;
 use crate::remover::policy::disk_space::room::RoomVerdict;
 use crate::remover::policy::round::{Removal, RemovalProposal, RemoverWaits};
@@ -71,6 +72,8 @@ pub struct RemovalRound {
     pub reliefs: BTreeMap<HostAddr, Relief>,
     /// Hot files that fit nowhere.
     pub rooms: Vec<FileSeeksRoom>,
+    /// The budget of exchanges; none without exchanges.
+    pub exchange_budget: Option<ExchangeBudget>,
     /// Why no decisions were made.
     pub waits: Option<RemoverWaits>,
 }
@@ -96,6 +99,7 @@ impl RemovalRound {
             spared: proposal.spared.clone(),
             reliefs: proposal.reliefs.clone(),
             rooms: rooms.collect(),
+            exchange_budget: proposal.exchange_budget,
             waits: proposal.waits,
         }
     }

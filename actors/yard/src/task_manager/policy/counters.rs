@@ -4,6 +4,8 @@ use reelyard_core::durations::Durations;
 use reelyard_protocol::worker::Blame;
 use serde::Serialize;
 
+use crate::task_manager::state::task::Task;
+
 /// Counts of this node's work as leader, since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskCounters {
@@ -17,8 +19,8 @@ pub struct TaskCounters {
     pub completed: u64,
     /// Copies among these that could not be compared with their source.
     pub unverified: u64,
-    /// Bytes of all completed copies.
-    pub copied_bytes: u64,
+    /// Bytes of all completed copies, by the reason of the copy.
+    pub copied_bytes: CopiedBytes,
     /// Tasks that ended in state `Failed`.
     pub failed: u64,
     /// Tasks that ended in state `Timeout`.
@@ -33,6 +35,29 @@ pub struct TaskCounters {
     pub refused: u64,
     /// Commits that returned without an outcome.
     pub uncommitted: u64,
+}
+
+/// Bytes of completed copies, by the reason of the copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CopiedBytes {
+    /// The file was next in the ranking.
+    pub ranked: u64,
+    /// The file was hot.
+    pub hot: u64,
+    /// An operator or a program requested the copy.
+    pub requested: u64,
+}
+
+impl CopiedBytes {
+    /// Counts a completed copy.
+    pub fn count(&mut self, task: &Task) {
+        let bytes = match task {
+            Task { asked_by: Some(_), .. } => &mut self.requested,
+            Task { hits: 1.., .. } => &mut self.hot,
+            _ => &mut self.ranked,
+        };
+        *bytes += task.size;
+    }
 }
 
 /// How often each part was blamed for a copy that failed or timed out.

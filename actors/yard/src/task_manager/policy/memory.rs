@@ -504,7 +504,9 @@ impl TaskCounters {
             TaskEvent::Created(_) => self.created += 1,
             TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
                 self.completed += 1;
-                self.copied_bytes += book.task(*id).map_or(0, |task| task.size);
+                if let Some(task) = book.task(*id) {
+                    self.copied_bytes.count(task);
+                }
                 let unverified = matches!(event, TaskEvent::CompletedUnverified { .. });
                 self.unverified += u64::from(unverified);
             }

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use reelyard_core::names::FileName;
 
 use super::*;
+use crate::catalog::popularity::served_requests::ServedShares;
 use crate::catalog::ranking::Ranking;
 use crate::catalog::views::{CatalogInputState, EventLogFileView};
 
@@ -214,6 +215,27 @@ fn requests_of_every_server_and_of_earlier_days_are_demand() {
     let names: Vec<String> =
         order.files().iter().map(|file| yard.log.names.name(*file).to_string()).collect();
     assert_eq!(names, ["B", "A"]);
+}
+
+#[test]
+fn the_share_of_requests_that_a_copy_served_is_known_across_restarts() {
+    let yard = EventLogFixture::new();
+    let elsewhere = row("A", MIDNIGHT).replace(WATCHED, "10.0.0.99");
+    append(&yard.path(3), &elsewhere.repeat(3));
+    append(&yard.path(3), &row("unknown", MIDNIGHT));
+    append(&yard.path(2), &row("A", Millis(MIDNIGHT.0 - 2 * 3_600_000)).repeat(4));
+    for _ in 0..2 {
+        let mut process = DemandProcess::start(&yard, &["A"]);
+        process.save(SOON);
+        let served = process.log.look(SOON).view.served;
+        assert_eq!((served.last_hour, served.last_day), (Some(0.75), Some(0.375)));
+        let late = MIDNIGHT.after(std::time::Duration::from_secs(2 * 86_400));
+        assert_eq!(process.log.expire(late).view.served, ServedShares::default());
+    }
+    let mut unwatched = ranked(&["A"]);
+    unwatched.log.settings.watch_address = None;
+    append(&unwatched.path(3), &row("A", MIDNIGHT));
+    assert_eq!(unwatched.log.look(MIDNIGHT).view.served, ServedShares::default());
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! An exchange takes place if the new file has at least `popularity.keep` times the demand of all removed
 //! copies together. The host that loses the least demand makes the room. The sum of exchanges within 24
 //! hours is limited, and copies stay for a minimum time. So demand that only fluctuates moves nothing.
+//! Exchanges begin when the log was observed for that minimum time. Earlier most files have no request yet,
+//! and the demand is that of one part of the day.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,6 +13,7 @@ use std::time::Duration;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 
+use super::exchange_budget::ExchangeBudget;
 use super::room::{RoomSought, RoomVerdict};
 use crate::catalog::popularity::popularity_order::PopularityOrder;
 use crate::catalog::popularity::request_rate::RequestRate;
@@ -80,16 +83,35 @@ impl<'a> RemoverDecisionContext<'a> {
     /// Proposes exchanges for the files with the most demand that fit nowhere: one on each host.
     pub fn propose_exchanges(&self, proposal: &mut RemovalProposal) {
         let Some(demand) = self.demand_in_force() else { return };
+        let mut budget = self.budget(proposal);
+        self.propose_exchanges_within(demand, &mut budget, proposal);
+        proposal.exchange_budget = Some(budget);
+    }
+
+    fn propose_exchanges_within(
+        &self,
+        demand: &PopularityOrder,
+        budget: &mut ExchangeBudget,
+        proposal: &mut RemovalProposal,
+    ) {
         let wishes: Vec<WantsRoom> =
             self.room_wanted.files.iter().filter(|wish| !wish.is_hot()).copied().collect();
         if wishes.is_empty() {
             return;
         }
+        if demand.observed() < self.settings.exchange.min_stay {
+            let observed = demand.observed().as_secs();
+            let needed = self.settings.exchange.min_stay.as_secs();
+            let verdict = RoomVerdict::TooShortLog { observed, needed };
+            let waiting =
+                wishes.iter().map(|wish| RoomSought { wish: *wish, verdict: verdict.clone() });
+            proposal.rooms.extend(waiting);
+            return;
+        }
         let largest = wishes.iter().map(|wish| wish.size).max().unwrap_or(0);
         let mut hosts = self.exchange_hosts(demand, largest, proposal);
-        let mut left = self.budget_left(proposal);
         for wish in wishes {
-            let verdict = self.exchange(&wish, demand, &mut hosts, &mut left, proposal);
+            let verdict = self.exchange(&wish, demand, &mut hosts, &mut budget.left, proposal);
             proposal.rooms.push(RoomSought { wish, verdict });
         }
     }
@@ -226,11 +248,11 @@ impl<'a> RemoverDecisionContext<'a> {
         victims
     }
 
-    /// Bytes that exchanges may still remove now.
-    fn budget_left(&self, proposal: &RemovalProposal) -> u64 {
+    /// The budget without what the exchanges of the last 24 hours have used.
+    fn budget(&self, proposal: &RemovalProposal) -> ExchangeBudget {
         let disks = self.holders.askable().filter_map(|(_, holder)| holder.disk.as_ref());
         let disks = disks.fold(0_u64, |sum, (disk, _)| sum.saturating_add(disk.mark(100)));
-        let budget = self.settings.exchange.daily_budget.bytes(disks);
+        let bytes = self.settings.exchange.daily_budget.bytes(disks);
         let decided = proposal.removals.iter().map(|removal| (&removal.reason, removal.size));
         let running = self.book.open().values().map(|open| (&open.intent.reason, open.intent.size));
         let setting_out = self.setting_out().map(|Intent { reason, size, .. }| (reason, *size));
@@ -245,7 +267,7 @@ impl<'a> RemoverDecisionContext<'a> {
                 spent = spent.saturating_add(size.unwrap_or(0));
             }
         }
-        budget.saturating_sub(spent)
+        ExchangeBudget { bytes, left: bytes.saturating_sub(spent) }
     }
 }
 

@@ -2,6 +2,7 @@
 //! and the decisions. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
@@ -84,6 +85,14 @@ pub enum RoomVerdict {
         #[schema(required)]
         needed: Option<u64>,
     },
+    /// The event log was observed for a shorter time than a copy stays, so the demand is not known well
+    /// enough.
+    TooShortLog {
+        /// The time from the oldest to the newest request, in seconds.
+        observed: u64,
+        /// The time that exchanges need, in seconds.
+        needed: u64,
+    },
     /// The exchanges of the last 24 hours used the budget.
     BudgetSpent {
         /// Bytes that would be removed for it.
@@ -126,6 +135,10 @@ impl RoomVerdict {
             RoomVerdict::TooLittleDemand { needed: None, .. } => {
                 "no host can exchange copies for it now".to_owned()
             }
+            RoomVerdict::TooShortLog { observed, needed } => {
+                let (observed, needed) = (rounded_time(*observed), rounded_time(*needed));
+                format!("exchanges need {needed} of event log, and {observed} are known")
+            }
             RoomVerdict::BudgetSpent { goes, left } => format!(
                 "the daily budget of exchanges is used: {goes} bytes would be removed, and {left} bytes \
                  are left"
@@ -140,6 +153,11 @@ impl RoomVerdict {
             RoomVerdict::TooMuch { lacking: None } => "no host can make room now".to_owned(),
         }
     }
+}
+
+/// A time in whole minutes, for people.
+fn rounded_time(seconds: u64) -> humantime::FormattedDuration {
+    humantime::format_duration(Duration::from_secs(seconds / 60 * 60))
 }
 
 impl RemovalBook {

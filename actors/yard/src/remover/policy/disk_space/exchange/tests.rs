@@ -34,7 +34,18 @@ struct ExchangeFixture {
 /// A file: name, size, host (0 for none), requests a day.
 type Row = (&'static str, u64, u8, f64);
 
+/// A yard whose log is known for as long as exchanges need.
 fn yard(rows: &[Row], hosts: u8, settings: RemoverSettings) -> ExchangeFixture {
+    let observed = settings.exchange.min_stay;
+    yard_observed_for(observed, rows, hosts, settings)
+}
+
+fn yard_observed_for(
+    observed: Duration,
+    rows: &[Row],
+    hosts: u8,
+    settings: RemoverSettings,
+) -> ExchangeFixture {
     let (mut policy, book) = (RemoverPolicy::new(settings), RemovalBook::default());
     let files: Vec<FileId> = rows.iter().map(|(text, ..)| book.file(&name(text))).collect();
     let sized = files.iter().zip(rows).map(|(file, (_, size, ..))| SizedFile {
@@ -47,7 +58,7 @@ fn yard(rows: &[Row], hosts: u8, settings: RemoverSettings) -> ExchangeFixture {
         let rate = RequestRate::of(*a_day);
         demand.set(*file, FileDemand { rate, kept_rate: rate });
     }
-    let order = PopularityOrder::new(files.clone().into(), demand, 7.0, 100.0);
+    let order = PopularityOrder::new(files.clone().into(), demand, 7.0, 100.0, observed);
     let ranking = Ranking::from_sized_files(sized).with_demand(&Arc::new(order), true);
     policy.set_ranking(Arc::new(ranking));
     let all = files.iter().map(|file| file.0).collect();
@@ -217,4 +228,27 @@ fn a_budget_in_percent_is_of_all_disks() {
     let mut yard = yard(&rows, 2, settings);
     let proposal = yard.propose(&[(0, 100)]);
     assert_eq!(yard.removed(&proposal), ["a"], "5% of 2000 bytes are 100");
+}
+
+#[test]
+fn nothing_is_exchanged_before_the_log_is_known_for_a_day() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
+    let almost = settings().exchange.min_stay - Duration::from_secs(60);
+    let mut yard = yard_observed_for(almost, &rows, 1, settings());
+    let proposal = yard.propose(&[(0, 100)]);
+    assert!(proposal.removals.is_empty());
+    let verdict = &proposal.rooms[0].verdict;
+    assert_eq!(*verdict, RoomVerdict::TooShortLog { observed: 86_340, needed: 86_400 });
+    assert_eq!(verdict.words(), "exchanges need 1day of event log, and 23h 59m are known");
+}
+
+#[test]
+fn a_proposal_shows_what_is_left_of_the_budget() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0)];
+    let mut settings = settings();
+    settings.exchange.daily_budget = DailyBudget::Bytes(150);
+    let mut yard = yard(&rows, 1, settings);
+    let nothing = yard.propose(&[]).exchange_budget.unwrap();
+    assert_eq!((nothing.bytes, nothing.left), (150, 150));
+    assert_eq!(yard.propose(&[(0, 100)]).exchange_budget.unwrap().left, 50);
 }
