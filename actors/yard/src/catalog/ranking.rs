@@ -15,7 +15,7 @@ use crate::catalog::popularity::popularity_order::{FileDemand, PopularityOrder};
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     grades: Arc<Grades>,
-    history: HitcountHistory,
+    history: Arc<HitcountHistory>,
     /// The demand; none before the first request, or if it is not measured.
     demand: Option<Arc<PopularityOrder>>,
     /// The graded files by demand; none if the order of grade.info is in force.
@@ -70,14 +70,14 @@ pub struct SizedFile {
 impl Ranking {
     /// Joins the content of the two files; `history` was read against `grades`.
     pub(super) fn new(grades: Arc<Grades>, history: HitcountHistory) -> Self {
-        Ranking { grades, history, demand: None, by_demand: None }
+        Ranking { grades, history: Arc::new(history), demand: None, by_demand: None }
     }
 
     /// The same files with this demand. With `in_force` they are in the order of the demand. Files that
     /// are graded since then come last, in the order of grade.info.
     pub fn with_demand(&self, demand: &Arc<PopularityOrder>, in_force: bool) -> Self {
         let by_demand = in_force.then(|| self.ordered_by(demand));
-        let (grades, history) = (Arc::clone(&self.grades), self.history.clone());
+        let (grades, history) = (Arc::clone(&self.grades), Arc::clone(&self.history));
         Ranking { grades, history, demand: Some(Arc::clone(demand)), by_demand }
     }
 

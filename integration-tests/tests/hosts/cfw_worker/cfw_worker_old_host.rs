@@ -393,3 +393,24 @@ async fn calls_beyond_the_bound_are_refused_at_once() {
     }
     assert_eq!(yard.view.load().open_requests, 0);
 }
+
+#[actix::test]
+async fn a_list_of_the_same_length_is_read_only_if_it_differs() {
+    let mut yard = OldHostYard::with(HostRole::Destination, &[b"a.mpg", b"b.mpg"]).await;
+    yard.probe().await.unwrap();
+    yard.observations.next().await;
+    assert_eq!(yard.host.count_of("GET /files"), 1);
+    let unchanged = yard.refresh().await.unwrap();
+    assert_eq!(yard.names_of(&unchanged), bytes(&[b"a.mpg", b"b.mpg"]));
+    assert_eq!(yard.host.count_of("GET /files"), 2);
+    fs::rename(yard.host.dir().join("a.mpg"), yard.host.dir().join("c.mpg")).unwrap();
+    let changed = yard.refresh().await.unwrap();
+    assert_eq!(yard.names_of(&changed), bytes(&[b"b.mpg", b"c.mpg"]));
+    assert_eq!(yard.host.count_of("GET /files"), 4, "the names were needed after all");
+    let file = yard.id(b"b.mpg");
+    yard.worker.send(CopyArrived { file: yard.id(b"d.mpg"), size: None }).await.unwrap();
+    assert_eq!(yard.delete(b"b.mpg").await.unwrap(), Deleted::Removed);
+    let later = yard.refresh().await.unwrap();
+    assert_eq!(yard.names_of(&later), bytes(&[b"c.mpg"]));
+    assert!(!later.files.contains(file.0));
+}

@@ -119,6 +119,18 @@ impl SourceDirs {
         masters
     }
 
+    /// The masters, if they changed. `is_same` says that no directory was listed and none has another state:
+    /// looks are frequent, and a million names take time to compare.
+    fn changed_masters(&mut self, is_same: bool) -> Option<Arc<Masters>> {
+        if is_same && self.masters.is_some() {
+            return None;
+        }
+        let masters = self.masters();
+        let changed = (self.masters.as_deref() != Some(&masters)).then(|| Arc::new(masters))?;
+        self.masters = Some(Arc::clone(&changed));
+        Some(changed)
+    }
+
     fn view(&self, masters: u64) -> SourceDirsView {
         let view = |dir: &SourceDir| SourceDirView {
             path: dir.path.to_string(),
@@ -141,15 +153,14 @@ impl InputReader for SourceDirs {
 
     fn look(&mut self, now: Millis) -> SourceDirsLook {
         self.update_watches();
+        let mut is_same = true;
         for dir in &mut self.dirs {
+            let (files, state) = (Arc::clone(&dir.files), dir.state.clone());
             dir.look(now, self.relist_interval, &self.names);
+            is_same &= Arc::ptr_eq(&files, &dir.files) && state == dir.state;
         }
-        let masters = self.masters();
-        let count = masters.files.len();
-        let changed = (self.masters.as_deref() != Some(&masters)).then(|| Arc::new(masters));
-        if let Some(masters) = &changed {
-            self.masters = Some(Arc::clone(masters));
-        }
+        let changed = self.changed_masters(is_same);
+        let count = self.masters.as_ref().map_or(0, |masters| masters.files.len());
         let overflows = self.watch.overflows();
         SourceDirsLook { changed, view: self.view(count), overflows }
     }

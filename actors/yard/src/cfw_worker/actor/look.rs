@@ -16,6 +16,7 @@ use tracing::info;
 use crate::cfw_worker::calls::client::{HostClient, HostProgram, WorkerStatus};
 use crate::cfw_worker::calls::refresh_reply::RefreshReply;
 use crate::cfw_worker::lists::holdings::{Extent, InventoryAnswer};
+use crate::cfw_worker::lists::list_body::ListFingerprint;
 use crate::cfw_worker::{AskFailure, CfwWorker, HostCallKind, Inventory, Refresh};
 
 /// The result of a read of a host.
@@ -40,6 +41,8 @@ struct KnownBeforeLook {
     program: HostProgram,
     /// The cursor from which it can report changes.
     cursor: Option<InventoryCursor>,
+    /// The fingerprint of its last list, if that has exactly the known files.
+    list: Option<ListFingerprint>,
     on_trial: bool,
 }
 
@@ -61,12 +64,13 @@ async fn look_at(
     }
     // Another program has other files.
     let since = known.cursor.filter(|_| program == known.program);
+    let list = known.list.filter(|_| program == known.program);
     let (answered, disk) = if known.on_trial {
-        let answered = client.list(program.kind, names, since).await;
+        let answered = client.list(program.kind, names, since, list).await;
         let disk = if answered.is_ok() { Some(client.disk().await) } else { None };
         (answered, disk)
     } else {
-        let listing = client.list(program.kind, names, since);
+        let listing = client.list(program.kind, names, since, list);
         let (answered, disk) = tokio::join!(listing, client.disk());
         (answered, Some(disk))
     };
@@ -105,6 +109,7 @@ impl CfwWorker {
         let known = KnownBeforeLook {
             program: self.program.clone(),
             cursor: self.holdings.asked(asked, self.settings.full_inventory_interval),
+            list: self.holdings.fingerprint(),
             on_trial: self.breaker.state(asked).on_probation(),
         };
         let look = look_at(self.client.clone(), self.role, self.names.clone(), asked, known);
@@ -190,7 +195,7 @@ impl CfwWorker {
         self.judge(HostCallKind::List, &answered);
         match answered {
             Ok(answered) => {
-                let is_whole = matches!(answered.extent, Extent::Whole);
+                let is_whole = matches!(answered.extent, Extent::Whole | Extent::Unchanged);
                 self.whole_lists += u64::from(is_whole);
                 Ok(self.holdings.answered(answered, asked))
             }

@@ -26,6 +26,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 
 use super::ask_failure::{AskFailure, TokenTrouble};
 use crate::cfw_worker::lists::holdings::{Extent, InventoryAnswer};
+use crate::cfw_worker::lists::list_body::{ListFingerprint, ListHasher};
 use crate::cfw_worker::settings::CfwWorkerSettings;
 use tokio::time::Instant;
 
@@ -178,16 +179,17 @@ impl HostClient {
     }
 
     /// The files of the host: the inventory of a Reelyard worker, or its changes; the list of an old
-    /// cfw.
+    /// cfw. An old list with the fingerprint `known` is not read again.
     pub async fn list(
         &self,
         kind: HostKind,
         names: NameTable,
         since: Option<InventoryCursor>,
+        known: Option<ListFingerprint>,
     ) -> Result<InventoryAnswer, AskFailure> {
         match kind {
             HostKind::Reelyard { .. } => self.inventory(names, since).await,
-            _ => self.names(names).await,
+            _ => self.names(names, known).await,
         }
     }
 
@@ -219,8 +221,8 @@ impl HostClient {
             true => (ListForm::Changes, Extent::Changes),
             false => (ListForm::Inventory, Extent::Whole),
         };
-        let listed = self.read_list(answer, form, names).await?;
-        Ok(InventoryAnswer { extent, cursor, listed })
+        let (listed, _) = self.read_list(answer, form, names).await?;
+        Ok(InventoryAnswer { extent, cursor, listed, body: None })
     }
 
     /// Reads a list while it arrives. Memory holds only its file numbers and one batch of names, however
@@ -230,14 +232,29 @@ impl HostClient {
         mut answer: Response,
         form: ListForm,
         names: NameTable,
-    ) -> Result<FileListing, AskFailure> {
+    ) -> Result<(FileListing, ListFingerprint), AskFailure> {
         let timeout = self.settings.list_timeout;
         let limits = self.settings.list_limits();
         let mut reader = ListReader::new(form, names, limits, self.new_names.clone());
+        let mut hasher = ListHasher::default();
         while let Some(piece) = answer.chunk().await.map_err(|error| failure(error, timeout))? {
+            hasher.push(&piece);
             reader.push(&piece).map_err(bad_list)?;
         }
-        reader.finish().map_err(bad_list)
+        Ok((reader.finish().map_err(bad_list)?, hasher.finish()))
+    }
+
+    /// Reads a list only to compare it with an earlier one.
+    pub(in crate::cfw_worker) async fn read_fingerprint(
+        &self,
+        mut answer: Response,
+    ) -> Result<ListFingerprint, AskFailure> {
+        let timeout = self.settings.list_timeout;
+        let mut hasher = ListHasher::default();
+        while let Some(piece) = answer.chunk().await.map_err(|error| failure(error, timeout))? {
+            hasher.push(&piece);
+        }
+        Ok(hasher.finish())
     }
 
     /// Reads the disk figures of the host (`GET /df`).

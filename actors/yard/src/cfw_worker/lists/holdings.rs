@@ -9,6 +9,7 @@ use reelyard_protocol::inventory::listing::FileListing;
 use reelyard_protocol::worker::InventoryCursor;
 
 use crate::cfw_worker::Inventory;
+use crate::cfw_worker::lists::list_body::ListFingerprint;
 
 /// The answer of a host to a request for its files.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct InventoryAnswer {
     pub cursor: Option<InventoryCursor>,
     /// The listed files, or with changes the changed names.
     pub listed: FileListing,
+    /// The fingerprint of a full list; none if it is not compared with the next one.
+    pub body: Option<ListFingerprint>,
 }
 
 /// How much an answer contains.
@@ -28,6 +31,8 @@ pub enum Extent {
     Whole,
     /// The changes since the cursor of the request.
     Changes,
+    /// All files of the host, exactly as in its last list.
+    Unchanged,
 }
 
 /// The known files of one host.
@@ -42,6 +47,8 @@ pub struct HeldFiles {
     since_asked: Option<Vec<HoldingChange>>,
     /// The cursor for the next request of changes; none if everything is requested next.
     cursor: Option<InventoryCursor>,
+    /// The fingerprint of a list with exactly the files of the inventory.
+    body: Option<ListFingerprint>,
     /// When the host last reported everything.
     whole_at: Option<Millis>,
 }
@@ -63,6 +70,11 @@ impl HeldFiles {
         self.whole_at
     }
 
+    /// The fingerprint of the last list. None if the known files have changed since.
+    pub fn fingerprint(&self) -> Option<ListFingerprint> {
+        self.body
+    }
+
     /// Whether the host reports changes.
     pub fn follows_changes(&self) -> bool {
         self.cursor.is_some()
@@ -81,6 +93,7 @@ impl HeldFiles {
     /// inconsistent.
     pub fn doubt(&mut self) {
         self.cursor = None;
+        self.body = None;
     }
 
     /// The list failed: the known files remain.
@@ -90,22 +103,30 @@ impl HeldFiles {
 
     /// Takes the answer to the request that was sent at `at`.
     pub fn answered(&mut self, answered: InventoryAnswer, at: Millis) -> Arc<Inventory> {
-        let InventoryAnswer { extent, cursor, listed } = answered;
+        let InventoryAnswer { extent, cursor, listed, body } = answered;
         let FileListing { files, gone, unreadable_names } = listed;
         let mut inventory = match (extent, &self.inventory) {
             (Extent::Changes, Some(before)) => {
                 let files = (&before.files | files) - gone;
                 Inventory { files, unreadable_names: before.unreadable_names, at }
             }
+            (Extent::Unchanged, Some(before)) => {
+                self.whole_at = Some(at);
+                Inventory { at, ..Inventory::clone(before) }
+            }
             (Extent::Whole, _) => {
                 self.whole_at = Some(at);
                 Inventory { files, unreadable_names, at }
             }
-            // Changes are requested only after a full list. Otherwise they would look like a full list.
-            (Extent::Changes, None) => Inventory { files, unreadable_names, at },
+            // Neither is requested before a full list. Otherwise it would look like a full list.
+            (Extent::Changes | Extent::Unchanged, None) => {
+                Inventory { files, unreadable_names, at }
+            }
         };
         self.cursor = cursor;
-        for change in self.since_asked.take().unwrap_or_default() {
+        let changes = self.since_asked.take().unwrap_or_default();
+        self.body = body.filter(|_| changes.is_empty());
+        for change in changes {
             change.make(&mut inventory);
         }
         let inventory = Arc::new(inventory);
@@ -128,9 +149,11 @@ impl HeldFiles {
             changes.push(change);
         }
         // A host that was never listed remains unknown: one copy is not an inventory.
-        self.inventory.as_mut().is_some_and(|inventory| {
+        let is_news = self.inventory.as_mut().is_some_and(|inventory| {
             change.would_change(inventory) && change.make(Arc::make_mut(inventory))
-        })
+        });
+        self.body = self.body.filter(|_| !is_news);
+        is_news
     }
 }
 
@@ -153,13 +176,14 @@ impl HoldingChange {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cfw_worker::lists::list_body::ListHasher;
 
     const WHOLE_INTERVAL: Duration = Duration::from_secs(1800);
 
     fn listed(files: &[u32]) -> InventoryAnswer {
         let listed =
             FileListing { files: files.iter().copied().collect(), ..FileListing::default() };
-        InventoryAnswer { extent: Extent::Whole, cursor: None, listed }
+        InventoryAnswer { extent: Extent::Whole, cursor: None, listed, body: None }
     }
 
     fn cursor(change: u64) -> Option<InventoryCursor> {
@@ -172,7 +196,7 @@ mod tests {
             gone: gone.iter().copied().collect(),
             unreadable_names: 0,
         };
-        InventoryAnswer { extent: Extent::Changes, cursor: cursor(to), listed }
+        InventoryAnswer { extent: Extent::Changes, cursor: cursor(to), listed, body: None }
     }
 
     fn ask(holdings: &mut HeldFiles, at: i64) -> Option<InventoryCursor> {
@@ -240,6 +264,35 @@ mod tests {
         holdings.not_answered();
         holdings.doubt();
         assert_eq!(ask(&mut holdings, 40), None);
+    }
+
+    #[test]
+    fn an_unchanged_list_counts_only_while_nothing_else_changed_the_files() {
+        let mut hasher = ListHasher::default();
+        hasher.push(b"1\n2\n");
+        let body = Some(hasher.finish());
+        let mut holdings = HeldFiles::default();
+        ask(&mut holdings, 1);
+        holdings.answered(InventoryAnswer { body, ..listed(&[1, 2]) }, Millis(1));
+        assert_eq!(holdings.fingerprint(), body);
+        let unchanged = InventoryAnswer { extent: Extent::Unchanged, body, ..listed(&[]) };
+        ask(&mut holdings, 2);
+        assert!(!holdings.arrived(FileId(2)), "no news");
+        holdings.answered(unchanged.clone(), Millis(2));
+        let inventory = holdings.inventory().unwrap();
+        assert_eq!(
+            (inventory.files.len(), inventory.at, holdings.whole_at()),
+            (2, Millis(2), Some(Millis(2)))
+        );
+        // A copy arrives while the list is read: the next list has other files than the inventory.
+        ask(&mut holdings, 3);
+        assert!(holdings.arrived(FileId(3)));
+        holdings.answered(unchanged, Millis(3));
+        assert_eq!(files(&holdings), Some(vec![1, 2, 3]));
+        assert_eq!(holdings.fingerprint(), None);
+        holdings.answered(InventoryAnswer { body, ..listed(&[1, 2]) }, Millis(4));
+        holdings.gone(FileId(1));
+        assert_eq!(holdings.fingerprint(), None);
     }
 
     #[test]

@@ -53,20 +53,14 @@ impl Remover {
         self.wake_after(LONGEST_SLEEP, ctx);
     }
 
-    /// Reads the destinations, the recent arrivals, and the files without room from the TaskManager's
-    /// view.
+    /// Reads the destinations and the files without room from the TaskManager's view.
     pub(in crate::remover) fn refresh_hosts(&mut self) {
         let view = self.collaborators.tasks.load();
         let destinations = view.hosts.iter().filter(|host| host.role.is_destination());
         let yard: Vec<(HostAddr, CopyHolderStatus)> = destinations
             .map(|host| (host.host, CopyHolderStatus::of(host.record.mode, host.record.lost)))
             .collect();
-        let arrivals = RecentArrivals::of(
-            done_copies(&view.history),
-            self.policy.settings(),
-            self.clock.now(),
-        );
-        self.policy.set_hosts(yard, arrivals);
+        self.policy.set_destinations(yard);
         let takers = view.hosts.iter().filter(|host| host.no_destination.is_none());
         let rooms = takers.filter_map(|host| Some((host.host, host.room?)));
         let wanted = RoomWanted { files: view.plan.wants_room.clone(), rooms: rooms.collect() };
@@ -78,6 +72,15 @@ impl Remover {
         }
     }
 
+    /// Reads the recent arrivals from the TaskManager's view. Turns are frequent and the history is long, so
+    /// only rounds and their confirmation read it.
+    fn refresh_arrivals(&mut self) {
+        let view = self.collaborators.tasks.load();
+        let done = done_copies(&view.history);
+        let arrivals = RecentArrivals::of(done, self.policy.settings(), self.clock.now());
+        self.policy.set_arrivals(arrivals);
+    }
+
     /// Runs a round, and requests the confirmation of its removals.
     pub(in crate::remover) fn round(&mut self, now: Millis, ctx: &mut Context<Self>) {
         self.next_round = Some(now.after(self.policy.settings().interval));
@@ -86,6 +89,7 @@ impl Remover {
             return;
         }
         let started = self.clock.timer();
+        self.refresh_arrivals();
         let (policy, context) = self.at(now);
         let proposal = policy.propose(context);
         let took = self.clock.timer() - started;
@@ -149,6 +153,7 @@ impl Remover {
             return;
         }
         self.refresh_hosts();
+        self.refresh_arrivals();
         let removals = std::mem::take(&mut proposal.removals);
         let (policy, context) = self.at(self.clock.now());
         let (events, spared) = policy.confirm(removals, seen, context);

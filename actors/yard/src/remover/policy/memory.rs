@@ -135,7 +135,20 @@ impl RemoverPolicy {
         yard: impl IntoIterator<Item = (HostAddr, CopyHolderStatus)>,
         arrivals: RecentArrivals,
     ) {
+        self.set_destinations(yard);
+        self.set_arrivals(arrivals);
+    }
+
+    /// Sets the hosts whose copies may be removed.
+    pub fn set_destinations(
+        &mut self,
+        yard: impl IntoIterator<Item = (HostAddr, CopyHolderStatus)>,
+    ) {
         self.holders.set_hosts(yard);
+    }
+
+    /// Sets the recently arrived copies. Only rounds and their confirmation need them.
+    pub fn set_arrivals(&mut self, arrivals: RecentArrivals) {
         self.arrivals = arrivals;
     }
 

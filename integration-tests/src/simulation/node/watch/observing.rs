@@ -247,7 +247,8 @@ impl SimulatedNode {
         });
         let whole = listed.is_some();
         if let Some(listed) = listed {
-            let answered = InventoryAnswer { extent: Extent::Whole, cursor: None, listed };
+            let answered =
+                InventoryAnswer { extent: Extent::Whole, cursor: None, listed, body: None };
             watch.holdings.answered(answered, asked);
             watch.listed = Some(truly);
         }

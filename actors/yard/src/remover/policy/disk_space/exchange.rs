@@ -7,7 +7,7 @@
 //! Exchanges begin when the log was observed for that minimum time. Earlier most files have no request yet,
 //! and the demand is that of one part of the day.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use reelyard_core::host::HostAddr;
@@ -22,7 +22,7 @@ use crate::remover::policy::holders::CopyHolder;
 use crate::remover::policy::round::{Removal, RemovalProposal};
 use crate::remover::state::event::Intent;
 use crate::remover::state::reason::{Reason, Spared};
-use crate::room::WantsRoom;
+use crate::room::{RoomMade, WantsRoom};
 
 /// The budget limits every span of 24 hours, not only calendar days.
 const BUDGET_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
@@ -109,9 +109,14 @@ impl<'a> RemoverDecisionContext<'a> {
             return;
         }
         let largest = wishes.iter().map(|wish| wish.size).max().unwrap_or(0);
-        let mut hosts = self.exchange_hosts(demand, largest, proposal);
+        let made = self.rooms_made();
+        let mut hosts = self.exchange_hosts(demand, largest, &made, proposal);
         for wish in wishes {
-            let verdict = self.exchange(&wish, demand, &mut hosts, &mut budget.left, proposal);
+            let made_earlier = made.iter().find(|(_, room)| room.file == wish.file);
+            let verdict = match made_earlier {
+                Some((host, _)) => RoomVerdict::MadeEarlier { host: *host },
+                None => self.exchange(&wish, demand, &mut hosts, &mut budget.left, proposal),
+            };
             proposal.rooms.push(RoomSought { wish, verdict });
         }
     }
@@ -124,10 +129,6 @@ impl<'a> RemoverDecisionContext<'a> {
         left: &mut u64,
         proposal: &mut RemovalProposal,
     ) -> RoomVerdict {
-        let made_earlier = self.rooms_made().into_iter().find(|(_, room)| room.file == wish.file);
-        if let Some((host, _)) = made_earlier {
-            return RoomVerdict::MadeEarlier { host };
-        }
         let gained = demand.demand(wish.file).rate;
         let Some(offer) = self.cheapest_offer(wish, hosts) else {
             return RoomVerdict::TooLittleDemand { demand: gained.thousandths(), needed: None };
@@ -181,13 +182,14 @@ impl<'a> RemoverDecisionContext<'a> {
         &self,
         demand: &PopularityOrder,
         largest: u64,
+        made: &BTreeMap<HostAddr, RoomMade>,
         proposal: &mut RemovalProposal,
     ) -> Vec<ExchangeHost> {
         let mut busy: BTreeSet<HostAddr> =
             proposal.under_way.going.iter().map(|(host, _)| *host).collect();
-        for (host, room) in self.rooms_made() {
-            if self.holders.get(host).is_some_and(|holder| !holder.lists(room.file)) {
-                busy.insert(host);
+        for (host, room) in made {
+            if self.holders.get(*host).is_some_and(|holder| !holder.lists(room.file)) {
+                busy.insert(*host);
             }
         }
         let mut hosts = Vec::new();
