@@ -26,11 +26,12 @@ use demand::catalogue::{Catalogue, Sizes};
 use demand::popularity::{Popularity, Targets};
 use demand::recorded::Recorded;
 use demand::stream::DemandModel;
-use demand::synthetic::{DAY, Synthetic};
+use demand::synthetic::{DAY, HOUR, Synthetic};
 use options::{DemandOptions, HELD_PERCENT, RecordedOptions, SimulationOptions, SyntheticOptions};
 pub use results::measures::{Amount, DiskFill, Hour, Tally};
+pub use results::references::{Reference, ReferenceDay, References};
 pub use results::report::{
-    Churned, CopyFigures, Day, Hot, RoundFigures, Setting, SimulationReport,
+    Churned, ComparedReport, CopyFigures, Day, Effect, Hot, RoundFigures, Setting, SimulationReport,
 };
 pub use rules::Rules;
 use simulation::{Beginning, Simulation};
@@ -40,7 +41,7 @@ use yard::YardModel;
 const START: Millis = Millis(1_767_571_200_000);
 
 /// Default number of days without logs.
-pub const DAYS: u32 = 7;
+pub const DAYS: u32 = 14;
 
 /// The files, and the requests for them.
 struct SimulationInputs {
@@ -51,12 +52,25 @@ struct SimulationInputs {
     end: Millis,
 }
 
-/// Runs a simulation.
+/// The simulated part of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Simulated hours.
+    pub hours: u64,
+    /// Hours of the whole simulation.
+    pub of: u64,
+}
+
+/// Runs a simulation. Calls `on_progress` after each simulated hour.
 ///
 /// # Errors
 ///
 /// The options are invalid, or an input cannot be read.
-pub fn simulate(options: &SimulationOptions, rules: Rules) -> Result<SimulationReport> {
+pub fn simulate(
+    options: &SimulationOptions,
+    rules: Rules,
+    on_progress: &mut dyn FnMut(Progress),
+) -> Result<SimulationReport> {
     options.check()?;
     let mut rng = fastrand::Rng::with_seed(options.seed);
     let world = match &options.demand {
@@ -97,8 +111,12 @@ pub fn simulate(options: &SimulationOptions, rules: Rules) -> Result<SimulationR
         rng,
         start,
     });
-    simulation.run_until(end);
-    Ok(SimulationReport::of(simulation.measures, setting, start, turns))
+    let hours = |until: Millis| until.since(start).as_secs() / HOUR.as_secs();
+    let of = hours(end);
+    simulation.run_until(end, &mut |now| on_progress(Progress { hours: hours(now), of }));
+    let Simulation { measures, references, .. } = simulation;
+    let references = references.figures(measures.days.len());
+    Ok(SimulationReport::of(measures, references, setting, start, turns))
 }
 
 /// The disk size with which all disks together hold [`HELD_PERCENT`] of these bytes at `low_water`

@@ -42,7 +42,7 @@ pub struct YardOptions {
 }
 
 /// Default part of the catalogue that all disks together hold at their low-water marks, in percent.
-pub const HELD_PERCENT: u64 = 60;
+pub const HELD_PERCENT: u64 = 20;
 
 /// The requests of viewers.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub enum DemandOptions {
 pub struct SyntheticOptions {
     /// Number of files, including those that are released during the simulation.
     pub files: u32,
-    /// Requests per day; none for [`REQUESTS_PER_DESTINATION`] per destination.
+    /// Requests per day; none for [`REQUESTS_PER_FILE`] per file.
     pub requests_per_day: Option<u64>,
     /// Exponent of the Zipf distribution of popularity.
     pub zipf: f64,
@@ -71,11 +71,20 @@ pub struct SyntheticOptions {
     pub rises_per_day: Option<u32>,
 }
 
-/// Default number of requests per day and destination.
-pub const REQUESTS_PER_DESTINATION: u64 = 2_000;
+// The default demand is the one that fits the log of a real load balancer: 100,000 titles with
+// 165,000 requests a day.
+
+/// Default exponent of the Zipf distribution.
+pub const ZIPF: f64 = 0.7;
+
+/// Default number of requests per day and file.
+pub const REQUESTS_PER_FILE: f64 = 1.65;
+
+/// Default part of the files that change their popularity in a day.
+pub const DRIFT: f64 = 0.01;
 
 /// Default number of files per new title of a day.
-pub const FILES_PER_NEW_TITLE: u32 = 2_000;
+pub const FILES_PER_NEW_TITLE: u32 = 714;
 
 /// Default number of destinations per sudden demand of a day.
 pub const DESTINATIONS_PER_RISE: u32 = 4;
@@ -203,7 +212,7 @@ pub(super) mod samples {
     pub fn synthetic() -> SyntheticOptions {
         SyntheticOptions {
             files: 1_000,
-            requests_per_day: None,
+            requests_per_day: Some(10_000),
             zipf: 0.9,
             drift: 0.05,
             new_titles_per_day: Some(5),

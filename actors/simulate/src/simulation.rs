@@ -27,6 +27,7 @@ use crate::demand::popularity::Popularity;
 use crate::demand::stream::DemandModel;
 use crate::demand::synthetic::{DAY, HOUR};
 use crate::results::measures::{DiskFill, Measures};
+use crate::results::references::{KNOWN_DAYS, ReferencePlacements};
 
 /// Directory of all masters.
 const SOURCE_DIR: &str = "/masters";
@@ -47,6 +48,8 @@ pub struct Simulation {
     pub(super) yard: YardModel,
     pub(super) managers: ManagersModel,
     pub(super) measures: Measures,
+    /// Other placements of the same files, to compare with.
+    pub(super) references: ReferencePlacements,
     masters: Arc<Masters>,
     /// grade.info and hitcount.history of the day.
     grades: Arc<Ranking>,
@@ -98,6 +101,9 @@ impl Simulation {
     pub fn new(beginning: Beginning) -> Self {
         let Beginning { rules, catalogue, popularity, yard, start, .. } = beginning;
         let files = popularity.order().iter().map(|file| file.0).collect();
+        let limit = rules.tasks.storage_limit_percent;
+        let references =
+            ReferencePlacements::new(yard.capacity(limit), catalogue.len(), yard.held());
         let managers = ManagersModel::new(&rules, &yard.settings(), &catalogue.names, start);
         let mut simulation = Simulation {
             masters: Arc::new(Masters { files, ..Masters::default() }),
@@ -107,6 +113,7 @@ impl Simulation {
                 .then(|| DemandMemory::new(HalfLives::of(rules.half_life))),
             demand: beginning.demand,
             measures: Measures::default(),
+            references,
             queue: EventSchedule::default(),
             rng: beginning.rng,
             rising: RisingHits::default(),
@@ -136,8 +143,8 @@ impl Simulation {
         simulation
     }
 
-    /// Executes all events before `end`.
-    pub fn run_until(&mut self, end: Millis) {
+    /// Executes all events before `end`. Calls `each_hour` at the end of each simulated hour.
+    pub fn run_until(&mut self, end: Millis, each_hour: &mut dyn FnMut(Millis)) {
         loop {
             let next = self.queue.next_at().unwrap_or(end).min(end);
             while let Some(request) = self.demand.next_before(next) {
@@ -152,6 +159,9 @@ impl Simulation {
                 Some(_) => {
                     let Some((at, what)) = self.queue.pop() else { break };
                     self.now = at;
+                    if what == ScheduledEvent::Hour {
+                        each_hour(at);
+                    }
                     self.happen(what);
                 }
             }
@@ -166,6 +176,7 @@ impl Simulation {
             }
         }
         self.measures.finish_periods(end, self.fill());
+        self.look_ahead();
         for file in 0..self.catalogue.len() as u32 {
             if self.yard.copies_of(FileId(file)) > 0 {
                 self.measures.has_copy.insert(file);
@@ -218,6 +229,7 @@ impl Simulation {
     /// A viewer requests a file: a destination or the centre serves it.
     fn serve(&mut self, request: FileRequest) {
         self.popularity.asked_for(request.file);
+        self.references.request(request.file);
         if let Some(memory) = &mut self.memory {
             memory.request(request.file, request.at);
         }
@@ -234,6 +246,7 @@ impl Simulation {
     fn begin_day(&mut self) {
         self.measures.end_day();
         let released = self.demand.begin_day(self.now);
+        self.references.end_day(&released, &self.catalogue);
         self.popularity.end_day(&released);
         if !released.is_empty() {
             let masters = Arc::make_mut(&mut self.masters);
@@ -259,6 +272,22 @@ impl Simulation {
         let ranking = self.grades.with_demand(&Arc::new(order), in_force);
         self.managers.set_ranking(&Arc::new(ranking));
         self.request_tick();
+    }
+
+    /// Counts the requests of the next days for the placements that know them.
+    fn look_ahead(&mut self) {
+        let mut now = self.now;
+        for _ in 0..KNOWN_DAYS {
+            let released = self.demand.begin_day(now);
+            self.references.end_day(&released, &self.catalogue);
+            for _ in 0..DAY.as_secs() / HOUR.as_secs() {
+                now = now.after(HOUR);
+                while let Some(request) = self.demand.next_before(now) {
+                    self.references.request(request.file);
+                }
+                self.demand.drift();
+            }
+        }
     }
 
     fn look_at_all(&mut self) {

@@ -137,6 +137,17 @@ impl YardModel {
         was_there
     }
 
+    /// The files with a copy.
+    pub fn held(&self) -> RoaringBitmap {
+        self.destinations.iter().fold(RoaringBitmap::new(), |all, host| all | &host.files)
+    }
+
+    /// Bytes of all disks together up to `percent`.
+    pub fn capacity(&self, percent: u32) -> u64 {
+        let disks = self.destinations.iter().map(|host| mark(host.disk, percent));
+        disks.fold(0, u64::saturating_add)
+    }
+
     /// Number of copies of a file.
     pub fn copies_of(&self, file: FileId) -> u16 {
         self.copies.get(file.0 as usize).copied().unwrap_or(0)

@@ -8,7 +8,7 @@ use reelyard::node::simulation_rules;
 use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::rigs::binary::{ProgramOutput, run};
 use reelyard_simulate::options::{DemandOptions, SimulationOptions, SyntheticOptions, YardOptions};
-use reelyard_simulate::{Rules, SimulationReport, simulate};
+use reelyard_simulate::{Progress, References, Rules, SimulationReport, simulate};
 
 /// A yard of five destinations whose disks hold three fifths of the files.
 fn small() -> SimulationOptions {
@@ -17,7 +17,7 @@ fn small() -> SimulationOptions {
         yard: YardOptions {
             destinations: 5,
             sources: Some(2),
-            disk: None,
+            disk: Some(141 << 30),
             source_rate: BitsPerSecond(400_000_000),
             start_fill: None,
             failures: 0.0,
@@ -52,7 +52,7 @@ fn rules(set: &[&str]) -> Result<Rules> {
 }
 
 fn simulated(options: &SimulationOptions, set: &[&str]) -> Result<SimulationReport> {
-    simulate(options, rules(set)?)
+    simulate(options, rules(set)?, &mut |_| {})
 }
 
 #[test]
@@ -104,6 +104,34 @@ fn exchanges_raise_the_hits_and_bring_nothing_back_within_a_day() -> Result<()> 
         ensure!(again * 20 <= copied, "{again} of {copied} copies came back within a day");
         ensure!(demand.lost == 0 && demand.fill_at_end.over_limit == 0);
     }
+    Ok(())
+}
+
+#[test]
+fn a_placement_that_knows_more_has_more_hits() -> Result<()> {
+    let options = SimulationOptions { days: Some(6), ..small() };
+    let off = simulated(&options, &["popularity.mode=off"])?;
+    let on = simulated(&options, &["popularity.mode=on"])?;
+    // They depend on the demand alone.
+    ensure!(off.references == on.references && off.references.next_day.days.len() == 6);
+    let References { start, yesterday, next_day, next_7_days } = &on.references;
+    ensure!(next_day.hits > next_7_days.hits && next_7_days.hits > on.all.hits);
+    ensure!(yesterday.hits > start.hits && next_day.hits > yesterday.hits);
+    ensure!(start.copied_a_day == Some(0) && next_7_days.copied_a_day > Some(0));
+    for report in [&off, &on] {
+        ensure!(report.effect.extra_hits == report.all.hits as i64 - start.hits as i64);
+        ensure!(report.effect.copied_a_day == report.all.copied.bytes / 6);
+    }
+    Ok(())
+}
+
+#[test]
+fn progress_is_reported_after_each_hour() -> Result<()> {
+    let mut reported = Vec::new();
+    let options = SimulationOptions { days: Some(1), ..small() };
+    simulate(&options, rules(&[])?, &mut |progress| reported.push(progress))?;
+    let expected: Vec<Progress> = (1..24).map(|hours| Progress { hours, of: 24 }).collect();
+    ensure!(reported == expected, "{reported:?}");
     Ok(())
 }
 
@@ -214,7 +242,7 @@ fn recorded(dir: &Path, more: &[&str]) -> Result<ProgramOutput> {
         Ok(dir.join(name).to_str().context("a path")?.to_owned())
     };
     let log = path("EventLog[20260528].log")?;
-    let hosts = ["--destinations", "3", "--sources", "1"];
+    let hosts = ["--destinations", "3", "--sources", "1", "--disk", "19GB"];
     Ok(run(&[&["simulate", "--event-log", &log][..], &hosts, more].concat()))
 }
 
@@ -243,7 +271,14 @@ fn a_log_is_a_demand() -> Result<()> {
 
     let pictures = text("pictures");
     let table = recorded(dir, &["--days", "2", "--plots", &pictures])?;
-    for shown in ["HIT RATIO", "3 destinations", "hot files served", "planning rounds"] {
+    for shown in [
+        "HIT RATIO",
+        "7 DAYS KNOWN",
+        "3 destinations",
+        "hot files served",
+        "planning rounds",
+        "for comparison: the next 7 days known",
+    ] {
         ensure!(table.out.contains(shown), "{shown} is missing in:\n{}", table.out);
     }
     let mut drawn: Vec<_> = std::fs::read_dir(&pictures)?.collect::<Result<_, _>>()?;
@@ -252,10 +287,10 @@ fn a_log_is_a_demand() -> Result<()> {
     let expected =
         ["copies-and-removals.svg", "disk-fill.svg", "hit-ratio.svg", "time-to-serve.svg"];
     ensure!(names == expected, "{names:?}");
-    // Disks have a level at the start. Values per hour begin with the first hour.
+    // All curves begin at the start.
     let leftmost = |name: &str| leftmost_of_curves(&Path::new(&pictures).join(name));
     let (fill, ratio) = (leftmost("disk-fill.svg")?, leftmost("hit-ratio.svg")?);
-    ensure!(fill < ratio, "the disks' curves begin at {fill}, the hits' at {ratio}");
+    ensure!(fill == ratio, "the disks' curves begin at {fill}, the hits' at {ratio}");
     for file in drawn {
         let svg = std::fs::read_to_string(file.path())?;
         check_svg(&svg).with_context(|| format!("{:?}", file.file_name()))?;
@@ -290,7 +325,36 @@ fn check_svg(svg: &str) -> Result<()> {
         }
     }
     ensure!(open.is_empty(), "{open:?} do not end");
-    ensure!(svg.starts_with("<svg") && svg.contains("<polyline") && svg.contains("hours"));
+    ensure!(svg.starts_with("<svg") && svg.contains("<polyline"));
+    ensure!(svg.contains("hours") || svg.contains("days"));
+    Ok(())
+}
+
+#[test]
+fn modes_are_compared_on_the_same_demand() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let pictures = dir.path().join("pictures").display().to_string();
+    let yard = ["simulate", "--destinations", "4", "--files", "500", "--days", "3"];
+    let compared =
+        |more: &[&str]| run(&[&yard[..], &["--compare", "off,shadow,on"], more].concat());
+    let table = compared(&["--plots", &pictures]);
+    ensure!(table.code == Some(0), "{}", table.err);
+    for shown in ["OFF", "SHADOW", "ON", "7 DAYS KNOWN", "hit ratio, day 3", "copied a day"] {
+        ensure!(table.out.contains(shown), "{shown} is missing in:\n{}", table.out);
+    }
+    check_svg(&std::fs::read_to_string(Path::new(&pictures).join("comparison.svg"))?)?;
+    // There is no progress bar without a terminal.
+    let lines: Vec<&str> = table.err.lines().collect();
+    ensure!(lines.len() == 2 && lines[0].starts_with("simulated in"), "{lines:?}");
+
+    let json: serde_json::Value = serde_json::from_str(&compared(&["--json"]).out)?;
+    let modes = json.as_array().context("an array")?;
+    let words: Vec<_> = modes.iter().map(|one| one["mode"].clone()).collect();
+    ensure!(words == ["off", "shadow", "on"], "{words:?}");
+    let report = |at: usize| &modes[at]["report"];
+    ensure!(report(0)["references"] == report(2)["references"]);
+    // Shadow changes no decision.
+    ensure!(report(0)["hours"] == report(1)["hours"] && report(0)["hours"] != report(2)["hours"]);
     Ok(())
 }
 
@@ -306,6 +370,7 @@ fn invalid_simulations_are_refused_with_an_explanation() -> Result<()> {
         (&["--days", "0"], 2, "at least one day"),
         (&["--start-fill", "120"], 2, "120%"),
         (&["--failures", "120%"], 2, "expected a share"),
+        (&["--compare", "off,never"], 2, "expected off, shadow or on, not \"never\""),
         (&["--set", "storage.limit_percent=0"], 2, "storage.limit_percent"),
         (&["--event-log", "/nowhere/EventLog.log"], 1, "cannot read /nowhere/EventLog.log"),
         (&["--event-log", &empty], 1, "the log contains no request for a file"),

@@ -12,7 +12,7 @@ use super::catalogue::normal;
 use super::ranks::Ranks;
 use crate::demand::file_request::FileRequest;
 use crate::options::{
-    DESTINATIONS_PER_RISE, FILES_PER_NEW_TITLE, REQUESTS_PER_DESTINATION, SyntheticOptions,
+    DESTINATIONS_PER_RISE, FILES_PER_NEW_TITLE, REQUESTS_PER_FILE, SyntheticOptions,
 };
 
 /// Length of a simulated day.
@@ -71,8 +71,8 @@ impl Synthetic {
         start: Millis,
         rng: fastrand::Rng,
     ) -> Self {
-        let default = REQUESTS_PER_DESTINATION * u64::from(destinations);
-        let per_day = options.requests_per_day.unwrap_or(default) as f64;
+        let default = REQUESTS_PER_FILE * f64::from(options.files);
+        let per_day = options.requests_per_day.map_or(default, |requests| requests as f64);
         let new_titles = options.new_titles_per_day;
         let new_titles = new_titles.unwrap_or(options.files / FILES_PER_NEW_TITLE);
         let to_come = new_titles.saturating_mul(days.saturating_sub(1)).min(options.files / 2);

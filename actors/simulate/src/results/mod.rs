@@ -2,4 +2,5 @@
 
 pub(crate) mod measures;
 pub mod plots;
+pub(crate) mod references;
 pub(crate) mod report;

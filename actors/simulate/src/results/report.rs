@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
+use reelyard_yard::settings::popularity::PopularityMode;
 use reelyard_yard::task_manager::plan::Skip;
 use serde::Serialize;
 
 use super::measures::{Amount, DiskFill, HotFiles, Hour, Measures, Tally};
+use super::references::References;
+use crate::demand::synthetic::DAY;
 
 /// The report of a simulation: the same for the same options, rules and seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,8 +22,12 @@ pub struct SimulationReport {
     pub all: Tally,
     /// Part of the requests that some destination could serve.
     pub hit_ratio: Option<f64>,
+    /// The effect of the copies.
+    pub effect: Effect,
     /// The totals day by day.
     pub days: Vec<Day>,
+    /// Other placements of the same files, for comparison.
+    pub references: References,
     /// Figures about copies.
     pub copies: CopyFigures,
     /// Removals by the code of their reason.
@@ -41,6 +48,15 @@ pub struct SimulationReport {
     pub lost: u64,
     /// The totals hour by hour.
     pub hours: Vec<Hour>,
+}
+
+/// The report of one mode among several on the same demand.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedReport {
+    /// The value of `popularity.mode`.
+    pub mode: PopularityMode,
+    /// The report with this mode.
+    pub report: SimulationReport,
 }
 
 /// Yard, demand and limits of a simulation.
@@ -67,6 +83,19 @@ pub struct Setting {
     pub low_water_percent: u32,
     /// How long changes were collected before a round, in seconds.
     pub gathered_s: f64,
+}
+
+/// The effect of the copies on the hits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Effect {
+    /// Bytes copied in a day, on average.
+    pub copied_a_day: u64,
+    /// Hits, less the hits of a yard that keeps the copies of the start and copies nothing.
+    pub extra_hits: i64,
+    /// Copied bytes for each extra hit; none without extra hits.
+    pub copied_per_extra_hit: Option<u64>,
+    /// Part of the copied files that were removed within a day before; none without copies.
+    pub copied_again_within_a_day: Option<f64>,
 }
 
 /// Figures of one day.
@@ -143,7 +172,13 @@ pub struct RoundFigures {
 impl SimulationReport {
     /// The report of measures since `start`, in a yard whose sources serve `turns` copies at a
     /// time.
-    pub fn of(measures: Measures, setting: Setting, start: Millis, turns: u64) -> Self {
+    pub fn of(
+        measures: Measures,
+        references: References,
+        setting: Setting,
+        start: Millis,
+        turns: u64,
+    ) -> Self {
         let Measures { all, churn, planning, .. } = &measures;
         let available = u128::from(setting.seconds) * 1000 * u128::from(turns);
         let copies = CopyFigures {
@@ -156,6 +191,8 @@ impl SimulationReport {
         let day = |tally: &Tally| Day { tally: *tally, hit_ratio: tally.hit_ratio() };
         let gone = &measures.had_copy - &measures.has_copy;
         SimulationReport {
+            effect: Effect::of(&measures, references.start.hits, setting.seconds),
+            references,
             setting,
             all: *all,
             hit_ratio: all.hit_ratio(),
@@ -180,6 +217,23 @@ impl SimulationReport {
             },
             lost: (gone - &measures.gone_for_room).len(),
             hours: measures.hours,
+        }
+    }
+}
+
+impl Effect {
+    fn of(measures: &Measures, hits_at_start: u64, seconds: u64) -> Self {
+        let Measures { all, churn, .. } = measures;
+        let copied = u128::from(all.copied.bytes);
+        let a_day = copied * u128::from(DAY.as_secs()) / u128::from(seconds.max(1));
+        let extra_hits = all.hits as i64 - hits_at_start as i64;
+        let extra = u64::try_from(extra_hits).unwrap_or(0);
+        let again = churn.within_a_day.files as f64 / all.copied.files as f64;
+        Effect {
+            copied_a_day: u64::try_from(a_day).unwrap_or(u64::MAX),
+            extra_hits,
+            copied_per_extra_hit: all.copied.bytes.checked_div(extra),
+            copied_again_within_a_day: (all.copied.files > 0).then_some(again),
         }
     }
 }
@@ -210,6 +264,26 @@ mod tests {
     use reelyard_core::names::FileId;
 
     use super::*;
+
+    #[test]
+    fn bytes_are_compared_with_the_hits_that_they_add() {
+        let mut measures = Measures::default();
+        measures.all.hits = 70;
+        measures.all.copied = Amount { files: 4, bytes: 1000 };
+        measures.churn.within_a_day.files = 1;
+        let two_days = 2 * DAY.as_secs();
+        let effect = Effect {
+            copied_a_day: 500,
+            extra_hits: 20,
+            copied_per_extra_hit: Some(50),
+            copied_again_within_a_day: Some(0.25),
+        };
+        assert_eq!(Effect::of(&measures, 50, two_days), effect);
+        let worse = Effect::of(&measures, 80, two_days);
+        assert_eq!((worse.extra_hits, worse.copied_per_extra_hit), (-10, None));
+        measures.all.copied = Amount::default();
+        assert_eq!(Effect::of(&measures, 50, two_days).copied_again_within_a_day, None);
+    }
 
     #[test]
     fn the_report_has_the_right_percentiles_of_serving_times() {

@@ -1,24 +1,31 @@
 //! `reelyard simulate`.
 
-use std::io::{self, Write};
+mod comparison;
+mod progress;
+mod report_tables;
+
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
 use clap::Args;
-use comfy_table::{Cell, Table};
-use reelyard_core::counted::counted;
 use reelyard_core::host::BitsPerSecond;
+use reelyard_core::settings::SettingValue;
+use reelyard_core::settings::toml::Value;
 use reelyard_simulate::options::{
     DemandOptions, RecordedOptions, SimulationOptions, SyntheticOptions, YardOptions,
 };
-use reelyard_simulate::{Amount, DiskFill, SimulationReport};
+use reelyard_simulate::results::plots;
+use reelyard_simulate::{ComparedReport, Rules, SimulationReport, simulate};
+use reelyard_yard::settings::popularity::PopularityMode;
 
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::layers::LayerArgs;
-use crate::cli::support::output::{self, number, size};
+use crate::cli::support::output;
 use crate::config::{self, size_argument};
 use crate::node::simulation_rules;
+use progress::SimulationBar;
 
 pub const AFTER_HELP: &str = "\
 The simulation runs the rules of a node with these settings: task.*, storage.*, remover.*, copies.*,
@@ -35,7 +42,7 @@ Examples:
   reelyard simulate
   reelyard simulate --config node.toml --set storage.limit_percent=80 --start-fill 88
   reelyard simulate --event-log 'EventLog[20180603].log' --days 3 --destinations 8 --sources 2
-  reelyard simulate --set popularity.mode=off
+  reelyard simulate --days 60 --compare off,on --plots plots
   reelyard simulate --destinations 2000 --files 2000000 --json > week.json";
 
 /// Options of the simulation.
@@ -49,7 +56,7 @@ pub struct SimulateArgs {
     /// Number of sources [default: one per ten destinations].
     #[arg(long)]
     sources: Option<u32>,
-    /// Disk size of each destination [default: room for 60 % of the catalog in total].
+    /// Disk size of each destination [default: room for 20 % of the catalog in total].
     #[arg(long, value_name = "SIZE", value_parser = size_argument)]
     disk: Option<ByteSize>,
     /// Fill level of the disks at the start, in percent, best files first [default:
@@ -66,22 +73,22 @@ pub struct SimulateArgs {
     #[arg(long, default_value_t = 20_000, conflicts_with = "event_log")]
     files: u32,
     /// Mean size of files with an unknown size.
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size_argument)]
+    #[arg(long, value_name = "SIZE", default_value = "2900MiB", value_parser = size_argument)]
     size: ByteSize,
-    /// Number of days [default: 7, or the length of the logs]. Shorter logs are repeated.
+    /// Number of days [default: 14, or the length of the logs]. Shorter logs are repeated.
     #[arg(long)]
     days: Option<u32>,
-    /// Requests per day [default: 2000 per destination].
+    /// Requests per day [default: 165 per 100 files].
     #[arg(long, conflicts_with = "event_log")]
     requests_per_day: Option<u64>,
     /// Exponent of the Zipf distribution of popularity.
-    #[arg(long, default_value_t = 0.9, conflicts_with = "event_log")]
+    #[arg(long, default_value_t = 0.7, conflicts_with = "event_log")]
     zipf: f64,
     /// Part of the files that change their popularity in a day.
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share,
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share,
           conflicts_with = "event_log")]
     drift: f64,
-    /// New titles per day [default: one per 2000 files].
+    /// New titles per day [default: one per 714 files].
     #[arg(long, conflicts_with = "event_log")]
     new_titles_per_day: Option<u32>,
     /// Cold files per day with sudden demand [default: one per 4 destinations].
@@ -103,6 +110,9 @@ pub struct SimulateArgs {
     /// the yard].
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     gather: Option<Duration>,
+    /// Compare these values of popularity.mode on the same demand, in one table: "off,on".
+    #[arg(long, value_name = "MODE", value_delimiter = ',', value_parser = popularity_mode)]
+    compare: Vec<PopularityMode>,
     /// Print JSON with every hour.
     #[arg(long)]
     json: bool,
@@ -112,27 +122,65 @@ pub struct SimulateArgs {
     plots: Option<PathBuf>,
 }
 
-/// Runs the simulation and prints its report.
+/// Runs the simulations and prints their report.
 pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let (json, plots) = (args.json, args.plots.clone());
+    let (json, plots_dir, modes) = (args.json, args.plots.clone(), args.compare.clone());
     let (layers, options) = args.taken_apart();
     let rules = simulation_rules(&config::load_node(&layers.layers())?);
     options.check().map_err(|bad| CommandFailure::Usage(bad.to_string()))?;
     let began = Instant::now();
-    let report = reelyard_simulate::simulate(&options, rules)?;
-    let took = Duration::from_millis(began.elapsed().as_millis() as u64);
-    // On stderr, because the report must be the same each time.
-    eprintln!("simulated in {}", humantime::format_duration(took));
-    match json {
-        true => output::json(&report, out)?,
-        false => print(&report, out)?,
-    }
-    for path in plots.iter().map(|dir| reelyard_simulate::results::plots::write(&report, dir)) {
-        for path in path? {
-            eprintln!("drawn: {}", path.display());
+    let drawn = if modes.is_empty() {
+        let report = simulated(&options, rules, "simulated")?;
+        match json {
+            true => output::json(&report, out)?,
+            false => report_tables::print(&report, out)?,
         }
+        plots_dir.map(|dir| plots::write(&report, &dir))
+    } else {
+        let mut reports = Vec::new();
+        for mode in modes {
+            let rules = Rules { popularity: mode, ..rules.clone() };
+            let report = simulated(&options, rules, mode_word(mode))?;
+            reports.push(ComparedReport { mode, report });
+        }
+        match json {
+            true => output::json(&reports, out)?,
+            false => comparison::print(&reports, out)?,
+        }
+        plots_dir.map(|dir| plots::write_comparison(&reports, &dir))
+    };
+    // On stderr, because the report must be the same each time.
+    let took = Duration::from_millis(began.elapsed().as_millis() as u64);
+    eprintln!("simulated in {}", humantime::format_duration(took));
+    for path in drawn.transpose()?.into_iter().flatten() {
+        eprintln!("drawn: {}", path.display());
     }
     Ok(())
+}
+
+fn simulated(
+    options: &SimulationOptions,
+    rules: Rules,
+    what: &str,
+) -> anyhow::Result<SimulationReport> {
+    let bar = SimulationBar::new(what.to_owned());
+    let report = simulate(options, rules, &mut |progress| bar.show(progress));
+    bar.end();
+    report
+}
+
+/// The word of a mode in settings.
+fn mode_word(mode: PopularityMode) -> &'static str {
+    match mode {
+        PopularityMode::On => "on",
+        PopularityMode::Shadow => "shadow",
+        PopularityMode::Off => "off",
+    }
+}
+
+fn popularity_mode(text: &str) -> Result<PopularityMode, String> {
+    PopularityMode::from_toml(&Value::String(text.to_owned()))
+        .map_err(|_| format!("expected off, shadow or on, not \"{text}\""))
 }
 
 impl SimulateArgs {
@@ -174,114 +222,6 @@ fn share(text: &str) -> Result<f64, String> {
     let number: f64 = digits.trim().parse().map_err(|_| wanted())?;
     let share = number / whole;
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(wanted()) }
-}
-
-fn print(report: &SimulationReport, out: &mut dyn Write) -> io::Result<()> {
-    let setting = &report.setting;
-    let days = setting.seconds as f64 / 86_400.0;
-    writeln!(
-        out,
-        "{} of {}, {}, {} of {} in all, {}, seed {}",
-        counted(setting.destinations, "destination", "destinations"),
-        ByteSize::b(setting.disk),
-        counted(setting.sources, "source", "sources"),
-        counted(setting.files, "file", "files"),
-        ByteSize::b(setting.bytes),
-        counted((days * 100.0).round() / 100.0, "day", "days"),
-        setting.seed
-    )?;
-    writeln!(out)?;
-    output::print(&days_table(report), out)?;
-    writeln!(out)?;
-    output::print(&figures(report), out)
-}
-
-fn days_table(report: &SimulationReport) -> Table {
-    let header = ["DAY", "REQUESTS", "HIT RATIO", "COPIED", "BYTES", "REMOVED", "BYTES"];
-    let mut table = output::table(&header);
-    let mut add = |name: Cell, tally: &reelyard_simulate::Tally| {
-        table.add_row([
-            name,
-            number(tally.requests),
-            percent_or_dash(tally.hit_ratio()),
-            number(tally.copied.files),
-            size(tally.copied.bytes),
-            number(tally.removed.files),
-            size(tally.removed.bytes),
-        ]);
-    };
-    for (day, number) in report.days.iter().zip(1..) {
-        add(Cell::new(number), &day.tally);
-    }
-    add(Cell::new("all"), &report.all);
-    table
-}
-
-fn figures(report: &SimulationReport) -> Table {
-    let mut table = output::table(&["WHAT", "FIGURE"]);
-    let mut add = |what: &str, figure: String| {
-        table.add_row([Cell::new(what), Cell::new(figure)]);
-    };
-    let SimulationReport { copies, churn, hot, rounds, .. } = report;
-    add("copies of hot files", amount(&copies.hot));
-    add("copies that failed", copies.failed.to_string());
-    add("sources busy", percent(copies.sources_busy));
-    for (reason, removed) in &report.removals {
-        add(&format!("removed: {}", reason.replace('_', " ")), amount(removed));
-    }
-    if report.only_decided > 0 {
-        add("a dry run would have removed", report.only_decided.to_string());
-    }
-    add("removed and copied again within a day", amount(&churn.within_a_day));
-    add("removed and copied again at any time", amount(&churn.in_all));
-    add("removed to make room more than once", counted(churn.twice_for_room, "file", "files"));
-    add(
-        "hot files served",
-        format!("{} of {}", hot.served, hot.served + hot.unserved + hot.waiting),
-    );
-    add("… half of them within", seconds(hot.median_s));
-    add("… 95% of them within", seconds(hot.p95_s));
-    add("… all of them within", seconds(hot.most_s));
-    add("disks at the start", fill(&report.fill_at_start));
-    add("disks at the end", fill(&report.fill_at_end));
-    add("files lost", report.lost.to_string());
-    add("planning rounds", rounds.planning.to_string());
-    for (waits, times) in &rounds.waited_for {
-        add(
-            &format!("… the planner then waited for {}", waits.replace('_', " ")),
-            times.to_string(),
-        );
-    }
-    for (skip, files) in &rounds.skipped_in_the_last {
-        add(&format!("skipped in the last round: {skip}"), counted(files, "file", "files"));
-    }
-    add("removal rounds", rounds.removing.to_string());
-    table
-}
-
-fn amount(amount: &Amount) -> String {
-    format!("{}, {}", counted(amount.files, "file", "files"), ByteSize::b(amount.bytes))
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.2}%", share * 100.0)
-}
-
-fn percent_or_dash(share: Option<f64>) -> Cell {
-    output::maybe(share, |share| number(percent(share)))
-}
-
-fn seconds(seconds: Option<f64>) -> String {
-    let shown = |seconds| humantime::format_duration(Duration::from_secs_f64(seconds)).to_string();
-    seconds.map_or_else(|| "-".to_owned(), |seconds: f64| shown(seconds.round()))
-}
-
-fn fill(fill: &DiskFill) -> String {
-    let over = match fill.over_limit {
-        0 => String::new(),
-        over => format!(", {over} over the limit"),
-    };
-    format!("{:.1}% full ({:.1}% to {:.1}%){over}", fill.mean, fill.least, fill.most)
 }
 
 #[cfg(test)]

@@ -1,0 +1,57 @@
+//! The table of several modes on the same demand.
+
+use std::io::{self, Write};
+
+use bytesize::ByteSize;
+use comfy_table::{Cell, Table};
+use reelyard_simulate::{ComparedReport, SimulationReport};
+
+use super::report_tables::{
+    effect_rows, percent_or_dash, reference_text, references, setting_line,
+};
+use crate::cli::support::output::{self, number};
+
+/// Prints one table: a column for each mode, and one for the placement that knows the next days.
+pub fn print(reports: &[ComparedReport], out: &mut dyn Write) -> io::Result<()> {
+    let Some(first) = reports.first().map(|compared| &compared.report) else { return Ok(()) };
+    setting_line(&first.setting, out)?;
+    writeln!(out)?;
+    output::print(&table(reports, first), out)?;
+    writeln!(out)?;
+    for (what, reference) in references(first) {
+        writeln!(out, "{what}: {}", reference_text(reference))?;
+    }
+    Ok(())
+}
+
+fn table(reports: &[ComparedReport], first: &SimulationReport) -> Table {
+    let modes = reports.iter().map(|compared| super::mode_word(compared.mode).to_uppercase());
+    let mut header = vec!["WHAT".to_owned()];
+    header.extend(modes);
+    header.push("7 DAYS KNOWN".to_owned());
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut table = output::table(&header);
+    let bound = &first.references.next_7_days;
+    for (day, known) in bound.days.iter().enumerate() {
+        let mut row = vec![Cell::new(format!("hit ratio, day {}", day + 1))];
+        for ComparedReport { report, .. } in reports {
+            let ratio = report.days.get(day).and_then(|day| day.hit_ratio);
+            row.push(percent_or_dash(ratio));
+        }
+        row.push(percent_or_dash(known.hit_ratio()));
+        table.add_row(row);
+    }
+    let mut all = vec![Cell::new("hit ratio, all days")];
+    all.extend(reports.iter().map(|compared| percent_or_dash(compared.report.hit_ratio)));
+    all.push(percent_or_dash(bound.hit_ratio));
+    table.add_row(all);
+    let effects: Vec<_> = reports.iter().map(|compared| effect_rows(&compared.report)).collect();
+    for (index, (what, _)) in effect_rows(first).into_iter().enumerate() {
+        let mut row = vec![Cell::new(what)];
+        row.extend(effects.iter().map(|effect| number(&effect[index].1)));
+        let bytes = bound.copied_a_day.filter(|_| index == 0);
+        row.push(output::maybe(bytes, |bytes| number(ByteSize::b(bytes))));
+        table.add_row(row);
+    }
+    table
+}
