@@ -6,6 +6,7 @@
 
 mod copying;
 mod demand;
+pub mod fitting;
 mod managers;
 pub mod options;
 mod queue;
@@ -23,11 +24,13 @@ use reelyard_core::names::{FileId, FileName, NameTable};
 
 use crate::demand::recorded;
 use demand::catalogue::{Catalogue, Sizes};
+pub use demand::file_request::FileRequest;
 use demand::popularity::{Popularity, Targets};
 use demand::recorded::Recorded;
 use demand::stream::DemandModel;
 use demand::synthetic::{DAY, HOUR, Synthetic};
-use options::{DemandOptions, HELD_PERCENT, RecordedOptions, SimulationOptions, SyntheticOptions};
+pub use demand::trace::RequestTrace;
+use options::{DemandOptions, RecordedOptions, SimulationOptions, SyntheticOptions};
 pub use results::measures::{Amount, DiskFill, Hour, Tally};
 pub use results::references::{Reference, ReferenceDay, References};
 pub use results::report::{
@@ -71,17 +74,12 @@ pub fn simulate(
     rules: Rules,
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<SimulationReport> {
-    options.check()?;
     let mut rng = fastrand::Rng::with_seed(options.seed);
-    let world = match &options.demand {
-        DemandOptions::Synthetic(demand) => SimulationInputs::invented(options, demand, &mut rng)?,
-        DemandOptions::Recorded(demand) => SimulationInputs::recorded(options, demand, &mut rng)?,
-    };
-    let SimulationInputs { catalogue, demand, popularity, start, end } = world;
+    let inputs = SimulationInputs::of(options, &mut rng)?;
+    let SimulationInputs { catalogue, demand, popularity, start, end } = inputs;
     let hosts = &options.yard;
     let low_water = rules.tasks.fill_percent.min(rules.tasks.storage_limit_percent);
-    let disk =
-        hosts.disk.unwrap_or_else(|| disk_for(catalogue.bytes(), hosts.destinations, low_water));
+    let disk = hosts.disk_for(catalogue.bytes(), low_water);
     let mut yard = YardModel::new(hosts.destinations, hosts.sources(), disk, catalogue.len());
     let ranking = popularity.ranking(&catalogue);
     let fill = hosts.start_fill.unwrap_or(low_water);
@@ -119,14 +117,15 @@ pub fn simulate(
     Ok(SimulationReport::of(measures, references, setting, start, turns))
 }
 
-/// The disk size with which all disks together hold [`HELD_PERCENT`] of these bytes at `low_water`
-/// percent.
-fn disk_for(bytes: u64, destinations: u32, low_water: u32) -> u64 {
-    let held = u128::from(bytes) * u128::from(HELD_PERCENT) / u128::from(low_water.max(1));
-    u64::try_from(held / u128::from(destinations.max(1))).unwrap_or(u64::MAX)
-}
-
 impl SimulationInputs {
+    fn of(options: &SimulationOptions, rng: &mut fastrand::Rng) -> Result<Self> {
+        options.check()?;
+        match &options.demand {
+            DemandOptions::Synthetic(demand) => SimulationInputs::invented(options, demand, rng),
+            DemandOptions::Recorded(demand) => SimulationInputs::recorded(options, demand, rng),
+        }
+    }
+
     fn invented(
         options: &SimulationOptions,
         demand: &SyntheticOptions,

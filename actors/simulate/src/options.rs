@@ -183,6 +183,14 @@ impl YardOptions {
     pub fn sources(&self) -> u32 {
         self.sources.unwrap_or(self.destinations.div_ceil(10))
     }
+
+    /// Disk size of each destination in bytes, for files with `bytes` bytes in all. Without a configured
+    /// size all disks together hold [`HELD_PERCENT`] of them at `low_water` percent.
+    pub fn disk_for(&self, bytes: u64, low_water: u32) -> u64 {
+        let held = u128::from(bytes) * u128::from(HELD_PERCENT) / u128::from(low_water.max(1));
+        let each = u64::try_from(held / u128::from(self.destinations.max(1)));
+        self.disk.unwrap_or(each.unwrap_or(u64::MAX))
+    }
 }
 
 #[cfg(test)]

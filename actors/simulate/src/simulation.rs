@@ -276,17 +276,13 @@ impl Simulation {
 
     /// Counts the requests of the next days for the placements that know them.
     fn look_ahead(&mut self) {
-        let mut now = self.now;
+        let mut day = self.now;
         for _ in 0..KNOWN_DAYS {
-            let released = self.demand.begin_day(now);
+            let released = self.demand.begin_next_day(day);
             self.references.end_day(&released, &self.catalogue);
-            for _ in 0..DAY.as_secs() / HOUR.as_secs() {
-                now = now.after(HOUR);
-                while let Some(request) = self.demand.next_before(now) {
-                    self.references.request(request.file);
-                }
-                self.demand.drift();
-            }
+            let references = &mut self.references;
+            self.demand.pass_day(day, &mut |request| references.request(request.file));
+            day = day.after(DAY);
         }
     }
 

@@ -359,6 +359,29 @@ fn modes_are_compared_on_the_same_demand() -> Result<()> {
 }
 
 #[test]
+fn a_demand_is_fitted_to_a_log() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    write_inputs(dir.path())?;
+    let log = dir.path().join("EventLog[20260528].log").display().to_string();
+    let table = run(&["simulate", "--fit", &log]);
+    ensure!(table.code == Some(0), "{}", table.err);
+    for shown in [
+        "2400 requests for 40 files",
+        "power (--zipf)",
+        "warning: The logs are shorter than a day",
+        "reelyard simulate --zipf",
+    ] {
+        ensure!(table.out.contains(shown), "{shown} is missing in:\n{}", table.out);
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&["simulate", "--fit", &log, "--json"]).out)?;
+    ensure!(json["files"] == 40 && json["drift"].is_null(), "{json}");
+    let (low, high) = (&json["power"]["low"], &json["power"]["high"]);
+    ensure!(low.as_f64() < high.as_f64(), "{json}");
+    Ok(())
+}
+
+#[test]
 fn invalid_simulations_are_refused_with_an_explanation() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let empty = dir.path().join("empty.log").display().to_string();
@@ -376,6 +399,8 @@ fn invalid_simulations_are_refused_with_an_explanation() -> Result<()> {
         (&["--event-log", &empty], 1, "the log contains no request for a file"),
         (&["--event-log", &empty, "--files", "7"], 2, "cannot be used with"),
         (&["--grade-info", &empty], 2, "--event-log"),
+        (&["--fit", &empty], 1, "the log contains no request for a file"),
+        (&["--fit", &empty, "--compare", "on"], 2, "cannot be used with"),
     ] {
         let ended = run(&[&["simulate"][..], arguments].concat());
         ensure!(ended.code == Some(code), "{arguments:?}: {:?} {}", ended.code, ended.err);

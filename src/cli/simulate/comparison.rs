@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use bytesize::ByteSize;
 use comfy_table::{Cell, Table};
 use reelyard_simulate::{ComparedReport, SimulationReport};
+use reelyard_yard::settings::popularity::PopularityMode;
 
 use super::report_tables::{
     effect_rows, percent_or_dash, reference_text, references, setting_line,
@@ -25,7 +26,7 @@ pub fn print(reports: &[ComparedReport], out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn table(reports: &[ComparedReport], first: &SimulationReport) -> Table {
-    let modes = reports.iter().map(|compared| super::mode_word(compared.mode).to_uppercase());
+    let modes = reports.iter().map(|compared| mode_word(compared.mode).to_uppercase());
     let mut header = vec!["WHAT".to_owned()];
     header.extend(modes);
     header.push("7 DAYS KNOWN".to_owned());
@@ -54,4 +55,13 @@ fn table(reports: &[ComparedReport], first: &SimulationReport) -> Table {
         table.add_row(row);
     }
     table
+}
+
+/// The word of a mode in settings.
+pub fn mode_word(mode: PopularityMode) -> &'static str {
+    match mode {
+        PopularityMode::On => "on",
+        PopularityMode::Shadow => "shadow",
+        PopularityMode::Off => "off",
+    }
 }

@@ -1,6 +1,7 @@
 //! `reelyard simulate`.
 
 mod comparison;
+mod fit_table;
 mod progress;
 mod report_tables;
 
@@ -13,6 +14,7 @@ use clap::Args;
 use reelyard_core::host::BitsPerSecond;
 use reelyard_core::settings::SettingValue;
 use reelyard_core::settings::toml::Value;
+use reelyard_simulate::fitting::fit_demand;
 use reelyard_simulate::options::{
     DemandOptions, RecordedOptions, SimulationOptions, SyntheticOptions, YardOptions,
 };
@@ -43,6 +45,7 @@ Examples:
   reelyard simulate --config node.toml --set storage.limit_percent=80 --start-fill 88
   reelyard simulate --event-log 'EventLog[20180603].log' --days 3 --destinations 8 --sources 2
   reelyard simulate --days 60 --compare off,on --plots plots
+  reelyard simulate --fit 'EventLog[20180603].log' 'EventLog[20180604].log'
   reelyard simulate --destinations 2000 --files 2000000 --json > week.json";
 
 /// Options of the simulation.
@@ -110,6 +113,9 @@ pub struct SimulateArgs {
     /// the yard].
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     gather: Option<Duration>,
+    /// Estimate power, titles and turnover from these load-balancer logs, and simulate nothing.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["event_log", "compare", "plots"])]
+    fit: Vec<PathBuf>,
     /// Compare these values of popularity.mode on the same demand, in one table: "off,on".
     #[arg(long, value_name = "MODE", value_delimiter = ',', value_parser = popularity_mode)]
     compare: Vec<PopularityMode>,
@@ -124,6 +130,14 @@ pub struct SimulateArgs {
 
 /// Runs the simulations and prints their report.
 pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    if !args.fit.is_empty() {
+        let fit = fit_demand(args.fit, args.seed)?;
+        match args.json {
+            true => output::json(&fit, out)?,
+            false => fit_table::print(&fit, out)?,
+        }
+        return Ok(());
+    }
     let (json, plots_dir, modes) = (args.json, args.plots.clone(), args.compare.clone());
     let (layers, options) = args.taken_apart();
     let rules = simulation_rules(&config::load_node(&layers.layers())?);
@@ -140,7 +154,7 @@ pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure
         let mut reports = Vec::new();
         for mode in modes {
             let rules = Rules { popularity: mode, ..rules.clone() };
-            let report = simulated(&options, rules, mode_word(mode))?;
+            let report = simulated(&options, rules, comparison::mode_word(mode))?;
             reports.push(ComparedReport { mode, report });
         }
         match json {
@@ -167,15 +181,6 @@ fn simulated(
     let report = simulate(options, rules, &mut |progress| bar.show(progress));
     bar.end();
     report
-}
-
-/// The word of a mode in settings.
-fn mode_word(mode: PopularityMode) -> &'static str {
-    match mode {
-        PopularityMode::On => "on",
-        PopularityMode::Shadow => "shadow",
-        PopularityMode::Off => "off",
-    }
 }
 
 fn popularity_mode(text: &str) -> Result<PopularityMode, String> {

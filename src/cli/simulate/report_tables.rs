@@ -82,6 +82,7 @@ fn figures(report: &SimulationReport) -> Table {
     if report.only_decided > 0 {
         add("a dry run would have removed", report.only_decided.to_string());
     }
+    add("removed and copied again within a day", amount(&churn.within_a_day));
     add("removed and copied again at any time", amount(&churn.in_all));
     add("removed to make room more than once", counted(churn.twice_for_room, "file", "files"));
     add(
@@ -112,16 +113,17 @@ fn figures(report: &SimulationReport) -> Table {
 pub fn effect_rows(report: &SimulationReport) -> [(&'static str, String); 4] {
     let Effect { copied_a_day, extra_hits, copied_per_extra_hit, copied_again_within_a_day } =
         report.effect;
-    let per_hit = copied_per_extra_hit.map(|bytes| ByteSize::b(bytes).to_string());
-    let share = copied_again_within_a_day
-        .map_or_else(String::new, |share| format!(", {} of all copies", percent(share)));
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     [
         ("copied a day", ByteSize::b(copied_a_day).to_string()),
         ("hits beyond those of the copies at the start", extra_hits.to_string()),
-        ("… copied for each of them", per_hit.unwrap_or_else(|| "-".to_owned())),
         (
-            "removed and copied again within a day",
-            format!("{}{share}", amount(&report.churn.within_a_day)),
+            "… copied for each of them",
+            or_dash(copied_per_extra_hit.map(|bytes| ByteSize::b(bytes).to_string())),
+        ),
+        (
+            "copies of files removed within a day before",
+            or_dash(copied_again_within_a_day.map(percent)),
         ),
     ]
 }

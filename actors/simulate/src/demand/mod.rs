@@ -7,3 +7,4 @@ pub(crate) mod ranks;
 pub(crate) mod recorded;
 pub(crate) mod stream;
 pub(crate) mod synthetic;
+pub mod trace;

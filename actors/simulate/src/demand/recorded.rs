@@ -55,6 +55,11 @@ impl Recorded {
         Ok(Recorded { requests, period, next: 0, repeated: 0 })
     }
 
+    /// All requests of the logs, sorted by time.
+    pub fn requests(&self) -> &[FileRequest] {
+        &self.requests
+    }
+
     /// Time of the first request.
     pub fn start(&self) -> Millis {
         self.requests.first().map_or(Millis(0), |request| request.at)

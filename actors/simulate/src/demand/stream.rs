@@ -4,7 +4,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::names::FileId;
 
 use super::recorded::Recorded;
-use super::synthetic::Synthetic;
+use super::synthetic::{DAY, HOUR, Synthetic};
 use crate::demand::file_request::FileRequest;
 
 /// The source of requests.
@@ -31,6 +31,32 @@ impl DemandModel {
             DemandModel::Synthetic(demand) => demand.begin_day(now),
             DemandModel::Recorded(_) => Vec::new(),
         }
+    }
+
+    /// Gives the requests of the day that starts at `start` to `each`.
+    pub fn pass_day(&mut self, start: Millis, each: &mut dyn FnMut(FileRequest)) {
+        let end = start.after(DAY);
+        let mut now = start.after(HOUR);
+        while now < end {
+            self.pass_until(now, each);
+            self.drift();
+            now = now.after(HOUR);
+        }
+        self.pass_until(end, each);
+    }
+
+    fn pass_until(&mut self, until: Millis, each: &mut dyn FnMut(FileRequest)) {
+        while let Some(request) = self.next_before(until) {
+            each(request);
+        }
+    }
+
+    /// Starts the day after one that was passed. Returns the files that are released on it.
+    pub fn begin_next_day(&mut self, now: Millis) -> Vec<FileId> {
+        let released = self.begin_day(now);
+        // The last hour of the day ends at the same time.
+        self.drift();
+        released
     }
 
     /// Called after each hour: popularity changes.

@@ -100,10 +100,22 @@ impl Synthetic {
 
     /// The files that exist at the start, most popular first, each with its requests per day.
     pub fn in_the_beginning(&self) -> Vec<(FileId, f64)> {
-        let weight = |place: usize| ((place + 1) as f64).powf(-self.zipf);
-        let all: f64 = (0..self.order.len()).map(weight).sum();
-        let files = self.order.iter().enumerate();
-        files.map(|(place, file)| (FileId(*file), self.per_day * weight(place) / all)).collect()
+        let files = self.order.iter().map(|file| FileId(*file));
+        files.zip(self.requests_by_place()).collect()
+    }
+
+    /// The released files, most popular first.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// The requests a day by place in the order, without sudden demands.
+    pub fn requests_by_place(&self) -> Vec<f64> {
+        let weights = (1..=self.order.len()).map(|place| (place as f64).powf(-self.zipf));
+        let mut requests: Vec<f64> = weights.collect();
+        let all: f64 = requests.iter().sum();
+        requests.iter_mut().for_each(|weight| *weight *= self.per_day / all);
+        requests
     }
 
     /// The next request, if it comes before `until`.

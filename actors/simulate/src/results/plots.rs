@@ -288,8 +288,14 @@ impl Plot {
                 .label(label)
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color));
         }
+        // Ratios and fill levels are mostly in the upper half, peaks of counters on the left.
+        let legend = match self.unit {
+            "%" => SeriesLabelPosition::LowerRight,
+            _ => SeriesLabelPosition::UpperRight,
+        };
         chart
             .configure_series_labels()
+            .position(legend)
             .background_style(WHITE.mix(0.8))
             .border_style(GREY)
             .draw()?;

@@ -65,7 +65,7 @@ struct DayRequests {
 
 /// Files that one placement holds, and its results.
 #[derive(Clone, Debug, Default)]
-struct Placement {
+struct DailyPlacement {
     held: RoaringBitmap,
     days: Vec<ReferenceDay>,
 }
@@ -80,16 +80,16 @@ pub struct ReferencePlacements {
     before: Option<DayRequests>,
     /// Days that are not judged, the oldest first.
     ahead: VecDeque<DayRequests>,
-    start: Placement,
-    yesterday: Placement,
-    next_day: Placement,
-    next_7_days: Placement,
+    start: DailyPlacement,
+    yesterday: DailyPlacement,
+    next_day: DailyPlacement,
+    next_7_days: DailyPlacement,
 }
 
 impl ReferencePlacements {
     /// Placements on `capacity` bytes for `files` files, which begin with the files in `held`.
     pub fn new(capacity: u64, files: usize, held: RoaringBitmap) -> Self {
-        let begin = Placement { held, days: Vec::new() };
+        let begin = DailyPlacement { held, days: Vec::new() };
         ReferencePlacements {
             capacity,
             today: vec![0; files],
@@ -133,7 +133,7 @@ impl ReferencePlacements {
         for later in self.ahead.iter().skip(1) {
             unreleased |= &later.released;
         }
-        let fill = |known: &[&DayRequests], placement: &mut Placement| {
+        let fill = |known: &[&DayRequests], placement: &mut DailyPlacement| {
             placement.fill(&demand_of(known), &unreleased, self.capacity, catalogue)
         };
         let week: Vec<&DayRequests> = self.ahead.iter().collect();
@@ -184,7 +184,7 @@ fn demand_of(days: &[&DayRequests]) -> Vec<(u32, u32)> {
     all
 }
 
-impl Placement {
+impl DailyPlacement {
     /// Replaces the files by those with the most requests for each byte. Returns what was copied.
     fn fill(
         &mut self,
