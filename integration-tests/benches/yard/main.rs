@@ -7,6 +7,7 @@
 
 mod boxes;
 mod boxes_http;
+mod caches;
 mod catalog;
 mod etcd;
 mod event_log;
@@ -41,10 +42,11 @@ type BenchSubject = fn() -> Result<Vec<BenchFigure>>;
 
 /// The subjects in the order of the table. The node is the last one, because it removes a million files.
 /// Afterwards a file system without a journal creates new files slowly for minutes.
-const SUBJECTS: [(&str, BenchSubject); 13] = [
+const SUBJECTS: [(&str, BenchSubject); 14] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),
     ("planner", planner::measure),
+    ("caches", caches::measure),
     ("hosts", host_count::measure),
     ("journal", journal::measure),
     ("shares", shares::measure),
