@@ -112,9 +112,15 @@ impl UnknownHits {
     }
 
     /// Removes names from the queue that are no longer counted: all at once, because there may be many.
+    /// Gives back the memory of a flood that has ended.
     fn forget_queued(&mut self) {
         let by_name = &self.by_name;
         self.queue.retain(|name| by_name.contains_key(name));
+        let names = self.by_name.len();
+        if self.by_name.capacity() / 4 > names {
+            self.by_name.shrink_to(names * 2);
+            self.queue.shrink_to(names * 2);
+        }
     }
 
     /// The `most` names with the most hits of those with `base` or more.
@@ -180,6 +186,7 @@ mod tests {
         assert!(seconds.len() <= MOST_SECONDS && total(seconds) == 10_002);
         unknown.expire(i64::MAX);
         assert_eq!((unknown.names(), unknown.queue.len(), unknown.hits()), (0, 0, 0));
+        assert_eq!((unknown.by_name.capacity(), unknown.queue.capacity()), (0, 0));
     }
 
     #[test]
