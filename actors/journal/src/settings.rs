@@ -33,11 +33,13 @@ pub struct JournalOptions {
     /// A snapshot is taken once the log behind the last one is larger than this, in bytes, and larger
     /// than that snapshot.
     pub snapshot_log_bytes: u64,
-    /// After this time without a write, a snapshot is taken at an eighth of that size already. It
-    /// disturbs no client then, and the next start has fewer entries to apply.
+    /// After this time without a write, a snapshot is taken at 1/64 of that size already. The log must
+    /// also be larger than an eighth of the last snapshot. The snapshot disturbs no client then. The log
+    /// takes no memory afterwards, and the next start has fewer entries to apply.
     pub snapshot_when_quiet: Duration,
     /// How many entries before a snapshot are kept, so that a follower that is slightly behind needs no
-    /// snapshot. Each entry takes up to 32 KiB of memory until the next snapshot.
+    /// snapshot. Each entry takes up to 32 KiB of memory until the next snapshot. A node that founds its
+    /// cluster alone keeps none, because it has no follower.
     pub keep_entries: u64,
     /// Bytes of the disk that are kept in reserve. If less than a quarter of that is free, no commits
     /// are accepted.

@@ -65,7 +65,8 @@ impl RaftNode {
 
 fn config(settings: &JournalOptions) -> Result<Config, OpenError> {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let slower = if settings.founders.keys().eq([&settings.node]) { SLOWER_ALONE } else { 1 };
+    let is_alone = settings.founders.keys().eq([&settings.node]);
+    let slower = if is_alone { SLOWER_ALONE } else { 1 };
     Config {
         cluster_name: "reelyard".to_owned(),
         heartbeat_interval: millis(settings.heartbeat * slower),
@@ -76,7 +77,7 @@ fn config(settings: &JournalOptions) -> Result<Config, OpenError> {
         max_payload_entries: ENTRIES_PER_CALL,
         // Snapshots are taken by the size of the log, not by its count of entries.
         snapshot_policy: SnapshotPolicy::Never,
-        max_in_snapshot_log_to_keep: settings.keep_entries,
+        max_in_snapshot_log_to_keep: if is_alone { 0 } else { settings.keep_entries },
         ..Config::default()
     }
     .validate()

@@ -14,8 +14,13 @@ use super::node::{RaftNode, caught_up};
 use super::{Metrics, Raft};
 use crate::owners::PieceOwners;
 
-/// When nothing is written, a snapshot is due after this fraction (1/8) of the usual log size.
-const QUIET_PART: u64 = 8;
+/// When nothing is written, a snapshot is due after this fraction (1/64) of the usual log size. Only the
+/// snapshot frees the memory of the log.
+const QUIET_LOG_PART: u64 = 64;
+
+/// When nothing is written, a snapshot is due only if the log has this fraction (1/8) of the size of the last
+/// snapshot. So the disk writes at most eight bytes for a byte of the log.
+const QUIET_SNAPSHOT_PART: u64 = 8;
 
 /// How often a single leader checks its own state if nothing has changed. No other node can depose it,
 /// so only a snapshot can become due meanwhile, and the interval considers that.
@@ -44,6 +49,23 @@ impl LogQuietPeriod {
             self.since = Instant::now();
         }
         self.since.elapsed()
+    }
+}
+
+/// The bytes of the log behind the last snapshot at which the next one is due.
+#[derive(Debug, PartialEq, Eq)]
+struct LogBytesDue {
+    at_once: u64,
+    when_quiet: u64,
+}
+
+impl LogBytesDue {
+    /// With a usual log size of `usual` bytes, after a snapshot of `snapshot` bytes.
+    fn of(usual: u64, snapshot: u64) -> Self {
+        LogBytesDue {
+            at_once: usual.max(snapshot),
+            when_quiet: (usual / QUIET_LOG_PART).max(snapshot / QUIET_SNAPSHOT_PART),
+        }
     }
 }
 
@@ -162,13 +184,14 @@ impl RaftWatcher {
         quiet: &mut LogQuietPeriod,
     ) -> Option<Duration> {
         let growth = &self.node.growth;
-        let due = self.snapshot_log_bytes.max(growth.snapshot_bytes.load(Ordering::Relaxed));
+        let snapshot = growth.snapshot_bytes.load(Ordering::Relaxed);
+        let due = LogBytesDue::of(self.snapshot_log_bytes, snapshot);
         let log = growth.since_snapshot.load(Ordering::Relaxed);
         let until_quiet = self.snapshot_when_quiet.saturating_sub(quiet.look(log));
-        if log < due / QUIET_PART {
+        if log < due.when_quiet {
             return None;
         }
-        if log < due && !until_quiet.is_zero() {
+        if log < due.at_once && !until_quiet.is_zero() {
             return Some(until_quiet);
         }
         // openraft takes no second snapshot while one is being written. The caller notices the end of
@@ -183,5 +206,20 @@ impl RaftWatcher {
 
     pub(super) fn fail(&self, why: &str) {
         self.node.fail(&self.owners, why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_quiet_log_is_short_unless_the_snapshot_is_large() {
+        let due = |snapshot| LogBytesDue::of(64 * MIB, snapshot);
+        assert_eq!(due(0), LogBytesDue { at_once: 64 * MIB, when_quiet: MIB });
+        assert_eq!(due(8 * MIB), LogBytesDue { at_once: 64 * MIB, when_quiet: MIB });
+        assert_eq!(due(80 * MIB), LogBytesDue { at_once: 80 * MIB, when_quiet: 10 * MIB });
     }
 }
