@@ -5,33 +5,21 @@
 //! lines of JSON. The first process collects them in a table.
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 
-mod boxes;
-mod boxes_http;
-mod caches;
-mod catalog;
-mod etcd;
-mod event_log;
 mod figure;
 mod guide_table;
-mod host_count;
-mod journal;
-mod many_hosts;
-mod node;
 mod peers;
-mod planner;
-mod redis;
-mod share_links;
-mod share_reclaim;
-mod shares;
-mod transfers;
+mod subjects;
 mod usage;
-mod wrk;
 
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use figure::BenchFigure;
+use subjects::{
+    boxes, boxes_http, caches, catalog, event_log, host_count, journal, node, planner, share_links,
+    share_reclaim, shares, transfers,
+};
 
 /// The same allocator as in the program.
 #[global_allocator]

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use reelyard::worker::Worker;
 use reelyard_core::clock::Clock;
-use reelyard_integration_tests::rigs::worker_rig::settings_at;
+use reelyard_integration_tests::rigs::worker::worker_rig::settings_at;
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);

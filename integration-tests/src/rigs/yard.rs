@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::probes::waiting::PATIENCE;
 use crate::rigs::binary;
-use crate::rigs::catalog_input::{append, event_log_name, selection};
+use crate::rigs::catalog::catalog_input::{append, event_log_name, selection};
 
 /// The address of the centre in event logs. A hit there means that no destination could serve the client.
 const WATCHED: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 9);

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use reelyard_integration_tests::probes::event_reader::EventReader;
-use reelyard_integration_tests::rigs::box_node::{BoxNode, path_of};
+use reelyard_integration_tests::rigs::boxes::box_node::{BoxNode, path_of};
 use reelyard_integration_tests::rigs::yard::wait_for;
 use serde_json::{Value, json};
 
@@ -390,7 +390,7 @@ fn a_box_is_taken_out_of_use_and_its_history_is_reported() -> Result<()> {
     };
     let unquarantine =
         |number: u64| node.ask("POST", &format!("/pools/p/boxes/{number}/unquarantine"), None);
-    let refused = |answer: &reelyard_integration_tests::rigs::box_node::BoxNodeResponse| {
+    let refused = |answer: &reelyard_integration_tests::rigs::boxes::box_node::BoxNodeResponse| {
         (answer.status, answer.kind().to_owned())
     };
     assert_eq!(refused(&quarantine(0)), (409, "box-leased".to_owned()));

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use reelyard_integration_tests::rigs::binary::ProgramOutput;
-use reelyard_integration_tests::rigs::box_node::BoxNode;
+use reelyard_integration_tests::rigs::boxes::box_node::BoxNode;
 use serde_json::{Value, json};
 
 fn done(ended: ProgramOutput) -> String {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use reelyard::box_client::{BoxClient, BoxClientError, BoxRequest};
 use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
-use reelyard_integration_tests::rigs::box_node::BoxNode;
+use reelyard_integration_tests::rigs::boxes::box_node::BoxNode;
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::boxes::FenceToken;
 use serde_json::{Value, json};

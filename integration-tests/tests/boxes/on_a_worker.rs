@@ -7,7 +7,7 @@ use reelyard_boxes::box_lease::{BoxLinkSettings, LONGEST_CALL};
 use reelyard_core::event::Epoch;
 use reelyard_integration_tests::fakes::external_program::is_alive;
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually, eventually_some};
-use reelyard_integration_tests::rigs::box_host_rig::{HostRig, evidence, silence};
+use reelyard_integration_tests::rigs::boxes::box_host_rig::{HostRig, evidence, silence};
 use reelyard_protocol::boxes::{HookAnswer, HookKind, HookOutput, HooksName, RunHook};
 use reelyard_worker::box_host::{
     HookProgram, HookSet, LONGEST_GRACE, LONGEST_TIMEOUT, Template, TemplateBlank,

@@ -5,8 +5,8 @@ use anyhow::Result;
 use reelyard_boxes::box_lease::{BoxPhase, BoxState, PoolSpec, UnquarantineBox};
 use reelyard_core::clock::Clock;
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::box_host_rig::HostRig;
-use reelyard_integration_tests::rigs::box_yard::{BoxYard, START, ask, one, p, seconds};
+use reelyard_integration_tests::rigs::boxes::box_host_rig::HostRig;
+use reelyard_integration_tests::rigs::boxes::box_yard::{BoxYard, START, ask, one, p, seconds};
 use reelyard_protocol::boxes::{BoxNumber, HookAnswer, HookKind};
 
 /// The shipped hooks, with the settings that differ on test machines.

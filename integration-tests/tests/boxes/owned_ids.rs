@@ -11,9 +11,9 @@ use reelyard_core::clock::Clock;
 use reelyard_core::event::Epoch;
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::binary;
-use reelyard_integration_tests::rigs::box_host_rig::{HostRig, link_of, silence};
-use reelyard_integration_tests::rigs::box_node::BoxNode;
-use reelyard_integration_tests::rigs::box_yard::{
+use reelyard_integration_tests::rigs::boxes::box_host_rig::{HostRig, link_of, silence};
+use reelyard_integration_tests::rigs::boxes::box_node::BoxNode;
+use reelyard_integration_tests::rigs::boxes::box_yard::{
     BoxYard, START, ask, host, one, p, pool, refused, seconds,
 };
 use reelyard_protocol::boxes::{

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use reelyard_integration_tests::rigs::box_node::BoxNode;
+use reelyard_integration_tests::rigs::boxes::box_node::BoxNode;
 use serde_json::json;
 
 /// The least number of tests: with fewer, the run was incomplete.

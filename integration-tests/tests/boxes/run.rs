@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use reelyard_integration_tests::rigs::binary::{ProgramOutput, ended, reelyard};
-use reelyard_integration_tests::rigs::box_node::BoxNode;
+use reelyard_integration_tests::rigs::boxes::box_node::BoxNode;
 use reelyard_integration_tests::rigs::yard::wait_for;
 use reelyard_worker::processes::table::processes;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};

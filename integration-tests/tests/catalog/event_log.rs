@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reelyard_integration_tests::rigs::catalog_input::{
+use reelyard_integration_tests::rigs::catalog::catalog_input::{
     MIDNIGHT_IN_SEOUL, append, event_log, event_log_name, grade_info, not_found, replace, selection,
 };
-use reelyard_integration_tests::rigs::catalog_yard::{CatalogYard, WATCHED};
+use reelyard_integration_tests::rigs::catalog::catalog_yard::{CatalogYard, WATCHED};
 use reelyard_yard::catalog::views::CatalogInputState;
 
 fn yard() -> CatalogYard {

@@ -3,8 +3,8 @@
 use std::fs;
 
 use reelyard_core::names::FileId;
-use reelyard_integration_tests::rigs::catalog_input::grade_info;
-use reelyard_integration_tests::rigs::catalog_yard::CatalogYard;
+use reelyard_integration_tests::rigs::catalog::catalog_input::grade_info;
+use reelyard_integration_tests::rigs::catalog::catalog_yard::CatalogYard;
 use reelyard_yard::catalog::MasterLook;
 
 fn yard() -> CatalogYard {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use actix::Actor;
 use reelyard_integration_tests::probes::catalog_probe::{CatalogProbe, TakeNotifications};
-use reelyard_integration_tests::rigs::catalog_input::{
+use reelyard_integration_tests::rigs::catalog::catalog_input::{
     HitcountHistoryRow, grade_info, hitcount_history, media_name, overwrite, replace,
 };
-use reelyard_integration_tests::rigs::catalog_yard::CatalogYard;
+use reelyard_integration_tests::rigs::catalog::catalog_yard::CatalogYard;
 use reelyard_yard::catalog::SubscribeToCatalog;
 use reelyard_yard::catalog::ranking::Ranking;
 use reelyard_yard::catalog::views::CatalogInputState;

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::catalog_input::{
+use reelyard_integration_tests::rigs::catalog::catalog_input::{
     MIDNIGHT_IN_SEOUL, append, event_log_name, grade_info, replace, selection,
 };
-use reelyard_integration_tests::rigs::catalog_yard::{CatalogYard, WATCHED};
+use reelyard_integration_tests::rigs::catalog::catalog_yard::{CatalogYard, WATCHED};
 use reelyard_yard::catalog::views::{CatalogInputState, NoticedBy};
 use reelyard_yard::catalog::{CatalogSettings, WatchMode};
 

@@ -14,7 +14,7 @@ use reelyard_core::manager::{ClusterId, ManagerIdentity};
 use reelyard_core::names::{FileName, NameTable};
 use reelyard_core::token::SharedToken;
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually};
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookTarget, InspectBoxes, PoolName};
 use reelyard_yard::cfw_worker::{
     CfwWorker, CfwWorkerSettings, DeleteCopy, ProbeHeartbeat, Refresh, http_client,

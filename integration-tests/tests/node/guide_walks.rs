@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use reelyard::guide::{CHAPTERS, GuideLanguage};
 use reelyard_integration_tests::probes::code_blocks::code_blocks;
 use reelyard_integration_tests::rigs::binary;
-use reelyard_integration_tests::rigs::box_node::BoxNode;
+use reelyard_integration_tests::rigs::boxes::box_node::BoxNode;
 use reelyard_integration_tests::rigs::yard::{free_addr, wait_for};
 
 /// The exit code of `reelyard store` while a node uses the store.

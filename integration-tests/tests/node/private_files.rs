@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use reelyard_integration_tests::rigs::binary::run;
-use reelyard_integration_tests::rigs::worker_rig::free_address;
+use reelyard_integration_tests::rigs::worker::worker_rig::free_address;
 use reelyard_integration_tests::rigs::yard::{RoleProcess, wait_for};
 
 fn mode(path: &Path) -> u32 {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::running::on_a_system;
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, wait_for};
 use reelyard_protocol::worker::{ReportedState, TaskOrder};
 use reelyard_yard::bandwidth::{Bandwidth, HostLimits};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, os_name, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, os_name, started};
 use reelyard_protocol::worker::{Blame, ReportedState, TaskOrder};
 
 /// A proxy between a destination and a source's data port.

@@ -1,6 +1,6 @@
 //! A copy from one worker to another, over real sockets and disks, as a node orders it.
 
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, os_name, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, os_name, started};
 use reelyard_protocol::worker::{ContentHash, ReportedState};
 
 #[actix::test]

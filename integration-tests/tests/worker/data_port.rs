@@ -10,7 +10,7 @@ use reelyard_core::token::SharedToken;
 use reelyard_file_server::file_fingerprint::FileFingerprint;
 use reelyard_file_server::ticket::{TICKET_HEADER, TicketKey};
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::http_client::without_tls;
 use reelyard_protocol::worker::{ContentHash, FileHash, ReportedState};
 use reelyard_worker::downloader::disk::state_store::StateStore;

@@ -7,7 +7,7 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::names::FileName;
 use reelyard_core::supervision::Supervision;
 use reelyard_integration_tests::fakes::worker_fake_source::{self, SourceTrouble};
-use reelyard_integration_tests::rigs::worker_rig::Rig;
+use reelyard_integration_tests::rigs::worker::worker_rig::Rig;
 use reelyard_protocol::worker::{Report, ReportedState, TaskId};
 use reelyard_worker::downloader::copying::order::CopyOrder;
 use reelyard_worker::downloader::disk::base_dir::BaseDir;

@@ -6,7 +6,7 @@ use reelyard_core::host::BitsPerSecond;
 use reelyard_core::names::FileName;
 use reelyard_integration_tests::fakes::worker_fake_source::{self, SourceTrouble};
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, ReportedState, TaskId, TaskOrder};
 
 fn left_behind(rig: &Rig) -> usize {

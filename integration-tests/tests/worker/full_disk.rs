@@ -3,7 +3,7 @@
 use reelyard_core::event::Epoch;
 use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_integration_tests::rigs::small_disk::SmallDisk;
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, ReportedState};
 use reelyard_worker::downloader::disk::state_store::StateStore;
 use reelyard_worker::downloader::managers::epoch_guard::KnownEpochs;

@@ -5,7 +5,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::manager::{ClusterId, MANAGER_HEADER, ManagerId};
 use reelyard_integration_tests::fakes::worker_fake_cfm::FakeCfm;
 use reelyard_integration_tests::probes::waiting::eventually_some;
-use reelyard_integration_tests::rigs::worker_rig::{Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{Rig, started};
 use reelyard_protocol::http_client::without_tls;
 use reelyard_protocol::worker::{ManagerAction, WorkerInfo};
 

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::worker_process::WorkerProcess;
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_process::WorkerProcess;
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{ReportedState, TaskOrder};
 use reelyard_worker::downloader::disk::state_store::StateStore;
 

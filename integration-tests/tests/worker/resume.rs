@@ -6,8 +6,8 @@ use std::time::Duration;
 use reelyard::worker::{Worker, WorkerSettings};
 use reelyard_core::host::BitsPerSecond;
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::worker_process::WorkerProcess;
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_process::WorkerProcess;
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, ReportedState, TaskId, TaskOrder};
 
 /// The program of a destination that can be killed.

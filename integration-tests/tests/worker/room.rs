@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::http_client::without_tls;
 use reelyard_protocol::worker::{Blame, ReportedState};
 use reelyard_worker::downloader::disk::room::Capacity;

@@ -13,7 +13,9 @@ use reelyard_boxes::box_lease::{
 use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually_some};
-use reelyard_integration_tests::rigs::box_yard::{BoxYard, START, ask, host, p, pool, seconds};
+use reelyard_integration_tests::rigs::boxes::box_yard::{
+    BoxYard, START, ask, host, p, pool, seconds,
+};
 use reelyard_protocol::boxes::{HookAnswer, HookKind, HookOutput, PoolName};
 
 const STEPS: usize = 400;

@@ -13,7 +13,7 @@ use reelyard_boxes::box_lease::{
 use reelyard_core::clock::Clock;
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
-use reelyard_integration_tests::rigs::box_yard::{
+use reelyard_integration_tests::rigs::boxes::box_yard::{
     BoxYard, START, ScriptedHosts, ask, hosted, nth_token, one, p, refused, seconds,
 };
 use reelyard_integration_tests::rigs::running::on_a_system;

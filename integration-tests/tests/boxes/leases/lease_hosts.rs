@@ -11,7 +11,7 @@ use reelyard_boxes::box_lease::{
 use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::box_yard::{
+use reelyard_integration_tests::rigs::boxes::box_yard::{
     BoxYard, START, ScriptedHosts, ask, host, hosted, one, p, pool, refused, seconds,
 };
 use reelyard_protocol::boxes::{BoxNumber, HookAnswer, HookKind, HookOutput, Reason, SlotId};

@@ -10,7 +10,7 @@ use reelyard_core::clock::Clock;
 use reelyard_core::event::{PieceId, RequestId};
 use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES};
 use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
-use reelyard_integration_tests::rigs::box_yard::{
+use reelyard_integration_tests::rigs::boxes::box_yard::{
     BoxYard, START, ScriptedHosts, ask, nth_token, one, p, seconds,
 };
 use reelyard_integration_tests::rigs::running::on_a_system;

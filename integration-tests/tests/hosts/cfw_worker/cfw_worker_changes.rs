@@ -13,7 +13,7 @@ use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::probes::waiting::PATIENCE;
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::legacy::cfw::Deleted;
 use reelyard_protocol::worker::ReportedState;
 use reelyard_yard::cfw_worker::{

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::probes::exposition::{ExpositionPage, Form, read};
-use reelyard_integration_tests::rigs::box_node::BoxNode;
+use reelyard_integration_tests::rigs::boxes::box_node::BoxNode;
 use reelyard_integration_tests::rigs::yard::{
     ProcessYard, RoleProcess, holds, wait_for, wait_until_up,
 };

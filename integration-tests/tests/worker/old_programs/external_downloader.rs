@@ -11,7 +11,7 @@ use reelyard_integration_tests::fakes::external_program::{COPIES, is_alive, pid_
 use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
 use reelyard_integration_tests::fakes::worker_fake_cfm::{FakeCfm, Planned};
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::worker::{Blame, ContentHash, ReportedState, TaskOrder};
 use reelyard_worker::downloader::settings::{ExternalDownloaderConfig, Pattern};
 
@@ -98,7 +98,8 @@ async fn a_program_gets_cfws_arguments_and_its_copy_is_not_verified() {
     let hash = ContentHash(*blake3::hash(&contents).as_bytes());
     assert_eq!(old.node.end_of(7).await, ReportedState::DoneUnverified { size: 300_000, hash });
     let copy = old.destination.order(7, b"a b#\xff.mpg").name;
-    let copy = reelyard_integration_tests::rigs::worker_rig::os_name(copy.as_bytes()).to_owned();
+    let copy =
+        reelyard_integration_tests::rigs::worker::worker_rig::os_name(copy.as_bytes()).to_owned();
     assert_eq!(std::fs::read(old.destination.copies().join(copy)).unwrap(), contents);
     let temp = old.destination.copies().canonicalize().unwrap().join("temp.downloaded/7");
     let called = std::fs::read_to_string(old.file("called")).unwrap();

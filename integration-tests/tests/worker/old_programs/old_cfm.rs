@@ -3,7 +3,7 @@
 use actix_web::{App, HttpResponse, HttpServer, web};
 use reelyard_integration_tests::fakes::worker_fake_cfm::{FakeCfm, Planned};
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::worker_rig::{Rig, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{Rig, started};
 use reelyard_worker::downloader::managers::node_link::NodeProtocol;
 
 fn task(source: &Rig, destination: &Rig, name: &str) -> Planned {

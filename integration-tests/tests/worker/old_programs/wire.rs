@@ -9,7 +9,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::manager::{ClusterId, ManagerId};
 use reelyard_core::token::SharedToken;
 use reelyard_integration_tests::probes::waiting::eventually_some;
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, Rig, os_name, started};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, os_name, started};
 use reelyard_protocol::worker::WorkerInfo;
 
 /// Sends a request unchanged and returns the answer without the date.

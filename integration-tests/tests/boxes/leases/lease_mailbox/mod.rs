@@ -10,7 +10,7 @@ use std::time::Duration;
 use reelyard_boxes::box_lease::{BoxError, BoxLeaseRequest, PoolSpec};
 use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
-use reelyard_integration_tests::rigs::box_yard::{BoxYard, START, ask};
+use reelyard_integration_tests::rigs::boxes::box_yard::{BoxYard, START, ask};
 
 const MS: Duration = Duration::from_millis(1);
 

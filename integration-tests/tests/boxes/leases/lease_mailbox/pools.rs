@@ -3,7 +3,7 @@
 use reelyard_boxes::box_lease::{BoxPhase, BoxRefusal, PoolPut, PoolSpec, RemovePool, SlotRange};
 use reelyard_core::clock::Clock;
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::box_yard::{
+use reelyard_integration_tests::rigs::boxes::box_yard::{
     BoxYard, START, ask, nth_token, one, p, refused, seconds,
 };
 use reelyard_protocol::boxes::SlotId;

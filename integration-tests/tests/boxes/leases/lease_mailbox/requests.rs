@@ -8,7 +8,9 @@ use reelyard_boxes::box_lease::{
 use reelyard_core::clock::Clock;
 use reelyard_core::event::RequestId;
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::box_yard::{BoxYard, START, ask, nth_token, one, p, refused};
+use reelyard_integration_tests::rigs::boxes::box_yard::{
+    BoxYard, START, ask, nth_token, one, p, refused,
+};
 use reelyard_protocol::boxes::{FenceToken, Holder};
 
 use super::{named, spec, yard};

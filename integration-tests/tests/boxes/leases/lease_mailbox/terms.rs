@@ -11,7 +11,7 @@ use reelyard_boxes::box_lease::{
 use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::clock::Clock;
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::box_yard::{
+use reelyard_integration_tests::rigs::boxes::box_yard::{
     BoxYard, START, ask, nth_token, one, p, pool, refused, seconds,
 };
 use reelyard_protocol::boxes::{FenceToken, LeaseId, Reason};

@@ -5,7 +5,7 @@ use reelyard_boxes::box_lease::{
     ReleaseLease,
 };
 use reelyard_integration_tests::probes::waiting::eventually;
-use reelyard_integration_tests::rigs::box_yard::{ask, nth_token, one, p, refused, seconds};
+use reelyard_integration_tests::rigs::boxes::box_yard::{ask, nth_token, one, p, refused, seconds};
 use reelyard_protocol::boxes::{BoxNumber, LeaseId};
 
 use super::{MS, spec, timed_out, yard};

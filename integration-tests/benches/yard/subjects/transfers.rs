@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
-use reelyard_integration_tests::rigs::worker_rig::{FakeNode, free_address};
+use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, free_address};
 use reelyard_integration_tests::rigs::yard::{RoleProcess, wait_until_up};
 use reelyard_protocol::worker::{ReportedState, TaskId, TaskOrder};
 

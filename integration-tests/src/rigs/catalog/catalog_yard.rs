@@ -14,7 +14,7 @@ use reelyard_yard::catalog::{
 };
 
 use crate::probes::catalog_probe::{CatalogNotifications, CatalogProbe, TakeNotifications};
-use crate::rigs::catalog_input::MIDNIGHT_IN_SEOUL;
+use crate::rigs::catalog::catalog_input::MIDNIGHT_IN_SEOUL;
 
 /// The address whose hits the event log counts.
 pub const WATCHED: &str = "125.159.40.3";

@@ -6,10 +6,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::rigs::catalog_input::{
+use reelyard_integration_tests::rigs::catalog::catalog_input::{
     HitcountHistoryRow, grade_info, hitcount_history, media_name,
 };
-use reelyard_integration_tests::rigs::catalog_yard::CatalogYard;
+use reelyard_integration_tests::rigs::catalog::catalog_yard::CatalogYard;
 
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::usage::{MOST_MEMORY_MIB, mib, peak_memory_of};

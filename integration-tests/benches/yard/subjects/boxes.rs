@@ -9,14 +9,15 @@ use reelyard_boxes::box_lease::{
     BoxLeaseRequest, BoxLeaseSettings, BoxViewHandle, Lease, PoolSpec,
 };
 use reelyard_core::clock::Clock;
-use reelyard_integration_tests::rigs::box_yard::{BoxYard, ScriptedHosts, ask, one};
+use reelyard_integration_tests::rigs::boxes::box_yard::{BoxYard, ScriptedHosts, ask, one};
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::boxes::PoolName;
 
-use crate::etcd::Etcd;
 use crate::figure::{BenchFigure, FigureTarget};
-use crate::redis::Redis;
-use crate::{usage, wrk};
+use crate::peers::etcd::Etcd;
+use crate::peers::redis::Redis;
+use crate::peers::wrk;
+use crate::usage;
 
 /// The number of clients in cases with many clients.
 pub const CLIENTS: usize = 64;

@@ -1,5 +1,10 @@
 //! Programs that run for comparison with Reelyard.
 
+pub mod etcd;
+pub mod many_hosts;
+pub mod redis;
+pub mod wrk;
+
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

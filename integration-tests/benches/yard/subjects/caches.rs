@@ -96,7 +96,7 @@ fn run_caches(trace: &RequestTrace, capacity: u64) -> Result<Vec<CacheFigures>> 
     let counted_from = trace.start.after(std::time::Duration::from_secs(86_400) * DAYS);
     let warm_up = trace.requests.partition_point(|request| request.at < counted_from);
     let python = std::env::var(PYTHON).unwrap_or_else(|_| "python3".to_owned());
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/yard/caches.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/yard/peers/caches.py");
     let output = Command::new(&python)
         .arg(script)
         .arg(&path)

@@ -11,7 +11,7 @@ use futures::stream::{self, StreamExt};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::PieceId;
 use reelyard_core::secret_id::IdSource;
-use reelyard_integration_tests::rigs::catalog_input::media_name;
+use reelyard_integration_tests::rigs::catalog::catalog_input::media_name;
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_replication::{CommitAnswer, Ownership, ReplicaHandle, RequestContext};
@@ -22,7 +22,7 @@ use reelyard_shares::share_expiry::{
 };
 
 use crate::figure::{BenchFigure, FigureTarget};
-use crate::redis::Redis;
+use crate::peers::redis::Redis;
 use crate::usage;
 
 const SHARES: u32 = 1_000_000;

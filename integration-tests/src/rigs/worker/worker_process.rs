@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Child, Command};
 
-use crate::rigs::worker_rig::{FakeNode, Rig};
+use crate::rigs::worker::worker_rig::{FakeNode, Rig};
 
 /// A running process. Dropping it sends SIGKILL.
 pub struct WorkerProcess(Child);

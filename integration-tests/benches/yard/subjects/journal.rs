@@ -15,7 +15,7 @@ use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 
 use crate::figure::{BenchFigure, FigureTarget};
-use crate::redis::Redis;
+use crate::peers::redis::Redis;
 
 /// The number of alternating runs. The best one counts, because noise only slows a run down.
 const ROUNDS: usize = 5;

@@ -11,9 +11,9 @@ use reelyard_protocol::http_client;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::boxes::CLIENTS;
 use crate::figure::{BenchFigure, FigureTarget};
-use crate::wrk;
+use crate::peers::wrk;
+use crate::subjects::boxes::CLIENTS;
 
 /// The number of boxes: one is always free.
 const BOXES: u32 = 1000;

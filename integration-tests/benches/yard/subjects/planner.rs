@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{HostAddr, HostKind, HostRole};
 use reelyard_core::names::{FileId, NameTable};
-use reelyard_integration_tests::rigs::catalog_input::media_name;
+use reelyard_integration_tests::rigs::catalog::catalog_input::media_name;
 use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_replication::InFlight;
 use reelyard_yard::catalog::MasterLook;

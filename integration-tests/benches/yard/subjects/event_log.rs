@@ -6,10 +6,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::rigs::catalog_input::{
+use reelyard_integration_tests::rigs::catalog::catalog_input::{
     MIDNIGHT_IN_SEOUL, append, grade_info, media_name, selection,
 };
-use reelyard_integration_tests::rigs::catalog_yard::{CatalogYard, WATCHED};
+use reelyard_integration_tests::rigs::catalog::catalog_yard::{CatalogYard, WATCHED};
 
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::usage::bytes_read;

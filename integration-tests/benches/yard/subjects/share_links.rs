@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::Nginx;
-use crate::wrk;
+use crate::peers::wrk;
 
 /// The number of shared files. All of them are in the page cache.
 const FILES: usize = 16;

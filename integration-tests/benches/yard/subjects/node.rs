@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use actix_web::web::Bytes;
 use anyhow::{Context, Result, ensure};
-use reelyard_integration_tests::rigs::catalog_input::media_name;
+use reelyard_integration_tests::rigs::catalog::catalog_input::media_name;
 use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
 use reelyard_protocol::http_client::without_tls;
 use serde_json::Value;
 
-use crate::catalog::{FILES, write_inputs_apart};
 use crate::figure::{BenchFigure, FigureTarget};
-use crate::many_hosts::ManyHosts;
+use crate::peers::many_hosts::ManyHosts;
+use crate::subjects::catalog::{FILES, write_inputs_apart};
 use crate::usage::{MOST_MEMORY_MIB, cpu_of, memory_of, mib, peak_memory_of};
 
 const HOSTS: usize = 50;

@@ -17,8 +17,8 @@ use tempfile::TempDir;
 
 use crate::fakes::external_program::{is_alive, pid_in};
 use crate::probes::waiting::{PATIENCE, eventually};
-use crate::rigs::box_yard::pool;
-use crate::rigs::worker_rig::free_address;
+use crate::rigs::boxes::box_yard::pool;
+use crate::rigs::worker::worker_rig::free_address;
 use crate::rigs::yard::RoleProcess;
 
 /// The shared token of the worker and its node.

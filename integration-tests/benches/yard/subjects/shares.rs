@@ -10,7 +10,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::event::PieceId;
-use reelyard_integration_tests::rigs::catalog_input::media_name;
+use reelyard_integration_tests::rigs::catalog::catalog_input::media_name;
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_journal::{Journal, JournalOptions, NoPeers};
 use reelyard_replication::Piece;
