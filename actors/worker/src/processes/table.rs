@@ -32,8 +32,9 @@ pub struct ProcessStatus {
     pub group: Option<Pid>,
     /// Whether it is one of the kernel's own.
     is_of_kernel: bool,
-    /// The address of its environment; 0 while its program is being loaded.
-    environment_at: u64,
+    /// The end address of its environment; 0 while its program is being loaded. The kernel sets the first
+    /// address earlier, and lists no variable before the end is set.
+    environment_end: u64,
 }
 
 impl ProcessStatus {
@@ -44,7 +45,7 @@ impl ProcessStatus {
 
     /// Whether its program is just being loaded.
     fn loads(&self) -> bool {
-        !self.is_of_kernel && self.environment_at == 0
+        !self.is_of_kernel && self.environment_end == 0
     }
 
     fn read(stat: &[u8]) -> Option<Self> {
@@ -62,7 +63,7 @@ impl ProcessStatus {
             name: String::from_utf8_lossy(name).into_owned(),
             group: fields.get(2)?.parse().ok().and_then(Pid::from_raw),
             is_of_kernel: number(9)? & OF_THE_KERNEL != 0,
-            environment_at: number(50).unwrap_or(0),
+            environment_end: number(51).unwrap_or(0),
         })
     }
 }
@@ -88,7 +89,7 @@ impl Variable {
             let Some(before) = ProcessStatus::of(pid) else { return Variable::Absent };
             environment = std::fs::read(&path).unwrap_or_default();
             let is_unchanged = ProcessStatus::of(pid).is_none_or(|after| {
-                !after.loads() && before.environment_at == after.environment_at
+                !after.loads() && before.environment_end == after.environment_end
             });
             if environment.is_empty() {
                 return if is_unchanged { Variable::Absent } else { Variable::NotYet };
@@ -125,11 +126,10 @@ pub fn has_ended(child: Pid) -> bool {
 mod tests {
     use super::*;
 
-    fn stat(state: &str, flags: u64, environment_at: u64) -> Vec<u8> {
-        let between: Vec<String> = (10..50).map(|place| place.to_string()).collect();
+    fn stat(state: &str, flags: u64, environment_end: u64) -> Vec<u8> {
+        let between: Vec<String> = (10..51).map(|place| place.to_string()).collect();
         let between = between.join(" ");
-        format!("17 (a) (b c) {state} 1 16 16 0 -1 {flags} {between} {environment_at} 51 0\n")
-            .into()
+        format!("17 (a) (b c) {state} 1 16 16 0 -1 {flags} {between} {environment_end} 0\n").into()
     }
 
     #[test]

@@ -163,13 +163,21 @@ fn a_cfw_that_fails_everything_backs_off_and_starves_none() -> Result<()> {
     for name in names {
         ground.master(name.as_bytes(), 5_000)?;
     }
-    ground.grade(&names.map(str::as_bytes))?;
+    ground.grade(&[])?;
     let _source = old_source(&ground, 0)?;
     let hosts = [old_destination(&ground, 0)?, old_destination(&ground, 1)?];
     let ways = [DownloaderBehavior::Fails, DownloaderBehavior::Copies];
     let _polling = [0, 1].map(|number| polling(&ground, &hosts[number], ways[number]));
     let long = [("task.back_off_base", "10m"), ("task.back_off_cap", "10m")];
     let node = start_node(&ground, &long)?;
+    // The first file goes to the first host only if the node has the lists of both.
+    for number in 0..2 {
+        let path = format!("/api/v1/hosts/{}", ground.destination(number));
+        wait_for("a list of each host", &[&node], || {
+            (ground.get(&path)?["files"] == 0).then_some(())
+        })?;
+    }
+    ground.grade(&names.map(str::as_bytes))?;
     wait_for("every file on the other host", &[&node], || {
         names.iter().all(|name| is_on(&ground, 1, name.as_bytes())).then_some(())
     })?;
