@@ -162,6 +162,10 @@ impl EventLog {
             Err(fault @ CheckpointFault::OtherHalfLives) => {
                 info!(%path, %fault, "the checkpoint of demand is not used: the logs are read again");
             }
+            // A yard starts without one.
+            Err(CheckpointFault::Missing) => {
+                info!(%path, "no checkpoint of demand: the demand is counted from the logs");
+            }
             Err(fault) => warn!(
                 %path, %fault,
                 "no checkpoint of demand: the demand is counted from the logs that still exist"
