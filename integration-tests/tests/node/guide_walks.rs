@@ -9,6 +9,7 @@ use reelyard::guide::{CHAPTERS, GuideLanguage};
 use reelyard_integration_tests::probes::code_blocks::code_blocks;
 use reelyard_integration_tests::rigs::binary;
 use reelyard_integration_tests::rigs::boxes::box_node::BoxNode;
+use reelyard_integration_tests::rigs::worker::worker_rig::free_address;
 use reelyard_integration_tests::rigs::yard::{free_addr, wait_for};
 
 /// The exit code of `reelyard store` while a node uses the store.
@@ -167,7 +168,8 @@ fn boxes_are_leased_as_written() -> Result<()> {
 fn a_worker_cleans_a_box_as_written() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let own = |text: &str| -> Result<String> {
-        let worker = free_addr("127.0.0.1".parse()?)?.to_string();
+        // The worker uses the next port too.
+        let worker = free_address().to_string();
         let place = dir.path().display().to_string();
         Ok(text.replace("/tmp/bh", &place).replace("127.0.0.1:18888", &worker))
     };
