@@ -1,4 +1,4 @@
-//! The checkpoint of demand: what was counted of the event logs, for the next process.
+//! The checkpoint of demand. It saves the counts of the event logs, so that the next process continues with them.
 //!
 //! **Invariant:** a checkpoint holds demand and read positions of the same instant. So each row counts once,
 //! whenever the process ends. A missing or damaged checkpoint costs memory of demand, and nothing else.
