@@ -42,7 +42,8 @@ pub struct HostView {
     /// Duration of its last good probe, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u64>,
-    /// Error of the last failed call. Missing after a good call.
+    /// Error of the last failed probe, or why a list of its files was refused. Missing after a good probe
+    /// if no list is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Problem with the shared token: the host or the node refuses calls because of it. Missing if there is

@@ -58,17 +58,17 @@ pub enum BadList {
         /// The limit that it exceeds, in bytes.
         most: u64,
     },
-    /// The host listed more new names than it may add within an hour.
+    /// It adds files, and the earlier lists of the host added as many as it may add within an hour.
     #[error(
-        "it listed more new file names within an hour than hosts.max_files allows: stop the program that \
-         creates them there, or raise the setting"
+        "its lists added more files within an hour than hosts.max_files allows: repair the host and \
+         reset it, or raise the setting"
     )]
-    TooManyNew,
+    TooManyAdded,
 }
 
 impl BadList {
     /// Whether the list is refused because of its size, not because of its format.
     pub fn is_too_much(&self) -> bool {
-        matches!(self, BadList::TooMany { .. } | BadList::TooLong { .. } | BadList::TooManyNew)
+        matches!(self, BadList::TooMany { .. } | BadList::TooLong { .. } | BadList::TooManyAdded)
     }
 }

@@ -10,7 +10,7 @@ use reelyard_core::names::{
 };
 use roaring::RoaringBitmap;
 
-use super::new_names::NewNameLimiter;
+use super::additions::AdditionLimiter;
 use crate::inventory::limits::{BadList, ListLimits};
 
 /// How many names are added to the table at once.
@@ -45,12 +45,19 @@ pub struct FileListing {
 }
 
 /// Reads one list.
-pub struct ListReader {
+pub struct ListReader<'a> {
     form: ListForm,
     names: NameTable,
     hasher: NameHasher,
     limits: ListLimits,
-    new_names: NewNameLimiter,
+    /// The files of the host before this list. All others are additions.
+    known: &'a RoaringBitmap,
+    additions: AdditionLimiter,
+    /// Whether this list may add files.
+    may_add: bool,
+    /// Additions whose names were in the table. They are counted with the end of the list: a list that is
+    /// refused adds none of them.
+    returned: Additions,
     /// Keeps the files that were read, because no inventory has them yet.
     _pin: NamePin,
     listed: FileListing,
@@ -66,6 +73,28 @@ pub struct ListReader {
     batch: NameBatch,
     /// The count in the end line, once that was read.
     announced: Option<u64>,
+}
+
+/// Files that a list adds.
+#[derive(Default)]
+struct Additions {
+    files: u64,
+    name_bytes: u64,
+}
+
+impl Additions {
+    fn push(&mut self, name: &[u8]) {
+        self.files += 1;
+        self.name_bytes += name.len() as u64;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.files == 0
+    }
+
+    fn count(&self, limiter: &AdditionLimiter) {
+        limiter.count(self.files, self.name_bytes);
+    }
 }
 
 /// Names that were read and are not in the table yet.
@@ -97,14 +126,16 @@ impl NameBatch {
     }
 }
 
-impl ListReader {
-    /// A reader that adds the names it reads to `names`. It adds new names only as far as `new_names`
-    /// allows.
+impl<'a> ListReader<'a> {
+    /// A reader of the list of a host with the files `known`. It adds the names that it reads to `names`,
+    /// and counts added files in `additions`. If `additions` allows no more, a list that adds files is
+    /// refused.
     pub fn new(
         form: ListForm,
         names: NameTable,
         limits: ListLimits,
-        new_names: NewNameLimiter,
+        known: &'a RoaringBitmap,
+        additions: AdditionLimiter,
     ) -> Self {
         ListReader {
             form,
@@ -112,7 +143,10 @@ impl ListReader {
             _pin: names.pin(),
             names,
             limits,
-            new_names,
+            known,
+            may_add: additions.allows_more(limits),
+            additions,
+            returned: Additions::default(),
             listed: FileListing::default(),
             lines: 0,
             read: 0,
@@ -225,21 +259,28 @@ impl ListReader {
         let found = self.names.lookup().find_all(self.batch.names());
         let mut new: Vec<HashedName<'_>> = Vec::new();
         for (id, hashed) in found.into_iter().zip(self.batch.names()) {
-            match id {
-                Some(FileId(id)) => {
-                    self.listed.files.insert(id);
-                }
-                None => new.push(hashed),
+            let Some(FileId(id)) = id else {
+                new.push(hashed);
+                continue;
+            };
+            if self.listed.files.insert(id) && !self.known.contains(id) {
+                self.returned.push(hashed.name);
             }
         }
+        let adds = !new.is_empty() || !self.returned.is_empty();
+        if adds && !self.may_add {
+            return Err(BadList::TooManyAdded);
+        }
         if !new.is_empty() {
-            let bytes: usize = new.iter().map(|hashed| hashed.name.len()).sum();
-            self.new_names.count(new.len() as u64, bytes as u64)?;
+            // Counted at once: they take memory even if the list is refused.
+            let mut additions = Additions::default();
+            new.iter().for_each(|hashed| additions.push(hashed.name));
+            additions.count(&self.additions);
             let mut interning = self.names.interner();
             for hashed in new {
                 // It is a valid name, so the only possible failure is the limit of new numbers.
-                let FileId(id) = interning.intern(hashed.name).map_err(|_| BadList::TooManyNew)?;
-                self.listed.files.insert(id);
+                let id = interning.intern(hashed.name).map_err(|_| BadList::TooManyAdded)?;
+                self.listed.files.insert(id.0);
             }
         }
         self.batch.clear();
@@ -257,13 +298,15 @@ impl ListReader {
         }
         self.add_batch()?;
         match (self.form, self.announced) {
-            (ListForm::Names, _) => Ok(self.listed),
-            (_, None) => Err(BadList::Torn { lines: self.lines }),
+            (ListForm::Names, _) => {}
+            (_, None) => return Err(BadList::Torn { lines: self.lines }),
             (_, Some(announced)) if announced != self.lines => {
-                Err(BadList::Miscounted { lines: self.lines, announced })
+                return Err(BadList::Miscounted { lines: self.lines, announced });
             }
-            (_, Some(_)) => Ok(self.listed),
+            (_, Some(_)) => {}
         }
+        self.returned.count(&self.additions);
+        Ok(self.listed)
     }
 }
 
@@ -306,13 +349,15 @@ fn decoded(name: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use reelyard_core::clock::Millis;
 
     use super::*;
 
-    fn reader(form: ListForm, names: &NameTable, limits: ListLimits) -> ListReader {
-        let new_names = NewNameLimiter::full(limits, Millis(0));
-        ListReader::new(form, names.clone(), limits, new_names)
+    fn reader(form: ListForm, names: &NameTable, limits: ListLimits) -> ListReader<'static> {
+        static NONE: LazyLock<RoaringBitmap> = LazyLock::new(RoaringBitmap::new);
+        ListReader::new(form, names.clone(), limits, &NONE, AdditionLimiter::new(Millis(0)))
     }
 
     /// Reads `text` in pieces of `step` bytes.
@@ -427,22 +472,90 @@ mod tests {
         );
     }
 
+    const HOUR: i64 = 3_600_000;
+
+    /// A host with the files of its last list.
+    struct Host {
+        names: NameTable,
+        limits: ListLimits,
+        additions: AdditionLimiter,
+        known: RoaringBitmap,
+    }
+
+    impl Host {
+        /// A host that may list this number of files.
+        fn new(files: u64) -> Self {
+            Host {
+                names: NameTable::new(),
+                limits: ListLimits::of(files),
+                additions: AdditionLimiter::new(Millis(0)),
+                known: RoaringBitmap::new(),
+            }
+        }
+
+        /// Reads a list with the files of these numbers.
+        fn list(&mut self, files: std::ops::Range<u32>) -> Result<u64, BadList> {
+            self.read(files, "")
+        }
+
+        /// The same with `end` behind the last name.
+        fn read(&mut self, files: std::ops::Range<u32>, end: &str) -> Result<u64, BadList> {
+            let lines = files.map(|number| format!("{number}.mpg\n"));
+            let text: String = lines.chain([end.to_owned()]).collect();
+            let (form, additions) = (ListForm::Names, self.additions.clone());
+            let mut reader =
+                ListReader::new(form, self.names.clone(), self.limits, &self.known, additions);
+            reader.push(text.as_bytes())?;
+            self.known = reader.finish()?.files;
+            Ok(self.known.len())
+        }
+    }
+
     #[test]
     fn a_host_that_lists_other_names_each_time_is_refused() {
-        let (names, limits) = (NameTable::new(), ListLimits::of(100));
-        let new_names = NewNameLimiter::full(limits, Millis(0));
-        let read = |first: usize| {
-            let text: String =
-                (first..first + 60).map(|number| format!("{number}.mpg\n")).collect();
-            let form = ListForm::Names;
-            let mut reader = ListReader::new(form, names.clone(), limits, new_names.clone());
-            reader.push(text.as_bytes()).and_then(|()| reader.finish())
-        };
-        assert_eq!(read(0).unwrap().files.len(), 60);
-        assert_eq!(read(60), Err(BadList::TooManyNew));
-        assert_eq!(names.len(), 60, "names of a list that is refused are not taken");
-        assert_eq!(read(0).unwrap().files.len(), 60, "what is known costs nothing");
-        new_names.raise(limits, Millis(3_600_000));
-        assert_eq!(read(60).unwrap().files.len(), 60);
+        let mut host = Host::new(100);
+        assert_eq!(host.list(0..60), Ok(60));
+        assert_eq!(host.list(60..120), Ok(60), "the count is below 100 before this list");
+        assert_eq!(host.list(120..180), Err(BadList::TooManyAdded));
+        assert_eq!(host.names.len(), 120, "names of a list that is refused are not taken");
+        assert_eq!(host.list(60..120), Ok(60), "known files cost nothing");
+        host.additions.lower(host.limits, Millis(HOUR));
+        assert_eq!(host.list(120..180), Ok(60));
+    }
+
+    #[test]
+    fn files_that_come_back_count_as_added() {
+        let mut host = Host::new(100);
+        for _ in 0..2 {
+            assert_eq!(host.list(0..80), Ok(80));
+            assert_eq!(host.list(0..0), Ok(0));
+        }
+        assert_eq!(host.list(0..80), Err(BadList::TooManyAdded));
+        assert_eq!(host.list(0..1), Err(BadList::TooManyAdded));
+        assert_eq!(host.list(0..0), Ok(0), "a list that adds nothing is accepted");
+        host.additions.lower(host.limits, Millis(HOUR));
+        assert_eq!(host.list(0..80), Ok(80));
+        assert_eq!(host.list(0..20), Ok(20), "files may go at any time");
+    }
+
+    #[test]
+    fn incomplete_lists_of_files_that_were_there_before_cost_nothing() {
+        let mut host = Host::new(100);
+        assert_eq!(host.list(0..80), Ok(80));
+        assert_eq!(host.list(0..0), Ok(0));
+        for _ in 0..5 {
+            assert_eq!(host.read(0..80, "80.m"), Err(BadList::Torn { lines: 80 }));
+        }
+        assert_eq!(host.list(0..80), Ok(80));
+    }
+
+    #[test]
+    fn new_names_count_even_if_their_list_is_incomplete() {
+        let mut host = Host::new(5000);
+        let torn = BadList::Torn { lines: 5000 };
+        assert_eq!(host.read(0..5000, "x"), Err(torn.clone()));
+        assert_eq!(host.read(5000..10_000, "x"), Err(torn));
+        assert_eq!(host.read(10_000..15_000, "x"), Err(BadList::TooManyAdded));
+        assert_eq!(host.names.len(), 2 * BATCH, "the last batch of a torn list is not taken");
     }
 }

@@ -2,9 +2,9 @@
 //! [`worker`](super::worker). The reader in [`listing`] reads them, and also the names of `GET /files`, the
 //! only list of an old cfw.
 
+pub mod additions;
 pub mod limits;
 pub mod listing;
-pub mod new_names;
 
 use std::fmt::Write;
 

@@ -34,8 +34,8 @@ pub struct CfwWorkerSettings {
     pub agents: Agents,
     /// Shared with our workers: calls to them are signed with it. It is never sent.
     pub token: Option<SharedToken>,
-    /// How many files a host may list; a longer list is refused as a whole. Also how many new names its
-    /// lists may add within an hour.
+    /// How many files a host may list; a longer list is refused as a whole. Also how many files its lists may
+    /// add within an hour before the next list with additions is refused.
     pub max_files: u64,
     /// Calls to one host at the same time; probes and looks not counted.
     pub open_calls: usize,

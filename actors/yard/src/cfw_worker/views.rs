@@ -57,6 +57,9 @@ pub struct CfwWorkerView {
     pub trouble: Option<CallTrouble>,
     /// Why the worker and this node refuse each other's calls, if they do.
     pub token_trouble: Option<TokenTrouble>,
+    /// Why a list of files was refused for its size or its additions. None once a list is accepted and
+    /// lists may add files again.
+    pub refused_list: Option<String>,
     /// The last failure, in words.
     pub last_failure: Option<FailureView>,
     /// Number of reads of its program and files.
@@ -92,6 +95,7 @@ impl CfwWorkerView {
             calls: CircuitState::Closed,
             trouble: None,
             token_trouble: None,
+            refused_list: None,
             last_failure: None,
             looks: 0,
             failed_looks: 0,

@@ -32,9 +32,9 @@ settings! {
         /// duplicates. To switch this off, set some years.
         presumed_lost_after: Duration = Default "3d",
         /// Largest number of files in the list of one host, with names of 48 bytes on average.
-        /// In one hour a host may also list at most this number of names that are new to the node. A
-        /// longer list is refused as a whole: the last good list stays, and the circuit breaker of
-        /// the host opens.
+        /// After the lists of one hour added this number of files, a list that adds more waits.
+        /// Files that come back count too. A list beyond the limits is refused as a whole: the last
+        /// good list stays, and the circuit breaker of the host opens.
         max_files: NonZeroU64 = Default "150000",
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix::prelude::*;
@@ -10,14 +11,21 @@ use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::names::{FileName, NameTable};
 use reelyard_integration_tests::probes::waiting::PATIENCE;
 use reelyard_yard::cfw_worker::{
-    AskFailure, CfwWorker, CfwWorkerSettings, ProbeHeartbeat, Refresh, http_client,
+    AskFailure, CfwWorker, CfwWorkerSettings, ProbeHeartbeat, Refresh, ResetBreaker, http_client,
 };
 
 fn worker_of(host: HostAddr) -> Addr<CfwWorker> {
-    let settings = CfwWorkerSettings::default();
+    worker_with(host, 150_000).1.start()
+}
+
+/// The actor of `host`, which may list `max_files` files, and its clock.
+fn worker_with(host: HostAddr, max_files: u64) -> (Clock, CfwWorker) {
+    let settings = CfwWorkerSettings { max_files, ..CfwWorkerSettings::default() };
     let http = http_client(&settings).unwrap();
     let clock = Clock::manual(Millis(1_795_240_000_000));
-    CfwWorker::new(host, HostRole::Destination, settings, http, NameTable::new(), clock).start()
+    let (names, role) = (NameTable::new(), HostRole::Destination);
+    let worker = CfwWorker::new(host, role, settings, http, names, clock.clone());
+    (clock, worker)
 }
 
 /// Answers each request, one connection after the other, with the result of `answer`, and closes.
@@ -85,14 +93,7 @@ async fn a_list_without_a_marked_end_is_rejected() {
 async fn a_host_that_invents_names_takes_bounded_memory_and_gives_it_back() {
     const FILES: u64 = 2000;
     let host = answer_made(|request, number| match request.starts_with("GET /files") {
-        true => {
-            let names = (0..1500).map(|file| format!("{number:016}-{file:019}.mpg\n"));
-            let list: String = names.collect();
-            format!(
-                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{list}",
-                list.len()
-            )
-        }
+        true => list_of((0..1500).map(|file| format!("{number:016}-{file:019}.mpg\n"))),
         false => others(request).to_owned(),
     });
     let settings = CfwWorkerSettings { max_files: FILES, ..CfwWorkerSettings::default() };
@@ -109,7 +110,7 @@ async fn a_host_that_invents_names_takes_bounded_memory_and_gives_it_back() {
         match worker.send(Refresh).await.unwrap() {
             Ok(inventory) => taken += u64::from(inventory.files.len() == 1500),
             Err(AskFailure::TooMuch(why)) => {
-                assert!(why.contains("more new file names within an hour"), "{why}");
+                assert!(why.contains("added more files within an hour"), "{why}");
                 refused += 1;
             }
             // The circuit breaker is open.
@@ -131,6 +132,86 @@ async fn a_host_that_invents_names_takes_bounded_memory_and_gives_it_back() {
     names.sweep(&live).unwrap();
     assert_eq!((names.len(), names.name(trusted).as_utf8()), (1, Some("trusted.mpg")));
     assert!(names.bytes() < 64 * 1024, "{} bytes", names.bytes());
+}
+
+/// A host lists all its files and no files in turn, as fast as it is asked. The node accepts an empty list,
+/// which costs nothing, and two full lists at most in the first hour, then one an hour.
+#[actix::test]
+async fn files_that_come_and_go_count_as_added() {
+    const FILES: u64 = 1000;
+    let host = lists_all_and_nothing_in_turn(FILES);
+    let (clock, worker) = worker_with(host, FILES);
+    let view = worker.view();
+    let worker = worker.start();
+    worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
+    let (mut full_lists, mut refused, mut shown) = (Vec::new(), 0, 0);
+    for minute in 0..4 * 60 {
+        match worker.send(Refresh).await.unwrap() {
+            Ok(inventory) if inventory.files.is_empty() => {
+                // An accepted list that adds nothing does not hide that others are refused.
+                shown += u64::from(view.load().refused_list.is_some());
+            }
+            Ok(inventory) => {
+                assert_eq!(inventory.files.len(), FILES);
+                full_lists.push(minute);
+            }
+            Err(AskFailure::TooMuch(why)) => {
+                assert!(why.contains("added more files within an hour"), "{why}");
+                assert!(why.contains("reset it, or raise the setting"), "{why}");
+                assert_eq!(view.load().refused_list, Some(why));
+                refused += 1;
+            }
+            // The circuit breaker is open.
+            Err(AskFailure::NotAsked(_)) => {}
+            Err(other) => panic!("{other:?}"),
+        }
+        clock.advance(Duration::from_secs(60));
+    }
+    assert!(full_lists.iter().filter(|minute| **minute < 60).count() <= 2, "{full_lists:?}");
+    assert!((2..=5).contains(&full_lists.len()), "{full_lists:?}");
+    assert!(refused > 0 && shown > 0, "{refused} refused, {shown} shown");
+}
+
+#[actix::test]
+async fn a_reset_host_may_add_files_at_once() {
+    const FILES: u64 = 1000;
+    let host = lists_all_and_nothing_in_turn(FILES);
+    // The clock stands still, so a second full list is already too much.
+    let (_clock, worker) = worker_with(host, FILES);
+    let worker = worker.start();
+    worker.send(ProbeHeartbeat { timeout: PATIENCE }).await.unwrap().unwrap();
+    let mut reset = false;
+    loop {
+        match worker.send(Refresh).await.unwrap() {
+            Err(AskFailure::TooMuch(_)) => {
+                worker.send(ResetBreaker).await.unwrap();
+                reset = true;
+            }
+            Ok(inventory) if reset && inventory.files.len() == FILES => break,
+            Ok(_) => {}
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A host that answers requests for its list with this number of files and with none, in turn.
+fn lists_all_and_nothing_in_turn(files: u64) -> HostAddr {
+    let lists = AtomicU64::new(0);
+    answer_made(move |request, _| {
+        if !request.starts_with("GET /files") {
+            return others(request).to_owned();
+        }
+        let is_full = lists.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
+        let files = if is_full { files } else { 0 };
+        list_of((0..files).map(|file| format!("{file:019}.mpg\n")))
+    })
+}
+
+/// The answer with these lines as list of an old cfw.
+fn list_of(lines: impl Iterator<Item = String>) -> String {
+    let list: String = lines.collect();
+    let length = list.len();
+    format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{list}")
 }
 
 /// The answers of an old cfw besides its list.

@@ -4,6 +4,7 @@
 use actix::prelude::*;
 use reelyard_core::actor_parts::Observer;
 use reelyard_core::clock::Millis;
+use reelyard_protocol::inventory::additions::AdditionLimiter;
 use reelyard_protocol::worker::WorkerAdopted;
 use tracing::{info, warn};
 
@@ -119,6 +120,8 @@ impl Handler<ResetBreaker> for CfwWorker {
 
     fn handle(&mut self, _: ResetBreaker, ctx: &mut Context<Self>) {
         self.breaker.reset();
+        self.client.additions = AdditionLimiter::new(self.shell.now());
+        self.refused_list = None;
         self.look_schedule.at_once();
         self.tick(ctx);
         self.publish_view();

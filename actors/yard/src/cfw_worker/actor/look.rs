@@ -10,6 +10,7 @@ use reelyard_core::host::{HostKind, HostRole};
 use reelyard_core::names::NameTable;
 use reelyard_protocol::legacy::cfw::DiskFigures;
 use reelyard_protocol::worker::InventoryCursor;
+use roaring::RoaringBitmap;
 use tokio::sync::oneshot;
 use tracing::info;
 
@@ -39,6 +40,8 @@ struct CopiesLookResult {
 /// The state before a read.
 struct KnownBeforeLook {
     program: HostProgram,
+    /// Its files. None if they were never read.
+    inventory: Option<Arc<Inventory>>,
     /// The cursor from which it can report changes.
     cursor: Option<InventoryCursor>,
     /// The fingerprint of its last list, if that has exactly the known files.
@@ -65,12 +68,14 @@ async fn look_at(
     // Another program has other files.
     let since = known.cursor.filter(|_| program == known.program);
     let list = known.list.filter(|_| program == known.program);
+    let no_files = RoaringBitmap::new();
+    let files = known.inventory.as_ref().map_or(&no_files, |inventory| &inventory.files);
     let (answered, disk) = if known.on_trial {
-        let answered = client.list(program.kind, names, since, list).await;
+        let answered = client.list(program.kind, names, files, since, list).await;
         let disk = if answered.is_ok() { Some(client.disk().await) } else { None };
         (answered, disk)
     } else {
-        let listing = client.list(program.kind, names, since, list);
+        let listing = client.list(program.kind, names, files, since, list);
         let (answered, disk) = tokio::join!(listing, client.disk());
         (answered, Some(disk))
     };
@@ -105,9 +110,10 @@ impl CfwWorker {
         self.looks += 1;
         self.looking_for = Some(replies);
         let asked = self.shell.now();
-        self.client.new_names.raise(self.settings.list_limits(), asked);
+        self.client.additions.lower(self.settings.list_limits(), asked);
         let known = KnownBeforeLook {
             program: self.program.clone(),
+            inventory: self.holdings.inventory().cloned(),
             cursor: self.holdings.asked(asked, self.settings.full_inventory_interval),
             list: self.holdings.fingerprint(),
             on_trial: self.breaker.state(asked).on_probation(),
@@ -197,6 +203,9 @@ impl CfwWorker {
             Ok(answered) => {
                 let is_whole = matches!(answered.extent, Extent::Whole | Extent::Unchanged);
                 self.whole_lists += u64::from(is_whole);
+                if self.client.additions.allows_more(self.settings.list_limits()) {
+                    self.refused_list = None;
+                }
                 Ok(self.holdings.answered(answered, asked))
             }
             Err(failure) => {
@@ -205,6 +214,9 @@ impl CfwWorker {
                     _ => "GET /files",
                 };
                 self.record_failure(call, &failure);
+                if let AskFailure::TooMuch(why) = &failure {
+                    self.refused_list = Some(why.clone());
+                }
                 if matches!(failure, AskFailure::Garbled(_) | AskFailure::TooMuch(_)) {
                     self.holdings.doubt();
                 }

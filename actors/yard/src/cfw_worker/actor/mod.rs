@@ -21,7 +21,7 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::{HostAddr, HostKind, HostRole};
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::NameTable;
-use reelyard_protocol::inventory::new_names::NewNameLimiter;
+use reelyard_protocol::inventory::additions::AdditionLimiter;
 
 use crate::cfw_worker::breaker::circuit_breaker::{self, CircuitBreaker};
 use crate::cfw_worker::breaker::circuit_state::CircuitState;
@@ -84,6 +84,8 @@ pub struct CfwWorker {
     subscribers: SubscriberList<HostObserved>,
     /// Why the worker and this node do not take each other's calls, as of the last look.
     token_trouble: Option<TokenTrouble>,
+    /// Why a list was refused, as in [`CfwWorkerView`].
+    refused_list: Option<String>,
     /// The last failure that `note` logged. It does not log the same failure twice in a row.
     last_failure: Option<FailureView>,
     looks: u64,
@@ -111,7 +113,7 @@ impl CfwWorker {
                 http,
                 host,
                 settings.clone(),
-                NewNameLimiter::full(settings.list_limits(), clock.now()),
+                AdditionLimiter::new(clock.now()),
             ),
             shell: ObserverShell::new(clock, ViewHandle::new(CfwWorkerView::unasked(host, role))),
             names,
@@ -135,6 +137,7 @@ impl CfwWorker {
             open_requests: 0,
             subscribers: SubscriberList::default(),
             token_trouble: None,
+            refused_list: None,
             last_failure: None,
             looks: 0,
             failed_looks: 0,
@@ -261,6 +264,7 @@ impl Observer for CfwWorker {
             calls: self.breaker.state(self.shell.now()),
             trouble: self.breaker.trouble().cloned(),
             token_trouble: self.token_trouble,
+            refused_list: self.refused_list.clone(),
             last_failure: self.last_failure.clone(),
             looks: self.looks,
             failed_looks: self.failed_looks,

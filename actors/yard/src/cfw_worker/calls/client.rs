@@ -13,9 +13,9 @@ use reelyard_core::names::{FileName, NameTable};
 use reelyard_core::open_files;
 use reelyard_core::traffic::Traffic;
 use reelyard_protocol::http_client;
+use reelyard_protocol::inventory::additions::AdditionLimiter;
 use reelyard_protocol::inventory::limits::BadList;
 use reelyard_protocol::inventory::listing::{FileListing, ListForm, ListReader};
-use reelyard_protocol::inventory::new_names::NewNameLimiter;
 use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures, parse_df};
 use reelyard_protocol::signed_call::{Addressee, SignedCaller, SignedResponse};
 use reelyard_protocol::worker::{
@@ -23,6 +23,7 @@ use reelyard_protocol::worker::{
     WorkerAdopted, WorkerInfo,
 };
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use roaring::RoaringBitmap;
 
 use super::ask_failure::{AskFailure, TokenTrouble};
 use crate::cfw_worker::lists::holdings::{Extent, InventoryAnswer};
@@ -74,8 +75,8 @@ pub(in crate::cfw_worker) struct HostClient {
     host: HostAddr,
     pub(in crate::cfw_worker) settings: CfwWorkerSettings,
     manager_identity: Option<ManagerIdentity>,
-    /// How many names without a file number its lists may still add.
-    pub(in crate::cfw_worker) new_names: NewNameLimiter,
+    /// The files that its lists added.
+    pub(in crate::cfw_worker) additions: AdditionLimiter,
     signed: SignedCaller,
     /// Whether no call is made, not even a further call of a look that has begun. Clones share it.
     resting: Arc<AtomicBool>,
@@ -86,14 +87,14 @@ impl HostClient {
         http: Client,
         host: HostAddr,
         settings: CfwWorkerSettings,
-        new_names: NewNameLimiter,
+        additions: AdditionLimiter,
     ) -> Self {
         HostClient {
             http,
             host,
             settings,
             manager_identity: None,
-            new_names,
+            additions,
             signed: SignedCaller::default(),
             resting: Arc::default(),
         }
@@ -179,17 +180,19 @@ impl HostClient {
     }
 
     /// The files of the host: the inventory of a Reelyard worker, or its changes; the list of an old
-    /// cfw. An old list with the fingerprint `known` is not read again.
+    /// cfw. An old list with the fingerprint `known` is not read again. Files that are not in `files` count
+    /// as added.
     pub async fn list(
         &self,
         kind: HostKind,
         names: NameTable,
+        files: &RoaringBitmap,
         since: Option<InventoryCursor>,
         known: Option<ListFingerprint>,
     ) -> Result<InventoryAnswer, AskFailure> {
         match kind {
-            HostKind::Reelyard { .. } => self.inventory(names, since).await,
-            _ => self.names(names, known).await,
+            HostKind::Reelyard { .. } => self.inventory(names, files, since).await,
+            _ => self.names(names, files, known).await,
         }
     }
 
@@ -198,6 +201,7 @@ impl HostClient {
     async fn inventory(
         &self,
         names: NameTable,
+        files: &RoaringBitmap,
         since: Option<InventoryCursor>,
     ) -> Result<InventoryAnswer, AskFailure> {
         let path = match since {
@@ -221,21 +225,22 @@ impl HostClient {
             true => (ListForm::Changes, Extent::Changes),
             false => (ListForm::Inventory, Extent::Whole),
         };
-        let (listed, _) = self.read_list(answer, form, names).await?;
+        let (listed, _) = self.read_list(answer, form, names, files).await?;
         Ok(InventoryAnswer { extent, cursor, listed, body: None })
     }
 
-    /// Reads a list while it arrives. Memory holds only its file numbers and one batch of names, however
+    /// Reads a list of a host with `files` while it arrives. Memory holds only its file numbers and one batch of names, however
     /// long its body is.
     pub(in crate::cfw_worker) async fn read_list(
         &self,
         mut answer: Response,
         form: ListForm,
         names: NameTable,
+        files: &RoaringBitmap,
     ) -> Result<(FileListing, ListFingerprint), AskFailure> {
         let timeout = self.settings.list_timeout;
         let limits = self.settings.list_limits();
-        let mut reader = ListReader::new(form, names, limits, self.new_names.clone());
+        let mut reader = ListReader::new(form, names, limits, files, self.additions.clone());
         let mut hasher = ListHasher::default();
         while let Some(piece) = answer.chunk().await.map_err(|error| failure(error, timeout))? {
             hasher.push(&piece);

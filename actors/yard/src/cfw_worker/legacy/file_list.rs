@@ -4,6 +4,7 @@ use reelyard_core::names::NameTable;
 use reelyard_protocol::inventory::listing::{FileListing, ListForm};
 use reqwest::header::TRANSFER_ENCODING;
 use reqwest::{Method, Response};
+use roaring::RoaringBitmap;
 
 use crate::cfw_worker::calls::ask_failure::AskFailure;
 use crate::cfw_worker::calls::client::{HostClient, expect_ok};
@@ -16,6 +17,7 @@ impl HostClient {
     pub(in crate::cfw_worker) async fn names(
         &self,
         names: NameTable,
+        files: &RoaringBitmap,
         known: Option<ListFingerprint>,
     ) -> Result<InventoryAnswer, AskFailure> {
         let mut answer = self.ask_for_names().await?;
@@ -28,7 +30,7 @@ impl HostClient {
             // Another list of the same length. Its bytes were not kept.
             answer = self.ask_for_names().await?;
         }
-        let (listed, body) = self.read_list(answer, ListForm::Names, names).await?;
+        let (listed, body) = self.read_list(answer, ListForm::Names, names, files).await?;
         Ok(InventoryAnswer { extent: Extent::Whole, cursor: None, listed, body: Some(body) })
     }
 

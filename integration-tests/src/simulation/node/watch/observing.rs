@@ -6,9 +6,9 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{HostAddr, HostKind};
 use reelyard_core::names::{FileId, FileName};
+use reelyard_protocol::inventory::additions::AdditionLimiter;
 use reelyard_protocol::inventory::limits::ListLimits;
-use reelyard_protocol::inventory::listing::{ListForm, ListReader};
-use reelyard_protocol::inventory::new_names::NewNameLimiter;
+use reelyard_protocol::inventory::listing::{FileListing, ListForm, ListReader};
 use reelyard_protocol::legacy::cfw::parse_df;
 use reelyard_protocol::worker::WorkerInfo;
 use reelyard_yard::cfw_worker::AskFailure;
@@ -240,8 +240,8 @@ impl SimulatedNode {
         };
         let listed = answer.and_then(|answer| {
             let limits = ListLimits::of(100_000);
-            let new_names = NewNameLimiter::full(limits, asked);
-            let mut reader = ListReader::new(form, names, limits, new_names);
+            let (known, additions) = (FileListing::default().files, AdditionLimiter::new(asked));
+            let mut reader = ListReader::new(form, names, limits, &known, additions);
             reader.push(&answer.body).ok()?;
             reader.finish().ok()
         });

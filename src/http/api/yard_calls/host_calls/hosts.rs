@@ -138,7 +138,9 @@ fn host_view(
         health: beats.map(|beats| beats.health).unwrap_or_default(),
         health_since: beats.and_then(|beats| beats.changed),
         latency_ms: called.latency_ms,
-        failure: missed.and_then(|beats| beats.last_miss.clone()),
+        failure: missed
+            .and_then(|beats| beats.last_miss.clone())
+            .or_else(|| called.refused_list.clone()),
         token_trouble: called.token_trouble.map(|trouble| trouble.to_string()),
         files: called.inventory.as_ref().map(|inventory| inventory.files),
         disk: called.disk,
