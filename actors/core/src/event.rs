@@ -21,6 +21,8 @@ pub enum PieceId {
     Shares = 3,
     /// Owned by the BoxLeaseActor.
     Boxes = 4,
+    /// Owned by the AccessActor.
+    Access = 5,
     /// A counter and a list of texts, for tests of the journal itself.
     Probe = 255,
 }
@@ -45,6 +47,7 @@ impl TryFrom<u8> for PieceId {
             2 => Ok(PieceId::Removals),
             3 => Ok(PieceId::Shares),
             4 => Ok(PieceId::Boxes),
+            5 => Ok(PieceId::Access),
             255 => Ok(PieceId::Probe),
             other => Err(UnknownPiece(other)),
         }

@@ -3,6 +3,12 @@
 
 use std::time::Duration;
 
+use reelyard_access::access::{
+    AccessEvent, AccessTable, MOST_LOGIN_LINKS, MOST_RANGES, NewSession, NewToken, NewUser,
+    RecordedUse, RotatedToken, SESSIONS_AT_ONCE, SessionSubject, TOKENS_AT_ONCE, UserAgent,
+};
+use reelyard_access::rights::{MOST_SCOPES, Rights, Role, TokenName, UserName};
+use reelyard_access::secrets::{LinkHash, SessionHash, TokenHash, UserPasswordHash};
 use reelyard_boxes::box_lease::{
     BoxEvent, MOST_AT_ONCE, NewGrant, PoolSpec, SharedTable, TERMS_AT_ONCE,
 };
@@ -320,4 +326,83 @@ fn events_of_boxes_fit() {
     ];
     has_every_variant::<SharedTable>(&events, &[]);
     fits::<SharedTable>(&events);
+}
+
+#[test]
+fn events_of_access_fit() {
+    let by = text(80);
+    let user: UserName = text(64).parse().unwrap();
+    // The name of a worker's token is shorter.
+    let token: TokenName = text(64).parse().unwrap();
+    let password = UserPasswordHash::try_from(text(256)).unwrap();
+    let (hash, session, link) =
+        (TokenHash::from([255; 32]), SessionHash::from([255; 32]), LinkHash::from([255; 32]));
+    let pool = |number: usize| format!("boxes:lease:{number:064}").parse().unwrap();
+    let rights = Rights::Scopes((0..MOST_SCOPES).map(pool).collect());
+    let range = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe/127".parse().unwrap();
+    let addresses = vec![range; MOST_RANGES];
+    let last = Millis(i64::MIN);
+    let address = std::net::IpAddr::from([0xffff_u16; 8]).into();
+    let new_user = NewUser {
+        name: user.clone(),
+        role: Role::Admin,
+        password: Some(password.clone()),
+        by: by.clone(),
+    };
+    let new_token = NewToken {
+        name: token.clone(),
+        hash,
+        rights: rights.checked().unwrap(),
+        expires_at: Some(last),
+        addresses: addresses.clone(),
+        by: by.clone(),
+    };
+    let rotated = RotatedToken {
+        name: token.clone(),
+        hash,
+        expires_at: Some(last),
+        addresses,
+        by: by.clone(),
+    };
+    let used = RecordedUse { name: token.clone(), generation: u64::MAX, at: last, address };
+    let subject = SessionSubject::Token(token.clone());
+    let begun = NewSession {
+        hash: session,
+        subject: subject.clone(),
+        generation: u64::MAX,
+        link: Some(link),
+        ends_at: last,
+        address,
+        user_agent: UserAgent::cut(&"\u{1f600}".repeat(300)),
+    };
+    let (name, role) = (user.clone(), Role::Admin);
+    let events = [
+        AccessEvent::UserAdded(Box::new(new_user)),
+        AccessEvent::UserRoleSet { name: name.clone(), role, by: by.clone() },
+        AccessEvent::UserPasswordSet { name: name.clone(), password, by: by.clone() },
+        AccessEvent::UserDisabled { name: name.clone(), by: by.clone() },
+        AccessEvent::UserEnabled { name: name.clone(), by: by.clone() },
+        AccessEvent::UserRemoved { name: name.clone(), by: by.clone() },
+        AccessEvent::UserLocked { name: name.clone(), until: last },
+        AccessEvent::UserUnlocked { name, by: by.clone() },
+        AccessEvent::TokenCreated(Box::new(new_token)),
+        AccessEvent::TokenRevoked { name: token.clone(), by: by.clone() },
+        AccessEvent::TokenRotated(Box::new(rotated)),
+        AccessEvent::TokensForgotten { tokens: vec![(token, u64::MAX); TOKENS_AT_ONCE] },
+        AccessEvent::UsesRecorded { uses: vec![used; TOKENS_AT_ONCE] },
+        AccessEvent::SessionBegun(Box::new(begun)),
+        AccessEvent::SessionsSeen { seen: vec![(session, last); SESSIONS_AT_ONCE] },
+        AccessEvent::SessionsEnded { sessions: vec![session; SESSIONS_AT_ONCE], by: by.clone() },
+        AccessEvent::SessionsOfEnded { subject: subject.clone(), by: by.clone() },
+        AccessEvent::LoginLinkIssued {
+            hash: link,
+            subject,
+            generation: u64::MAX,
+            expires_at: last,
+            by,
+        },
+        AccessEvent::LoginLinksForgotten { links: vec![link; MOST_LOGIN_LINKS] },
+    ];
+    has_every_variant::<AccessTable>(&events, &[]);
+    fits::<AccessTable>(&events);
 }

@@ -49,6 +49,14 @@ impl IdSource {
         }
     }
 
+    /// 32 random bytes for a secret that is no id.
+    pub fn draw_secret(&mut self) -> Result<[u8; 32], NoRandomness> {
+        let halves = [self.bits()?, self.bits()?].map(u128::to_be_bytes);
+        let mut secret = [0; 32];
+        secret.copy_from_slice(halves.as_flattened());
+        Ok(secret)
+    }
+
     fn bits(&mut self) -> Result<u128, NoRandomness> {
         match &mut self.0 {
             Source::System => {
@@ -72,5 +80,8 @@ mod tests {
         assert_eq!(draw(IdSource::seeded(1)), draw(IdSource::seeded(1)));
         assert_ne!(draw(IdSource::seeded(1)), draw(IdSource::seeded(2)));
         assert_ne!(draw(IdSource::system()), draw(IdSource::system()));
+        let secret = |mut ids: IdSource| ids.draw_secret().unwrap();
+        assert_eq!(secret(IdSource::seeded(1)), secret(IdSource::seeded(1)));
+        assert_ne!(secret(IdSource::system()), secret(IdSource::system()));
     }
 }

@@ -1,5 +1,6 @@
-//! Short sample events of the four owners, and how a test finds the variants without a sample.
+//! Short sample events of the five owners, and how a test finds the variants without a sample.
 
+mod access;
 mod boxes;
 mod removals;
 mod shares;
@@ -7,6 +8,7 @@ mod tasks;
 
 use std::collections::BTreeSet;
 
+pub use access::access_samples;
 pub use boxes::box_samples;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{Commit, EncodedEvent, Epoch, RequestId};

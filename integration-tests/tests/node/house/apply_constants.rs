@@ -13,9 +13,11 @@ const OTHER: &str = "No event depends on it.";
 
 /// The marked constants. A value never changes: a new event carries the other value, and `apply` keeps this
 /// one for the events of earlier versions.
-const KEPT: [&str; 18] = [
+const KEPT: [&str; 27] = [
     "DOWNLOAD_REMEMBERED_FOR = Duration::from_secs(60)",
     "LARGEST_POOL = 65_536",
+    "LONGEST_ACCESS_NAME = 64",
+    "LONGEST_HASH = 256",
     "LONGEST_HOLDER = 200",
     "LONGEST_LABEL = 200",
     "LONGEST_NAME = 255",
@@ -28,9 +30,16 @@ const KEPT: [&str; 18] = [
     "LONGEST_REASON = 500",
     "LONGEST_ROOT = 64",
     "MOST_LABELS = 32",
+    "MOST_LOGIN_LINKS = 100",
     "MOST_MOVES = 32",
+    "MOST_RANGES = 16",
+    "MOST_SCOPES = 64",
+    "MOST_SESSIONS = 20_000",
+    "MOST_SESSIONS_OF_ONE = 100",
     "MOST_SLOTS = 1_000_000",
     "MOST_TAKERS = 10_000",
+    "MOST_TOKENS = 10_000",
+    "MOST_USERS = 10_000",
     "REMEMBERED_FOR = Duration::from_secs(15 * 60)",
 ];
 

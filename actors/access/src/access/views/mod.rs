@@ -1,0 +1,6 @@
+//! What readers see.
+
+pub(in crate::access) mod access_view;
+pub(in crate::access) mod refusals;
+#[cfg(test)]
+mod view_tests;

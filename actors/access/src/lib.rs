@@ -1,0 +1,10 @@
+//! Access to a yard: rights, secrets, users, tokens and sessions.
+
+pub mod access;
+mod address_range;
+pub mod rights;
+pub mod secrets;
+mod text_form;
+pub mod throttle;
+
+pub use address_range::{AddressRange, BadAddressRange, CallerAddress};
