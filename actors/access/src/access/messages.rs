@@ -54,7 +54,7 @@ pub struct AddUser {
     pub request: RequestId,
 }
 
-/// A change of a user.
+/// The new value of one part of a user.
 #[derive(Clone, Debug)]
 pub enum UserChange {
     /// Another role. A weaker one ends the user's sessions.

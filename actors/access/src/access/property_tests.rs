@@ -29,7 +29,7 @@ const HOST: &str = "10.0.0.21:8888";
 #[derive(Clone, Debug)]
 enum AccessStep {
     AddUser(usize, Role, bool, usize),
-    Change(usize, ChangeKind, usize),
+    Change(usize, UserChangeKind, usize),
     RemoveUser(usize, usize),
     CreateToken {
         token: usize,
@@ -58,7 +58,7 @@ enum AccessStep {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum ChangeKind {
+enum UserChangeKind {
     Role(Role),
     Password,
     Disable,
@@ -124,14 +124,14 @@ fn role() -> impl Strategy<Value = Role> {
     prop::sample::select(Role::ALL.to_vec())
 }
 
-fn change() -> impl Strategy<Value = ChangeKind> {
+fn change() -> impl Strategy<Value = UserChangeKind> {
     prop_oneof![
-        role().prop_map(ChangeKind::Role),
-        Just(ChangeKind::Password),
-        Just(ChangeKind::Disable),
-        Just(ChangeKind::Enable),
-        Just(ChangeKind::Lock),
-        Just(ChangeKind::Unlock),
+        role().prop_map(UserChangeKind::Role),
+        Just(UserChangeKind::Password),
+        Just(UserChangeKind::Disable),
+        Just(UserChangeKind::Enable),
+        Just(UserChangeKind::Lock),
+        Just(UserChangeKind::Unlock),
     ]
 }
 
@@ -361,21 +361,21 @@ impl AccessWorld {
         }
     }
 
-    fn change(&mut self, user: &str, change: ChangeKind, by: usize) {
+    fn change(&mut self, user: &str, change: UserChangeKind, by: usize) {
         let (name, by) = (user_name(user), self.caller(by));
         let until = self.after(15);
         let decision = match change {
-            ChangeKind::Lock => {
+            UserChangeKind::Lock => {
                 let event = AccessEvent::UserLocked { name: name.clone(), until };
                 at(&self.table, self.now).decide(event)
             }
             other => {
                 let change = match other {
-                    ChangeKind::Role(role) => UserChange::Role(role),
-                    ChangeKind::Password => UserChange::Password(password()),
-                    ChangeKind::Disable => UserChange::Disable,
-                    ChangeKind::Enable => UserChange::Enable,
-                    ChangeKind::Lock | ChangeKind::Unlock => UserChange::Unlock,
+                    UserChangeKind::Role(role) => UserChange::Role(role),
+                    UserChangeKind::Password => UserChange::Password(password()),
+                    UserChangeKind::Disable => UserChange::Disable,
+                    UserChangeKind::Enable => UserChange::Enable,
+                    UserChangeKind::Lock | UserChangeKind::Unlock => UserChange::Unlock,
                 };
                 let (name, by, request) = (name.clone(), by.clone(), RequestId(0));
                 let asked = ChangeUser { name, change, by, request };
@@ -389,31 +389,33 @@ impl AccessWorld {
         let former = self.users[user].role;
         let mut ends_sessions = false;
         match change {
-            ChangeKind::Role(role) => {
+            UserChangeKind::Role(role) => {
                 self.granted(&by, &Rights::Role(role));
                 assert!(role >= former || by.subject != own);
                 ends_sessions = role < former;
             }
-            ChangeKind::Password => {
+            UserChangeKind::Password => {
                 self.granted(&by, &Rights::Role(former));
                 ends_sessions = true;
             }
-            ChangeKind::Disable => {
+            UserChangeKind::Disable => {
                 assert_ne!(by.subject, own);
                 // A user who is disabled already has no sessions.
                 ends_sessions = true;
             }
-            ChangeKind::Enable | ChangeKind::Unlock => self.granted(&by, &Rights::Role(former)),
-            ChangeKind::Lock => {}
+            UserChangeKind::Enable | UserChangeKind::Unlock => {
+                self.granted(&by, &Rights::Role(former))
+            }
+            UserChangeKind::Lock => {}
         }
         let model = self.users.get_mut(user).unwrap();
         match change {
-            ChangeKind::Role(role) => model.role = role,
-            ChangeKind::Password => (model.has_password, model.locked_until) = (true, START),
-            ChangeKind::Disable => model.is_disabled = true,
-            ChangeKind::Enable => model.is_disabled = false,
-            ChangeKind::Lock => model.locked_until = until,
-            ChangeKind::Unlock => model.locked_until = START,
+            UserChangeKind::Role(role) => model.role = role,
+            UserChangeKind::Password => (model.has_password, model.locked_until) = (true, START),
+            UserChangeKind::Disable => model.is_disabled = true,
+            UserChangeKind::Enable => model.is_disabled = false,
+            UserChangeKind::Lock => model.locked_until = until,
+            UserChangeKind::Unlock => model.locked_until = START,
         }
         if ends_sessions {
             self.end_sessions_of(&SessionSubject::User(name));

@@ -17,7 +17,7 @@ pub const MOST_SCOPES: usize = 64;
 pub enum Rights {
     /// The scopes of a role.
     Role(Role),
-    /// Some scopes.
+    /// At least one scope, and at most [`MOST_SCOPES`].
     Scopes(BTreeSet<AccessScope>),
     /// The calls that the worker on this host makes, and no scope.
     Worker(HostAddr),

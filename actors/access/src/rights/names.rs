@@ -26,7 +26,7 @@ pub enum BadAccessName {
     /// No name of a token.
     #[error(
         "the name of a token has 1 to {LONGEST_ACCESS_NAME} characters of a-z, 0-9, \".\", \"_\" and \"-\", and \
-         begins with a letter or digit; the token of a worker is named worker/IP:PORT"
+         begins with a letter or digit. The token of a worker is named worker/IP:PORT"
     )]
     Token,
 }
@@ -104,7 +104,7 @@ macro_rules! access_name {
 }
 
 access_name!(
-    /// The name of a user.
+    /// The unique name of a person, in small letters.
     UserName,
     User,
     is_name

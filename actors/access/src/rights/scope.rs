@@ -10,7 +10,8 @@ use crate::text_form::text_form;
 /// Longest text of a refused scope that an error repeats, in characters.
 const LONGEST_SHOWN: usize = 100;
 
-/// A right of a caller. Its text is `area:verb`, or `boxes:lease:POOL`.
+/// A right of a caller. Its text is `area:verb`, or `boxes:lease:POOL`. Sets of scopes are stored in this order: add
+/// new ones at the end.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessScope {
     /// Reads hosts, files, tasks, plans and removals.

@@ -19,7 +19,7 @@ const CHECK: usize = 6;
 /// Number of characters of a token.
 const LENGTH: usize = PREFIX + CHARACTERS + CHECK;
 
-/// A kind of token.
+/// The holders of a token, by its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// For people and programs.

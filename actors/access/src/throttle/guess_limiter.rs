@@ -27,7 +27,7 @@ pub struct RetryAfter(pub Duration);
 ///
 /// A known token is never limited: check it first, and call [`GuessLimiter::admit_failure`] only after a refusal.
 /// A password is slow to check: call [`GuessLimiter::admit_failure`] before the check, so that attempts at the same
-/// time are limited too, and [`GuessLimiter::record_success`] after a right one.
+/// time are limited too. Call [`GuessLimiter::record_success`] after a right password.
 ///
 /// All times are those of one monotonic clock, so that a step of the wall clock has no effect.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ pub(in crate::access) const LINK_LASTS: Duration = Duration::from_secs(15 * 60);
 type LoginGrant = (SessionSubject, u64, Option<LinkHash>);
 
 impl AccessDecisionContext<'_> {
-    /// Begins a session.
+    /// Begins a session, if the proof holds.
     pub(in crate::access) fn begin_session(&self, asked: &BeginSession) -> AccessDecision {
         let (subject, generation, link) = self.grant_of(&asked.proof)?;
         let latest = self.now.after(self.settings.max_age);

@@ -20,8 +20,8 @@ impl AccessDecisionContext<'_> {
         })))
     }
 
-    /// Changes a user. A caller that could set the password of a stronger user could become that user, so each
-    /// change that helps to log in needs the rights of the user.
+    /// Changes a user. A caller could log in with a password that it has set. So each change that helps to log in
+    /// needs the rights of the user.
     pub(in crate::access) fn change_user(&self, asked: &ChangeUser) -> AccessDecision {
         let ChangeUser { name, change, by, request: _ } = asked;
         let user = self.table.known_user(name)?;
@@ -56,7 +56,7 @@ impl AccessDecisionContext<'_> {
         self.decide(event)
     }
 
-    /// Removes a user.
+    /// Removes a user other than the caller.
     pub(in crate::access) fn remove_user(&self, asked: &RemoveUser) -> AccessDecision {
         let RemoveUser { name, by, request: _ } = asked;
         not_yourself(by, &Subject::User(name.clone()))?;

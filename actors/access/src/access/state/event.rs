@@ -99,7 +99,7 @@ pub enum AccessEvent {
         /// The last use of each session.
         seen: Vec<(SessionHash, Millis)>,
     },
-    /// Sessions ended.
+    /// These sessions ended at the request of their holder, or for lack of use.
     SessionsEnded {
         /// The sessions to remove.
         sessions: Vec<SessionHash>,
@@ -295,8 +295,8 @@ pub enum AccessRefusal {
     },
     /// Without this credential nobody could administrate the yard.
     #[error(
-        "{subject} is the last administrator: first add a user with a password and the role admin, or a token \
-         without an end with the role admin"
+        "{subject} is the last administrator: first add another admin, either a user with a password or a token \
+         without an end"
     )]
     LastAdmin {
         /// The user or token.

@@ -17,7 +17,7 @@ use crate::rights::{Rights, Role, TokenName, UserName};
 use crate::secrets::{SessionHash, TokenHash, UserPasswordHash};
 
 stored_form! {
-    /// A user.
+    /// A user with all fields of row version 1.
     pub(in crate::access) struct StoredUser of User {
         name: UserName,
         role: Role,
@@ -32,7 +32,7 @@ stored_form! {
 }
 
 stored_form! {
-    /// A use.
+    /// The recorded use of a token.
     pub(in crate::access) struct StoredUse of LastUse {
         at: Millis,
         address: CallerAddress,
@@ -40,7 +40,7 @@ stored_form! {
 }
 
 stored_form! {
-    /// A login link.
+    /// A login link, without its hash.
     pub(in crate::access) struct StoredLoginLink of LoginLink {
         subject: SessionSubject,
         generation: u64,

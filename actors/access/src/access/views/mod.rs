@@ -1,4 +1,4 @@
-//! What readers see.
+//! The read view, and its answers about credentials.
 
 pub(in crate::access) mod access_view;
 pub(in crate::access) mod refusals;

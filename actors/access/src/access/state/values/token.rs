@@ -29,7 +29,7 @@ pub struct Token {
     /// The caller that created it.
     pub created_by: String,
     /// The use in the journal, at most an hour older than the last one.
-    pub(in crate::access) recorded_use: Option<LastUse>,
+    pub recorded_use: Option<LastUse>,
     pub(in crate::access) uses: Arc<UseCell>,
 }
 
