@@ -203,6 +203,7 @@ impl BoxApiCalls {
             title: format!("it answered {status}"),
             status: status.as_u16(),
             detail: format!("it answered {status}"),
+            token_file: None,
         });
         Err(CallFailed::Refused { problem, retry_after })
     }

@@ -1,13 +1,16 @@
 //! Client of the node API for the commands.
 
 mod follow;
+mod local_token;
 
 pub use follow::ServerSentEvent;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use reelyard_api::{Cursor, Page, Problem};
+use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::names::FileName;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::http_client;
@@ -18,38 +21,68 @@ use serde::de::DeserializeOwned;
 use crate::box_client::{BoxClient, BoxClientError};
 use crate::cli::support::failure::CommandFailure;
 
+/// Longest wait of commands for boxes for a node on this host that restarts. Jobs survive its restart.
+const RESTART: Duration = Duration::from_secs(10);
+
 /// Help heading of the options that every API command has.
 const GLOBAL: &str = "Global options";
 
 /// The node to call, and the output format.
 #[derive(Clone, Args)]
 pub struct NodeArgs {
-    /// URL of the node.
+    /// URL of the node. Without a scheme, it is http.
     #[arg(long, global = true, help_heading = GLOBAL, env = "REELYARD_URL", default_value = "http://127.0.0.1:8080")]
     url: String,
-    /// API token. Prefer the environment variable: other users can see command lines.
+    /// API token. Prefer --token-file or the environment: other users can see command lines. Without a
+    /// token, a command on the host of the node reads the administrator's token, if you may read it.
     #[arg(long, global = true, help_heading = GLOBAL, env = "REELYARD_TOKEN", hide_env_values = true)]
     token: Option<String>,
+    /// File with the API token.
+    #[arg(long, global = true, help_heading = GLOBAL, env = "REELYARD_TOKEN_FILE", value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// Print JSON instead of tables
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
 }
 
 impl NodeArgs {
-    /// The API token, if one is set.
-    fn token(&self) -> Result<Option<SharedToken>, CommandFailure> {
-        match self.token.as_deref().unwrap_or_default() {
-            "" => Ok(None),
-            text => SharedToken::new(text)
-                .map(Some)
-                .map_err(|bad| CommandFailure::Usage(format!("--token: {bad}"))),
+    /// The URL of the node.
+    fn url(&self) -> Result<Url, CommandFailure> {
+        let text = match self.url.split_once("://") {
+            Some(_) => self.url.clone(),
+            None => format!("http://{}", self.url),
+        };
+        let url = Url::parse(&text).ok();
+        let url = url.filter(|url| url.scheme() == "http" && url.host().is_some());
+        url.ok_or_else(|| {
+            CommandFailure::Usage(format!("--url {}: expected http://host:port", self.url))
+        })
+    }
+
+    /// The API token: the given one, or that of a node on this host, which may be restarting for `patience`.
+    fn token(&self, patience: Duration) -> Result<Option<SharedToken>, CommandFailure> {
+        let usage = |why: String| CommandFailure::Usage(why);
+        if let Some(text) = self.token.as_deref().filter(|text| !text.is_empty()) {
+            let token = SharedToken::new(text).map_err(|bad| usage(format!("--token: {bad}")))?;
+            return Ok(Some(token));
         }
+        let Some(file) = &self.token_file else {
+            return Ok(local_token::find(&self.url()?, patience));
+        };
+        let read = bounded_read::read_text(file, InputSource::File);
+        let text = read.map_err(|error| {
+            usage(format!("--token-file: {} cannot be read: {error}", file.display()))
+        })?;
+        let token = SharedToken::new(text.trim());
+        let token =
+            token.map_err(|bad| usage(format!("--token-file: {}: {bad}", file.display())))?;
+        Ok(Some(token))
     }
 
     /// A box client for the node. It does not connect yet.
     pub fn box_client(&self) -> Result<BoxClient, CommandFailure> {
         let usage = |error: BoxClientError| CommandFailure::Usage(format!("--url: {error}"));
-        BoxClient::new(&self.url, self.token()?).map_err(usage)
+        BoxClient::new(self.url()?.as_str(), self.token(RESTART)?).map_err(usage)
     }
 }
 
@@ -98,13 +131,7 @@ pub struct NodeClient {
 impl NodeClient {
     /// A client for the node of `args`. It does not connect yet.
     pub fn new(args: &NodeArgs) -> Result<Self, CommandFailure> {
-        let url = Url::parse(&args.url)
-            .ok()
-            .filter(|url| url.scheme() == "http" && url.host().is_some())
-            .ok_or_else(|| {
-                CommandFailure::Usage(format!("--url {}: expected http://host:port", args.url))
-            })?;
-        let token = args.token()?;
+        let (url, token) = (args.url()?, args.token(Duration::ZERO)?);
         let http = http_client::without_tls()
             .no_proxy()
             .timeout(TIMEOUT)
@@ -372,6 +399,7 @@ impl NodeClient {
             title: format!("it answered {status}"),
             status: status.as_u16(),
             detail: String::new(),
+            token_file: None,
         });
         self.refused(problem)
     }

@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand.
 
+mod access_commands;
 mod box_commands;
 mod client;
 mod config;
@@ -14,6 +15,7 @@ mod support;
 mod worker;
 mod yard_commands;
 
+use crate::cli::access_commands::{token, user, whoami};
 use crate::cli::box_commands::boxes;
 use crate::cli::share_commands::share;
 use crate::cli::support::layers;
@@ -78,6 +80,12 @@ enum Command {
     Share(share::ShareArgs),
     /// Lease numbered boxes and manage their pools.
     Box(boxes::BoxArgs),
+    /// Create, list, rotate and revoke tokens.
+    Token(token::TokenArgs),
+    /// Add, list and change users.
+    User(user::UserArgs),
+    /// Show your own name and rights.
+    Whoami(whoami::WhoamiArgs),
     /// List ended copies and removals, newest first.
     History(history::HistoryArgs),
     /// List the hosts with their state.
@@ -133,6 +141,9 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, CommandFailure
         Command::Removals(args) => removals::run(args, out),
         Command::Share(args) => share::run(args, out),
         Command::Box(args) => return boxes::run(args, out),
+        Command::Token(args) => token::run(args, out),
+        Command::User(args) => user::run(args, out),
+        Command::Whoami(args) => whoami::run(args, out),
         Command::History(args) => history::run(args, out),
         Command::Hosts(args) => hosts::run(args, out),
         Command::Files(args) => files::run(args, out),

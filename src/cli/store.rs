@@ -15,7 +15,7 @@ use crate::cli::support::failure::{CommandFailure, NOT_WHOLE};
 use crate::cli::support::layers::LayerArgs;
 use crate::cli::support::output::{self, number, plain, size};
 use crate::config::load_node;
-use crate::node::journal_dir;
+use crate::node::{AdminTokenFiles, journal_dir};
 
 #[derive(Debug, Args)]
 pub struct StoreArgs {
@@ -86,6 +86,8 @@ pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFail
         }
         StoreCommand::Restore { file } => {
             let read = journal::restore(&file, &dir)?;
+            // The token of the administrator may be newer than the backup, or missing on this host.
+            AdminTokenFiles::new(&data_dir).request_recovery()?;
             print_summary(&read, &format!("was restored to {}", dir.display()), args.json, out)
         }
     }

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use reelyard_access::AddressRange;
+use reelyard_access::access::{AccountLockConfig, SessionConfig};
 use reelyard_core::host::HostAddr;
 use reelyard_core::settings;
-use reelyard_core::settings::{NamePrefix, SettingsReader};
+use reelyard_core::settings::{HostName, NamePrefix, SettingsReader};
 use reelyard_core::token::SharedToken;
 use reelyard_journal::JournalConfig;
 use reelyard_yard::bandwidth::HostLimits;
@@ -30,9 +32,9 @@ settings! {
         data_dir: PathBuf = Default "reelyard-data" [restart, node],
         /// The number of this node in its cluster. Never change it.
         node_id: NonZeroU64 = Default "1" [restart, node],
-        /// Secret that the node shares with its workers and with the users of the API. Without a
-        /// token, everybody who reaches `listen` may do everything. Old cfws do not know a token;
-        /// the node calls them without one.
+        /// Secret that the node shares with its workers. As the token `legacy` it also has the rights of
+        /// an administrator. People and programs need tokens of their own: reelyard token create. Old
+        /// cfws do not know a token; the node calls them without one.
         token: Option<SharedToken> = Optional "a-long-random-text",
         /// File that holds the token. Use it instead of `token`. Spaces and line ends around the
         /// token are ignored.
@@ -52,10 +54,25 @@ settings! {
         r#box: BoxConfig,
         /// The replicated log.
         journal: JournalConfig,
+        /// Sessions of users.
+        session: SessionConfig,
+        /// Locks of accounts after wrong passwords.
+        access: AccountLockConfig,
+        /// The interface of cfm, for old programs.
+        compat: CompatConfig,
         /// The HTTP server.
         http: HttpConfig,
         /// Logging.
         log: LogSettings,
+    }
+}
+
+settings! {
+    /// The interface of cfm, for old programs. They have no token.
+    pub struct CompatConfig [node] {
+        /// Addresses and networks that may use it. Without the setting, this host and the hosts of the
+        /// yard may use it. An empty list closes it.
+        allow: Option<Vec<AddressRange>> = Optional "[\"10.0.0.0/8\"]",
     }
 }
 
@@ -76,6 +93,10 @@ settings! {
         /// because all workers may share the address of a gateway. A proxy in front of the API needs
         /// a high number.
         connections_per_address: NonZeroU32 = Default "512",
+        /// Names by which clients call this node. Its addresses, `localhost` and the host name of the
+        /// system need no entry. A request with another name in `Host` is refused, because a page of
+        /// another site may have sent it.
+        names: Vec<HostName> = Default "[]",
     }
 }
 

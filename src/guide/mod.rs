@@ -60,10 +60,11 @@ macro_rules! chapter {
 }
 
 /// The chapters, in the order in which an operator needs them.
-pub static CHAPTERS: [Chapter; 14] = [
+pub static CHAPTERS: [Chapter; 15] = [
     chapter!("install", ko),
     chapter!("first-yard"),
     chapter!("operate", ko),
+    chapter!("access"),
     chapter!("copies", ko),
     chapter!("links"),
     chapter!("boxes"),

@@ -1,7 +1,9 @@
 //! The HTTP servers of Reelyard: API, public links, workers, metrics and cfm's wire protocol.
 
+mod access;
 pub mod api;
 mod auth;
+mod called_name;
 mod clean_path;
 pub mod compat;
 mod connections;

@@ -1,7 +1,7 @@
 //! The HTTP server of a node: API, cfm's wire protocol and health checks.
 
 use reelyard_api::ProblemKind;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,9 @@ use reelyard_core::open_files;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::{Addressee, PROOF_HEADER, SignedCallRefused, VerifiedCall};
 
+use super::access;
 use super::auth::{self, Authority, NoAuthority};
+use super::called_name::{self, CalledNames};
 use super::compat::{self, CompatState};
 use super::connections::{self, HttpConnectionLimiter, HttpLimits, ServerSettings};
 use super::file_table::RankedFiles;
@@ -60,12 +62,15 @@ pub fn serve(
     let state = web::Data::new(state);
     let compat = web::Data::new(compat_state(&state));
     let requests = web::Data::new(RequestCounts::default());
+    let names = web::Data::new(CalledNames::new(&settings.names));
     let body_limit = usize::try_from(settings.body_limit.as_u64()).unwrap_or(usize::MAX);
     let app = move || {
         App::new()
             .app_data(state.clone())
             .app_data(requests.clone())
+            .app_data(names.clone())
             .wrap(middleware::from_fn(compat::paths::clean))
+            .wrap(middleware::from_fn(called_name::check))
             .wrap(middleware::from_fn(requests::count))
             .wrap(middleware::from_fn(connections::track_activity))
             .service(web::resource("/healthz").route(api::read().to(health::healthz)))
@@ -144,7 +149,8 @@ async fn with_token(
     let token = in_force.config.token.as_ref();
     let path = request.path().strip_prefix(api::API).unwrap_or_default();
     if !path.starts_with(WORKERS) {
-        auth::bearer(request.request(), token).map_err(ProblemResponse::from)?;
+        let caller = access::authenticate(request.request(), &state)?;
+        request.extensions_mut().insert(caller);
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     let authority =
@@ -156,8 +162,17 @@ async fn with_token(
             let answer = next.call(request).await?.map_into_boxed_body();
             proved(answer, token, &admitted).await
         }
+        (Authority::Open, _) if !peer_of(&request).is_some_and(|peer| state.is_of_yard(peer)) => {
+            let detail = "a worker without a token calls from the address of a host of the yard: set the token of \
+                          the node on the worker";
+            Err(ProblemResponse::new(ProblemKind::Unauthorized, detail).into())
+        }
         _ => Ok(next.call(request).await?.map_into_boxed_body()),
     }
+}
+
+fn peer_of(request: &ServiceRequest) -> Option<IpAddr> {
+    request.peer_addr().map(|peer| peer.ip().to_canonical())
 }
 
 /// Reads the body of a signed call, and refuses a body that does not match the signature.

@@ -1,5 +1,7 @@
 //! State of the HTTP handlers of a node, and what it says about the node: warnings and readiness.
 
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use reelyard_boxes::box_lease::BoxPhase;
@@ -29,6 +31,8 @@ pub struct NodeHttpState {
     pub node_id: u64,
     /// The running configuration.
     pub live: LiveConfig,
+    /// The file with the token of the first administrator.
+    pub admin_token_file: PathBuf,
     /// Verifies the signed calls of workers.
     pub gate: SignedCallVerifier,
     /// Reloads the configuration on request.
@@ -44,6 +48,12 @@ pub struct NodeHttpState {
 }
 
 impl NodeHttpState {
+    /// Whether this address belongs to this host or to a host of the yard.
+    pub fn is_of_yard(&self, peer: IpAddr) -> bool {
+        let hosts = self.actors.hosts.present();
+        peer.is_loopback() || hosts.keys().any(|host| host.ip().to_canonical() == peer)
+    }
+
     /// Conditions that need attention although the node is ready, as text lines.
     pub fn warnings(&self) -> Vec<String> {
         let view = self.actors.task_views.load();

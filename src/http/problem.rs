@@ -2,9 +2,11 @@
 //! declared in [`ProblemKind`].
 
 use std::marker::PhantomData;
+use std::path::PathBuf;
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
+use reelyard_access::access::{AccessError, AccessRefusal};
 use reelyard_api::{Problem, ProblemKind, ProblemSet, refused};
 use reelyard_core::change_feed::TooManyListeners;
 use reelyard_core::supervision::AskError;
@@ -39,7 +41,12 @@ pub type CommitProblems = (
 );
 
 /// The problems that every call can answer.
-pub const OF_EVERY_CALL: [ProblemKind; 2] = [ProblemKind::BadRequest, ProblemKind::Unauthorized];
+pub const OF_EVERY_CALL: [ProblemKind; 4] = [
+    ProblemKind::BadRequest,
+    ProblemKind::Unauthorized,
+    ProblemKind::Forbidden,
+    ProblemKind::ForeignRequest,
+];
 
 /// The problems that every call with a body can answer.
 pub const OF_EVERY_BODY: [ProblemKind; 3] =
@@ -110,16 +117,17 @@ impl<S> ResponseError for Refusal<S> {
 #[derive(Clone, Debug)]
 pub struct ProblemResponse {
     kind: ProblemKind,
-    problem: Problem,
-    retry_after_seconds: Option<u64>,
     /// Boxed, because every handler returns a refusal by value.
+    problem: Box<Problem>,
+    retry_after_seconds: Option<u64>,
+    /// Boxed for the same reason.
     challenge: Option<Box<Challenge>>,
 }
 
 impl ProblemResponse {
     /// A refusal of `kind`.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
-        let problem = Problem::new(kind, shortened(detail.into()));
+        let problem = Box::new(Problem::new(kind, shortened(detail.into())));
         ProblemResponse { kind, problem, retry_after_seconds: None, challenge: None }
     }
 
@@ -150,6 +158,12 @@ impl ProblemResponse {
     /// Adds a challenge, with which a program of the yard can sign its next attempt.
     pub fn with_challenge(self, challenge: Option<Challenge>) -> Self {
         ProblemResponse { challenge: challenge.map(Box::new), ..self }
+    }
+
+    /// Names the file with the token of the first administrator.
+    pub fn with_token_file(mut self, file: PathBuf) -> Self {
+        self.problem.token_file = Some(file);
+        self
     }
 
     /// The problem document of the refusal.
@@ -289,6 +303,36 @@ impl From<HostRefused> for ProblemResponse {
             HostRefused::Configured(_) => ProblemResponse::new(ProblemKind::Configured, detail),
             HostRefused::Commit(error) => error.into(),
         }
+    }
+}
+
+impl From<AccessError> for ProblemResponse {
+    fn from(error: AccessError) -> Self {
+        let detail = error.to_string();
+        let refused = match error {
+            AccessError::Journal(error) => return error.into(),
+            AccessError::SecretNotStored { .. } => {
+                return ProblemResponse::new(ProblemKind::RequestIdReused, detail);
+            }
+            AccessError::Refused(refused) => refused,
+        };
+        let kind = match refused {
+            AccessRefusal::UnknownUser { .. } | AccessRefusal::UnknownToken { .. } => {
+                ProblemKind::NotFound
+            }
+            AccessRefusal::UserExists { .. } | AccessRefusal::TokenExists { .. } => {
+                ProblemKind::NameTaken
+            }
+            AccessRefusal::TooManyUsers | AccessRefusal::TooManyTokens => ProblemKind::LimitReached,
+            AccessRefusal::MoreThanOwn { .. } => ProblemKind::Forbidden,
+            AccessRefusal::Reserved { .. }
+            | AccessRefusal::NameOfWorker { .. }
+            | AccessRefusal::Rights(_)
+            | AccessRefusal::TooManyRanges { .. }
+            | AccessRefusal::ExpiresInPast => ProblemKind::Terms,
+            _ => ProblemKind::NotAllowed,
+        };
+        ProblemResponse::new(kind, detail)
     }
 }
 

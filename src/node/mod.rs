@@ -1,6 +1,7 @@
 //! The role of a node: builds the actors, wires them, stops them in order.
 
 mod actors;
+mod admin_token;
 mod live_config;
 mod name_sweep;
 mod node_error;
@@ -10,6 +11,7 @@ mod settings;
 mod share_links;
 
 pub use actors::{BoxServices, HostActor, HostActors, WebhookActors, Wiring};
+pub use admin_token::AdminTokenFiles;
 pub use live_config::{ActiveConfig, LiveConfig};
 pub use node_error::NodeError;
 pub use reload::{LoadedNodeConfig, NodeReloader};

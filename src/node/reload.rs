@@ -11,6 +11,7 @@ use reelyard_shares::share_files;
 use tokio::sync::Mutex;
 
 use super::actors::Wiring;
+use super::admin_token::{self, AdminTokenFiles};
 use super::live_config::{ActiveConfig, LiveConfig};
 use super::settings;
 use super::share_links::ShareLinks;
@@ -62,6 +63,8 @@ impl NodeReloader {
             logging::change_level(&after.config.log.level);
             keep_the_rest(&mut running, effective);
             self.actors.publish_reload(&reloaded);
+            let files = AdminTokenFiles::new(&after.config.data_dir);
+            admin_token::recover_on_request(&self.actors, &files).await;
         }
         Ok(reloaded)
     }
@@ -107,6 +110,7 @@ impl Wiring {
             }
         }
         ChangeSettings::send(&self.remover, (settings::remover(before), settings::remover(after)));
+        ChangeSettings::send(&self.access, (settings::access(before), settings::access(after)));
         ChangeSettings::send(
             &self.share_expiry,
             (settings::shares(before), settings::shares(after)),
@@ -157,7 +161,7 @@ mod tests {
     /// The settings that a reload hands to actors, to the links and to the log.
     fn handed_over(config: &NodeConfig) -> String {
         format!(
-            "{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}",
+            "{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}",
             settings::catalog(config),
             settings::heartbeat(config),
             settings::calls(config),
@@ -168,6 +172,8 @@ mod tests {
             settings::hooks(config),
             settings::share_server(config),
             settings::box_link(config),
+            settings::access(config),
+            &config.compat,
             (&config.share.files, &config.share.rules.roots, &config.share.links.drain_timeout),
             config.share.links.tls.certificate.as_ref().zip(config.share.links.tls.key.as_ref()),
             (&config.r#box.pools, &config.r#box.memory),

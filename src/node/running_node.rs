@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::actors::{Wiring, host_membership};
+use super::admin_token::{self, AdminTokenFiles};
 use super::live_config::LiveConfig;
 use super::node_error::NodeError;
 use super::reload::{LoadedNodeConfig, NodeReloader};
@@ -35,6 +36,8 @@ pub struct RunningNode {
     stopping: watch::Sender<bool>,
     /// The task that drops unused file names.
     sweeping: JoinHandle<()>,
+    /// The task that creates the token of the first administrator.
+    ensuring: JoinHandle<()>,
 }
 
 impl RunningNode {
@@ -54,7 +57,8 @@ impl RunningNode {
         private_dir::narrow(&config.data_dir, &settings::OWN_FILES);
         let live = LiveConfig::new(config.clone())?;
         let roots = share_links::open_roots(&config);
-        let pieces = [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes];
+        let pieces =
+            [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes, PieceId::Access];
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
         let names = NameTable::new();
         let actors = Wiring::start(&live, &journal, &names, &clock, &roots.shared_dirs())?;
@@ -67,12 +71,19 @@ impl RunningNode {
         let parts = (live.clone(), Arc::clone(&actors), Arc::clone(&share_links));
         let reloader = NodeReloader::new(layers, effective, parts);
         let reloader = Arc::new(reloader);
+        let token_files = AdminTokenFiles::new(&config.data_dir);
+        let ensuring = admin_token::ensure(Arc::clone(&actors), token_files.clone());
+        // A follower serves too: there the task waits until this node leads or somebody can administrate.
+        let mut ensuring = tokio::spawn(ensuring);
+        // A node that leads is useful only with the token. On a timeout the task goes on.
+        let _ = timeout(config.journal.election.election_max, &mut ensuring).await;
         let state = NodeHttpState {
             started: clock.now(),
             clock,
             names,
             node_id: config.node_id.get(),
             live,
+            admin_token_file: token_files.token(),
             gate: SignedCallVerifier::default(),
             reloader: Arc::clone(&reloader),
             journal: journal.clone(),
@@ -84,7 +95,16 @@ impl RunningNode {
         let server = http::serve(listener, &config.http, hosts, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         tracing::info!(%listen, node_id = config.node_id, "node started");
-        Ok(RunningNode { journal, actors, reloader, server, share_links, stopping, sweeping })
+        Ok(RunningNode {
+            journal,
+            actors,
+            reloader,
+            server,
+            share_links,
+            stopping,
+            sweeping,
+            ensuring,
+        })
     }
 
     /// Reloads the configuration, and logs the result.
@@ -102,6 +122,7 @@ impl RunningNode {
     pub async fn stop(self, hurry: impl Future<Output = ()>) {
         self.stopping.send_replace(true);
         self.sweeping.abort();
+        self.ensuring.abort();
         self.share_links.stop(hurry).await;
         self.server.stop(true).await;
         self.actors.stop().await;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use reelyard_access::access::AccessSettings;
 use reelyard_boxes::box_lease::BoxLinkSettings;
 use reelyard_core::open_files;
 use reelyard_journal::JournalOptions;
@@ -25,7 +26,7 @@ pub const SHARE_CLOCK: &str = "share-clock";
 pub const DEMAND_CHECKPOINT: &str = "demand-checkpoint";
 
 /// How the names of the node's own files in its data directory begin.
-pub const OWN_FILES: [&str; 3] = ["journal", SHARE_CLOCK, DEMAND_CHECKPOINT];
+pub const OWN_FILES: [&str; 4] = ["journal", SHARE_CLOCK, DEMAND_CHECKPOINT, "admin.token"];
 
 /// Settings of the Catalog.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {
@@ -65,6 +66,11 @@ pub fn remover(config: &NodeConfig) -> RemoverSettings {
 pub fn shares(config: &NodeConfig) -> ShareExpirySettings {
     let hooks = config.share.webhooks.webhooks.0.keys().map(ToString::to_string).collect();
     ShareExpirySettings::of(&config.share.rules, hooks)
+}
+
+/// Settings of users, tokens and sessions.
+pub fn access(config: &NodeConfig) -> AccessSettings {
+    AccessSettings::of(&config.session, &config.access)
 }
 
 /// Settings of the webhooks, by name. The configuration refuses one with an unreadable secret.

@@ -4,6 +4,9 @@ use std::fmt;
 use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use reelyard_core::settings::toml::Value;
+use reelyard_core::settings::{Read, SettingValue, quoted, wrong};
+
 use crate::text_form::text_form;
 
 /// Longest text of a range, in bytes. A longer text is not repeated in the error.
@@ -96,6 +99,24 @@ fn masked(address: IpAddr, prefix: u8) -> Option<IpAddr> {
 /// Number of bits of an address.
 fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
+}
+
+impl SettingValue for AddressRange {
+    fn from_toml(value: &Value) -> Read<Self> {
+        match value {
+            Value::String(text) => {
+                text.parse().or_else(|bad: BadAddressRange| wrong(bad.to_string()))
+            }
+            other => wrong(format!(
+                "expected an address or a network such as \"10.0.0.0/8\", not {}",
+                quoted(other)
+            )),
+        }
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.to_string()))
+    }
 }
 
 impl FromStr for AddressRange {

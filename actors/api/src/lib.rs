@@ -7,6 +7,7 @@
 //! boxes and shares, use RFC 3339 for instants and texts such as "10s" for durations. Optional members are
 //! missing, never null. This version of the API can get more members and loses none.
 
+mod access;
 mod boxes;
 mod change;
 mod config;
@@ -19,6 +20,9 @@ mod span;
 mod status;
 mod yard;
 
+pub use access::caller::{CallerInfo, CallerKind};
+pub use access::token::{BadTokenRights, NewTokenInfo, TokenInfo, WantedRotation, WantedToken};
+pub use access::user::{UserInfo, WantedUser, WantedUserChange};
 pub use boxes::box_info::{AuditLine, BoxInfo, BoxLogKind, BoxLogLine, WantedQuarantine};
 pub use boxes::lease::{
     Granted, GrantedLease, LeaseEnded, LeaseInfo, LeaseState, LeaseToken, LeaseVerified, QueueWait,

@@ -2,6 +2,7 @@
 //! guide come from this table.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,11 @@ pub struct Problem {
     pub status: u16,
     /// Details of this occurrence.
     pub detail: String,
+    /// The file with the token of the first administrator. Only a caller on the same host, without a token,
+    /// learns it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub token_file: Option<PathBuf>,
 }
 
 impl Problem {
@@ -31,6 +37,7 @@ impl Problem {
             title: word.replace('-', " "),
             status: kind.status(),
             detail,
+            token_file: None,
         }
     }
 
@@ -138,7 +145,15 @@ problem_kinds! {
         "the body: EOF at column 1";
     Unauthorized = 401 "unauthorized",
         "The token is missing or wrong",
-        "a token is needed: Authorization: Bearer <token>";
+        "a token is needed: \"Authorization: Bearer TOKEN\". \"reelyard token create\" makes one";
+    Forbidden = 403 "forbidden",
+        "The rights of the caller do not allow the call",
+        "this call needs yard:write, and token ci has scope yard:read: use a token with that scope, or ask an \
+         administrator";
+    ForeignRequest = 403 "foreign-request",
+        "The request is meant for another server, or a page of another site caused it",
+        "This node is not called 'evil.example'. Call it by its address, or add the name to http.names and \
+         restart the node.";
     UnknownHost = 403 "unknown-host",
         "The host does not belong to this yard",
         "10.0.0.99:8888 is not a host of this yard";
@@ -169,6 +184,9 @@ problem_kinds! {
     ChangedMeanwhile = 409 "changed-meanwhile",
         "Another request changed it at the same time; nothing was done: try again",
         "the share changed at the same time: nothing was done, try again";
+    NameTaken = 409 "name-taken",
+        "The name is in use: choose another one",
+        "a token named ci exists already: rotate or revoke it, or choose another name";
     RequestIdReused = 409 "request-id-reused",
         "Another request used this request_id; nothing was done",
         "another request used this request id: choose another one";

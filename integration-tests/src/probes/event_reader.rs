@@ -1,7 +1,6 @@
 //! A client that reads a node's event stream with curl, as an external program does.
 
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 
@@ -9,6 +8,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::probes::waiting::PATIENCE;
+use crate::rigs::yard::ProcessYard;
 
 /// One event of the stream, as the node sent it.
 #[derive(Clone, Debug)]
@@ -30,16 +30,16 @@ pub struct EventReader {
 impl EventReader {
     /// Opens the node's event stream from now on, with more arguments for curl. Returns after the node has
     /// sent the first lines.
-    pub fn open(node: SocketAddr, query: &str, more: &[&str]) -> Result<Self> {
-        Self::open_at(node, &format!("/api/v1/events{query}"), more)
+    pub fn open(yard: &ProcessYard, query: &str, more: &[&str]) -> Result<Self> {
+        Self::open_at(yard, &format!("/api/v1/events{query}"), more)
     }
 
     /// Opens the event stream at another path.
-    pub fn open_at(node: SocketAddr, path: &str, more: &[&str]) -> Result<Self> {
+    pub fn open_at(yard: &ProcessYard, path: &str, more: &[&str]) -> Result<Self> {
         let mut curl = Command::new("curl")
-            .args(["-sSN", "--fail-with-body"])
+            .args(["-sSN", "--fail-with-body", "-H", &yard.bearer()])
             .args(more)
-            .arg(format!("http://{node}{path}"))
+            .arg(format!("http://{}{path}", yard.node))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;

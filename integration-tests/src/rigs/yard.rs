@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use reelyard_core::token::SharedToken;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -313,11 +314,27 @@ impl ProcessYard {
 
     /// A `GET` of the node's API as JSON; `None` unless the status is 200.
     pub fn get(&self, path: &str) -> Option<Value> {
-        let output = Command::new("curl")
-            .args(["-sf", "-m", "10", &format!("http://{}{path}", self.node)])
-            .output()
-            .ok()?;
+        let output =
+            self.curl().args(["-f", &format!("http://{}{path}", self.node)]).output().ok()?;
         serde_json::from_slice(&output.stdout).ok()
+    }
+
+    /// A silent curl with a time limit that calls as the administrator of the node.
+    pub fn curl(&self) -> Command {
+        let mut curl = Command::new("curl");
+        curl.args(["-s", "-m", "20", "-H", &self.bearer()]);
+        curl
+    }
+
+    /// The token of the administrator of the node.
+    pub fn admin_token(&self) -> Result<SharedToken> {
+        let text = std::fs::read_to_string(self.path("node/admin.token"))?;
+        Ok(SharedToken::new(text.trim())?)
+    }
+
+    /// The header that authorizes the administrator of the node.
+    pub fn bearer(&self) -> String {
+        bearer_in(&self.path("node"))
     }
 
     /// The body of `/readyz`, for any status.
@@ -326,6 +343,13 @@ impl ProcessYard {
         let output = Command::new("curl").args(["-s", "-m", "10", &url]).output().ok()?;
         String::from_utf8(output.stdout).ok()
     }
+}
+
+/// The header that authorizes the administrator of the node with this data directory. An empty text before the
+/// node has written its token.
+pub fn bearer_in(data_dir: &Path) -> String {
+    let token = std::fs::read_to_string(data_dir.join("admin.token"));
+    token.map(|token| format!("Authorization: Bearer {}", token.trim())).unwrap_or_default()
 }
 
 /// Waits until `holds` returns a value. Otherwise fails with `what` and the logs, immediately when one of

@@ -401,7 +401,7 @@ fn a_box_is_taken_out_of_use_and_its_history_is_reported() -> Result<()> {
     assert_eq!((out.status, &out.body["state"]), (200, &json!("quarantined")), "{out:?}");
     assert_eq!(
         (&out.body["output"], &out.body["quarantined_by"]),
-        (&json!("smells"), &json!("api"))
+        (&json!("smells"), &json!("token admin"))
     );
     assert_eq!(refused(&quarantine(1)), (409, "already-quarantined".to_owned()));
     assert_eq!(refused(&unquarantine(0)), (409, "not-quarantined".to_owned()));
@@ -436,7 +436,7 @@ fn a_box_is_taken_out_of_use_and_its_history_is_reported() -> Result<()> {
     assert!(story("/pools/p/audit?token=99").0.is_empty());
     let line = &node.get("/pools/p/boxes/0/audit").body["items"][0];
     assert_eq!((&line["holder"], &line["box"]), (&json!("a"), &json!(100)));
-    assert_eq!((&line["reason"], &line["ended_by"]), (&json!("a test"), &json!("api")));
+    assert_eq!((&line["reason"], &line["ended_by"]), (&json!("a test"), &json!("token admin")));
     assert_eq!(node.get("/pools/p/audit?what=washed").kind(), "bad-request");
     assert_eq!(node.get("/pools/p/audit?cursor=x").kind(), "bad-request");
     Ok(())
@@ -502,7 +502,7 @@ fn a_reload_restores_the_pools_of_the_configuration() -> Result<()> {
 #[test]
 fn box_events_are_reported_immediately() -> Result<()> {
     let node = BoxNode::start(&[])?;
-    let reader = EventReader::open(node.ground.node, "?kinds=box", &[])?;
+    let reader = EventReader::open(&node.ground, "?kinds=box", &[])?;
     node.put("p", json!({ "size": 2, "grace": "0s" }));
     let lease = node.take("p", json!({ "holder": "a" }));
     assert_eq!(node.with(&lease, "renew").status, 200);
@@ -537,7 +537,10 @@ fn box_events_are_reported_immediately() -> Result<()> {
         (&reported[1]["lease"]["holder"], &reported[2]["how"]),
         (&json!("a"), &json!("released"))
     );
-    assert_eq!((&reported[4]["how"], &reported[4]["by"]), (&json!("revoked"), &json!("api")));
+    assert_eq!(
+        (&reported[4]["how"], &reported[4]["by"]),
+        (&json!("revoked"), &json!("token admin"))
+    );
     assert_eq!((&reported[5]["output"], &reported[7]["gone"]), (&json!("smells"), &json!(true)));
     Ok(())
 }

@@ -149,9 +149,12 @@ fn a_box_is_leased_used_and_given_back() -> Result<()> {
     let others = audit.lines().skip(1).filter(|line| !line.contains("wrong_token"));
     let lines: Vec<&str> = others.collect();
     assert_eq!(lines.len(), 4, "{audit}");
-    for (line, words) in
-        lines.iter().zip(["unquarantined", "quarantined", "revoked by api after", "released after"])
-    {
+    for (line, words) in lines.iter().zip([
+        "unquarantined",
+        "quarantined",
+        "revoked by token admin after",
+        "released after",
+    ]) {
         assert!(line.contains(words), "{words}: {audit}");
     }
     let of_one = done(node.cli(&["audit", "p", "0", "--what", "released", "--fence", &token]));

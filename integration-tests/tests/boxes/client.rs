@@ -16,7 +16,8 @@ use crate::stub::StubNode;
 fn with<F: Future<Output = ()>>(size: u32, test: impl FnOnce(BoxNode, BoxClient) -> F) {
     let boxes = BoxNode::start(&[]).unwrap();
     boxes.put("p", json!({ "size": size, "first_id": 5, "grace": "0s" }));
-    let client = BoxClient::new(&format!("http://{}", boxes.ground.node), None).unwrap();
+    let token = boxes.ground.admin_token().unwrap();
+    let client = BoxClient::new(&format!("http://{}", boxes.ground.node), Some(token)).unwrap();
     on_a_system(test(boxes, client));
 }
 

@@ -16,7 +16,8 @@ fn python(boxes: &BoxNode, program: &Path, arguments: &[&str]) -> Command {
     python.args(arguments).current_dir(package().join("tests"));
     python.env("REELYARD_URL", format!("http://{}", boxes.ground.node));
     // The tests must not write into the source directory.
-    python.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("REELYARD_TOKEN");
+    python.env("PYTHONDONTWRITEBYTECODE", "1");
+    python.env("REELYARD_TOKEN", boxes.ground.admin_token().unwrap().reveal());
     python
 }
 

@@ -97,8 +97,10 @@ impl ContinuedYard {
     fn post(&self, path: &str, body: &Value) -> Result<Value> {
         let url = format!("http://{}/api/v1/{path}", self.ground.node);
         let body = body.to_string();
-        let answer = Command::new("curl")
-            .args(["-s", "-m", "30", "-H", "content-type: application/json", "-d", &body, &url])
+        let answer = self
+            .ground
+            .curl()
+            .args(["-H", "content-type: application/json", "-d", &body, &url])
             .output()?;
         serde_json::from_slice(&answer.stdout).with_context(|| format!("POST {path}"))
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use reelyard_integration_tests::rigs::small_disk::SmallDisk;
-use reelyard_integration_tests::rigs::yard::{ProcessYard, free_addr, wait_for};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, bearer_in, free_addr, wait_for};
 
 #[test]
 fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
@@ -17,7 +17,9 @@ fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
     let mut node = ground.start_node(&[("data_dir", data_dir), ("journal.reserve", "12MiB")])?;
     let get = |path: &str| -> Option<String> {
         let url = format!("http://{}{path}", ground.node);
-        let output = Command::new("curl").args(["-s", "-m", "20", &url]).output().unwrap();
+        let bearer = bearer_in(place.path());
+        let curl = Command::new("curl").args(["-s", "-m", "20", "-H", &bearer, &url]).output();
+        let output = curl.unwrap();
         String::from_utf8(output.stdout).ok().filter(|_| output.status.success())
     };
     wait_for("the node is ready", &[&node], || {
@@ -70,6 +72,7 @@ fn a_link_is_revoked_permanently_on_a_full_disk() -> Result<()> {
         let url = format!("http://{}{path}", ground.node);
         let output = Command::new("curl")
             .args(["-s", "-m", "20", "-X", method, "-H", "content-type: application/json"])
+            .args(["-H", &bearer_in(place.path())])
             .args(["-d", body, "-w", "\n%{http_code}", &url])
             .output()
             .unwrap();

@@ -16,7 +16,8 @@ const README: &str = include_str!("../../../README.md");
 const README_LINES: usize = 150;
 
 /// The names of the blocks that a test of `guide_walks` runs.
-const RUN: [&str; 13] = [
+const RUN: [&str; 14] = [
+    "access",
     "prepare",
     "node",
     "workers",

@@ -121,6 +121,10 @@ fn a_yard_is_set_up_and_used_as_written() -> Result<()> {
     for shown in ["127.0.0.21", "first.mpg", "placed", "ready"] {
         assert!(out.contains(shown), "{shown} is missing in:\n{out}");
     }
+    let out = yard.run("access")?;
+    for shown in ["token admin", "monitoring", "yard:read metrics:read", "first.mpg", "revoked"] {
+        assert!(out.contains(shown), "{shown} is missing in:\n{out}");
+    }
     // The worker of this walk continues in the background: it ends with its shell's group.
     let second = walk("second destination")?.replace(" &\n", " & WORKER=$!\n");
     let out = output("second destination", &mut yard.shell(&format!("{second}kill $WORKER\n"))?)?;

@@ -1,6 +1,7 @@
 //! A node from outside: its API, command line, settings and demo.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod access;
 mod api;
 mod commands;
 mod configuration;

@@ -119,9 +119,7 @@ fn copies_of_a_source_share_its_limit_until_one_is_left() -> Result<()> {
     let of_a = tasks["items"].as_array().context("a list")?.iter().find(|t| t["name"] == "A.mpg");
     let id = of_a.context("the task of A")?["id"].as_str().context("its number")?.to_owned();
     let url = format!("http://{}/api/v1/tasks/{id}", ground.node);
-    assert!(
-        std::process::Command::new("curl").args(["-sf", "-X", "DELETE", &url]).status()?.success()
-    );
+    assert!(ground.curl().args(["-f", "-X", "DELETE", &url]).status()?.success());
     wait_for("B has it all", &roles, || {
         rates(&ground)?.contains(&("B.mpg".to_owned(), 8 << 20)).then_some(())
     })?;

@@ -44,8 +44,8 @@ impl ShareApiNode {
 
     /// Status and body of a call of the API.
     fn ask(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
-        let mut command = Command::new("curl");
-        command.args(["-s", "-m", "20", "-X", method, "-w", "\n%{http_code}"]);
+        let mut command = self.ground.curl();
+        command.args(["-X", method, "-w", "\n%{http_code}"]);
         if let Some(body) = body {
             command.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
         }
@@ -206,7 +206,12 @@ fn shares_that_expired_during_downtime_are_refused_at_once() -> Result<()> {
 fn a_paused_reclaim_still_refuses_and_continues_when_it_is_resumed() -> Result<()> {
     let place = ShareApiNode::start(&[])?;
     let paused = place.share(&["pause-reclaim"], "");
-    assert!(paused.out.contains("reclaim is paused by api"), "{}{}", paused.out, paused.err);
+    assert!(
+        paused.out.contains("reclaim is paused by token admin"),
+        "{}{}",
+        paused.out,
+        paused.err
+    );
     let short = place.create("films/a.mpg", json!({ "ttl": "1s" }));
     let url = format!("{}/file", short["url"].as_str().unwrap());
     wait_for("its deadline", &[&place.node], || (place.fetch(&url).0 == 410).then_some(()))?;

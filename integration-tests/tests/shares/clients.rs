@@ -1,11 +1,13 @@
 //! A client of shares that records its answers and its unanswered requests.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use reelyard_api::Rfc3339;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_integration_tests::probes::waiting::eventually_some;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, bearer_in};
 use serde_json::{Value, json};
 
 /// The content of the shared file.
@@ -16,21 +18,26 @@ pub const FILM: &[u8] = b"0123456789";
 pub struct ShareApi {
     http: reqwest::Client,
     node: SocketAddr,
+    /// Data directory of the node, with the token of its administrator.
+    data_dir: PathBuf,
     links: SocketAddr,
 }
 
 impl ShareApi {
-    pub fn new(node: SocketAddr, links: SocketAddr) -> Self {
+    pub fn new(ground: &ProcessYard, links: SocketAddr) -> Self {
         // The first user of TLS in the process sets the provider; a second call fails without harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().timeout(Duration::from_secs(20)).build().unwrap();
-        ShareApi { http, node, links }
+        ShareApi { http, node: ground.node, data_dir: ground.path("node"), links }
     }
 
     /// The status and body of a call; `None` when the outcome is unknown.
     pub async fn ask(&self, method: &str, path: &str, body: Option<Value>) -> Option<(u16, Value)> {
         let url = format!("http://{}/api/v1{path}", self.node);
         let mut asked = self.http.request(method.parse().unwrap(), url);
+        // A node without a token has not answered any call yet.
+        let bearer = bearer_in(&self.data_dir);
+        asked = asked.header("authorization", bearer.split_once(": ")?.1);
         if let Some(body) = body {
             asked = asked.header("content-type", "application/json").body(body.to_string());
         }

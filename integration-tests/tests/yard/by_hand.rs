@@ -33,7 +33,11 @@ fn a_file_is_copied_to_the_requested_host_and_refusals_have_reasons() -> Result<
         let lines = ground.get("/api/v1/history?file=asked%20for.mpg")?;
         Some(lines["items"].as_array()?.first()?.clone())
     })?;
-    assert_eq!((&line["asked_by"], &line["state"]), (&"api".into(), &"done".into()), "{line}");
+    assert_eq!(
+        (&line["asked_by"], &line["state"]),
+        (&"token admin".into(), &"done".into()),
+        "{line}"
+    );
     for (file, to, why) in [
         ("asked for.mpg", to[0].as_str(), "all wanted copies exist"),
         ("AD-spot.mpg", &to[0], "its name begins with an ignored prefix"),

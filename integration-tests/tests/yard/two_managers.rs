@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use reelyard_integration_tests::rigs::binary::run;
 use reelyard_integration_tests::rigs::yard::{
-    ProcessYard, RoleProcess, free_addr, holds, wait_for,
+    ProcessYard, RoleProcess, bearer_in, free_addr, holds, wait_for,
 };
 use serde_json::Value;
 
@@ -15,9 +15,11 @@ fn curl(url: &str) -> String {
     output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
 }
 
-/// The signs of another manager that the node reports for a host.
-fn foreign_managers(node: &str, host: &str) -> Option<Vec<(String, bool)>> {
-    let hosts: Value = serde_json::from_str(&curl(&format!("http://{node}/api/v1/hosts"))).ok()?;
+/// The signs of another manager that the node with this header of authority reports for a host.
+fn foreign_managers(node: &str, bearer: &str, host: &str) -> Option<Vec<(String, bool)>> {
+    let url = format!("http://{node}/api/v1/hosts");
+    let output = Command::new("curl").args(["-s", "-m", "10", "-H", bearer, &url]).output().ok()?;
+    let hosts: Value = serde_json::from_slice(&output.stdout).ok()?;
     let host = hosts["items"].as_array()?.iter().find(|one| one["host"] == host)?.clone();
     let result = host["foreign_managers"].as_array().cloned().unwrap_or_default();
     let sign = |one: &Value| Some((one["sign"].as_str()?.to_owned(), one["sure"].as_bool()?));
@@ -41,7 +43,7 @@ fn two_clusters_on_the_same_hosts_are_reported_by_both() -> Result<()> {
     wait_for("it leads again and warns of nothing", &[&first], || {
         (curl(&format!("http://{node}/readyz")) == "ready\n").then_some(())
     })?;
-    assert_eq!(foreign_managers(&node, &host), Some(Vec::new()));
+    assert_eq!(foreign_managers(&node, &ground.bearer(), &host), Some(Vec::new()));
 
     let std::net::SocketAddr::V4(v4) = ground.node else { anyhow::bail!("expected IPv4") };
     let other = free_addr(*v4.ip())?.to_string();
@@ -56,12 +58,13 @@ fn two_clusters_on_the_same_hosts_are_reported_by_both() -> Result<()> {
     .map(|(key, value)| (key.to_owned(), value));
     let second = RoleProcess::start("node", &settings, ground.path("other-node.log"))?;
     let roles = [&first, &second];
-    let shown = |node: &str, sign: &str| {
-        foreign_managers(node, &host)?.contains(&(sign.to_owned(), true)).then_some(())
+    let shown = |node: &str, data_dir: &str, sign: &str| {
+        let bearer = bearer_in(&ground.path(data_dir));
+        foreign_managers(node, &bearer, &host)?.contains(&(sign.to_owned(), true)).then_some(())
     };
-    wait_for("the first reports the second", &roles, || shown(&node, "other_cluster"))?;
+    wait_for("the first reports the second", &roles, || shown(&node, "node", "other_cluster"))?;
     wait_for("the second reports the effective manager", &roles, || {
-        shown(&other, "orders_elsewhere")
+        shown(&other, "other-node", "orders_elsewhere")
     })?;
 
     // It still works, and reports that next to the warning.

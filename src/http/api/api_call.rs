@@ -4,12 +4,13 @@ use std::any::type_name;
 use std::collections::BTreeSet;
 
 use actix_web::http::Method;
-use actix_web::{FromRequest, Handler, HttpResponse, Responder, Route, guard, web};
+use actix_web::{FromRequest, Handler, HttpResponse, Responder, Route, guard, middleware, web};
 use reelyard_api::{ProblemKind, ProblemSet};
 use utoipa::__dev::{SchemaReferences, Tags};
 use utoipa::openapi::path::{HttpMethod, Operation};
 use utoipa::openapi::{RefOr, Schema};
 
+use crate::http::access::{self, CallRights};
 use crate::http::problem::{OF_EVERY_BODY, OF_EVERY_CALL, Refusal};
 
 /// The path prefix of the API.
@@ -40,6 +41,8 @@ pub struct ApiCall {
     pub method: Method,
     /// Documentation of the call in the OpenAPI document.
     pub operation: Operation,
+    /// The rights that its caller needs.
+    pub rights: CallRights,
     /// The problems that the call can answer.
     pub refusals: BTreeSet<ProblemKind>,
     /// Adds the schemas that `operation` refers to.
@@ -50,8 +53,8 @@ pub struct ApiCall {
 }
 
 impl ApiCall {
-    /// The call that `P` documents and `handler` answers.
-    pub fn of<P, F, Args>(handler: F) -> Self
+    /// The call that `P` documents and `handler` answers, for callers with these rights.
+    pub fn of<P, F, Args>(rights: CallRights, handler: F) -> Self
     where
         P: utoipa::Path + SchemaReferences + for<'t> Tags<'t>,
         F: Handler<Args>,
@@ -81,6 +84,7 @@ impl ApiCall {
             path: P::path(),
             method,
             operation,
+            rights,
             refusals,
             schemas: <P as SchemaReferences>::schemas,
             held: false,
@@ -103,7 +107,11 @@ impl ApiCall {
     /// The route of the call for actix.
     pub fn route(self) -> Route {
         let route = if self.is_read() { read() } else { web::method(self.method.clone()) };
-        (self.handled)(route)
+        let needed = self.rights.clone();
+        let check = middleware::from_fn(move |request, next| {
+            access::authorize(needed.clone(), request, next)
+        });
+        (self.handled)(route).wrap(check)
     }
 
     fn is_read(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The API, version 1: one file per resource. Answers are the types of
 //! [`reelyard_api`] and [`reelyard_protocol::worker`].
 
+mod access_calls;
 mod api_call;
 mod box_calls;
 mod call_parts;

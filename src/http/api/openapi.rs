@@ -14,6 +14,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::api_call::{API, ApiCall};
 use super::calls;
+use crate::http::access::CallRights;
 use crate::http::problem::PROBLEM_JSON;
 
 const ABOUT: &str = "\
@@ -26,7 +27,7 @@ the next. Unknown parameters are refused. Every failure is answered with a probl
 its `type` never changes.";
 
 /// The groups of calls, in the order of the document.
-const TAGS: [(&str, &str); 11] = [
+const TAGS: [(&str, &str); 12] = [
     ("tasks", "Copies: planned, running and ended"),
     ("hosts", "Hosts of the yard"),
     ("files", "Files, their copies and pins"),
@@ -35,6 +36,7 @@ const TAGS: [(&str, &str); 11] = [
     ("history", "Ended copies and removals"),
     ("shares", "Links with deadlines, and the files behind them"),
     ("boxes", "Pools, boxes and leases"),
+    ("access", "Users, tokens and their rights"),
     ("events", "Changes as they happen"),
     ("node", "State and configuration of the node"),
     ("workers", "Calls of workers, which sign them"),
@@ -58,8 +60,10 @@ fn document() -> Value {
     for call in calls::all() {
         let path = format!("{API}{}", call.path);
         (call.schemas)(&mut schemas);
+        let mut operation = call.operation.clone();
+        operation.description = Some(with_rights(operation.description, &call.rights));
         refusals.insert((path.clone(), word(&call.method)), call.refusals.clone());
-        paths.add_path_operation(&path, vec![method(&call)], call.operation);
+        paths.add_path_operation(&path, vec![method(&call)], operation);
     }
     let mut components = Components::new();
     components.schemas.extend(schemas);
@@ -76,17 +80,22 @@ fn document() -> Value {
         TOKEN: {
             "type": "http",
             "scheme": "bearer",
-            "description": "The token of the nodes and workers of the yard, if one is configured",
+            "description": "A token. `reelyard token create` makes one",
         }
     });
     let tags = TAGS.iter().map(|(name, about)| json!({ "name": name, "description": about }));
     document["tags"] = tags.collect();
-    // Without a configured token every call is open.
-    document["security"] = json!([{}, { TOKEN: [] }]);
+    document["security"] = json!([{ TOKEN: [] }]);
     null_only_where_it_means_something(&mut document);
     name_items(&mut document["components"]["schemas"]);
     shapes::make_plain(&mut document["components"]["schemas"]);
     document
+}
+
+/// The description of a call, with the rights that it needs.
+fn with_rights(description: Option<String>, rights: &CallRights) -> String {
+    let needs = format!("Needs {}.", rights.in_words());
+    description.map_or(needs.clone(), |text| format!("{text}\n\n{needs}"))
 }
 
 /// Makes each page refer to the type of its items. The library repeats the whole type instead.

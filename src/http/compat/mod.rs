@@ -3,6 +3,7 @@
 //! Reads use snapshots and never wait. Changes are sent to the TaskManager, with a limit on
 //! concurrent ones. A change over the limit is answered with 503 and has no effect.
 
+mod allowed;
 mod pages;
 pub mod paths;
 mod routes;

@@ -2,10 +2,11 @@
 
 use actix_web::http::Method;
 use actix_web::http::header::LOCATION;
+use actix_web::middleware::from_fn;
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::state::CompatState;
-use super::{pages, tasks};
+use super::{allowed, pages, tasks};
 
 /// Adds cfm's routes to an application. Also wrap the application with [`super::paths::clean`], and use
 /// [`not_found`] as its default service.
@@ -35,6 +36,8 @@ fn add(
         slashed = slashed.route(web::method(method.clone()).to(without_slash));
         plain = plain.route(route.method(method));
     }
+    let (plain, slashed) =
+        (plain.wrap(from_fn(allowed::check)), slashed.wrap(from_fn(allowed::check)));
     config.service(plain).service(slashed);
 }
 

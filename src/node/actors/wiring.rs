@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
+use reelyard_access::access::{AccessActor, AccessView};
 use reelyard_api::ChangeEvent;
 use reelyard_core::actor_parts::{Observer, ViewHandle};
 use reelyard_core::change_feed::Feed;
@@ -81,6 +82,10 @@ pub struct Wiring {
     pub share_files: Supervised<ShareFiles>,
     /// View of the ShareFilesActor.
     pub share_files_views: ViewHandle<ShareFilesView>,
+    /// Owns users, tokens and sessions.
+    pub access: Supervised<AccessActor>,
+    /// Read view of users, tokens and sessions, which authenticates callers.
+    pub access_views: ViewHandle<AccessView>,
     /// The BoxLeaseActor and its parts.
     pub boxes: BoxServices,
     /// Probes the hosts.
@@ -191,6 +196,7 @@ impl Wiring {
             &share_views,
             shared,
         );
+        let (access, access_views) = parts.start_access(journal);
         let boxes = BoxServices::start(
             &parts.live,
             &parts.clock,
@@ -212,6 +218,8 @@ impl Wiring {
             hooks,
             share_files,
             share_files_views,
+            access,
+            access_views,
             boxes,
             heartbeat,
             heartbeat_view,
@@ -237,6 +245,7 @@ impl Wiring {
         self.share_files.stop().await;
         self.share_expiry.stop().await;
         self.boxes.stop().await;
+        self.access.stop().await;
         self.heartbeat.stop().await;
         // On a timeout the rows since the last checkpoint are read again at the next start.
         let _ = timeout(LONGEST_SAVE, self.catalog.ask(catalog::SaveDemand)).await;
@@ -255,6 +264,7 @@ impl Wiring {
             self.remover.status(),
             self.share_expiry.status(),
             self.share_files.status(),
+            self.access.status(),
             self.boxes.actor.status(),
             self.boxes.link.status(),
         ];
@@ -437,6 +447,17 @@ impl ActorParts {
             ShareExpiry::new(settings, clock.clone(), journal.clone(), view_handle.clone())
                 .keeping_time_at(&live.now().config.data_dir.join(settings::SHARE_CLOCK))
                 .with_change_feed(changes.publisher())
+        });
+        (actor, views)
+    }
+
+    fn start_access(&self, journal: &Journal) -> (Supervised<AccessActor>, ViewHandle<AccessView>) {
+        let views = ViewHandle::default();
+        let (live, clock, journal) = (self.live.clone(), self.clock.clone(), journal.clone());
+        let view_handle = views.clone();
+        let actor = Supervised::start(Supervision::of("access"), move || {
+            let settings = settings::access(&live.now().config);
+            AccessActor::new(settings, clock.clone(), journal.clone(), view_handle.clone())
         });
         (actor, views)
     }

@@ -39,6 +39,41 @@ impl SettingValue for InterfaceName {
     }
 }
 
+/// Longest name in the domain name system.
+const LONGEST_HOST_NAME: usize = 253;
+
+/// The name of a host in lower case, such as `yard.example`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostName(String);
+
+impl HostName {
+    /// The name without a final dot.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl SettingValue for HostName {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let name = text(value, "the name of a host such as \"yard.example\"")?;
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+        let fits = !name.is_empty() && name.len() <= LONGEST_HOST_NAME;
+        if fits && name.bytes().all(is_plain) {
+            return Ok(HostName(name));
+        }
+        wrong(format!(
+            "expected the name of a host such as \"yard.example\", without a scheme and a port, not {}",
+            quoted(value)
+        ))
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.0.clone()))
+    }
+}
+
 impl SettingValue for BitsPerSecond {
     fn from_toml(value: &Value) -> Read<Self> {
         let rate = text(value, "a rate such as \"10Gbit/s\"")?;
@@ -57,6 +92,11 @@ mod tests {
     #[test]
     fn an_interface_is_no_path() {
         assert_eq!(InterfaceName::from_text("bond0.7").unwrap().as_str(), "bond0.7");
+        assert_eq!(HostName::from_text("Yard.Example.").unwrap().as_str(), "yard.example");
+        for bad in ["", "http://yard.example", "yard.example:8080", "a b", "*.example"] {
+            let read = HostName::from_toml(&Value::String(bad.to_owned()));
+            assert!(read.is_err(), "{bad}");
+        }
         for bad in ["", "..", "../eth0", "a b", "sixteen-letters!"] {
             let read = InterfaceName::from_toml(&Value::String(bad.to_owned()));
             assert!(read.is_err(), "{bad}");

@@ -121,8 +121,8 @@ impl BoxNode {
     }
 
     fn curl(&self, method: &str, path: &str, body: Option<&Value>, more: &[&str]) -> Command {
-        let mut command = Command::new("curl");
-        command.args(["-s", "-i", "-m", "60", "-X", method]).args(more);
+        let mut command = self.ground.curl();
+        command.args(["-i", "-m", "60", "-X", method]).args(more);
         if let Some(body) = body {
             command.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
         }

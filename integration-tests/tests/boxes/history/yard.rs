@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_integration_tests::rigs::binary::reelyard;
-use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, bearer_in};
 use reelyard_protocol::http_client;
 use serde_json::{Value, json};
 
@@ -34,6 +34,8 @@ pub struct BoxHistoryYard {
 pub struct BoxApi {
     http: reqwest::Client,
     url: String,
+    /// Data directory of the node, with the token of its administrator.
+    data_dir: PathBuf,
 }
 
 /// A lease as its holder knows it.
@@ -67,7 +69,8 @@ impl BoxHistoryYard {
 
     pub fn api(&self) -> BoxApi {
         let http = http_client::without_tls().timeout(ANSWER * 3).build().unwrap();
-        BoxApi { http, url: format!("http://{}/api/v1", self.ground.node) }
+        let url = format!("http://{}/api/v1", self.ground.node);
+        BoxApi { http, url, data_dir: self.ground.path("node") }
     }
 
     /// Repeats a call until the node answers.
@@ -140,6 +143,9 @@ impl BoxApi {
     async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<(u16, Value)> {
         let url = format!("{}{path}", self.url);
         let mut asked = self.http.request(method.parse().unwrap(), url);
+        // A node without a token has not answered any call yet.
+        let bearer = bearer_in(&self.data_dir);
+        asked = asked.header("authorization", bearer.split_once(": ")?.1);
         if let Some(body) = body {
             asked = asked.header("content-type", "application/json").body(body.to_string());
         }

@@ -140,6 +140,9 @@ impl DocumentYard {
             ("/api/v1/hosts/{host}", "PUT" | "DELETE") => "192.0.2.7:8888".to_owned(),
             _ => self.ground.destination(0).to_string(),
         };
+        if template.starts_with("/api/v1/tokens/") || template.starts_with("/api/v1/users/") {
+            return self.filled_of_access(template);
+        }
         if template == "/api/v1/shares/{id}" {
             let share =
                 self.curl("POST", "/api/v1/shares", &self.body_of("/api/v1/shares", "POST"));
@@ -157,6 +160,18 @@ impl DocumentYard {
 
 impl DocumentYard {
     /// The same for a call about boxes. Each call has its own pool and lease.
+    /// The path of a new token or user.
+    fn filled_of_access(&self, template: &str) -> String {
+        static NAMES: AtomicU32 = AtomicU32::new(0);
+        let name = format!("name-{}", NAMES.fetch_add(1, Ordering::Relaxed));
+        let list = template.split("/{").next().unwrap_or_default();
+        let body = format!("{{\"name\":\"{name}\",\"role\":\"viewer\"}}");
+        let json = ["-H", "content-type: application/json", "-d", &body];
+        let added = self.curl("POST", list, &json);
+        assert_eq!(added.status, 201, "{}", added.body);
+        template.replace("{name}", &name)
+    }
+
     fn filled_of_boxes(&self, template: &str) -> String {
         static POOLS: AtomicU32 = AtomicU32::new(0);
         let pool = format!("pool-{}", POOLS.fetch_add(1, Ordering::Relaxed));
@@ -201,6 +216,10 @@ fn body_template(template: &str, method: &str) -> Option<&'static str> {
         ("/api/v1/leases/{id}/renew", _) => r#"{"token":{token},"ttl":"20s"}"#,
         ("/api/v1/leases/{id}/release" | "/api/v1/leases/{id}/verify", _) => r#"{"token":{token}}"#,
         ("/api/v1/leases/{id}/revoke", _) => r#"{"reason":"a test"}"#,
+        ("/api/v1/tokens", "POST") => r#"{"name":"new","scopes":["yard:read"],"ttl":"1h"}"#,
+        ("/api/v1/tokens/{name}/rotate", _) => r#"{"ttl":"never"}"#,
+        ("/api/v1/users", "POST") => r#"{"name":"new","role":"viewer"}"#,
+        ("/api/v1/users/{name}", "PATCH") => r#"{"role":"operator"}"#,
         ("/api/v1/shares/reclaim", "PUT") => r#"{"paused":false}"#,
         _ => return None,
     })
@@ -235,7 +254,7 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
             // The answer is an endless stream: the test reads its events instead.
             let token = format!("Authorization: Bearer {TOKEN}");
             let more = ["-H", &token, "-H", "Last-Event-ID: none"];
-            let reset = EventReader::open_at(yard.ground.node, &call.path, &more)?.next()?;
+            let reset = EventReader::open_at(&yard.ground, &call.path, &more)?.next()?;
             let kind = "text/event-stream";
             yard.document.check(&call.path, "GET", 200, kind, Some(&reset.data))?;
             continue;
@@ -357,6 +376,9 @@ fn refusals_match_the_document() -> Result<()> {
         let output = Command::new("curl").args(["-s", "-X", &call.method, &url]).output()?;
         let problem: Value = serde_json::from_slice(&output.stdout)?;
         assert_eq!(problem["status"], 401, "{path}: {problem}");
+        // A caller on the same host can find the token. A worker signs its calls.
+        let is_named = problem["token_file"].is_string();
+        assert_eq!(is_named, !call.path.contains("/workers/"), "{path}: {problem}");
         let body = Some(&problem);
         yard.document.check(&call.path, &call.method, 401, "application/problem+json", body)?;
     }

@@ -30,7 +30,7 @@ fn pin(ground: &ProcessYard, file: &str, method: &str) -> Result<()> {
     // The name has no master.
     let force = if method == "PUT" { "?force=true" } else { "" };
     let url = format!("http://{}/api/v1/files/{file}/pin{force}", ground.node);
-    let output = Command::new("curl").args(["-sf", "-X", method, &url]).output()?;
+    let output = ground.curl().args(["-f", "-X", method, &url]).output()?;
     anyhow::ensure!(output.status.success(), "{method} {url}: {output:?}");
     Ok(())
 }
@@ -49,8 +49,8 @@ fn the_life_of_a_copy_is_reported_as_documented() -> Result<()> {
     ground.grade(&[b"none.mpg"])?;
     let node = ground.start_node(&[])?;
     wait_for("the node answers", &[&node], || ground.get("/api/v1/status"))?;
-    let all = EventReader::open(ground.node, "", &[])?;
-    let tasks = EventReader::open(ground.node, "?kinds=task,input", &[])?;
+    let all = EventReader::open(&ground, "", &[])?;
+    let tasks = EventReader::open(&ground, "?kinds=task,input", &[])?;
     let source = ground.start_source(0, &[])?;
     let destination = ground.start_destination(0, &[])?;
     wait_until_up(ground.destination(0), &destination)?;
@@ -116,7 +116,7 @@ fn id_of(event: &ReadEvent) -> (String, u64) {
 #[test]
 fn a_returning_reader_gets_the_missed_events_or_a_notice() -> Result<()> {
     let (ground, mut node) = lonely()?;
-    let reader = EventReader::open(ground.node, "?kinds=pin", &[])?;
+    let reader = EventReader::open(&ground, "?kinds=pin", &[])?;
     pin(&ground, "a.mpg", "PUT")?;
     let first = reader.next()?;
     assert_eq!(
@@ -129,7 +129,7 @@ fn a_returning_reader_gets_the_missed_events_or_a_notice() -> Result<()> {
     // A request without an effect is no change.
     pin(&ground, "b.mpg", "PUT")?;
     let last = format!("Last-Event-ID: {}", first.id);
-    let again = EventReader::open(ground.node, "?kinds=pin", &["-H", &last])?;
+    let again = EventReader::open(&ground, "?kinds=pin", &["-H", &last])?;
     let missed = [again.next()?, again.next()?];
     assert_eq!(missed[0].data["pinned"], false);
     assert_eq!(missed[1].data["file"]["name"], "b.mpg");
@@ -137,11 +137,11 @@ fn a_returning_reader_gets_the_missed_events_or_a_notice() -> Result<()> {
     assert_eq!(again.next()?.data["file"]["name"], "c.mpg");
 
     // An unknown id, and an id of the previous process.
-    let nonsense = EventReader::open(ground.node, "", &["-H", "Last-Event-ID: nonsense"])?;
+    let nonsense = EventReader::open(&ground, "", &["-H", "Last-Event-ID: nonsense"])?;
     assert_eq!(nonsense.next()?.data["why"], "other_process");
     node.start_again_with(&[])?;
     wait_for("the node answers", &[&node], || ground.get("/api/v1/status"))?;
-    let other = EventReader::open(ground.node, "?kinds=pin", &["-H", &last])?;
+    let other = EventReader::open(&ground, "?kinds=pin", &["-H", &last])?;
     let reset = other.next()?;
     assert_eq!((reset.kind.as_str(), &reset.data["why"]), ("reset", &"other_process".into()));
     // Earlier state is in the lists and is not sent again.
@@ -155,7 +155,7 @@ fn a_returning_reader_gets_the_missed_events_or_a_notice() -> Result<()> {
 fn stopping_the_node_ends_every_stream_in_order() -> Result<()> {
     let (ground, mut node) = lonely()?;
     let readers: Vec<EventReader> =
-        (0..3).map(|_| EventReader::open(ground.node, "", &[])).collect::<Result<_>>()?;
+        (0..3).map(|_| EventReader::open(&ground, "", &[])).collect::<Result<_>>()?;
     let status = node.terminate()?;
     assert_eq!(status.code(), Some(0), "{}", node.log_text());
     for reader in readers {
@@ -168,7 +168,11 @@ fn stopping_the_node_ends_every_stream_in_order() -> Result<()> {
 fn ask(ground: &ProcessYard) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(ground.node)?;
     stream.set_read_timeout(Some(reelyard_integration_tests::probes::waiting::PATIENCE))?;
-    write!(stream, "GET /api/v1/events HTTP/1.1\r\nHost: node\r\n\r\n")?;
+    write!(
+        stream,
+        "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n{}\r\n\r\n",
+        ground.bearer()
+    )?;
     Ok(stream)
 }
 
@@ -189,7 +193,7 @@ fn the_number_of_readers_is_limited_and_closed_ones_do_not_count() -> Result<()>
     }
     assert_eq!(metric(&ground, "reelyard_change_listeners"), Some(64.0));
     let url = format!("http://{}/api/v1/events", ground.node);
-    let refused = Command::new("curl").args(["-s", "-i", "-m", "20", &url]).output()?;
+    let refused = ground.curl().args(["-i", &url]).output()?;
     let refused = String::from_utf8(refused.stdout)?.to_lowercase();
     assert!(refused.starts_with("http/1.1 503"), "{refused}");
     assert!(refused.contains("retry-after: ") && refused.contains("too-many-listeners"));
@@ -197,7 +201,7 @@ fn the_number_of_readers_is_limited_and_closed_ones_do_not_count() -> Result<()>
     wait_for("all have left", &[&node], || {
         (metric(&ground, "reelyard_change_listeners") == Some(0.0)).then_some(())
     })?;
-    EventReader::open(ground.node, "", &[])?;
+    EventReader::open(&ground, "", &[])?;
     Ok(())
 }
 
@@ -241,7 +245,7 @@ fn invalid_requests_are_refused() -> Result<()> {
     let (ground, _node) = lonely()?;
     for query in ["?kinds=tasks", "?kinds=", "?kind=task"] {
         let url = format!("http://{}/api/v1/events{query}", ground.node);
-        let output = Command::new("curl").args(["-s", "-m", "20", &url]).output()?;
+        let output = ground.curl().arg(&url).output()?;
         let problem: Value = serde_json::from_slice(&output.stdout)?;
         assert_eq!(problem["status"], 400, "{query}: {problem}");
     }
@@ -295,8 +299,7 @@ fn every_kind_is_printed_as_text() -> Result<()> {
     let curl = |method: &str, path: &str, body: &str| -> Result<()> {
         let url = format!("{url}/api/v1/{path}");
         let json = ["-H", "content-type: application/json", "-d", body];
-        let output =
-            Command::new("curl").args(["-sf", "-X", method]).args(json).arg(&url).output()?;
+        let output = ground.curl().args(["-f", "-X", method]).args(json).arg(&url).output()?;
         anyhow::ensure!(output.status.success(), "{method} {url}: {output:?}");
         Ok(())
     };
@@ -308,9 +311,9 @@ fn every_kind_is_printed_as_text() -> Result<()> {
     curl("DELETE", "hosts/192.0.2.7:8888", "")?;
     ground.grade(&[b"a.mpg", b"b.mpg"])?;
     let mut wanted: BTreeMap<&str, String> = BTreeMap::from([
-        ("pin", "a.mpg is pinned by api".to_owned()),
-        ("mode", format!("{host} is now draining, by api")),
-        ("reset", format!("{host} was reset by api")),
+        ("pin", "a.mpg is pinned by token admin".to_owned()),
+        ("mode", format!("{host} is now draining, by token admin")),
+        ("reset", format!("{host} was reset by token admin")),
         ("added", "192.0.2.7:8888 was added to the yard (source)".to_owned()),
         ("removed", "192.0.2.7:8888 was removed from the yard".to_owned()),
         ("ranking", "the ranking was read: 2 files".to_owned()),
@@ -336,7 +339,7 @@ fn a_removal_is_reported_from_its_decision_to_its_end() -> Result<()> {
     }
     let node = ground.start_node(&[("remover.interval", "\"200ms\"")])?;
     wait_for("the node answers", &[&node], || ground.get("/api/v1/status"))?;
-    let removals = EventReader::open(ground.node, "?kinds=removal", &[])?;
+    let removals = EventReader::open(&ground, "?kinds=removal", &[])?;
     let _roles = [
         ground.start_source(0, &[])?,
         ground.start_destination(0, &[])?,

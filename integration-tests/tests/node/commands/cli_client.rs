@@ -52,6 +52,7 @@ fn problem(status: u16, title: &str, detail: &str) -> HttpResponse {
         title: title.to_owned(),
         status,
         detail: detail.to_owned(),
+        token_file: None,
     })
 }
 

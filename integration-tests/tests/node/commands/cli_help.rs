@@ -48,7 +48,7 @@ fn a_wrong_command_line_ends_with_2() {
         &["tasks", "--state", "lost"],
         &["tasks", "cancel"],
         &["hosts", "--url", "https://127.0.0.1"],
-        &["hosts", "--url", "127.0.0.1:8080"],
+        &["hosts", "--url", "ftp://127.0.0.1:8080"],
         &["config", "default", "nodes"],
     ] {
         let ended = run(arguments);

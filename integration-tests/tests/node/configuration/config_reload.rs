@@ -105,7 +105,7 @@ fn another_list_of_hosts_is_in_force_at_once() -> Result<()> {
     let more =
         format!("{}\nheartbeat.interval = \"200ms\"", graded(&yard.ground, "input/.grade.info"));
     yard.configure(1, &more)?;
-    let events = EventReader::open(yard.ground.node, "?kinds=configuration", &[])?;
+    let events = EventReader::open(&yard.ground, "?kinds=configuration", &[])?;
     yard.node.hang_up()?;
     let result = events.next()?;
     let keys = ["hosts.destinations", "catalog.grade_info_file", "heartbeat.interval"];

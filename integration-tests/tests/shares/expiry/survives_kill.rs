@@ -48,7 +48,7 @@ impl ShareKillYard {
             ("share.webhooks", &format!("{{ books = {} }}", receiver.hook(""))),
             ("journal.snapshot_log_bytes", "32KiB"),
         ])?;
-        let (random, api) = (fastrand::Rng::with_seed(seed), ShareApi::new(ground.node, links));
+        let (random, api) = (fastrand::Rng::with_seed(seed), ShareApi::new(&ground, links));
         Ok(ShareKillYard { node, api, receiver, random, is_paused: false, _ground: ground })
     }
 

@@ -1,8 +1,9 @@
 //! Moves of shared paths on a real node that is killed meanwhile.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 use anyhow::Result;
 use reelyard_integration_tests::rigs::binary;
@@ -18,9 +19,10 @@ fn curl(arguments: &[&str]) -> (u16, String) {
     (status.parse().unwrap(), body.to_owned())
 }
 
-fn ask(node: SocketAddr, method: &str, path: &str, body: &Value) -> (u16, Value) {
-    let (body, url) = (body.to_string(), format!("http://{node}/api/v1{path}"));
-    let mut arguments = vec!["-X", method, &url];
+fn ask(ground: &ProcessYard, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let (body, url) = (body.to_string(), format!("http://{}/api/v1{path}", ground.node));
+    let bearer = ground.bearer();
+    let mut arguments = vec!["-X", method, "-H", &bearer, &url];
     if body != "null" {
         arguments.extend(["-H", "content-type: application/json", "-d", &body]);
     }
@@ -51,14 +53,14 @@ struct Mover {
 
 impl Mover {
     /// Moves repeatedly until one request gets no answer.
-    fn work(&mut self, node: SocketAddr) {
+    fn work(&mut self, ground: &ProcessYard) {
         while self.open.is_none() {
             let moved = self.made % 2;
             let Shuttle { paths, at, .. } = self.shuttles[moved];
             let [from, to] = [paths[at], paths[1 - at]].map(|path| format!("films/{path}"));
             let name = format!("move {}", self.made);
             let body = json!({ "from": from, "to": to, "request_id": name });
-            match ask(node, "POST", "/files/move", &body) {
+            match ask(ground, "POST", "/files/move", &body) {
                 (200, _) => self.shuttles[moved].at = 1 - at,
                 (0, _) => self.open = Some((moved, body)),
                 entry => panic!("{body}: {entry:?}"),
@@ -68,9 +70,9 @@ impl Mover {
     }
 
     /// Repeats the request under the same name: the move was done, is done now, or is refused permanently.
-    fn repeat_open_request(&mut self, node: SocketAddr) {
+    fn repeat_open_request(&mut self, ground: &ProcessYard) {
         let Some((moved, body)) = self.open.take() else { return };
-        match ask(node, "POST", "/files/move", &body) {
+        match ask(ground, "POST", "/files/move", &body) {
             (200, _) => self.shuttles[moved].at = 1 - self.shuttles[moved].at,
             (409, entry) => {
                 assert_eq!(entry["type"], "urn:reelyard:problem:changed-meanwhile", "{entry}");
@@ -81,14 +83,14 @@ impl Mover {
 }
 
 struct ShareMoveYard {
-    ground: ProcessYard,
+    ground: Arc<ProcessYard>,
     node: RoleProcess,
     mover: Mover,
 }
 
 impl ShareMoveYard {
     fn start() -> Result<Self> {
-        let ground = ProcessYard::new(1, 0)?;
+        let ground = Arc::new(ProcessYard::new(1, 0)?);
         let root = ground.path("films");
         std::fs::create_dir_all(root.join("new"))?;
         std::fs::write(root.join("a.mpg"), b"0123456789")?;
@@ -97,12 +99,12 @@ impl ShareMoveYard {
         let roots = format!("{{ films = \"{}\" }}", root.display());
         let node = ground.start_node(&[("share.roots", &roots), ("share.listen", &links)])?;
         wait_for("the node leads", &[&node], || {
-            (ask(ground.node, "PUT", "/shares/reclaim", &json!({ "paused": false })).0 == 200)
+            (ask(&ground, "PUT", "/shares/reclaim", &json!({ "paused": false })).0 == 200)
                 .then_some(())
         })?;
         let shared = |paths: [&'static str; 2], below: &'static str, bytes| {
             let wanted = json!({ "path": format!("films/{}{below}", paths[0]) });
-            let (status, share) = ask(ground.node, "POST", "/shares", &wanted);
+            let (status, share) = ask(&ground, "POST", "/shares", &wanted);
             assert_eq!(status, 201, "{share}");
             let word = |name: &str| share[name].as_str().unwrap().to_owned();
             Shuttle { paths, at: 0, below, bytes, id: word("id"), url: word("url") }
@@ -119,7 +121,8 @@ impl ShareMoveYard {
 
     /// Starts moves, and kills the node after `moves` of them.
     fn kill_while_it_moves(&mut self, moves: u64) -> Result<()> {
-        let (node, mut mover) = (self.ground.node, self.mover.clone());
+        let (ground, mut mover) = (Arc::clone(&self.ground), self.mover.clone());
+        let node = ground.node;
         let handled = || {
             let metrics = curl(&[&format!("http://{node}/metrics")]).1;
             let line = "reelyard_actor_messages_handled_total{actor=\"share_files\"} ";
@@ -127,7 +130,7 @@ impl ShareMoveYard {
         };
         let before = wait_for("it counts", &[&self.node], handled)?;
         let moving = std::thread::spawn(move || {
-            mover.work(node);
+            mover.work(&ground);
             mover
         });
         wait_for("moves are made", &[&self.node], || {
@@ -155,7 +158,7 @@ impl ShareMoveYard {
         for Shuttle { paths, at, below, bytes, id, .. } in &self.mover.shuttles {
             let (here, there) = (self.root().join(paths[*at]), self.root().join(paths[1 - at]));
             assert!(here.exists() && !there.exists(), "{:?}", self.mover);
-            let (_, shown) = ask(self.ground.node, "GET", &format!("/shares/{id}"), &Value::Null);
+            let (_, shown) = ask(&self.ground, "GET", &format!("/shares/{id}"), &Value::Null);
             assert_eq!(shown["path"], format!("films/{}{below}", paths[*at]), "{:?}", self.mover);
             let file = self.root().join(format!("{}{below}", paths[*at]));
             assert_eq!(std::fs::read_to_string(file).unwrap(), **bytes);
@@ -163,7 +166,7 @@ impl ShareMoveYard {
     }
 
     fn unsettled(&self) -> Vec<Value> {
-        let (status, moves) = ask(self.ground.node, "GET", "/files/moves", &Value::Null);
+        let (status, moves) = ask(&self.ground, "GET", "/files/moves", &Value::Null);
         let items = moves["items"].as_array().cloned();
         items.filter(|_| status == 200).unwrap_or_default()
     }
@@ -171,7 +174,7 @@ impl ShareMoveYard {
     fn until_it_leads(&self) -> Result<()> {
         wait_for("the node leads", &[&self.node], || {
             let body = json!({ "paused": false });
-            (ask(self.ground.node, "PUT", "/shares/reclaim", &body).0 == 200).then_some(())
+            (ask(&self.ground, "PUT", "/shares/reclaim", &body).0 == 200).then_some(())
         })
     }
 }
@@ -185,7 +188,7 @@ fn every_answer_holds_and_every_link_works() -> Result<()> {
         place.node.start_again()?;
         place.links_answer()?;
         place.until_it_leads()?;
-        place.mover.repeat_open_request(place.ground.node);
+        place.mover.repeat_open_request(&place.ground);
         place.every_file_is_at_its_reported_place();
     }
     assert!(place.mover.made > 20, "{:?}", place.mover);
@@ -214,7 +217,7 @@ fn a_move_that_cannot_be_settled_is_shown() -> Result<()> {
             std::fs::rename(&aside, &root).unwrap();
             place.node.start_again().unwrap();
             place.until_it_leads().unwrap();
-            place.mover.repeat_open_request(place.ground.node);
+            place.mover.repeat_open_request(&place.ground);
         }
         seen
     })?;
@@ -237,7 +240,7 @@ fn a_move_that_cannot_be_settled_is_shown() -> Result<()> {
     place.node.start_again()?;
     place.links_answer()?;
     place.until_it_leads()?;
-    place.mover.repeat_open_request(place.ground.node);
+    place.mover.repeat_open_request(&place.ground);
     place.every_file_is_at_its_reported_place();
     assert!(place.unsettled().is_empty());
     Ok(())

@@ -106,8 +106,8 @@ impl ShareRootsNode {
 
     /// The status and body of an API call.
     fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let mut command = Command::new("curl");
-        command.args(["-s", "-m", "20", "-X", method, "-w", "\n%{http_code}"]);
+        let mut command = self.ground.curl();
+        command.args(["-X", method, "-w", "\n%{http_code}"]);
         if !body.is_null() {
             command.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
         }

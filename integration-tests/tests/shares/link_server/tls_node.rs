@@ -113,8 +113,8 @@ fn a_node_shows_its_certificate_and_after_a_reload_the_new_one() -> Result<()> {
 
 /// The URL of a new share.
 fn share(ground: &ProcessYard) -> Option<String> {
-    let mut curl = Command::new("curl");
-    curl.args(["-s", "-H", "content-type: application/json", "-d", "{\"path\":\"films/a.mpg\"}"]);
+    let mut curl = ground.curl();
+    curl.args(["-H", "content-type: application/json", "-d", "{\"path\":\"films/a.mpg\"}"]);
     let output = curl.arg(format!("http://{}/api/v1/shares", ground.node)).output().ok()?;
     let answer: Value = serde_json::from_slice(&output.stdout).ok()?;
     Some(answer["url"].as_str()?.to_owned())

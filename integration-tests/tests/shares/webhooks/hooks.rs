@@ -57,8 +57,8 @@ impl WebhookNode {
     }
 
     fn ask(&self, method: &str, path: &str, body: &Value) -> Option<Value> {
-        let mut command = Command::new("curl");
-        command.args(["-s", "-f", "-m", "20", "-X", method]);
+        let mut command = self.ground.curl();
+        command.args(["-f", "-X", method]);
         if !body.is_null() {
             command.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
         }
@@ -124,7 +124,7 @@ keep_ended = "1s"
 fn webhooks_send_the_events_signed_and_in_order() -> Result<()> {
     let receiver = HookReceiver::start()?;
     let place = WebhookNode::start(&format!("webhooks = {{ billing = {} }}", receiver.hook("")))?;
-    let events = EventReader::open(place.ground.node, "?kinds=share", &[])?;
+    let events = EventReader::open(&place.ground, "?kinds=share", &[])?;
     let soon = place.create(&json!({ "ttl": "10m 2s", "owner": "jo" }));
     let revoked = place.revoked();
     place.taken(&receiver, 2)?;
@@ -335,11 +335,11 @@ fn undelivered_events_are_dropped_when_too_old_and_the_loss_is_reported() -> Res
 #[test]
 fn the_event_stream_loses_nothing_over_a_kill_and_keeps_its_numbers() -> Result<()> {
     let mut place = WebhookNode::start("")?;
-    let node = place.ground.node;
+    let ground = &place.ground;
     let open = |query: &str, last: Option<&str>| {
         let last = last.map(|last| format!("Last-Event-ID: {last}"));
         let more: Vec<&str> = last.iter().flat_map(|last| ["-H", last.as_str()]).collect();
-        EventReader::open_at(node, &format!("/api/v1/shares/events{query}"), &more)
+        EventReader::open_at(ground, &format!("/api/v1/shares/events{query}"), &more)
     };
     place.revoked();
     let now = open("", None)?;
@@ -383,7 +383,7 @@ fn the_event_stream_loses_nothing_over_a_kill_and_keeps_its_numbers() -> Result<
         );
         assert_eq!(lost.next()?.id, "0", "all that is kept");
     }
-    let url = format!("http://{node}");
+    let url = format!("http://{}", ground.node);
     let mut printed = binary::reelyard(&["share", "events", "--after", "2", "--url", &url]);
     let mut printed = printed.stdout(std::process::Stdio::piped()).spawn()?;
     let mut line = String::new();
@@ -420,14 +420,14 @@ fn a_request_for_deleted_events_names_the_first_kept_one() -> Result<()> {
     let path = "/api/v1/shares/events";
     let behind_first = ["-H", "Last-Event-ID: 0"];
     let reset = wait_for("both are forgotten", &[&place.node], || {
-        let reader = EventReader::open_at(place.ground.node, path, &behind_first).ok()?;
+        let reader = EventReader::open_at(&place.ground, path, &behind_first).ok()?;
         Some(reader.next().ok()?).filter(|event| event.data["first"] == 2)
     })?;
     assert_eq!((reset.kind.as_str(), reset.id.as_str()), ("reset", "1"));
     assert_eq!((&reset.data["kind"], &reset.data["why"]), (&json!("reset"), &json!("too_old")));
     // A reader that requests everything in memory misses nothing.
-    let all = EventReader::open_at(place.ground.node, &format!("{path}?from=0"), &[])?;
-    let behind = EventReader::open_at(place.ground.node, path, &behind_first)?;
+    let all = EventReader::open_at(&place.ground, &format!("{path}?from=0"), &[])?;
+    let behind = EventReader::open_at(&place.ground, path, &behind_first)?;
     assert_eq!(behind.next()?.kind, "reset");
     place.revoked();
     for reader in [&all, &behind] {

@@ -1,4 +1,4 @@
-"""A node for the tests, at the address in REELYARD_URL. The tests create pools and remove them."""
+"""A node for the tests, at the address in REELYARD_URL, with the token in REELYARD_TOKEN. The tests create pools and remove them."""
 
 import http.client
 import json
@@ -12,6 +12,7 @@ import urllib.parse
 import uuid
 
 URL = os.environ["REELYARD_URL"]
+TOKEN = os.environ["REELYARD_TOKEN"]
 
 #: The longest wait for an event that should come soon, in seconds.
 PATIENCE = 60.0
@@ -20,7 +21,7 @@ PATIENCE = 60.0
 def call(method, path, body=None):
     """Calls the API of the node without the client."""
     connection = http.client.HTTPConnection(urllib.parse.urlsplit(URL).netloc, timeout=PATIENCE)
-    headers = {"Content-Type": "application/json"}
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer " + TOKEN}
     connection.request(method, "/api/v1" + path, None if body is None else json.dumps(body), headers)
     response = connection.getresponse()
     text = response.read()

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::pools::views;
+use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::PageQuery;
-use crate::http::api::share_calls::shares::API;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
@@ -116,6 +116,7 @@ fn box_info(
 )]
 pub async fn quarantine(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     at: web::Path<(PoolName, u32)>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedQuarantine>,
@@ -132,7 +133,7 @@ pub async fn quarantine(
 > {
     let (pool, number) = at.into_inner();
     let (number, reason) = (BoxNumber(number), wanted.into_inner().0.reason);
-    let quarantine = QuarantineBox { pool: pool.clone(), number, reason, asked_by: API.to_owned() };
+    let quarantine = QuarantineBox { pool: pool.clone(), number, reason, asked_by: caller.name() };
     state.actors.boxes.actor.ask(quarantine).await??;
     Ok(box_info(&state, &pool, number)?)
 }
@@ -152,6 +153,7 @@ pub async fn quarantine(
 )]
 pub async fn unquarantine(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     at: web::Path<(PoolName, u32)>,
     _: web::Query<NoQuery>,
 ) -> Result<
@@ -166,7 +168,7 @@ pub async fn unquarantine(
 > {
     let (pool, number) = at.into_inner();
     let number = BoxNumber(number);
-    let unquarantine = UnquarantineBox { pool: pool.clone(), number, asked_by: API.to_owned() };
+    let unquarantine = UnquarantineBox { pool: pool.clone(), number, asked_by: caller.name() };
     state.actors.boxes.actor.ask(unquarantine).await??;
     Ok(box_info(&state, &pool, number)?)
 }

@@ -14,11 +14,11 @@ use utoipa::IntoParams;
 
 use super::box_refusals::{EndedLeaseProblems, LeaseProblems};
 use super::pools::views;
+use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::PageQuery;
 use crate::http::api::call_parts::{LeaderProblems, require_leader};
-use crate::http::api::share_calls::shares::API;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{AskProblems, CommitProblems, ProblemResponse, Refusal};
 
@@ -174,6 +174,7 @@ pub async fn verify(
 )]
 pub async fn revoke(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedLeaseRevocation>,
@@ -182,7 +183,7 @@ pub async fn revoke(
     Refusal<(refused::UnknownLease, EndedLeaseProblems, CommitProblems)>,
 > {
     let (lease, reason) = (lease_id(&id)?, wanted.into_inner().0.reason);
-    let revoke = RevokeLease { lease, reason, asked_by: API.to_owned() };
+    let revoke = RevokeLease { lease, reason, asked_by: caller.name() };
     state.actors.boxes.actor.ask(revoke).await??;
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Revoked.into() }))
 }

@@ -9,10 +9,10 @@ use reelyard_protocol::boxes::PoolName;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::{PageQuery, page};
-use crate::http::api::share_calls::shares::API;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
@@ -73,6 +73,7 @@ pub async fn one(
 )]
 pub async fn put(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedPool>,
@@ -87,7 +88,7 @@ pub async fn put(
     )>,
 > {
     let (pool, spec) = (pool.into_inner(), PoolSpec::from(wanted.into_inner().0));
-    let put = PutPool { pool: pool.clone(), spec, asked_by: API.to_owned() };
+    let put = PutPool { pool: pool.clone(), spec, asked_by: caller.name() };
     let put = state.actors.boxes.actor.ask(put).await??;
     let mut answer = match put {
         PoolPut::Created => HttpResponse::Created(),
@@ -121,11 +122,12 @@ pub struct RemoveQuery {
 )]
 pub async fn remove(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     pool: web::Path<PoolName>,
     query: web::Query<RemoveQuery>,
 ) -> Result<HttpResponse, Refusal<(refused::NoPool, CommitProblems)>> {
     let (pool, revoke) = (pool.into_inner(), query.revoke);
-    let remove = RemovePool { pool, revoke, asked_by: API.to_owned() };
+    let remove = RemovePool { pool, revoke, asked_by: caller.name() };
     let gone = state.actors.boxes.actor.ask(remove).await??;
     let mut answer = if gone { HttpResponse::Ok() } else { HttpResponse::Accepted() };
     Ok(answer.json(PoolRemoval { gone }))
@@ -166,13 +168,14 @@ pub async fn recheck(
 )]
 pub async fn adopt(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     pool: web::Path<PoolName>,
     _: web::Query<NoQuery>,
 ) -> Result<
     web::Json<PoolAdoption>,
     Refusal<(refused::NoPool, refused::BadPool, refused::HostSilent, CommitProblems)>,
 > {
-    let adopt = AdoptPool { pool: pool.into_inner(), asked_by: API.to_owned() };
+    let adopt = AdoptPool { pool: pool.into_inner(), asked_by: caller.name() };
     let from = state.actors.boxes.actor.ask(adopt).await??;
     Ok(web::Json(PoolAdoption { from }))
 }

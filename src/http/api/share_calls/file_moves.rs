@@ -10,6 +10,7 @@ use reelyard_replication::CommitError;
 use reelyard_shares::share_expiry::{MoveRefused, Moved, ShareLocation};
 use reelyard_shares::share_files::{MoveError, MoveFile};
 
+use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::{LeaderProblems, require_leader};
@@ -37,6 +38,7 @@ type MoveRefusal = Refusal<(
 )]
 pub async fn make(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     _: web::Query<NoQuery>,
     wanted: Body<WantedMove>,
 ) -> Result<web::Json<Moved>, MoveRefusal> {
@@ -56,7 +58,7 @@ pub async fn make(
     };
     let request = request_id.as_deref().map_or_else(RequestId::random, named);
     let roots = [from.root.clone(), to.root.clone()];
-    let asked = MoveFile { from, to, overwrite, asked_by: super::shares::API.to_owned(), request };
+    let asked = MoveFile { from, to, overwrite, asked_by: caller.name(), request };
     match state.actors.share_files.ask(asked).await? {
         Err(MoveError::Refused(MoveRefused::NoRoot)) => {
             let known = state.share_links.roots.names();

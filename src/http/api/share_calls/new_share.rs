@@ -10,7 +10,8 @@ use reelyard_shares::share_expiry::{
 };
 
 use super::share_password::{hashed, is_the_same};
-use super::shares::{API, share_info, share_time};
+use super::shares::{share_info, share_time};
+use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::node_state::NodeHttpState;
@@ -42,6 +43,7 @@ type NewShareRefusal = Refusal<(
 )]
 pub async fn create(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     _: web::Query<NoQuery>,
     wanted: Body<WantedShare>,
 ) -> Result<HttpResponse, NewShareRefusal> {
@@ -72,7 +74,7 @@ pub async fn create(
             lifetime,
             owner: wanted.owner.clone(),
             terms: terms.clone(),
-            asked_by: API.to_owned(),
+            asked_by: caller.name(),
             request,
         };
         match state.actors.share_expiry.ask(create).await? {

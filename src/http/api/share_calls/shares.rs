@@ -15,14 +15,12 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::share_password::{hashed, is_the_same};
+use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::PageQuery;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
-
-/// Recorded as the requester of these changes.
-pub(in crate::http::api) const API: &str = "api";
 
 /// The time that decides whether a link has ended.
 pub(in crate::http::api) fn share_time(state: &NodeHttpState) -> Millis {
@@ -146,6 +144,7 @@ type TermsRefusal = Refusal<(
 )]
 pub async fn change(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedTerms>,
@@ -167,7 +166,7 @@ pub async fn change(
     };
     let terms = wanted.terms(password);
     let change = NewTerms { lifetime, only_if: wanted.only_if, owner: wanted.owner, terms };
-    let change = ChangeShare { id, change, asked_by: API.to_owned(), request };
+    let change = ChangeShare { id, change, asked_by: caller.name(), request };
     let share = state.actors.share_expiry.ask(change).await??;
     if is_named {
         is_the_same(given, &share).await?;
@@ -199,6 +198,7 @@ pub struct RevokeQuery {
 )]
 pub async fn revoke(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     id: web::Path<String>,
     query: web::Query<RevokeQuery>,
 ) -> Result<HttpResponse, Refusal<(refused::NotFound, refused::Starting, CommitProblems)>> {
@@ -207,7 +207,7 @@ pub async fn revoke(
     let is_known = !matches!(state.actors.share_views.find(id), ShareLookup::Unknown);
     // A download may outlive its ended share, and even the record of the share.
     if is_known || query.hard {
-        revoke_all(&state, vec![id], query.hard).await?;
+        revoke_all(&state, &caller, vec![id], query.hard).await?;
     }
     match (is_known, query.hard) {
         (true, _) => Ok(HttpResponse::NoContent().finish()),
@@ -233,6 +233,7 @@ pub async fn revoke(
 )]
 pub async fn revoke_many(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     _: web::Query<NoQuery>,
     wanted: Body<WantedRevocation>,
 ) -> Result<web::Json<Revoked>, Refusal<(refused::Starting, CommitProblems)>> {
@@ -244,7 +245,7 @@ pub async fn revoke_many(
                 ProblemResponse::bad_request("expected ids, or owner and path, not both").into()
             );
         }
-        return Ok(web::Json(revoke_all(&state, ids, hard).await?));
+        return Ok(web::Json(revoke_all(&state, &caller, ids, hard).await?));
     }
     if owner.is_none() && path.is_none() {
         return Err(ProblemResponse::bad_request(
@@ -261,7 +262,7 @@ pub async fn revoke_many(
         let page = state.actors.share_views.list(&filter, from, LARGEST_PAGE, now);
         let ids: Vec<ShareId> = page.shares.iter().map(|share| share.id()).collect();
         if !ids.is_empty() {
-            let Revoked { ended, others } = revoke_all(&state, ids, hard).await?;
+            let Revoked { ended, others } = revoke_all(&state, &caller, ids, hard).await?;
             revoked.ended += ended;
             revoked.others += others;
         }
@@ -311,10 +312,11 @@ pub async fn show_reclaim(
 )]
 pub async fn pause(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     query: web::Query<NoQuery>,
     wanted: Body<WantedReclaim>,
 ) -> Result<web::Json<ReclaimView>, Refusal<CommitProblems>> {
-    let (asked_by, request) = (API.to_owned(), RequestId::random());
+    let (asked_by, request) = (caller.name(), RequestId::random());
     let pause = PauseReclaim { paused: wanted.paused, asked_by, request };
     state.actors.share_expiry.ask(pause).await??;
     Ok(show_reclaim(state, query).await)
@@ -334,9 +336,10 @@ pub async fn pause(
 )]
 pub async fn confirm_clock(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     query: web::Query<NoQuery>,
 ) -> Result<web::Json<ReclaimView>, Refusal<CommitProblems>> {
-    let (asked_by, request) = (API.to_owned(), RequestId::random());
+    let (asked_by, request) = (caller.name(), RequestId::random());
     state.actors.share_expiry.ask(ConfirmClock { asked_by, request }).await??;
     Ok(show_reclaim(state, query).await)
 }
@@ -366,10 +369,11 @@ pub(in crate::http::api) fn knows_its_shares(state: &NodeHttpState) -> Result<()
 
 async fn revoke_all(
     state: &NodeHttpState,
+    caller: &RequestCaller,
     ids: Vec<ShareId>,
     hard: bool,
 ) -> Result<Revoked, ProblemResponse> {
-    let (asked_by, request) = (API.to_owned(), RequestId::random());
+    let (asked_by, request) = (caller.name(), RequestId::random());
     let revoke = RevokeShares { ids, hard, asked_by, request };
     Ok(state.actors.share_expiry.ask(revoke).await??)
 }

@@ -8,6 +8,7 @@ use reelyard_yard::remover::PinFile;
 use serde::Deserialize;
 
 use super::explain::file_in_path;
+use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::{PageQuery, page};
 use crate::http::node_state::NodeHttpState;
@@ -74,6 +75,7 @@ pub async fn list(
 pub async fn pin(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     query: web::Query<PinQuery>,
 ) -> Result<web::Json<PinSet>, Refusal<(refused::NotFound, CommitProblems)>> {
     let name = file_in_path(&request, "/pin")?;
@@ -84,7 +86,7 @@ pub async fn pin(
         ))
         .into());
     }
-    Ok(set(name, &state, true).await?)
+    Ok(set(name, &state, &caller, true).await?)
 }
 
 /// Whether the file appears in an input, on a host, in a task or in a pin.
@@ -113,17 +115,19 @@ fn is_known(state: &NodeHttpState, name: &FileName) -> bool {
 pub async fn unpin(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<PinSet>, Refusal<CommitProblems>> {
-    Ok(set(file_in_path(&request, "/pin")?, &state, false).await?)
+    Ok(set(file_in_path(&request, "/pin")?, &state, &caller, false).await?)
 }
 
 async fn set(
     name: FileName,
     state: &NodeHttpState,
+    caller: &RequestCaller,
     pinned: bool,
 ) -> Result<web::Json<PinSet>, ProblemResponse> {
-    let pin = PinFile { name, pinned, asked_by: "api".to_owned(), request: RequestId::random() };
+    let pin = PinFile { name, pinned, asked_by: caller.name(), request: RequestId::random() };
     let changed = state.actors.remover.ask(pin).await??;
     Ok(web::Json(PinSet { pinned, changed }))
 }

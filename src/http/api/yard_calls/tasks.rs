@@ -13,6 +13,7 @@ use reelyard_yard::task_manager::{CancelTask, CopyFile, RetryTask, Task, TaskMan
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::{PageQuery, page};
@@ -110,11 +111,12 @@ pub async fn one(
 )]
 pub async fn cancel(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
 ) -> Result<HttpResponse, Refusal<(refused::NotFound, refused::Transition, CommitProblems)>> {
     let cancel =
-        CancelTask { id: task_id(&id)?, asked_by: "api".to_owned(), request: RequestId::random() };
+        CancelTask { id: task_id(&id)?, asked_by: caller.name(), request: RequestId::random() };
     state.actors.task_manager.ask(cancel).await??;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -131,6 +133,7 @@ pub async fn cancel(
 )]
 pub async fn copy(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     _: web::Query<NoQuery>,
     wanted: Body<WantedCopy>,
 ) -> Result<HttpResponse, Refusal<(refused::NotAllowed, CommitProblems)>> {
@@ -139,7 +142,7 @@ pub async fn copy(
     let given = text.name.clone();
     let name = FileName::try_from(text)
         .map_err(|bad| ProblemResponse::bad_request(format!("name: \"{given}\": {bad}")))?;
-    let (asked_by, request) = ("api".to_owned(), RequestId::random());
+    let (asked_by, request) = (caller.name(), RequestId::random());
     let copy = CopyFile { name, destination, source, asked_by, request };
     let task = state.actors.task_manager.ask(copy).await??;
     Ok(HttpResponse::Created().json(CopyBegun { task }))
@@ -157,13 +160,14 @@ pub async fn copy(
 )]
 pub async fn retry(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
 ) -> Result<
     HttpResponse,
     Refusal<(refused::NotFound, refused::Transition, refused::NotAllowed, CommitProblems)>,
 > {
-    let (asked_by, request) = ("api".to_owned(), RequestId::random());
+    let (asked_by, request) = (caller.name(), RequestId::random());
     let retry = RetryTask { id: task_id(&id)?, asked_by, request };
     let task = state.actors.task_manager.ask(retry).await??;
     Ok(HttpResponse::Created().json(CopyBegun { task }))

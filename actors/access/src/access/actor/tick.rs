@@ -76,6 +76,12 @@ impl Owner for AccessActor {
         self.view()
     }
 
+    /// The node waits until it can create the token of the first administrator.
+    fn is_news(before: &AccessView, after: &AccessView) -> bool {
+        let known = |view: &AccessView| (view.is_ready, view.epoch, view.has_admin);
+        known(before) != known(after)
+    }
+
     fn changes_of(&mut self, _: &[AppliedEvent<AccessTable>]) -> Vec<(Millis, ())> {
         Vec::new()
     }

@@ -10,7 +10,7 @@ use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName}
 
 use super::box_lease_view::BoxView;
 use crate::box_lease::state::audit::{self, AuditCursor, AuditEntry, AuditFilter};
-use crate::box_lease::state::box_table::SharedTable;
+use crate::box_lease::state::box_table::{FoundLease, SharedTable};
 use crate::box_lease::state::event::{BoxLogEntry, BoxRefusal};
 use crate::box_lease::state::leases::lease::{EndedLease, Lease};
 use crate::box_lease::state::pools::pool::{BoxCounts, BoxRecord, PoolTotals};
@@ -96,6 +96,15 @@ impl BoxViewHandle {
     /// A live lease, or why there is none.
     pub fn lease(&self, id: LeaseId) -> Result<Arc<Lease>, BoxRefusal> {
         self.with_table(|table| table.live(id).cloned())
+    }
+
+    /// The pool of a lease that is live or ended not long ago.
+    pub fn pool_of_lease(&self, id: LeaseId) -> Option<PoolName> {
+        self.with_table(|table| match table.find(id) {
+            FoundLease::Live(lease) => Some(lease.pool.clone()),
+            FoundLease::Ended(ended) => Some(ended.lease.pool.clone()),
+            FoundLease::Unknown => None,
+        })
     }
 
     /// Every pool, sorted by name.

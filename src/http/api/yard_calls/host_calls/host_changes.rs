@@ -9,13 +9,11 @@ use reelyard_yard::task_manager::{
 };
 
 use super::holdings::HostHoldings;
+use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
-
-/// Recorded as the requester of these changes.
-const API: &str = "api";
 
 /// `PUT /hosts/{host}/mode`
 #[utoipa::path(
@@ -30,13 +28,14 @@ const API: &str = "api";
 )]
 pub async fn set_mode(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedMode>,
 ) -> Result<web::Json<HostChange>, Refusal<(refused::NotFound, CommitProblems)>> {
     let (host, mode) = (*host, wanted.mode);
     let before = state.actors.task_views.load();
-    let set = SetHostMode { host, mode, asked_by: API.to_owned(), request: RequestId::random() };
+    let set = SetHostMode { host, mode, asked_by: caller.name(), request: RequestId::random() };
     state.actors.task_manager.ask(set).await??;
     let is_taken_back = |task: &Task| match mode {
         HostMode::Active => false,
@@ -59,6 +58,7 @@ pub async fn set_mode(
 )]
 pub async fn add(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedRole>,
@@ -70,7 +70,7 @@ pub async fn add(
         );
     }
     let before = state.actors.task_views.load();
-    let add = AddHost { host, role, asked_by: API.to_owned(), request: RequestId::random() };
+    let add = AddHost { host, role, asked_by: caller.name(), request: RequestId::random() };
     state.actors.task_manager.ask(add).await??;
     Ok(web::Json(change(&state, &before, host, |_| false)))
 }
@@ -87,13 +87,14 @@ pub async fn add(
 )]
 pub async fn remove(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<HostChange>, Refusal<(refused::NotFound, refused::Configured, CommitProblems)>>
 {
     let host = *host;
     let before = state.actors.task_views.load();
-    let remove = RemoveHost { host, asked_by: API.to_owned(), request: RequestId::random() };
+    let remove = RemoveHost { host, asked_by: caller.name(), request: RequestId::random() };
     state.actors.task_manager.ask(remove).await??;
     Ok(web::Json(change(&state, &before, host, |_| true)))
 }

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::holdings::HostHoldings;
+use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::{PageQuery, page};
 use crate::http::node_state::NodeHttpState;
@@ -197,12 +198,13 @@ fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
 )]
 pub async fn reset(
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<HostReset>, Refusal<(refused::NotFound, CommitProblems)>> {
     let host = *host;
     let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
-    let reset = ResetHost { host, asked_by: "api".to_owned(), request: RequestId::random() };
+    let reset = ResetHost { host, asked_by: caller.name(), request: RequestId::random() };
     let back_offs = state.actors.task_manager.ask(reset).await??;
     actor.worker.ask(ResetBreaker).await?;
     Ok(web::Json(HostReset { back_offs }))

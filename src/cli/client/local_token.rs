@@ -1,0 +1,130 @@
+//! The administrator's token of a node on the same host, for an operator who may read its file.
+
+use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use reelyard_api::Problem;
+use reelyard_core::bounded_read::{self, InputSource};
+use reelyard_core::token::SharedToken;
+use reelyard_protocol::http_client;
+use reqwest::{StatusCode, Url};
+
+/// Time limit for the question to the node.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Pause between two questions to a node that does not answer.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The only accepted name of the file.
+const FILE_NAME: &str = "admin.token";
+
+/// The tables of TCP sockets.
+const SOCKET_TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
+
+/// State of a listening socket in these tables.
+const LISTENING: &str = "0A";
+
+/// The token of the node at `url`, if the node runs on this host and its file is readable. None otherwise: then the
+/// node refuses the call with its own words.
+///
+/// If nothing listens at `url`, it is asked again for `patience`, because the node may be restarting.
+pub fn find(url: &Url, patience: Duration) -> Option<SharedToken> {
+    let host = url.host_str()?.trim_start_matches('[').trim_end_matches(']');
+    let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    if !is_local {
+        return None;
+    }
+    let until = Instant::now() + patience;
+    let refusal = loop {
+        match ask(url) {
+            Ok(refusal) => break refusal,
+            Err(_) if Instant::now() < until => std::thread::sleep(PAUSE),
+            Err(_) => return None,
+        }
+    };
+    let file = refusal?.token_file?;
+    let port = url.port_or_known_default()?;
+    // Another program on this port could name any file. The token goes only to a program of the file's owner.
+    let owner = std::fs::metadata(&file).ok()?.uid();
+    if file.file_name()? != FILE_NAME || !listener_owners(port).contains(&owner) {
+        return None;
+    }
+    read(&file)
+}
+
+/// The refusal of a call without a token. None if the answer is another one.
+fn ask(url: &Url) -> anyhow::Result<Option<Problem>> {
+    let mut url = url.clone();
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(["api", "v1", "whoami"]);
+    }
+    let client = http_client::without_tls().no_proxy().timeout(PATIENCE).build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (status, body) = runtime.block_on(async {
+        let answer = client.get(url).send().await?;
+        let status = answer.status();
+        anyhow::Ok((status, answer.bytes().await?))
+    })?;
+    let is_refusal = status == StatusCode::UNAUTHORIZED;
+    Ok(is_refusal.then(|| serde_json::from_slice(&body).ok()).flatten())
+}
+
+fn read(file: &Path) -> Option<SharedToken> {
+    let text = bounded_read::read_text(file, InputSource::File).ok()?;
+    SharedToken::new(text.trim()).ok()
+}
+
+/// The users whose processes listen on this port.
+fn listener_owners(port: u16) -> Vec<u32> {
+    let tables = SOCKET_TABLES.iter().filter_map(|path| std::fs::read_to_string(path).ok());
+    tables.flat_map(|table| owners_in(&table, port)).collect()
+}
+
+fn owners_in(table: &str, port: u16) -> Vec<u32> {
+    let mut owners = Vec::new();
+    for line in table.lines().skip(1) {
+        let mut fields = line.split_whitespace();
+        let (local, state) = (fields.nth(1), fields.nth(1));
+        let of_port = local.and_then(|local| local.rsplit_once(':'));
+        let of_port = of_port.and_then(|(_, port)| u16::from_str_radix(port, 16).ok());
+        if of_port == Some(port) && state == Some(LISTENING) {
+            owners.extend(fields.nth(3).and_then(|owner| owner.parse::<u32>().ok()));
+        }
+    }
+    owners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_of_a_listening_socket_is_read() {
+        let table = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 123 1
+   1: 0100007F:1F90 0100007F:9C40 01 00000000:00000000 00:00000000 00000000  1002        0 124 1
+   2: 0100007F:1F91 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 125 1
+";
+        assert_eq!(owners_in(table, 8080), [1001]);
+        assert_eq!(owners_in(table, 8081), [0]);
+        assert_eq!(owners_in(table, 40000), [0_u32; 0]);
+    }
+
+    #[test]
+    fn the_owner_of_a_real_listener_is_found() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let own = rustix::process::getuid().as_raw();
+        assert_eq!(listener_owners(port), [own]);
+    }
+
+    #[test]
+    fn a_node_on_another_host_is_not_asked() {
+        for foreign in ["http://192.0.2.1:8080", "http://node.example:8080"] {
+            assert!(find(&Url::parse(foreign).unwrap(), Duration::ZERO).is_none(), "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The rights that a call needs, declared beside its handler and checked before it runs.
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage, web};
+use reelyard_access::rights::{AccessScope, Caller};
+use reelyard_api::ProblemKind;
+use reelyard_protocol::boxes::PoolName;
+
+use super::request_caller::RequestCaller;
+use crate::http::node_state::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// The rights that a call needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallRights {
+    /// Any known caller.
+    Known,
+    /// A caller with this scope.
+    Scope(AccessScope),
+    /// A caller that may lease boxes of the pool in the path.
+    LeaseOfPool,
+    /// A caller that may lease boxes of the pool of the lease in the path.
+    LeaseInPath,
+    /// The worker on the host in the path. The signature of its call was checked before.
+    OwnWorker,
+}
+
+impl CallRights {
+    /// The rights in words, for documents.
+    pub fn in_words(&self) -> String {
+        match self {
+            CallRights::Known => "any token".to_owned(),
+            CallRights::Scope(scope) => scope.to_string(),
+            CallRights::LeaseOfPool | CallRights::LeaseInPath => "boxes:lease:POOL".to_owned(),
+            CallRights::OwnWorker => "the token of the worker".to_owned(),
+        }
+    }
+
+    /// The scope that this request needs. None if any known caller may make it. That includes calls with a bad
+    /// pool or an unknown lease: their answers reveal nothing, and a holder must learn that its lease is gone.
+    fn scope(&self, request: &ServiceRequest) -> Option<AccessScope> {
+        match self {
+            CallRights::Known | CallRights::OwnWorker => None,
+            CallRights::Scope(scope) => Some(scope.clone()),
+            CallRights::LeaseOfPool => {
+                let pool = PoolName::new(request.match_info().get("pool")?).ok()?;
+                Some(AccessScope::BoxesLeaseOf(pool))
+            }
+            CallRights::LeaseInPath => {
+                let id = request.match_info().get("id")?.parse().ok()?;
+                let state = request.app_data::<web::Data<NodeHttpState>>()?;
+                let pool = state.actors.boxes.views.pool_of_lease(id)?;
+                Some(AccessScope::BoxesLeaseOf(pool))
+            }
+        }
+    }
+}
+
+/// Checks that the caller may make the call, and runs it.
+pub async fn authorize(
+    needed: CallRights,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    if let Some(scope) = needed.scope(&request) {
+        let caller = request.extensions().get::<RequestCaller>().cloned();
+        match caller {
+            Some(RequestCaller(caller)) if caller.rights.allow(&scope) => {}
+            Some(RequestCaller(caller)) => return Err(forbidden(&caller, &scope).into()),
+            None => {
+                let detail = "the caller of this request is not known";
+                return Err(ProblemResponse::new(ProblemKind::Unauthorized, detail).into());
+            }
+        }
+    }
+    Ok(next.call(request).await?.map_into_boxed_body())
+}
+
+fn forbidden(caller: &Caller, scope: &AccessScope) -> ProblemResponse {
+    let Caller { subject, rights } = caller;
+    let detail = format!(
+        "this call needs {scope}, and {subject} has {rights}: use a token with that scope, or ask an administrator"
+    );
+    ProblemResponse::new(ProblemKind::Forbidden, detail)
+}
