@@ -53,7 +53,7 @@ pub struct PasswordLogin {
 
 impl PasswordLogin {
     /// Checks the password: the generation of the user for
-    /// [`LoginProof::Password`](super::LoginProof::Password), or none if it is wrong. Takes 50 to 300 ms by design:
+    /// [`LoginProof::Password`](crate::access::LoginProof::Password), or none if it is wrong. Takes 50 to 300 ms by design:
     /// call it on a thread for blocking work.
     pub fn check(&self, given: &str) -> Option<u64> {
         let is_right = self.password.is_password(given);
