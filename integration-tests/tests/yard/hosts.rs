@@ -261,7 +261,7 @@ fn a_missing_or_different_token_is_shown_at_once() -> Result<()> {
         wait_for(&format!("/readyz says {why}"), &roles, || {
             page(&ground, "/readyz")?.contains(why).then_some(())
         })?;
-        let hosts = reelyard(&ground, &["hosts", "--token", ours]);
+        let hosts = reelyard(&ground, &["hosts"]);
         ensure!(hosts.out.contains(why), "{}", hosts.out);
         wait_for(&format!("the worker logs {why_there}"), &roles, || {
             worker.log_text().contains(why_there).then_some(())

@@ -33,6 +33,14 @@ fn is_closed(stream: &mut TcpStream) -> bool {
     }
 }
 
+/// The head of a request for the stream of events.
+fn events(ground: &ProcessYard) -> String {
+    let bearer = ground.bearer();
+    format!(
+        "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n{bearer}\r\nAccept: text/event-stream\r\n\r\n"
+    )
+}
+
 #[test]
 fn slow_bodies_are_cut_and_block_no_client() -> Result<()> {
     let ground = ProcessYard::new(0, 0)?;
@@ -42,11 +50,10 @@ fn slow_bodies_are_cut_and_block_no_client() -> Result<()> {
     let node = ground.start_node(&settings)?;
     let status = || ground.get("/api/v1/status").map(drop);
     wait_for("the node answers", &[&node], status)?;
-    let events = "GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n";
-    let mut events = sent(ground.node, events)?;
+    let mut events = sent(ground.node, &events(&ground))?;
     wait_for("the stream of events begins", &[&node], || events.peek(&mut [0]).ok())?;
     // cfm's wire needs no token, and accepts up to 64 KiB.
-    let slow = "PATCH /tasks/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{";
+    let slow = "PATCH /tasks/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n{";
     let begun = Instant::now();
     let mut all = Vec::new();
     for _ in 0..5 * PER_ADDRESS {
@@ -74,10 +81,10 @@ fn a_client_beyond_the_connections_of_its_address_is_refused_in_words() -> Resul
     let per_address = PER_ADDRESS.to_string();
     let node = ground.start_node(&[("http.connections_per_address", &*per_address)])?;
     wait_for("the node answers", &[&node], || ground.get("/api/v1/status").map(drop))?;
-    let events = "GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n";
+    let events = events(&ground);
     let mut streams = Vec::new();
     for _ in 0..PER_ADDRESS {
-        let stream = sent(ground.node, events)?;
+        let stream = sent(ground.node, &events)?;
         wait_for("a stream of events begins", &[&node], || stream.peek(&mut [0]).ok())?;
         streams.push(stream);
     }
@@ -121,7 +128,7 @@ fn three_thousand_slow_connections_stop_no_call_link_or_copy() -> Result<()> {
     ensure!(created.code == Some(0), "{}", created.err);
     let link = format!("{}/file", created.out.trim());
 
-    let body = "PATCH /tasks/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{";
+    let body = "PATCH /tasks/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n{";
     let head = "GET /s/none HTTP/1.1\r\nHost: x\r\n";
     let mut slow = Vec::new();
     for _ in 0..SLOW {

@@ -38,7 +38,7 @@ fn raw(addr: SocketAddr, line: &str, headers: &str, body: &str) -> Result<WireRe
     let mut stream = TcpStream::connect(addr)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let length = body.len();
-    let head = format!("{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}");
+    let head = format!("{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}");
     write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}")?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
