@@ -23,7 +23,8 @@ pub enum CallRights {
     LeaseOfPool,
     /// A caller that may lease boxes of the pool of the lease in the path.
     LeaseInPath,
-    /// The worker on the host in the path. The signature of its call was checked before.
+    /// A worker of the yard, by the signature of its call, which was checked before. The signature uses the shared
+    /// token, so every worker of a yard can make it.
     OwnWorker,
 }
 
@@ -34,7 +35,7 @@ impl CallRights {
             CallRights::Known => "any token".to_owned(),
             CallRights::Scope(scope) => scope.to_string(),
             CallRights::LeaseOfPool | CallRights::LeaseInPath => "boxes:lease:POOL".to_owned(),
-            CallRights::OwnWorker => "the token of the worker".to_owned(),
+            CallRights::OwnWorker => "the signature of a worker".to_owned(),
         }
     }
 
