@@ -87,6 +87,15 @@ impl Reloaded {
         reloaded
     }
 
+    /// The changes for the audit, without the values of secrets.
+    pub fn summary(&self) -> serde_json::Value {
+        let texts = |all: &[Difference]| all.iter().map(Difference::to_string).collect::<Vec<_>>();
+        serde_json::json!({
+            "applied": texts(&self.applied),
+            "needs_restart": texts(&self.needs_restart),
+        })
+    }
+
     /// Logs one line per changed setting.
     pub fn log(&self) {
         for difference in &self.applied {

@@ -1,7 +1,9 @@
 //! Client of the node API for the commands.
 
+mod download;
 mod follow;
 mod local_token;
+mod reason;
 
 pub use follow::ServerSentEvent;
 
@@ -40,6 +42,9 @@ pub struct NodeArgs {
     /// File with the API token.
     #[arg(long, global = true, help_heading = GLOBAL, env = "REELYARD_TOKEN_FILE", value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Reason of a change, for the audit of the node.
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "TEXT")]
+    reason: Option<String>,
     /// Print JSON instead of tables
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
@@ -137,6 +142,7 @@ impl NodeClient {
             .timeout(TIMEOUT)
             .connect_timeout(TIMEOUT / 6)
             .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
+            .default_headers(reason::headers(args.reason.as_deref())?)
             .build()
             .map_err(anyhow::Error::from)?;
         let runtime = tokio::runtime::Builder::new_current_thread()

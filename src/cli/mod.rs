@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand.
 
 mod access_commands;
+mod audit_commands;
 mod box_commands;
 mod client;
 mod config;
@@ -16,6 +17,7 @@ mod worker;
 mod yard_commands;
 
 use crate::cli::access_commands::{token, user, whoami};
+use crate::cli::audit_commands::audit;
 use crate::cli::box_commands::boxes;
 use crate::cli::share_commands::share;
 use crate::cli::support::layers;
@@ -58,7 +60,7 @@ Exit codes:
   2    the command line or the configuration is wrong; all faults are listed
   3    the node cannot be reached
   4    the node refused the request
-  5    the store is damaged, or its end is missing
+  5    the store or the audit is damaged, or its end is missing
   6    a running node uses the store
   123  no box was free in time, or the queue is full; try again later";
 
@@ -84,6 +86,8 @@ enum Command {
     Token(token::TokenArgs),
     /// Add, list and change users.
     User(user::UserArgs),
+    /// List and verify the audit: every change and refused call, with its caller.
+    Audit(audit::AuditArgs),
     /// Show your own name and rights.
     Whoami(whoami::WhoamiArgs),
     /// List ended copies and removals, newest first.
@@ -134,6 +138,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, CommandFailure
     match command {
         Command::Demo(args) => return demo::run(args),
         Command::Store(args) => return store::run(args, out),
+        Command::Audit(args) => return audit::run(args, out),
         Command::Node(args) => node::run(args),
         Command::Worker(args) => worker::run(args),
         Command::Plan(args) => plan::run(args, out),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use reelyard_access::AddressRange;
 use reelyard_access::access::{AccountLockConfig, SessionConfig};
+use reelyard_access::audit::AuditConfig;
 use reelyard_core::host::HostAddr;
 use reelyard_core::settings;
 use reelyard_core::settings::{HostName, NamePrefix, SettingsReader};
@@ -58,6 +59,8 @@ settings! {
         session: SessionConfig,
         /// Locks of accounts after wrong passwords.
         access: AccountLockConfig,
+        /// Changes and refused calls.
+        audit: AuditConfig,
         /// The interface of cfm, for old programs.
         compat: CompatConfig,
         /// The HTTP server.

@@ -60,11 +60,12 @@ macro_rules! chapter {
 }
 
 /// The chapters, in the order in which an operator needs them.
-pub static CHAPTERS: [Chapter; 15] = [
+pub static CHAPTERS: [Chapter; 16] = [
     chapter!("install", ko),
     chapter!("first-yard"),
     chapter!("operate", ko),
     chapter!("access"),
+    chapter!("audit"),
     chapter!("copies", ko),
     chapter!("links"),
     chapter!("boxes"),

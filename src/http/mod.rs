@@ -2,6 +2,7 @@
 
 mod access;
 pub mod api;
+mod audit;
 mod auth;
 mod called_name;
 mod clean_path;

@@ -17,6 +17,7 @@ use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::{Addressee, PROOF_HEADER, SignedCallRefused, VerifiedCall};
 
 use super::access;
+use super::audit;
 use super::auth::{self, Authority, NoAuthority};
 use super::called_name::{self, CalledNames};
 use super::compat::{self, CompatState};
@@ -71,6 +72,7 @@ pub fn serve(
             .app_data(names.clone())
             .wrap(middleware::from_fn(compat::paths::clean))
             .wrap(middleware::from_fn(called_name::check))
+            .wrap(middleware::from_fn(audit::record))
             .wrap(middleware::from_fn(requests::count))
             .wrap(middleware::from_fn(connections::track_activity))
             .service(web::resource("/healthz").route(api::read().to(health::healthz)))

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use reelyard_access::audit::AuditRecorder;
 use reelyard_boxes::box_lease::BoxPhase;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::names::NameTable;
@@ -35,6 +36,8 @@ pub struct NodeHttpState {
     pub admin_token_file: PathBuf,
     /// Verifies the signed calls of workers.
     pub gate: SignedCallVerifier,
+    /// Records changes and refused calls.
+    pub audit: AuditRecorder,
     /// Reloads the configuration on request.
     pub reloader: Arc<NodeReloader>,
     /// For readiness and the current leader.
@@ -85,7 +88,11 @@ impl NodeHttpState {
         let tokens = hosts.iter().filter_map(|(host, actor)| {
             Some(format!("{host} cannot be used: {}", actor.view.load().token_trouble?))
         });
-        let own = tokens.chain(clock).chain(open_files::shortage_warning());
+        let audit =
+            self.audit.status().trouble.map(|why| {
+                format!("The audit cannot be written, so changes are not recorded: {why}")
+            });
+        let own = tokens.chain(clock).chain(audit).chain(open_files::shortage_warning());
         message.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
     }
 

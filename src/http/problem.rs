@@ -205,7 +205,11 @@ impl ResponseError for ProblemResponse {
             response.insert_header((header::RETRY_AFTER, seconds.to_string()));
         }
         // `json` keeps an existing content type.
-        response.insert_header((header::CONTENT_TYPE, PROBLEM_JSON)).json(&self.problem)
+        let mut response =
+            response.insert_header((header::CONTENT_TYPE, PROBLEM_JSON)).json(&self.problem);
+        // For the audit.
+        response.extensions_mut().insert(self.kind);
+        response
     }
 }
 

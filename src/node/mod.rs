@@ -17,6 +17,6 @@ pub use node_error::NodeError;
 pub use reload::{LoadedNodeConfig, NodeReloader};
 pub use running_node::RunningNode;
 pub use settings::{
-    journal_dir, remover as remover_settings, simulation_rules, tasks as task_settings,
+    audit_dir, journal_dir, remover as remover_settings, simulation_rules, tasks as task_settings,
 };
 pub use share_links::ShareLinksView;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use reelyard_access::audit::{AuditRecord, AuditRecorder};
 use reelyard_api::{Change, ChangeEvent, ConfigurationChange};
 use reelyard_core::actor_parts::ChangeSettings;
 use reelyard_core::clock::Clock;
@@ -28,6 +29,8 @@ pub struct NodeReloader {
     live: LiveConfig,
     actors: Arc<Wiring>,
     share_links: Arc<ShareLinks>,
+    audit: AuditRecorder,
+    clock: Clock,
     /// The running settings; locked during a reload.
     running: Mutex<Vec<EffectiveSetting>>,
 }
@@ -38,8 +41,10 @@ impl NodeReloader {
         layers: Layers,
         running: Vec<EffectiveSetting>,
         (live, actors, share_links): (LiveConfig, Arc<Wiring>, Arc<ShareLinks>),
+        (audit, clock): (AuditRecorder, Clock),
     ) -> Self {
-        NodeReloader { layers, live, actors, share_links, running: Mutex::new(running) }
+        let running = Mutex::new(running);
+        NodeReloader { layers, live, actors, share_links, audit, clock, running }
     }
 
     /// Reloads the configuration and applies it; an invalid one is refused as a whole. A `dry` run
@@ -60,6 +65,10 @@ impl NodeReloader {
             // Before the owner of shares gets new roots, because it must find them open.
             self.share_links.apply_config(&after.config, listener).await;
             self.actors.apply_config(&before, &after);
+            let limits = settings::audit(&after.config);
+            if limits != settings::audit(&before.config) {
+                self.audit.change_settings(limits);
+            }
             logging::change_level(&after.config.log.level);
             keep_the_rest(&mut running, effective);
             self.actors.publish_reload(&reloaded);
@@ -72,7 +81,12 @@ impl NodeReloader {
     /// Reloads after a signal, and logs the result.
     pub async fn reload_and_log(&self) {
         match self.reload(false).await {
-            Ok(reloaded) => reloaded.log(),
+            Ok(reloaded) => {
+                reloaded.log();
+                let after = Some(reloaded.summary());
+                let record = AuditRecord::of_node(self.clock.now(), "node.reloaded");
+                self.audit.record(AuditRecord { after, ..record });
+            }
             Err(refused) => refused.log(),
         }
     }
@@ -161,7 +175,7 @@ mod tests {
     /// The settings that a reload hands to actors, to the links and to the log.
     fn handed_over(config: &NodeConfig) -> String {
         format!(
-            "{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}",
+            "{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}",
             settings::catalog(config),
             settings::heartbeat(config),
             settings::calls(config),
@@ -173,6 +187,7 @@ mod tests {
             settings::share_server(config),
             settings::box_link(config),
             settings::access(config),
+            settings::audit(config),
             &config.compat,
             (&config.share.files, &config.share.rules.roots, &config.share.links.drain_timeout),
             config.share.links.tls.certificate.as_ref().zip(config.share.links.tls.key.as_ref()),

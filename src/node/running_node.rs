@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use actix_web::dev::ServerHandle;
+use reelyard_access::audit::{AuditRecord, AuditRecorder};
 use reelyard_core::clock::Clock;
 use reelyard_core::event::PieceId;
 use reelyard_core::names::NameTable;
@@ -33,6 +34,8 @@ pub struct RunningNode {
     reloader: Arc<NodeReloader>,
     server: ServerHandle,
     share_links: Arc<ShareLinks>,
+    audit: AuditRecorder,
+    clock: Clock,
     stopping: watch::Sender<bool>,
     /// The task that drops unused file names.
     sweeping: JoinHandle<()>,
@@ -60,6 +63,11 @@ impl RunningNode {
         let pieces =
             [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes, PieceId::Access];
         let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
+        // The store is locked for this process, so the audit beside it is too.
+        let audit_dir = settings::audit_dir(&config.data_dir);
+        let audit = AuditRecorder::start(&audit_dir, settings::audit(&config), clock.clone());
+        let audit = audit
+            .map_err(|error| NodeError::DataDir(config.data_dir.display().to_string(), error))?;
         let names = NameTable::new();
         let actors = Wiring::start(&live, &journal, &names, &clock, &roots.shared_dirs())?;
         host_membership::start_following(&actors);
@@ -69,7 +77,7 @@ impl RunningNode {
         let share_links = ShareLinks::start(&live, roots, &journal, &actors, &clock).await?;
         let share_links = Arc::new(share_links);
         let parts = (live.clone(), Arc::clone(&actors), Arc::clone(&share_links));
-        let reloader = NodeReloader::new(layers, effective, parts);
+        let reloader = NodeReloader::new(layers, effective, parts, (audit.clone(), clock.clone()));
         let reloader = Arc::new(reloader);
         let token_files = AdminTokenFiles::new(&config.data_dir);
         let ensuring = admin_token::ensure(Arc::clone(&actors), token_files.clone());
@@ -79,12 +87,13 @@ impl RunningNode {
         let _ = timeout(config.journal.election.election_max, &mut ensuring).await;
         let state = NodeHttpState {
             started: clock.now(),
-            clock,
+            clock: clock.clone(),
             names,
             node_id: config.node_id.get(),
             live,
             admin_token_file: token_files.token(),
             gate: SignedCallVerifier::default(),
+            audit: audit.clone(),
             reloader: Arc::clone(&reloader),
             journal: journal.clone(),
             actors: Arc::clone(&actors),
@@ -94,6 +103,7 @@ impl RunningNode {
         let hosts = config.yard.hosts.sources.len() + config.yard.hosts.destinations.len();
         let server = http::serve(listener, &config.http, hosts, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
+        audit.record(started(&clock, &config));
         tracing::info!(%listen, node_id = config.node_id, "node started");
         Ok(RunningNode {
             journal,
@@ -101,6 +111,8 @@ impl RunningNode {
             reloader,
             server,
             share_links,
+            audit,
+            clock,
             stopping,
             sweeping,
             ensuring,
@@ -127,8 +139,21 @@ impl RunningNode {
         self.server.stop(true).await;
         self.actors.stop().await;
         self.journal.stop().await;
+        self.audit.record(AuditRecord::of_node(self.clock.now(), "node.stopped"));
+        let audit = self.audit;
+        // The writer may wait for the disk.
+        let _ = tokio::task::spawn_blocking(move || audit.stop()).await;
         tracing::info!("node stopped");
     }
+}
+
+/// The row about the start of a node.
+fn started(clock: &Clock, config: &NodeConfig) -> AuditRecord {
+    let about = serde_json::json!({
+        "node": config.node_id,
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    AuditRecord { after: Some(about), ..AuditRecord::of_node(clock.now(), "node.started") }
 }
 
 /// Waits until a leader exists. By then the journal is applied here, so that no client sees a yard

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use reelyard_access::access::AccessSettings;
+use reelyard_access::audit::AuditSettings;
 use reelyard_boxes::box_lease::BoxLinkSettings;
 use reelyard_core::open_files;
 use reelyard_journal::JournalOptions;
@@ -25,8 +26,16 @@ pub const SHARE_CLOCK: &str = "share-clock";
 /// The file of the data directory that has the demand which was counted from the event logs.
 pub const DEMAND_CHECKPOINT: &str = "demand-checkpoint";
 
+/// The directory of the audit in the data directory.
+pub fn audit_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join(AUDIT)
+}
+
+/// The name of the directory of the audit.
+const AUDIT: &str = "audit";
+
 /// How the names of the node's own files in its data directory begin.
-pub const OWN_FILES: [&str; 4] = ["journal", SHARE_CLOCK, DEMAND_CHECKPOINT, "admin.token"];
+pub const OWN_FILES: [&str; 5] = ["journal", SHARE_CLOCK, DEMAND_CHECKPOINT, "admin.token", AUDIT];
 
 /// Settings of the Catalog.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {
@@ -71,6 +80,11 @@ pub fn shares(config: &NodeConfig) -> ShareExpirySettings {
 /// Settings of users, tokens and sessions.
 pub fn access(config: &NodeConfig) -> AccessSettings {
     AccessSettings::of(&config.session, &config.access)
+}
+
+/// Limits of the audit.
+pub fn audit(config: &NodeConfig) -> AuditSettings {
+    AuditSettings::of(&config.audit)
 }
 
 /// Settings of the webhooks, by name. The configuration refuses one with an unreadable secret.

@@ -20,6 +20,7 @@ mod span;
 mod status;
 mod yard;
 
+pub use access::audit::{AuditActorInfo, AuditRowInfo};
 pub use access::caller::{CallerInfo, CallerKind};
 pub use access::token::{BadTokenRights, NewTokenInfo, TokenInfo, WantedRotation, WantedToken};
 pub use access::user::{UserInfo, WantedUser, WantedUserChange};

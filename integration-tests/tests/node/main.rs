@@ -3,6 +3,7 @@
 
 mod access;
 mod api;
+mod audit;
 mod commands;
 mod configuration;
 mod demand_checkpoint;

@@ -9,6 +9,7 @@ use reelyard_api::ProblemKind;
 use reelyard_protocol::boxes::PoolName;
 
 use super::request_caller::RequestCaller;
+use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
@@ -65,6 +66,10 @@ pub async fn authorize(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    AuditDetails::remember_caller(&request);
+    if needed == CallRights::OwnWorker {
+        AuditDetails::remember_worker(&request);
+    }
     if let Some(scope) = needed.scope(&request) {
         let caller = request.extensions().get::<RequestCaller>().cloned();
         match caller {

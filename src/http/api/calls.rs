@@ -1,15 +1,17 @@
 //! Every call of the API in one table. The routes and the OpenAPI document are both made from it,
 //! so that they cannot differ.
 
+use actix_web::http::Method;
 use reelyard_access::rights::AccessScope::{
-    AccessRead, AccessWrite, BoxesRead, BoxesWrite, ConfigWrite, SharesRead, SharesWrite, YardRead,
-    YardWrite,
+    AccessRead, AccessWrite, AuditRead, BoxesRead, BoxesWrite, ConfigWrite, SharesRead,
+    SharesWrite, YardRead, YardWrite,
 };
 
-use super::api_call::ApiCall;
+use super::api_call::{API, ApiCall};
 use super::node_calls::{config, document, events, status};
 use crate::http::access::CallRights::{Known, LeaseInPath, LeaseOfPool, OwnWorker, Scope};
 use crate::http::api::access_calls::{tokens, users, whoami};
+use crate::http::api::audit_calls::{audit, audit_events, audit_export};
 use crate::http::api::box_calls::{acquire, boxes, leases, pools};
 use crate::http::api::share_calls::{file_moves, new_share, share_events, shares};
 use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
@@ -24,8 +26,21 @@ pub fn all() -> Vec<ApiCall> {
     calls.extend(of_the_yard());
     calls.extend(of_shares());
     calls.extend(of_access());
+    calls.extend(of_audit());
     calls.extend(of_the_node());
     calls
+}
+
+/// The path pattern, the method and the id of each changing call.
+pub fn operations() -> Vec<(String, Method, String)> {
+    let mut operations = Vec::new();
+    for call in all() {
+        let id = call.operation.operation_id.unwrap_or_default();
+        if !call.method.is_safe() {
+            operations.push((format!("{API}{}", call.path), call.method, id));
+        }
+    }
+    operations
 }
 
 fn of_leases() -> Vec<ApiCall> {
@@ -117,6 +132,16 @@ fn of_access() -> Vec<ApiCall> {
         ApiCall::of::<users::__path_change, _, _>(Scope(AccessWrite), users::change),
         ApiCall::of::<users::__path_remove, _, _>(Scope(AccessWrite), users::remove),
         ApiCall::of::<whoami::__path_show, _, _>(Known, whoami::show),
+    ]
+}
+
+fn of_audit() -> Vec<ApiCall> {
+    vec![
+        ApiCall::of::<audit::__path_list, _, _>(Scope(AuditRead), audit::list),
+        ApiCall::of::<audit_events::__path_follow, _, _>(Scope(AuditRead), audit_events::follow)
+            .held(),
+        ApiCall::of::<audit_export::__path_export, _, _>(Scope(AuditRead), audit_export::export)
+            .held(),
     ]
 }
 

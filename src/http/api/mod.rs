@@ -3,6 +3,7 @@
 
 mod access_calls;
 mod api_call;
+mod audit_calls;
 mod box_calls;
 mod call_parts;
 mod calls;
@@ -13,5 +14,6 @@ mod share_calls;
 mod yard_calls;
 
 pub use api_call::{API, read};
+pub use calls::operations;
 pub use openapi::text as document;
 pub use routes::routes;

@@ -27,7 +27,7 @@ the next. Unknown parameters are refused. Every failure is answered with a probl
 its `type` never changes.";
 
 /// The groups of calls, in the order of the document.
-const TAGS: [(&str, &str); 12] = [
+const TAGS: [(&str, &str); 13] = [
     ("tasks", "Copies: planned, running and ended"),
     ("hosts", "Hosts of the yard"),
     ("files", "Files, their copies and pins"),
@@ -37,6 +37,7 @@ const TAGS: [(&str, &str); 12] = [
     ("shares", "Links with deadlines, and the files behind them"),
     ("boxes", "Pools, boxes and leases"),
     ("access", "Users, tokens and their rights"),
+    ("audit", "Changes and refused calls, with their callers"),
     ("events", "Changes as they happen"),
     ("node", "State and configuration of the node"),
     ("workers", "Calls of workers, which sign them"),

@@ -8,6 +8,7 @@
 //! cfm's wire protocol on the same port shows without a token too.
 
 mod actors;
+mod audit;
 mod boxes;
 mod hooks;
 mod hosts;
@@ -56,6 +57,7 @@ pub async fn node(
         hosts::write(sheet, &state.actors)?;
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
         journal::write(sheet, &state.journal.status())?;
+        audit::write(sheet, &state.audit.status())?;
         let feed = &state.actors.changes;
         sheet.counter("changes_published", "Changes published to listeners", feed.published())?;
         sheet.gauge("change_listeners", "Clients that follow the events", feed.listeners())?;

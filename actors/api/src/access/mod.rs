@@ -1,5 +1,6 @@
-//! Users, tokens and callers.
+//! Users, tokens, callers and the audit.
 
+pub(crate) mod audit;
 pub(crate) mod caller;
 pub(crate) mod token;
 pub(crate) mod user;

@@ -13,6 +13,7 @@ use reelyard_core::clock::Millis;
 use crate::http::access::{RequestCaller, request_id};
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
+use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
@@ -61,12 +62,15 @@ pub async fn list(
 pub async fn create(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     _: web::Query<NoQuery>,
     wanted: Body<WantedToken>,
 ) -> Result<HttpResponse, TokenRefusal> {
     let wanted = wanted.into_inner().0;
     let (name, rights) =
         wanted.name_and_rights().map_err(|why| ProblemResponse::bad_request(why.to_string()))?;
+    audit.subject(format!("token {name}"));
+    let before = known(&state, &name);
     let kind = match rights {
         Rights::Worker(_) => TokenKind::Worker,
         Rights::Role(_) | Rights::Scopes(_) => TokenKind::General,
@@ -89,6 +93,7 @@ pub async fn create(
     };
     let token = state.actors.access.ask(create).await??;
     let info = TokenInfo::of(&token, state.clock.now());
+    audit.changed(before.as_ref(), Some(&info));
     let place = format!("{}/tokens/{}", super::super::API, info.name.replace('/', "%2F"));
     let answer = NewTokenInfo { token: secret.reveal().to_owned(), info };
     Ok(HttpResponse::Created().insert_header((LOCATION, place)).json(answer))
@@ -108,12 +113,14 @@ pub async fn create(
 pub async fn rotate(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     name: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedRotation>,
 ) -> Result<web::Json<NewTokenInfo>, TokenRefusal> {
     let (name, wanted) = (token_name(&name)?, wanted.into_inner().0);
     refuse_legacy(&name)?;
+    let before = known(&state, &name);
     let known = state.actors.access_views.load().token(&name);
     let kind = match known.as_ref().map(|token| &token.rights) {
         Some(Rights::Worker(_)) => TokenKind::Worker,
@@ -126,6 +133,7 @@ pub async fn rotate(
     let rotate = RotateToken { name, hash: secret.hash(), end, by: caller.0, request };
     let token = state.actors.access.ask(rotate).await??;
     let info = TokenInfo::of(&token, state.clock.now());
+    audit.changed(before.as_ref(), Some(&info));
     Ok(web::Json(NewTokenInfo { token: secret.reveal().to_owned(), info }))
 }
 
@@ -142,14 +150,22 @@ pub async fn rotate(
 pub async fn revoke(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     name: web::Path<String>,
     _: web::Query<NoQuery>,
 ) -> Result<HttpResponse, TokenRefusal> {
     let name = token_name(&name)?;
     refuse_legacy(&name)?;
+    audit.changed(known(&state, &name).as_ref(), None);
     let request = request_id(&caller, None, "");
     state.actors.access.ask(RevokeToken { name, by: caller.0, request }).await??;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// The token as it is now, without its secret.
+fn known(state: &NodeHttpState, name: &TokenName) -> Option<TokenInfo> {
+    let token = state.actors.access_views.load().token(name)?;
+    Some(TokenInfo::of(&token, state.clock.now()))
 }
 
 fn token_name(text: &str) -> Result<TokenName, ProblemResponse> {

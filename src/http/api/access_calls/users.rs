@@ -10,6 +10,7 @@ use reelyard_api::{Page, Password, UserInfo, WantedUser, WantedUserChange, refus
 use crate::http::access::{RequestCaller, request_id};
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
+use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
@@ -52,10 +53,12 @@ pub async fn list(
 pub async fn add(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     _: web::Query<NoQuery>,
     wanted: Body<WantedUser>,
 ) -> Result<HttpResponse, UserRefusal> {
     let WantedUser { name, role, password, request_id: id } = wanted.into_inner().0;
+    audit.subject(format!("user {name}"));
     let request = request_id(&caller, id.as_deref(), &format!("add {name} {role}"));
     let password = match password {
         Some(password) => Some(hashed(password).await?),
@@ -64,6 +67,7 @@ pub async fn add(
     let add = AddUser { name, role, password, by: caller.0, request };
     let user = state.actors.access.ask(add).await??;
     let info = UserInfo::of(&user, state.clock.now());
+    audit.changed(None, Some(&info));
     let place = format!("{}/users/{}", super::super::API, info.name);
     Ok(HttpResponse::Created().insert_header((LOCATION, place)).json(info))
 }
@@ -82,6 +86,7 @@ pub async fn add(
 pub async fn change(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     name: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedUserChange>,
@@ -128,9 +133,16 @@ pub async fn change(
             return Err(ProblemResponse::bad_request(detail).into());
         }
     };
+    let before = known(&state, &name);
+    let is_password = matches!(change, UserChange::Password(_));
     let change = ChangeUser { name, change, by: caller.0, request };
     let user = state.actors.access.ask(change).await??;
-    Ok(web::Json(UserInfo::of(&user, state.clock.now())))
+    let info = UserInfo::of(&user, state.clock.now());
+    match is_password {
+        true => audit.after(serde_json::json!({ "password": "changed" })),
+        false => audit.changed(before.as_ref(), Some(&info)),
+    }
+    Ok(web::Json(info))
 }
 
 /// `DELETE /users/{name}`.
@@ -146,12 +158,20 @@ pub async fn change(
 pub async fn remove(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     name: web::Path<String>,
     _: web::Query<NoQuery>,
 ) -> Result<HttpResponse, UserRefusal> {
     let (name, request) = (user_name(&name)?, request_id(&caller, None, ""));
+    audit.changed(known(&state, &name).as_ref(), None);
     state.actors.access.ask(RemoveUser { name, by: caller.0, request }).await??;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// The user as it is now.
+fn known(state: &NodeHttpState, name: &UserName) -> Option<UserInfo> {
+    let user = state.actors.access_views.load().user(name)?;
+    Some(UserInfo::of(&user, state.clock.now()))
 }
 
 fn user_name(text: &str) -> Result<UserName, ProblemResponse> {

@@ -15,6 +15,7 @@ use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::PageQuery;
+use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
@@ -117,6 +118,7 @@ fn box_info(
 pub async fn quarantine(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     at: web::Path<(PoolName, u32)>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedQuarantine>,
@@ -133,6 +135,7 @@ pub async fn quarantine(
 > {
     let (pool, number) = at.into_inner();
     let (number, reason) = (BoxNumber(number), wanted.into_inner().0.reason);
+    audit.after(serde_json::json!({ "quarantined": reason }));
     let quarantine = QuarantineBox { pool: pool.clone(), number, reason, asked_by: caller.name() };
     state.actors.boxes.actor.ask(quarantine).await??;
     Ok(box_info(&state, &pool, number)?)

@@ -19,6 +19,7 @@ use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::PageQuery;
 use crate::http::api::call_parts::{LeaderProblems, require_leader};
+use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{AskProblems, CommitProblems, ProblemResponse, Refusal};
 
@@ -150,10 +151,12 @@ pub async fn release(
 )]
 pub async fn verify(
     state: web::Data<NodeHttpState>,
+    audit: AuditDetails,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<LeaseToken>,
 ) -> Result<web::Json<LeaseVerified>, Refusal<(LeaseProblems, AskProblems, LeaderProblems)>> {
+    audit.changes_nothing();
     let (id, views) = (lease_id(&id)?, &state.actors.boxes.views);
     require_leader(views.is_up(), views.view().epoch, *state.journal.leadership().borrow())?;
     let verify = VerifyLease { lease: id, token: wanted.token };
@@ -175,6 +178,7 @@ pub async fn verify(
 pub async fn revoke(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedLeaseRevocation>,
@@ -183,6 +187,7 @@ pub async fn revoke(
     Refusal<(refused::UnknownLease, EndedLeaseProblems, CommitProblems)>,
 > {
     let (lease, reason) = (lease_id(&id)?, wanted.into_inner().0.reason);
+    audit.after(serde_json::json!({ "revoked": reason }));
     let revoke = RevokeLease { lease, reason, asked_by: caller.name() };
     state.actors.boxes.actor.ask(revoke).await??;
     Ok(web::Json(LeaseEnded { lease_id: lease, state: LeaseEnd::Revoked.into() }))

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::config::{Difference, Values};
+use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
 use crate::reloading::{ReloadRefused, Reloaded};
@@ -32,6 +33,7 @@ pub struct ReloadQuery {
 )]
 pub async fn reload(
     state: web::Data<NodeHttpState>,
+    audit: AuditDetails,
     query: web::Query<ReloadQuery>,
 ) -> Result<web::Json<ReloadView>, Refusal<refused::BadConfiguration>> {
     let dry_run = query.dry_run;
@@ -39,8 +41,12 @@ pub async fn reload(
         tracing::info!("reloading the configuration on request");
     }
     let reloaded = state.reloader.reload(dry_run).await?;
-    if !dry_run {
-        reloaded.log();
+    match dry_run {
+        true => audit.changes_nothing(),
+        false => {
+            reloaded.log();
+            audit.after(reloaded.summary());
+        }
     }
     let Reloaded { applied, needs_restart } = reloaded;
     let changes = |all: Vec<Difference>| all.into_iter().map(setting_change).collect();

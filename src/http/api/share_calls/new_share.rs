@@ -14,6 +14,7 @@ use super::shares::{share_info, share_time};
 use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
+use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
@@ -44,10 +45,12 @@ type NewShareRefusal = Refusal<(
 pub async fn create(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     _: web::Query<NoQuery>,
     wanted: Body<WantedShare>,
 ) -> Result<HttpResponse, NewShareRefusal> {
     let wanted = wanted.into_inner().0;
+    audit.subject(format!("path {}", wanted.path));
     let bad = |why: &dyn std::fmt::Display| ProblemResponse::bad_request(why.to_string());
     let given = wanted.password.clone();
     let request = wanted.request_id.as_deref().map(|name| RequestId::of(name, &asked_for(&wanted)));
@@ -55,7 +58,7 @@ pub async fn create(
     if let Some(request) = request
         && let Some(share) = state.actors.share_expiry.ask(RecallShare { request }).await??
     {
-        return Ok(created(&state, &share, given).await?);
+        return Ok(created(&state, &share, given, &audit).await?);
     }
     let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
     let lifetime =
@@ -81,7 +84,8 @@ pub async fn create(
             Err(ShareError::Refused(ShareRefusal::BeingMoved)) if looks < LOOKS => {}
             answer => {
                 let share = answer?;
-                return Ok(created(&state, &share, given.filter(|_| request.is_some())).await?);
+                let given = given.filter(|_| request.is_some());
+                return Ok(created(&state, &share, given, &audit).await?);
             }
         }
     }
@@ -112,12 +116,15 @@ async fn created(
     state: &NodeHttpState,
     share: &Share,
     given: Option<Password>,
+    audit: &AuditDetails,
 ) -> Result<HttpResponse, ProblemResponse> {
     // The password may have been changed since the share was created.
     if share.generation() == 0 {
         is_the_same(given, share).await?;
     }
     let share_info = share_info(state, share, share_time(state));
+    audit.subject(format!("share {}", share_info.id));
+    audit.changed(None, Some(&share_info));
     let location = format!("{}/shares/{}", crate::http::api::API, share_info.id);
     Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(share_info))
 }

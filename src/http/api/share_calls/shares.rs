@@ -19,6 +19,7 @@ use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::PageQuery;
+use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
@@ -145,6 +146,7 @@ type TermsRefusal = Refusal<(
 pub async fn change(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     id: web::Path<String>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedTerms>,
@@ -166,12 +168,15 @@ pub async fn change(
     };
     let terms = wanted.terms(password);
     let change = NewTerms { lifetime, only_if: wanted.only_if, owner: wanted.owner, terms };
+    let before = known(&state, id);
     let change = ChangeShare { id, change, asked_by: caller.name(), request };
     let share = state.actors.share_expiry.ask(change).await??;
+    let info = share_info(&state, &share, share_time(&state));
+    audit.changed(before.as_ref(), Some(&info));
     if is_named {
         is_the_same(given, &share).await?;
     }
-    Ok(web::Json(share_info(&state, &share, share_time(&state))))
+    Ok(web::Json(info))
 }
 
 /// Options of the revocation.
@@ -199,12 +204,14 @@ pub struct RevokeQuery {
 pub async fn revoke(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     id: web::Path<String>,
     query: web::Query<RevokeQuery>,
 ) -> Result<HttpResponse, Refusal<(refused::NotFound, refused::Starting, CommitProblems)>> {
     let id = share_id(&id)?;
     knows_its_shares(&state)?;
     let is_known = !matches!(state.actors.share_views.find(id), ShareLookup::Unknown);
+    audit.changed(known(&state, id).as_ref(), None);
     // A download may outlive its ended share, and even the record of the share.
     if is_known || query.hard {
         revoke_all(&state, &caller, vec![id], query.hard).await?;
@@ -234,6 +241,7 @@ pub async fn revoke(
 pub async fn revoke_many(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     _: web::Query<NoQuery>,
     wanted: Body<WantedRevocation>,
 ) -> Result<web::Json<Revoked>, Refusal<(refused::Starting, CommitProblems)>> {
@@ -245,8 +253,15 @@ pub async fn revoke_many(
                 ProblemResponse::bad_request("expected ids, or owner and path, not both").into()
             );
         }
-        return Ok(web::Json(revoke_all(&state, &caller, ids, hard).await?));
+        let named: Vec<String> = ids.iter().take(NAMED).map(ToString::to_string).collect();
+        audit.subject(format!("share {}", named.join(" ")));
+        let revoked = revoke_all(&state, &caller, ids, hard).await?;
+        audit.after(serde_json::json!({ "ended": revoked.ended }));
+        return Ok(web::Json(revoked));
     }
+    let of_owner = owner.iter().map(|owner| format!("owner {}", owner.as_str()));
+    let selection = of_owner.chain(path.iter().map(|path| format!("path {path}")));
+    audit.subject(selection.collect::<Vec<_>>().join(" "));
     if owner.is_none() && path.is_none() {
         return Err(ProblemResponse::bad_request(
             "expected ids, owner or path: they select the shares",
@@ -268,6 +283,7 @@ pub async fn revoke_many(
         }
         from = page.next;
         if from.is_none() {
+            audit.after(serde_json::json!({ "ended": revoked.ended }));
             return Ok(web::Json(revoked));
         }
     }
@@ -365,6 +381,17 @@ pub async fn hooks(
 /// Refuses while the journal is being read, because an unknown share may exist in it.
 pub(in crate::http::api) fn knows_its_shares(state: &NodeHttpState) -> Result<(), ProblemResponse> {
     if state.actors.share_views.is_up() { Ok(()) } else { Err(ProblemResponse::starting()) }
+}
+
+/// Number of shares that a row of the audit names.
+const NAMED: usize = 8;
+
+/// The share as it is now, unless it has ended.
+fn known(state: &NodeHttpState, id: ShareId) -> Option<ShareInfo> {
+    match state.actors.share_views.find(id) {
+        ShareLookup::Live(share) => Some(share_info(state, &share, share_time(state))),
+        ShareLookup::Ended(_) | ShareLookup::Unknown => None,
+    }
 }
 
 async fn revoke_all(

@@ -15,6 +15,7 @@ use utoipa::IntoParams;
 
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
+use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
@@ -91,14 +92,26 @@ pub async fn tasks(
 )]
 pub async fn reports(
     state: web::Data<NodeHttpState>,
+    audit: AuditDetails,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
     body: Body<Reports>,
 ) -> Result<web::Json<ReportsTaken>, Refusal<(refused::UnknownHost, CommitProblems)>> {
     let host = known_host(&state, *host)?;
-    let take = TakeReports { host, reports: body.into_inner().0.reports };
+    let reports = body.into_inner().0.reports;
+    let ended = reports.iter().filter(|report| report.is_end());
+    let ended: Vec<_> = ended.map(|report| report.task).take(NAMED).collect();
+    // Progress comes each second, and is no change.
+    match ended.is_empty() {
+        true => audit.changes_nothing(),
+        false => audit.after(serde_json::json!({ "ended_tasks": ended })),
+    }
+    let take = TakeReports { host, reports };
     Ok(web::Json(state.actors.task_manager.ask(take).await??))
 }
+
+/// Number of tasks that a row of the audit names.
+const NAMED: usize = 20;
 
 fn known_host(state: &NodeHttpState, host: HostAddr) -> Result<HostAddr, ProblemResponse> {
     if state.actors.hosts.get(host).is_some() {

@@ -7,11 +7,13 @@ use reelyard_core::host::{HostAddr, HostMode};
 use reelyard_yard::task_manager::{
     AddHost, RemoveHost, SetHostMode, Task, TaskManagerView, TaskState,
 };
+use serde_json::json;
 
 use super::holdings::HostHoldings;
 use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
+use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
@@ -29,12 +31,16 @@ use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 pub async fn set_mode(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedMode>,
 ) -> Result<web::Json<HostChange>, Refusal<(refused::NotFound, CommitProblems)>> {
     let (host, mode) = (*host, wanted.mode);
     let before = state.actors.task_views.load();
+    let mode_before = before.hosts.iter().find(|planned| planned.host == host);
+    let mode_before = mode_before.map(|planned| json!({ "mode": planned.record.mode }));
+    audit.changed(mode_before.as_ref(), Some(&json!({ "mode": mode })));
     let set = SetHostMode { host, mode, asked_by: caller.name(), request: RequestId::random() };
     state.actors.task_manager.ask(set).await??;
     let is_taken_back = |task: &Task| match mode {
@@ -59,11 +65,13 @@ pub async fn set_mode(
 pub async fn add(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
     wanted: Body<WantedRole>,
 ) -> Result<web::Json<HostChange>, Refusal<(refused::Configured, CommitProblems)>> {
     let (host, role) = (*host, wanted.role);
+    audit.after(json!({ "role": role }));
     if host.ip().is_unspecified() || host.ip().is_multicast() {
         return Err(
             ProblemResponse::bad_request(format!("{host} is not the address of one host")).into()

@@ -1,0 +1,101 @@
+//! Selects rows. Pure.
+
+use reelyard_core::clock::Millis;
+use serde::Deserialize;
+
+use super::row::AuditRow;
+
+/// Whether an act was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AuditOutcome {
+    /// The act was carried out.
+    Accepted,
+    /// The call was refused, or it failed.
+    Refused,
+}
+
+/// Selects rows. Each member that is set must match.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditRowFilter {
+    /// The kind of the actor, its name, or both as in "user alice".
+    pub actor: Option<String>,
+    /// The subject, or its kind, or its name: "share ABC", "share" or "ABC".
+    pub subject: Option<String>,
+    /// The operation, or its part before the dot.
+    pub operation: Option<String>,
+    /// Only rows at or after this time.
+    pub since: Option<Millis>,
+    /// Only rows before this time.
+    pub until: Option<Millis>,
+    /// Only acts that were carried out, or only others.
+    pub outcome: Option<AuditOutcome>,
+}
+
+impl AuditRowFilter {
+    /// Whether the row matches.
+    pub fn matches(&self, row: &AuditRow) -> bool {
+        let record = &row.record;
+        let of_outcome = |outcome| match outcome {
+            AuditOutcome::Accepted => record.is_accepted(),
+            AuditOutcome::Refused => !record.is_accepted(),
+        };
+        self.since.is_none_or(|since| record.at >= since)
+            && self.until.is_none_or(|until| record.at < until)
+            && self.outcome.is_none_or(of_outcome)
+            && self.actor.as_deref().is_none_or(|actor| record.actor.is_called(actor))
+            && self
+                .operation
+                .as_deref()
+                .is_none_or(|wanted| is_operation(&record.operation, wanted))
+            && self.subject.as_deref().is_none_or(|wanted| {
+                record.subject.as_deref().is_some_and(|subject| is_subject(subject, wanted))
+            })
+    }
+}
+
+fn is_operation(operation: &str, wanted: &str) -> bool {
+    operation == wanted || operation.split_once('.').is_some_and(|(group, _)| group == wanted)
+}
+
+fn is_subject(subject: &str, wanted: &str) -> bool {
+    subject == wanted || subject.split(' ').any(|word| word == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::chain::ChainHash;
+    use crate::audit::record::{AuditActor, AuditRecord};
+
+    #[test]
+    fn each_member_of_a_filter_must_match() {
+        let record = AuditRecord {
+            actor: AuditActor::of(&crate::rights::Subject::Legacy),
+            subject: Some("pool p box 3".to_owned()),
+            status: Some(403),
+            ..AuditRecord::of_node(Millis(5), "quarantineBox")
+        };
+        let row = AuditRow { seq: 1, chain: ChainHash::START, record };
+        let some = |text: &str| Some(text.to_owned());
+        let all = AuditRowFilter {
+            actor: some("legacy"),
+            subject: some("box"),
+            operation: some("quarantineBox"),
+            since: Some(Millis(5)),
+            until: Some(Millis(6)),
+            outcome: Some(AuditOutcome::Refused),
+        };
+        assert!(all.matches(&row) && AuditRowFilter::default().matches(&row));
+        for other in [
+            AuditRowFilter { actor: some("user"), ..all.clone() },
+            AuditRowFilter { subject: some("share"), ..all.clone() },
+            AuditRowFilter { operation: some("quarantine"), ..all.clone() },
+            AuditRowFilter { since: Some(Millis(6)), ..all.clone() },
+            AuditRowFilter { until: Some(Millis(5)), ..all.clone() },
+            AuditRowFilter { outcome: Some(AuditOutcome::Accepted), ..all.clone() },
+        ] {
+            assert!(!other.matches(&row), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Records each changing call in the audit, also a refused one.
+
+mod call_subject;
+mod details;
+mod operations;
+mod reason;
+mod recording;
+
+pub use details::AuditDetails;
+pub use recording::record;

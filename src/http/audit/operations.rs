@@ -1,0 +1,32 @@
+//! The names of all changing calls, by method and path pattern.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use actix_web::http::Method;
+
+use crate::http::api;
+
+/// The changing calls of cfm's interface.
+const OF_CFM: [(Method, &str, &str); 2] = [
+    (Method::PATCH, "/tasks/{id}", "cfm.changeTask"),
+    (Method::DELETE, "/tasks/{id}", "cfm.cancelTask"),
+];
+
+static OPERATIONS: LazyLock<HashMap<String, Vec<(Method, String)>>> = LazyLock::new(|| {
+    let mut operations: HashMap<String, Vec<(Method, String)>> = HashMap::new();
+    for (method, pattern, name) in OF_CFM {
+        operations.entry(pattern.to_owned()).or_default().push((method, name.to_owned()));
+    }
+    for (pattern, method, name) in api::operations() {
+        operations.entry(pattern).or_default().push((method, name));
+    }
+    operations
+});
+
+/// The name of the call with this method and path pattern. None for an unknown call.
+pub(super) fn name(method: &Method, pattern: &str) -> Option<&'static str> {
+    let of_pattern = OPERATIONS.get(pattern)?;
+    let found = of_pattern.iter().find(|(of_call, _)| of_call == method);
+    found.map(|(_, name)| name.as_str())
+}
