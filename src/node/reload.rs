@@ -187,7 +187,7 @@ mod tests {
             settings::share_server(config),
             settings::box_link(config),
             settings::access(config),
-            settings::audit(config),
+            (settings::audit(config), config.share.links.access_log_settings()),
             &config.compat,
             (&config.share.files, &config.share.rules.roots, &config.share.links.drain_timeout),
             config.share.links.tls.certificate.as_ref().zip(config.share.links.tls.key.as_ref()),
@@ -222,6 +222,7 @@ mod tests {
             "share.webhooks" => "{ b = { url = \"http://a/x\", secret = \"0123456789abcdef\" } }",
             "box.pools" => "{ a = { size = 1 } }",
             "log.level" => "debug",
+            "share.access_log_address" => "full",
             // Their examples equal the values that follow from other settings.
             "storage.low_water_percent" => "80",
             "remover.make_room_hits" => "7",

@@ -31,11 +31,20 @@ pub fn audit_dir(data_dir: &Path) -> PathBuf {
     data_dir.join(AUDIT)
 }
 
+/// The directory of the access log of links in the data directory.
+pub fn access_log_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join(DOWNLOADS)
+}
+
+/// The name of the directory of the access log of links.
+const DOWNLOADS: &str = "downloads";
+
 /// The name of the directory of the audit.
 const AUDIT: &str = "audit";
 
 /// How the names of the node's own files in its data directory begin.
-pub const OWN_FILES: [&str; 5] = ["journal", SHARE_CLOCK, DEMAND_CHECKPOINT, "admin.token", AUDIT];
+pub const OWN_FILES: [&str; 6] =
+    ["journal", SHARE_CLOCK, DEMAND_CHECKPOINT, "admin.token", AUDIT, DOWNLOADS];
 
 /// Settings of the Catalog.
 pub fn catalog(config: &NodeConfig) -> CatalogSettings {

@@ -10,8 +10,8 @@ use reelyard_core::clock::Clock;
 use reelyard_file_server::certificate::Certificate;
 use reelyard_journal::Journal;
 use reelyard_links::{
-    Roots, ShareServer, ShareServerCollaborators, ShareServerCounters, ShareServerMeter,
-    ShareServerSettings,
+    AccessLogStatus, LinkAccessLog, LinkAccessReader, Roots, ShareServer, ShareServerCollaborators,
+    ShareServerCounters, ShareServerMeter, ShareServerSettings,
 };
 use reelyard_replication::Leadership;
 use reelyard_shares::share_expiry::{RootName, ShareViewHandle};
@@ -57,6 +57,7 @@ pub struct ShareLinksView {
     addr: ArcSwapOption<SocketAddr>,
     live: LiveConfig,
     meter: ArcSwapOption<ShareServerMeter>,
+    access_log: LinkAccessLog,
 }
 
 /// Opens the roots of the configuration that exist.
@@ -78,6 +79,11 @@ impl ShareLinks {
         actors: &Wiring,
         clock: &Clock,
     ) -> Result<Self, NodeError> {
+        let of_log = (settings::access_log_dir(&live.now().config.data_dir), live.now());
+        let limits = of_log.1.config.share.links.access_log_settings();
+        let access_log = LinkAccessLog::start(&of_log.0, limits, clock.clone());
+        let access_log = access_log
+            .map_err(|error| NodeError::DataDir(of_log.0.display().to_string(), error))?;
         let collaborators = ShareServerCollaborators {
             roots: roots.clone(),
             views: actors.share_views.clone(),
@@ -85,12 +91,14 @@ impl ShareLinks {
             clock: clock.clone(),
             not_ready: not_ready(journal, &actors.share_views),
             certificate: certificate(live),
+            access_log: access_log.clone(),
         };
         let view = Arc::new(ShareLinksView {
             roots,
             addr: ArcSwapOption::empty(),
             live: live.clone(),
             meter: ArcSwapOption::empty(),
+            access_log,
         });
         let links = ShareLinks { collaborators, running: Mutex::default(), view };
         let config = &live.now().config;
@@ -133,6 +141,8 @@ impl ShareLinks {
         if tokio::task::spawn_blocking(move || roots.change(named)).await.is_err() {
             tracing::error!("cannot open the share roots, the old ones stay in use");
         }
+        // Also without a change: another program may have rotated the file.
+        self.view.access_log.apply_settings(config.share.links.access_log_settings());
         if let Err(error) = self.serve(config, listener).await {
             tracing::error!(%error, "cannot apply the settings of public links, the old ones stay in use");
         }
@@ -244,6 +254,16 @@ impl ShareLinksView {
     /// Counters of the links; none while links are not served.
     pub fn counters(&self) -> Option<ShareServerCounters> {
         self.meter.load().as_deref().map(ShareServerMeter::counters)
+    }
+
+    /// Reads the log of downloads. None if downloads are not logged.
+    pub fn downloads(&self) -> Option<LinkAccessReader> {
+        self.access_log.reader(&self.live.now().config.share.links.access_log)
+    }
+
+    /// Counters of the log of downloads.
+    pub fn access_log_status(&self) -> AccessLogStatus {
+        self.access_log.status()
     }
 
     /// The refusal for an unknown root, with the configured names.

@@ -46,6 +46,7 @@ pub use reelyard_shares::share_expiry::{ShareChange, ShareSummary};
 pub use reelyard_yard::changes::{
     HostEvent, InputChange, MAX_NAMES_SHOWN, PinChange, PlacementChange, RemovalChange, TaskStep,
 };
+pub use shares::download::DownloadInfo;
 pub use shares::file_move::{FileMoveInfo, WantedMove};
 pub use shares::share::{
     Password, ReclaimView, ShareInfo, TwoTerms, WantedReclaim, WantedRevocation, WantedShare,

@@ -5,6 +5,7 @@
 //! disk. Their bytes pass through no mailbox. Pages are served by actix-web.
 
 mod access;
+mod access_log;
 mod counters;
 mod operator_warnings;
 mod server;
@@ -16,6 +17,10 @@ mod tls_settings;
 
 pub use access::passwords::{BadPassword, LONGEST_PASSWORD, hash_password, is_password};
 pub use access::roots::{NotOpened, OpenedShare, Roots};
+pub use access_log::{
+    AccessLogPlace, AccessLogSettings, AccessLogStatus, LinkAccessLog, LinkAccessPage,
+    LinkAccessReader, LinkAccessRow, LoggedAddress,
+};
 pub use counters::ShareServerCounters;
 pub use server::{ShareServer, ShareServerCollaborators, ShareServerMeter};
 pub use settings::{LinksConfig, PublicUrl, ShareServerSettings};

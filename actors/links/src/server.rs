@@ -15,6 +15,7 @@ use reelyard_shares::share_expiry::{ShareViewHandle, TakeDownload};
 use crate::access::passwords::Passwords;
 use crate::access::roots::Roots;
 use crate::access::throttle::Throttle;
+use crate::access_log::LinkAccessLog;
 use crate::counters::{LinkCounts, ShareServerCounters};
 use crate::operator_warnings::OperatorWarnings;
 use crate::serving::archive::ArchiveLimiter;
@@ -38,6 +39,8 @@ pub struct ShareServerCollaborators {
     pub not_ready: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     /// The TLS certificate; none without TLS. Called for each connection.
     pub certificate: Arc<dyn Fn() -> Option<Certificate> + Send + Sync>,
+    /// Log of downloads.
+    pub access_log: LinkAccessLog,
 }
 
 /// The running server of public links.
@@ -94,6 +97,7 @@ impl ShareServer {
             clock: state.clock.clone(),
             not_ready: Arc::clone(&state.not_ready),
             certificate: Arc::clone(&state.certificate),
+            access_log: state.access_log.clone(),
         };
         let cookie_key = settings.cookie_key.unwrap_or(state.cookie_key);
         let counts = Arc::clone(&state.counts);
@@ -108,8 +112,15 @@ impl ShareServer {
     ) -> std::io::Result<Self> {
         let (pages, handed) = PageHandoff::new();
         let of_server = server_settings(&settings);
-        let ShareServerCollaborators { roots, views, take, clock, not_ready, certificate } =
-            collaborators;
+        let ShareServerCollaborators {
+            roots,
+            views,
+            take,
+            clock,
+            not_ready,
+            certificate,
+            access_log,
+        } = collaborators;
         let state = Arc::new(ShareServerState {
             guesses: Throttle::new(settings.guesses, settings.guess_every),
             passwords: Passwords::new(&settings, cookie_key),
@@ -130,6 +141,7 @@ impl ShareServer {
             not_ready,
             certificate,
             pages,
+            access_log,
         });
         let lifetime = ServerLifetime::default();
         pages::start(handed, &state, lifetime.guard())?;

@@ -7,10 +7,11 @@ use reelyard_file_server::SendFailure;
 use reelyard_file_server::certificate::Certificate;
 use reelyard_file_server::http::request_head::BadHead;
 use reelyard_file_server::server::{Answered, ConnectionHandover, FileService, ServedRequest};
-use reelyard_shares::share_expiry::ShareId;
+use reelyard_shares::share_expiry::{ShareId, ShareLookup};
 
 use crate::access::client_address::client_network;
 use crate::access::link::{self, LinkResource};
+use crate::access_log::{LinkAccess, SentAnswer};
 use crate::serving::link_head::link_head;
 use crate::serving::link_request::LinkRequest;
 use crate::serving::{archive, download};
@@ -31,11 +32,13 @@ impl FileService for ShareServerState {
         // For an HTTP/1.0 client only the end of the connection marks a complete archive.
         let ends_by_closing = part == LinkResource::Zip && !head.is_1_1;
         let keep_alive = request.may_keep_alive() && !ends_by_closing;
-        let link_request = LinkRequest { request, id, keep_alive };
+        let sent = SentAnswer::default();
+        let link_request = LinkRequest { request, id, keep_alive, sent };
         let answered = match part {
             LinkResource::Zip => archive::answer(&link_request, self).await,
             _ => download::answer(&link_request, self).await,
         };
+        self.log_access(&link_request, part);
         match answered {
             Ok(watch) => Ok(Answered::Sent { keep_alive, watch }),
             Err(failure) => {
@@ -73,6 +76,26 @@ impl FileService for ShareServerState {
 }
 
 impl ShareServerState {
+    /// Logs the answer to a request for a known share. Guesses of ids are only counted, so that they cannot fill
+    /// the log.
+    fn log_access(&self, request: &LinkRequest<'_>, part: LinkResource) {
+        let Some(share) = request.id.filter(|_| self.access_log.is_on()) else { return };
+        if request.is_head() || matches!(self.views.find(share), ShareLookup::Unknown) {
+            return;
+        }
+        let (status, bytes) = request.sent.so_far();
+        let agent = request.request.head.header("user-agent");
+        self.access_log.record(LinkAccess {
+            at: self.clock.now(),
+            share,
+            address: request.client(self),
+            user_agent: agent.map(LinkAccess::agent),
+            part: if part == LinkResource::Zip { "zip" } else { "file" },
+            status,
+            bytes,
+        });
+    }
+
     fn record_failure(&self, id: Option<ShareId>, failure: &SendFailure) {
         match failure {
             SendFailure::Left => {}

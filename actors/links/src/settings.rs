@@ -9,6 +9,7 @@ use reelyard_core::settings::{Read, SettingValue, text, wrong};
 use reelyard_core::token::SharedToken;
 use reelyard_core::{open_files, settings};
 
+use crate::access_log::{AccessLogPlace, AccessLogSettings, LoggedAddress};
 use crate::tls_settings::ShareTlsConfig;
 
 settings! {
@@ -41,6 +42,11 @@ settings! {
         request_timeout: Duration = Default "20s" [node],
         /// A connection whose client takes no byte of an answer for this long is closed.
         send_timeout: Duration = Default "60s" [node],
+        /// Log of downloads: off, the time for which this node keeps it, or the path of a file with lines
+        /// of JSON. After a rotation of the file, reload the node. A log of the node has at most 256 MiB.
+        access_log: AccessLogPlace = Default "30d" [node],
+        /// The logged part of addresses: full, or network (24 bits of IPv4, 48 bits of IPv6).
+        access_log_address: LoggedAddress = Default "network" [node],
         /// Number of unknown links that one address may request at once. After that the address
         /// must wait, also for links that exist; otherwise an answer would confirm a guess.
         unknown_link_burst: NonZeroU32 = Default "30",
@@ -54,6 +60,13 @@ settings! {
     groups {
         /// Encryption of the links.
         tls: ShareTlsConfig,
+    }
+}
+
+impl LinksConfig {
+    /// Settings of the access log.
+    pub fn access_log_settings(&self) -> AccessLogSettings {
+        AccessLogSettings { place: self.access_log.clone(), address: self.access_log_address }
     }
 }
 

@@ -12,6 +12,7 @@ use reelyard_shares::share_expiry::{Share, ShareViewHandle, TakeDownload};
 use crate::access::passwords::Passwords;
 use crate::access::roots::Roots;
 use crate::access::throttle::Throttle;
+use crate::access_log::LinkAccessLog;
 use crate::counters::LinkCounts;
 use crate::operator_warnings::OperatorWarnings;
 use crate::serving::archive::ArchiveLimiter;
@@ -38,6 +39,7 @@ pub(crate) struct ShareServerState {
     /// Whether an invalid header of a proxy was already logged.
     pub(crate) warned_of_proxy: AtomicBool,
     pub(crate) pages: PageHandoff,
+    pub(crate) access_log: LinkAccessLog,
 }
 
 impl ShareServerState {

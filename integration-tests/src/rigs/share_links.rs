@@ -12,7 +12,9 @@ use actix::prelude::*;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::supervision::Route;
 use reelyard_file_server::certificate::Certificate;
-use reelyard_links::{Roots, ShareServer, ShareServerCollaborators, ShareServerSettings};
+use reelyard_links::{
+    LinkAccessLog, LinksConfig, Roots, ShareServer, ShareServerCollaborators, ShareServerSettings,
+};
 use reelyard_replication::Piece;
 use reelyard_shares::share_expiry::{
     Deadline, DownloadAdmission, NewShare, RootName, Share, ShareError, ShareEvent, ShareId,
@@ -233,6 +235,7 @@ impl LinkSite {
             let certificate = Arc::clone(&certificate);
             move || lock(&certificate).as_ref().map(|(_, certificate)| certificate.clone())
         };
+        let log = LinksConfig::default().access_log_settings();
         let collaborators = ShareServerCollaborators {
             roots,
             views: views.clone(),
@@ -240,6 +243,8 @@ impl LinkSite {
             clock: clock.clone(),
             not_ready: Arc::new(|| None),
             certificate: Arc::new(current_certificate),
+            access_log: LinkAccessLog::start(&place.path().join("log"), log, clock.clone())
+                .unwrap_or_else(|error| must(&error)),
         };
         let server = ShareServer::start_on(listener, settings, collaborators);
         let server = server.unwrap_or_else(|error| must(&error));

@@ -277,8 +277,9 @@ fn a_link_is_revoked_without_room_for_its_row() -> Result<()> {
     wait_for("the warning ends", &[&yard.node], || {
         readyz().filter(|text| !text.contains("The audit cannot be written"))
     })?;
-    let rows = cli(&["audit", "list", "--operation", "revokeShare", "--json"]);
+    let rows = cli(&["audit", "list", "--operation", "revokeShares", "--json"]);
     assert!(rows.out.contains("leaked"), "the row waited in memory: {}", rows.out);
+    assert!(rows.out.contains("expires_at"), "its deadline before: {}", rows.out);
     yard.node.terminate()?;
     let verified = run(&["audit", "verify", "--data-dir", data_dir]);
     assert_eq!(verified.code, Some(0), "{}", verified.out);

@@ -139,6 +139,58 @@ fn a_link_is_made_shown_changed_and_ended_on_the_command_line() -> Result<()> {
 }
 
 #[test]
+fn downloads_are_listed_with_the_network_of_the_visitor() -> Result<()> {
+    let place = ShareApiNode::start(&[])?;
+    let share = place.create("films/a.mpg", json!({ "ttl": "1h" }));
+    let url = share["url"].as_str().unwrap();
+    let other = place.create("films/new/b.mpg", json!({ "ttl": "1h", "password": "open sesame" }));
+    let other = other["url"].as_str().unwrap();
+    assert_eq!(place.fetch(&format!("{url}/file")).0, 200);
+    assert_eq!(place.fetch(&format!("{other}/file")).0, 401);
+    assert_eq!(place.share(&["revoke", url], "").code, Some(0));
+    assert_eq!(place.fetch(&format!("{url}/file")).0, 410);
+    let listed = wait_for("the downloads are logged", &[&place.node], || {
+        let listed = place.share(&["downloads", url, "--json"], "").out;
+        let listed: Value = serde_json::from_str(&listed).ok()?;
+        listed["items"].as_array().filter(|items| items.len() == 2).cloned()
+    })?;
+    let shown = |item: &Value| (item["status"].clone(), item["bytes"].clone());
+    assert_eq!(shown(&listed[0]), (json!(410), json!(0)));
+    assert_eq!(shown(&listed[1]), (json!(200), json!(10)));
+    assert_eq!(listed[1]["address"], "127.0.0.0");
+    assert!(listed[1]["user_agent"].as_str().unwrap().starts_with("curl/"), "{}", listed[1]);
+    let table = place.share(&["downloads", other], "");
+    assert!(table.out.contains("401"), "{}", table.out);
+    let first = place.share(&["downloads", url, "--limit", "1"], "");
+    assert!(first.out.contains("410") && first.out.contains("--cursor 1"), "{}", first.out);
+    Ok(())
+}
+
+#[test]
+fn a_rotated_access_log_is_opened_again_by_a_reload() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let (log, rotated) = (dir.path().join("links.jsonl"), dir.path().join("links.1"));
+    let set = log.display().to_string();
+    let more = [("share.access_log", set.as_str()), ("share.access_log_address", "full")];
+    let place = ShareApiNode::start(&more)?;
+    let share = place.create("films/a.mpg", json!({ "ttl": "1h" }));
+    let file = format!("{}/file", share["url"].as_str().unwrap());
+    let download = |to: &std::path::Path| {
+        assert_eq!(place.fetch(&file).0, 200);
+        wait_for("the line is written", &[&place.node], || {
+            let text = std::fs::read_to_string(to).ok()?;
+            text.contains("\"address\":\"127.0.0.1\"").then_some(())
+        })
+    };
+    download(&log)?;
+    std::fs::rename(&log, &rotated)?;
+    assert_eq!(place.ask("POST", "/config/reload", None).0, 200);
+    download(&log)?;
+    assert_eq!(std::fs::read_to_string(&rotated)?.lines().count(), 1);
+    Ok(())
+}
+
+#[test]
 fn an_invalid_share_is_refused_with_its_reason() -> Result<()> {
     let place = ShareApiNode::start(&[("share.max_ttl", "8d"), ("share.max_per_owner", "1")])?;
     place.create("films/a.mpg", json!({ "owner": "jo" }));

@@ -16,7 +16,9 @@ use serde::Serialize;
 
 use super::share_ref::ShareRef;
 use super::share_revoke::{RevokeArgs, revoke};
-use super::share_tables::{created, downloads, ends_in, show, show_hooks, show_moves, status};
+use super::share_tables::{
+    created, downloads, ends_in, show, show_downloads, show_hooks, show_moves, status,
+};
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::output::{self, maybe, plain};
@@ -42,6 +44,14 @@ enum ShareCommand {
         /// Id or link of the share.
         #[arg(allow_hyphen_values = true)]
         share: ShareRef,
+    },
+    /// List the logged downloads of a share, newest first.
+    Downloads {
+        /// Id or link of the share.
+        #[arg(allow_hyphen_values = true)]
+        share: ShareRef,
+        #[command(flatten)]
+        page: PageArgs,
     },
     /// Change the deadline or the number of downloads of a share.
     Extend(ExtendArgs),
@@ -186,6 +196,10 @@ pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
             let from = from.or(after.map(first_after)).map(|from| from.to_string());
             let query: Vec<_> = from.iter().map(|from| ("from", from.as_str())).collect();
             events::follow(&client, &["shares", "events"], &query, String::new(), json, out)
+        }
+        ShareCommand::Downloads { share, page } => {
+            let path = ["shares", &share.0.to_string(), "downloads"];
+            show_downloads(&client.list(&path, &[], &page)?, json, out)
         }
         ShareCommand::PauseReclaim => pause_reclaim(&client, true, json, out),
         ShareCommand::ResumeReclaim => pause_reclaim(&client, false, json, out),

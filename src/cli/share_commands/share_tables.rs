@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use comfy_table::Cell;
-use reelyard_api::{FileMoveInfo, HookInfo, ReclaimView, Rfc3339, ShareInfo};
+use reelyard_api::{DownloadInfo, FileMoveInfo, HookInfo, Page, ReclaimView, Rfc3339, ShareInfo};
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::counted::counted;
 
@@ -33,6 +33,29 @@ pub(in crate::cli) fn show_hooks(
         ]);
     }
     Ok(output::print(&table, out)?)
+}
+
+pub(in crate::cli) fn show_downloads(
+    page: &Page<DownloadInfo>,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
+    if json {
+        return Ok(output::json(page, out)?);
+    }
+    let mut table = output::table(&["TIME", "ADDRESS", "PART", "STATUS", "SIZE", "USER AGENT"]);
+    for download in &page.items {
+        table.add_row([
+            Cell::new(plain(&download.at)),
+            Cell::new(plain(&download.address)),
+            Cell::new(plain(&download.part)),
+            number(download.status),
+            output::size(download.bytes),
+            maybe(download.user_agent.as_deref(), |agent| Cell::new(plain(agent))),
+        ]);
+    }
+    output::print(&table, out)?;
+    Ok(output::more(page, out)?)
 }
 
 pub(in crate::cli) fn show_moves(

@@ -13,7 +13,7 @@ use crate::http::access::CallRights::{Known, LeaseInPath, LeaseOfPool, OwnWorker
 use crate::http::api::access_calls::{tokens, users, whoami};
 use crate::http::api::audit_calls::{audit, audit_events, audit_export};
 use crate::http::api::box_calls::{acquire, boxes, leases, pools};
-use crate::http::api::share_calls::{file_moves, new_share, share_events, shares};
+use crate::http::api::share_calls::{downloads, file_moves, new_share, share_events, shares};
 use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
 use crate::http::api::yard_calls::{explain, files, history, pins, plan, removals, tasks, workers};
 
@@ -115,6 +115,7 @@ fn of_shares() -> Vec<ApiCall> {
         ApiCall::of::<share_events::__path_follow, _, _>(Scope(SharesRead), share_events::follow)
             .held(),
         ApiCall::of::<shares::__path_revoke_many, _, _>(Scope(SharesWrite), shares::revoke_many),
+        ApiCall::of::<downloads::__path_list, _, _>(Scope(SharesRead), downloads::list),
         ApiCall::of::<shares::__path_one, _, _>(Scope(SharesRead), shares::one),
         ApiCall::of::<shares::__path_change, _, _>(Scope(SharesWrite), shares::change),
         ApiCall::of::<shares::__path_revoke, _, _>(Scope(SharesWrite), shares::revoke),

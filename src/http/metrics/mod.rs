@@ -51,6 +51,7 @@ pub async fn node(
         removals::write(sheet, &state.actors.remover_views.load())?;
         let links = state.share_links.counters();
         shares::write(sheet, &state.actors.share_views, links)?;
+        shares::write_access_log(sheet, state.share_links.access_log_status())?;
         hooks::write(sheet, &state.actors.hooks.views(), state.clock.now())?;
         shares::write_files(sheet, &state.actors.share_files_views.load(), state.clock.now())?;
         boxes::write(sheet, &state.actors.boxes.views)?;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use reelyard_core::clock::Millis;
-use reelyard_links::ShareServerCounters;
+use reelyard_links::{AccessLogStatus, ShareServerCounters};
 use reelyard_shares::share_expiry::{LAG_STEPS, Lags, ShareEnding, ShareViewHandle};
 use reelyard_shares::share_files::ShareFilesView;
 
@@ -39,6 +39,14 @@ pub fn write(
     sheet.counters("clock_jumps", "Steps of the wall clock", steps)?;
     write_lags(sheet, &view.lags)?;
     links.map_or(Ok(()), |links| write_links(sheet, &links))
+}
+
+/// Writes the counters of the access log of links.
+pub fn write_access_log(sheet: &mut MetricsWriter<'_>, status: AccessLogStatus) -> fmt::Result {
+    let help = "Lines written to the access log of links";
+    sheet.counter("share_access_log_lines", help, status.written)?;
+    let help = "Downloads without a line in the access log: the disk was full or too slow";
+    sheet.counter("share_access_log_lines_dropped", help, status.dropped)
 }
 
 /// Writes the metrics of the shared files.

@@ -70,6 +70,7 @@ async fn send(
     prepared: PreparedDownload,
 ) -> Result<Option<Box<dyn SendWatch>>, SendFailure> {
     let status = prepared.response.status();
+    link_request.sent.begin(status.0);
     let mut head = link_head(status, link_request.keep_alive, state.clock.now());
     describe(&mut head, &prepared);
     let range = prepared.response.range(prepared.size);
@@ -88,6 +89,7 @@ async fn send(
     let of_head = sending.sent();
     let sent = sending.file(&prepared.opened, range).await;
     state.counts.bytes.add(sending.sent() - of_head);
+    link_request.sent.add(sending.sent() - of_head);
     sent.map(|()| sending.finish())
 }
 

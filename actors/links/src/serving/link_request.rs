@@ -8,6 +8,7 @@ use reelyard_shares::share_expiry::ShareId;
 
 use super::link_head::link_head;
 use crate::access::refusal::LinkRefusal;
+use crate::access_log::SentAnswer;
 use crate::state::ShareServerState;
 
 /// One request for a file or an archive.
@@ -16,6 +17,8 @@ pub(crate) struct LinkRequest<'c> {
     pub(crate) id: Option<ShareId>,
     /// Whether the connection stays open after the answer.
     pub(crate) keep_alive: bool,
+    /// The answer, for the access log.
+    pub(crate) sent: SentAnswer,
 }
 
 impl LinkRequest<'_> {
@@ -39,6 +42,7 @@ impl LinkRequest<'_> {
         if matches!(refusal, LinkRefusal::Throttled(_) | LinkRefusal::TooManyArchives) {
             state.counts.throttled.one();
         }
+        self.sent.begin(refusal.status().0);
         let mut head = link_head(refusal.status(), self.keep_alive, state.clock.now());
         if let Some(seconds) = refusal.retry_after() {
             head.header("Retry-After", seconds);

@@ -255,6 +255,8 @@ pub async fn revoke_many(
         }
         let named: Vec<String> = ids.iter().take(NAMED).map(ToString::to_string).collect();
         audit.subject(format!("share {}", named.join(" ")));
+        let before = ids.first().filter(|_| ids.len() == 1).and_then(|id| known(&state, *id));
+        audit.changed(before.as_ref(), None);
         let revoked = revoke_all(&state, &caller, ids, hard).await?;
         audit.after(serde_json::json!({ "ended": revoked.ended }));
         return Ok(web::Json(revoked));

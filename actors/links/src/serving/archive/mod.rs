@@ -104,6 +104,7 @@ async fn send(
 ) -> Result<Option<Box<dyn SendWatch>>, SendFailure> {
     let PreparedArchive { share, chunks } = prepared;
     let request = link_request.request;
+    link_request.sent.begin(200);
     let is_chunked = request.head.is_1_1;
     let mut head = link_head((200, "OK"), link_request.keep_alive, state.clock.now());
     head.header("Content-Type", "application/zip");
@@ -126,6 +127,7 @@ async fn send(
                 }
                 sending.bytes(&bytes, false).await?;
                 state.counts.bytes.add(bytes.len() as u64);
+                link_request.sent.add(bytes.len() as u64);
                 if is_chunked {
                     sending.bytes(b"\r\n", true).await?;
                 }
