@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_access::access::{EnsureAdmin, RecoverAdmin};
+use reelyard_access::audit::{AuditRecord, AuditRecorder};
 use reelyard_access::secrets::{TokenHash, TokenKind, TokenSecret, draw};
+use reelyard_core::clock::Clock;
 
 use super::actors::Wiring;
 
@@ -90,7 +92,7 @@ impl AdminTokenFiles {
 
 /// Writes the token of the first administrator once this node leads a yard without an administrator. Also writes a
 /// new one if an operator on the host requested it. Returns when somebody can administrate the yard.
-pub async fn ensure(actors: Arc<Wiring>, files: AdminTokenFiles) {
+pub async fn ensure(actors: Arc<Wiring>, files: AdminTokenFiles, audit: AuditRecorder) {
     let mut news = actors.access_views.news();
     loop {
         news.mark_unchanged();
@@ -101,7 +103,7 @@ pub async fn ensure(actors: Arc<Wiring>, files: AdminTokenFiles) {
         }
         if view.is_ready && view.epoch.is_some() {
             let written = match is_requested {
-                true => recover(&actors, &files).await,
+                true => recover(&actors, &files, &audit).await,
                 false => write_first(&actors, &files).await,
             };
             match written {
@@ -130,20 +132,29 @@ async fn write_first(actors: &Wiring, files: &AdminTokenFiles) -> Result<(), Adm
 }
 
 /// Replaces a lost token of the administrator, if an operator on the host requested that.
-pub async fn recover_on_request(actors: &Wiring, files: &AdminTokenFiles) {
+pub async fn recover_on_request(actors: &Wiring, files: &AdminTokenFiles, audit: &AuditRecorder) {
     if !files.recovery().exists() {
         return;
     }
-    if let Err(error) = recover(actors, files).await {
+    if let Err(error) = recover(actors, files, audit).await {
         tracing::error!(%error, "the administrator's token was not replaced: reload again");
     }
 }
 
-async fn recover(actors: &Wiring, files: &AdminTokenFiles) -> Result<(), AdminTokenError> {
+async fn recover(
+    actors: &Wiring,
+    files: &AdminTokenFiles,
+    audit: &AuditRecorder,
+) -> Result<(), AdminTokenError> {
     let hash = files.write_new()?;
     let answer = actors.access.ask(RecoverAdmin { hash }).await;
     let answer = answer.map_err(|error| AdminTokenError::Refused(error.to_string()))?;
     answer.map_err(|error| AdminTokenError::Refused(error.to_string()))?;
+    let now = Clock::system().now();
+    audit.record(AuditRecord {
+        subject: Some("token admin".to_owned()),
+        ..AuditRecord::of_node(now, "access.admin_token_replaced")
+    });
     let file = files.token();
     tracing::warn!(file = %file.display(), "the administrator's token was replaced on request of the host");
     let path = files.recovery();

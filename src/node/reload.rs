@@ -73,7 +73,7 @@ impl NodeReloader {
             keep_the_rest(&mut running, effective);
             self.actors.publish_reload(&reloaded);
             let files = AdminTokenFiles::new(&after.config.data_dir);
-            admin_token::recover_on_request(&self.actors, &files).await;
+            admin_token::recover_on_request(&self.actors, &files, &self.audit).await;
         }
         Ok(reloaded)
     }

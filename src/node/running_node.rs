@@ -80,7 +80,7 @@ impl RunningNode {
         let reloader = NodeReloader::new(layers, effective, parts, (audit.clone(), clock.clone()));
         let reloader = Arc::new(reloader);
         let token_files = AdminTokenFiles::new(&config.data_dir);
-        let ensuring = admin_token::ensure(Arc::clone(&actors), token_files.clone());
+        let ensuring = admin_token::ensure(Arc::clone(&actors), token_files.clone(), audit.clone());
         // A follower serves too: there the task waits until this node leads or somebody can administrate.
         let mut ensuring = tokio::spawn(ensuring);
         // A node that leads is useful only with the token. On a timeout the task goes on.

@@ -42,7 +42,8 @@ const LONGEST_STOP: Duration = Duration::from_secs(5);
 
 enum WriterMessage {
     Record(Box<AuditRecord>),
-    Settings(AuditSettings),
+    /// The settings have changed.
+    Settings,
     Sync(SyncSender<()>),
     Stop(SyncSender<()>),
 }
@@ -63,6 +64,7 @@ struct WriterShared {
     written: AtomicU64,
     lost: AtomicU64,
     trouble: Mutex<Option<String>>,
+    settings: Mutex<AuditSettings>,
     /// Number of the last row that readers can see.
     last: watch::Sender<u64>,
 }
@@ -87,6 +89,7 @@ impl AuditRecorder {
             written: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             trouble: Mutex::new(None),
+            settings: Mutex::new(settings.clone()),
             last: watch::Sender::new(0),
         });
         let writer = AuditWriter {
@@ -114,7 +117,9 @@ impl AuditRecorder {
 
     /// Uses other limits from now on.
     pub fn change_settings(&self, settings: AuditSettings) {
-        let _ = self.queue.send(WriterMessage::Settings(settings));
+        *self.shared.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+        // With a full queue, the writer reads them at its next attempt.
+        let _ = self.queue.try_send(WriterMessage::Settings);
     }
 
     /// Counters and trouble.
@@ -199,7 +204,7 @@ impl AuditWriter {
                     WriterMessage::Record(record) => {
                         batch.extend(self.refused.accept(record.bounded()));
                     }
-                    WriterMessage::Settings(settings) => self.apply_settings(settings),
+                    WriterMessage::Settings => {}
                     WriterMessage::Sync(done) => waiting = Some((Some(done), false)),
                     WriterMessage::Stop(done) => waiting = Some((Some(done), true)),
                 }
@@ -208,6 +213,7 @@ impl AuditWriter {
                     false => None,
                 };
             }
+            self.apply_settings();
             let is_end = waiting.as_ref().is_some_and(|(_, is_end)| *is_end);
             batch.extend(self.refused.take((!is_end).then(|| self.clock.now())));
             let outcome = self.write(&mut batch, waiting.is_some());
@@ -290,7 +296,11 @@ impl AuditWriter {
         Ok(())
     }
 
-    fn apply_settings(&mut self, settings: AuditSettings) {
+    fn apply_settings(&mut self) {
+        let settings = self.shared.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if settings == self.settings {
+            return;
+        }
         self.settings = settings.clone();
         if let Some(log) = &mut self.log {
             log.change_settings(settings);

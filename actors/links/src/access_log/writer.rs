@@ -2,9 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ const COLLECT: Duration = Duration::from_millis(50);
 
 enum AccessLogMessage {
     Access(Box<LinkAccess>),
-    Settings(AccessLogSettings),
+    /// The settings may have changed, or another program has rotated the file.
+    Settings,
 }
 
 /// Counters of the access log since the start of the node.
@@ -38,8 +39,9 @@ pub struct AccessLogStatus {
     pub dropped: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct AccessLogShared {
+    settings: Mutex<AccessLogSettings>,
     is_on: AtomicBool,
     written: AtomicU64,
     dropped: AtomicU64,
@@ -61,8 +63,12 @@ impl LinkAccessLog {
     /// The system has no thread for the writer.
     pub fn start(dir: &Path, settings: AccessLogSettings, clock: Clock) -> io::Result<Self> {
         let (queue, messages) = sync_channel(QUEUE);
-        let shared = Arc::new(AccessLogShared::default());
-        shared.is_on.store(settings.place != AccessLogPlace::Off, Ordering::Relaxed);
+        let shared = Arc::new(AccessLogShared {
+            is_on: AtomicBool::new(settings.place != AccessLogPlace::Off),
+            settings: Mutex::new(settings.clone()),
+            written: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+        });
         let writer = AccessLogWriter {
             dir: dir.to_owned(),
             settings,
@@ -92,8 +98,9 @@ impl LinkAccessLog {
     /// Uses these settings from now on, and opens the file again.
     pub fn apply_settings(&self, settings: AccessLogSettings) {
         self.shared.is_on.store(settings.place != AccessLogPlace::Off, Ordering::Relaxed);
-        // The queue is short, and the writer empties it.
-        let _ = self.queue.send(AccessLogMessage::Settings(settings));
+        *self.shared.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+        // With a full queue, the writer opens the file after its next failure or reload.
+        let _ = self.queue.try_send(AccessLogMessage::Settings);
     }
 
     /// Counters.
@@ -138,10 +145,12 @@ impl AccessLogWriter {
                         access.write(&mut lines);
                         count += 1;
                     }
-                    AccessLogMessage::Settings(settings) => {
+                    AccessLogMessage::Settings => {
                         self.append(&lines, count);
                         lines.clear();
-                        (self.settings, self.open, count) = (settings, None, 0);
+                        let settings = self.shared.settings.lock();
+                        self.settings = settings.unwrap_or_else(PoisonError::into_inner).clone();
+                        (self.open, count) = (None, 0);
                     }
                 }
                 next = (count < BATCH as u64).then(|| messages.try_recv().ok()).flatten();
