@@ -87,7 +87,7 @@ enum Command {
     /// Add, list and change users.
     User(user::UserArgs),
     /// List and verify the audit: every change and refused call, with its caller.
-    Audit(audit::AuditArgs),
+    Audit(audit::NodeAuditArgs),
     /// Show your own name and rights.
     Whoami(whoami::WhoamiArgs),
     /// List ended copies and removals, newest first.

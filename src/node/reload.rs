@@ -223,6 +223,7 @@ mod tests {
             "box.pools" => "{ a = { size = 1 } }",
             "log.level" => "debug",
             "share.access_log_address" => "full",
+            "audit.max_size" => "2GiB",
             // Their examples equal the values that follow from other settings.
             "storage.low_water_percent" => "80",
             "remover.make_room_hits" => "7",

@@ -14,7 +14,7 @@ use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::output;
 
 #[derive(Debug, Args)]
-pub struct AuditArgs {
+pub struct NodeAuditArgs {
     #[command(flatten)]
     node: NodeArgs,
     #[command(subcommand)]
@@ -51,7 +51,7 @@ enum AuditCommand {
 }
 
 /// Runs `reelyard audit`.
-pub fn run(args: AuditArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
+pub fn run(args: NodeAuditArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
     let json = args.node.json;
     match args.command {
         AuditCommand::Verify(verify) => return verify::run(verify, json, out),

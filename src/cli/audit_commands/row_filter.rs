@@ -79,9 +79,9 @@ mod tests {
         let now = Millis(1_800_000_000_000);
         let of =
             |text: &str| instant("--since", Some(text), now).map_err(|error| error.to_string());
-        assert_eq!(of("1h"), Ok(Some("2027-01-15T07:00:00Z".to_owned())));
+        assert_eq!(of("1h"), Ok(Some("2027-01-15T07:00:00.000Z".to_owned())));
         let written = "2026-12-31T18:00:00+09:00";
-        assert_eq!(of(written), Ok(Some("2026-12-31T09:00:00Z".to_owned())));
+        assert_eq!(of(written), Ok(Some("2026-12-31T09:00:00.000Z".to_owned())));
         assert!(of("yesterday").is_err_and(|bad| bad.contains("--since") && bad.contains("2d")));
     }
 }

@@ -27,13 +27,13 @@ pub(super) struct AuditHead {
 #[serde(deny_unknown_fields)]
 struct StoredAuditHead {
     v: u32,
-    before_oldest: StoredPosition,
-    last: StoredPosition,
+    before_oldest: StoredAuditPosition,
+    last: StoredAuditPosition,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StoredPosition {
+struct StoredAuditPosition {
     seq: u64,
     hash: String,
 }
@@ -79,7 +79,7 @@ impl AuditHead {
 
     /// The content of the file: JSON, then blanks.
     pub(super) fn bytes(&self) -> io::Result<Vec<u8>> {
-        let stored = |position: &AuditPosition| StoredPosition {
+        let stored = |position: &AuditPosition| StoredAuditPosition {
             seq: position.seq,
             hash: position.hash.to_string(),
         };
@@ -103,6 +103,6 @@ impl AuditHead {
     }
 }
 
-fn position(stored: &StoredPosition) -> Option<AuditPosition> {
+fn position(stored: &StoredAuditPosition) -> Option<AuditPosition> {
     Some(AuditPosition { seq: stored.seq, hash: stored.hash.parse().ok()? })
 }

@@ -65,7 +65,7 @@ pub(super) struct AuditLog {
     lines: Vec<u8>,
 }
 
-/// What the end of a log was like when it was opened.
+/// The end of a log, as it was when the log was opened.
 #[derive(Debug)]
 struct FoundEnd {
     /// The current segment, if it can get more rows.

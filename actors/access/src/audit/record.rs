@@ -21,7 +21,7 @@ const LARGEST_TEXT: usize = 300;
 /// Largest JSON of a state before or after a change, in bytes.
 const LARGEST_STATE: usize = 4 << 10;
 
-/// The kind of an actor.
+/// How the person or program behind an act is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuditActorKind {

@@ -17,7 +17,7 @@ pub(super) const ROW_VERSION: u32 = 1;
 const BEFORE_HASH: &[u8] = b",\"chain\":\"";
 /// The text behind the hash.
 const BEHIND_HASH: &[u8] = b"\"}";
-/// The digits of a hash.
+/// Length of a hash in hexadecimal digits.
 const HASH_DIGITS: usize = 64;
 
 /// A stored act with its place in the chain.

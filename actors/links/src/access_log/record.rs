@@ -107,7 +107,7 @@ mod tests {
         let mut lines = Vec::new();
         access.write(&mut lines);
         let kept = format!(
-            "{{\"v\":1,\"at\":\"2027-01-15T08:00:00Z\",\"share\":\"{}\",\"address\":\"192.0.2.0\",\
+            "{{\"v\":1,\"at\":\"2027-01-15T08:00:00.000Z\",\"share\":\"{}\",\"address\":\"192.0.2.0\",\
              \"part\":\"file\",\"status\":206,\"bytes\":4711,\"user_agent\":\"curl/8 \\\"x\\\"\u{fffd}\"}}\n",
             ShareId(7)
         );

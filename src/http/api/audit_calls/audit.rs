@@ -43,7 +43,7 @@ pub struct AuditRowQuery {
     cursor: Option<String>,
 }
 
-/// The order of rows.
+/// Whether a list begins at its newest or at its oldest end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum RowOrder {
