@@ -146,8 +146,13 @@ fn an_answer_names_its_request_and_a_read_has_no_row() -> Result<()> {
     assert!(answer.to_lowercase().contains("x-request-id: mine-1"), "{answer}");
     let answer = yard.call("POST", "/api/v1/removals", &[&bearer, "X-Request-Id: not \"one\""])?;
     assert!(!answer.contains("not \"one\""), "{answer}");
+    // An old program, which has no token.
+    yard.call("DELETE", "/tasks/17", &[])?;
     yard.call("GET", "/api/v1/hosts", &[&bearer])?;
-    let rows = yard.rows_once(3, &[])?;
+    let rows = yard.rows_once(4, &[])?;
+    let of_cfm = rows.iter().find(|row| row["operation"] == "cfm.cancelTask");
+    let of_cfm = of_cfm.with_context(|| format!("{rows:#?}"))?;
+    assert_eq!([&of_cfm["from"], &of_cfm["subject"]], ["127.0.0.1", "task 17"]);
     assert!(rows.iter().any(|row| row["request_id"] == "mine-1"), "{rows:#?}");
     assert!(rows.iter().all(|row| row["operation"] != "listHosts"), "{rows:#?}");
     Ok(())
