@@ -16,6 +16,8 @@ mod segment;
 mod settings;
 mod verification;
 mod writer;
+#[cfg(test)]
+mod writer_tests;
 
 pub use chain::{AuditPosition, ChainHash};
 pub use filter::{AuditOutcome, AuditRowFilter};
