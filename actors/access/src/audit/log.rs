@@ -10,11 +10,11 @@ use reelyard_core::clock::Millis;
 use reelyard_core::private_dir;
 use serde_json::json;
 
-use super::chain::AuditPosition;
-use super::head::{self, AuditHead};
+use super::format::chain::AuditPosition;
+use super::format::head::{self, AuditHead};
+use super::format::row::{read_row, write_row};
+use super::format::segment::{self, BadSegment, IntactPart, SegmentStart};
 use super::record::AuditRecord;
-use super::row::{read_row, write_row};
-use super::segment::{self, BadSegment, IntactPart, SegmentStart};
 use super::settings::AuditSettings;
 
 /// The operation of a row about an end that was repaired after a crash. No safe row is lost.

@@ -7,13 +7,13 @@ use std::time::Duration;
 use proptest::prelude::*;
 use reelyard_core::clock::Millis;
 
-use super::filter::AuditRowFilter;
+use super::format::{head, segment};
 use super::log::{AuditLog, DAMAGED, REPAIRED};
-use super::reader::{AuditOrder, AuditReader};
+use super::reading::filter::AuditRowFilter;
+use super::reading::reader::{AuditOrder, AuditReader};
+use super::reading::verification::{AuditReport, verify};
 use super::record::AuditRecord;
 use super::settings::AuditSettings;
-use super::verification::{AuditReport, verify};
-use super::{head, segment};
 
 const NOW: Millis = Millis(1_800_000_000_000);
 
@@ -67,7 +67,7 @@ fn a_log_that_nobody_touched_is_whole() {
     let all = reader.page(&AuditRowFilter::default(), AuditOrder::OldestFirst, None, 100).unwrap();
     let known = all.rows[4].position();
     assert!(verify(place.path(), Some(known)).unwrap().is_whole());
-    let other = super::chain::AuditPosition { seq: 4, ..known };
+    let other = super::format::chain::AuditPosition { seq: 4, ..known };
     assert!(!verify(place.path(), Some(other)).unwrap().is_whole());
     drop(open(place.path()));
     assert_eq!(checked(place.path()), report, "opening changes nothing");

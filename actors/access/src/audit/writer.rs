@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::aggregation::RefusedCalls;
 use super::log::{AuditLog, AuditLogError};
-use super::reader::AuditReader;
+use super::reading::reader::AuditReader;
 use super::record::AuditRecord;
 use super::settings::AuditSettings;
 

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use reelyard_core::clock::Clock;
 
-use super::filter::AuditRowFilter;
-use super::reader::AuditOrder;
+use super::reading::filter::AuditRowFilter;
+use super::reading::reader::AuditOrder;
+use super::reading::verification::verify;
 use super::record::AuditRecord;
 use super::settings::AuditSettings;
-use super::verification::verify;
 use super::writer::{AuditRecorder, LOST};
 
 fn start(dir: &Path) -> AuditRecorder {

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::filter::AuditRowFilter;
-use super::row::{AuditRow, number, read_row};
-use super::segment;
+use crate::audit::format::row::{AuditRow, number, read_row};
+use crate::audit::format::segment;
 
 /// A page reads at most this number of bytes, so that a narrow filter cannot keep a thread busy.
 const LARGEST_READ: u64 = 32 << 20;

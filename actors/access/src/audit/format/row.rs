@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::chain::{AuditPosition, ChainHash};
-use super::record::{AuditActor, AuditActorKind, AuditRecord};
+use crate::audit::record::{AuditActor, AuditActorKind, AuditRecord};
 
 /// The version of rows and of the first line of a segment.
-pub(super) const ROW_VERSION: u32 = 1;
+pub(in crate::audit) const ROW_VERSION: u32 = 1;
 
 /// The text between the hashed part of a row and its hash.
 const BEFORE_HASH: &[u8] = b",\"chain\":\"";
@@ -92,7 +92,7 @@ struct StoredVersion {
 }
 
 /// Appends the row behind `last` to `lines`, and returns its position.
-pub(super) fn write_row(
+pub(in crate::audit) fn write_row(
     record: &AuditRecord,
     last: AuditPosition,
     lines: &mut Vec<u8>,
@@ -141,7 +141,7 @@ fn split(line: &[u8]) -> Option<(&[u8], ChainHash)> {
 const BEFORE_NUMBER: &[u8] = b"{\"v\":1,\"seq\":";
 
 /// The number of a row, without reading the rest of the line. None for another line.
-pub(super) fn number(line: &[u8]) -> Option<u64> {
+pub(in crate::audit) fn number(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(BEFORE_NUMBER)?;
     let end = rest.iter().position(|byte| *byte == b',')?;
     std::str::from_utf8(&rest[..end]).ok()?.parse().ok()
@@ -152,7 +152,7 @@ pub(super) fn number(line: &[u8]) -> Option<u64> {
 /// # Errors
 ///
 /// The line has another form or an unknown version.
-pub(super) fn read_row(line: &[u8]) -> Result<AuditRow, BadAuditRow> {
+pub(in crate::audit) fn read_row(line: &[u8]) -> Result<AuditRow, BadAuditRow> {
     let (_, chain) = split(line).ok_or(BadAuditRow::Form)?;
     let stored = serde_json::from_slice::<StoredAuditRow<'_>>(line);
     match stored {
@@ -169,7 +169,10 @@ pub(super) fn read_row(line: &[u8]) -> Result<AuditRow, BadAuditRow> {
 /// # Errors
 ///
 /// The line is not the row behind `last`.
-pub(super) fn read_next_row(line: &[u8], last: AuditPosition) -> Result<AuditRow, BadAuditRow> {
+pub(in crate::audit) fn read_next_row(
+    line: &[u8],
+    last: AuditPosition,
+) -> Result<AuditRow, BadAuditRow> {
     let (hashed, hash) = split(line).ok_or(BadAuditRow::Form)?;
     if last.hash.next(hashed) != hash {
         // A readable number says more.

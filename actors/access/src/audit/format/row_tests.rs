@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::chain::{AuditPosition, ChainHash};
 use super::head::AuditHead;
-use super::record::{AuditActor, AuditActorKind, AuditRecord};
 use super::row::{BadAuditRow, read_next_row, write_row};
 use super::segment::SegmentStart;
+use crate::audit::record::{AuditActor, AuditActorKind, AuditRecord};
 
 /// Lines of version 1: the start of a segment, two rows and a head.
 const KEPT: &str = include_str!("kept_rows.txt");

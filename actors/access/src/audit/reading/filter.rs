@@ -3,7 +3,7 @@
 use reelyard_core::clock::Millis;
 use serde::Deserialize;
 
-use super::row::AuditRow;
+use crate::audit::format::row::AuditRow;
 
 /// Whether an act was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
@@ -65,7 +65,7 @@ fn is_subject(subject: &str, wanted: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::chain::ChainHash;
+    use crate::audit::format::chain::ChainHash;
     use crate::audit::record::{AuditActor, AuditRecord};
 
     #[test]

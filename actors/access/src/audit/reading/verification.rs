@@ -7,12 +7,12 @@ use std::path::Path;
 use reelyard_core::clock::Millis;
 use serde::Serialize;
 
-use super::chain::AuditPosition;
-use super::head::{self, AuditHead};
-use super::log::{DAMAGED, REPAIRED};
-use super::row::AuditRow;
-use super::segment::{self, BadSegment, IntactPart, SegmentStart};
-use super::writer::LOST;
+use crate::audit::format::chain::AuditPosition;
+use crate::audit::format::head::{self, AuditHead};
+use crate::audit::format::row::AuditRow;
+use crate::audit::format::segment::{self, BadSegment, IntactPart, SegmentStart};
+use crate::audit::log::{DAMAGED, REPAIRED};
+use crate::audit::writer::LOST;
 
 /// The log is not whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

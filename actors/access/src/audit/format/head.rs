@@ -15,11 +15,11 @@ const LENGTH: usize = 512;
 
 /// The first and the last known row of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct AuditHead {
+pub(in crate::audit) struct AuditHead {
     /// The row before the oldest kept row.
-    pub(super) before_oldest: AuditPosition,
+    pub(in crate::audit) before_oldest: AuditPosition,
     /// The last row that is safe on disk.
-    pub(super) last: AuditPosition,
+    pub(in crate::audit) last: AuditPosition,
 }
 
 /// Version 1 of the head.
@@ -39,7 +39,7 @@ struct StoredAuditPosition {
 }
 
 /// The file of the head in the directory of a log.
-pub(super) fn path(dir: &Path) -> PathBuf {
+pub(in crate::audit) fn path(dir: &Path) -> PathBuf {
     dir.join("head")
 }
 
@@ -48,7 +48,7 @@ pub(super) fn path(dir: &Path) -> PathBuf {
 /// # Errors
 ///
 /// The file cannot be read, or it is not a head of version 1.
-pub(super) fn read(dir: &Path) -> io::Result<Option<AuditHead>> {
+pub(in crate::audit) fn read(dir: &Path) -> io::Result<Option<AuditHead>> {
     let bytes = match std::fs::read(path(dir)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -63,7 +63,7 @@ pub(super) fn read(dir: &Path) -> io::Result<Option<AuditHead>> {
 /// # Errors
 ///
 /// Those of open(2).
-pub(super) fn open(dir: &Path) -> io::Result<File> {
+pub(in crate::audit) fn open(dir: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path(dir))
 }
 
@@ -78,7 +78,7 @@ impl AuditHead {
     }
 
     /// The content of the file: JSON, then blanks.
-    pub(super) fn bytes(&self) -> io::Result<Vec<u8>> {
+    pub(in crate::audit) fn bytes(&self) -> io::Result<Vec<u8>> {
         let stored = |position: &AuditPosition| StoredAuditPosition {
             seq: position.seq,
             hash: position.hash.to_string(),
@@ -95,7 +95,7 @@ impl AuditHead {
     }
 
     /// Replaces the content of the file, and syncs it.
-    pub(super) fn write(&self, file: &File) -> io::Result<()> {
+    pub(in crate::audit) fn write(&self, file: &File) -> io::Result<()> {
         let bytes = self.bytes()?;
         file.write_all_at(&bytes, 0)?;
         file.set_len(bytes.len() as u64)?;

@@ -17,7 +17,7 @@ impl ChainHash {
     pub const START: ChainHash = ChainHash([0; 32]);
 
     /// The hash of a row with these bytes, which follows the row of this hash.
-    pub(super) fn next(&self, row: &[u8]) -> ChainHash {
+    pub(in crate::audit) fn next(&self, row: &[u8]) -> ChainHash {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.0);
         hasher.update(row);

@@ -17,11 +17,11 @@ const DIGITS: usize = 20;
 
 /// The first line of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SegmentStart {
+pub(in crate::audit) struct SegmentStart {
     /// The row before the first row of the segment.
-    pub(super) before: AuditPosition,
+    pub(in crate::audit) before: AuditPosition,
     /// Creation time of the segment. No row of an earlier segment is newer.
-    pub(super) at: Millis,
+    pub(in crate::audit) at: Millis,
 }
 
 /// Version 1 of the first line of a segment.
@@ -36,7 +36,7 @@ struct StoredSegmentStart {
 
 /// A segment is not intact at a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum BadSegment {
+pub(in crate::audit) enum BadSegment {
     #[error("its first line does not describe a segment")]
     Start,
     #[error("its first line does not continue the segment before it")]
@@ -49,7 +49,7 @@ pub(super) enum BadSegment {
 
 impl SegmentStart {
     /// The first line, with its end.
-    pub(super) fn line(&self) -> serde_json::Result<Vec<u8>> {
+    pub(in crate::audit) fn line(&self) -> serde_json::Result<Vec<u8>> {
         let stored = StoredSegmentStart {
             v: ROW_VERSION,
             first: self.before.seq + 1,
@@ -62,13 +62,13 @@ impl SegmentStart {
     }
 
     /// The position that the first row follows. Its hash also covers the first line.
-    pub(super) fn position(&self) -> serde_json::Result<AuditPosition> {
+    pub(in crate::audit) fn position(&self) -> serde_json::Result<AuditPosition> {
         let line = self.line()?;
         Ok(AuditPosition { seq: self.before.seq, hash: self.before.hash.next(&line) })
     }
 
     /// Reads a first line without its end. Only the exact form is accepted, so that each change is noticed.
-    pub(super) fn read(line: &[u8]) -> Option<Self> {
+    pub(in crate::audit) fn read(line: &[u8]) -> Option<Self> {
         let stored: StoredSegmentStart = serde_json::from_slice(line).ok()?;
         let hash: ChainHash = stored.previous.parse().ok()?;
         let before = AuditPosition { seq: stored.first.checked_sub(1)?, hash };
@@ -79,7 +79,7 @@ impl SegmentStart {
 }
 
 /// The file of the segment that begins with row `first`.
-pub(super) fn path(dir: &Path, first: u64) -> PathBuf {
+pub(in crate::audit) fn path(dir: &Path, first: u64) -> PathBuf {
     dir.join(format!("{PREFIX}{first:0DIGITS$}{SUFFIX}"))
 }
 
@@ -88,7 +88,7 @@ pub(super) fn path(dir: &Path, first: u64) -> PathBuf {
 /// # Errors
 ///
 /// The directory cannot be read.
-pub(super) fn list(dir: &Path) -> io::Result<Vec<u64>> {
+pub(in crate::audit) fn list(dir: &Path) -> io::Result<Vec<u64>> {
     let mut firsts = Vec::new();
     for entry in std::fs::read_dir(dir)? {
         let name = entry?.file_name();
@@ -103,22 +103,22 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<u64>> {
 
 /// The intact part of a segment.
 #[derive(Debug)]
-pub(super) struct IntactPart {
+pub(in crate::audit) struct IntactPart {
     /// The first line.
-    pub(super) start: Option<SegmentStart>,
+    pub(in crate::audit) start: Option<SegmentStart>,
     /// The position that the first row follows.
-    pub(super) begin: AuditPosition,
+    pub(in crate::audit) begin: AuditPosition,
     /// The last intact row, or the row before the segment.
-    pub(super) last: AuditPosition,
+    pub(in crate::audit) last: AuditPosition,
     /// Length of the intact part in bytes.
-    pub(super) length: u64,
+    pub(in crate::audit) length: u64,
     /// Why the rest is not intact.
-    pub(super) fault: Option<BadSegment>,
+    pub(in crate::audit) fault: Option<BadSegment>,
 }
 
 /// Reads the rows of the segment that begins with row `first`, as long as they are intact. With `before`, the
 /// segment must continue that row.
-pub(super) fn scan(
+pub(in crate::audit) fn scan(
     bytes: &[u8],
     first: u64,
     before: Option<AuditPosition>,
