@@ -48,8 +48,8 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
 async fn leases() -> Result<(f64, f64)> {
     let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
     let (settings, hosts) = (BoxLeaseSettings::default(), ScriptedHosts::default());
-    let yard = BoxYard::open_with(&dir.path().join("node"), &Clock::system(), settings, hosts);
-    let yard = yard.await;
+    let of_node = dir.path().join("node");
+    let yard = BoxYard::open_with(&of_node, &Clock::system(), settings, hosts).await;
     let pool = PoolName::new("p")?;
     yard.put_as(pool.clone(), PoolSpec::of(0, u32::try_from(CLIENTS)?)).await?;
     let (mut alone, mut audited): (f64, f64) = (0.0, 0.0);
