@@ -130,7 +130,8 @@ fn verify_once(dir: &Path, known: Option<AuditPosition>) -> io::Result<AuditRepo
         has_safe |= head.is_some_and(|head| head.last == begin);
         let is_last = place + 1 == firsts.len();
         // The node writes this row at the moment, or it was killed while it did.
-        let is_unfinished = is_last && matches!(fault, Some(BadSegment::HalfRow));
+        let is_half = bytes.is_empty() || matches!(fault, Some(BadSegment::HalfRow));
+        let is_unfinished = is_last && is_half;
         if let Some(fault) = fault
             && !is_unfinished
         {
