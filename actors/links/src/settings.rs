@@ -64,7 +64,7 @@ settings! {
 }
 
 impl LinksConfig {
-    /// Settings of the access log.
+    /// Where downloads are logged, and how much of an address.
     pub fn access_log_settings(&self) -> AccessLogSettings {
         AccessLogSettings { place: self.access_log.clone(), address: self.access_log_address }
     }

@@ -219,7 +219,7 @@ fn a_new_segment_without_its_first_line_is_created_again() {
         fs::write(&path, &line[..end]).unwrap();
         fs::write(head::path(place.path()), &head).unwrap();
         let mut log = open(place.path());
-        log.append(&[record(4)], day).unwrap();
+        log.append(&[record(4)], NOW).unwrap();
         drop(log);
         let report = checked(place.path());
         assert!(report.is_whole() && report.last >= Some(4), "{report:?}");

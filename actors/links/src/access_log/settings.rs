@@ -8,7 +8,7 @@ use reelyard_core::setting_words;
 use reelyard_core::settings::toml::Value;
 use reelyard_core::settings::{Read, SettingValue, text, wrong};
 
-/// The place of the access log.
+/// Where downloads are logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessLogPlace {
     /// Downloads are not logged.
@@ -68,7 +68,7 @@ impl LoggedAddress {
     }
 }
 
-/// Settings of the access log.
+/// Where downloads are logged, and how much of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessLogSettings {
     /// The place of the log.
