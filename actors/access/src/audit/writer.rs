@@ -19,8 +19,8 @@ use super::settings::AuditSettings;
 /// The operation of a row about records that were lost.
 pub(super) const LOST: &str = "audit.rows_lost";
 
-/// Number of records that wait for the writer. More are lost.
-const QUEUE: usize = 16_384;
+/// Number of records that wait for the writer; more are lost. A busy node has a few seconds for a slow sync.
+const QUEUE: usize = 65_536;
 
 /// Largest number of records in one write.
 const BATCH: usize = 4096;
