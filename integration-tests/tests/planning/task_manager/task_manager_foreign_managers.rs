@@ -145,6 +145,35 @@ fn copies_of_other_programs_are_hints_but_own_late_ones_are_not() {
 }
 
 #[test]
+fn a_list_that_loses_and_regains_files_shows_no_manager() {
+    let dir = tempfile::tempdir().unwrap();
+    on_a_system(async {
+        let plot = YardPlan { old: true, ..YardPlan::of(1, 1) };
+        let yard = plot.open(dir.path(), START).await;
+        let host = destination(1);
+        let files = ["a.mpg", "b.mpg"].map(|name| yard.file(name).0);
+        yard.alter(host, |probed| probed.files.extend(files));
+        plot.up(&yard).await;
+        let holds = |wanted: u64| {
+            move |view: &TaskManagerView| (view.hosts[1].files == Some(wanted)).then_some(())
+        };
+        yard.until("the first list is recorded", holds(2)).await;
+        for lists_files in [false, true, false, true] {
+            yard.alter(host, |probed| match lists_files {
+                true => probed.files.extend(files),
+                false => probed.files.clear(),
+            });
+            yard.pass(Duration::from_secs(1)).await;
+            yard.look(host).await;
+            yard.until("the list is recorded", holds(if lists_files { 2 } else { 0 })).await;
+        }
+        yard.until("no manager is reported", |view| view.foreign_managers.is_empty().then_some(()))
+            .await;
+        yard.journal.stop().await;
+    });
+}
+
+#[test]
 fn a_workers_report_of_managers_is_compared_with_this_node() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {

@@ -59,6 +59,10 @@ impl TaskManager {
             let sign = word(&sign);
             tracing::warn!(host, sign, sure, times, seen_last = %last, what, "{claim} this yard too");
         }
+        for (host, file) in self.policy.unsteady_lists_to_log() {
+            tracing::warn!(%host, %file, "the list of a host changes back and forth: a file disappeared and came \
+                back. Check its disks and mounts");
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use reelyard_core::names::{FileId, FileName};
 use reelyard_protocol::worker::{ManagerAction, ManagerSeen, Report, TaskId};
 use serde::{Deserialize, Serialize};
 
+use super::unsteady_lists::UnsteadyLists;
 use crate::cfw_worker::HostCallStatus;
 use crate::task_manager::state::event::TaskEvent;
 use crate::task_manager::state::task_book::TaskBook;
@@ -140,6 +141,7 @@ const LISTS: (u64, Duration) = (3, Duration::from_secs(30));
 #[derive(Clone, Debug, Default)]
 pub struct ForeignManagers {
     observed: BTreeMap<(Option<HostAddr>, ForeignManagerSign), (ForeignManager, Option<Millis>)>,
+    unsteady_lists: UnsteadyLists,
 }
 
 /// The identity of this node as leader, to recognize other managers.
@@ -195,6 +197,11 @@ impl ForeignManagers {
         due
     }
 
+    /// The hosts whose lists lost files and show them again, each with such a file; each host is logged once.
+    pub fn unsteady_lists_to_log(&mut self) -> Vec<(HostAddr, FileName)> {
+        self.unsteady_lists.due_for_log()
+    }
+
     /// Takes the managers that one of our workers reports. An action is no sign if it has ended, or if
     /// it was before the first action of this cluster.
     pub fn record_worker_managers(&mut self, call_status: &HostCallStatus, us: OwnLeadership) {
@@ -247,7 +254,8 @@ impl ForeignManagers {
 impl ForeignManagers {
     /// Records copies that appeared on a host or disappeared from it without this cluster. This needs
     /// the whole earlier inventory of the host. `removed` are the files that the Remover removed from
-    /// the host, or is about to remove.
+    /// the host, or is about to remove. A lost file that comes back shows that the list is wrong: then the
+    /// differences of that host are no signs.
     pub fn record_difference(
         &mut self,
         book: &TaskBook,
@@ -268,6 +276,12 @@ impl ForeignManagers {
         let by_us = |name: &&FileName| removed.contains(&book.file(name));
         let vanished: Vec<&FileName> = gone.iter().filter(|name| !by_us(name)).collect();
         let unplanned: Vec<&FileName> = added.iter().filter(|name| !ours(name)).collect();
+        if self.unsteady_lists.observe(*host, &unplanned, &vanished, now) {
+            for sign in [ForeignManagerSign::UnplannedCopy, ForeignManagerSign::VanishedCopy] {
+                self.observed.remove(&(Some(*host), sign));
+            }
+            return;
+        }
         let lists = [
             (
                 ForeignManagerSign::UnplannedCopy,
@@ -278,7 +292,9 @@ impl ForeignManagers {
         ];
         for (sign, what, names) in lists {
             if let Some(last) = names.last() {
-                let what = format!("{last} {what}: another manager or a person did it");
+                let what = format!(
+                    "{last} {what}: another manager or a person did it, or the list of the host is wrong"
+                );
                 self.record(Some(*host), sign, names.len() as u64, what, now);
             }
         }

@@ -220,6 +220,11 @@ impl TaskPolicy {
         self.foreign_managers.due_for_log(now)
     }
 
+    /// The hosts whose lists became unsteady, each with a file that was lost and came back.
+    pub fn unsteady_lists_to_log(&mut self) -> Vec<(HostAddr, FileName)> {
+        self.foreign_managers.unsteady_lists_to_log()
+    }
+
     /// Records a change over cfm's protocol, if this cluster never made the task.
     pub fn record_cfm_change(&mut self, id: TaskId, context: TaskPieceContext<'_>) {
         if context.book.never_made(id) {

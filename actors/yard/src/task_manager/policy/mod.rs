@@ -11,3 +11,4 @@ pub(crate) mod last_round;
 pub(in crate::task_manager) mod memory;
 pub(in crate::task_manager) mod reports;
 pub(in crate::task_manager) mod time_out;
+pub(in crate::task_manager) mod unsteady_lists;
