@@ -1,7 +1,6 @@
 //! Copies that arrived recently: they are safe from removal for some time. Pure.
 
-use std::collections::HashSet;
-
+use hashbrown::HashSet;
 use reelyard_core::clock::Millis;
 
 use crate::done_copy::DoneCopy;

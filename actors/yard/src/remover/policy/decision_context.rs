@@ -1,8 +1,8 @@
 //! The state that a decision on copies reads. Pure.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use hashbrown::{HashMap, HashSet};
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName};

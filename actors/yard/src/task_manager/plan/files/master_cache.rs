@@ -1,9 +1,9 @@
 //! Results of checks of masters (directory and size), while they are recent enough.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hashbrown::HashMap;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;

@@ -1,8 +1,9 @@
 //! Files that are set aside because no destination can take them at the moment.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use reelyard_core::clock::Millis;
 use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
