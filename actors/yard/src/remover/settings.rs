@@ -55,7 +55,7 @@ pub struct RemoverSettings {
 /// The rules of exchanges in a full yard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExchangeRules {
-    /// A file replaces copies only if its demand is at least this many times theirs together.
+    /// A file replaces copies only if its demand for each byte is at least this many times theirs.
     pub keep: KeepFactor,
     /// The largest amount of data that exchanges remove in 24 hours.
     pub daily_budget: DailyBudget,

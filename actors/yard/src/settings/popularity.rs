@@ -20,8 +20,8 @@ settings! {
         /// 2 days. "auto" compares 1, 3, 7 and 14 days. It uses the one that predicted the requests
         /// of the last days best.
         half_life: HalfLife = Default "auto",
-        /// A file replaces copies only if its demand is at least this many times their demand
-        /// together. A larger value causes fewer copies.
+        /// A file replaces copies only if its demand for each byte is at least this many times
+        /// theirs. A larger value causes fewer copies.
         keep: KeepFactor = Default "1.5",
         /// Largest amount of data that exchanges remove in 24 hours: a size, or a percentage of all
         /// destination disks such as "3%". Hot files are exempt.

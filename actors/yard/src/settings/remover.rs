@@ -23,7 +23,9 @@ settings! {
         /// "cfm" keeps the one whose host address comes first as text.
         keep: KeptBy = Default "room",
         /// Whether the node makes room for a file that becomes hot and fits on no destination. It
-        /// removes cold files from the destination where it must remove the fewest bytes.
+        /// removes the copies with the least demand from the destination that loses the least
+        /// demand. If popularity.mode is not "on", it removes cold files from the destination where it
+        /// must remove the fewest bytes.
         make_room: bool = Default "true",
         /// Number of rising hits from which the node makes room. Without the setting it is twice
         /// event_log.hit_base; then the new file is at least twice as hot as the removed ones.

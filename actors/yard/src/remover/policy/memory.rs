@@ -232,12 +232,12 @@ impl RemoverPolicy {
         proposal
     }
 
-    /// Only exchanges need it.
+    /// Only rounds that make room need it.
     fn refresh_least_demanded(&mut self, context: RemoverPieceContext<'_>) {
         let mut least_demanded = std::mem::take(&mut self.least_demanded);
         let deciding = self.decision_context(context);
         let ranking = self.inputs.ranking.as_ref().filter(|ranking| ranking.is_by_demand());
-        let is_wanted = self.room_wanted.files.iter().any(|wish| !wish.is_hot());
+        let is_wanted = !self.room_wanted.files.is_empty();
         if let Some(ranking) = ranking.filter(|_| is_wanted) {
             least_demanded.refresh(
                 &self.holders,

@@ -1,8 +1,8 @@
 //! Exchanges copies in a full yard: a file with much demand replaces the copies with the least demand on
 //! one destination. Pure.
 //!
-//! An exchange takes place if the new file has at least `popularity.keep` times the demand of all removed
-//! copies together. The host that loses the least demand makes the room. The sum of exchanges within 24
+//! An exchange takes place if the new file has, for each byte, at least `popularity.keep` times the demand of
+//! the removed copies. The host that loses the least demand makes the room. The sum of exchanges within 24
 //! hours is limited, and copies stay for a minimum time. So demand that only fluctuates moves nothing.
 //! Exchanges begin when the log was observed for that minimum time. Earlier most files have no request yet,
 //! and the demand is that of one part of the day.
@@ -57,6 +57,7 @@ struct ExchangeOffer {
     /// Index of the host.
     host: usize,
     goes: u64,
+    /// Requests a day for the removed copies, in the proportion of the bytes that the file uses.
     lost: f64,
     victims: Vec<Victim>,
 }
@@ -275,9 +276,10 @@ impl<'a> RemoverDecisionContext<'a> {
 
 impl ExchangeHost {
     /// The copies to remove for a file of this size: those with the least demand, without copies whose
-    /// removal gains nothing. None if that is not possible.
+    /// removal gains nothing. None if that is not possible. An exchange frees no more than the file needs, so
+    /// it does not restore room that hot files use above the low-water mark.
     fn offer(&self, host: usize, size: u64) -> Option<ExchangeOffer> {
-        let lacking = size.saturating_add(self.for_hot).saturating_sub(self.room);
+        let lacking = size.saturating_add(self.for_hot).saturating_sub(self.room).min(size);
         if lacking == 0 || lacking > self.share {
             return None;
         }
@@ -297,7 +299,9 @@ impl ExchangeHost {
                 goes -= victims.remove(index).size;
             }
         }
-        let lost = victims.iter().map(|victim| victim.demand).sum();
+        let demand: f64 = victims.iter().map(|victim| victim.demand).sum();
+        // The rest of the freed bytes serves other files.
+        let lost = demand * (size as f64 / goes as f64).min(1.0);
         (lacking..=self.share).contains(&goes).then_some(ExchangeOffer {
             host,
             goes,

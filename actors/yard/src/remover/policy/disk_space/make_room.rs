@@ -1,7 +1,8 @@
 //! Removes copies so that a much hotter file gets room. Pure.
 //!
 //! The planner reports the hot files that fit on no destination. For those with enough rising hits, room
-//! is made on the one host where the fewest bytes must be removed. The worst files of that host are
+//! is made on the one host where the fewest bytes must be removed. While the order of demand is in force, it
+//! is the host that loses the least demand. The worst files of that host are
 //! removed, but never more than a share of its disk. The room is reserved for that file (`RoomMade`)
 //! until it is placed or no longer hot.
 
@@ -38,7 +39,16 @@ struct Offer {
     host: HostAddr,
     lacking: u64,
     goes: u64,
+    /// Requests a day for the removed copies; 0 while the order of demand is not in force.
+    lost: f64,
     victims: Vec<(FileId, u64)>,
+}
+
+impl Offer {
+    /// Whether it loses less demand, or as much demand with fewer bytes.
+    fn is_better_than(&self, other: &Offer) -> bool {
+        self.lost < other.lost || (self.lost == other.lost && self.goes < other.goes)
+    }
 }
 
 impl RemoverDecisionContext<'_> {
@@ -148,7 +158,7 @@ impl RemoverDecisionContext<'_> {
         let mut are_unsized = false;
         for (lacking, addr, host) in hosts.into_iter().take(MOST_HOSTS) {
             match self.offer(wish, lacking, 0, (addr, host), proposal) {
-                Ok(offer) if best.as_ref().is_none_or(|best| offer.goes < best.goes) => {
+                Ok(offer) if best.as_ref().is_none_or(|best| offer.is_better_than(best)) => {
                     best = Some(offer);
                 }
                 Ok(_) | Err(NoOffer::TooMuch) => {}
@@ -172,7 +182,7 @@ impl RemoverDecisionContext<'_> {
         wish: &WantsRoom,
         proposal: &mut RemovalProposal,
     ) -> RoomVerdict {
-        let Offer { host, lacking, goes, victims } = offer;
+        let Offer { host, lacking, goes, victims, .. } = offer;
         for (file, size) in victims {
             let reason = Reason::MakesRoom {
                 better: self.name(wish.file),
@@ -215,7 +225,7 @@ impl RemoverDecisionContext<'_> {
             return Err(NoOffer::TooMuch);
         }
         let (mut victims, mut goes, mut are_unsized) = (Vec::new(), 0_u64, false);
-        for file in self.worst_first(host) {
+        for file in self.worst_to_keep(addr, host) {
             if goes >= lacking || victims.len() == self.settings.most_per_host {
                 break;
             }
@@ -252,8 +262,24 @@ impl RemoverDecisionContext<'_> {
                 victims.remove(index);
             }
         }
-        let offer = Offer { host: addr, lacking, goes, victims };
+        let lost = self.lost_demand(&victims);
+        let offer = Offer { host: addr, lacking, goes, lost, victims };
         if (lacking..=share).contains(&goes) { Ok(offer) } else { Err(NoOffer::TooMuch) }
+    }
+
+    /// The files that may be removed, worst first. While the order of demand is in force, these are the ones
+    /// with the least demand.
+    fn worst_to_keep(&self, addr: HostAddr, host: &CopyHolder) -> Vec<FileId> {
+        if self.demand_in_force().is_none() {
+            return self.worst_first(host);
+        }
+        let least = self.least_demanded.of(addr).iter().copied();
+        least.filter(|file| host.lists(*file)).collect()
+    }
+
+    fn lost_demand(&self, victims: &[(FileId, u64)]) -> f64 {
+        let Some(demand) = self.demand_in_force() else { return 0.0 };
+        victims.iter().map(|(file, _)| demand.demand(*file).kept_rate.per_day()).sum()
     }
 
     /// The files whose room would not be enough, because one of the copies to remove for them is kept.

@@ -74,7 +74,7 @@ pub enum RoomVerdict {
         goes: u64,
         /// Expected requests for it, in thousandths of a request a day.
         demand: u64,
-        /// The same for all removed copies together.
+        /// The same for the removed copies, in the proportion of the bytes that the file uses.
         lost: u64,
     },
     /// Every host would lose too much demand for it.

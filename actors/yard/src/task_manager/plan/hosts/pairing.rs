@@ -327,7 +327,9 @@ impl Pairing {
         wish: &PlacementRequest,
         held_pairs: &HeldPairs,
     ) -> Result<(HostAddr, HostAddr), Skip> {
-        let largest = if wish.is_hot { self.largest_room } else { self.largest_cold_room };
+        let is_kept = self.destinations.iter().any(|to| to.keeps_room_for(wish.file));
+        let to_the_limit = wish.is_hot || is_kept;
+        let largest = if to_the_limit { self.largest_room } else { self.largest_cold_room };
         if wish.size > largest {
             return Err(Skip::TooBig);
         }
@@ -439,14 +441,20 @@ impl UsableSource {
 }
 
 impl UsableDestination {
-    /// The room for a hot file, or for a cold one, without the part that is reserved for another file.
+    /// The room for a hot file, or for a cold one, without the part that is reserved for another file. The file
+    /// for which room was made uses the disk up to its limit, because copies were removed for it.
     pub(in crate::task_manager::plan) fn room_for(
         &self,
         file: Option<FileId>,
         is_hot: bool,
     ) -> u64 {
-        let room = if is_hot { self.room } else { self.cold_room };
+        let is_kept = file.is_some_and(|file| self.keeps_room_for(file));
+        let room = if is_hot || is_kept { self.room } else { self.cold_room };
         room.saturating_sub(self.kept_from(file))
+    }
+
+    fn keeps_room_for(&self, file: FileId) -> bool {
+        self.kept.is_some_and(|(owner, _)| owner == file)
     }
 
     /// How many bytes of its room are reserved for another file.
@@ -543,5 +551,37 @@ mod tests {
         assert_eq!(refusals(set(HostMode::Active)), (None, Some(Unusable::KindUnknown)));
         refusals(Some(TaskEvent::HostSilent { host: addr, since: Millis(0) }));
         assert_eq!(refusals(Some(TaskEvent::HostLost { host: addr })), both(Unusable::Lost));
+    }
+
+    #[test]
+    fn a_file_uses_room_made_for_it_up_to_the_limit() {
+        let (file, other) = (FileId(1), FileId(2));
+        let (source, destination) = (host(1), host(2));
+        let to = UsableDestination {
+            addr: destination,
+            ours: true,
+            fetches_from_old: false,
+            room: 100,
+            cold_room: 0,
+            load: 0,
+            most: 1,
+            tries_others_first: false,
+            turns: 0,
+            kept: Some((file, 80)),
+            free_link: None,
+        };
+        let rooms = |file, is_hot| to.room_for(Some(file), is_hot);
+        assert_eq!((rooms(file, false), rooms(other, false), rooms(other, true)), (100, 0, 20));
+        let sources = vec![UsableSource { addr: source, ours: true, free: 1, useful: true }];
+        let destinations = vec![to];
+        let pairing = Pairing { sources, destinations, largest_room: 100, ..Pairing::default() };
+        let choose = |file| {
+            let (holders, failed_at) = (Vec::new(), Vec::new());
+            let (size, is_hot, old_hosts_carry) = (80, false, true);
+            let wish = PlacementRequest { file, size, is_hot, old_hosts_carry, holders, failed_at };
+            pairing.choose(&wish, &HeldPairs::default())
+        };
+        assert_eq!(choose(file), Ok((source, destination)));
+        assert_eq!(choose(other), Err(Skip::TooBig));
     }
 }

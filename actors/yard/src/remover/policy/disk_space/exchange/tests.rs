@@ -29,6 +29,8 @@ struct ExchangeFixture {
     files: Vec<FileId>,
     arrivals: RecentArrivals,
     hosts: u8,
+    /// Free bytes below the limit of each host.
+    room: u64,
 }
 
 /// A file: name, size, host (0 for none), requests a day.
@@ -63,8 +65,8 @@ fn yard_observed_for(
     policy.set_ranking(Arc::new(ranking));
     let all = files.iter().map(|file| file.0).collect();
     policy.set_masters(Arc::new(Masters { files: all, ..Masters::default() }));
-    let mut yard =
-        ExchangeFixture { policy, book, files, arrivals: RecentArrivals::default(), hosts };
+    let arrivals = RecentArrivals::default();
+    let mut yard = ExchangeFixture { policy, book, files, arrivals, hosts, room: 50 };
     yard.set_hosts();
     for last in 1..=hosts {
         let (host, at) = (host(last), NOW);
@@ -99,14 +101,19 @@ impl ExchangeFixture {
 
     /// Proposes exchanges for these files, given by index and size.
     fn propose(&mut self, wishes: &[(usize, u64)]) -> RemovalProposal {
+        self.propose_with_hits(0, wishes)
+    }
+
+    /// The same for files with these rising hits.
+    fn propose_with_hits(&mut self, hits: u32, wishes: &[(usize, u64)]) -> RemovalProposal {
         let files = wishes.iter().map(|(index, size)| WantsRoom {
             file: self.files[*index],
             size: *size,
-            hits: 0,
+            hits,
             grade: 1,
             old_hosts_carry: true,
         });
-        let rooms = (1..=self.hosts).map(|last| (host(last), 50)).collect();
+        let rooms = (1..=self.hosts).map(|last| (host(last), self.room)).collect();
         self.policy.set_room_wanted(RoomWanted { files: files.collect(), rooms });
         let in_flight = InFlight::default();
         let context = RemoverPieceContext { book: &self.book, in_flight: &in_flight, now: NOW };
@@ -251,4 +258,36 @@ fn a_proposal_shows_what_is_left_of_the_budget() {
     let nothing = yard.propose(&[]).exchange_budget.unwrap();
     assert_eq!((nothing.bytes, nothing.left), (150, 150));
     assert_eq!(yard.propose(&[(0, 100)]).exchange_budget.unwrap().left, 50);
+}
+
+#[test]
+fn an_exchange_frees_no_more_than_the_size_of_the_file() {
+    let rows = [("new", 100, 0, 9.0), ("a", 100, 1, 1.0), ("b", 100, 1, 2.0)];
+    let mut yard = yard(&rows, 1, settings());
+    // Hot copies use the room above the low-water mark.
+    yard.room = 0;
+    let proposal = yard.propose(&[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["a"]);
+}
+
+#[test]
+fn demand_is_compared_for_each_byte() {
+    let rows = [("new", 50, 0, 3.0), ("a", 200, 1, 6.0)];
+    let mut yard = yard(&rows, 1, settings());
+    let proposal = yard.propose(&[(0, 50)]);
+    assert_eq!(yard.removed(&proposal), ["a"]);
+    let verdict = &proposal.rooms[0].verdict;
+    let lost = RequestRate::of(6.0).thousandths() / 4;
+    assert!(
+        matches!(verdict, RoomVerdict::Exchanged { goes: 200, lost: found, .. } if found.abs_diff(lost) <= 1),
+        "{verdict:?}"
+    );
+}
+
+#[test]
+fn a_hot_file_replaces_the_copies_with_the_least_demand() {
+    let rows = [("hot", 100, 0, 0.0), ("a", 60, 1, 5.0), ("b", 80, 2, 1.0)];
+    let mut yard = yard(&rows, 2, settings());
+    let proposal = yard.propose_with_hits(9, &[(0, 100)]);
+    assert_eq!(yard.removed(&proposal), ["b"]);
 }
