@@ -33,7 +33,7 @@ pub struct JournalOptions {
     /// A snapshot is taken once the log behind the last one is larger than this, in bytes, and larger
     /// than that snapshot.
     pub snapshot_log_bytes: u64,
-    /// After this time without a write, a snapshot is taken at 1/64 of that size already. The log must
+    /// After this time without a write, a snapshot is taken at 1/16 of that size already. The log must
     /// also be larger than an eighth of the last snapshot. The snapshot disturbs no client then. The log
     /// takes no memory afterwards, and the next start has fewer entries to apply.
     pub snapshot_when_quiet: Duration,
@@ -54,7 +54,7 @@ settings! {
         /// A commit that takes longer is answered as "outcome unknown".
         commit_timeout: Duration = Default "5s",
         /// Size of the log that triggers a snapshot. In quiet times a snapshot is taken earlier.
-        snapshot_log_bytes: ByteSize = Default "64MiB" [node],
+        snapshot_log_bytes: ByteSize = Default "16MiB" [node],
         /// Space of the disk under `data_dir` that is kept free. Below a quarter of it the node
         /// refuses changes; it uses the rest to finish running work.
         reserve: ByteSize = Default "64MiB" [node],

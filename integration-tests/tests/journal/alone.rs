@@ -334,7 +334,7 @@ fn a_snapshot_replaces_the_log_once_nothing_is_written() {
     let dir = tempfile::tempdir().unwrap();
     on_a_system(async {
         let settings = JournalOptions {
-            snapshot_log_bytes: 400_000,
+            snapshot_log_bytes: 100_000,
             snapshot_when_quiet: Duration::from_millis(20),
             ..JournalOptions::alone(dir.path(), 1)
         };

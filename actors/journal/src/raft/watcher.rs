@@ -14,9 +14,9 @@ use super::node::{RaftNode, caught_up};
 use super::{Metrics, Raft};
 use crate::owners::PieceOwners;
 
-/// When nothing is written, a snapshot is due after this fraction (1/64) of the usual log size. Only the
+/// When nothing is written, a snapshot is due after this fraction (1/16) of the usual log size. Only the
 /// snapshot frees the memory of the log.
-const QUIET_LOG_PART: u64 = 64;
+const QUIET_LOG_PART: u64 = 16;
 
 /// When nothing is written, a snapshot is due only if the log has this fraction (1/8) of the size of the last
 /// snapshot. So the disk writes at most eight bytes for a byte of the log.
@@ -217,9 +217,9 @@ mod tests {
 
     #[test]
     fn a_quiet_log_is_short_unless_the_snapshot_is_large() {
-        let due = |snapshot| LogBytesDue::of(64 * MIB, snapshot);
-        assert_eq!(due(0), LogBytesDue { at_once: 64 * MIB, when_quiet: MIB });
-        assert_eq!(due(8 * MIB), LogBytesDue { at_once: 64 * MIB, when_quiet: MIB });
+        let due = |snapshot| LogBytesDue::of(16 * MIB, snapshot);
+        assert_eq!(due(0), LogBytesDue { at_once: 16 * MIB, when_quiet: MIB });
+        assert_eq!(due(8 * MIB), LogBytesDue { at_once: 16 * MIB, when_quiet: MIB });
         assert_eq!(due(80 * MIB), LogBytesDue { at_once: 80 * MIB, when_quiet: 10 * MIB });
     }
 }
