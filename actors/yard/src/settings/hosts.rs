@@ -35,7 +35,7 @@ settings! {
         /// After the lists of one hour added this number of files, a list that adds more waits.
         /// Files that come back count too. A list beyond the limits is refused as a whole: the last
         /// good list stays, and the circuit breaker of the host opens.
-        max_files: NonZeroU64 = Default "150000",
+        max_files: NonZeroU64 = Default "120000",
     }
 }
 
