@@ -40,7 +40,7 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
     Ok(vec![
         BenchFigure::new(what, audited, "/s", FigureTarget::TimesPeer(0.95))
             .beside("without rows", alone),
-        BenchFigure::new("rows audited at most", fastest, "/s", FigureTarget::AtLeast(100_000.0)),
+        BenchFigure::new("rows audited at most", fastest, "/s", FigureTarget::AtLeast(50_000.0)),
     ])
 }
 

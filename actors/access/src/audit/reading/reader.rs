@@ -92,12 +92,14 @@ impl AuditReader {
                 if !is_behind {
                     continue;
                 }
-                let Ok(row) = read_row(line) else { continue };
                 if page.rows.len() >= limit {
                     return Ok(page);
                 }
-                page.next = Some(row.seq);
-                if filter.matches(&row) {
+                page.next = Some(seq);
+                let row = filter.can_match(line).then(|| read_row(line));
+                if let Some(Ok(row)) = row
+                    && filter.matches(&row)
+                {
                     page.rows.push(row);
                 }
             }
@@ -128,8 +130,8 @@ impl AuditReader {
         }
         let mut matching = Vec::new();
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let row = read_row(line.trim_ascii_end());
-            if row.is_ok_and(|row| filter.matches(&row)) {
+            let row = filter.can_match(line).then(|| read_row(line.trim_ascii_end()));
+            if row.is_some_and(|row| row.is_ok_and(|row| filter.matches(&row))) {
                 matching.extend_from_slice(line);
             }
         }
