@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use reelyard_api::{Problem, ProblemKind};
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::token::SharedToken;
-use reelyard_protocol::http_client;
 use reqwest::{Response, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -133,10 +132,15 @@ impl From<CallFailed> for BoxClientError {
 }
 
 impl BoxApiCalls {
-    pub(super) fn new(url: &str, token: Option<SharedToken>) -> Result<Self, BoxClientError> {
+    pub(super) fn new(
+        http: reqwest::ClientBuilder,
+        url: &str,
+        token: Option<SharedToken>,
+    ) -> Result<Self, BoxClientError> {
         let bad = || BoxClientError::BadUrl(url.to_owned());
-        let parsed = Url::parse(url).ok().filter(|url| url.scheme() == "http" && url.has_host());
-        let http = http_client::without_tls()
+        let is_http = |url: &Url| ["http", "https"].contains(&url.scheme()) && url.has_host();
+        let parsed = Url::parse(url).ok().filter(is_http);
+        let http = http
             .no_proxy()
             .connect_timeout(CONNECT)
             .tcp_keepalive(QUIET)

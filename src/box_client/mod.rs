@@ -37,6 +37,7 @@ use reelyard_api::{Granted, LeaseToken, LeaseVerified, Span, WantedLease};
 use reelyard_boxes::box_lease::Priority;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId};
+use reelyard_protocol::http_client;
 use reelyard_worker::box_host::LONGEST_TIMEOUT;
 
 use calls::{BoxApiCalls, RetryBackoff};
@@ -114,9 +115,19 @@ pub struct BoxClient {
 }
 
 impl BoxClient {
-    /// A client of the node at `url`. It does not connect yet.
+    /// A client of the node at `url`. It does not connect yet. With https, it trusts the authorities of the
+    /// system.
     pub fn new(url: &str, token: Option<SharedToken>) -> Result<Self, BoxClientError> {
-        Ok(BoxClient { calls: Arc::new(BoxApiCalls::new(url, token)?) })
+        Self::over(http_client::with_system_roots(), url, token)
+    }
+
+    /// Like [`BoxClient::new`], with an HTTP client that trusts the certificate of the node.
+    pub fn over(
+        http: reqwest::ClientBuilder,
+        url: &str,
+        token: Option<SharedToken>,
+    ) -> Result<Self, BoxClientError> {
+        Ok(BoxClient { calls: Arc::new(BoxApiCalls::new(http, url, token)?) })
     }
 
     /// Leases boxes of a pool, and waits for them if the request allows it.

@@ -1,101 +1,29 @@
 //! Client of the node API for the commands.
 
+pub mod contexts;
 mod download;
 mod follow;
 mod local_token;
+mod node_args;
 mod reason;
 
 pub use follow::ServerSentEvent;
+pub use node_args::{NodeArgs, url_of};
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use reelyard_api::{Cursor, Page, Problem};
-use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::names::FileName;
 use reelyard_core::token::SharedToken;
-use reelyard_protocol::http_client;
 use reqwest::{Method, RequestBuilder, StatusCode, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::box_client::{BoxClient, BoxClientError};
+use self::contexts::SavedContext;
+use self::node_args::NodeTarget;
 use crate::cli::support::failure::CommandFailure;
-
-/// Longest wait of commands for boxes for a node on this host that restarts. Jobs survive its restart.
-const RESTART: Duration = Duration::from_secs(10);
-
-/// Help heading of the options that every API command has.
-const GLOBAL: &str = "Global options";
-
-/// The node to call, and the output format.
-#[derive(Clone, Args)]
-pub struct NodeArgs {
-    /// URL of the node. Without a scheme, it is http.
-    #[arg(long, global = true, help_heading = GLOBAL, env = "REELYARD_URL", default_value = "http://127.0.0.1:8080")]
-    url: String,
-    /// API token. Prefer --token-file or the environment: other users can see command lines. Without a
-    /// token, a command on the host of the node reads the administrator's token, if you may read it.
-    #[arg(long, global = true, help_heading = GLOBAL, env = "REELYARD_TOKEN", hide_env_values = true)]
-    token: Option<String>,
-    /// File with the API token.
-    #[arg(long, global = true, help_heading = GLOBAL, env = "REELYARD_TOKEN_FILE", value_name = "FILE")]
-    token_file: Option<PathBuf>,
-    /// Reason of a change, for the audit of the node.
-    #[arg(long, global = true, help_heading = GLOBAL, value_name = "TEXT")]
-    reason: Option<String>,
-    /// Print JSON instead of tables
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    pub json: bool,
-}
-
-impl NodeArgs {
-    /// The URL of the node.
-    fn url(&self) -> Result<Url, CommandFailure> {
-        let text = match self.url.split_once("://") {
-            Some(_) => self.url.clone(),
-            None => format!("http://{}", self.url),
-        };
-        let url = Url::parse(&text).ok();
-        let url = url.filter(|url| url.scheme() == "http" && url.host().is_some());
-        url.ok_or_else(|| {
-            CommandFailure::Usage(format!("--url {}: expected http://host:port", self.url))
-        })
-    }
-
-    /// The API token: the given one, or that of a node on this host, which may be restarting for `patience`.
-    fn token(&self, patience: Duration) -> Result<Option<SharedToken>, CommandFailure> {
-        let usage = |why: String| CommandFailure::Usage(why);
-        if let Some(text) = self.token.as_deref().filter(|text| !text.is_empty()) {
-            let token = SharedToken::new(text).map_err(|bad| usage(format!("--token: {bad}")))?;
-            return Ok(Some(token));
-        }
-        let Some(file) = &self.token_file else {
-            return Ok(local_token::find(&self.url()?, patience));
-        };
-        let read = bounded_read::read_text(file, InputSource::File);
-        let text = read.map_err(|error| {
-            usage(format!("--token-file: {} cannot be read: {error}", file.display()))
-        })?;
-        let token = SharedToken::new(text.trim());
-        let token =
-            token.map_err(|bad| usage(format!("--token-file: {}: {bad}", file.display())))?;
-        Ok(Some(token))
-    }
-
-    /// A box client for the node. It does not connect yet.
-    pub fn box_client(&self) -> Result<BoxClient, CommandFailure> {
-        let usage = |error: BoxClientError| CommandFailure::Usage(format!("--url: {error}"));
-        BoxClient::new(self.url()?.as_str(), self.token(RESTART)?).map_err(usage)
-    }
-}
-
-impl std::fmt::Debug for NodeArgs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NodeArgs").field("url", &self.url).finish_non_exhaustive()
-    }
-}
 
 /// Number of printed items, and where the list starts.
 #[derive(Clone, Debug, Args)]
@@ -136,20 +64,34 @@ pub struct NodeClient {
 impl NodeClient {
     /// A client for the node of `args`. It does not connect yet.
     pub fn new(args: &NodeArgs) -> Result<Self, CommandFailure> {
-        let (url, token) = (args.url()?, args.token(Duration::ZERO)?);
-        let http = http_client::without_tls()
+        Self::of(args.target(Duration::ZERO)?)
+    }
+
+    /// A client for the node of a context, with its credential.
+    pub fn of_context(context: &SavedContext) -> Result<Self, CommandFailure> {
+        Self::of(NodeTarget::of_context(context)?)
+    }
+
+    /// A client that sends no credential, for a login.
+    pub fn for_login(url: Url, ca_file: Option<PathBuf>) -> Result<Self, CommandFailure> {
+        Self::of(NodeTarget { url, token: None, ca_file, reason: None })
+    }
+
+    fn of(target: NodeTarget) -> Result<Self, CommandFailure> {
+        let http = target
+            .http()?
             .no_proxy()
             .timeout(TIMEOUT)
             .connect_timeout(TIMEOUT / 6)
             .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
-            .default_headers(reason::headers(args.reason.as_deref())?)
+            .default_headers(reason::headers(target.reason.as_deref())?)
             .build()
             .map_err(anyhow::Error::from)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(anyhow::Error::from)?;
-        Ok(NodeClient { url, token, http, runtime })
+        Ok(NodeClient { url: target.url, token: target.token, http, runtime })
     }
 
     /// `GET /api/v1/<path>`. Path segments and query values are percent-encoded.

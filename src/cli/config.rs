@@ -162,6 +162,8 @@ fn check<R: RoleConfig>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Co
     )?;
     let missing = config.not_there();
     missing.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
+    let weaknesses = config.weaknesses();
+    weaknesses.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
     let renamed = config::reading::renamed::warnings(&settings);
     renamed.iter().try_for_each(|what| writeln!(out, "warning: {}", plain(what)))?;
     let exposed = exposed::exposed(&settings);

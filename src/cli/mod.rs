@@ -16,7 +16,7 @@ mod support;
 mod worker;
 mod yard_commands;
 
-use crate::cli::access_commands::{token, user, whoami};
+use crate::cli::access_commands::{certs, context, login, token, user, whoami};
 use crate::cli::audit_commands::audit;
 use crate::cli::box_commands::boxes;
 use crate::cli::share_commands::share;
@@ -86,6 +86,14 @@ enum Command {
     Token(token::TokenArgs),
     /// Add, list and change users.
     User(user::UserArgs),
+    /// Log in to a node as a user, and keep the session.
+    Login(login::LoginArgs),
+    /// End the session of the context.
+    Logout(login::LogoutArgs),
+    /// Add, list and choose contexts: named nodes with the credentials for them.
+    Context(context::ContextArgs),
+    /// Create a private certificate authority, and certificates of hosts.
+    Certs(certs::CertsArgs),
     /// List and verify the audit: every change and refused call, with its caller.
     Audit(audit::NodeAuditArgs),
     /// Show your own name and rights.
@@ -148,6 +156,10 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, CommandFailure
         Command::Box(args) => return boxes::run(args, out),
         Command::Token(args) => token::run(args, out),
         Command::User(args) => user::run(args, out),
+        Command::Login(args) => login::run(args, out),
+        Command::Logout(args) => login::log_out(args, out),
+        Command::Context(args) => context::run(args, out),
+        Command::Certs(args) => certs::run(args, out),
         Command::Whoami(args) => whoami::run(args, out),
         Command::History(args) => history::run(args, out),
         Command::Hosts(args) => hosts::run(args, out),

@@ -14,6 +14,7 @@ use reelyard_core::settings;
 use reelyard_core::settings::{HostName, NamePrefix, SettingsReader};
 use reelyard_core::token::SharedToken;
 use reelyard_journal::JournalConfig;
+use reelyard_links::ApiTlsConfig;
 use reelyard_yard::bandwidth::HostLimits;
 use reelyard_yard::settings::YardConfig;
 
@@ -29,6 +30,9 @@ settings! {
     pub struct NodeConfig {
         /// Address of the API and of cfm's wire protocol.
         listen: SocketAddr = Default "127.0.0.1:8080" [restart, node],
+        /// Accepts a `listen` that other hosts can reach although it has no TLS. Tokens, passwords and
+        /// sessions are then readable in the network.
+        insecure: bool = Default "false" [restart, node],
         /// Directory of all durable data. The node creates it if it is missing.
         data_dir: PathBuf = Default "reelyard-data" [restart, node],
         /// The number of this node in its cluster. Never change it.
@@ -55,6 +59,8 @@ settings! {
         r#box: BoxConfig,
         /// The replicated log.
         journal: JournalConfig,
+        /// Encryption of the API.
+        tls: ApiTlsConfig,
         /// Sessions of users.
         session: SessionConfig,
         /// Locks of accounts after wrong passwords.
@@ -117,8 +123,29 @@ impl RoleConfig for NodeConfig {
         let differ = [
             (share.webhooks.webhooks != then.webhooks.webhooks, "share.webhooks"),
             (certificate, "share.tls.certificate"),
+            (self.tls.certificate() != after.tls.certificate(), "tls.certificate"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, key)| key).collect()
+    }
+
+    fn weaknesses(&self) -> Vec<String> {
+        let (token, key) = RoleConfig::token(self);
+        let shared = token.map(|_| {
+            format!(
+                "{key} is one secret for everybody: it is the token legacy, an administrator. To retire it, give each \
+                 worker its own by \"reelyard token create --worker\", and each person and program another one. Then \
+                 remove {key} and reload."
+            )
+        });
+        let is_open = self.insecure && !self.listen.ip().is_loopback() && !self.tls.is_on();
+        let open = is_open.then(|| {
+            format!(
+                "insecure is true: everybody in the network of {} can read tokens and passwords. Set tls.certificate \
+                 and tls.key.",
+                self.listen
+            )
+        });
+        shared.into_iter().chain(open).collect()
     }
 
     fn not_there(&self) -> Vec<String> {
@@ -144,6 +171,15 @@ impl RoleConfig for NodeConfig {
         let prefixes: Vec<_> = self.yard.ignore.prefixes.iter().map(NamePrefix::as_str).collect();
         reader.distinct("ignore.prefixes", &prefixes);
         self.check_order(reader);
+        self.tls.resolve(reader);
+        if !self.listen.ip().is_loopback() && !self.tls.is_on() && !self.insecure {
+            let what = format!(
+                "other hosts can reach {}, and tokens would cross the network unencrypted. Set tls.certificate and \
+                 tls.key (\"reelyard certs\" makes them), or insecure = true to accept that",
+                self.listen
+            );
+            reader.fault("listen", what);
+        }
         self.share.resolve(reader);
         let (hosts, bandwidth) = (&self.yard.hosts, &self.yard.bandwidth);
         check_limits("sources", &bandwidth.sources, &hosts.sources, reader);

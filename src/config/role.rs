@@ -21,6 +21,11 @@ pub trait RoleConfig: SettingsGroup {
         Vec::new()
     }
 
+    /// Warnings about settings with a weakness, and how to remove it.
+    fn weaknesses(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Completes settings that depend on others, and records faults of combinations.
     fn resolve(&mut self, reader: &mut SettingsReader);
 }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use reelyard_access::secrets::{TokenHash, TokenKind};
 use reelyard_core::host::HostAddr;
 use reelyard_core::settings;
 use reelyard_core::settings::SettingsReader;
@@ -28,8 +29,12 @@ settings! {
         /// Address where masters and copies are served. Without the setting, the port after
         /// `listen`.
         data_listen: Option<SocketAddr> = Optional "10.0.0.21:8889" [restart],
-        /// Address of the node (or old cfm) that plans the copies. Required with `base_dir`.
+        /// Address of the node (or old cfm) that plans the copies. Required with `base_dir`. For a node
+        /// with TLS it begins with `https://`.
         node: Option<NodeAddr> = Optional "10.0.0.1:8080" [restart],
+        /// Certificates (PEM) of the authority that signed the node's certificate. Without the setting,
+        /// the worker trusts the authorities of the system.
+        node_ca_file: Option<PathBuf> = Optional "/etc/reelyard/ca.crt" [restart],
         /// Directory of the copies. It must exist, so that the worker never fills the disk below an
         /// unmounted one.
         base_dir: Option<PathBuf> = Optional "/data" [restart],
@@ -63,6 +68,21 @@ settings! {
 }
 
 impl WorkerConfig {
+    /// A token of a node is checked here, so that a mistyped one does not sign calls as another shared token.
+    fn check_token(&self, reader: &mut SettingsReader) {
+        let Some(token) = &self.token else { return };
+        let (_, key) = RoleConfig::token(self);
+        let text = token.reveal();
+        if text.starts_with(TokenKind::General.prefix()) {
+            let what = "this is a token of a person or program: create one by \"reelyard token create --worker\"";
+            reader.fault(key, what);
+        } else if text.starts_with(TokenKind::Worker.prefix())
+            && let Err(bad) = TokenHash::of_token(text)
+        {
+            reader.fault(key, bad.to_string());
+        }
+    }
+
     /// The default configuration of a worker at `listen`. The worker has no work until `base_dir`
     /// or `source_dirs` is set.
     pub fn at(listen: HostAddr) -> Self {
@@ -102,6 +122,7 @@ impl RoleConfig for WorkerConfig {
 
     fn resolve(&mut self, reader: &mut SettingsReader) {
         self.token = resolve_token(self.token.take(), self.token_file.as_deref(), reader);
+        self.check_token(reader);
         self.r#box.resolve(reader);
         if self.base_dir.is_none() && self.source_dirs.is_empty() && self.r#box.hooks.are_none() {
             let what =

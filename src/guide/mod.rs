@@ -64,7 +64,7 @@ pub static CHAPTERS: [Chapter; 16] = [
     chapter!("install", ko),
     chapter!("first-yard"),
     chapter!("operate", ko),
-    chapter!("access"),
+    chapter!("access", ko),
     chapter!("audit"),
     chapter!("copies", ko),
     chapter!("links"),

@@ -1,7 +1,8 @@
 //! Authorization: a caller sends the token that a node and its workers share, or signs with it.
 
 use actix_web::HttpRequest;
-use actix_web::http::header;
+use actix_web::http::header::{self, HeaderValue};
+use reelyard_access::secrets::TokenHash;
 use reelyard_api::ProblemKind;
 use reelyard_core::manager::MANAGER_HEADER;
 use reelyard_core::token::SharedToken;
@@ -51,8 +52,16 @@ pub fn bearer(
     match request.headers().get(header::AUTHORIZATION) {
         None => Err(NoAuthority::Missing),
         given if token.admits(given.map(|value| value.as_bytes())) => Ok(Authority::Bearer),
+        Some(given) if is_text_of(token, given) => Ok(Authority::Bearer),
         Some(_) => Err(NoAuthority::OtherToken),
     }
+}
+
+/// Whether a header carries the text of the worker token whose key this is.
+fn is_text_of(key: &SharedToken, given: &HeaderValue) -> bool {
+    let text = given.to_str().ok().and_then(|given| given.strip_prefix("Bearer "));
+    let of_text = text.and_then(|text| TokenHash::of_token(text.trim()).ok()?.signing_key().ok());
+    of_text.is_some_and(|of_text| of_text == *key)
 }
 
 /// Like [`bearer`], but also accepts a signature by a program of the yard.

@@ -33,11 +33,8 @@ impl CalledNames {
     /// another server.
     fn contains(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.');
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
         let is_known = |name: &String| name.eq_ignore_ascii_case(host);
-        bare.parse::<IpAddr>().is_ok()
-            || host.eq_ignore_ascii_case("localhost")
-            || self.0.iter().any(is_known)
+        is_address(host) || host.eq_ignore_ascii_case("localhost") || self.0.iter().any(is_known)
     }
 
     /// Checks the names in a request.
@@ -57,14 +54,22 @@ impl CalledNames {
             && let Some(origin) = headers.get(header::ORIGIN)
         {
             let of_page = origin.to_str().unwrap_or_default();
-            let host = of_page.split_once("://").map(|(_, host)| HeaderValue::from_str(host));
-            let host = host.and_then(Result::ok).and_then(|host| host_of(&host));
-            if !host.is_some_and(|host| self.contains(&host)) {
+            let page = of_page.split_once("://").map(|(_, page)| page).unwrap_or_default();
+            let called = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+            // Any page can have an address as its origin, so an address must be the called one.
+            let is_own = called.is_some_and(|called| called.eq_ignore_ascii_case(page));
+            let name = HeaderValue::from_str(page).ok().and_then(|page| host_of(&page));
+            if !is_own && !name.is_some_and(|name| !is_address(&name) && self.contains(&name)) {
                 return Err(ForeignRequest::Origin(shown(origin)));
             }
         }
         Ok(())
     }
+}
+
+/// Whether a host is an IP address.
+fn is_address(host: &str) -> bool {
+    host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
 }
 
 /// A request that is meant for another server, or caused by another site.
@@ -148,8 +153,16 @@ mod tests {
         let names = CalledNames::new(&[]);
         let own = [("host", "localhost:8080"), ("origin", "http://localhost:8080")];
         assert_eq!(refusal(&names, "POST", &own), None);
-        for origin in ["http://evil.example", "null", "http://localhost.evil.example", "localhost"]
-        {
+        let by_address = [("host", "10.0.0.1:8080"), ("origin", "https://10.0.0.1:8080")];
+        assert_eq!(refusal(&names, "POST", &by_address), None);
+        for origin in [
+            "http://evil.example",
+            "null",
+            "http://localhost.evil.example",
+            "localhost",
+            "http://203.0.113.5",
+            "http://[::1]:8080",
+        ] {
             let foreign = [("host", "localhost:8080"), ("origin", origin)];
             assert!(refusal(&names, "POST", &foreign).is_some(), "{origin}");
             assert_eq!(refusal(&names, "GET", &foreign), None, "{origin}");

@@ -1,6 +1,6 @@
 //! The HTTP servers of Reelyard: API, public links, workers, metrics and cfm's wire protocol.
 
-mod access;
+pub mod access;
 pub mod api;
 mod audit;
 mod auth;
@@ -11,6 +11,7 @@ mod connections;
 mod file_table;
 mod guide;
 mod health;
+mod login_page;
 mod metrics;
 pub mod node;
 pub mod node_state;

@@ -8,27 +8,34 @@ use std::time::Duration;
 
 use actix_web::body::{self, BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServerHandle, ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::{self, Next};
 use actix_web::{App, HttpMessage, web};
 use futures::StreamExt;
+use percent_encoding::percent_decode_str;
+use reelyard_access::rights::{Caller, Rights, Subject};
+use reelyard_core::host::HostAddr;
 use reelyard_core::open_files;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::{Addressee, PROOF_HEADER, SignedCallRefused, VerifiedCall};
 
-use super::access;
+use super::access::{self, RequestCaller};
 use super::audit;
 use super::auth::{self, Authority, NoAuthority};
 use super::called_name::{self, CalledNames};
 use super::compat::{self, CompatState};
-use super::connections::{self, HttpConnectionLimiter, HttpLimits, ServerSettings};
+use super::connections::{
+    self, CertificateSource, HttpConnectionLimiter, HttpLimits, ServerSettings,
+};
 use super::file_table::RankedFiles;
 use super::metrics;
 use super::metrics::requests::{self, RequestCounts};
 use super::node_state::NodeHttpState;
 use super::problem::ProblemResponse;
-use super::{api, guide, health};
+use super::{api, guide, health, login_page};
 use crate::config::HttpConfig;
+use crate::http::api::sessions;
 
 /// Longest wait for running answers when the server stops, in seconds.
 const STOP_PATIENCE_SECONDS: u64 = 5;
@@ -60,6 +67,9 @@ pub fn serve(
     hosts: usize,
     state: NodeHttpState,
 ) -> std::io::Result<ServerHandle> {
+    let live = state.live.clone();
+    let certificate: CertificateSource =
+        Arc::new(move || live.now().config.tls.certificate().cloned());
     let state = web::Data::new(state);
     let compat = web::Data::new(compat_state(&state));
     let requests = web::Data::new(RequestCounts::default());
@@ -81,6 +91,12 @@ pub fn serve(
             .service(web::resource(["/guide", "/guide/"]).route(api::read().to(guide::contents)))
             .service(web::resource("/guide/{topic}").route(api::read().to(guide::chapter)))
             .service(
+                web::resource("/login")
+                    .route(api::read().to(login_page::show))
+                    .route(web::post().to(login_page::log_in)),
+            )
+            .service(web::resource("/logout").route(web::post().to(login_page::log_out)))
+            .service(
                 web::scope(api::API)
                     .wrap(middleware::from_fn(with_token))
                     .configure(|config| api::routes(config, body_limit)),
@@ -94,7 +110,8 @@ pub fn serve(
         keep_alive: KEEP_ALIVE,
         stop_patience_seconds: STOP_PATIENCE_SECONDS,
     };
-    connections::serve(listener, &served, &HttpConnectionLimiter::new(limits(settings, hosts)), app)
+    let limiter = HttpConnectionLimiter::new(limits(settings, hosts));
+    connections::serve(listener, &served, &limiter, certificate, app)
 }
 
 /// Limits of connections. A worker uses two: its long poll and one for reports. All workers may
@@ -147,34 +164,114 @@ async fn with_token(
     let Some(state) = request.app_data::<web::Data<NodeHttpState>>().cloned() else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
-    let in_force = state.live.now();
-    let token = in_force.config.token.as_ref();
     let path = request.path().strip_prefix(api::API).unwrap_or_default();
     if !path.starts_with(WORKERS) {
-        let caller = access::authenticate(request.request(), &state)?;
-        request.extensions_mut().insert(caller);
+        let is_login = request.method() == Method::POST && path == sessions::PATH;
+        if !is_login {
+            let (caller, session) = access::authenticate(request.request(), &state)?;
+            request.extensions_mut().insert(caller);
+            if let Some(session) = session {
+                request.extensions_mut().insert(session);
+            }
+        }
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
-    let authority =
-        auth::bearer_or_signature(request.request(), token, &state.gate, Addressee::Node);
-    let refused = |none| ProblemResponse::from(none).with_challenge(state.gate.challenge());
-    match (authority.map_err(refused)?, token) {
-        (Authority::Signed(admitted), Some(token)) => {
-            check_body(&mut request, &admitted, &in_force.config.http).await?;
-            let answer = next.call(request).await?.map_into_boxed_body();
-            proved(answer, token, &admitted).await
+    let worker = CallingWorker::of(path, &request, &state);
+    match worker.authority(&request, &state) {
+        Ok(admitted) => {
+            if let Some(host) = worker.host {
+                state.worker_refusals.clear(host);
+            }
+            if let Some(host) = worker.named {
+                let caller =
+                    Caller { subject: Subject::Worker(host), rights: Rights::Worker(host) };
+                request.extensions_mut().insert(RequestCaller(caller));
+            }
+            match (admitted, worker.token) {
+                (Authority::Signed(admitted), Some(token)) => {
+                    check_body(&mut request, &admitted, &state.live.now().config.http).await?;
+                    let answer = next.call(request).await?.map_into_boxed_body();
+                    proved(answer, &token, &admitted).await
+                }
+                _ => Ok(next.call(request).await?.map_into_boxed_body()),
+            }
         }
-        (Authority::Open, _) if !peer_of(&request).is_some_and(|peer| state.is_of_yard(peer)) => {
-            let detail = "a worker without a token calls from the address of a host of the yard: set the token of \
-                          the node on the worker";
-            Err(ProblemResponse::new(ProblemKind::Unauthorized, detail).into())
+        Err(refused) => {
+            if let Some(host) = worker.host {
+                let why = &refused.problem().detail;
+                state.worker_refusals.record(host, why, worker.address, state.clock.now());
+            }
+            Err(refused.into())
         }
-        _ => Ok(next.call(request).await?.map_into_boxed_body()),
     }
 }
 
-fn peer_of(request: &ServiceRequest) -> Option<IpAddr> {
-    request.peer_addr().map(|peer| peer.ip().to_canonical())
+/// The worker that a call below [`WORKERS`] names, before its authority is known.
+struct CallingWorker {
+    /// The host in the path. None if it has another form; then the call is refused.
+    named: Option<HostAddr>,
+    /// The same host. None if it is not one of the yard.
+    host: Option<HostAddr>,
+    /// The address of the caller.
+    address: IpAddr,
+    /// The key of the worker, or the shared token.
+    token: Option<SharedToken>,
+    /// Whether the worker has a token of its own. Then the shared one is refused.
+    has_own: bool,
+}
+
+impl CallingWorker {
+    fn of(path: &str, request: &ServiceRequest, state: &NodeHttpState) -> Self {
+        let name = path.strip_prefix(WORKERS).and_then(|rest| rest.split('/').next());
+        let named = name.and_then(|name| percent_decode_str(name).decode_utf8().ok()?.parse().ok());
+        let host = named.filter(|host| state.actors.hosts.get(*host).is_some());
+        let own = host.and_then(|host| state.actors.access_views.load().worker_key(host));
+        let has_own = own.is_some();
+        let token = own.or_else(|| state.live.now().config.token.clone());
+        let address = access::address_of(request.request());
+        CallingWorker { named, host, address, token, has_own }
+    }
+
+    /// How the call is authorized.
+    ///
+    /// # Errors
+    ///
+    /// Signature or token are missing or wrong, or the worker's token has expired or does not admit the address.
+    fn authority(
+        &self,
+        request: &ServiceRequest,
+        state: &NodeHttpState,
+    ) -> Result<Authority, ProblemResponse> {
+        let view = state.actors.access_views.load();
+        if !view.is_ready {
+            return Err(ProblemResponse::starting());
+        }
+        let (request, token) = (request.request(), self.token.as_ref());
+        let authority = auth::bearer_or_signature(request, token, &state.gate, Addressee::Node);
+        if let Err(NoAuthority::OtherToken) = authority {
+            state.login_guard.admit_token(self.address, &state.clock)?;
+        }
+        let challenged = |none| ProblemResponse::from(none).with_challenge(state.gate.challenge());
+        let authority = authority.map_err(challenged)?;
+        let is_open = matches!(authority, Authority::Open);
+        if is_open && view.has_worker_tokens() {
+            let detail = "this worker has no token, and other workers of this yard have some. Create its token by \
+                          \"reelyard token create --worker\"";
+            return Err(ProblemResponse::new(ProblemKind::Unauthorized, detail));
+        }
+        if is_open && !state.is_of_yard(self.address) {
+            let detail = "a worker without a token may call only from the address of a host of the yard. Create its \
+                          token by \"reelyard token create --worker\"";
+            return Err(ProblemResponse::new(ProblemKind::Unauthorized, detail));
+        }
+        let Some(host) = self.host.filter(|_| self.has_own) else { return Ok(authority) };
+        match view.authenticate_worker(host, self.address, state.clock.now()) {
+            Ok(_) => Ok(authority),
+            Err(refused) => {
+                Err(ProblemResponse::new(ProblemKind::Unauthorized, refused.to_string()))
+            }
+        }
+    }
 }
 
 /// Reads the body of a signed call, and refuses a body that does not match the signature.

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use reelyard_access::audit::AuditRecorder;
 use reelyard_boxes::box_lease::BoxPhase;
 use reelyard_core::clock::{Clock, Millis};
+use reelyard_core::host::HostAddr;
 use reelyard_core::names::NameTable;
 use reelyard_core::open_files;
+use reelyard_core::token::SharedToken;
 use reelyard_journal::Journal;
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::Leadership;
@@ -17,6 +19,7 @@ use reelyard_yard::task_manager::plan::Unusable;
 use reelyard_yard::task_manager::{PlanningMode, TaskSettings};
 use tokio::sync::watch;
 
+use super::access::{LoginGuard, WorkerRefusals};
 use crate::node::{LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
 /// State of the HTTP handlers of a node: views, and addresses of actors. No handler touches the
@@ -34,6 +37,10 @@ pub struct NodeHttpState {
     pub live: LiveConfig,
     /// The file with the token of the first administrator.
     pub admin_token_file: PathBuf,
+    /// Limits on guessing tokens and passwords.
+    pub login_guard: LoginGuard,
+    /// The workers whose calls are refused.
+    pub worker_refusals: WorkerRefusals,
     /// Verifies the signed calls of workers.
     pub gate: SignedCallVerifier,
     /// Records changes and refused calls.
@@ -55,6 +62,12 @@ impl NodeHttpState {
     pub fn is_of_yard(&self, peer: IpAddr) -> bool {
         let hosts = self.actors.hosts.present();
         peer.is_loopback() || hosts.keys().any(|host| host.ip().to_canonical() == peer)
+    }
+
+    /// The token that signs calls to and from the worker on this host: its own, or the shared one.
+    pub fn worker_token(&self, host: HostAddr) -> Option<SharedToken> {
+        let own = self.actors.access_views.load().worker_key(host);
+        own.or_else(|| self.live.now().config.token.clone())
     }
 
     /// Conditions that need attention although the node is ready, as text lines.
@@ -88,12 +101,34 @@ impl NodeHttpState {
         let tokens = hosts.iter().filter_map(|(host, actor)| {
             Some(format!("{host} cannot be used: {}", actor.view.load().token_trouble?))
         });
+        let refused_workers = hosts.keys().filter_map(|host| {
+            Some(format!(
+                "{host} gets no orders: {}",
+                self.worker_refusals.of(*host, self.clock.now())?
+            ))
+        });
+        let tokens = tokens.chain(refused_workers);
+        let insecure = self.insecure_listen();
         let audit =
             self.audit.status().trouble.map(|why| {
                 format!("The audit cannot be written, so changes are not recorded: {why}")
             });
-        let own = tokens.chain(clock).chain(audit).chain(open_files::shortage_warning());
+        let own =
+            tokens.chain(insecure).chain(clock).chain(audit).chain(open_files::shortage_warning());
         message.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
+    }
+
+    /// The consequence of an unencrypted `listen` that other hosts can reach.
+    pub fn insecure_listen(&self) -> Option<String> {
+        let in_force = self.live.now();
+        let (listen, config) = (in_force.config.listen, &in_force.config);
+        let is_open = !listen.ip().is_loopback() && config.tls.certificate().is_none();
+        is_open.then(|| {
+            format!(
+                "{listen} is not encrypted: tokens, passwords and sessions are readable in the network. Set \
+                 tls.certificate and tls.key, and reload."
+            )
+        })
     }
 
     /// Pools that cannot grant any box, with the reason.

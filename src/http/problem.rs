@@ -41,10 +41,11 @@ pub type CommitProblems = (
 );
 
 /// The problems that every call can answer.
-pub const OF_EVERY_CALL: [ProblemKind; 4] = [
+pub const OF_EVERY_CALL: [ProblemKind; 5] = [
     ProblemKind::BadRequest,
     ProblemKind::Unauthorized,
     ProblemKind::Forbidden,
+    ProblemKind::TooManyAttempts,
     ProblemKind::ForeignRequest,
 ];
 

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use reelyard_access::access::{EnsureAdmin, RecoverAdmin};
+use reelyard_access::access::{EnsureAdmin, IssueLoginLink, RecoverAdmin, SessionSubject};
 use reelyard_access::audit::{AuditRecord, AuditRecorder};
-use reelyard_access::secrets::{TokenHash, TokenKind, TokenSecret, draw};
+use reelyard_access::rights::{Caller, TokenName};
+use reelyard_access::secrets::{LinkSecret, TokenHash, TokenKind, TokenSecret, draw};
 use reelyard_core::clock::Clock;
 
 use super::actors::Wiring;
@@ -92,7 +93,14 @@ impl AdminTokenFiles {
 
 /// Writes the token of the first administrator once this node leads a yard without an administrator. Also writes a
 /// new one if an operator on the host requested it. Returns when somebody can administrate the yard.
-pub async fn ensure(actors: Arc<Wiring>, files: AdminTokenFiles, audit: AuditRecorder) {
+///
+/// `url` is the node's own, for the link with which the administrator can log in.
+pub async fn ensure(
+    actors: Arc<Wiring>,
+    files: AdminTokenFiles,
+    url: String,
+    audit: AuditRecorder,
+) {
     let mut news = actors.access_views.news();
     loop {
         news.mark_unchanged();
@@ -104,7 +112,7 @@ pub async fn ensure(actors: Arc<Wiring>, files: AdminTokenFiles, audit: AuditRec
         if view.is_ready && view.epoch.is_some() {
             let written = match is_requested {
                 true => recover(&actors, &files, &audit).await,
-                false => write_first(&actors, &files).await,
+                false => write_first(&actors, &files, &url).await,
             };
             match written {
                 Ok(()) => return,
@@ -119,15 +127,36 @@ pub async fn ensure(actors: Arc<Wiring>, files: AdminTokenFiles, audit: AuditRec
     }
 }
 
-async fn write_first(actors: &Wiring, files: &AdminTokenFiles) -> Result<(), AdminTokenError> {
+async fn write_first(
+    actors: &Wiring,
+    files: &AdminTokenFiles,
+    url: &str,
+) -> Result<(), AdminTokenError> {
     let hash = files.write_new()?;
     let answer = actors.access.ask(EnsureAdmin { hash }).await;
     let answer = answer.map_err(|error| AdminTokenError::Refused(error.to_string()))?;
     let is_new = answer.map_err(|error| AdminTokenError::Refused(error.to_string()))?;
-    let file = files.token();
     if is_new {
+        let file = files.token();
         tracing::info!(file = %file.display(), "the token of the first administrator was written");
+        if let Err(error) = log_login_link(actors, url).await {
+            tracing::warn!(%error, "no link for a login was issued: use \"reelyard login --web\"");
+        }
     }
+    Ok(())
+}
+
+/// Logs a link with which the first administrator can log in with a browser. It is valid once, and for 15 minutes.
+async fn log_login_link(actors: &Wiring, url: &str) -> Result<(), AdminTokenError> {
+    let random = draw().map_err(|error| AdminTokenError::NoRandomness(error.to_string()))?;
+    let secret = LinkSecret::new(random);
+    let subject = SessionSubject::Token(TokenName::admin());
+    let issue = IssueLoginLink { hash: secret.hash(), subject, by: Caller::node() };
+    let answer = actors.access.ask(issue).await;
+    let answer = answer.map_err(|error| AdminTokenError::Refused(error.to_string()))?;
+    let expires_at = answer.map_err(|error| AdminTokenError::Refused(error.to_string()))?;
+    let link = format!("{url}/login?link={}", secret.reveal());
+    tracing::info!(%link, %expires_at, "open this link once to log in as the administrator");
     Ok(())
 }
 

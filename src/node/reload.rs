@@ -175,7 +175,7 @@ mod tests {
     /// The settings that a reload hands to actors, to the links and to the log.
     fn handed_over(config: &NodeConfig) -> String {
         format!(
-            "{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}",
+            "{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}{:?}",
             settings::catalog(config),
             settings::heartbeat(config),
             settings::calls(config),
@@ -192,6 +192,7 @@ mod tests {
             (&config.share.files, &config.share.rules.roots, &config.share.links.drain_timeout),
             config.share.links.tls.certificate.as_ref().zip(config.share.links.tls.key.as_ref()),
             (&config.r#box.pools, &config.r#box.memory),
+            (&config.tls.certificate, &config.tls.key),
             config.token.as_ref().map(|token| token.reveal().to_owned()),
             config.log.level,
         )
@@ -251,7 +252,8 @@ mod tests {
     #[test]
     fn every_changed_setting_reaches_an_actor_or_needs_a_restart() {
         // Other tests read these from files.
-        let read_from_files = ["token_file", "share.tls.certificate", "share.tls.key"];
+        let read_from_files =
+            ["token_file", "share.tls.certificate", "share.tls.key", "tls.certificate", "tls.key"];
         // These have an effect only together with another setting.
         let with_others: &[(&str, &[&str])] = &[
             ("event_log.", &["event_log.dir=/var/log/glb"]),

@@ -1,5 +1,6 @@
 //! A running node: builds the actors, and stops them in order.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use actix_web::dev::ServerHandle;
@@ -24,6 +25,7 @@ use super::reload::{LoadedNodeConfig, NodeReloader};
 use super::share_links::{self, ShareLinks};
 use super::{name_sweep, settings};
 use crate::config::NodeConfig;
+use crate::http::access::{LoginGuard, WorkerRefusals};
 use crate::http::node as http;
 use crate::http::node_state::NodeHttpState;
 
@@ -80,7 +82,9 @@ impl RunningNode {
         let reloader = NodeReloader::new(layers, effective, parts, (audit.clone(), clock.clone()));
         let reloader = Arc::new(reloader);
         let token_files = AdminTokenFiles::new(&config.data_dir);
-        let ensuring = admin_token::ensure(Arc::clone(&actors), token_files.clone(), audit.clone());
+        let url = own_url(&config, listen);
+        let ensuring =
+            admin_token::ensure(Arc::clone(&actors), token_files.clone(), url, audit.clone());
         // A follower serves too: there the task waits until this node leads or somebody can administrate.
         let mut ensuring = tokio::spawn(ensuring);
         // A node that leads is useful only with the token. On a timeout the task goes on.
@@ -92,6 +96,8 @@ impl RunningNode {
             node_id: config.node_id.get(),
             live,
             admin_token_file: token_files.token(),
+            login_guard: LoginGuard::default(),
+            worker_refusals: WorkerRefusals::default(),
             gate: SignedCallVerifier::default(),
             audit: audit.clone(),
             reloader: Arc::clone(&reloader),
@@ -100,6 +106,9 @@ impl RunningNode {
             share_links: share_links.view(),
             stopping: stopping.subscribe(),
         };
+        if let Some(warning) = state.insecure_listen() {
+            tracing::warn!(%warning, "the API is reachable without TLS");
+        }
         let hosts = config.yard.hosts.sources.len() + config.yard.hosts.destinations.len();
         let server = http::serve(listener, &config.http, hosts, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
@@ -176,4 +185,17 @@ async fn wait_until_ready(journal: &Journal, actors: &Wiring, config: &NodeConfi
     };
     // On a timeout the rest follows later.
     let _ = timeout(config.journal.election.election_max * 5, ready).await;
+}
+
+/// The URL of the node itself.
+fn own_url(config: &NodeConfig, listen: SocketAddr) -> String {
+    let scheme = if config.tls.is_on() { "https" } else { "http" };
+    let mut reached = listen;
+    if listen.ip().is_unspecified() {
+        reached.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    match config.http.names.first() {
+        Some(name) => format!("{scheme}://{}:{}", name.as_str(), listen.port()),
+        None => format!("{scheme}://{reached}"),
+    }
 }

@@ -374,6 +374,7 @@ impl DestinationParts {
             host: settings.listen,
             managers,
             token: live_settings.token.clone(),
+            ca_file: settings.node_ca_file.clone(),
             wait: settings.long_poll,
             poll_interval: live_settings.poll_interval.clone(),
             view,

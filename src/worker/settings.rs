@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
+use reelyard_access::secrets::TokenHash;
 use reelyard_core::host::HostAddr;
 use reelyard_core::token::SharedToken;
 use reelyard_file_server::data_port::DataPortLimits;
@@ -46,6 +47,8 @@ pub struct WorkerSettings {
     pub poll_interval: Duration,
     /// Longest wait of a poll at a node.
     pub long_poll: Duration,
+    /// File with certificates of the authority of nodes with TLS.
+    pub node_ca_file: Option<PathBuf>,
     /// Time limits for sources.
     pub source_timeouts: SourceTimeouts,
     /// Limits for clients of the data port.
@@ -124,11 +127,12 @@ impl WorkerSettings {
             base_dir: config.base_dir.clone(),
             source_dirs: config.source_dirs.clone(),
             state_dir: config.state_dir.clone(),
-            token: config.token.clone(),
+            token: config.token.as_ref().map(signing_token),
             storage_limit_percent: config.storage.limit_percent.get(),
             copies_at_once: config.downloader.copies_at_once.get() as usize,
             poll_interval: config.downloader.poll_interval,
             long_poll: LONG_POLL,
+            node_ca_file: config.node_ca_file.clone(),
             source_timeouts: SourceTimeouts::default(),
             data_port: DataPortLimits::default(),
             capacity: config.downloader.capacity,
@@ -150,4 +154,10 @@ impl WorkerSettings {
 /// so this is then the address of `listen`.
 pub fn others_find(listen: HostAddr, data_listen: SocketAddr) -> IpAddr {
     if data_listen.ip().is_unspecified() { listen.ip() } else { data_listen.ip() }
+}
+
+/// The secret that signs calls: the key of a worker's own token, or the token that it shares with the node.
+fn signing_token(configured: &SharedToken) -> SharedToken {
+    let own = TokenHash::of_token(configured.reveal()).ok();
+    own.and_then(|hash| hash.signing_key().ok()).unwrap_or_else(|| configured.clone())
 }

@@ -22,6 +22,7 @@ mod yard;
 
 pub use access::audit::{AuditActorInfo, AuditRowInfo};
 pub use access::caller::{CallerInfo, CallerKind};
+pub use access::session::{LoginLinkInfo, NewSessionInfo, SessionInfo, WantedSession};
 pub use access::token::{BadTokenRights, NewTokenInfo, TokenInfo, WantedRotation, WantedToken};
 pub use access::user::{UserInfo, WantedUser, WantedUserChange};
 pub use boxes::box_info::{AuditLine, BoxInfo, BoxLogKind, BoxLogLine, WantedQuarantine};

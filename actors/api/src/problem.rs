@@ -285,6 +285,10 @@ problem_kinds! {
     QueueFull = 429 "queue-full",
         "The queue of the pool is full: try again after Retry-After",
         "1000 requests already wait for boxes of pool judges; retry in 12 s";
+    TooManyAttempts = 429 "too-many-attempts",
+        "Too many wrong tokens or passwords from this address or for this account: try again after \
+         Retry-After",
+        "too many failed attempts: try again in 7 s";
     HostRefused = 502 "host-refused",
         "The host could not be reached, or it refused; nothing was done",
         "10.0.0.21:8888 was not adopted: cannot be reached: Connection refused";

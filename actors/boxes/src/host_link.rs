@@ -11,7 +11,7 @@ use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::manager::{ClusterId, ManagerIdentity};
 use reelyard_core::open_files;
 use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
-use reelyard_core::token::SharedToken;
+use reelyard_core::token::{SharedToken, WorkerKeys};
 use reelyard_protocol::boxes::{
     AdoptBoxes, BoxAdoptionRequest, BoxAdoptionResponse, BoxHosts, BoxInspection,
     BoxInspectionRequest, BoxInspectionResponse, HookAnswer, HookRunRequest, HookRunResponse,
@@ -54,7 +54,7 @@ const LONGEST_ADOPTION: Duration = Duration::from_secs(20);
 /// The settings of calls to workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoxLinkSettings {
-    /// The token that nodes and workers share: it signs calls. It is never sent itself.
+    /// The token that nodes share with workers that have none of their own: it signs calls. It is never sent itself.
     pub token: Option<SharedToken>,
     /// Time limit for a connection to a worker.
     pub connect_timeout: Duration,
@@ -74,6 +74,7 @@ impl BoxLinkSettings {
 pub struct BoxLink {
     actor: Supervised<BoxLinkActor>,
     client: LiveSetting<BoxHostClient>,
+    keys: WorkerKeys,
 }
 
 impl BoxLink {
@@ -84,15 +85,17 @@ impl BoxLink {
     pub fn start(
         settings: BoxLinkSettings,
         identity: ManagerIdentity,
+        keys: WorkerKeys,
     ) -> Result<Self, reqwest::Error> {
-        let client = LiveSetting::at(BoxHostClient::new(settings)?);
+        let client = LiveSetting::at(BoxHostClient::new(settings, keys.clone())?);
         let of_actor = client.clone();
         let new = move || BoxLinkActor {
             client: of_actor.clone(),
             identity: identity.clone(),
             calls: HashMap::new(),
         };
-        Ok(BoxLink { actor: Supervised::start(Supervision::of("box-link"), new), client })
+        let actor = Supervised::start(Supervision::of("box-link"), new);
+        Ok(BoxLink { actor, client, keys })
     }
 
     /// The routes to the actor that runs hooks.
@@ -111,7 +114,7 @@ impl BoxLink {
     /// # Errors
     /// The HTTP client cannot be created. Then the link continues with the old settings.
     pub fn change_settings(&self, settings: BoxLinkSettings) -> Result<(), reqwest::Error> {
-        self.client.set(BoxHostClient::new(settings)?);
+        self.client.set(BoxHostClient::new(settings, self.keys.clone())?);
         Ok(())
     }
 
@@ -125,11 +128,12 @@ impl BoxLink {
 struct BoxHostClient {
     http: Client,
     settings: BoxLinkSettings,
+    keys: WorkerKeys,
     signed: SignedCaller,
 }
 
 impl BoxHostClient {
-    fn new(settings: BoxLinkSettings) -> Result<Self, reqwest::Error> {
+    fn new(settings: BoxLinkSettings, keys: WorkerKeys) -> Result<Self, reqwest::Error> {
         let http = http_client::without_tls()
             .connect_timeout(settings.connect_timeout)
             .timeout(settings.longest_call)
@@ -142,7 +146,7 @@ impl BoxHostClient {
             .http1_only()
             .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
             .build()?;
-        Ok(BoxHostClient { http, settings, signed: SignedCaller::default() })
+        Ok(BoxHostClient { http, settings, keys, signed: SignedCaller::default() })
     }
 
     /// Sends a call to a worker.
@@ -158,8 +162,10 @@ impl BoxHostClient {
         let request = self.http.post(format!("http://{host}{path}"));
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
         let request = request.build().map_err(unreachable)?;
-        let (token, to) = (self.settings.token.as_ref(), Addressee::Worker(host));
-        let sent = self.signed.send(&self.http, token, to, request).await.map_err(unreachable)?;
+        let token = self.keys.of(host).or_else(|| self.settings.token.clone());
+        let to = Addressee::Worker(host);
+        let sent =
+            self.signed.send(&self.http, token.as_ref(), to, request).await.map_err(unreachable)?;
         let answer = sent.response;
         let status = answer.status();
         let body = read(host, answer).await?;
@@ -375,8 +381,12 @@ mod tests {
         use rustix::process::{Resource, getrlimit, setrlimit};
         let identity = ManagerIdentity::of_node(1);
         identity.set_cluster(ClusterId(1));
-        let link =
-            BoxLink::start(BoxLinkSettings::new(None, Duration::from_secs(2)), identity).unwrap();
+        let link = BoxLink::start(
+            BoxLinkSettings::new(None, Duration::from_secs(2)),
+            identity,
+            WorkerKeys::default(),
+        )
+        .unwrap();
         let hosts = link.hosts();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let host = HostAddr::from(listener.local_addr().unwrap());

@@ -95,6 +95,11 @@ impl Certificate {
         Ok(Certificate { server: Arc::new(server), fingerprint: hasher.finalize() })
     }
 
+    /// The TLS settings for servers of other libraries.
+    pub fn server_config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.server)
+    }
+
     /// A TLS session with a new client.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! Tickets admit a worker at a data port. A ticket is short-lived, and valid for one path of one data port.
-//! It is signed with a key derived from the shared token.
+//! Tickets admit a worker at a data port. A ticket is valid for one path of one data port, and until its end. It is
+//! signed with a key derived from the token of the source: by the node, or by a worker that shares the token.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -1,6 +1,6 @@
 //! Settings of TLS.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reelyard_core::settings;
 use reelyard_core::settings::toml::Value;
@@ -45,20 +45,59 @@ impl ShareTlsConfig {
     /// Reads and parses both files.
     pub fn resolve(&mut self, reader: &mut SettingsReader) {
         const KEYS: [&str; 2] = ["share.tls.certificate", "share.tls.key"];
-        let (file, key) = match (&mut self.certificate, &self.key) {
-            (Some(file), Some(key)) => (file, key),
-            (None, None) => return,
-            (given, _) => {
-                let [missing, other] = if given.is_none() { KEYS } else { [KEYS[1], KEYS[0]] };
-                return reader.fault(missing, format!("is missing: {other} is set"));
-            }
-        };
-        match Certificate::read(&file.path, key) {
-            Ok(certificate) => file.read = Some(certificate),
-            Err(BadCertificate::Key(why)) => {
-                reader.fault(KEYS[1], format!("{}: {why}", key.display()));
-            }
-            Err(why) => reader.fault(KEYS[0], format!("{}: {why}", file.path.display())),
+        read_files(&mut self.certificate, self.key.as_deref(), KEYS, reader);
+    }
+}
+
+settings! {
+    /// TLS for the API and the console. A reload reads both files again; new connections get the new
+    /// certificate. Without them `listen` is not encrypted.
+    pub struct ApiTlsConfig [node] {
+        /// Certificate in PEM, followed by its chain of intermediate certificates.
+        certificate: Option<CertificateFile> = Optional "/etc/reelyard/node.crt",
+        /// Private key of the certificate in PEM, without a password.
+        key: Option<PathBuf> = Optional "/etc/reelyard/node.key",
+    }
+}
+
+impl ApiTlsConfig {
+    /// The certificate for clients; none without TLS.
+    pub fn certificate(&self) -> Option<&Certificate> {
+        self.certificate.as_ref()?.read.as_ref()
+    }
+
+    /// Whether TLS is configured, also if a file cannot be read.
+    pub fn is_on(&self) -> bool {
+        self.certificate.is_some() || self.key.is_some()
+    }
+
+    /// Reads and parses both files.
+    pub fn resolve(&mut self, reader: &mut SettingsReader) {
+        const KEYS: [&str; 2] = ["tls.certificate", "tls.key"];
+        read_files(&mut self.certificate, self.key.as_deref(), KEYS, reader);
+    }
+}
+
+/// Reads and parses a certificate and its key, the values of the settings `keys`.
+fn read_files(
+    certificate: &mut Option<CertificateFile>,
+    key: Option<&Path>,
+    keys: [&str; 2],
+    reader: &mut SettingsReader,
+) {
+    let (file, key) = match (certificate, key) {
+        (Some(file), Some(key)) => (file, key),
+        (None, None) => return,
+        (given, _) => {
+            let [missing, other] = if given.is_none() { keys } else { [keys[1], keys[0]] };
+            return reader.fault(missing, format!("is missing: {other} is set"));
         }
+    };
+    match Certificate::read(&file.path, key) {
+        Ok(certificate) => file.read = Some(certificate),
+        Err(BadCertificate::Key(why)) => {
+            reader.fault(keys[1], format!("{}: {why}", key.display()));
+        }
+        Err(why) => reader.fault(keys[0], format!("{}: {why}", file.path.display())),
     }
 }

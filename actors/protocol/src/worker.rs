@@ -39,6 +39,7 @@
 //! never sent.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::net::SocketAddr;
 
 use reelyard_core::clock::Millis;
@@ -179,6 +180,25 @@ pub struct TaskOrder {
     /// The highest rate; no limit if none. It may change during the copy.
     #[schema(required)]
     pub copy_speed: Option<BitsPerSecond>,
+    /// Tickets for the source's data port. Without them, the worker signs tickets with the token that it shares with
+    /// the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tickets: Option<CopyTickets>,
+}
+
+/// Tickets of the node for one copy: they admit the destination at the data port of the source, to this file only.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct CopyTickets {
+    /// For the bytes of the master.
+    pub master: String,
+    /// For the hash of the master.
+    pub hash: String,
+}
+
+impl fmt::Debug for CopyTickets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CopyTickets(not shown)")
+    }
 }
 
 /// Answer of the long poll: every ready or running task of this host. The worker gives up tasks that are

@@ -17,8 +17,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use figure::BenchFigure;
 use subjects::{
-    audit, boxes, boxes_http, caches, catalog, event_log, host_count, journal, node, planner,
-    share_links, share_reclaim, shares, transfers,
+    access, audit, boxes, boxes_http, caches, catalog, event_log, host_count, journal, node,
+    planner, share_links, share_reclaim, shares, transfers,
 };
 
 /// The same allocator as in the program.
@@ -30,7 +30,7 @@ type BenchSubject = fn() -> Result<Vec<BenchFigure>>;
 
 /// The subjects in the order of the table. The node is the last one, because it removes a million files.
 /// Afterwards a file system without a journal creates new files slowly for minutes.
-const SUBJECTS: [(&str, BenchSubject); 15] = [
+const SUBJECTS: [(&str, BenchSubject); 16] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),
     ("planner", planner::measure),
@@ -40,6 +40,7 @@ const SUBJECTS: [(&str, BenchSubject); 15] = [
     ("shares", shares::measure),
     ("share-reclaim", share_reclaim::measure),
     ("share-links", share_links::measure),
+    ("access", access::measure),
     ("boxes", boxes::measure),
     ("boxes-http", boxes_http::measure),
     ("audit", audit::measure),

@@ -72,6 +72,7 @@ fn orders(source: SocketAddr, dir: &str, names: &str) -> Result<Vec<CopyOrder>> 
             source_data: Some(source),
             size: None,
             copy_speed: None,
+            tickets: None,
         })
     };
     (1..).zip(names.lines()).map(order).collect()

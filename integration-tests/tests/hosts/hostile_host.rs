@@ -12,7 +12,7 @@ use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::manager::{ClusterId, ManagerIdentity};
 use reelyard_core::names::{FileName, NameTable};
-use reelyard_core::token::SharedToken;
+use reelyard_core::token::{SharedToken, WorkerKeys};
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually};
 use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, started};
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, HookTarget, InspectBoxes, PoolName};
@@ -129,7 +129,7 @@ async fn asked_by_a_node(host: SocketAddr) {
     let identity = ManagerIdentity::of_node(1);
     identity.set_cluster(ClusterId(1));
     let settings = BoxLinkSettings::new(Some(token()), PATIENCE);
-    let link = BoxLink::start(settings, identity);
+    let link = BoxLink::start(settings, identity, WorkerKeys::default());
     let pool = PoolName::new("judges").unwrap();
     let epoch = Epoch(1);
     let place = HookTarget { host, epoch, pool, hooks: None, cluster: None, ids: Vec::new() };

@@ -54,6 +54,7 @@ impl DownloaderRig {
             source_data: Some(worker_fake_source::start(trouble)),
             size: None,
             copy_speed: None,
+            tickets: None,
         }
     }
 

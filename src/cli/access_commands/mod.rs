@@ -1,5 +1,8 @@
-//! `reelyard token`, `reelyard user` and `reelyard whoami`.
+//! Commands about callers: tokens, users, logins and contexts.
 
+pub(in crate::cli) mod certs;
+pub(in crate::cli) mod context;
+pub(in crate::cli) mod login;
 pub(in crate::cli) mod token;
 mod token_recover;
 pub(in crate::cli) mod user;

@@ -61,7 +61,7 @@ struct CreateTokenArgs {
     /// Scope such as shares:write or boxes:lease:judges. Repeat it for more scopes.
     #[arg(long, conflicts_with = "worker")]
     scope: Vec<AccessScope>,
-    /// The host (ip:port) whose worker gets the token. Workers do not use such tokens yet.
+    /// The host (ip:port) whose worker gets the token.
     #[arg(long, conflicts_with = "name")]
     worker: Option<HostAddr>,
     /// Replace the token of the same worker.

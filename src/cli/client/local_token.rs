@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use reelyard_api::Problem;
 use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::token::SharedToken;
-use reelyard_protocol::http_client;
-use reqwest::{StatusCode, Url};
+use reqwest::{ClientBuilder, StatusCode, Url};
 
 /// Time limit for the question to the node.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -30,15 +29,16 @@ const LISTENING: &str = "0A";
 /// node refuses the call with its own words.
 ///
 /// If nothing listens at `url`, it is asked again for `patience`, because the node may be restarting.
-pub fn find(url: &Url, patience: Duration) -> Option<SharedToken> {
+pub fn find(url: &Url, http: ClientBuilder, patience: Duration) -> Option<SharedToken> {
     let host = url.host_str()?.trim_start_matches('[').trim_end_matches(']');
     let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
     if !is_local {
         return None;
     }
+    let http = http.no_proxy().timeout(PATIENCE).build().ok()?;
     let until = Instant::now() + patience;
     let refusal = loop {
-        match ask(url) {
+        match ask(url, &http) {
             Ok(refusal) => break refusal,
             Err(_) if Instant::now() < until => std::thread::sleep(PAUSE),
             Err(_) => return None,
@@ -55,15 +55,14 @@ pub fn find(url: &Url, patience: Duration) -> Option<SharedToken> {
 }
 
 /// The refusal of a call without a token. None if the answer is another one.
-fn ask(url: &Url) -> anyhow::Result<Option<Problem>> {
+fn ask(url: &Url, http: &reqwest::Client) -> anyhow::Result<Option<Problem>> {
     let mut url = url.clone();
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.pop_if_empty().extend(["api", "v1", "whoami"]);
     }
-    let client = http_client::without_tls().no_proxy().timeout(PATIENCE).build()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (status, body) = runtime.block_on(async {
-        let answer = client.get(url).send().await?;
+        let answer = http.get(url).send().await?;
         let status = answer.status();
         anyhow::Ok((status, answer.bytes().await?))
     })?;
@@ -98,6 +97,8 @@ fn owners_in(table: &str, port: u16) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use reelyard_protocol::http_client;
+
     use super::*;
 
     #[test]
@@ -124,7 +125,11 @@ mod tests {
     #[test]
     fn a_node_on_another_host_is_not_asked() {
         for foreign in ["http://192.0.2.1:8080", "http://node.example:8080"] {
-            assert!(find(&Url::parse(foreign).unwrap(), Duration::ZERO).is_none(), "{foreign}");
+            let http = http_client::without_tls();
+            assert!(
+                find(&Url::parse(foreign).unwrap(), http, Duration::ZERO).is_none(),
+                "{foreign}"
+            );
         }
     }
 }

@@ -168,6 +168,13 @@ impl ConfigImport {
             }
             None => self.text::<SocketAddr>(entry, "listen"),
         }
+        let listen = self.values.get("listen").and_then(Value::as_str);
+        let listen = listen.and_then(|listen| listen.parse::<SocketAddr>().ok());
+        if listen.is_some_and(|listen| !listen.ip().is_loopback()) {
+            self.values.insert("insecure", Value::Boolean(true));
+            let what = "insecure = true was added, because old programs cannot use TLS";
+            self.add_note(entry, ImportNoteKind::Translated, what.to_owned());
+        }
     }
 
     /// Converts the logging keys of both programs. Returns whether `entry` is one of them.

@@ -152,6 +152,7 @@ mod tests {
             "watch_address = \"125.159.40.3\"",
             "timeout = \"30m\"",
             "listen = \"0.0.0.0:7888\"",
+            "insecure = true",
             "copy_speed = \"10Mbit/s\"",
         ] {
             assert!(imported.toml.contains(line), "{line} is not in:\n{}", imported.toml);

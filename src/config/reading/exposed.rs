@@ -8,7 +8,7 @@ use reelyard_core::settings::{EffectiveSetting, SettingOrigin};
 use toml::Value;
 
 /// Settings that name a file with a secret.
-const NAMES_OF_FILES: [&str; 2] = ["token_file", "share.tls.key"];
+const NAMES_OF_FILES: [&str; 3] = ["token_file", "share.tls.key", "tls.key"];
 
 /// The settings with hooks, and the key in each hook that names a file with a secret.
 const HOOKS: (&str, &str) = ("share.webhooks", "secret_file");

@@ -14,7 +14,13 @@ use crate::config::values::table_entry;
 pub const ENVIRONMENT_PREFIX: &str = "REELYARD_";
 
 /// Variables with the prefix that are command-line arguments and not settings.
-const NOT_SETTINGS: [&str; 2] = ["REELYARD_CONFIG", "REELYARD_URL"];
+const NOT_SETTINGS: [&str; 5] = [
+    "REELYARD_CONFIG",
+    "REELYARD_URL",
+    "REELYARD_CONTEXT",
+    "REELYARD_CONTEXTS",
+    "REELYARD_CA_FILE",
+];
 
 /// The sources of settings.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@ use reelyard_core::settings::{Read, SettingValue, quoted, text, wrong};
 use toml::Value;
 
 /// Address of a node or an old cfm, as a worker uses it: `host:port`, where host is an IP or a
-/// name.
+/// name. A node with TLS begins with `https://`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeAddr(String);
 
@@ -26,10 +26,14 @@ impl From<SocketAddr> for NodeAddr {
 impl SettingValue for NodeAddr {
     fn from_toml(value: &Value) -> Read<Self> {
         let written = text(value, "host:port")?;
-        if is_node_addr(written) {
+        let bare = ["https://", "http://"].iter().find_map(|scheme| written.strip_prefix(scheme));
+        if is_node_addr(bare.unwrap_or(written)) {
             return Ok(NodeAddr(written.to_owned()));
         }
-        wrong(format!("expected host:port such as 10.0.0.1:8080, not {}", quoted(value)))
+        wrong(format!(
+            "expected host:port such as 10.0.0.1:8080, or https://10.0.0.1:8080 for a node with TLS, not {}",
+            quoted(value)
+        ))
     }
 
     fn to_toml(&self) -> Option<Value> {
@@ -58,12 +62,27 @@ mod tests {
 
     #[test]
     fn a_node_is_found_by_ip_or_name_and_port() {
-        for good in ["10.0.0.1:8080", "[::1]:8080", "cfm:7888", "cfm-1.example.net:8080"] {
+        for good in [
+            "10.0.0.1:8080",
+            "[::1]:8080",
+            "cfm:7888",
+            "cfm-1.example.net:8080",
+            "http://x:80",
+            "https://yard.example:8080",
+        ] {
             assert!(NodeAddr::from_text(good).is_ok(), "{good}");
         }
-        for bad in
-            ["10.0.0.1", "cfm", "cfm:0", "cfm:x", ":80", "a b:80", "10.0.0.300:80", "http://x:80"]
-        {
+        for bad in [
+            "10.0.0.1",
+            "cfm",
+            "cfm:0",
+            "cfm:x",
+            ":80",
+            "a b:80",
+            "10.0.0.300:80",
+            "ftp://x:80",
+            "https://x:80/",
+        ] {
             assert!(NodeAddr::from_text(bad).is_err(), "{bad}");
         }
     }

@@ -4,8 +4,9 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, web};
-use reelyard_access::rights::{AccessScope, Caller};
+use reelyard_access::rights::{AccessScope, Caller, Rights};
 use reelyard_api::ProblemKind;
+use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::PoolName;
 
 use super::request_caller::RequestCaller;
@@ -16,6 +17,8 @@ use crate::http::problem::ProblemResponse;
 /// The rights that a call needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallRights {
+    /// Any caller: the call checks its proof itself, and limits wrong ones.
+    Open,
     /// Any known caller.
     Known,
     /// A caller with this scope.
@@ -24,8 +27,7 @@ pub enum CallRights {
     LeaseOfPool,
     /// A caller that may lease boxes of the pool of the lease in the path.
     LeaseInPath,
-    /// A worker of the yard, by the signature of its call, which was checked before. The signature uses the shared
-    /// token, so every worker of a yard can make it.
+    /// The worker on the host in the path, which was authenticated before.
     OwnWorker,
 }
 
@@ -33,6 +35,7 @@ impl CallRights {
     /// The rights in words, for documents.
     pub fn in_words(&self) -> String {
         match self {
+            CallRights::Open => "no token".to_owned(),
             CallRights::Known => "any token".to_owned(),
             CallRights::Scope(scope) => scope.to_string(),
             CallRights::LeaseOfPool | CallRights::LeaseInPath => "boxes:lease:POOL".to_owned(),
@@ -44,7 +47,7 @@ impl CallRights {
     /// pool or an unknown lease: their answers reveal nothing, and a holder must learn that its lease is gone.
     fn scope(&self, request: &ServiceRequest) -> Option<AccessScope> {
         match self {
-            CallRights::Known | CallRights::OwnWorker => None,
+            CallRights::Open | CallRights::Known | CallRights::OwnWorker => None,
             CallRights::Scope(scope) => Some(scope.clone()),
             CallRights::LeaseOfPool => {
                 let pool = PoolName::new(request.match_info().get("pool")?).ok()?;
@@ -63,11 +66,12 @@ impl CallRights {
 /// Checks that the caller may make the call, and runs it.
 pub async fn authorize(
     needed: CallRights,
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     AuditDetails::remember_caller(&request);
     if needed == CallRights::OwnWorker {
+        check_own_worker(&mut request).await?;
         AuditDetails::remember_worker(&request);
     }
     if let Some(scope) = needed.scope(&request) {
@@ -82,6 +86,27 @@ pub async fn authorize(
         }
     }
     Ok(next.call(request).await?.map_into_boxed_body())
+}
+
+/// Refuses a caller that is not the worker on the host in the path. The host is read as the handler reads it, so that
+/// no other spelling of the path means another host.
+async fn check_own_worker(request: &mut ServiceRequest) -> Result<(), actix_web::Error> {
+    let host = *request.extract::<web::Path<HostAddr>>().await?;
+    let caller = request.extensions().get::<RequestCaller>().cloned();
+    match caller {
+        Some(RequestCaller(caller)) if caller.rights == Rights::Worker(host) => Ok(()),
+        Some(RequestCaller(caller)) => {
+            let detail = format!(
+                "only the worker on {host} may make this call, and this is {}",
+                caller.subject
+            );
+            Err(ProblemResponse::new(ProblemKind::Forbidden, detail).into())
+        }
+        None => {
+            let detail = "the worker that makes this call is not known";
+            Err(ProblemResponse::new(ProblemKind::Unauthorized, detail).into())
+        }
+    }
 }
 
 fn forbidden(caller: &Caller, scope: &AccessScope) -> ProblemResponse {

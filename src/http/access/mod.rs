@@ -1,7 +1,15 @@
 //! Authentication and authorization of the calls to a node.
 
 mod call_rights;
+mod login;
+mod login_guard;
 mod request_caller;
+mod worker_refusals;
 
 pub use call_rights::{CallRights, authorize};
-pub use request_caller::{RequestCaller, authenticate, request_id};
+pub use login::{BegunSession, GivenProof, begin, cookie_of, removed_cookie};
+pub use login_guard::LoginGuard;
+pub use request_caller::{
+    RequestCaller, RequestSession, address_of, authenticate, request_id, session_cookie,
+};
+pub use worker_refusals::WorkerRefusals;

@@ -4,14 +4,22 @@ use std::future::{Ready, ready};
 use std::net::IpAddr;
 
 use actix_web::dev::Payload;
-use actix_web::http::header;
+use actix_web::http::header::{self, HeaderValue};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
+use reelyard_access::access::{SessionRefused, TokenRefused};
 use reelyard_access::rights::{Caller, Rights, Role, Subject};
+use reelyard_access::secrets::SessionSecret;
 use reelyard_api::ProblemKind;
 use reelyard_core::event::RequestId;
 
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
+
+/// Name of the session's cookie.
+pub(super) const SESSION_COOKIE: &str = "reelyard_session";
+
+/// The header with the CSRF token of a session.
+const CSRF_HEADER: &str = "Reelyard-Csrf";
 
 /// Scheme of the header `Authorization`.
 const BEARER: &str = "Bearer ";
@@ -42,38 +50,121 @@ impl FromRequest for RequestCaller {
     }
 }
 
-/// The caller of a request to the API.
+/// The session by which a request was authenticated. Middleware inserts it beside the caller.
+#[derive(Clone, Debug)]
+pub struct RequestSession(pub SessionSecret);
+
+/// The credential that a request sends.
+enum Credential {
+    /// The header `Authorization` with a token.
+    Token(String),
+    /// The header `Authorization` with the secret of a session.
+    Session(SessionSecret),
+    /// The cookie of a session. A browser also sends it for pages of other sites.
+    Cookie(SessionSecret),
+}
+
+/// The caller of a request to the API, and its session if it has one.
 ///
 /// # Errors
 ///
-/// The token is missing, malformed, unknown or expired, or not accepted from the caller's address.
+/// The credential is missing, malformed, unknown or expired, or not accepted from the caller's address. A change with
+/// a cookie lacks the CSRF token. There were too many unknown tokens from the address.
 pub fn authenticate(
     request: &HttpRequest,
     state: &NodeHttpState,
-) -> Result<RequestCaller, ProblemResponse> {
-    let Some(given) = request.headers().get(header::AUTHORIZATION) else {
-        return Err(missing(request, state));
-    };
-    let in_force = state.live.now();
-    if in_force.config.token.as_ref().is_some_and(|token| token.admits(Some(given.as_bytes()))) {
-        let rights = Rights::Role(Role::Admin);
-        return Ok(RequestCaller(Caller { subject: Subject::Legacy, rights }));
+) -> Result<(RequestCaller, Option<RequestSession>), ProblemResponse> {
+    match credential(request)?.ok_or_else(|| missing(request, state))? {
+        Credential::Token(text) => Ok((of_token(&text, request, state)?, None)),
+        Credential::Session(secret) => of_session(secret, request, state),
+        Credential::Cookie(secret) => {
+            check_csrf_token(&secret, request)?;
+            of_session(secret, request, state)
+        }
     }
+}
+
+fn credential(request: &HttpRequest) -> Result<Option<Credential>, ProblemResponse> {
+    let Some(given) = request.headers().get(header::AUTHORIZATION) else {
+        return Ok(session_cookie(request).map(Credential::Cookie));
+    };
     let text = given.to_str().ok().and_then(|given| given.strip_prefix(BEARER));
     let Some(text) = text else {
         let detail =
             "the header Authorization has another form: expected \"Authorization: Bearer TOKEN\"";
         return Err(unauthorized(detail));
     };
-    let view = state.actors.access_views.load();
-    let caller = view.authenticate_token(text.trim(), address_of(request), state.clock.now());
-    caller.map(RequestCaller).map_err(|refused| unauthorized(refused.to_string()))
+    let text = text.trim();
+    match SessionSecret::parse(text) {
+        Ok(secret) => Ok(Some(Credential::Session(secret))),
+        Err(_) => Ok(Some(Credential::Token(text.to_owned()))),
+    }
+}
+
+/// The secret in the cookie of a session. None for a cookie of another program on this host.
+pub fn session_cookie(request: &HttpRequest) -> Option<SessionSecret> {
+    SessionSecret::parse(request.cookie(SESSION_COOKIE)?.value()).ok()
+}
+
+fn of_token(
+    text: &str,
+    request: &HttpRequest,
+    state: &NodeHttpState,
+) -> Result<RequestCaller, ProblemResponse> {
+    let in_force = state.live.now();
+    let given = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+    if in_force.config.token.as_ref().is_some_and(|token| token.admits(given)) {
+        let rights = Rights::Role(Role::Admin);
+        return Ok(RequestCaller(Caller { subject: Subject::Legacy, rights }));
+    }
+    let (view, address) = (state.actors.access_views.load(), address_of(request));
+    view.authenticate_token(text, address, state.clock.now()).map(RequestCaller).or_else(
+        |refused| {
+            if refused == TokenRefused::NotReady {
+                return Err(ProblemResponse::starting());
+            }
+            // Only a guess counts: the other tokens are known.
+            if matches!(refused, TokenRefused::Malformed(_) | TokenRefused::Unknown) {
+                state.login_guard.admit_token(address, &state.clock)?;
+            }
+            Err(unauthorized(refused.to_string()))
+        },
+    )
+}
+
+fn of_session(
+    secret: SessionSecret,
+    request: &HttpRequest,
+    state: &NodeHttpState,
+) -> Result<(RequestCaller, Option<RequestSession>), ProblemResponse> {
+    let (view, address) = (state.actors.access_views.load(), address_of(request));
+    match view.authenticate_session(&secret, address, state.clock.now()) {
+        Ok(caller) => Ok((RequestCaller(caller), Some(RequestSession(secret)))),
+        Err(SessionRefused::NotReady) => Err(ProblemResponse::starting()),
+        Err(refused) => Err(unauthorized(refused.to_string())),
+    }
+}
+
+/// A page of another site can make a browser send the cookie, but it cannot know the CSRF token.
+fn check_csrf_token(secret: &SessionSecret, request: &HttpRequest) -> Result<(), ProblemResponse> {
+    if request.method().is_safe() {
+        return Ok(());
+    }
+    let given = request.headers().get(CSRF_HEADER).and_then(|given| given.to_str().ok());
+    if given.is_some_and(|given| secret.has_csrf_token(given)) {
+        return Ok(());
+    }
+    let detail = format!(
+        "a change with the cookie of a session needs the CSRF token of the session in the header {CSRF_HEADER}"
+    );
+    Err(ProblemResponse::new(ProblemKind::Forbidden, detail))
 }
 
 /// The refusal of a call without a token. A caller on the same host learns where the administrator's token is.
 fn missing(request: &HttpRequest, state: &NodeHttpState) -> ProblemResponse {
     let mut refusal = unauthorized(
-        "a token is needed: \"Authorization: Bearer TOKEN\". \"reelyard token create\" makes one",
+        "a token is needed: \"Authorization: Bearer TOKEN\". \"reelyard token create\" makes one; people use \
+         \"reelyard login\"",
     );
     if address_of(request).is_loopback() {
         refusal = refusal.with_token_file(state.admin_token_file.clone());
@@ -81,12 +172,12 @@ fn missing(request: &HttpRequest, state: &NodeHttpState) -> ProblemResponse {
     refusal
 }
 
-fn unauthorized(detail: impl Into<String>) -> ProblemResponse {
+pub(super) fn unauthorized(detail: impl Into<String>) -> ProblemResponse {
     ProblemResponse::new(ProblemKind::Unauthorized, detail)
 }
 
 /// The address of the caller. The unspecified address, which no range contains, if it is unknown.
-fn address_of(request: &HttpRequest) -> IpAddr {
+pub fn address_of(request: &HttpRequest) -> IpAddr {
     let unknown = IpAddr::from([0, 0, 0, 0]);
     request.peer_addr().map_or(unknown, |peer| peer.ip().to_canonical())
 }

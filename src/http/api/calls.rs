@@ -9,8 +9,8 @@ use reelyard_access::rights::AccessScope::{
 
 use super::api_call::{API, ApiCall};
 use super::node_calls::{config, document, events, status};
-use crate::http::access::CallRights::{Known, LeaseInPath, LeaseOfPool, OwnWorker, Scope};
-use crate::http::api::access_calls::{tokens, users, whoami};
+use crate::http::access::CallRights::{Known, LeaseInPath, LeaseOfPool, Open, OwnWorker, Scope};
+use crate::http::api::access_calls::{sessions, tokens, users, whoami};
 use crate::http::api::audit_calls::{audit, audit_events, audit_export};
 use crate::http::api::box_calls::{acquire, boxes, leases, pools};
 use crate::http::api::share_calls::{downloads, file_moves, new_share, share_events, shares};
@@ -132,6 +132,11 @@ fn of_access() -> Vec<ApiCall> {
         ApiCall::of::<users::__path_add, _, _>(Scope(AccessWrite), users::add),
         ApiCall::of::<users::__path_change, _, _>(Scope(AccessWrite), users::change),
         ApiCall::of::<users::__path_remove, _, _>(Scope(AccessWrite), users::remove),
+        ApiCall::of::<sessions::__path_log_in, _, _>(Open, sessions::log_in),
+        ApiCall::of::<sessions::__path_list, _, _>(Scope(AccessRead), sessions::list),
+        ApiCall::of::<sessions::__path_log_out, _, _>(Known, sessions::log_out),
+        ApiCall::of::<sessions::__path_end, _, _>(Scope(AccessWrite), sessions::end),
+        ApiCall::of::<sessions::__path_issue_link, _, _>(Known, sessions::issue_link),
         ApiCall::of::<whoami::__path_show, _, _>(Known, whoami::show),
     ]
 }

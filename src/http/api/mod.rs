@@ -13,6 +13,7 @@ mod routes;
 mod share_calls;
 mod yard_calls;
 
+pub use access_calls::sessions;
 pub use api_call::{API, read};
 pub use calls::operations;
 pub use openapi::text as document;

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use reelyard_access::audit::{AuditActor, AuditActorKind};
+use reelyard_access::rights::Subject;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -44,6 +45,16 @@ impl AuditDetails {
         let (before, after) = differing(before, after);
         let mut collected = self.0.borrow_mut();
         (collected.before, collected.after) = (before, after);
+    }
+
+    /// Names the caller of a call that begins or ends a session itself.
+    pub fn actor(&self, subject: &Subject) {
+        self.0.borrow_mut().actor = Some(AuditActor::of(subject));
+    }
+
+    /// The details of this request. Those of a request without a row are not used.
+    pub fn of(request: &HttpRequest) -> Self {
+        request.extensions().get::<AuditDetails>().cloned().unwrap_or_default()
     }
 
     /// The call changes nothing, so it gets a row only if it is refused.
@@ -99,8 +110,7 @@ impl FromRequest for AuditDetails {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let details = request.extensions().get::<AuditDetails>().cloned();
-        ready(Ok(details.unwrap_or_default()))
+        ready(Ok(AuditDetails::of(request)))
     }
 }
 

@@ -7,6 +7,10 @@ use actix_web::http::Method;
 
 use crate::http::api;
 
+/// The forms of the login page.
+const OF_PAGES: [(Method, &str, &str); 2] =
+    [(Method::POST, "/login", "page.logIn"), (Method::POST, "/logout", "page.logOut")];
+
 /// The changing calls of cfm's interface.
 const OF_CFM: [(Method, &str, &str); 2] = [
     (Method::PATCH, "/tasks/{id}", "cfm.changeTask"),
@@ -15,7 +19,7 @@ const OF_CFM: [(Method, &str, &str); 2] = [
 
 static OPERATIONS: LazyLock<HashMap<String, Vec<(Method, String)>>> = LazyLock::new(|| {
     let mut operations: HashMap<String, Vec<(Method, String)>> = HashMap::new();
-    for (method, pattern, name) in OF_CFM {
+    for (method, pattern, name) in OF_CFM.into_iter().chain(OF_PAGES) {
         operations.entry(pattern.to_owned()).or_default().push((method, name.to_owned()));
     }
     for (pattern, method, name) in api::operations() {

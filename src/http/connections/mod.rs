@@ -6,13 +6,16 @@
 //! long as its client reads.
 
 mod activity_tracking;
+mod client_stream;
 mod connection_activity;
 mod connection_limiter;
 mod guarded_stream;
 mod spares;
+mod tls_handshake;
 
 use std::fmt;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_http::error::DispatchError;
@@ -27,9 +30,11 @@ use rustix::net::SendFlags;
 use rustix::net::sockopt::set_tcp_user_timeout;
 
 pub use activity_tracking::track_activity;
+use client_stream::HttpClientStream;
 pub use connection_activity::HttpLimits;
 pub use connection_limiter::HttpConnectionLimiter;
 use guarded_stream::GuardedStream;
+use reelyard_file_server::certificate::Certificate;
 
 /// Interval of the check for overdue connections.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -60,6 +65,7 @@ pub fn serve<F, I, S, B>(
     listener: TcpListener,
     settings: &ServerSettings,
     limiter: &HttpConnectionLimiter,
+    certificate: CertificateSource,
     app: F,
 ) -> std::io::Result<ServerHandle>
 where
@@ -91,15 +97,26 @@ where
             .client_request_timeout(of_server.head_time)
             // Needed to notice a client that left.
             .h1_allow_half_closed(false)
-            .on_connect_ext(|stream: &GuardedStream, of_it| {
+            .on_connect_ext(|stream: &HttpClientStream, of_it| {
                 of_it.insert(stream.slot().connection().clone());
             });
         let app = app().into_factory().map_err(|error| error.into().error_response());
         let service = service.h1(map_config(app, |()| AppConfig::default()));
-        let limiter = admitting.clone();
+        let (limiter, certificate) = (admitting.clone(), certificate.clone());
+        let patience = of_server.head_time;
         fn_service(move |stream: TcpStream| {
             let admitted = admit(stream, &limiter);
-            async move { admitted }
+            let certificate = certificate();
+            async move {
+                let (stream, peer) = admitted?;
+                let stream = match certificate {
+                    None => HttpClientStream::Plain(stream),
+                    Some(certificate) => {
+                        tls_handshake::accept(stream, &certificate, patience).await?
+                    }
+                };
+                Ok::<_, DispatchError>((stream, Some(peer)))
+            }
         })
         .and_then(service)
     })?;
@@ -110,11 +127,14 @@ where
     Ok(handle)
 }
 
+/// The certificate for a new connection, which a reload may change. None without TLS.
+pub type CertificateSource = Arc<dyn Fn() -> Option<Certificate> + Send + Sync>;
+
 /// Takes a slot for a connection, or refuses it with a text.
 fn admit(
     stream: TcpStream,
     limiter: &HttpConnectionLimiter,
-) -> Result<(GuardedStream, Option<std::net::SocketAddr>), DispatchError> {
+) -> Result<(GuardedStream, SocketAddr), DispatchError> {
     const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
         Content-Type: text/plain\r\nContent-Length: 36\r\nConnection: close\r\n\r\n\
         too many connections, retry shortly\n";
@@ -131,7 +151,7 @@ fn admit(
     if let Err(error) = set_tcp_user_timeout(&stream, stall) {
         tracing::debug!(%error, "cannot set the send timeout of a connection");
     }
-    Ok((GuardedStream::new(stream, slot), Some(peer)))
+    Ok((GuardedStream::new(stream, slot), peer))
 }
 
 /// Ends overdue connections while the server exists.

@@ -4,18 +4,22 @@ use std::collections::HashMap;
 use std::fmt;
 
 use prometheus_client::encoding::EncodeGaugeValue;
+use reelyard_core::clock::Millis;
 use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_yard::cfw_worker::CfwWorkerView;
 use reelyard_yard::heartbeat::{Health, HostBeats};
 use reelyard_yard::task_manager::{PlannedHost, TaskManagerView};
 
 use super::page::metrics_writer::MetricsWriter;
+use crate::http::access::WorkerRefusals;
 use crate::node::Wiring;
 
 /// A host as its CfwWorker, the HeartbeatSupervisor and the TaskManager show it.
 struct HostMetrics<'a> {
     label: String,
     called: std::sync::Arc<CfwWorkerView>,
+    /// Whether the node refuses the calls of its worker.
+    is_refused: bool,
     beats: Option<&'a HostBeats>,
     planned: Option<&'a PlannedHost>,
     serving: u64,
@@ -29,7 +33,11 @@ impl HostMetrics<'_> {
 }
 
 /// Writes the metrics of the hosts.
-pub fn write(sheet: &mut MetricsWriter<'_>, actors: &Wiring) -> fmt::Result {
+pub fn write(
+    sheet: &mut MetricsWriter<'_>,
+    actors: &Wiring,
+    (refusals, now): (&WorkerRefusals, Millis),
+) -> fmt::Result {
     let (beats, tasks) = (actors.heartbeat_view.load(), actors.task_views.load());
     let of_heartbeat: HashMap<_, _> = beats.hosts.iter().map(|one| (one.host, &**one)).collect();
     let of_tasks: HashMap<_, _> = tasks.hosts.iter().map(|one| (one.host, one)).collect();
@@ -42,6 +50,7 @@ pub fn write(sheet: &mut MetricsWriter<'_>, actors: &Wiring) -> fmt::Result {
             HostMetrics {
                 label: host.to_string(),
                 called: actor.view.load(),
+                is_refused: refusals.of(*host, now).is_some(),
                 beats: of_heartbeat.get(host).copied(),
                 planned: of_tasks.get(host).copied(),
                 serving,
@@ -105,6 +114,11 @@ fn each(sheet: &mut MetricsWriter<'_>, hosts: &[HostMetrics<'_>]) -> fmt::Result
     }
     let up = |one: &HostMetrics<'_>| Some(u64::from(one.health() == Health::Up));
     sheet.gauges("host_up", "1 if the host is up", of(hosts, up))?;
+    let trouble = |one: &HostMetrics<'_>| {
+        Some(u64::from(one.is_refused || one.called.token_trouble.is_some()))
+    };
+    let help = "1 if the host and the node refuse calls of each other because of a token";
+    sheet.gauges("host_token_trouble", help, of(hosts, trouble))?;
     let latency = |one: &HostMetrics<'_>| Some(one.called.latency_ms? as f64 / 1000.0);
     let help = "Time of the last answered probe, in seconds";
     sheet.gauges("host_probe_seconds", help, of(hosts, latency))?;

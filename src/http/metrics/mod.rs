@@ -55,7 +55,8 @@ pub async fn node(
         hooks::write(sheet, &state.actors.hooks.views(), state.clock.now())?;
         shares::write_files(sheet, &state.actors.share_files_views.load(), state.clock.now())?;
         boxes::write(sheet, &state.actors.boxes.views)?;
-        hosts::write(sheet, &state.actors)?;
+        let refused = (&state.worker_refusals, state.clock.now());
+        hosts::write(sheet, &state.actors, refused)?;
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
         journal::write(sheet, &state.journal.status())?;
         audit::write(sheet, &state.audit.status())?;

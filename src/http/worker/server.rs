@@ -68,6 +68,7 @@ pub fn start(addr: SocketAddr, http: Arc<WorkerHttp>) -> std::io::Result<ServerH
         TcpListener::bind(addr)?,
         &settings,
         &HttpConnectionLimiter::new(limits),
+        Arc::new(|| None),
         app,
     )
 }

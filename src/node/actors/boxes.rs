@@ -10,6 +10,7 @@ use reelyard_core::change_feed::Feed;
 use reelyard_core::clock::Clock;
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::supervision::{Supervised, Supervision};
+use reelyard_core::token::WorkerKeys;
 use reelyard_journal::Journal;
 use reelyard_replication::Owner;
 use tokio::task::JoinHandle;
@@ -46,8 +47,10 @@ impl BoxServices {
         journal: &Journal,
         changes: &Feed<ChangeEvent>,
         identity: &ManagerIdentity,
+        keys: &WorkerKeys,
     ) -> Result<Self, reqwest::Error> {
-        let link = BoxLink::start(settings::box_link(&live.now().config), identity.clone())?;
+        let of_calls = settings::box_link(&live.now().config);
+        let link = BoxLink::start(of_calls, identity.clone(), keys.clone())?;
         let (views, hosts) = (BoxViewHandle::default(), link.hosts());
         let configured = ConfiguredPools::of(&live.now().config);
         let actor = {

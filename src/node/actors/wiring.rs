@@ -32,6 +32,7 @@ use reelyard_core::host::{HostAddr, HostRole};
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::NameTable;
 use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
+use reelyard_core::token::WorkerKeys;
 use reelyard_journal::Journal;
 use reelyard_replication::Owner;
 use reelyard_shares::share_expiry::{ShareExpiry, ShareViewHandle};
@@ -128,6 +129,7 @@ pub(super) struct ActorParts {
     clock: Clock,
     identity: ManagerIdentity,
     changes: Feed<ChangeEvent>,
+    keys: WorkerKeys,
     others: WiringHandle,
 }
 
@@ -155,12 +157,15 @@ impl Wiring {
         ));
         leadership::mark_pieces_current(journal, &changes);
         let others = WiringHandle::default();
+        let access_views: ViewHandle<AccessView> = ViewHandle::default();
+        let of_keys = access_views.clone();
         let parts = ActorParts {
             live,
             names,
             clock: clock.clone(),
             identity,
             changes: changes.clone(),
+            keys: WorkerKeys::new(move |host| of_keys.load().worker_key(host)),
             others,
         };
         let (catalog, catalog_view) = parts.start_catalog();
@@ -196,13 +201,14 @@ impl Wiring {
             &share_views,
             shared,
         );
-        let (access, access_views) = parts.start_access(journal);
+        let access = parts.start_access(journal, &access_views);
         let boxes = BoxServices::start(
             &parts.live,
             &parts.clock,
             journal,
             &parts.changes,
             &parts.identity,
+            &parts.keys,
         )?;
         let others = parts.others.clone();
         let wiring = Arc::new(Wiring {
@@ -392,6 +398,7 @@ impl ActorParts {
         let view = ViewHandle::new(CfwWorkerView::unasked(addr, role));
         let (live, names, clock) = (self.live.clone(), self.names.clone(), self.clock.clone());
         let (view_handle, identity) = (view.clone(), self.identity.clone());
+        let keys = self.keys.clone();
         let supervision = self.supervision(&format!("cfw_worker {addr}"), move |wiring| {
             if let Some(host) = wiring.hosts.get(addr) {
                 wiring.probe(addr, &host);
@@ -406,6 +413,7 @@ impl ActorParts {
             CfwWorker::new(addr, role, settings, calls, names.clone(), clock.clone())
                 .publishing_to(view_handle.clone())
                 .with_manager_identity(identity.clone())
+                .with_keys(keys.clone())
                 .in_maintenance(rests.load(Ordering::Relaxed))
         });
         HostActor { role, worker, view, in_maintenance }
@@ -451,15 +459,17 @@ impl ActorParts {
         (actor, views)
     }
 
-    fn start_access(&self, journal: &Journal) -> (Supervised<AccessActor>, ViewHandle<AccessView>) {
-        let views = ViewHandle::default();
+    fn start_access(
+        &self,
+        journal: &Journal,
+        views: &ViewHandle<AccessView>,
+    ) -> Supervised<AccessActor> {
         let (live, clock, journal) = (self.live.clone(), self.clock.clone(), journal.clone());
         let view_handle = views.clone();
-        let actor = Supervised::start(Supervision::of("access"), move || {
+        Supervised::start(Supervision::of("access"), move || {
             let settings = settings::access(&live.now().config);
             AccessActor::new(settings, clock.clone(), journal.clone(), view_handle.clone())
-        });
-        (actor, views)
+        })
     }
 
     fn start_task_manager(

@@ -77,7 +77,6 @@ impl AuditActor {
             Subject::Token(name) => (AuditActorKind::Token, name.to_string()),
             Subject::Worker(host) => (AuditActorKind::Worker, host.to_string()),
             Subject::Legacy => (AuditActorKind::Token, "legacy".to_owned()),
-            Subject::Open => (AuditActorKind::Unknown, String::new()),
             Subject::Node => (AuditActorKind::Node, String::new()),
         };
         AuditActor { kind, name }

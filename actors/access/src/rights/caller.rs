@@ -35,8 +35,6 @@ pub enum Subject {
     Worker(HostAddr),
     /// A program with the shared token of the configuration.
     Legacy,
-    /// A caller of a yard without tokens.
-    Open,
     /// The node itself, or a command on its host.
     Node,
 }
@@ -48,7 +46,6 @@ impl fmt::Display for Subject {
             Subject::Token(name) => write!(f, "token {name}"),
             Subject::Worker(host) => write!(f, "worker {host}"),
             Subject::Legacy => write!(f, "token {}", TokenName::LEGACY),
-            Subject::Open => f.write_str("anyone"),
             Subject::Node => f.write_str("node"),
         }
     }
@@ -66,7 +63,6 @@ mod tests {
             (Subject::Token("ci".parse().unwrap()), "token ci"),
             (Subject::Worker(host), "worker 10.0.0.21:8888"),
             (Subject::Legacy, "token legacy"),
-            (Subject::Open, "anyone"),
             (Subject::Node, "node"),
         ] {
             assert_eq!(subject.to_string(), shown);

@@ -23,7 +23,7 @@ impl TokenHash {
             // Writing into a text never fails.
             let _ = write!(digits, "{byte:02x}");
         }
-        SharedToken::new(&digits)
+        SharedToken::key(&digits)
     }
 }
 

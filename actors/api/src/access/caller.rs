@@ -43,7 +43,7 @@ impl From<&Caller> for CallerInfo {
             Subject::User(_) => CallerKind::User,
             Subject::Token(_) | Subject::Legacy => CallerKind::Token,
             Subject::Worker(_) => CallerKind::Worker,
-            Subject::Open | Subject::Node => CallerKind::Node,
+            Subject::Node => CallerKind::Node,
         };
         let (role, scopes, worker) = match rights {
             Rights::Role(role) => (Some(*role), role.scopes().to_vec(), None),

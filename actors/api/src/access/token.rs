@@ -28,7 +28,7 @@ pub struct WantedToken {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub scopes: Vec<AccessScope>,
-    /// The host whose worker gets the token. It has no scope. Workers do not use such tokens yet.
+    /// The host whose worker gets the token. It has no scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<HostAddr>,
     /// Lifetime from now on. Default: no end.

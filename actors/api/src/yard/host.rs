@@ -46,8 +46,8 @@ pub struct HostView {
     /// if no list is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Problem with the shared token: the host or the node refuses calls because of it. Missing if there is
-    /// none.
+    /// Problem with the token of its worker: the host or the node refuses calls because of it. Missing if
+    /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_trouble: Option<String>,
     /// Number of files on it. Missing while it is unknown, and for a pure source.

@@ -11,7 +11,7 @@ mod service;
 
 pub use backends::{CopyDirectory, FileHashes, Hashed, SendProgress};
 pub use counters::DataPortCounters;
-pub use routes::{DataPortRoutes, master_path};
+pub use routes::{DataPortRoutes, is_hash_path, master_path};
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;

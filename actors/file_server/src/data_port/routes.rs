@@ -164,6 +164,11 @@ pub fn master_path(dir: &str, name: &FileName, hash: bool) -> String {
     format!("{}/masters/{dir}{}", if hash { "/hashes" } else { "" }, name.to_percent())
 }
 
+/// Whether this is the path of a master's hash.
+pub fn is_hash_path(path: &str) -> bool {
+    path.starts_with("/hashes/")
+}
+
 fn percent_of(part: &str) -> String {
     percent_encoding::utf8_percent_encode(part, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

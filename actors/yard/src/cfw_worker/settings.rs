@@ -32,7 +32,7 @@ pub struct CfwWorkerSettings {
     pub traffic_interval: Duration,
     /// The node_exporters, by host.
     pub agents: Agents,
-    /// Shared with our workers: calls to them are signed with it. It is never sent.
+    /// Shared with our workers that have no token of their own: calls to them are signed with it. It is never sent.
     pub token: Option<SharedToken>,
     /// How many files a host may list; a longer list is refused as a whole. Also how many files its lists may
     /// add within an hour before the next list with additions is refused.

@@ -1,5 +1,6 @@
 //! The subjects of the bench, one per file. Each measures itself in a process of its own.
 
+pub mod access;
 pub mod audit;
 pub mod boxes;
 pub mod boxes_http;

@@ -244,6 +244,7 @@ impl TransferYard {
                 source_data: None,
                 size: std::fs::metadata(dir.join(name))?.len(),
                 copy_speed: None,
+                tickets: None,
             });
         }
         let (began, cpu) = (Instant::now(), self.cpu()?);

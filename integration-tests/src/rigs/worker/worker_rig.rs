@@ -114,6 +114,7 @@ impl Rig {
             size: std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
             name,
             copy_speed: None,
+            tickets: None,
         }
     }
 }

@@ -147,6 +147,11 @@ impl DocumentYard {
         if template.starts_with("/api/v1/tokens/") || template.starts_with("/api/v1/users/") {
             return self.filled_of_access(template);
         }
+        if template == "/api/v1/sessions/{id}" {
+            let body = self.body_of("/api/v1/sessions", "POST");
+            let session = self.curl("POST", "/api/v1/sessions", &body).json().unwrap();
+            return template.replace("{id}", session["id"].as_str().unwrap());
+        }
         if template.starts_with("/api/v1/shares/{id}") {
             let share =
                 self.curl("POST", "/api/v1/shares", &self.body_of("/api/v1/shares", "POST"));
@@ -163,19 +168,24 @@ impl DocumentYard {
 }
 
 impl DocumentYard {
-    /// The same for a call about boxes. Each call has its own pool and lease.
     /// The path of a new token or user.
     fn filled_of_access(&self, template: &str) -> String {
+        let list = template.split("/{").next().unwrap_or_default();
+        template.replace("{name}", self.added_to(list)["name"].as_str().unwrap())
+    }
+
+    /// A new token or user.
+    fn added_to(&self, list: &str) -> Value {
         static NAMES: AtomicU32 = AtomicU32::new(0);
         let name = format!("name-{}", NAMES.fetch_add(1, Ordering::Relaxed));
-        let list = template.split("/{").next().unwrap_or_default();
         let body = format!("{{\"name\":\"{name}\",\"role\":\"viewer\"}}");
         let json = ["-H", "content-type: application/json", "-d", &body];
         let added = self.curl("POST", list, &json);
         assert_eq!(added.status, 201, "{}", added.body);
-        template.replace("{name}", &name)
+        added.json().unwrap()
     }
 
+    /// The path of a call about boxes. Each call has its own pool and lease.
     fn filled_of_boxes(&self, template: &str) -> String {
         static POOLS: AtomicU32 = AtomicU32::new(0);
         let pool = format!("pool-{}", POOLS.fetch_add(1, Ordering::Relaxed));
@@ -198,7 +208,11 @@ impl DocumentYard {
     /// The options of curl for the body of a call, if it needs one.
     fn body_of(&self, template: &str, method: &str) -> Vec<String> {
         let Some(body) = body_template(template, method) else { return Vec::new() };
-        let body = body.replace("{token}", &self.token.get().to_string());
+        let mut body = body.replace("{token}", &self.token.get().to_string());
+        if template == "/api/v1/sessions" {
+            let token = self.added_to("/api/v1/tokens");
+            body = body.replace("{secret}", token["token"].as_str().unwrap());
+        }
         vec!["-H".to_owned(), "content-type: application/json".to_owned(), "-d".to_owned(), body]
     }
 }
@@ -222,6 +236,7 @@ fn body_template(template: &str, method: &str) -> Option<&'static str> {
         ("/api/v1/leases/{id}/revoke", _) => r#"{"reason":"a test"}"#,
         ("/api/v1/tokens", "POST") => r#"{"name":"new","scopes":["yard:read"],"ttl":"1h"}"#,
         ("/api/v1/tokens/{name}/rotate", _) => r#"{"ttl":"never"}"#,
+        ("/api/v1/sessions", "POST") => r#"{"token":"{secret}"}"#,
         ("/api/v1/users", "POST") => r#"{"name":"new","role":"viewer"}"#,
         ("/api/v1/users/{name}", "PATCH") => r#"{"role":"operator"}"#,
         ("/api/v1/shares/reclaim", "PUT") => r#"{"paused":false}"#,
@@ -269,6 +284,10 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
             ("POST", path) if path.starts_with("/api/v1/tasks") => answer.status == 409,
             // The pool has no host with a worker that could take over boxes.
             ("POST", "/api/v1/pools/{pool}/adopt") => answer.status == 422,
+            // The shared token of the configuration has no sessions.
+            ("POST", "/api/v1/login-links") | ("DELETE", "/api/v1/sessions/current") => {
+                answer.status == 409
+            }
             _ => (200..300).contains(&answer.status),
         };
         assert!(done, "{} {path}: {}", call.method, answer.body);
@@ -376,6 +395,10 @@ fn refusals_match_the_document() -> Result<()> {
         let answer = yard.curl(&call.method, &unknown, &yard.body_of(&call.path, &call.method));
         assert_eq!(answer.status, 400, "{unknown}: {}", answer.body);
         yard.check(&call.path, &call.method, &answer)?;
+        if (call.method.as_str(), call.path.as_str()) == ("POST", "/api/v1/sessions") {
+            // A login needs no token.
+            continue;
+        }
         let url = format!("http://{}{path}", yard.ground.node);
         let output = Command::new("curl").args(["-s", "-X", &call.method, &url]).output()?;
         let problem: Value = serde_json::from_slice(&output.stdout)?;

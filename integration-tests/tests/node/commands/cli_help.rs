@@ -47,7 +47,7 @@ fn a_wrong_command_line_ends_with_2() {
         &["tasks", "show", "seven"],
         &["tasks", "--state", "lost"],
         &["tasks", "cancel"],
-        &["hosts", "--url", "https://127.0.0.1"],
+        &["hosts", "--url", "ftp://127.0.0.1"],
         &["hosts", "--url", "ftp://127.0.0.1:8080"],
         &["config", "default", "nodes"],
     ] {

@@ -1,5 +1,6 @@
-//! `/api/v1/tokens`, `/api/v1/users` and `/api/v1/whoami`.
+//! Calls about users, tokens, sessions and the caller itself.
 
+pub mod sessions;
 pub mod tokens;
 pub mod users;
 pub mod whoami;

@@ -9,7 +9,9 @@ use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileName, NameText};
 use reelyard_protocol::worker::{Blame, TaskId};
-use reelyard_yard::task_manager::{CancelTask, CopyFile, RetryTask, Task, TaskManagerView};
+use reelyard_yard::task_manager::{
+    CancelTask, CopyFile, RetryTask, Task, TaskManagerView, TaskState,
+};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -72,7 +74,7 @@ pub async fn list(
         .filter(|task| blame.is_none_or(|blame| task.blame == Some(blame)))
         .filter(|task| since.is_none_or(|since| task.changed >= since))
         .filter(|task| until.is_none_or(|until| task.changed < until))
-        .map(|task| task_view(&view, task));
+        .map(|task| with_refusal(task_view(&view, task), &state));
     Ok(web::Json(page(items, limit, |task| task.id)))
 }
 
@@ -96,7 +98,17 @@ pub async fn one(
     let task = view
         .task(id)
         .ok_or_else(|| ProblemResponse::not_found(format!("task {id} does not exist")))?;
-    Ok(web::Json(task_view(&view, task)))
+    Ok(web::Json(with_refusal(task_view(&view, task), &state)))
+}
+
+/// Adds why an open task waits, if the node refuses the calls of its destination's worker.
+fn with_refusal(mut seen: TaskView, state: &NodeHttpState) -> TaskView {
+    let is_open = matches!(seen.state, TaskState::Ready | TaskState::Working);
+    if is_open && seen.reason.is_none() {
+        let why = state.worker_refusals.of(seen.destination, state.clock.now());
+        seen.reason = why.map(|why| format!("{}: {why}", seen.destination));
+    }
+    seen
 }
 
 /// `DELETE /tasks/{id}`: cancels an open task, or removes an ended one from the list.

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use actix_web::web;
 use reelyard_core::host::HostAddr;
-use reelyard_protocol::worker::{Reports, ReportsTaken, TaskId, TaskOrders};
+use reelyard_file_server::data_port::master_path;
+use reelyard_file_server::ticket::TicketKey;
+use reelyard_protocol::worker::{CopyTickets, Reports, ReportsTaken, TaskId, TaskOrders};
 use reelyard_yard::task_manager::TakeReports;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
@@ -21,6 +23,9 @@ use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// Longest wait of a poll.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// How long the tickets of an order are valid. A copy that needs a connection later fails, and is ordered again.
+const ORDER_TICKET_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The state that the worker knows, and its wait for changes.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -66,16 +71,32 @@ pub async fn tasks(
         let view = state.actors.task_views.load();
         let orders = view.orders_for(host).ok_or_else(|| not_leader(&state))?;
         if orders.is_news_for(&known, query.rates) || *stopping.borrow() {
-            return Ok(web::Json(orders));
+            return Ok(web::Json(with_tickets(&state, orders)));
         }
         tokio::select! {
             // In both cases the orders are read again. If the sender no longer exists, nothing
             // changes.
             _ = changes.changed() => {}
             _ = stopping.changed() => {}
-            () = sleep_until(until) => return Ok(web::Json(orders)),
+            () = sleep_until(until) => return Ok(web::Json(with_tickets(&state, orders))),
         }
     }
+}
+
+/// Adds a ticket for the data port of each source, because a worker knows no token of another one.
+fn with_tickets(state: &NodeHttpState, mut orders: TaskOrders) -> TaskOrders {
+    let end = state.clock.now().after(ORDER_TICKET_LIFE);
+    for order in &mut orders.tasks {
+        let Some(port) = order.source_data else { continue };
+        let Some(token) = state.worker_token(order.source) else { continue };
+        let key = TicketKey::of(&token);
+        let sign = |hash| {
+            let path = master_path(&order.dir, &order.name, hash);
+            key.sign(port, path.as_bytes(), end)
+        };
+        order.tickets = Some(CopyTickets { master: sign(false), hash: sign(true) });
+    }
+    orders
 }
 
 /// `POST /workers/{host}/reports`.

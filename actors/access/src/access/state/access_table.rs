@@ -10,7 +10,7 @@ use super::values::login_link::LoginLink;
 use super::values::session::{Session, SessionSubject};
 use super::values::token::Token;
 use super::values::user::User;
-use crate::rights::{TokenName, UserName};
+use crate::rights::{Rights, TokenName, UserName};
 use crate::secrets::{LinkHash, SessionHash, TokenHash};
 
 /// Sessions, the one without use for the longest time first. Only uses in the journal count.
@@ -91,7 +91,8 @@ impl AccessTable {
     pub(in crate::access) fn put_token(&mut self, token: Token) {
         self.remove_token(&token.name);
         let token = Arc::new(token);
-        if let Some(end) = token.expires_at {
+        // An expired token of a worker is never forgotten: without it the worker would need none.
+        if let Some(end) = token.expires_at.filter(|_| !matches!(token.rights, Rights::Worker(_))) {
             self.tokens_by_end.insert((end, token.name.clone()));
         }
         self.tokens_by_hash.insert(token.hash, Arc::clone(&token));

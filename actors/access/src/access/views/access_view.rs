@@ -212,6 +212,16 @@ impl AccessView {
         self.token(&TokenName::of_worker(host))?.hash.signing_key().ok()
     }
 
+    /// Whether any worker has a token of its own, valid or not.
+    pub fn has_worker_tokens(&self) -> bool {
+        self.tokens.values().any(|token| matches!(token.rights, Rights::Worker(_)))
+    }
+
+    /// The user that a caller names by this text, if there is one.
+    pub fn known_user(&self, name: &str) -> Option<Arc<User>> {
+        self.users.get(name).cloned()
+    }
+
     /// The user of this name.
     pub fn user(&self, name: &UserName) -> Option<Arc<User>> {
         self.users.get(name.as_str()).cloned()

@@ -91,6 +91,7 @@ mod tests {
             source_data: None,
             size,
             copy_speed: None,
+            tickets: None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use reelyard_core::host::{BitsPerSecond, HostAddr};
 use reelyard_core::names::FileName;
-use reelyard_protocol::worker::{TaskId, TaskOrder};
+use reelyard_protocol::worker::{CopyTickets, TaskId, TaskOrder};
 
 /// One copy to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct CopyOrder {
     pub size: Option<u64>,
     /// The upper limit of the rate; none without a limit.
     pub copy_speed: Option<BitsPerSecond>,
+    /// Tickets for the source's data port, from a node that gives some.
+    pub tickets: Option<CopyTickets>,
 }
 
 impl From<TaskOrder> for CopyOrder {
@@ -35,6 +37,7 @@ impl From<TaskOrder> for CopyOrder {
             source_data: order.source_data,
             size: Some(order.size),
             copy_speed: order.copy_speed,
+            tickets: order.tickets,
         }
     }
 }

@@ -354,6 +354,7 @@ mod tests {
             source_data: None,
             size: Some(1 << 30),
             copy_speed: None,
+            tickets: None,
         }
     }
 

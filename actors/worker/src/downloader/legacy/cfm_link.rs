@@ -136,6 +136,7 @@ fn order_for(
         source_data: None,
         size: None,
         copy_speed: row.copy_speed.parse().ok().filter(|&speed| speed > 0).map(BitsPerSecond),
+        tickets: None,
     }))
 }
 

@@ -280,6 +280,7 @@ mod tests {
             source_data: None,
             size: None,
             copy_speed: None,
+            tickets: None,
         }
     }
 

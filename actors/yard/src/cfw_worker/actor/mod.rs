@@ -21,6 +21,7 @@ use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::{HostAddr, HostKind, HostRole};
 use reelyard_core::manager::ManagerIdentity;
 use reelyard_core::names::NameTable;
+use reelyard_core::token::WorkerKeys;
 use reelyard_protocol::inventory::additions::AdditionLimiter;
 
 use crate::cfw_worker::breaker::circuit_breaker::{self, CircuitBreaker};
@@ -150,6 +151,12 @@ impl CfwWorker {
     /// Sets the name under which our workers see this caller, from now on.
     pub fn with_manager_identity(mut self, identity: ManagerIdentity) -> Self {
         self.client.set_manager_identity(identity);
+        self
+    }
+
+    /// Sets the keys of workers with a token of their own, from now on.
+    pub fn with_keys(mut self, keys: WorkerKeys) -> Self {
+        self.client.set_keys(keys);
         self
     }
 

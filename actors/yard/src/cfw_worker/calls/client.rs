@@ -11,6 +11,7 @@ use reelyard_core::host::{HostAddr, HostKind};
 use reelyard_core::manager::{MANAGER_HEADER, ManagerIdentity};
 use reelyard_core::names::{FileName, NameTable};
 use reelyard_core::open_files;
+use reelyard_core::token::{SharedToken, WorkerKeys};
 use reelyard_core::traffic::Traffic;
 use reelyard_protocol::http_client;
 use reelyard_protocol::inventory::additions::AdditionLimiter;
@@ -75,6 +76,7 @@ pub(in crate::cfw_worker) struct HostClient {
     host: HostAddr,
     pub(in crate::cfw_worker) settings: CfwWorkerSettings,
     manager_identity: Option<ManagerIdentity>,
+    keys: WorkerKeys,
     /// The files that its lists added.
     pub(in crate::cfw_worker) additions: AdditionLimiter,
     signed: SignedCaller,
@@ -94,6 +96,7 @@ impl HostClient {
             host,
             settings,
             manager_identity: None,
+            keys: WorkerKeys::default(),
             additions,
             signed: SignedCaller::default(),
             resting: Arc::default(),
@@ -116,6 +119,16 @@ impl HostClient {
         self.manager_identity = Some(identity);
     }
 
+    /// Sets the keys of workers with a token of their own, from now on.
+    pub fn set_keys(&mut self, keys: WorkerKeys) {
+        self.keys = keys;
+    }
+
+    /// The key of the host, or the shared token.
+    fn token(&self) -> Option<SharedToken> {
+        self.keys.of(self.host).or_else(|| self.settings.token.clone())
+    }
+
     /// `HEAD /hb`: only 200 is alive.
     pub async fn probe(&self, timeout: Duration) -> Result<Duration, AskFailure> {
         let begun = Instant::now();
@@ -131,19 +144,20 @@ impl HostClient {
         let timeout = self.settings.call_timeout;
         let sent = self.send_signed(self.request(Method::GET, "/info"), timeout).await?;
         let (answer, proof) = sent.into_parts();
+        let token = self.token();
         match answer.status() {
             StatusCode::NOT_FOUND => Ok((HostProgram { kind: HostKind::Cfw, version: None }, None)),
             StatusCode::OK => {
                 let body = read(answer, timeout).await?;
                 let info = self.read_info(&body)?;
-                match &self.settings.token {
+                match &token {
                     Some(token) if !proof.is_good(token, &body) => {
                         Err(AskFailure::Token(TokenTrouble::NotProved))
                     }
                     _ => Ok(info),
                 }
             }
-            StatusCode::UNAUTHORIZED => Err(AskFailure::Token(match self.settings.token {
+            StatusCode::UNAUTHORIZED => Err(AskFailure::Token(match token {
                 Some(_) => TokenTrouble::Other,
                 None => TokenTrouble::Wanted,
             })),
@@ -331,8 +345,8 @@ impl HostClient {
         }
         let failed = |error| failure(error, timeout);
         let request = request.timeout(timeout).build().map_err(failed)?;
-        let (token, to) = (self.settings.token.as_ref(), Addressee::Worker(self.host));
-        self.signed.send(&self.http, token, to, request).await.map_err(failed)
+        let (token, to) = (self.token(), Addressee::Worker(self.host));
+        self.signed.send(&self.http, token.as_ref(), to, request).await.map_err(failed)
     }
 
     pub(in crate::cfw_worker) fn request(&self, method: Method, path: &str) -> RequestBuilder {

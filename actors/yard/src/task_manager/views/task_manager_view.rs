@@ -238,6 +238,7 @@ impl TaskManagerView {
             source_data,
             size: task.size,
             copy_speed: self.rate_of(task),
+            tickets: None,
         }
     }
 

@@ -73,7 +73,9 @@ pub async fn list(
     let items = hosts.iter().filter(|(host, _)| after.is_none_or(|after| **host > after)).map(
         |(host, actor)| {
             let beats = beats.of(*host);
-            host_view(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &holdings)
+            let seen =
+                host_view(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &holdings);
+            with_refusal(seen, &state)
         },
     );
     let items = items.filter(|host| query.takes(host));
@@ -100,12 +102,21 @@ pub async fn one(
     let beats = beats.of(*host);
     let (called, catalog) = (actor.view.load(), state.actors.catalog_view.load());
     let holdings = HostHoldings::new(&tasks, &catalog, &state.actors.remover_views.load());
-    Ok(web::Json(host_view(&called, beats.map(|beats| &**beats), &tasks, &holdings)))
+    let seen = host_view(&called, beats.map(|beats| &**beats), &tasks, &holdings);
+    Ok(web::Json(with_refusal(seen, &state)))
 }
 
 /// The refusal for a host that does not belong to the yard.
 fn unknown(host: HostAddr) -> ProblemResponse {
     ProblemResponse::not_found(format!("{host} is not a host of this yard"))
+}
+
+/// Adds why the calls of the host's worker are refused, if the node sees no other problem with its token.
+fn with_refusal(mut seen: HostView, state: &NodeHttpState) -> HostView {
+    if seen.token_trouble.is_none() {
+        seen.token_trouble = state.worker_refusals.of(seen.host, state.clock.now());
+    }
+    seen
 }
 
 fn host_view(

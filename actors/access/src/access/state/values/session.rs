@@ -56,6 +56,17 @@ pub struct Session {
 }
 
 impl Session {
+    /// The id of the session in lists: the beginning of its hash in hexadecimal. It gives no access.
+    pub fn id(&self) -> String {
+        let [a, b, c, d, e, f, ..] = self.hash.as_bytes();
+        format!("{a:02x}{b:02x}{c:02x}{d:02x}{e:02x}{f:02x}")
+    }
+
+    /// The hash of its secret, by which requests to the owner name it.
+    pub fn hash(&self) -> SessionHash {
+        self.hash
+    }
+
     /// When it was last used.
     pub fn last_seen_at(&self) -> Millis {
         let last = self.uses.last();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use reelyard_core::host::HostAddr;
 use reelyard_core::open_files;
-use reelyard_file_server::data_port::master_path;
+use reelyard_file_server::data_port::{is_hash_path, master_path};
 use reelyard_file_server::ticket::{TICKET_HEADER, TICKET_LIFE, TicketKey};
 use reelyard_protocol::signed_call::{Addressee, CallText, SIGNATURE_HEADER, SignedCaller};
 use reelyard_protocol::worker::{Blame, WorkerInfo};
@@ -87,7 +87,9 @@ impl Fetcher {
         headers: &[(&str, &str)],
     ) -> Result<AnswerHead, FetchAttemptFailure> {
         let addr = copying.addr;
-        let answered = link.send(&[self.request(addr, path, headers)]).and_then(|()| link.answer());
+        let answered = link
+            .send(&[self.request(addr, copying.order, path, headers)])
+            .and_then(|()| link.answer());
         answered.map_err(|error| {
             self.data_ports.forget(addr);
             let doing = format!("the data port {addr} did not answer");
@@ -96,10 +98,21 @@ impl Fetcher {
     }
 
     /// The text of a request to a data port, with its ticket.
-    pub(super) fn request(&self, addr: SocketAddr, path: &str, headers: &[(&str, &str)]) -> String {
-        let ticket = Option::as_ref(&self.token.now()).map(|token| {
-            TicketKey::of(token).sign(addr, path.as_bytes(), self.clock.now().after(TICKET_LIFE))
-        });
+    pub(super) fn request(
+        &self,
+        addr: SocketAddr,
+        order: &CopyOrder,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> String {
+        let ticket = match &order.tickets {
+            Some(tickets) if is_hash_path(path) => Some(tickets.hash.clone()),
+            Some(tickets) => Some(tickets.master.clone()),
+            None => Option::as_ref(&self.token.now()).map(|token| {
+                let end = self.clock.now().after(TICKET_LIFE);
+                TicketKey::of(token).sign(addr, path.as_bytes(), end)
+            }),
+        };
         let ticket = ticket.as_deref().map(|ticket| (TICKET_HEADER, ticket));
         let headers: Vec<_> = ticket.into_iter().chain(headers.iter().copied()).collect();
         source_link::request(addr, path, &headers)
@@ -180,15 +193,17 @@ impl Fetcher {
         let mut run = run.peekable();
         let addr = run.peek().and_then(|first| self.known_data_port(first));
         let Some(addr) = addr else { return RequestPipeline::default() };
-        let paths: VecDeque<String> =
-            run.map(|order| master_path(&order.dir, &order.name, false)).collect();
+        let (mut paths, mut requests) = (VecDeque::new(), Vec::new());
+        for order in run {
+            let path = master_path(&order.dir, &order.name, false);
+            requests.push(self.request(addr, order, &path, &[]));
+            paths.push_back(path);
+        }
         let link = self.links.take(addr);
         let link = link.map_or_else(
             || SourceLink::connect(addr, self.timeouts, &CopyCancellation::default()),
             Ok,
         );
-        let requests: Vec<String> =
-            paths.iter().map(|path| self.request(addr, path, &[])).collect();
         match link.and_then(|mut link| link.send(&requests).map(|()| link)) {
             Ok(link) => RequestPipeline::of(addr, paths, link),
             // Each copy connects separately and reports its own error.

@@ -17,6 +17,8 @@ pub(in crate::downloader) enum LinkError {
     TokenWanted,
     #[error("has another token than this worker: set the same token on both")]
     OtherToken,
+    #[error("refuses the token of this worker: {0}")]
+    TokenRefused(String),
     #[error(
         "does not prove that it knows this worker's token: it has no token, or another program listens \
          there; set the same token on both"

@@ -14,12 +14,13 @@ pub(in crate::downloader) use shared::NodeLinkShared;
 pub use shared::{NodeLinkSettings, NodeLinkView, NodeProtocol};
 pub use url::{BadNodeUrl, NodeUrl};
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use reelyard_core::clock::Clock;
-use reelyard_protocol::http_client;
+use reelyard_protocol::http_client::{self, BadTrustedCertificates};
 use reelyard_protocol::signed_call::SignedCaller;
 use reelyard_protocol::worker::Report;
 use tokio::sync::watch;
@@ -48,6 +49,17 @@ const ORDERS_MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// If a long poll answers sooner than this with no change, it is not repeated at once.
 const TOO_SOON: Duration = Duration::from_millis(100);
 
+/// Why the link cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeLinkFailure {
+    /// The HTTP client cannot be created.
+    #[error(transparent)]
+    Client(#[from] reqwest::Error),
+    /// The file of the authority cannot be used.
+    #[error("node_ca_file {path}: {why}", path = .0.display(), why = .1)]
+    CaFile(PathBuf, BadTrustedCertificates),
+}
+
 /// The running line.
 pub struct NodeLink {
     link: Arc<NodeLinkShared>,
@@ -62,8 +74,14 @@ impl NodeLink {
         epochs: EpochGuard,
         clock: Clock,
         downloads: DownloaderHandle,
-    ) -> Result<Self, reqwest::Error> {
-        let http = http_client::without_tls()
+    ) -> Result<Self, NodeLinkFailure> {
+        let http = match (&settings.ca_file, settings.nodes.iter().any(NodeUrl::is_https)) {
+            (_, false) => http_client::without_tls(),
+            (Some(file), true) => http_client::trusting_file(file)
+                .map_err(|why| NodeLinkFailure::CaFile(file.clone(), why))?,
+            (None, true) => http_client::with_system_roots(),
+        };
+        let http = http
             .no_proxy()
             .connect_timeout(Duration::from_secs(5))
             .redirect(reqwest::redirect::Policy::none())

@@ -84,7 +84,10 @@ async fn body_of(link: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>,
         let text: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
         return Err(match (status, &*link.settings.token.now()) {
             (StatusCode::UNAUTHORIZED, None) => LinkError::TokenWanted,
-            (StatusCode::UNAUTHORIZED, Some(_)) => LinkError::OtherToken,
+            (StatusCode::UNAUTHORIZED, Some(_)) => match refusal_of_token(&body) {
+                Some(why) => LinkError::TokenRefused(why),
+                None => LinkError::OtherToken,
+            },
             _ => LinkError::Status(status.as_u16(), text),
         });
     }
@@ -92,6 +95,13 @@ async fn body_of(link: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>,
         Some(token) if !proof.is_good(token, &body) => Err(LinkError::NotProved),
         _ => Ok(body),
     }
+}
+
+/// Why the node refuses a token that it knows, such as an expired one. None for a wrong signature.
+fn refusal_of_token(body: &[u8]) -> Option<String> {
+    let problem: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let detail = problem.get("detail")?.as_str()?;
+    detail.starts_with("the token ").then(|| detail.chars().take(200).collect())
 }
 
 fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, LinkError> {

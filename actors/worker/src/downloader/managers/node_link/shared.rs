@@ -1,5 +1,6 @@
 //! The state that the two tasks of a link share: the chosen node, its protocol, and what the link shows.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub struct NodeLinkSettings {
     /// Secret that the worker shares with the node. It signs calls, and orders count only from a node
     /// that proves that it knows it. It is never sent.
     pub token: LiveSetting<Option<SharedToken>>,
+    /// File with certificates of the authority of nodes with TLS. Without one, the authorities of the system.
+    pub ca_file: Option<PathBuf>,
     /// How long a long poll is held.
     pub wait: Duration,
     /// How often an old cfm is asked (`downloader_sleep_sec`).

@@ -4,17 +4,24 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The address of a node (or an old cfm): `http://host:port`.
+/// The address of a node (or an old cfm): `http://host:port` or `https://host:port`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NodeUrl(String);
 
 /// A text that is not the address of a node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not the address of a node: expected http://host:port or host:port")]
+#[error(
+    "\"{0}\" is not the address of a node: expected host:port, http://host:port or https://host:port"
+)]
 pub struct BadNodeUrl(String);
 
 impl NodeUrl {
+    /// Whether the node is called over TLS.
+    pub fn is_https(&self) -> bool {
+        self.0.starts_with("https://")
+    }
+
     /// The address, without a slash at its end.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -29,7 +36,8 @@ impl FromStr for NodeUrl {
             if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         let url = with_scheme.trim_end_matches('/');
         let parsed = reqwest::Url::parse(url).map_err(|_| BadNodeUrl(text.to_owned()))?;
-        let plain = parsed.scheme() == "http" && parsed.has_host() && parsed.path() == "/";
+        let is_known = ["http", "https"].contains(&parsed.scheme());
+        let plain = is_known && parsed.has_host() && parsed.path() == "/";
         if plain && parsed.query().is_none() && parsed.username().is_empty() {
             Ok(NodeUrl(url.to_owned()))
         } else {
@@ -61,7 +69,8 @@ mod tests {
         for text in ["127.0.0.1:8080", "http://127.0.0.1:8080", "http://127.0.0.1:8080/"] {
             assert_eq!(text.parse::<NodeUrl>(), Ok(NodeUrl("http://127.0.0.1:8080".into())));
         }
-        for bad in ["", "https://x:1", "http://x/path", "http://u@x:1", "http://x?y", "a b:1"] {
+        assert!("https://yard:1".parse::<NodeUrl>().is_ok_and(|url| url.is_https()));
+        for bad in ["", "ftp://x:1", "http://x/path", "http://u@x:1", "http://x?y", "a b:1"] {
             assert!(bad.parse::<NodeUrl>().is_err(), "{bad}");
         }
     }

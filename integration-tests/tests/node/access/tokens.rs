@@ -3,63 +3,13 @@
 use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use reelyard_integration_tests::probes::api_document::ApiDocument;
-use reelyard_integration_tests::rigs::binary::{self, ProgramOutput, ended, reelyard, run};
-use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, wait_for};
+use reelyard_integration_tests::rigs::binary::{self, ended, reelyard, run};
+use reelyard_integration_tests::rigs::yard::wait_for;
 use serde_json::{Value, json};
 
-/// A node with the command line and curl on the same host.
-struct AccessNode {
-    ground: ProcessYard,
-    node: RoleProcess,
-}
-
-impl AccessNode {
-    fn start(more: &[(&str, &str)]) -> Result<Self> {
-        let ground = ProcessYard::new(0, 0)?;
-        let node = ground.start_node(more)?;
-        let yard = AccessNode { ground, node };
-        yard.until_up()?;
-        Ok(yard)
-    }
-
-    fn until_up(&self) -> Result<()> {
-        wait_for("the node answers", &[&self.node], || self.ground.get("/api/v1/whoami").map(drop))
-    }
-
-    fn cli(&self, arguments: &[&str]) -> ProgramOutput {
-        let url = format!("http://{}", self.ground.node);
-        run(&[arguments, &["--url", &url]].concat())
-    }
-
-    /// The output of a command that must succeed.
-    fn done(&self, arguments: &[&str]) -> Result<String> {
-        let ended = self.cli(arguments);
-        ensure!(ended.code == Some(0), "{arguments:?}: {}", ended.err);
-        Ok(ended.out.trim_end().to_owned())
-    }
-
-    /// Status and body of a call with this header, or with none.
-    fn call(&self, method: &str, path: &str, header: &str, body: Option<&Value>) -> (u16, Value) {
-        let mut curl = std::process::Command::new("curl");
-        curl.args(["-s", "-m", "20", "-w", "\n%{http_code}", "-X", method, "-H", header]);
-        if let Some(body) = body {
-            curl.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
-        }
-        let output = curl.arg(format!("http://{}{path}", self.ground.node)).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let (body, status) = text.rsplit_once('\n').unwrap();
-        (status.parse().unwrap(), serde_json::from_str(body).unwrap_or(Value::Null))
-    }
-
-    /// Status and detail of a call with this token.
-    fn with(&self, token: &str, method: &str, path: &str) -> (u16, String) {
-        let header = format!("Authorization: Bearer {token}");
-        let (status, body) = self.call(method, path, &header, None);
-        (status, body["detail"].as_str().unwrap_or_default().to_owned())
-    }
-}
+use super::access_node::AccessNode;
 
 #[test]
 fn a_new_node_writes_the_token_of_its_administrator() -> Result<()> {
@@ -146,17 +96,21 @@ fn every_call_is_refused_without_its_scope() -> Result<()> {
             open.push(format!("{} {}", call.method, call.path));
         }
     }
-    // Everyone may read its own rights and the document. A worker signs its calls. An unknown lease has no pool.
+    // Everyone may read its own rights and the document, and log in and out. A worker signs its calls. An unknown
+    // lease has no pool.
     open.sort();
     assert_eq!(
         open,
         [
+            "DELETE /api/v1/sessions/current",
             "GET /api/v1/openapi.json",
             "GET /api/v1/whoami",
             "GET /api/v1/workers/{host}/tasks",
             "POST /api/v1/leases/{id}/release",
             "POST /api/v1/leases/{id}/renew",
             "POST /api/v1/leases/{id}/verify",
+            "POST /api/v1/login-links",
+            "POST /api/v1/sessions",
             "POST /api/v1/workers/{host}/reports",
         ]
     );
@@ -256,6 +210,12 @@ fn the_shared_token_is_the_legacy_administrator() -> Result<()> {
     assert_eq!(yard.with(shared, "GET", "/api/v1/users").0, 200);
     let listed = yard.done(&["token", "list"])?;
     assert!(listed.contains("legacy") && listed.contains("configuration"), "{listed}");
+    let checked = run(&["config", "check", "--set", &format!("token={shared}")]);
+    assert!(
+        checked.out.contains("To retire it") && !checked.out.contains(shared),
+        "{}",
+        checked.out
+    );
     let revoked = yard.cli(&["token", "revoke", "legacy"]);
     assert!(revoked.code == Some(4) && revoked.err.contains("remove token or token_file"));
     Ok(())

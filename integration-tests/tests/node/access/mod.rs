@@ -1,0 +1,9 @@
+//! Callers of a real node: tokens, users, logins and contexts.
+
+mod access_node;
+mod logins;
+mod routes;
+mod secrets;
+mod tls;
+mod tokens;
+mod workers;

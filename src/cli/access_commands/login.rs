@@ -1,0 +1,127 @@
+//! `reelyard login` and `reelyard logout`
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use clap::Args;
+use reelyard_api::{LoginLinkInfo, NewSessionInfo, WantedSession};
+
+use crate::cli::client::contexts::{ContextCredential, ContextFile, ContextName, SavedContext};
+use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::support::failure::CommandFailure;
+use crate::cli::support::output;
+use crate::cli::support::password;
+
+#[derive(Debug, Args)]
+pub struct LoginArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Name of the user. Default: your name on this system. The password is read from standard input.
+    #[arg(conflicts_with = "web")]
+    user: Option<String>,
+    /// Print a link that begins one session in a browser, with the rights of your token or session.
+    #[arg(long)]
+    web: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct LogoutArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Begins a session, and stores it in the context.
+pub fn run(args: LoginArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    if args.web {
+        return print_link(&args.node, out);
+    }
+    let contexts = ContextFile::read()?;
+    // A context that --context names may be new: then --url says where it is.
+    let known = match args.node.context_name() {
+        Some(name) => contexts.all().find(|(known, _)| *known == name),
+        None => args.node.context(&contexts)?,
+    };
+    let (name, known) = match known {
+        Some((name, context)) => (name.clone(), Some(context.clone())),
+        None => (args.node.context_name().cloned().unwrap_or_else(ContextName::default), None),
+    };
+    let url = args.node.url_or(known.as_ref().map(|context| context.url.as_str()))?;
+    let ca_file = args.node.ca_file().or_else(|| known.and_then(|context| context.ca_file));
+    let client = NodeClient::for_login(url.clone(), ca_file.clone())?;
+    let user = user_name(args.user)?;
+    let password = Some(password::ask()?);
+    let wanted = WantedSession { name: Some(user), password, ..WantedSession::default() };
+    let session: NewSessionInfo = client.post_body(&["sessions"], &wanted)?;
+    let credential = Some(ContextCredential::Session(session.secret.clone()));
+    // Another command may have changed the file during the login.
+    let mut contexts = ContextFile::read()?;
+    contexts.set(name.clone(), SavedContext { url: url.to_string(), ca_file, credential });
+    contexts.choose(&name)?;
+    contexts.write()?;
+    if args.node.json {
+        return Ok(output::json(&session.info, out)?);
+    }
+    writeln!(
+        out,
+        "Logged in to {url} as {}, until {} or 'reelyard logout'. The context {name} has the session.",
+        session.info.subject, session.info.ends_at
+    )?;
+    Ok(())
+}
+
+fn user_name(given: Option<String>) -> Result<String, CommandFailure> {
+    if let Some(user) = given.or_else(|| std::env::var("USER").ok().filter(|user| !user.is_empty()))
+    {
+        return Ok(user);
+    }
+    if !io::stdin().is_terminal() {
+        return Err(CommandFailure::Usage("name the user: reelyard login USER".to_owned()));
+    }
+    write!(io::stderr(), "User: ")?;
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    Ok(line.trim().to_owned())
+}
+
+fn print_link(node: &NodeArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let client = NodeClient::new(node)?;
+    let link: LoginLinkInfo = client.post(&["login-links"])?;
+    if node.json {
+        return Ok(output::json(&link, out)?);
+    }
+    let url = node.target(Duration::ZERO)?.url;
+    writeln!(out, "{}{}", url.as_str().trim_end_matches('/'), link.path)?;
+    writeln!(io::stderr(), "The link begins one session. It is valid until {}.", link.expires_at)?;
+    Ok(())
+}
+
+/// Ends the session of the context, and removes it there.
+pub fn log_out(args: LogoutArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let contexts = ContextFile::read()?;
+    let known =
+        args.node.context(&contexts)?.map(|(name, context)| (name.clone(), context.clone()));
+    let Some((name, context)) = known else {
+        let detail = "no context is chosen, so there is no session to end: name one by --context";
+        return Err(CommandFailure::Usage(detail.to_owned()));
+    };
+    if !matches!(context.credential, Some(ContextCredential::Session(_))) {
+        let detail = format!("the context {name} has no session");
+        return Err(CommandFailure::Usage(detail));
+    }
+    let url = context.url.clone();
+    // A session that the node no longer knows has ended already.
+    let ended = NodeClient::of_context(&context)?.delete(&["sessions", "current"]);
+    let is_over = match &ended {
+        Ok(()) => true,
+        Err(CommandFailure::Refused(problem)) => problem.status == 401,
+        Err(_) => false,
+    };
+    if !is_over {
+        return ended;
+    }
+    let mut contexts = ContextFile::read()?;
+    contexts.set(name.clone(), SavedContext { credential: None, ..context });
+    contexts.write()?;
+    writeln!(out, "Logged out of {url}. The context {name} has no session.")?;
+    Ok(())
+}
