@@ -69,6 +69,8 @@ settings! {
         audit: AuditConfig,
         /// The interface of cfm, for old programs.
         compat: CompatConfig,
+        /// The metrics for Prometheus.
+        metrics: MetricsConfig,
         /// The HTTP server.
         http: HttpConfig,
         /// Logging.
@@ -82,6 +84,15 @@ settings! {
         /// Addresses and networks that may use it. Without the setting, this host and the hosts of the
         /// yard may use it. An empty list closes it.
         allow: Option<Vec<AddressRange>> = Optional "[\"10.0.0.0/8\"]",
+    }
+}
+
+settings! {
+    /// The metrics for Prometheus.
+    pub struct MetricsConfig [node] {
+        /// Addresses and networks that may read `/metrics` without a token. Without the setting, this host
+        /// and the hosts of the yard may. Other callers need a token with `metrics:read`.
+        allow: Option<Vec<AddressRange>> = Optional "[\"10.0.0.7\"]",
     }
 }
 

@@ -168,11 +168,9 @@ async fn with_token(
     if !path.starts_with(WORKERS) {
         let is_login = request.method() == Method::POST && path == sessions::PATH;
         if !is_login {
-            let (caller, session) = access::authenticate(request.request(), &state)?;
+            let (caller, credential) = access::authenticate(request.request(), &state)?;
             request.extensions_mut().insert(caller);
-            if let Some(session) = session {
-                request.extensions_mut().insert(session);
-            }
+            request.extensions_mut().insert(credential);
         }
         return Ok(next.call(request).await?.map_into_boxed_body());
     }

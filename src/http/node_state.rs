@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use reelyard_access::AddressRange;
 use reelyard_access::audit::AuditRecorder;
 use reelyard_boxes::box_lease::BoxPhase;
 use reelyard_core::clock::{Clock, Millis};
@@ -62,6 +63,14 @@ impl NodeHttpState {
     pub fn is_of_yard(&self, peer: IpAddr) -> bool {
         let hosts = self.actors.hosts.present();
         peer.is_loopback() || hosts.keys().any(|host| host.ip().to_canonical() == peer)
+    }
+
+    /// Whether this address is in one of the ranges. Without ranges, whether it belongs to the yard.
+    pub fn is_allowed(&self, ranges: Option<&[AddressRange]>, peer: IpAddr) -> bool {
+        match ranges {
+            Some(ranges) => ranges.iter().any(|range| range.contains(peer)),
+            None => self.is_of_yard(peer),
+        }
     }
 
     /// The token that signs calls to and from the worker on this host: its own, or the shared one.

@@ -188,7 +188,7 @@ mod tests {
             settings::box_link(config),
             settings::access(config),
             (settings::audit(config), config.share.links.access_log_settings()),
-            &config.compat,
+            (&config.compat, &config.metrics),
             (&config.share.files, &config.share.rules.roots, &config.share.links.drain_timeout),
             config.share.links.tls.certificate.as_ref().zip(config.share.links.tls.key.as_ref()),
             (&config.r#box.pools, &config.r#box.memory),

@@ -98,6 +98,7 @@ fn changes_and_refusals_have_a_row_with_name_address_and_reason() -> Result<()> 
     yard.done(&["user", "role", "alice", "operator", "--reason", "ticket 7: on call"])?;
     let unknown = yard.call("DELETE", "/api/v1/users/alice", &["Authorization: Bearer ryt_no"])?;
     assert!(unknown.starts_with("HTTP/1.1 401"), "{unknown}");
+    let id = unknown.split("x-request-id: ").nth(1).and_then(|rest| rest.split("\r\n").next());
 
     let rows = yard.rows_once(5, &[])?;
     let row = |operation: &str, actor: &str| {
@@ -119,6 +120,7 @@ fn changes_and_refusals_have_a_row_with_name_address_and_reason() -> Result<()> 
     assert_eq!([&changed["before"]["role"], &changed["after"]["role"]], ["viewer", "operator"]);
     let unknown = row("removeUser", "")?;
     assert_eq!([&unknown["actor"]["kind"], &unknown["subject"]], ["unknown", "user alice"]);
+    assert_eq!(unknown["request_id"].as_str(), id, "the refusal has the id of its row");
     assert_eq!(row("node.started", "")?["actor"]["kind"], "node");
 
     let of_viewer = yard.rows(&["--actor", "token watcher", "--outcome", "refused"])?;

@@ -250,7 +250,7 @@ fn a_missing_or_different_token_is_shown_at_once() -> Result<()> {
             &[("token", ours)],
             &[("token", "token-of-another-yard")],
             "has another token than this node",
-            "has another token than this worker",
+            "expects another token than this worker",
         ),
     ];
     for (of_node, of_worker, why, why_there) in cases {

@@ -91,7 +91,7 @@ pub fn run(args: TokenArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     match command {
         TokenCommand::List => {
-            let tokens: Page<TokenInfo> = client.get(&["tokens"], &[])?;
+            let tokens: Page<TokenInfo> = client.list_all(&["tokens"])?;
             if json {
                 return Ok(output::json(&tokens, out)?);
             }

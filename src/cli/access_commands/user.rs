@@ -78,7 +78,7 @@ pub fn run(args: UserArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let (client, json) = (NodeClient::new(&args.node)?, args.node.json);
     match args.command {
         UserCommand::List => {
-            let users: Page<UserInfo> = client.get(&["users"], &[])?;
+            let users: Page<UserInfo> = client.list_all(&["users"])?;
             if json {
                 return Ok(output::json(&users, out)?);
             }

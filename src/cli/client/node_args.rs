@@ -203,7 +203,8 @@ impl NodeArgs {
     pub fn box_client(&self) -> Result<BoxClient, CommandFailure> {
         let usage = |error: BoxClientError| CommandFailure::Usage(format!("--url: {error}"));
         let target = self.target(RESTART)?;
-        let http = target.http()?;
+        let http =
+            target.http()?.default_headers(super::reason::headers(target.reason.as_deref())?);
         BoxClient::over(http, target.url.as_str(), target.token).map_err(usage)
     }
 }

@@ -10,6 +10,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::PoolName;
 
 use super::request_caller::RequestCaller;
+use super::rights_watch::CheckedScope;
 use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
@@ -76,14 +77,12 @@ pub async fn authorize(
     }
     if let Some(scope) = needed.scope(&request) {
         let caller = request.extensions().get::<RequestCaller>().cloned();
-        match caller {
-            Some(RequestCaller(caller)) if caller.rights.allow(&scope) => {}
-            Some(RequestCaller(caller)) => return Err(forbidden(&caller, &scope).into()),
-            None => {
-                let detail = "the caller of this request is not known";
-                return Err(ProblemResponse::new(ProblemKind::Unauthorized, detail).into());
-            }
-        }
+        let Some(RequestCaller(caller)) = caller else {
+            let detail = "the caller of this request is not known";
+            return Err(ProblemResponse::new(ProblemKind::Unauthorized, detail).into());
+        };
+        require(&caller, &scope)?;
+        request.extensions_mut().insert(CheckedScope(scope));
     }
     Ok(next.call(request).await?.map_into_boxed_body())
 }
@@ -109,10 +108,17 @@ async fn check_own_worker(request: &mut ServiceRequest) -> Result<(), actix_web:
     }
 }
 
-fn forbidden(caller: &Caller, scope: &AccessScope) -> ProblemResponse {
+/// Refuses a caller without this scope.
+///
+/// # Errors
+/// The caller has no such scope.
+pub fn require(caller: &Caller, scope: &AccessScope) -> Result<(), ProblemResponse> {
     let Caller { subject, rights } = caller;
+    if rights.allow(scope) {
+        return Ok(());
+    }
     let detail = format!(
         "this call needs {scope}, and {subject} has {rights}: use a token with that scope, or ask an administrator"
     );
-    ProblemResponse::new(ProblemKind::Forbidden, detail)
+    Err(ProblemResponse::new(ProblemKind::Forbidden, detail))
 }

@@ -10,9 +10,11 @@ use reelyard_access::access::{
     AccessError, AccessRefusal, BeginSession, LoginProof, LoginRefused, ReportWrongPassword,
     Session, UserAgent,
 };
+use reelyard_access::audit::AuditRecord;
 use reelyard_access::rights::{Caller, Rights, Subject, UserName};
 use reelyard_access::secrets::{LinkSecret, SessionSecret, TokenHash, draw};
-use reelyard_api::{Password, ProblemKind};
+use reelyard_api::{Password, ProblemKind, Rfc3339};
+use reelyard_core::clock::Millis;
 
 use super::request_caller::{SESSION_COOKIE, address_of, unauthorized};
 use crate::http::audit::AuditDetails;
@@ -134,8 +136,10 @@ async fn password_proof(
         }
         None => {
             tracing::warn!(user = %name, from = %address, "a login failed: name or password is wrong");
+            let locked = name.clone();
             match state.actors.access.ask(ReportWrongPassword { name }).await? {
                 Ok(Some(until)) => {
+                    record_lock(state, &locked, until, now);
                     let refused = LoginRefused::Locked(until);
                     let refusal =
                         ProblemResponse::new(ProblemKind::TooManyAttempts, refused.to_string());
@@ -146,6 +150,15 @@ async fn password_proof(
             }
         }
     }
+}
+
+/// The wrong passwords of a login locked this account.
+fn record_lock(state: &NodeHttpState, name: &UserName, until: Millis, now: Millis) {
+    state.audit.record(AuditRecord {
+        subject: Some(format!("user {name}")),
+        after: Some(serde_json::json!({ "locked_until": Rfc3339(until) })),
+        ..AuditRecord::of_node(now, "access.user_locked")
+    });
 }
 
 fn token_proof(

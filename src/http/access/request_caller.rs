@@ -8,10 +8,11 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use reelyard_access::access::{SessionRefused, TokenRefused};
 use reelyard_access::rights::{Caller, Rights, Role, Subject};
-use reelyard_access::secrets::SessionSecret;
+use reelyard_access::secrets::{SessionSecret, TokenHash};
 use reelyard_api::ProblemKind;
 use reelyard_core::event::RequestId;
 
+use super::request_credential::RequestCredential;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
@@ -50,10 +51,6 @@ impl FromRequest for RequestCaller {
     }
 }
 
-/// The session by which a request was authenticated. Middleware inserts it beside the caller.
-#[derive(Clone, Debug)]
-pub struct RequestSession(pub SessionSecret);
-
 /// The credential that a request sends.
 enum Credential {
     /// The header `Authorization` with a token.
@@ -64,7 +61,7 @@ enum Credential {
     Cookie(SessionSecret),
 }
 
-/// The caller of a request to the API, and its session if it has one.
+/// The caller of a request to the API, and its credential.
 ///
 /// # Errors
 ///
@@ -73,9 +70,9 @@ enum Credential {
 pub fn authenticate(
     request: &HttpRequest,
     state: &NodeHttpState,
-) -> Result<(RequestCaller, Option<RequestSession>), ProblemResponse> {
+) -> Result<(RequestCaller, RequestCredential), ProblemResponse> {
     match credential(request)?.ok_or_else(|| missing(request, state))? {
-        Credential::Token(text) => Ok((of_token(&text, request, state)?, None)),
+        Credential::Token(text) => of_token(&text, request, state),
         Credential::Session(secret) => of_session(secret, request, state),
         Credential::Cookie(secret) => {
             check_csrf_token(&secret, request)?;
@@ -110,36 +107,39 @@ fn of_token(
     text: &str,
     request: &HttpRequest,
     state: &NodeHttpState,
-) -> Result<RequestCaller, ProblemResponse> {
+) -> Result<(RequestCaller, RequestCredential), ProblemResponse> {
     let in_force = state.live.now();
     let given = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-    if in_force.config.token.as_ref().is_some_and(|token| token.admits(given)) {
+    if let Some(token) = in_force.config.token.as_ref().filter(|token| token.admits(given)) {
         let rights = Rights::Role(Role::Admin);
-        return Ok(RequestCaller(Caller { subject: Subject::Legacy, rights }));
+        let caller = Caller { subject: Subject::Legacy, rights };
+        return Ok((RequestCaller(caller), RequestCredential::Legacy(token.clone())));
     }
     let (view, address) = (state.actors.access_views.load(), address_of(request));
-    view.authenticate_token(text, address, state.clock.now()).map(RequestCaller).or_else(
-        |refused| {
-            if refused == TokenRefused::NotReady {
-                return Err(ProblemResponse::starting());
-            }
+    let known = TokenHash::of_token(text).map_err(TokenRefused::from).and_then(|hash| {
+        Ok((view.authenticate_token_hash(&hash, address, state.clock.now())?, hash))
+    });
+    match known {
+        Ok((caller, hash)) => Ok((RequestCaller(caller), RequestCredential::Token(hash))),
+        Err(TokenRefused::NotReady) => Err(ProblemResponse::starting()),
+        Err(refused) => {
             // Only a guess counts: the other tokens are known.
             if matches!(refused, TokenRefused::Malformed(_) | TokenRefused::Unknown) {
                 state.login_guard.admit_token(address, &state.clock)?;
             }
             Err(unauthorized(refused.to_string()))
-        },
-    )
+        }
+    }
 }
 
 fn of_session(
     secret: SessionSecret,
     request: &HttpRequest,
     state: &NodeHttpState,
-) -> Result<(RequestCaller, Option<RequestSession>), ProblemResponse> {
+) -> Result<(RequestCaller, RequestCredential), ProblemResponse> {
     let (view, address) = (state.actors.access_views.load(), address_of(request));
     match view.authenticate_session(&secret, address, state.clock.now()) {
-        Ok(caller) => Ok((RequestCaller(caller), Some(RequestSession(secret)))),
+        Ok(caller) => Ok((RequestCaller(caller), RequestCredential::Session(secret))),
         Err(SessionRefused::NotReady) => Err(ProblemResponse::starting()),
         Err(refused) => Err(unauthorized(refused.to_string())),
     }

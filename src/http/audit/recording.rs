@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::error::InternalError;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
@@ -54,10 +55,13 @@ pub async fn record(
             Ok(answer.map_into_boxed_body())
         }
         Err(error) => {
-            let answer = error.as_response_error().error_response();
+            let mut answer = error.as_response_error().error_response();
             let problem = answer.extensions().get::<ProblemKind>().copied();
+            if let Ok(id) = HeaderValue::from_str(&call.request_id) {
+                answer.headers_mut().insert(REQUEST_ID, id);
+            }
             call.record(&state, &details, answer.status(), problem);
-            Err(error)
+            Err(InternalError::from_response(error, answer).into())
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Limits cfm's interface to some addresses, because old programs have no token.
 
-use std::net::IpAddr;
-
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::CONTENT_TYPE;
@@ -18,7 +16,7 @@ pub async fn check(
     let state = request.app_data::<web::Data<NodeHttpState>>().cloned();
     let peer = request.peer_addr().map(|peer| peer.ip().to_canonical());
     if let (Some(state), Some(peer)) = (state, peer)
-        && !is_allowed(&state, peer)
+        && !state.is_allowed(state.live.now().config.compat.allow.as_deref(), peer)
     {
         let text = format!(
             "cfm's interface is closed to {peer}. It is open to this host and to the hosts of the yard, or to the \
@@ -29,11 +27,4 @@ pub async fn check(
         return Ok(request.into_response(answer));
     }
     Ok(next.call(request).await?.map_into_boxed_body())
-}
-
-fn is_allowed(state: &NodeHttpState, peer: IpAddr) -> bool {
-    match &state.live.now().config.compat.allow {
-        Some(allowed) => allowed.iter().any(|range| range.contains(peer)),
-        None => state.is_of_yard(peer),
-    }
 }

@@ -4,8 +4,8 @@
 //! more per host: with 2,000 hosts the page has about a megabyte. A pool of boxes adds about 100.
 //! The actors of all hosts are summed up as `cfw_worker`. File names and paths are never labels.
 //!
-//! Like `/healthz`, the page needs no token. It shows numbers and the addresses of the hosts, which
-//! cfm's wire protocol on the same port shows without a token too.
+//! The page shows numbers and the addresses of the hosts. The addresses in `metrics.allow` read it without a token;
+//! other callers need the scope `metrics:read`. A worker shows its own page to everybody.
 
 mod actors;
 mod audit;
@@ -25,13 +25,16 @@ use std::fmt;
 
 use actix_web::http::header::{ACCEPT, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, web};
+use reelyard_access::rights::AccessScope;
 use reelyard_core::clock::Millis;
 use reelyard_yard::task_manager::PlanningMode;
 
 use self::page::form;
 use self::page::metrics_writer::MetricsWriter;
 use self::requests::RequestCounts;
+use super::access::{self, RequestCaller};
 use super::node_state::NodeHttpState;
+use super::problem::ProblemResponse;
 pub use worker::WorkerFigures;
 
 /// `GET /metrics` of a node.
@@ -39,7 +42,8 @@ pub async fn node(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
     requests: web::Data<RequestCounts>,
-) -> HttpResponse {
+) -> Result<HttpResponse, ProblemResponse> {
+    check_reader(&request, &state)?;
     let page = MetricsWriter::page(move |sheet| {
         about(sheet, "node", state.started)?;
         let ready = u64::from(state.not_ready().is_empty());
@@ -66,7 +70,20 @@ pub async fn node(
         requests.write(sheet)
     });
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
-    answer(page, accept.unwrap_or_default())
+    Ok(answer(page, accept.unwrap_or_default()))
+}
+
+/// Refuses a caller that may not read the metrics.
+fn check_reader(
+    request: &HttpRequest,
+    state: &web::Data<NodeHttpState>,
+) -> Result<(), ProblemResponse> {
+    let in_force = state.live.now();
+    if state.is_allowed(in_force.config.metrics.allow.as_deref(), access::address_of(request)) {
+        return Ok(());
+    }
+    let (RequestCaller(caller), _) = access::authenticate(request, state)?;
+    access::require(&caller, &AccessScope::MetricsRead)
 }
 
 /// Writes role, version and start time.

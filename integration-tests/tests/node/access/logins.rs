@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 use super::access_node::AccessNode;
 
-const PASSWORD: &str = "a password of alice";
+pub const PASSWORD: &str = "a password of alice";
 
 /// A node with the user alice, and a person with a file of contexts.
-struct LoginYard {
-    yard: AccessNode,
+pub struct LoginYard {
+    pub yard: AccessNode,
     contexts: PathBuf,
 }
 
 impl LoginYard {
-    fn start(more: &[(&str, &str)]) -> Result<Self> {
+    pub fn start(more: &[(&str, &str)]) -> Result<Self> {
         let yard = AccessNode::start(more)?;
         let contexts = yard.ground.path("contexts.toml");
         let person = LoginYard { yard, contexts };
@@ -50,7 +50,7 @@ impl LoginYard {
     }
 
     /// Begins a session by the API.
-    fn log_in(&self, body: &Value) -> (u16, Value) {
+    pub fn log_in(&self, body: &Value) -> (u16, Value) {
         self.yard.call("POST", "/api/v1/sessions", "X-None: 1", Some(body))
     }
 
@@ -271,10 +271,83 @@ fn wrong_passwords_lock_an_account_until_an_administrator_unlocks_it() -> Result
     let (status, refused) = person.log_in(&right);
     assert!(status == 429 && refused["detail"].as_str().unwrap().contains("locked"), "{refused}");
     assert!(person.yard.done(&["user", "list"])?.contains("locked until"));
+    let row = wait_for("the row of the lock", &[&person.yard.node], || {
+        let listed = person.yard.done(&["audit", "list", "--json"]).ok()?;
+        let page: Value = serde_json::from_str(&listed).ok()?;
+        let rows = page["items"].as_array()?;
+        rows.iter().find(|row| row["operation"] == "access.user_locked").cloned()
+    })?;
+    assert_eq!([&row["subject"], &row["actor"]["kind"]], ["user alice", "node"]);
+    assert!(row["after"]["locked_until"].is_string(), "{row}");
     let (status, refused) =
         person.log_in(&json!({ "name": "bob", "password": "not the password" }));
     assert_eq!(status, 401, "a name without a user: {refused}");
     person.yard.done(&["user", "unlock", "alice"])?;
     assert_eq!(person.log_in(&right).0, 201);
+    Ok(())
+}
+
+#[test]
+fn a_session_ends_when_it_is_idle_and_at_its_greatest_age() -> Result<()> {
+    for (idle, max_age) in [("1s", "1h"), ("1h", "1s")] {
+        let person = LoginYard::start(&[("session.idle", idle), ("session.max_age", max_age)])?;
+        let (status, session) = person.log_in(&json!({ "name": "alice", "password": PASSWORD }));
+        assert_eq!(status, 201, "{session}");
+        let id = session["id"].as_str().context("no id")?;
+        // The list does not use the session.
+        wait_for("the end of the session", &[&person.yard.node], || {
+            let (_, sessions) =
+                person.yard.call("GET", "/api/v1/sessions", &person.yard.ground.bearer(), None);
+            let listed = sessions["items"].as_array()?;
+            listed.iter().all(|session| session["id"] != id).then_some(())
+        })?;
+        let secret = session["secret"].as_str().context("no secret")?;
+        let (status, detail) = person.yard.with(secret, "GET", "/api/v1/status");
+        assert!(status == 401 && detail.contains("log in again"), "{detail}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_wrong_password_counts_although_its_client_has_left() -> Result<()> {
+    let person = LoginYard::start(&[("access.lock_after", "2")])?;
+    let wrong = json!({ "name": "alice", "password": "not the password" }).to_string();
+    let json = "content-type: application/json";
+    wait_for("the lock of the account", &[&person.yard.node], || {
+        // Shorter than the check of a password takes.
+        person.curl(&["-m", "0.02", "-H", json, "-d", &wrong, "/api/v1/sessions"]);
+        person.yard.done(&["user", "list"]).ok()?.contains("locked until").then_some(())
+    })
+}
+
+#[test]
+fn lists_of_callers_have_pages() -> Result<()> {
+    let person = LoginYard::start(&[])?;
+    for name in ["bob", "carol"] {
+        person.yard.done(&["user", "add", name, "--role", "viewer", "--no-password"])?;
+        person.yard.done(&["token", "create", name, "--role", "viewer"])?;
+    }
+    let admin = person.yard.ground.bearer();
+    for _ in 0..3 {
+        assert_eq!(person.log_in(&json!({ "name": "alice", "password": PASSWORD })).0, 201);
+    }
+    for (list, key) in [("users", "name"), ("tokens", "name"), ("sessions", "id")] {
+        let (mut seen, mut cursor) = (Vec::new(), String::new());
+        for _ in 0..3 {
+            let path = format!("/api/v1/{list}?limit=1{cursor}");
+            let (status, page) = person.yard.call("GET", &path, &admin, None);
+            assert_eq!((status, page["items"].as_array().map(Vec::len)), (200, Some(1)), "{page}");
+            seen.push(page["items"][0][key].as_str().context("no key")?.to_owned());
+            cursor = match page["next"].as_str() {
+                Some(next) => format!("&cursor={next}"),
+                None => String::new(),
+            };
+        }
+        assert!(cursor.is_empty(), "{list} has more than three items: {cursor}");
+        let distinct: std::collections::BTreeSet<&String> = seen.iter().collect();
+        assert_eq!(distinct.len(), 3, "{list}: {seen:?}");
+    }
+    let bad = person.yard.call("GET", "/api/v1/sessions?cursor=x", &admin, None);
+    assert_eq!(bad.0, 400, "{}", bad.1);
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod access_node;
 mod logins;
+mod long_answers;
 mod routes;
 mod secrets;
 mod tls;

@@ -8,7 +8,7 @@ use anyhow::Result;
 const DECIDED: [(&str, &str); 13] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
-    ("/metrics", "open: monitoring has no token"),
+    ("/metrics", "metrics.allow, or metrics:read"),
     ("/guide", "open: the manual"),
     ("/guide/", "open: the manual"),
     ("/guide/{topic}", "open: the manual"),

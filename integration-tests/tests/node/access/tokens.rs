@@ -247,3 +247,19 @@ fn a_page_of_another_site_reaches_nothing() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn metrics_need_a_token_from_other_addresses() -> Result<()> {
+    let yard = AccessNode::start(&[])?;
+    let open = yard.call("GET", "/metrics", "X-None: 1", None);
+    assert_eq!(open.0, 200, "this host reads the metrics without a token");
+    let yard = AccessNode::start(&[("metrics.allow", "[\"10.9.9.9\"]")])?;
+    let (status, refused) = yard.call("GET", "/metrics", "X-None: 1", None);
+    assert_eq!(status, 401, "{refused}");
+    let other = yard.done(&["token", "create", "other", "--scope", "yard:read"])?;
+    let (status, detail) = yard.with(&other, "GET", "/metrics");
+    assert!(status == 403 && detail.contains("metrics:read"), "{detail}");
+    let prometheus = yard.done(&["token", "create", "prometheus", "--scope", "metrics:read"])?;
+    assert_eq!(yard.with(&prometheus, "GET", "/metrics").0, 200);
+    Ok(())
+}

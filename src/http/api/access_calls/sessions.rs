@@ -1,7 +1,11 @@
 //! `/api/v1/sessions` and `/api/v1/login-links`: logins of people.
 
+use std::cmp::Reverse;
+use std::fmt;
+use std::str::FromStr;
+
 use actix_web::{HttpRequest, HttpResponse, web};
-use reelyard_access::access::{EndSession, IssueLoginLink, SessionSubject};
+use reelyard_access::access::{EndSession, IssueLoginLink, Session, SessionSubject};
 use reelyard_access::rights::Subject;
 use reelyard_access::secrets::{LinkSecret, draw};
 use reelyard_api::{
@@ -10,10 +14,10 @@ use reelyard_api::{
 };
 
 use crate::http::access::{
-    self, BegunSession, GivenProof, RequestCaller, RequestSession, address_of,
+    self, BegunSession, GivenProof, RequestCaller, RequestCredential, address_of,
 };
 use crate::http::api::call_parts::Body;
-use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::{NoQuery, PageQuery, page};
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
@@ -80,16 +84,47 @@ pub async fn log_in(
     path = "/sessions",
     tag = "access",
     operation_id = "listSessions",
-    summary = "Lists the sessions that are accepted now, the last used first",
-    responses((status = 200, description = "The sessions", body = Page<SessionInfo>))
+    summary = "Lists the sessions that are accepted now, the newest login first",
+    params(PageQuery),
+    responses((status = 200, description = "A page of sessions", body = Page<SessionInfo>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,
-    _: web::Query<NoQuery>,
+    query: web::Query<PageQuery>,
 ) -> Result<web::Json<Page<SessionInfo>>, Refusal<()>> {
+    let (limit, after) = (query.limit()?, query.position::<SessionPosition>()?);
     let sessions = state.actors.access_views.load().sessions(state.clock.now());
-    let items = sessions.iter().map(|session| SessionInfo::from(&**session)).collect();
-    Ok(web::Json(Page { items, next: None }))
+    let rest = sessions.iter().map(|session| SessionPosition::of(session)).zip(&sessions);
+    let rest = rest.filter(|(position, _)| after.as_ref().is_none_or(|after| position > after));
+    let listed = page(rest, limit, |(position, _)| position.clone());
+    let items = listed.items.iter().map(|(_, session)| SessionInfo::from(&***session)).collect();
+    Ok(web::Json(Page { items, next: listed.next }))
+}
+
+/// A place in the list of sessions, which begins with the newest login. A use of a session does not move it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct SessionPosition(Reverse<i64>, String);
+
+impl SessionPosition {
+    fn of(session: &Session) -> Self {
+        SessionPosition(Reverse(session.created_at.0), session.id())
+    }
+}
+
+impl fmt::Display for SessionPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SessionPosition(Reverse(created_at), id) = self;
+        write!(f, "{created_at}.{id}")
+    }
+}
+
+impl FromStr for SessionPosition {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (created_at, id) = text.split_once('.').ok_or(())?;
+        Ok(SessionPosition(Reverse(created_at.parse().map_err(drop)?), id.to_owned()))
+    }
 }
 
 /// `DELETE /sessions/current`.
@@ -104,15 +139,14 @@ pub async fn list(
 pub async fn log_out(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
-    session: Option<web::ReqData<RequestSession>>,
+    credential: web::ReqData<RequestCredential>,
     _: web::Query<NoQuery>,
 ) -> Result<HttpResponse, LoginRefusal> {
-    let Some(session) = session else {
+    let RequestCredential::Session(secret) = credential.into_inner() else {
         let detail =
             "the caller has no session: it sent a token. Revoke a token by DELETE /tokens/{name}";
         return Err(ProblemResponse::new(ProblemKind::NotAllowed, detail).into());
     };
-    let RequestSession(secret) = session.into_inner();
     state.actors.access.ask(EndSession { hash: secret.hash(), by: caller.0 }).await??;
     Ok(HttpResponse::NoContent().cookie(access::removed_cookie()).finish())
 }

@@ -9,7 +9,7 @@ use reelyard_api::{Page, Password, UserInfo, WantedUser, WantedUserChange, refus
 
 use crate::http::access::{RequestCaller, request_id};
 use crate::http::api::call_parts::Body;
-use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::{NoQuery, PageQuery, page};
 use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
@@ -26,17 +26,20 @@ type UserRefusal = Refusal<(
     path = "/users",
     tag = "access",
     operation_id = "listUsers",
-    summary = "Lists all users",
-    responses((status = 200, description = "The users, by name", body = Page<UserInfo>))
+    summary = "Lists the users",
+    params(PageQuery),
+    responses((status = 200, description = "A page of users, by name", body = Page<UserInfo>))
 )]
 pub async fn list(
     state: web::Data<NodeHttpState>,
-    _: web::Query<NoQuery>,
+    query: web::Query<PageQuery>,
 ) -> Result<web::Json<Page<UserInfo>>, Refusal<()>> {
+    let (limit, after) = (query.limit()?, query.position::<String>()?);
     let now = state.clock.now();
     let users = state.actors.access_views.load().users();
-    let items = users.iter().map(|user| UserInfo::of(user, now)).collect();
-    Ok(web::Json(Page { items, next: None }))
+    let rest = users.iter().map(|user| UserInfo::of(user, now));
+    let items = rest.filter(|user| after.as_ref().is_none_or(|after| user.name > *after));
+    Ok(web::Json(page(items, limit, |user| user.name.clone())))
 }
 
 /// `POST /users`.

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::audit::read_page;
 use super::row_filter::AuditFilterQuery;
+use crate::http::access::CallerRightsWatch;
 use crate::http::api::call_parts::event_stream::{
     EventSource, KEEP_ALIVE, LAST_EVENT_ID, event, streamed,
 };
@@ -65,7 +66,8 @@ pub async fn follow(
         keep_alive: Instant::now() + KEEP_ALIVE,
         rests_until: Instant::now(),
     };
-    Ok(streamed(": new rows follow\n\n", stream))
+    let rights = CallerRightsWatch::of(&request, &state);
+    Ok(streamed(rights, ": new rows follow\n\n", stream))
 }
 
 /// New rows for one client.

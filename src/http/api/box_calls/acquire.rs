@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::box_refusals::EndedLeaseProblems;
+use crate::http::access::CallerRightsWatch;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::event_stream::{
@@ -78,11 +79,14 @@ pub async fn acquire(
         let clock = state.clock.clone();
         let acquisition = Some(acquisition);
         let stream = AcquireEventStream { acquisition, progress, clock, stopping, keep_alive };
-        return Ok(streamed(": the wait begins\n\n", stream));
+        let rights = CallerRightsWatch::of(&request, &state);
+        return Ok(streamed(rights, ": the wait begins\n\n", stream));
     }
+    let mut rights = CallerRightsWatch::of(&request, &state);
     let outcome = tokio::select! {
         biased;
         outcome = acquisition => outcome,
+        () = rights.lost() => return Err(CallerRightsWatch::refusal().into()),
         _ = stopping.wait_for(|stopping| *stopping) => return Err(ProblemResponse::stopped().into()),
     };
     Ok(HttpResponse::Created().json(granted(outcome, &state.clock)?))

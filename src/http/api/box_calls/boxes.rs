@@ -8,6 +8,7 @@ use reelyard_boxes::box_lease::{
 };
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, PoolName};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use utoipa::IntoParams;
 
 use super::pools::views;
@@ -101,6 +102,13 @@ fn box_info(
     Ok(web::Json(BoxInfo::from(&views(state)?.one_box(pool, number)?)))
 }
 
+/// The part of a box that a quarantine changes, for the audit.
+fn of_quarantine(state: &NodeHttpState, pool: &PoolName, number: BoxNumber) -> Option<Value> {
+    let info = BoxInfo::from(&state.actors.boxes.views.one_box(pool, number).ok()?);
+    let BoxInfo { state, output, quarantined_by, .. } = info;
+    Some(json!({ "state": state, "output": output, "quarantined_by": quarantined_by }))
+}
+
 /// `POST /pools/{pool}/boxes/{number}/quarantine`.
 #[utoipa::path(
     post,
@@ -135,9 +143,10 @@ pub async fn quarantine(
 > {
     let (pool, number) = at.into_inner();
     let (number, reason) = (BoxNumber(number), wanted.into_inner().0.reason);
-    audit.after(serde_json::json!({ "quarantined": reason }));
+    let before = of_quarantine(&state, &pool, number);
     let quarantine = QuarantineBox { pool: pool.clone(), number, reason, asked_by: caller.name() };
     state.actors.boxes.actor.ask(quarantine).await??;
+    audit.changed(before.as_ref(), of_quarantine(&state, &pool, number).as_ref());
     Ok(box_info(&state, &pool, number)?)
 }
 
@@ -157,6 +166,7 @@ pub async fn quarantine(
 pub async fn unquarantine(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     at: web::Path<(PoolName, u32)>,
     _: web::Query<NoQuery>,
 ) -> Result<
@@ -171,8 +181,10 @@ pub async fn unquarantine(
 > {
     let (pool, number) = at.into_inner();
     let number = BoxNumber(number);
+    let before = of_quarantine(&state, &pool, number);
     let unquarantine = UnquarantineBox { pool: pool.clone(), number, asked_by: caller.name() };
     state.actors.boxes.actor.ask(unquarantine).await??;
+    audit.changed(before.as_ref(), of_quarantine(&state, &pool, number).as_ref());
     Ok(box_info(&state, &pool, number)?)
 }
 

@@ -10,6 +10,8 @@ use futures::StreamExt as _;
 use futures::stream::{iter, unfold};
 use serde::Serialize;
 
+use crate::http::access::CallerRightsWatch;
+
 /// The content type of server-sent events.
 pub const EVENT_STREAM: &str = "text/event-stream";
 
@@ -34,13 +36,21 @@ pub trait EventSource: 'static {
     async fn next(&mut self) -> Option<Bytes>;
 }
 
-/// Answers a request with an event stream. The comment `hello` is sent at once, so that proxies
-/// forward the head of the answer.
-pub fn streamed(hello: impl Into<Bytes>, source: impl EventSource) -> HttpResponse {
+/// Answers a request with an event stream, which ends when its caller loses these rights. The comment `hello` is sent
+/// at once, so that proxies forward the head of the answer.
+pub fn streamed(
+    rights: CallerRightsWatch,
+    hello: impl Into<Bytes>,
+    source: impl EventSource,
+) -> HttpResponse {
     let first = iter([Ok::<Bytes, std::convert::Infallible>(hello.into())]);
-    let rest = unfold(source, |mut source| async {
-        let sent = source.next().await?;
-        Some((Ok(sent), source))
+    let rest = unfold((rights, source), |(mut rights, mut source)| async {
+        let sent = tokio::select! {
+            biased;
+            () = rights.lost() => None,
+            sent = source.next() => sent.filter(|_| rights.hold()),
+        };
+        Some((Ok(sent?), (rights, source)))
     });
     HttpResponse::Ok()
         .content_type(EVENT_STREAM)

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
-use reelyard_api::{Change, ChangeEvent, ChangeKind, Reset, refused};
+use reelyard_access::rights::AccessScope;
+use reelyard_api::{Change, ChangeEvent, ChangeKind, ProblemKind, Reset, refused};
 use reelyard_core::change_feed::{FeedEvent, FeedItem, FeedListener, ListenFrom};
 use reelyard_core::clock::Clock;
 use serde::Deserialize;
@@ -12,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use utoipa::IntoParams;
 
+use crate::http::access::{CallerRightsWatch, RequestCaller};
 use crate::http::api::call_parts::event_stream::{
     BATCH_DELAY, EventSource, KEEP_ALIVE, LAST_EVENT_ID, event, streamed,
 };
@@ -21,6 +23,10 @@ use crate::http::problem::{ProblemResponse, Refusal};
 /// Largest number of changes in one write.
 const AT_ONCE: usize = 512;
 
+/// The kinds of changes that need another scope than the call itself.
+const OF_OTHER_SCOPES: [(ChangeKind, AccessScope); 2] =
+    [(ChangeKind::Share, AccessScope::SharesRead), (ChangeKind::Box, AccessScope::BoxesRead)];
+
 /// Filter of the changes.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +34,8 @@ const AT_ONCE: usize = 512;
 pub struct EventQuery {
     /// Only changes of these kinds, separated by commas: `task`, `placement`, `host`, `input`,
     /// `leadership`, `foreign_manager`, `removal`, `pin`, `back_off`, `configuration`, `share`, `box`. A
-    /// `reset` is sent in any case.
+    /// `reset` is sent in any case. Changes of shares need `shares:read`, and those of boxes `boxes:read`; without
+    /// `kinds`, a caller gets the kinds that it may read.
     #[param(example = "task,host")]
     kinds: Option<String>,
 }
@@ -81,9 +88,24 @@ impl EventQuery {
 pub async fn follow(
     request: HttpRequest,
     state: web::Data<NodeHttpState>,
+    caller: RequestCaller,
     query: web::Query<EventQuery>,
 ) -> Result<HttpResponse, Refusal<refused::TooManyListeners>> {
-    let kinds = query.kinds()?;
+    let mut kinds = query.kinds()?;
+    let mut rights = CallerRightsWatch::of(&request, &state);
+    for (kind, scope) in OF_OTHER_SCOPES {
+        if !kinds.contains(&kind) {
+            continue;
+        }
+        if caller.0.rights.allow(&scope) {
+            rights.need(scope);
+        } else if query.kinds.is_some() {
+            let detail = format!("changes of the kind {} need {scope}", kind.word());
+            return Err(ProblemResponse::new(ProblemKind::Forbidden, detail).into());
+        } else {
+            kinds.remove(&kind);
+        }
+    }
     let begin = match request.headers().get(LAST_EVENT_ID) {
         None => ListenFrom::Now,
         // A client returns an id that it received. An id in another format is from another node.
@@ -97,7 +119,7 @@ pub async fn follow(
     let (clock, stopping) = (state.clock.clone(), state.stopping.clone());
     let (keep_alive, rests_until) = (Instant::now() + KEEP_ALIVE, Instant::now());
     let stream = ChangeEventStream { listener, kinds, clock, stopping, keep_alive, rests_until };
-    Ok(streamed(": changes follow\n\n", stream))
+    Ok(streamed(rights, ": changes follow\n\n", stream))
 }
 
 /// The stream of changes for one client.

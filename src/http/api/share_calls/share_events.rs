@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use utoipa::IntoParams;
 
 use super::shares::knows_its_shares;
+use crate::http::access::CallerRightsWatch;
 use crate::http::api::call_parts::event_stream::{
     BATCH_DELAY, EventSource, KEEP_ALIVE, LAST_EVENT_ID, STILL_HERE, event, streamed,
 };
@@ -143,7 +144,8 @@ pub async fn follow(
         None => format!(": events follow\nid: {}\n\n", before(stream.next)),
         Some(_) => ": events follow\n\n".to_owned(),
     };
-    Ok(streamed(hello, stream))
+    let rights = CallerRightsWatch::of(&request, &state);
+    Ok(streamed(rights, hello, stream))
 }
 
 /// The stream of events for one client.

@@ -27,6 +27,8 @@ pub struct AccessActor {
     uses: UseQueue,
     /// Whether a user or token can administrate the yard at any time. Renewed after changes of users and tokens.
     has_admin: bool,
+    /// Counts the entries that may have taken rights away.
+    rights_changes: u64,
 }
 
 impl AccessActor {
@@ -45,6 +47,7 @@ impl AccessActor {
             steady: SteadyClock::default(),
             uses: UseQueue::default(),
             has_admin: false,
+            rights_changes: 0,
         }
     }
 
@@ -61,6 +64,7 @@ impl AccessActor {
         view.is_ready = self.replica.is_caught_up();
         view.epoch = self.replica.epoch();
         view.uncommitted = self.replica.uncommitted();
+        view.rights_changes = self.rights_changes;
         view
     }
 }

@@ -49,16 +49,20 @@ impl Owner for AccessActor {
 
     fn on_applied(&mut self, entry: &[AppliedEvent<AccessTable>], _: &mut Context<Self>) {
         let mut may_differ = false;
+        let mut changes_rights = false;
         for applied in entry.iter().filter(|applied| applied.result.is_ok()) {
             may_differ |= !is_use(&applied.event);
+            changes_rights |= !only_adds(&applied.event);
             self.forget_failures(&applied.event);
         }
         if may_differ {
             self.has_admin = self.replica.piece().has_admin_credential();
         }
+        self.rights_changes += u64::from(changes_rights);
     }
 
     fn on_installed(&mut self, _: &mut Context<Self>) {
+        self.rights_changes += 1;
         self.has_admin = self.replica.piece().has_admin_credential();
     }
 
@@ -76,9 +80,11 @@ impl Owner for AccessActor {
         self.view()
     }
 
-    /// The node waits until it can create the token of the first administrator.
+    /// The node waits until it can create the token of the first administrator. Long answers wait for changes of
+    /// their caller's rights.
     fn is_news(before: &AccessView, after: &AccessView) -> bool {
-        let known = |view: &AccessView| (view.is_ready, view.epoch, view.has_admin);
+        let known =
+            |view: &AccessView| (view.is_ready, view.epoch, view.has_admin, view.rights_changes);
         known(before) != known(after)
     }
 
@@ -114,6 +120,18 @@ fn is_use(event: &AccessEvent) -> bool {
             | AccessEvent::SessionsSeen { .. }
             | AccessEvent::SessionsEnded { .. }
             | AccessEvent::SessionsOfEnded { .. }
+            | AccessEvent::LoginLinkIssued { .. }
+            | AccessEvent::LoginLinksForgotten { .. }
+    )
+}
+
+/// Whether no caller loses rights by this event.
+fn only_adds(event: &AccessEvent) -> bool {
+    matches!(
+        event,
+        AccessEvent::UsesRecorded { .. }
+            | AccessEvent::SessionBegun(_)
+            | AccessEvent::SessionsSeen { .. }
             | AccessEvent::LoginLinkIssued { .. }
             | AccessEvent::LoginLinksForgotten { .. }
     )

@@ -1,5 +1,6 @@
 //! The read view: it knows callers by their credentials, and lists users, tokens and sessions.
 
+use std::cmp::Reverse;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,8 @@ pub struct AccessView {
     pub uncommitted: u64,
     /// Whether a user or token can administrate the yard at any time.
     pub has_admin: bool,
+    /// Grows with each change that may have taken rights away, since the process started.
+    pub rights_changes: u64,
     settings: AccessSettings,
     users: SharedMap<UserName, Arc<User>>,
     tokens: SharedMap<TokenName, Arc<Token>>,
@@ -81,7 +84,7 @@ impl AccessView {
         }
     }
 
-    /// The caller with this token, and records its use.
+    /// The caller with the token of this text, and records its use.
     ///
     /// # Errors
     /// The token is malformed, unknown or expired, or not accepted from this address.
@@ -91,12 +94,46 @@ impl AccessView {
         address: IpAddr,
         now: Millis,
     ) -> Result<Caller, TokenRefused> {
-        let hash = TokenHash::of_token(text)?;
+        self.authenticate_token_hash(&TokenHash::of_token(text)?, address, now)
+    }
+
+    /// The caller with the token of this hash, and records its use.
+    ///
+    /// # Errors
+    /// The token is unknown or expired, or not accepted from this address.
+    pub fn authenticate_token_hash(
+        &self,
+        hash: &TokenHash,
+        address: IpAddr,
+        now: Millis,
+    ) -> Result<Caller, TokenRefused> {
         if !self.is_ready {
             return Err(TokenRefused::NotReady);
         }
-        let token = self.tokens_by_hash.get(&hash).ok_or(TokenRefused::Unknown)?;
+        let token = self.tokens_by_hash.get(hash).ok_or(TokenRefused::Unknown)?;
         self.admit(token, address, now)
+    }
+
+    /// The rights that a token gives now. Records no use, for answers that last longer than the request.
+    pub fn rights_of_token(
+        &self,
+        hash: &TokenHash,
+        address: IpAddr,
+        now: Millis,
+    ) -> Option<Rights> {
+        let token = self.tokens_by_hash.get(hash)?;
+        (!token.is_expired(now) && token.admits(address)).then(|| token.rights.clone())
+    }
+
+    /// The rights that a session gives now. Records no use: an open page alone does not keep a session alive.
+    pub fn rights_of_session(
+        &self,
+        secret: &SessionSecret,
+        address: IpAddr,
+        now: Millis,
+    ) -> Option<Rights> {
+        let session = self.sessions.get(&secret.hash())?;
+        self.session_rights(session, address, now).ok()
     }
 
     /// The worker on this host as a caller, after its signature was checked with [`AccessView::worker_key`]. Records
@@ -154,13 +191,28 @@ impl AccessView {
             return Err(SessionRefused::NotReady);
         }
         let session = self.sessions.get(&secret.hash()).ok_or(SessionRefused::Unknown)?;
+        let rights = self.session_rights(session, address, now)?;
+        let last = LastUse { at: now, address: address.into() };
+        let gap = self.settings.session_use_gap();
+        if session.uses.record(last, Some(session.recorded_use), gap) {
+            self.uses.push(UsedCredential::Session(Arc::clone(session)));
+        }
+        Ok(Caller { subject: Subject::from(&session.subject), rights })
+    }
+
+    fn session_rights(
+        &self,
+        session: &Session,
+        address: IpAddr,
+        now: Millis,
+    ) -> Result<Rights, SessionRefused> {
         if !self.is_live(session, now) {
             return Err(SessionRefused::Ended);
         }
-        let rights = match &session.subject {
+        match &session.subject {
             SessionSubject::User(name) => {
                 let user = self.users.get(name.as_str()).filter(|user| !user.is_disabled);
-                Rights::Role(user.ok_or(SessionRefused::Unknown)?.role)
+                Ok(Rights::Role(user.ok_or(SessionRefused::Unknown)?.role))
             }
             SessionSubject::Token(name) => {
                 let token = self.tokens.get(name.as_str()).filter(|token| !token.is_expired(now));
@@ -168,15 +220,9 @@ impl AccessView {
                 if !token.admits(address) {
                     return Err(SessionRefused::OutsideItsAddresses);
                 }
-                token.rights.clone()
+                Ok(token.rights.clone())
             }
-        };
-        let last = LastUse { at: now, address: address.into() };
-        let gap = self.settings.session_use_gap();
-        if session.uses.record(last, Some(session.recorded_use), gap) {
-            self.uses.push(UsedCredential::Session(Arc::clone(session)));
         }
-        Ok(Caller { subject: Subject::from(&session.subject), rights })
     }
 
     /// Whether a session is accepted now.
@@ -246,14 +292,12 @@ impl AccessView {
         tokens
     }
 
-    /// The sessions that are accepted now, the last used first.
+    /// The sessions that are accepted now, the newest login first.
     pub fn sessions(&self, now: Millis) -> Vec<Arc<Session>> {
         let live = self.sessions.values().filter(|session| self.is_live(session, now));
-        let mut sessions: Vec<(Millis, &Arc<Session>)> =
-            live.map(|session| (session.last_seen_at(), session)).collect();
-        sessions.sort_unstable_by(|(a_seen, a), (b_seen, b)| {
-            b_seen.cmp(a_seen).then_with(|| a.hash.cmp(&b.hash))
-        });
-        sessions.into_iter().map(|(_, session)| Arc::clone(session)).collect()
+        let mut sessions: Vec<Arc<Session>> = live.cloned().collect();
+        // The id is the beginning of the hash.
+        sessions.sort_unstable_by_key(|session| (Reverse(session.created_at), session.hash));
+        sessions
     }
 }

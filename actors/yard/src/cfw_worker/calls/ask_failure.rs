@@ -37,19 +37,26 @@ pub enum AskFailure {
     Token(TokenTrouble),
 }
 
-/// Why a worker and a node do not take each other's calls.
+/// Why a worker and a node do not take each other's calls. `reelyard token create --worker` is the remedy of each,
+/// because its token is for one worker only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum TokenTrouble {
     /// The worker asks for a token, and the node has none.
-    #[error("the worker requires a token, and this node has none: set the same token on both")]
+    #[error(
+        "the worker requires a token, and this node has none for it. Create one by \"reelyard token create --worker \
+         HOST\" and set it on the worker"
+    )]
     Wanted,
     /// The worker refuses calls that are signed with the node's token.
-    #[error("the worker has another token than this node: set the same token on both")]
+    #[error(
+        "the worker has another token than this node expects. Create a new one by \"reelyard token create --worker \
+         HOST\" and set it on the worker"
+    )]
     Other,
     /// The worker answers without proof that it knows the node's token.
     #[error(
         "the worker does not prove that it knows this node's token: it has no token, or another program \
-         listens there. Set the same token on both"
+         listens there. Create a token by \"reelyard token create --worker HOST\" and set it on the worker"
     )]
     NotProved,
 }

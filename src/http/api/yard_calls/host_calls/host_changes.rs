@@ -7,7 +7,7 @@ use reelyard_core::host::{HostAddr, HostMode};
 use reelyard_yard::task_manager::{
     AddHost, RemoveHost, SetHostMode, Task, TaskManagerView, TaskState,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::holdings::HostHoldings;
 use crate::http::access::RequestCaller;
@@ -71,13 +71,13 @@ pub async fn add(
     wanted: Body<WantedRole>,
 ) -> Result<web::Json<HostChange>, Refusal<(refused::Configured, CommitProblems)>> {
     let (host, role) = (*host, wanted.role);
-    audit.after(json!({ "role": role }));
+    let before = state.actors.task_views.load();
+    audit.changed(role_of(&before, host).as_ref(), Some(&json!({ "role": role })));
     if host.ip().is_unspecified() || host.ip().is_multicast() {
         return Err(
             ProblemResponse::bad_request(format!("{host} is not the address of one host")).into()
         );
     }
-    let before = state.actors.task_views.load();
     let add = AddHost { host, role, asked_by: caller.name(), request: RequestId::random() };
     state.actors.task_manager.ask(add).await??;
     Ok(web::Json(change(&state, &before, host, |_| false)))
@@ -96,15 +96,23 @@ pub async fn add(
 pub async fn remove(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
+    audit: AuditDetails,
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<HostChange>, Refusal<(refused::NotFound, refused::Configured, CommitProblems)>>
 {
     let host = *host;
     let before = state.actors.task_views.load();
+    audit.changed(role_of(&before, host).as_ref(), None);
     let remove = RemoveHost { host, asked_by: caller.name(), request: RequestId::random() };
     state.actors.task_manager.ask(remove).await??;
     Ok(web::Json(change(&state, &before, host, |_| true)))
+}
+
+/// The role of a host of the yard, for the audit.
+fn role_of(view: &TaskManagerView, host: HostAddr) -> Option<Value> {
+    let planned = view.hosts.iter().find(|planned| planned.host == host)?;
+    Some(json!({ "role": planned.record.role }))
 }
 
 /// Builds the answer from the state before the change.

@@ -13,15 +13,21 @@ pub(in crate::downloader) enum LinkError {
     Garbled(String),
     #[error("sent more than {0} bytes, which no node does: check which program listens there")]
     TooLong(u64),
-    #[error("requires a token, and this worker has none: set the same token on both")]
+    #[error(
+        "requires a token, and this worker has none. Create one on the node by \"reelyard token create --worker HOST\" and \
+         set it here as token_file"
+    )]
     TokenWanted,
-    #[error("has another token than this worker: set the same token on both")]
+    #[error(
+        "expects another token than this worker has. Create a new one on the node by \"reelyard token create --worker \
+         HOST\" and set it here as token_file"
+    )]
     OtherToken,
     #[error("refuses the token of this worker: {0}")]
     TokenRefused(String),
     #[error(
         "does not prove that it knows this worker's token: it has no token, or another program listens \
-         there; set the same token on both"
+         there. Create a token on the node by \"reelyard token create --worker HOST\" and set it here as token_file"
     )]
     NotProved,
     #[error(transparent)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reelyard_protocol::signed_call::{Addressee, SignedResponse};
+use reelyard_protocol::signed_call::{Addressee, CHALLENGE_HEADER, SignedResponse};
 use reelyard_protocol::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response, StatusCode};
@@ -79,15 +79,17 @@ fn is_no_reelyard(response: &Response) -> bool {
 async fn body_of(link: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>, LinkError> {
     let (response, proof) = sent.into_parts();
     let status = response.status();
+    // A node that could not check the signature asks for another one. Without a challenge, the token itself is refused.
+    let has_challenge = response.headers().contains_key(CHALLENGE_HEADER);
     let body = super::answer::body_of(response).await?;
     if status != StatusCode::OK {
         let text: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
         return Err(match (status, &*link.settings.token.now()) {
             (StatusCode::UNAUTHORIZED, None) => LinkError::TokenWanted,
-            (StatusCode::UNAUTHORIZED, Some(_)) => match refusal_of_token(&body) {
-                Some(why) => LinkError::TokenRefused(why),
-                None => LinkError::OtherToken,
-            },
+            (StatusCode::UNAUTHORIZED, Some(_)) if has_challenge => LinkError::OtherToken,
+            (StatusCode::UNAUTHORIZED, Some(_)) => {
+                LinkError::TokenRefused(detail_of(&body).unwrap_or(text))
+            }
             _ => LinkError::Status(status.as_u16(), text),
         });
     }
@@ -97,11 +99,11 @@ async fn body_of(link: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>,
     }
 }
 
-/// Why the node refuses a token that it knows, such as an expired one. None for a wrong signature.
-fn refusal_of_token(body: &[u8]) -> Option<String> {
+/// The words of a problem document.
+fn detail_of(body: &[u8]) -> Option<String> {
     let problem: serde_json::Value = serde_json::from_slice(body).ok()?;
     let detail = problem.get("detail")?.as_str()?;
-    detail.starts_with("the token ").then(|| detail.chars().take(200).collect())
+    Some(detail.chars().take(200).collect())
 }
 
 fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, LinkError> {
