@@ -4,7 +4,9 @@ use reelyard_core::durations::Durations;
 use reelyard_protocol::worker::Blame;
 use serde::Serialize;
 
+use crate::task_manager::state::event::{GivenUp, TaskEvent};
 use crate::task_manager::state::task::Task;
+use crate::task_manager::state::task_book::TaskBook;
 
 /// Counts of this node's work as leader, since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -35,6 +37,32 @@ pub struct TaskCounters {
     pub refused: u64,
     /// Commits that returned without an outcome.
     pub uncommitted: u64,
+}
+
+impl TaskCounters {
+    /// Counts an event that this node applied as leader.
+    pub fn count(&mut self, event: &TaskEvent, book: &TaskBook) {
+        match event {
+            TaskEvent::Created(_) => self.created += 1,
+            TaskEvent::Completed { id, .. } | TaskEvent::CompletedUnverified { id, .. } => {
+                self.completed += 1;
+                if let Some(task) = book.task(*id) {
+                    self.copied_bytes.count(task);
+                }
+                let unverified = matches!(event, TaskEvent::CompletedUnverified { .. });
+                self.unverified += u64::from(unverified);
+            }
+            TaskEvent::Ended { ending, .. } => {
+                match ending.how {
+                    GivenUp::Failed => self.failed += 1,
+                    GivenUp::Timeout => self.timed_out += 1,
+                    GivenUp::Cancelled => return self.cancelled += 1,
+                }
+                self.blamed.count(ending.blame);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Bytes of completed copies, by the reason of the copy.
