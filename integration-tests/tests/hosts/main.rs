@@ -6,4 +6,5 @@ mod compat_wire;
 mod heartbeat_real_hosts;
 mod heartbeat_schedule;
 mod hostile_host;
+mod quiet_hosts;
 mod supervision_mailbox;

@@ -14,6 +14,7 @@ use roaring::RoaringBitmap;
 use tokio::sync::oneshot;
 use tracing::info;
 
+use super::call_apart;
 use crate::cfw_worker::calls::client::{HostClient, HostProgram, WorkerStatus};
 use crate::cfw_worker::calls::refresh_reply::RefreshReply;
 use crate::cfw_worker::lists::holdings::{Extent, InventoryAnswer};
@@ -231,7 +232,8 @@ impl CfwWorker {
         let looks = self.looks;
         let asked = self.shell.now();
         let client = self.client.clone();
-        let asking = fut::wrap_future::<_, Self>(async move { client.disk().await });
+        let asking = call_apart(async move { client.disk().await });
+        let asking = fut::wrap_future::<_, Self>(asking);
         ctx.spawn(asking.map(move |disk, worker, ctx| {
             worker.disk_asked = false;
             // A look that began meanwhile asks again, because this answer may arrive after its own.

@@ -39,8 +39,8 @@ use crate::cfw_worker::settings::CfwWorkerSettings;
 use crate::cfw_worker::views::{CfwWorkerView, FailureView, InventoryView};
 
 /// The actor checks its schedule at least this often, so that jumps of the clock and suspends are
-/// noticed.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// noticed. Each probe checks it as well.
+const LONGEST_SLEEP: Duration = Duration::from_secs(10);
 
 /// Disk figures are dropped when they are this many intervals old.
 const DISK_KEPT_FOR_INTERVALS: u32 = 4;
@@ -232,6 +232,19 @@ impl CfwWorker {
     }
 }
 
+/// Runs a call as a task of the runtime. Its steps then do not wake the thread that all actors share.
+pub(in crate::cfw_worker) fn call_apart<T: Send + 'static>(
+    call: impl Future<Output = Result<T, AskFailure>> + Send + 'static,
+) -> impl Future<Output = Result<T, AskFailure>> {
+    let running = tokio::spawn(call);
+    async move {
+        running.await.unwrap_or_else(|panic| {
+            let why = format!("the answer could not be read (panic): {panic}");
+            Err(AskFailure::Garbled(why))
+        })
+    }
+}
+
 impl Observer for CfwWorker {
     type View = CfwWorkerView;
     type Change = Infallible;
@@ -324,8 +337,8 @@ impl Handler<ProbeHeartbeat> for CfwWorker {
             return Box::pin(fut::ready(Err(AskFailure::in_maintenance())));
         }
         let client = self.client.clone();
-        let probe = fut::wrap_future::<_, Self>(async move { client.probe(timeout).await });
-        Box::pin(probe.map(|outcome, worker, ctx| {
+        let probe = call_apart(async move { client.probe(timeout).await });
+        Box::pin(fut::wrap_future::<_, Self>(probe).map(|outcome, worker, ctx| {
             if worker.in_maintenance {
                 return Err(AskFailure::in_maintenance());
             }

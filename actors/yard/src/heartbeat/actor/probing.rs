@@ -19,6 +19,12 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// which counts as a miss.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Up to this part of their interval, and up to [`LONGEST_BATCH`], due probes of few hosts are collected.
+const BATCHED_PART: f64 = 0.1;
+
+/// The longest time that due probes of few hosts are collected.
+const LONGEST_BATCH: Duration = Duration::from_millis(500);
+
 impl HeartbeatSupervisor {
     /// Starts due probes, the most overdue first, within the limit. A host that does not answer occupies
     /// a place until its time-out. A host that waits for a place has missed no probe. Answers how many
@@ -99,8 +105,14 @@ impl HeartbeatSupervisor {
         self.sleep(delay, ctx);
     }
 
+    /// Probes that become due within this time begin together, because each wake of the process costs more
+    /// than a probe.
     fn shortest_sleep(&self) -> Duration {
-        if self.are_few() { Duration::from_millis(1) } else { BATCH_DELAY }
+        if !self.are_few() {
+            return BATCH_DELAY;
+        }
+        let part = self.settings.probe_schedule.interval.mul_f64(BATCHED_PART);
+        part.clamp(Duration::from_millis(1), LONGEST_BATCH)
     }
 
     /// Starts the probes that are due: at once, or with many hosts in a moment. Then hosts that are
