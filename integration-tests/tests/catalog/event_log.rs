@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use reelyard_integration_tests::probes::waiting::eventually;
 use reelyard_integration_tests::rigs::catalog::catalog_input::{
     MIDNIGHT_IN_SEOUL, append, event_log, event_log_name, grade_info, not_found, replace, selection,
 };
@@ -200,4 +201,43 @@ async fn a_missing_log_is_reported_and_does_no_harm() {
     yard.look().await.unwrap();
     let view = yard.view.load();
     assert!(view.ready && view.warnings.is_empty(), "{:?} {:?}", view.problems, view.warnings);
+}
+
+#[actix::test]
+async fn the_log_is_read_once_the_ranking_is_known() {
+    let quiet = Duration::from_secs(300);
+    let yard = CatalogYard::start(|dir, settings| {
+        settings.settle = quiet;
+        settings.hitcount_history_file = None;
+        fs::write(dir.join("grade.info"), grade_info(["A"])).unwrap();
+        fs::create_dir(dir.join("logs")).unwrap();
+        append(&dir.join("logs").join(event_log_name(2018, 6, 3)), &hit("A", 0).repeat(3)).unwrap();
+    });
+    eventually("grade.info is being written", || {
+        let view = yard.view.load();
+        view.grade_info.as_ref().is_some_and(|file| file.state == CatalogInputState::Changing)
+    })
+    .await;
+    // Each look-up is a job behind those of the start.
+    for _ in 0..100 {
+        yard.look_up("A").await.unwrap();
+        let view = yard.view.load();
+        assert!(view.event_log.as_ref().unwrap().files.is_empty(), "its rows would be read twice");
+    }
+    yard.clock.advance(quiet);
+    let answer = yard.look().await.unwrap();
+    let view = yard.view.load();
+    assert_eq!((answer.rankings.is_empty(), yard.hot()), (false, vec![hot("A", 3)]));
+    assert_eq!(view.event_log.as_ref().unwrap().requests_counted, 3);
+}
+
+#[actix::test]
+async fn without_a_ranking_the_log_is_read_at_once() {
+    let yard = CatalogYard::start(|dir, settings| {
+        settings.hitcount_history_file = None;
+        fs::create_dir(dir.join("logs")).unwrap();
+        append(&dir.join("logs").join(event_log_name(2018, 6, 3)), &hit("A", 0).repeat(3)).unwrap();
+    });
+    eventually("a file is hot", || yard.hot() == [hot("A", 3)]).await;
+    assert!(yard.view.load().ranking.is_none());
 }

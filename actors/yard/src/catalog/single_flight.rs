@@ -1,5 +1,7 @@
 //! Checks one kind of input with one blocking job at a time, so that a slow kind never delays another.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
@@ -18,13 +20,31 @@ pub trait InputReader: Send + 'static {
 
     /// Checks the input. May block.
     fn look(&mut self, now: Millis) -> Self::Found;
+
+    /// The counter of steps that a look makes.
+    fn progress(&self) -> LookProgress;
+}
+
+/// Counts the steps of looks, so that a long look differs from one that hangs. Clones share the counter.
+#[derive(Clone, Debug, Default)]
+pub struct LookProgress(Arc<AtomicU64>);
+
+impl LookProgress {
+    /// Another part of the input was read.
+    pub fn advance(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn steps(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// The shortest time between looks because of changes. Changes in between are read together.
 const GAP: Duration = Duration::from_millis(100);
 
-/// A check that takes longer than this is reported as a problem, because a mount may hang.
-const LONGEST_LOOK: Duration = Duration::from_secs(60);
+/// A look that makes no step for longer than this is reported as a problem, because a mount may hang.
+const LONGEST_STEP: Duration = Duration::from_secs(60);
 
 /// A reader, its running job, and the callers that wait for a look.
 pub struct SingleFlightReader<B> {
@@ -34,9 +54,10 @@ pub struct SingleFlightReader<B> {
     reader: Option<B>,
     /// Counts the readers that replaced another one.
     generation: u64,
-    /// When the last look began.
-    begun: Millis,
-    /// The same, by the timers of the runtime.
+    progress: LookProgress,
+    /// The steps at the last check of the progress, and when they changed or the look began.
+    last_step: (u64, Millis),
+    /// When the last look began, by the timers of the runtime.
     begun_at: Option<Instant>,
     /// Whether something changed and the check of it has not started.
     notified: bool,
@@ -46,14 +67,15 @@ pub struct SingleFlightReader<B> {
     next: Vec<oneshot::Sender<()>>,
 }
 
-impl<B> SingleFlightReader<B> {
+impl<B: InputReader> SingleFlightReader<B> {
     /// An idle reader for checks of `what`.
     pub fn new(what: &'static str, reader: B) -> Self {
         SingleFlightReader {
             what,
+            progress: reader.progress(),
             reader: Some(reader),
             generation: 0,
-            begun: Millis::default(),
+            last_step: (0, Millis::default()),
             begun_at: None,
             notified: false,
             waiting: Vec::new(),
@@ -71,7 +93,7 @@ impl<B> SingleFlightReader<B> {
     /// Takes the reader for a look, unless one is running.
     pub fn begin(&mut self, now: Millis, timer: Instant) -> Option<B> {
         let reader = self.reader.take()?;
-        self.begun = now;
+        self.last_step = (self.progress.steps(), now);
         self.begun_at = Some(timer);
         self.notified = false;
         self.waiting.append(&mut self.next);
@@ -89,6 +111,16 @@ impl<B> SingleFlightReader<B> {
     pub fn debounce_delay(&self, now: Instant) -> Duration {
         let since = self.begun_at.map(|begun| now.saturating_duration_since(begun));
         since.map_or(Duration::ZERO, |since| GAP.saturating_sub(since))
+    }
+
+    /// Whether a look has begun since the start.
+    pub fn has_begun(&self) -> bool {
+        self.begun_at.is_some()
+    }
+
+    /// Whether callers wait for a look that has not begun.
+    pub fn is_asked(&self) -> bool {
+        !self.next.is_empty()
     }
 
     /// Whether something changed that no look was begun for.
@@ -113,6 +145,7 @@ impl<B> SingleFlightReader<B> {
     /// Replaces the current reader by another one, even while a job has the current one. Callers that
     /// wait for a look then wait for a look of the new reader.
     pub fn replace(&mut self, reader: B) {
+        self.progress = reader.progress();
         self.reader = Some(reader);
         self.generation += 1;
         self.notified = false;
@@ -129,11 +162,18 @@ impl<B> SingleFlightReader<B> {
         !self.next.is_empty()
     }
 
-    /// The problem to show if the current check takes too long. The check continues, because a job
+    /// The problem to show if the current look makes no progress. The look continues, because a job
     /// cannot be ended.
-    pub fn problem(&self, now: Millis) -> Option<String> {
-        let is_stuck = self.reader.is_none() && now.since(self.begun) > LONGEST_LOOK;
-        is_stuck.then(|| format!("the check of {} does not end: a mount may hang", self.what))
+    pub fn problem(&mut self, now: Millis) -> Option<String> {
+        let steps = self.progress.steps();
+        if steps != self.last_step.0 {
+            self.last_step = (steps, now);
+        }
+        let is_stuck = self.reader.is_none() && now.since(self.last_step.1) > LONGEST_STEP;
+        is_stuck.then(|| {
+            let longest = humantime::format_duration(LONGEST_STEP);
+            format!("the check of {} has read nothing for {longest}: a mount may hang", self.what)
+        })
     }
 
     /// The reader, while no look is running.
@@ -147,6 +187,18 @@ mod tests {
     use super::*;
 
     const NOON: Millis = Millis(1_527_951_600_000);
+
+    impl InputReader for &'static str {
+        type Found = ();
+
+        fn watch(&mut self, _: ChangeNotifier) {}
+
+        fn look(&mut self, _: Millis) {}
+
+        fn progress(&self) -> LookProgress {
+            LookProgress::default()
+        }
+    }
 
     #[test]
     fn a_request_during_a_look_waits_for_the_next_one() {
@@ -202,14 +254,29 @@ mod tests {
     #[test]
     fn a_stuck_look_is_reported() {
         let mut single_flight = SingleFlightReader::new("a mount", "reader");
-        let late = NOON.after(2 * LONGEST_LOOK);
+        let late = NOON.after(2 * LONGEST_STEP);
         assert_eq!(single_flight.problem(late), None);
         let reader = single_flight.begin(NOON, Instant::now()).unwrap();
         assert_eq!(single_flight.problem(NOON), None);
-        assert!(
-            single_flight.problem(late).unwrap().starts_with("the check of a mount does not end")
-        );
+        let problem = single_flight.problem(late).unwrap();
+        assert!(problem.starts_with("the check of a mount has read nothing"), "{problem}");
         assert!(single_flight.end(reader, 0));
         assert_eq!(single_flight.problem(late), None);
+    }
+
+    #[test]
+    fn a_long_look_that_makes_progress_is_not_stuck() {
+        let mut single_flight = SingleFlightReader::new("a log", "reader");
+        let progress = single_flight.progress.clone();
+        single_flight.begin(NOON, Instant::now()).unwrap();
+        let mut now = NOON;
+        for _ in 0..10 {
+            now = now.after(LONGEST_STEP);
+            progress.advance();
+            assert_eq!(single_flight.problem(now), None);
+        }
+        assert!(single_flight.problem(now.after(2 * LONGEST_STEP)).is_some());
+        progress.advance();
+        assert_eq!(single_flight.problem(now.after(2 * LONGEST_STEP)), None);
     }
 }

@@ -127,7 +127,41 @@ impl Catalog {
     fn look_at_all(&mut self, ctx: &mut Context<Self>) {
         self.begin_look(ctx, |catalog| Some(&mut catalog.ranking_inputs), Self::on_ranking_read);
         self.begin_look(ctx, |catalog| Some(&mut catalog.source_dirs), Self::on_masters_listed);
-        self.begin_look(ctx, |catalog| catalog.event_log.as_mut(), Self::on_log_read);
+        self.begin_log_look(ctx);
+    }
+
+    /// Begins a look at the log, unless the first ranking is about to be known: its end begins that look.
+    fn begin_log_look(&mut self, ctx: &mut Context<Self>) {
+        if !self.is_ranking_awaited() {
+            self.begin_look(ctx, |catalog| catalog.event_log.as_mut(), Self::on_log_read);
+        }
+    }
+
+    /// Whether a look at the log should wait for the first ranking. Demand can be counted only for ranked files, so
+    /// the log would be read twice. A ranking that hangs delays nothing, and neither does a file that is being
+    /// written if a caller waits for the look.
+    fn is_ranking_awaited(&mut self) -> bool {
+        let now = self.shell.now();
+        let Some(log) = &self.event_log else { return false };
+        let is_asked = log.is_asked();
+        let mode = self.settings.event_log.as_ref().map(|log| log.popularity);
+        if mode == Some(PopularityMode::Off) || self.grades.get().is_some() {
+            return false;
+        }
+        let is_being_read = self.ranking_inputs.idle().is_none();
+        let is_being_written = !self.recheck_timer.left().is_zero();
+        if is_being_read {
+            return self.ranking_inputs.problem(now).is_none();
+        }
+        is_being_written && !is_asked
+    }
+
+    /// The ranking was looked at, and is not new. Begins the look at the log that has waited for it.
+    fn resume_log_look(&mut self, ctx: &mut Context<Self>) {
+        let has_waited = |log: &SingleFlightReader<EventLog>| log.is_asked() || !log.has_begun();
+        if self.event_log.as_ref().is_some_and(has_waited) {
+            self.begin_log_look(ctx);
+        }
     }
 
     /// Begins a look at one kind of input, unless one is running.
@@ -246,6 +280,8 @@ impl Catalog {
             self.grades.set(ranking);
             self.publish_ranking();
             self.input_notified(ctx, |catalog| catalog.event_log.as_mut(), Self::on_log_read);
+        } else {
+            self.resume_log_look(ctx);
         }
         self.publish();
         self.publish_changes(news);
@@ -313,7 +349,7 @@ impl Catalog {
         let stuck = [
             self.ranking_inputs.problem(now),
             self.source_dirs.problem(now),
-            self.event_log.as_ref().and_then(|single_flight| single_flight.problem(now)),
+            self.event_log.as_mut().and_then(|single_flight| single_flight.problem(now)),
         ];
         self.view.sum_up(stuck.into_iter().flatten());
         self.view.overflows = self.overflows.iter().sum();

@@ -15,7 +15,7 @@ use super::hitcount_history::{
 use super::watched_file::{FileDebounce, FileLookOptions, WatchedFile};
 use crate::catalog::ranking::Ranking;
 use crate::catalog::settings::CatalogSettings;
-use crate::catalog::single_flight::InputReader;
+use crate::catalog::single_flight::{InputReader, LookProgress};
 use crate::catalog::views::CatalogInputView;
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchReport, WatchTarget};
 
@@ -33,6 +33,7 @@ pub struct RankingInputs {
     history: Option<HitcountHistory>,
     ungraded_history_rows: u64,
     watch: InputWatch,
+    progress: LookProgress,
 }
 
 /// The result of a check of the two files.
@@ -67,7 +68,10 @@ impl RankingInputs {
     /// The files of `settings`, not read yet.
     pub fn new(settings: &CatalogSettings, names: NameTable) -> Self {
         let debounce = FileDebounce { quiet: settings.settle, limit: settings.settle_limit };
-        let watched = |path: &std::path::PathBuf| WatchedFile::new(path.clone(), debounce);
+        let progress = LookProgress::default();
+        let watched = |path: &std::path::PathBuf| {
+            WatchedFile::new(path.clone(), debounce).with_progress(progress.clone())
+        };
         RankingInputs {
             names,
             destinations: settings.destination_ips.clone(),
@@ -77,6 +81,7 @@ impl RankingInputs {
             history: None,
             ungraded_history_rows: 0,
             watch: InputWatch::default(),
+            progress,
         }
     }
 
@@ -272,5 +277,9 @@ impl InputReader for RankingInputs {
             next_look,
             overflows: self.watch.overflows(),
         }
+    }
+
+    fn progress(&self) -> LookProgress {
+        self.progress.clone()
     }
 }

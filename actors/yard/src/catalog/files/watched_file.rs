@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use reelyard_core::clock::Millis;
 
+use crate::catalog::single_flight::LookProgress;
 use crate::catalog::views::{CatalogInputState, CatalogInputView};
 
 /// Identifies one state of a file without reading it.
@@ -54,6 +55,7 @@ pub struct WatchedFile {
     /// Whether the contents differ between the last two readings.
     is_new: bool,
     view: CatalogInputView,
+    progress: LookProgress,
 }
 
 /// A file that has changed since it was last read.
@@ -106,7 +108,21 @@ impl WatchedFile {
     /// A file that was not read yet.
     pub fn new(path: PathBuf, debounce: FileDebounce) -> Self {
         let view = CatalogInputView::of(&path);
-        WatchedFile { path, debounce, read: None, seen: None, unread: None, is_new: false, view }
+        WatchedFile {
+            path,
+            debounce,
+            read: None,
+            seen: None,
+            unread: None,
+            is_new: false,
+            view,
+            progress: LookProgress::default(),
+        }
+    }
+
+    /// Counts its steps there.
+    pub fn with_progress(self, progress: LookProgress) -> Self {
+        WatchedFile { progress, ..self }
     }
 
     /// Path of the file, as configured.
@@ -231,8 +247,12 @@ impl WatchedFile {
         for attempt in 1..=ATTEMPTS {
             let mut reader = start();
             let take_it = even_disturbed && attempt == ATTEMPTS;
-            if let Some(reading) = read_file(&self.path, take_it, |chunk| feed(&mut reader, chunk))?
-            {
+            let progress = &self.progress;
+            let feed = |chunk: &[u8]| {
+                progress.advance();
+                feed(&mut reader, chunk);
+            };
+            if let Some(reading) = read_file(&self.path, take_it, feed)? {
                 return Ok(Some((reader, reading)));
             }
         }

@@ -22,7 +22,7 @@ use crate::catalog::popularity::demand_ranker::{DemandRanker, RankingSlot};
 use crate::catalog::popularity::half_lives::HalfLives;
 use crate::catalog::popularity::popularity_order::PopularityOrder;
 use crate::catalog::settings::EventLogSettings;
-use crate::catalog::single_flight::InputReader;
+use crate::catalog::single_flight::{InputReader, LookProgress};
 use crate::catalog::views::EventLogView;
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
 use crate::settings::popularity::PopularityMode;
@@ -59,6 +59,7 @@ pub struct EventLog {
     /// The hot files as last published.
     rising: Arc<RisingHits>,
     watch: InputWatch,
+    progress: LookProgress,
 }
 
 /// The result of a read of the log.
@@ -99,6 +100,7 @@ impl EventLog {
             looked_at: None,
             rising: Arc::default(),
             watch: InputWatch::default(),
+            progress: LookProgress::default(),
         }
     }
 
@@ -188,8 +190,8 @@ impl EventLog {
             if reading.is_all_counted() {
                 continue;
             }
-            let demand = self.demand.as_mut();
-            let mut counters = RowCounters { hits: &mut self.hits, demand };
+            let (hits, demand, progress) = (&mut self.hits, self.demand.as_mut(), &self.progress);
+            let mut counters = RowCounters { hits, demand, progress };
             reading.look(now, &self.names, &self.settings, &mut counters);
             self.counted.insert(day, reading.counted());
         }
@@ -290,13 +292,18 @@ impl InputReader for EventLog {
         self.update_watches();
         for day in &mut self.days {
             let demand = self.demand.as_mut().filter(|_| self.counts_demand);
-            let mut counters = RowCounters { hits: &mut self.hits, demand };
+            let (hits, progress) = (&mut self.hits, &self.progress);
+            let mut counters = RowCounters { hits, demand, progress };
             day.look(now, &self.names, &self.settings, &mut counters);
         }
         self.looked_at = Some(now);
         let look = self.expire(now);
         self.save_if_due(now);
         look
+    }
+
+    fn progress(&self) -> LookProgress {
+        self.progress.clone()
     }
 }
 

@@ -20,6 +20,7 @@ use crate::catalog::files::rows::RowFault;
 use crate::catalog::load_balancer::hit_counter::HitCounter;
 use crate::catalog::popularity::demand_ranker::DemandRanker;
 use crate::catalog::settings::EventLogSettings;
+use crate::catalog::single_flight::LookProgress;
 use crate::catalog::views::{CatalogInputState, CatalogInputView, EventLogFileView, NoticedBy};
 
 /// The log of one day.
@@ -52,6 +53,8 @@ pub struct RowCounters<'a> {
     pub hits: &'a mut HitCounter,
     /// Requests of all days; none if demand is not measured.
     pub demand: Option<&'a mut DemandRanker>,
+    /// Counts the parts of the log that were read.
+    pub progress: &'a LookProgress,
 }
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -127,7 +130,8 @@ impl FollowedDay {
             let (times, counted_before) = (demand_times(self.day), file.counted_before);
             let mut rows =
                 Rows { now, times, settings, hits, demand, counted_before, view: &mut self.view };
-            let read = rows.read_file(&mut file.reader, &mut file.lines, names);
+            let progress = counters.progress;
+            let read = rows.read_file(&mut file.reader, &mut file.lines, names, progress);
             file.counted_before = rows.counted_before;
             match read {
                 Ok(()) => {}
@@ -260,8 +264,10 @@ impl Rows<'_> {
         reader: &mut LogReader,
         lines: &mut LineSplitter,
         names: &NameTable,
+        progress: &LookProgress,
     ) -> io::Result<()> {
         reader.read(|chunk| {
+            progress.advance();
             let names = names.lookup();
             lines.feed(chunk, |number, line| self.parse_line(number, line, &names));
         })

@@ -134,11 +134,15 @@ impl LogReader {
         Ok(true)
     }
 
-    /// Reads everything after the offset.
+    /// Reads everything after the offset that the file has now. Later rows belong to the next read, because a
+    /// writer that is faster than this reader would never let it end.
     pub fn read(&mut self, mut feed: impl FnMut(&[u8])) -> io::Result<()> {
+        let end = self.file.metadata().inspect_err(|_| self.failed = true)?.len();
         let mut chunk = vec![0; CHUNK];
         loop {
-            match self.file.read_at(&mut chunk, self.offset) {
+            let left = usize::try_from(end.saturating_sub(self.offset)).unwrap_or(CHUNK);
+            let wanted = left.min(CHUNK);
+            match self.file.read_at(&mut chunk[..wanted], self.offset) {
                 Ok(0) => return Ok(()),
                 Ok(length) => {
                     self.remember(&chunk[..length]);
@@ -207,6 +211,24 @@ mod tests {
         assert_eq!(rest(&mut reader), [b'x'; 2 * CHUNK]);
         assert_eq!(reader.offset(), 2 * CHUNK as u64 + 3);
         assert_eq!((&reader.head[..5], reader.tail.len()), (&b"onexx"[..], REMEMBERED));
+    }
+
+    #[test]
+    fn a_writer_faster_than_the_reader_does_not_keep_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        fs::write(&path, "one\n").unwrap();
+        let mut reader = LogReader::open(&path).unwrap();
+        let mut reads = 0;
+        let write = |_: &[u8]| {
+            reads += 1;
+            if reads < 9 {
+                append(&path, b"another\n");
+            }
+        };
+        reader.read(write).unwrap();
+        assert_eq!(reads, 1);
+        assert_eq!(rest(&mut reader), b"another\n");
     }
 
     #[test]

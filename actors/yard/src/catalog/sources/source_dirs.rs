@@ -15,7 +15,7 @@ use roaring::RoaringBitmap;
 use super::masters::Masters;
 use crate::catalog::messages::MasterLook;
 use crate::catalog::settings::CatalogSettings;
-use crate::catalog::single_flight::InputReader;
+use crate::catalog::single_flight::{InputReader, LookProgress};
 use crate::catalog::views::{CatalogInputState, NoticedBy, SourceDirView, SourceDirsView};
 use crate::catalog::watch::{ChangeNotifier, InputWatch, WatchTarget};
 use tokio::time::Instant;
@@ -42,6 +42,7 @@ pub struct SourceDirs {
     /// The masters as last reported; none before the first check.
     masters: Option<Arc<Masters>>,
     watch: InputWatch,
+    progress: LookProgress,
 }
 
 #[derive(Debug)]
@@ -92,6 +93,7 @@ impl SourceDirs {
             dirs: settings.source_dirs.iter().map(unlisted).collect(),
             masters: None,
             watch: InputWatch::default(),
+            progress: LookProgress::default(),
         }
     }
 
@@ -156,7 +158,8 @@ impl InputReader for SourceDirs {
         let mut is_same = true;
         for dir in &mut self.dirs {
             let (files, state) = (Arc::clone(&dir.files), dir.state.clone());
-            dir.look(now, self.relist_interval, &self.names);
+            self.progress.advance();
+            dir.look(now, self.relist_interval, &self.names, &self.progress);
             is_same &= Arc::ptr_eq(&files, &dir.files) && state == dir.state;
         }
         let changed = self.changed_masters(is_same);
@@ -164,10 +167,20 @@ impl InputReader for SourceDirs {
         let overflows = self.watch.overflows();
         SourceDirsLook { changed, view: self.view(count), overflows }
     }
+
+    fn progress(&self) -> LookProgress {
+        self.progress.clone()
+    }
 }
 
 impl SourceDir {
-    fn look(&mut self, now: Millis, relist_interval: Duration, names: &NameTable) {
+    fn look(
+        &mut self,
+        now: Millis,
+        relist_interval: Duration,
+        names: &NameTable,
+        progress: &LookProgress,
+    ) {
         let looked = fs::metadata(&*self.path).and_then(|metadata| metadata.modified());
         let modified = match looked {
             Ok(modified) => modified,
@@ -188,7 +201,7 @@ impl SourceDir {
         }
         let (begun, started) = (SystemTime::now(), Instant::now());
         let _pin = names.pin();
-        match list(Path::new(&*self.path), names) {
+        match list(Path::new(&*self.path), names, progress) {
             Err(error) => self.fail(&error),
             Ok(files) => {
                 let age = begun.duration_since(modified);
@@ -218,10 +231,11 @@ impl SourceDir {
 }
 
 /// The names in `dir` of everything but directories.
-fn list(dir: &Path, names: &NameTable) -> io::Result<RoaringBitmap> {
+fn list(dir: &Path, names: &NameTable, progress: &LookProgress) -> io::Result<RoaringBitmap> {
     let mut files = RoaringBitmap::new();
     let mut batch = Vec::with_capacity(BATCH);
     let mut flush = |batch: &mut Vec<_>| {
+        progress.advance();
         let mut interning = names.interner();
         for name in batch.drain(..) {
             let name: std::ffi::OsString = name;
@@ -320,7 +334,7 @@ mod tests {
         assert_eq!(["broken", "to-dir", "C"].map(|text| found(&name(text))), [None, None, None]);
 
         let names = NameTable::new();
-        let listed = list(&one, &names).unwrap();
+        let listed = list(&one, &names, &LookProgress::default()).unwrap();
         let mut listed: Vec<String> =
             listed.iter().map(|id| names.name(FileId(id)).to_string()).collect();
         listed.sort();
