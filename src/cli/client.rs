@@ -17,6 +17,7 @@ use clap::Args;
 use reelyard_api::{Cursor, Page, Problem};
 use reelyard_core::names::FileName;
 use reelyard_core::token::SharedToken;
+use reelyard_protocol::tls::{NEEDS_TLS, TlsTrouble};
 use reqwest::{Method, RequestBuilder, StatusCode, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -339,6 +340,10 @@ impl NodeClient {
             Ok((status, body)) if status.is_success() && (body.is_empty() || is_json(&body)) => {
                 Ok(body)
             }
+            Ok((NEEDS_TLS, _)) => Err(CommandFailure::Unreachable {
+                url: self.url.to_string(),
+                why: "it accepts calls over TLS only: begin the URL with https://".to_owned(),
+            }),
             Ok((status, body)) if !status.is_server_error() && !is_json(&body) => {
                 Err(self.no_node(status))
             }
@@ -394,12 +399,29 @@ impl NodeClient {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> CommandFailure {
+        if let Some(trouble) = TlsTrouble::of(error) {
+            let why = tls_in_words(&trouble);
+            return CommandFailure::Unreachable { url: self.url.to_string(), why };
+        }
         let mut cause: &dyn std::error::Error = error;
         while let Some(deeper) = cause.source() {
             cause = deeper;
         }
         CommandFailure::Unreachable { url: self.url.to_string(), why: cause.to_string() }
     }
+}
+
+/// A failure of TLS with its remedy.
+fn tls_in_words(trouble: &TlsTrouble) -> String {
+    let remedy = match trouble {
+        TlsTrouble::NoTls => "begin the URL with http://",
+        TlsTrouble::UnknownAuthority => "name the certificate of that authority by --ca-file",
+        TlsTrouble::Other(_) => return trouble.to_string(),
+        TlsTrouble::Expired | TlsTrouble::NotYetValid | TlsTrouble::OtherName => {
+            trouble.remedy_at_server().unwrap_or_default()
+        }
+    };
+    format!("{trouble}: {remedy}")
 }
 
 /// Whether a body is JSON, like every answer of the API.

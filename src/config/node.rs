@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use reelyard_access::AddressRange;
 use reelyard_access::access::{AccountLockConfig, SessionConfig};
 use reelyard_access::audit::AuditConfig;
+use reelyard_core::address_range::AddressRange;
 use reelyard_core::host::HostAddr;
 use reelyard_core::settings;
 use reelyard_core::settings::{HostName, NamePrefix, SettingsReader};
@@ -135,6 +135,7 @@ impl RoleConfig for NodeConfig {
             (share.webhooks.webhooks != then.webhooks.webhooks, "share.webhooks"),
             (certificate, "share.tls.certificate"),
             (self.tls.certificate() != after.tls.certificate(), "tls.certificate"),
+            (self.yard.calls.ca_file != after.yard.calls.ca_file, "calls.ca_file"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, key)| key).collect()
     }
@@ -183,6 +184,7 @@ impl RoleConfig for NodeConfig {
         reader.distinct("ignore.prefixes", &prefixes);
         self.check_order(reader);
         self.tls.resolve(reader);
+        self.yard.calls.resolve(reader);
         if !self.listen.ip().is_loopback() && !self.tls.is_on() && !self.insecure {
             let what = format!(
                 "other hosts can reach {}, and tokens would cross the network unencrypted. Set tls.certificate and \

@@ -9,6 +9,8 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::settings;
 use reelyard_core::settings::SettingsReader;
 use reelyard_core::token::SharedToken;
+use reelyard_links::WorkerTlsConfig;
+use reelyard_protocol::tls::AuthorityFile;
 use reelyard_worker::box_host::BoxHostConfig;
 use reelyard_worker::downloader::settings::{
     DiskConfig, DownloaderConfig, ExternalDownloaderConfig,
@@ -32,9 +34,10 @@ settings! {
         /// Address of the node (or old cfm) that plans the copies. Required with `base_dir`. For a node
         /// with TLS it begins with `https://`.
         node: Option<NodeAddr> = Optional "10.0.0.1:8080" [restart],
-        /// Certificates (PEM) of the authority that signed the node's certificate. Without the setting,
-        /// the worker trusts the authorities of the system.
-        node_ca_file: Option<PathBuf> = Optional "/etc/reelyard/ca.crt" [restart],
+        /// Certificates (PEM) of the authority that signed the certificates of the node and of sources with
+        /// TLS. Without the setting, the worker trusts the authorities of the system. A reload reads the
+        /// file again.
+        node_ca_file: Option<AuthorityFile> = Optional "/etc/reelyard/ca.crt",
         /// Directory of the copies. It must exist, so that the worker never fills the disk below an
         /// unmounted one.
         base_dir: Option<PathBuf> = Optional "/data" [restart],
@@ -54,6 +57,8 @@ settings! {
         downloader: DownloaderConfig,
     }
     groups {
+        /// Encryption.
+        tls: WorkerTlsConfig,
         /// The disk of the copies.
         storage: DiskConfig,
         /// Load of the host's link.
@@ -109,8 +114,13 @@ impl RoleConfig for WorkerConfig {
 
     fn differs_unseen(&self, after: &Self) -> Vec<&'static str> {
         // Includes the contents of the named files.
-        let differs = self.r#box.hooks != after.r#box.hooks;
-        differs.then_some("box.hooks").into_iter().collect()
+        let certificate = |config: &Self| config.tls.listener.certificate().cloned();
+        let differ = [
+            (self.r#box.hooks != after.r#box.hooks, "box.hooks"),
+            (certificate(self) != certificate(after), "tls.certificate"),
+            (self.node_ca_file != after.node_ca_file, "node_ca_file"),
+        ];
+        differ.into_iter().filter(|(differs, _)| *differs).map(|(_, key)| key).collect()
     }
 
     fn not_there(&self) -> Vec<String> {
@@ -123,6 +133,8 @@ impl RoleConfig for WorkerConfig {
     fn resolve(&mut self, reader: &mut SettingsReader) {
         self.token = resolve_token(self.token.take(), self.token_file.as_deref(), reader);
         self.check_token(reader);
+        self.tls.resolve(reader);
+        AuthorityFile::resolve(&mut self.node_ca_file, "node_ca_file", reader);
         self.r#box.resolve(reader);
         if self.base_dir.is_none() && self.source_dirs.is_empty() && self.r#box.hooks.are_none() {
             let what =

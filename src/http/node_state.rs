@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use reelyard_access::AddressRange;
 use reelyard_access::audit::AuditRecorder;
 use reelyard_boxes::box_lease::BoxPhase;
+use reelyard_core::address_range::AddressRange;
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::NameTable;

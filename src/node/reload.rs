@@ -214,7 +214,7 @@ mod tests {
             "placement.weights" => "{ room = 1, traffic = 1 }",
             "bandwidth.sources" | "bandwidth.destinations" => "{ default = \"1Gbit/s\" }",
             "hosts.node_exporters" => "{ \"10.0.0.21:8888\" = \"http://10.0.0.21:9100/metrics\" }",
-            "hosts.sources" | "hosts.destinations" => "10.0.0.21:8888",
+            "hosts.sources" | "hosts.destinations" | "calls.tls" => "10.0.0.21:8888",
             "ignore.prefixes" => "MN1",
             "source_dirs" => "/masters",
             "share.roots" => "{ movies = \"/data/movies\" }",
@@ -252,8 +252,14 @@ mod tests {
     #[test]
     fn every_changed_setting_reaches_an_actor_or_needs_a_restart() {
         // Other tests read these from files.
-        let read_from_files =
-            ["token_file", "share.tls.certificate", "share.tls.key", "tls.certificate", "tls.key"];
+        let read_from_files = [
+            "token_file",
+            "share.tls.certificate",
+            "share.tls.key",
+            "tls.certificate",
+            "tls.key",
+            "calls.ca_file",
+        ];
         // These have an effect only together with another setting.
         let with_others: &[(&str, &[&str])] = &[
             ("event_log.", &["event_log.dir=/var/log/glb"]),

@@ -58,7 +58,9 @@ pub fn calls(config: &NodeConfig) -> CfwWorkerSettings {
 
 /// Settings of calls to workers about boxes.
 pub fn box_link(config: &NodeConfig) -> BoxLinkSettings {
-    BoxLinkSettings::new(config.token.clone(), config.yard.calls.connect_timeout)
+    let calls = &config.yard.calls;
+    let plain = BoxLinkSettings::new(config.token.clone(), calls.connect_timeout);
+    BoxLinkSettings { tls: calls.host_tls(), ..plain }
 }
 
 /// Percentage of all file descriptors for probes.

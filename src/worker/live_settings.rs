@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::token::SharedToken;
+use reelyard_file_server::certificate::Certificate;
+use reelyard_protocol::tls::ClientTls;
 use reelyard_worker::downloader::disk::room::Capacity;
 use reelyard_worker::downloader::fetching::partials::KeepFor;
 use reelyard_worker::downloader::legacy::external_program::ExternalProgram;
@@ -14,6 +16,10 @@ use super::{ExternalSettings, WorkerSettings};
 /// The changeable settings of one worker; their users have clones.
 pub(super) struct LiveWorkerSettings {
     pub token: LiveSetting<Option<SharedToken>>,
+    pub certificate: LiveSetting<Option<Certificate>>,
+    pub data_certificate: LiveSetting<Option<Certificate>>,
+    /// TLS of connections to sources.
+    pub source_tls: LiveSetting<ClientTls>,
     pub storage_limit_percent: LiveSetting<u32>,
     pub capacity: LiveSetting<Capacity>,
     pub keep_for: LiveSetting<KeepFor>,
@@ -29,6 +35,9 @@ impl LiveWorkerSettings {
     pub fn from_settings(settings: &WorkerSettings, temp_dir: Option<PathBuf>) -> Self {
         LiveWorkerSettings {
             token: settings.token.clone().into(),
+            certificate: settings.certificate.clone().into(),
+            data_certificate: settings.data_certificate.clone().into(),
+            source_tls: ClientTls::trusting(settings.authorities.clone()).into(),
             storage_limit_percent: settings.storage_limit_percent.into(),
             capacity: settings.capacity.into(),
             keep_for: settings.keep_for.into(),
@@ -41,6 +50,9 @@ impl LiveWorkerSettings {
     /// Applies these settings.
     pub fn set(&self, settings: &WorkerSettings) {
         self.token.set(settings.token.clone());
+        self.certificate.set(settings.certificate.clone());
+        self.data_certificate.set(settings.data_certificate.clone());
+        self.source_tls.set(ClientTls::trusting(settings.authorities.clone()));
         self.storage_limit_percent.set(settings.storage_limit_percent);
         self.capacity.set(settings.capacity);
         self.keep_for.set(settings.keep_for);

@@ -164,13 +164,15 @@ impl Worker {
                 .is_some()
                 .then(|| line.clone())
                 .filter(|_| !settings.nodes.is_empty()),
+            data_certificate: live_settings.data_certificate.clone(),
             info: info(&settings, data_port.addr()),
             figures,
             link,
             unlistable_names: AtomicU64::new(0),
         });
         let listen = settings.listen.socket();
-        let server = http::worker::start(listen, Arc::clone(&http))
+        let certificate = live_settings.certificate.clone();
+        let server = http::worker::start(listen, certificate, Arc::clone(&http))
             .map_err(|error| WorkerError::Listen(listen, error))?;
         // Last, because the node may request `/info` right after an order.
         if let Some(destination) = &mut destination
@@ -204,8 +206,13 @@ impl Worker {
         self.http
             .link
             .change_settings(LinkSettings { address: self.address, ..settings.link.clone() });
-        if let Some(DestinationParts { downloads, .. }) = &self.destination {
+        if let Some(DestinationParts { downloads, link }) = &self.destination {
             downloads.change_copies_at_once(settings.copies_at_once);
+            if let Some(link) = link
+                && let Err(error) = link.change_authorities(&settings.authorities)
+            {
+                tracing::error!(%error, "cannot change the authorities of calls to the node");
+            }
         }
     }
 
@@ -305,7 +312,8 @@ fn start_data_port(
     let copies = base.clone().map(|base| base as Arc<dyn CopyDirectory>);
     let routes = DataPortRoutes::new(settings.source_dirs.clone(), copies);
     let (token, limits) = (live_settings.token.clone(), settings.data_port.clone());
-    DataPort::start(addr, routes, hashes, token, clock.clone(), limits)
+    let certificate = live_settings.data_certificate.clone();
+    DataPort::start(addr, routes, hashes, token, certificate, clock.clone(), limits)
         .map_err(|error| WorkerError::Listen(addr, error))
 }
 
@@ -316,6 +324,7 @@ fn info(settings: &WorkerSettings, data_addr: SocketAddr) -> WorkerInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host: settings.listen,
         data_listen: SocketAddr::new(ip, data_addr.port()),
+        data_tls: false,
         epoch: Epoch::default(),
         source: !settings.source_dirs.is_empty(),
         destination: settings.base_dir.is_some(),
@@ -337,6 +346,7 @@ fn make_fetcher(
     let mut fetcher = Fetcher::new(base, partials, clock.clone());
     fetcher.storage_limit_percent = live_settings.storage_limit_percent.clone();
     fetcher.token = live_settings.token.clone();
+    fetcher.tls = live_settings.source_tls.clone();
     fetcher.timeouts = settings.source_timeouts;
     fetcher.resume = settings.resume;
     fetcher.external = live_settings.external.clone();
@@ -374,7 +384,7 @@ impl DestinationParts {
             host: settings.listen,
             managers,
             token: live_settings.token.clone(),
-            ca_file: settings.node_ca_file.clone(),
+            authorities: settings.authorities.clone(),
             wait: settings.long_poll,
             poll_interval: live_settings.poll_interval.clone(),
             view,

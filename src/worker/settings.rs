@@ -9,7 +9,9 @@ use anyhow::Context;
 use reelyard_access::secrets::TokenHash;
 use reelyard_core::host::HostAddr;
 use reelyard_core::token::SharedToken;
+use reelyard_file_server::certificate::Certificate;
 use reelyard_file_server::data_port::DataPortLimits;
+use reelyard_protocol::tls::{AuthorityFile, TrustedAuthorities};
 use reelyard_worker::box_host::BoxHostSettings;
 use reelyard_worker::downloader::disk::room::Capacity;
 use reelyard_worker::downloader::fetching::fetch::ResumePolicy;
@@ -47,8 +49,12 @@ pub struct WorkerSettings {
     pub poll_interval: Duration,
     /// Longest wait of a poll at a node.
     pub long_poll: Duration,
-    /// File with certificates of the authority of nodes with TLS.
-    pub node_ca_file: Option<PathBuf>,
+    /// The authorities of nodes and sources with TLS.
+    pub authorities: TrustedAuthorities,
+    /// Certificate of `listen`. None: no TLS.
+    pub certificate: Option<Certificate>,
+    /// Certificate of the data port. None: no TLS.
+    pub data_certificate: Option<Certificate>,
     /// Time limits for sources.
     pub source_timeouts: SourceTimeouts,
     /// Limits for clients of the data port.
@@ -132,7 +138,9 @@ impl WorkerSettings {
             copies_at_once: config.downloader.copies_at_once.get() as usize,
             poll_interval: config.downloader.poll_interval,
             long_poll: LONG_POLL,
-            node_ca_file: config.node_ca_file.clone(),
+            authorities: AuthorityFile::authorities(config.node_ca_file.as_ref()),
+            certificate: config.tls.listener.certificate().cloned(),
+            data_certificate: config.tls.data_certificate().cloned(),
             source_timeouts: SourceTimeouts::default(),
             data_port: DataPortLimits::default(),
             capacity: config.downloader.capacity,

@@ -17,8 +17,8 @@ use reelyard_protocol::boxes::{
     BoxInspectionRequest, BoxInspectionResponse, HookAnswer, HookRunRequest, HookRunResponse,
     HookTarget, InspectBoxes, PoolName, ProbeFailure, ProbeHost, RunHook,
 };
-use reelyard_protocol::http_client;
 use reelyard_protocol::signed_call::{Addressee, SignedCaller};
+use reelyard_protocol::tls::{HostTls, NEEDS_TLS};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
@@ -56,6 +56,8 @@ const LONGEST_ADOPTION: Duration = Duration::from_secs(20);
 pub struct BoxLinkSettings {
     /// The token that nodes share with workers that have none of their own: it signs calls. It is never sent itself.
     pub token: Option<SharedToken>,
+    /// The hosts that are called over TLS.
+    pub tls: HostTls,
     /// Time limit for a connection to a worker.
     pub connect_timeout: Duration,
     /// The longest time of a call.
@@ -63,9 +65,10 @@ pub struct BoxLinkSettings {
 }
 
 impl BoxLinkSettings {
-    /// Makes calls with this token and this time limit for a connection.
+    /// Makes calls with this token and this time limit for a connection, without TLS.
     pub fn new(token: Option<SharedToken>, connect_timeout: Duration) -> Self {
-        BoxLinkSettings { token, connect_timeout, longest_call: LONGEST_CALL }
+        let tls = HostTls::default();
+        BoxLinkSettings { token, tls, connect_timeout, longest_call: LONGEST_CALL }
     }
 }
 
@@ -134,7 +137,9 @@ struct BoxHostClient {
 
 impl BoxHostClient {
     fn new(settings: BoxLinkSettings, keys: WorkerKeys) -> Result<Self, reqwest::Error> {
-        let http = http_client::without_tls()
+        let http = settings
+            .tls
+            .http_client()
             .connect_timeout(settings.connect_timeout)
             .timeout(settings.longest_call)
             .pool_idle_timeout(IDLE_CONNECTION)
@@ -158,8 +163,8 @@ impl BoxHostClient {
     ) -> Result<A, NoAnswer> {
         let garbled = |error: serde_json::Error| NoAnswer::Garbled(host, error.to_string());
         let body = serde_json::to_vec(what).map_err(garbled)?;
-        let unreachable = |error: reqwest::Error| NoAnswer::unreachable(host, &error);
-        let request = self.http.post(format!("http://{host}{path}"));
+        let unreachable = |error: reqwest::Error| self.unreachable(host, &error);
+        let request = self.http.post(self.settings.tls.url(host, path));
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
         let request = request.build().map_err(unreachable)?;
         let token = self.keys.of(host).or_else(|| self.settings.token.clone());
@@ -171,6 +176,7 @@ impl BoxHostClient {
         let body = read(host, answer).await?;
         match status {
             StatusCode::OK => serde_json::from_slice(&body).map_err(garbled),
+            NEEDS_TLS => Err(NoAnswer::Unreachable(host, HostTls::explain_missing(host))),
             StatusCode::UNAUTHORIZED => Err(NoAnswer::Token(host)),
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Err(NoAnswer::Other(host)),
             other => {
@@ -182,12 +188,20 @@ impl BoxHostClient {
 
     /// Whether a worker answers at all.
     async fn probe(&self, host: HostAddr, within: Duration) -> Result<(), NoAnswer> {
-        let request = self.http.head(format!("http://{host}/hb")).timeout(within);
+        let request = self.http.head(self.settings.tls.url(host, "/hb")).timeout(within);
         self.send(host, request).await.map(drop)
     }
 
     async fn send(&self, host: HostAddr, request: RequestBuilder) -> Result<Response, NoAnswer> {
-        request.send().await.map_err(|error| NoAnswer::unreachable(host, &error))
+        request.send().await.map_err(|error| self.unreachable(host, &error))
+    }
+
+    /// Why a call failed. A failure of TLS names the setting to change.
+    fn unreachable(&self, host: HostAddr, error: &reqwest::Error) -> NoAnswer {
+        match self.settings.tls.explain(host, error) {
+            Some(why) => NoAnswer::Unreachable(host, why),
+            None => NoAnswer::unreachable(host, error),
+        }
     }
 }
 

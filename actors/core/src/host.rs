@@ -164,6 +164,9 @@ pub enum HostKind {
         /// Whether it can also fetch from old cfws, which have none.
         #[serde(default)]
         fetches_from_old: bool,
+        /// Whether its data port uses TLS.
+        #[serde(default)]
+        data_tls: bool,
     },
 }
 

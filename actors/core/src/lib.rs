@@ -3,6 +3,7 @@
 //! **Invariant:** this crate has no actor, and uses no network and no store.
 
 pub mod actor_parts;
+pub mod address_range;
 pub mod backoff;
 pub mod boot;
 pub mod change_feed;

@@ -12,6 +12,7 @@ pub mod ticket;
 pub mod tree_hash;
 
 pub use connection::client_stream::{ClientStream, DetachedStream};
+pub use connection::handshake::{TLS_NEEDED, is_plain_http};
 pub use connection::limiter::{ConnectionLimits, ConnectionSlot};
 pub use connection::sending::{FileBody, SendFailure, SendLimits, Sending};
 pub use connection::watch::{CHECK_EVERY, SendWatch};

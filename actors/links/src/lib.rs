@@ -24,4 +24,4 @@ pub use access_log::{
 pub use counters::ShareServerCounters;
 pub use server::{ShareServer, ShareServerCollaborators, ShareServerMeter};
 pub use settings::{LinksConfig, PublicUrl, ShareServerSettings};
-pub use tls_settings::{ApiTlsConfig, CertificateFile, ShareTlsConfig};
+pub use tls_settings::{ApiTlsConfig, CertificateFile, ShareTlsConfig, WorkerTlsConfig};

@@ -50,13 +50,13 @@ impl ShareTlsConfig {
 }
 
 settings! {
-    /// TLS for the API and the console. A reload reads both files again; new connections get the new
-    /// certificate. Without them `listen` is not encrypted.
+    /// TLS for `listen`. A reload reads both files again; new connections get the new certificate.
+    /// Without them `listen` is not encrypted.
     pub struct ApiTlsConfig [node] {
         /// Certificate in PEM, followed by its chain of intermediate certificates.
-        certificate: Option<CertificateFile> = Optional "/etc/reelyard/node.crt",
+        certificate: Option<CertificateFile> = Optional "/etc/reelyard/host.crt",
         /// Private key of the certificate in PEM, without a password.
-        key: Option<PathBuf> = Optional "/etc/reelyard/node.key",
+        key: Option<PathBuf> = Optional "/etc/reelyard/host.key",
     }
 }
 
@@ -75,6 +75,34 @@ impl ApiTlsConfig {
     pub fn resolve(&mut self, reader: &mut SettingsReader) {
         const KEYS: [&str; 2] = ["tls.certificate", "tls.key"];
         read_files(&mut self.certificate, self.key.as_deref(), KEYS, reader);
+    }
+}
+
+settings! {
+    /// TLS of a worker. A reload reads both files again; new connections get the new certificate. The
+    /// node must call a worker with TLS by https: see `calls.tls` of the node.
+    pub struct WorkerTlsConfig [node] {
+        /// Uses TLS for the data port too. Old cfws cannot copy from this worker then.
+        data: bool = Default "false",
+    }
+    parts {
+        /// Certificate and key.
+        listener: ApiTlsConfig,
+    }
+}
+
+impl WorkerTlsConfig {
+    /// The certificate of the data port; none without TLS.
+    pub fn data_certificate(&self) -> Option<&Certificate> {
+        self.listener.certificate().filter(|_| self.data)
+    }
+
+    /// Reads and parses both files.
+    pub fn resolve(&mut self, reader: &mut SettingsReader) {
+        self.listener.resolve(reader);
+        if self.data && !self.listener.is_on() {
+            reader.fault("tls.data", "has no effect without tls.certificate and tls.key: set both");
+        }
     }
 }
 

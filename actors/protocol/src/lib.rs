@@ -11,4 +11,5 @@ pub mod legacy;
 mod sent_tests;
 pub mod signed_call;
 pub mod task_id_text;
+pub mod tls;
 pub mod worker;

@@ -175,6 +175,12 @@ pub struct TaskOrder {
     /// `/info`.
     #[schema(value_type = Option<String>, required)]
     pub source_data: Option<SocketAddr>,
+    /// Whether `source_data` uses TLS. The destination checks the certificate of the source.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub source_data_tls: bool,
+    /// Whether the source answers `/info` over TLS only.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub source_tls: bool,
     /// The master's size when the task was planned, in bytes.
     pub size: u64,
     /// The highest rate; no limit if none. It may change during the copy.
@@ -184,6 +190,12 @@ pub struct TaskOrder {
     /// the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tickets: Option<CopyTickets>,
+}
+
+/// Members that say no are left out: earlier programs did not send them.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference.
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Tickets of the node for one copy: they admit the destination at the data port of the source, to this file only.
@@ -342,6 +354,9 @@ pub struct WorkerInfo {
     pub host: HostAddr,
     /// Where its data port listens.
     pub data_listen: SocketAddr,
+    /// Whether its data port uses TLS.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub data_tls: bool,
     /// The highest epoch that it has seen.
     pub epoch: Epoch,
     /// Whether it serves masters.

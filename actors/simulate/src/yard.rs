@@ -155,7 +155,8 @@ impl YardModel {
 
     /// The complete list of a host at `at`. None for an unknown host.
     pub fn look_at(&self, addr: HostAddr, at: Millis) -> Option<HostObserved> {
-        let kind = HostKind::Reelyard { data_addr: addr.socket(), fetches_from_old: false };
+        let data_addr = addr.socket();
+        let kind = HostKind::Reelyard { data_addr, fetches_from_old: false, data_tls: false };
         let Some(host) = self.by_addr.get(&addr).map(|at| &self.destinations[*at]) else {
             let is_source = self.sources.binary_search(&addr).is_ok();
             let source =

@@ -30,7 +30,7 @@ type BenchSubject = fn() -> Result<Vec<BenchFigure>>;
 
 /// The subjects in the order of the table. The node is the last one, because it removes a million files.
 /// Afterwards a file system without a journal creates new files slowly for minutes.
-const SUBJECTS: [(&str, BenchSubject); 16] = [
+const SUBJECTS: [(&str, BenchSubject); 17] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),
     ("planner", planner::measure),
@@ -45,6 +45,7 @@ const SUBJECTS: [(&str, BenchSubject); 16] = [
     ("boxes-http", boxes_http::measure),
     ("audit", audit::measure),
     ("one-file", transfers::measure_one_file),
+    ("one-file-tls", transfers::measure_one_file_with_tls),
     ("many-files", transfers::measure_many_files),
     ("node", node::measure),
 ];

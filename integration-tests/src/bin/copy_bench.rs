@@ -28,6 +28,7 @@ use reelyard_worker::downloader::disk::state_store::StateStore;
 use reelyard_worker::downloader::fetching::fetch::Fetcher;
 use reelyard_worker::downloader::fetching::live_rate::LiveRate;
 use reelyard_worker::downloader::fetching::partials::{KeepFor, Partials};
+use reelyard_worker::downloader::fetching::source_stream::SourcePort;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -54,7 +55,7 @@ fn serve(listen: SocketAddr, source_dir: &Path, state_dir: &Path) -> Result<()> 
     let hashes = HashCache::new(store, clock.clone());
     let routes = DataPortRoutes::new(vec![source_dir.to_owned()], None);
     let limits = DataPortLimits::default();
-    let mut port = DataPort::start(listen, routes, hashes, None, clock, limits)?;
+    let mut port = DataPort::start(listen, routes, hashes, None, None, clock, limits)?;
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
     let bytes = port.counters().bytes;
     port.stop();
@@ -69,7 +70,8 @@ fn orders(source: SocketAddr, dir: &str, names: &str) -> Result<Vec<CopyOrder>> 
             name: FileName::new(name)?,
             dir: dir.to_owned(),
             source: source.into(),
-            source_data: Some(source),
+            source_tls: false,
+            source_data: Some(SourcePort { addr: source, tls: false }),
             size: None,
             copy_speed: None,
             tickets: None,

@@ -5,6 +5,7 @@ pub mod boxes;
 pub mod catalog;
 pub mod certificate;
 pub mod old_yard;
+pub mod private_authority;
 pub mod running;
 pub mod share_links;
 pub mod small_disk;

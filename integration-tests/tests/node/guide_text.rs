@@ -253,7 +253,9 @@ fn every_configuration_is_one_that_a_role_starts_with() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let etc = dir.path().display().to_string();
     Pem::make(dir.path(), "share");
-    Pem::make(dir.path(), "yard.example");
+    for name in ["yard.example", "10.0.0.21", "ca"] {
+        Pem::make(dir.path(), name);
+    }
     std::fs::write(dir.path().join("token"), "a-long-random-text")?;
     std::fs::write(dir.path().join("billing"), "a-long-random-text")?;
     let file = dir.path().join("config.toml");

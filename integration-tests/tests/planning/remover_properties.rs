@@ -257,7 +257,7 @@ impl RemoverWorld {
         let used = RemoverWorld::used(drawn);
         let disk = DiskFigures { used, avail: CAPACITY - used, ..DiskFigures::default() };
         let data_addr = addr.socket();
-        let ours = HostKind::Reelyard { data_addr, fetches_from_old: false };
+        let ours = HostKind::Reelyard { data_addr, fetches_from_old: false, data_tls: false };
         let at = self.now;
         self.policy.observe(&HostObserved {
             host: addr,

@@ -14,6 +14,7 @@ use reelyard_worker::downloader::disk::base_dir::BaseDir;
 use reelyard_worker::downloader::disk::state_store::StateStore;
 use reelyard_worker::downloader::fetching::fetch::Fetcher;
 use reelyard_worker::downloader::fetching::partials::{KeepFor, Partials};
+use reelyard_worker::downloader::fetching::source_stream::SourcePort;
 use reelyard_worker::downloader::{
     Downloader, DownloaderHandle, LinkWork, ReportsDelivered, StopTransfers, TakeOrders,
 };
@@ -51,7 +52,8 @@ impl DownloaderRig {
             name: FileName::new(format!("{id}.mpg")).unwrap(),
             dir: "/data".into(),
             source: self.rig.host,
-            source_data: Some(worker_fake_source::start(trouble)),
+            source_tls: false,
+            source_data: Some(SourcePort { addr: worker_fake_source::start(trouble), tls: false }),
             size: None,
             copy_speed: None,
             tickets: None,

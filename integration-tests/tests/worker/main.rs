@@ -4,6 +4,7 @@
 mod batches;
 mod copy;
 mod data_port;
+mod data_port_tls;
 mod downloader;
 mod faults;
 mod full_disk;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
-use reelyard_access::AddressRange;
 use reelyard_access::rights::{AccessScope, Role, TokenName};
 use reelyard_api::{NewTokenInfo, Page, Rfc3339, TokenInfo, Ttl, WantedRotation, WantedToken};
+use reelyard_core::address_range::AddressRange;
 use reelyard_core::host::HostAddr;
 
 use super::token_recover::{self, RecoverArgs};

@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use actix_web::rt::net::TcpStream;
@@ -24,6 +24,21 @@ impl GuardedStream {
 
     pub(super) fn slot(&self) -> &HttpConnectionSlot {
         &self.slot
+    }
+
+    /// The first byte of the client, which stays unread; none if the client closed the connection.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, or must end.
+    pub(super) async fn peek(&mut self) -> io::Result<Option<u8>> {
+        std::future::poll_fn(|cx| {
+            self.check(cx)?;
+            let mut first = [0];
+            let peeked = ready!(self.stream.poll_peek(cx, &mut ReadBuf::new(&mut first)))?;
+            Poll::Ready(Ok((peeked > 0).then_some(first[0])))
+        })
+        .await
     }
 
     /// Fails if the connection must end; otherwise registers to be woken then.

@@ -259,7 +259,16 @@ fn info(http: &WorkerHttp, authority: Authority) -> HttpResponse {
     let (epoch, traffic) = (http.epochs.highest(), http.link.traffic());
     let fetches_from_old = http.base.is_some() && http.external.now().is_some();
     let (configured, box_hooks) = (http.info.clone(), http.boxes.names());
-    let info = WorkerInfo { epoch, managers, traffic, fetches_from_old, box_hooks, ..configured };
+    let data_tls = http.data_certificate.now().is_some();
+    let info = WorkerInfo {
+        data_tls,
+        epoch,
+        managers,
+        traffic,
+        fetches_from_old,
+        box_hooks,
+        ..configured
+    };
     let mut answer = HttpResponse::Ok();
     answer.content_type(JSON);
     if let (Authority::Signed(admitted), Some(token)) = (authority, &*http.token.now())

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, middleware, web};
+use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::open_files;
+use reelyard_file_server::certificate::Certificate;
 
 use super::answers;
 use super::state::WorkerHttp;
@@ -40,8 +42,13 @@ const CONNECTIONS_PER_ADDRESS: usize = 512;
 /// Percentage of all file descriptors for these connections; the rest is a reserve for copies.
 const DESCRIPTORS_PERCENT: u64 = 40;
 
-/// Serves `http` on `addr` until the handle is stopped. Needs an actix system.
-pub fn start(addr: SocketAddr, http: Arc<WorkerHttp>) -> std::io::Result<ServerHandle> {
+/// Serves `http` on `addr` until the handle is stopped. A new `certificate` counts for new connections; without one,
+/// there is no TLS. Needs an actix system.
+pub fn start(
+    addr: SocketAddr,
+    certificate: LiveSetting<Option<Certificate>>,
+    http: Arc<WorkerHttp>,
+) -> std::io::Result<ServerHandle> {
     let data = web::Data::from(http);
     // One service for all paths, because actix' own routing decodes paths, and a name must be
     // decoded exactly once.
@@ -68,7 +75,7 @@ pub fn start(addr: SocketAddr, http: Arc<WorkerHttp>) -> std::io::Result<ServerH
         TcpListener::bind(addr)?,
         &settings,
         &HttpConnectionLimiter::new(limits),
-        Arc::new(|| None),
+        Arc::new(move || Option::clone(&certificate.now())),
         app,
     )
 }

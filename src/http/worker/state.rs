@@ -8,6 +8,7 @@ use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::Clock;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::token::SharedToken;
+use reelyard_file_server::certificate::Certificate;
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_protocol::worker::WorkerInfo;
 use reelyard_worker::box_host::BoxHostHandle;
@@ -49,6 +50,8 @@ pub struct WorkerHttp {
     pub source_dirs: Vec<PathBuf>,
     /// State of the connection to the node; none for a worker without a node.
     pub node: Option<ViewHandle<NodeLinkView>>,
+    /// The certificate of the data port; none without TLS.
+    pub data_certificate: LiveSetting<Option<Certificate>>,
     /// The constant part of the answer to `/info`.
     pub info: WorkerInfo,
     /// Sources of `/metrics`.

@@ -15,9 +15,9 @@ use crate::access::state::values::session::{Session, SessionSubject};
 use crate::access::state::values::token::Token;
 use crate::access::state::values::user::User;
 use crate::access::state::values::user_agent::UserAgent;
-use crate::address_range::{AddressRange, CallerAddress};
 use crate::rights::{Caller, Rights, Role, TokenName, UserName};
 use crate::secrets::{LinkHash, SessionHash, TokenHash, UserPasswordHash};
+use reelyard_core::address_range::{AddressRange, CallerAddress};
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

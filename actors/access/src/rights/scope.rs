@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use reelyard_core::text_form;
 use reelyard_protocol::boxes::PoolName;
-
-use crate::text_form::text_form;
 
 /// Longest text of a refused scope that an error repeats, in characters.
 const LONGEST_SHOWN: usize = 100;

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use reelyard_access::AddressRange;
 use reelyard_access::access::Token;
 use reelyard_access::rights::{AccessScope, Rights, Role, TokenName};
+use reelyard_core::address_range::AddressRange;
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use serde::{Deserialize, Serialize};

@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn a_value_of_an_enumeration_has_one_word() {
         let data_addr = "127.0.0.1:1".parse().unwrap();
-        let ours = HostKind::Reelyard { data_addr, fetches_from_old: false };
+        let ours = HostKind::Reelyard { data_addr, fetches_from_old: false, data_tls: false };
         assert_eq!([word(&HostKind::Cfw), word(&ours)], ["cfw", "reelyard"]);
     }
 

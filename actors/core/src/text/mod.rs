@@ -3,3 +3,4 @@
 pub mod counted;
 pub mod display_text;
 pub mod rate_text;
+mod text_form;

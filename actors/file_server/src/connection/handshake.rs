@@ -11,9 +11,15 @@ use super::lingering_close;
 use crate::certificate::Certificate;
 
 /// The answer to a client that uses plain HTTP on a TLS port.
-const NEEDS_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
-    Content-Type: text/plain\r\nContent-Length: 40\r\nConnection: close\r\n\r\n\
+pub const TLS_NEEDED: &[u8] = b"HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.2\r\n\
+    Content-Type: text/plain\r\nContent-Length: 40\r\nConnection: close, upgrade\r\n\r\n\
     This port needs TLS: use https instead.\n";
+
+/// Whether the first byte of a connection begins a request of plain HTTP instead of TLS.
+pub fn is_plain_http(first: u8) -> bool {
+    // Methods are in upper case.
+    first.is_ascii_uppercase()
+}
 
 /// Why there is no TLS connection.
 pub(crate) enum NoTls {
@@ -42,8 +48,7 @@ async fn with_tls(stream: TcpStream, certificate: &Certificate) -> Result<Client
     if stream.peek(&mut first).await? == 0 {
         return Err(NoTls::Silent);
     }
-    // An HTTP method.
-    if first[0].is_ascii_uppercase() {
+    if is_plain_http(first[0]) {
         return Err(NoTls::PlainHttp(ClientStream::plain(stream)));
     }
     let session = certificate.session().map_err(io::Error::other)?;
@@ -55,7 +60,7 @@ async fn with_tls(stream: TcpStream, certificate: &Certificate) -> Result<Client
 /// Answers a client that uses plain HTTP on a TLS port, and closes the connection.
 pub(crate) async fn refuse_plain_http(stream: &ClientStream) {
     // The send buffer is empty. If this send fails, the client only sees the close.
-    let _ = stream.try_send(NEEDS_TLS, false);
+    let _ = stream.try_send(TLS_NEEDED, false);
     lingering_close::close(stream).await;
 }
 

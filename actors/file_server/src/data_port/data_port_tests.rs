@@ -65,7 +65,7 @@ fn a_data_port_stops_while_a_client_waits_for_a_hash() {
     };
     let (addr, clock) = ("127.0.0.1:0".parse().unwrap(), Clock::manual(Millis(0)));
     let limits = DataPortLimits::default();
-    let mut port = DataPort::start(addr, routes, hashes, None, clock, limits).unwrap();
+    let mut port = DataPort::start(addr, routes, hashes, None, None, clock, limits).unwrap();
     let mut client = TcpStream::connect(port.addr()).unwrap();
     let path = master_path(dir.path().to_str().unwrap(), &FileName::new("a").unwrap(), true);
     client.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();

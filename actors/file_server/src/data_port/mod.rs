@@ -1,4 +1,4 @@
-//! The data port of a worker: masters and copies over HTTP/1.1, read-only, the bytes by the
+//! The data port of a worker: masters and copies over HTTP/1.1, read-only. Without TLS the bytes are sent by the
 //! kernel's `sendfile`.
 
 mod backends;
@@ -22,6 +22,7 @@ use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::token::SharedToken;
 use reelyard_core::traffic::ByteCount;
 
+use crate::certificate::Certificate;
 use crate::connection::limiter::ConnectionLimits;
 use crate::connection::sending::SendLimits;
 use crate::http::request_head::HostRule;
@@ -97,7 +98,7 @@ impl DataPortMeter {
 
 impl DataPort {
     /// Listens at `addr` and serves the files of `routes`. With a `token`, only clients with a ticket that
-    /// was signed with it are served.
+    /// was signed with it are served. A new `certificate` counts for new connections; without one, there is no TLS.
     ///
     /// # Errors
     ///
@@ -107,6 +108,7 @@ impl DataPort {
         routes: DataPortRoutes,
         hashes: impl FileHashes + 'static,
         token: impl Into<LiveSetting<Option<SharedToken>>>,
+        certificate: impl Into<LiveSetting<Option<Certificate>>>,
         clock: Clock,
         limits: DataPortLimits,
     ) -> std::io::Result<Self> {
@@ -117,6 +119,7 @@ impl DataPort {
             routes,
             hashes: Arc::clone(&hashes),
             token: token.into(),
+            certificate: certificate.into(),
             clock,
             counts: Arc::clone(&counts),
         });

@@ -15,6 +15,7 @@ use super::backends::{FileHashes, Hashed};
 use super::counters::DataPortCounts;
 use super::file_answer::FileAnswer;
 use super::routes::{DataPortRoutes, FileNotServed, ServedFileRequest};
+use crate::certificate::Certificate;
 use crate::connection::sending::SendFailure;
 use crate::file_fingerprint::FileFingerprint;
 use crate::http::request_head::{BadHead, RequestHead};
@@ -34,6 +35,8 @@ pub(super) struct DataPortService {
     pub(super) hashes: Arc<dyn FileHashes>,
     /// None: no token, no tickets.
     pub(super) token: LiveSetting<Option<SharedToken>>,
+    /// None: no TLS.
+    pub(super) certificate: LiveSetting<Option<Certificate>>,
     pub(super) clock: Clock,
     pub(super) counts: Arc<DataPortCounts>,
 }
@@ -70,6 +73,10 @@ impl FileService for DataPortService {
 
     fn limited_client(&self, peer: IpAddr) -> Option<IpAddr> {
         Some(peer)
+    }
+
+    fn certificate(&self) -> Option<Certificate> {
+        Option::clone(&self.certificate.now())
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::inventory::limits::ListLimits;
+use reelyard_protocol::tls::HostTls;
 
 use super::breaker::circuit_breaker::CircuitBreakerSettings;
 use crate::settings::YardConfig;
@@ -32,6 +33,8 @@ pub struct CfwWorkerSettings {
     pub traffic_interval: Duration,
     /// The node_exporters, by host.
     pub agents: Agents,
+    /// The hosts that are called over TLS.
+    pub tls: HostTls,
     /// Shared with our workers that have no token of their own: calls to them are signed with it. It is never sent.
     pub token: Option<SharedToken>,
     /// How many files a host may list; a longer list is refused as a whole. Also how many files its lists may
@@ -70,6 +73,7 @@ impl CfwWorkerSettings {
             disk_interval: calls.disk_interval,
             traffic_interval: calls.traffic_interval,
             agents: config.hosts.node_exporters.clone(),
+            tls: calls.host_tls(),
             token,
             max_files: config.hosts.max_files.get(),
             open_calls: OPEN_CALLS,

@@ -4,10 +4,18 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use reelyard_core::settings;
+use reelyard_core::settings::SettingsReader;
+use reelyard_protocol::tls::{AuthorityFile, HostTls, TlsHosts};
 
 settings! {
     /// Calls to hosts, except probes.
     pub struct CallConfig {
+        /// Workers that are called over TLS: addresses, networks, or single workers as ip:port. They must
+        /// have `tls.certificate`. All others are called without TLS.
+        tls: Vec<TlsHosts> = Default "[]",
+        /// Certificates (PEM) of the authority that signed the certificates of the workers. Without the
+        /// setting, the node trusts the authorities of the system. A reload reads the file again.
+        ca_file: Option<AuthorityFile> = Optional "/etc/reelyard/ca.crt" [node],
         /// Time limit for a connection.
         connect_timeout: Duration = Default "2s",
         /// Time limit for a call.
@@ -37,6 +45,19 @@ settings! {
         breaker_base: Duration = Default "10s",
         /// Longest time that the circuit breaker stays open.
         breaker_cap: Duration = Default "5m",
+    }
+}
+
+impl CallConfig {
+    /// Reads the certificates of the authority.
+    pub fn resolve(&mut self, reader: &mut SettingsReader) {
+        AuthorityFile::resolve(&mut self.ca_file, "calls.ca_file", reader);
+    }
+
+    /// The hosts that are called over TLS.
+    pub fn host_tls(&self) -> HostTls {
+        let authorities = AuthorityFile::authorities(self.ca_file.as_ref());
+        HostTls { hosts: self.tls.clone(), authorities }
     }
 }
 

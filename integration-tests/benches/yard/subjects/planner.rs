@@ -122,7 +122,11 @@ impl PlannerBench {
         let disk = DiskFigures { avail: 1 << 40, ..DiskFigures::default() };
         self.hosts.observe(&HostObserved {
             host: addr,
-            kind: HostKind::Reelyard { data_addr: addr.socket(), fetches_from_old: false },
+            kind: HostKind::Reelyard {
+                data_addr: addr.socket(),
+                fetches_from_old: false,
+                data_tls: false,
+            },
             inventory: inventory.map(Arc::new),
             disk: Some((disk, NOW)),
             traffic: None,

@@ -1,5 +1,7 @@
-//! Copies between two workers, verified and synced, in comparison with nginx and curl, which do neither.
+//! Copies between two workers, verified and synced, in comparison with nginx and curl, which do neither, and with
+//! the same copies over TLS.
 
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -7,8 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileName;
+use reelyard_integration_tests::rigs::private_authority::PrivateAuthority;
 use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, free_address};
-use reelyard_integration_tests::rigs::yard::{RoleProcess, wait_until_up};
+use reelyard_integration_tests::rigs::yard::{RoleProcess, wait_for, wait_until_up};
 use reelyard_protocol::worker::{ReportedState, TaskId, TaskOrder};
 
 use crate::figure::{BenchFigure, FigureTarget};
@@ -84,6 +87,36 @@ pub fn measure_one_file() -> Result<Vec<BenchFigure>> {
             FigureTarget::Nothing,
         )
         .beside(peer, rate(theirs)),
+    ])
+}
+
+/// Measures the same file over TLS beside a copy without it.
+pub fn measure_one_file_with_tls() -> Result<Vec<BenchFigure>> {
+    let place = TransferDirectories::new()?;
+    place.master("large.mpg", LARGE)?;
+    let authority = PrivateAuthority::make(place.dir.path().join("certs"))?;
+    let (encrypted, plain) = actix_rt::System::new().block_on(async {
+        let encrypting = TransferYard::start_with_tls(&place, &authority).await?;
+        let plaintext = TransferYard::start(&place, 1).await?;
+        let (mut encrypted, mut plain) = (Vec::new(), Vec::new());
+        for turn in 0..TIMES {
+            for (yard, costs) in [(&encrypting, &mut encrypted), (&plaintext, &mut plain)] {
+                costs.push(yard.copy(&place, &["large.mpg".to_owned()], turn).await?);
+                std::fs::remove_file(yard.copies.join("large.mpg"))?;
+            }
+        }
+        encrypting.node.stop().await;
+        plaintext.node.stop().await;
+        anyhow::Ok((best_of(&encrypted)?, best_of(&plain)?))
+    })?;
+    let rate = |cost: Cost| LARGE as f64 / cost.wall.as_secs_f64() / 1e6;
+    let cpu = |cost: Cost| cost.cpu.as_secs_f64() * f64::from(1 << 30) / LARGE as f64;
+    let what = "one file of 4 GiB over TLS, verified and synced";
+    Ok(vec![
+        BenchFigure::new(what, rate(encrypted), "MB/s", FigureTarget::Nothing)
+            .beside("the same without TLS", rate(plain)),
+        BenchFigure::new("… processor time", cpu(encrypted), "s/GiB", FigureTarget::Nothing)
+            .beside("the same without TLS", cpu(plain)),
     ])
 }
 
@@ -184,37 +217,69 @@ impl TransferDirectories {
 struct TransferYard {
     node: FakeNode,
     source: HostAddr,
+    /// Whether the source uses TLS on both ports.
+    tls: bool,
+    copies: PathBuf,
     roles: [RoleProcess; 2],
+}
+
+/// A setting of a process.
+type WorkerSetting = (String, String);
+
+fn setting(key: &str, value: &dyn std::fmt::Display) -> WorkerSetting {
+    (key.to_owned(), value.to_string())
 }
 
 impl TransferYard {
     async fn start(place: &TransferDirectories, copies_at_once: usize) -> Result<Self> {
+        Self::start_with(place, place.copies(), copies_at_once, &[], &[]).await
+    }
+
+    /// A source with TLS, and a destination for one copy at a time that trusts it.
+    async fn start_with_tls(
+        place: &TransferDirectories,
+        authority: &PrivateAuthority,
+    ) -> Result<Self> {
+        let own = authority.host(&["127.0.0.1"])?;
+        let certificate = own.settings().map(|(key, value)| setting(key, &value));
+        let of_source = [&certificate[..], &[setting("tls.data", &true)]].concat();
+        let trust = [setting("node_ca_file", &authority.ca())];
+        let copies = place.dir.path().join("encrypted-copies");
+        std::fs::create_dir(&copies)?;
+        Self::start_with(place, copies, 1, &of_source, &trust).await
+    }
+
+    async fn start_with(
+        place: &TransferDirectories,
+        copies: PathBuf,
+        copies_at_once: usize,
+        of_source: &[WorkerSetting],
+        of_destination: &[WorkerSetting],
+    ) -> Result<Self> {
         let node = FakeNode::start();
         let (source, destination) = (free_address(), free_address());
-        let setting =
-            |key: &str, value: &dyn std::fmt::Display| (key.to_owned(), value.to_string());
+        let tls = !of_source.is_empty();
         let dir = place.dir.path();
-        let start = |what: &str, settings: &[(String, String)]| {
-            let state = setting("state_dir", &dir.join(what).display());
+        let start = |what: &str, settings: &[WorkerSetting]| {
+            let what = format!("{what}-{}", destination.socket().port());
+            let state = setting("state_dir", &dir.join(&what).display());
             let settings = [settings, &[state]].concat();
             RoleProcess::start("worker", &settings, dir.join(format!("{what}.log")))
         };
         let masters = format!("[\"{}\"]", place.masters().display());
-        let source_role =
-            start("source", &[setting("listen", &source), setting("source_dirs", &masters)])?;
-        wait_until_up(source.socket(), &source_role)?;
-        let destination_role = start(
-            "destination",
-            &[
-                setting("listen", &destination),
-                setting("node", &node.url.trim_start_matches("http://")),
-                setting("base_dir", &place.copies().display()),
-                setting("storage.limit_percent", &100),
-                setting("copies_at_once", &copies_at_once),
-            ],
-        )?;
+        let settings = [setting("listen", &source), setting("source_dirs", &masters)];
+        let source_role = start("source", &[&settings, of_source].concat())?;
+        wait_until_listening(source.socket(), &source_role)?;
+        let settings = [
+            setting("listen", &destination),
+            setting("node", &node.url.trim_start_matches("http://")),
+            setting("base_dir", &copies.display()),
+            setting("storage.limit_percent", &100),
+            setting("copies_at_once", &copies_at_once),
+        ];
+        let destination_role = start("destination", &[&settings, of_destination].concat())?;
         wait_until_up(destination.socket(), &destination_role)?;
-        Ok(TransferYard { node, source, roles: [source_role, destination_role] })
+        Ok(TransferYard { node, source, tls, copies, roles: [source_role, destination_role] })
     }
 
     fn cpu(&self) -> Result<Duration> {
@@ -242,6 +307,8 @@ impl TransferYard {
                 dir: dir.display().to_string(),
                 source: self.source,
                 source_data: None,
+                source_data_tls: false,
+                source_tls: self.tls,
                 size: std::fs::metadata(dir.join(name))?.len(),
                 copy_speed: None,
                 tickets: None,
@@ -273,6 +340,10 @@ impl TransferYard {
         }
         Ok(cost)
     }
+}
+
+fn wait_until_listening(addr: SocketAddr, role: &RoleProcess) -> Result<()> {
+    wait_for("the source listens", &[role], || TcpStream::connect(addr).ok().map(drop))
 }
 
 fn curl_one(nginx: &Nginx, place: &TransferDirectories) -> Result<Cost> {

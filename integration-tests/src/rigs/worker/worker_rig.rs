@@ -111,6 +111,8 @@ impl Rig {
             dir: self.data().display().to_string(),
             source: self.host,
             source_data: None,
+            source_data_tls: false,
+            source_tls: false,
             size: std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
             name,
             copy_speed: None,

@@ -165,7 +165,10 @@ async fn a_reelyard_worker_is_recognised_listed_and_fenced() {
     let inventory = worker.send(Refresh).await.unwrap().unwrap();
     assert_eq!((inventory.files.len(), inventory.unreadable_names), (2, 0));
     let data_addr = "127.0.0.1:99".parse().unwrap();
-    assert_eq!(view.load().kind, HostKind::Reelyard { data_addr, fetches_from_old: false });
+    assert_eq!(
+        view.load().kind,
+        HostKind::Reelyard { data_addr, fetches_from_old: false, data_tls: false }
+    );
     assert_eq!(view.load().version.as_deref(), Some("0.1.0"));
 
     assert_eq!(worker.send(delete(6)).await.unwrap(), Ok(Deleted::Deposed));

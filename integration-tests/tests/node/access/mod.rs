@@ -6,5 +6,8 @@ mod long_answers;
 mod routes;
 mod secrets;
 mod tls;
+mod tls_failures;
+mod tls_workers;
+mod tls_yard;
 mod tokens;
 mod workers;

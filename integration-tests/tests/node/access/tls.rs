@@ -1,89 +1,37 @@
 //! The API over TLS, with a private authority.
 
-use std::path::PathBuf;
-use std::process::Command;
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use reelyard_integration_tests::rigs::binary::{ProgramOutput, run};
-use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, holds, wait_for};
+use reelyard_integration_tests::rigs::private_authority::PrivateAuthority;
+use reelyard_integration_tests::rigs::yard::{RoleProcess, holds, wait_for};
 
-/// A yard with an authority and a certificate of its node.
-struct TlsYard {
-    ground: ProcessYard,
-    certs: PathBuf,
+use super::tls_yard::TlsYard;
+
+/// Starts a node with TLS. It calls its workers without TLS.
+fn start_node(yard: &TlsYard) -> Result<RoleProcess> {
+    yard.ground.start_node(&yard.certificate(yard.ground.node)?.settings())
 }
 
-impl TlsYard {
-    fn new() -> Result<Self> {
-        Self::with(ProcessYard::new(0, 0)?)
-    }
-
-    fn with(ground: ProcessYard) -> Result<Self> {
-        let certs = ground.path("certs");
-        let yard = TlsYard { ground, certs };
-        yard.make(&["init"])?;
-        yard.make_host(&[])?;
-        Ok(yard)
-    }
-
-    /// A certificate for the node.
-    fn make_host(&self, more: &[&str]) -> Result<()> {
-        let ip = self.ground.node.ip().to_string();
-        self.make(&[&["host", "localhost", &ip], more].concat())
-    }
-
-    fn make(&self, arguments: &[&str]) -> Result<()> {
-        let dir = self.certs.display().to_string();
-        let ended = run(&[&["certs"], arguments, &["--dir", &dir]].concat());
-        ensure!(ended.code == Some(0), "{}", ended.err);
-        Ok(())
-    }
-
-    fn cert(&self, name: &str) -> String {
-        self.certs.join(name).display().to_string()
-    }
-
-    fn start(&self) -> Result<RoleProcess> {
-        let (certificate, key) = (self.cert("localhost.crt"), self.cert("localhost.key"));
-        self.ground.start_node(&[("tls.certificate", &certificate), ("tls.key", &key)])
-    }
-
-    fn url(&self) -> String {
-        format!("https://{}", self.ground.node)
-    }
-
-    fn whoami(&self, ca: &str) -> ProgramOutput {
-        run(&["whoami", "--url", &self.url(), "--ca-file", ca])
-    }
-
-    /// Whether curl gets an answer of the node with these options.
-    fn answers(&self, options: &[&str]) -> bool {
-        let mut curl = Command::new("curl");
-        curl.args(["-s", "-m", "20", "-o", "/dev/null", "--cacert", &self.cert("ca.crt")]);
-        curl.args(options).arg(format!("{}/healthz", self.url()));
-        curl.status().is_ok_and(|status| status.success())
-    }
+fn whoami(yard: &TlsYard, ca: &str) -> ProgramOutput {
+    run(&["whoami", "--url", &yard.url(yard.ground.node), "--ca-file", ca])
 }
 
 #[test]
 fn a_node_with_a_certificate_answers_over_tls_only() -> Result<()> {
-    let yard = TlsYard::new()?;
-    let node = yard.start()?;
-    let ca = yard.cert("ca.crt");
+    let yard = TlsYard::new(0, 0)?;
+    let node = start_node(&yard)?;
+    let (ca, url) = (yard.authority.ca(), yard.url(yard.ground.node));
     let who = wait_for("the node answers over TLS", &[&node], || {
-        Some(yard.whoami(&ca)).filter(|who| who.code == Some(0))
+        Some(whoami(&yard, &ca)).filter(|who| who.code == Some(0))
     })?;
     assert!(who.out.contains("token admin"), "the local token works over TLS: {}", who.out);
-    let untrusted = run(&["whoami", "--url", &yard.url()]);
-    assert!(
-        untrusted.code == Some(3) && untrusted.err.contains("certificate"),
-        "{}",
-        untrusted.err
-    );
+    let untrusted = run(&["whoami", "--url", &url]);
+    assert!(untrusted.code == Some(3) && untrusted.err.contains("--ca-file"), "{}", untrusted.err);
     let plain = run(&["whoami", "--url", &format!("http://{}", yard.ground.node)]);
-    assert_eq!(plain.code, Some(3), "{}", plain.err);
-    assert!(yard.answers(&["--tls-max", "1.2"]) && yard.answers(&["--tlsv1.3"]));
-    assert!(!yard.answers(&["--tls-max", "1.1"]));
+    assert!(plain.code == Some(3) && plain.err.contains("with https://"), "{}", plain.err);
+    let answers = |options: &[&str]| yard.answers(&ca, options, &format!("{url}/healthz"));
+    assert!(answers(&["--tls-max", "1.2"]) && answers(&["--tlsv1.3"]));
+    assert!(!answers(&["--tls-max", "1.1"]));
     let log = node.log_text();
     let link = log.split("https://").nth(1).context("the link uses https")?;
     assert!(link.contains("/login?link="), "{log}");
@@ -92,29 +40,23 @@ fn a_node_with_a_certificate_answers_over_tls_only() -> Result<()> {
 
 #[test]
 fn a_reload_serves_a_new_certificate() -> Result<()> {
-    let yard = TlsYard::new()?;
-    let node = yard.start()?;
-    let old = yard.ground.path("old.crt").display().to_string();
-    std::fs::copy(yard.cert("ca.crt"), &old)?;
-    wait_for("the node answers", &[&node], || (yard.whoami(&old).code == Some(0)).then_some(()))?;
-    std::fs::remove_dir_all(&yard.certs)?;
-    yard.make(&["init"])?;
-    yard.make_host(&[])?;
-    node.hang_up()?;
-    let new = yard.cert("ca.crt");
+    let yard = TlsYard::new(0, 0)?;
+    let node = start_node(&yard)?;
+    let old = yard.authority.ca();
+    wait_for("the node answers", &[&node], || (whoami(&yard, &old).code == Some(0)).then_some(()))?;
+    let new = yard.renew_by_other_authority(yard.ground.node, &node)?;
     wait_for("the new certificate", &[&node], || {
-        (yard.whoami(&new).code == Some(0)).then_some(())
+        (whoami(&yard, &new).code == Some(0)).then_some(())
     })?;
-    assert_eq!(yard.whoami(&old).code, Some(3));
+    assert_eq!(whoami(&yard, &old).code, Some(3));
     Ok(())
 }
 
 #[test]
 fn workers_reach_a_node_over_tls() -> Result<()> {
-    let ground = ProcessYard::new(1, 1)?;
-    let yard = TlsYard::with(ground)?;
-    let node = yard.start()?;
-    let (url, ca) = (yard.url(), yard.cert("ca.crt"));
+    let yard = TlsYard::new(1, 1)?;
+    let node = start_node(&yard)?;
+    let (url, ca) = (yard.url(yard.ground.node), yard.authority.ca());
     let settings = [("node", url.as_str()), ("node_ca_file", ca.as_str())];
     let source = yard.ground.start_source(0, &settings)?;
     let destination = yard.ground.start_destination(0, &settings)?;
@@ -122,6 +64,19 @@ fn workers_reach_a_node_over_tls() -> Result<()> {
     yard.ground.grade(&[b"a.mpg"])?;
     let copy = yard.ground.copies(0).join("a.mpg");
     wait_for("the copy", &[&node, &source, &destination], || holds(&copy, &bytes).then_some(()))
+}
+
+#[test]
+fn a_command_names_http_for_a_port_without_tls() -> Result<()> {
+    let yard = TlsYard::new(0, 0)?;
+    let node = yard.ground.start_node(&[])?;
+    let plain = format!("http://{}", yard.ground.node);
+    wait_for("the node answers", &[&node], || {
+        (run(&["whoami", "--url", &plain]).code == Some(0)).then_some(())
+    })?;
+    let refused = run(&["whoami", "--url", &yard.url(yard.ground.node)]);
+    assert!(refused.code == Some(3) && refused.err.contains("with http://"), "{}", refused.err);
+    Ok(())
 }
 
 #[test]
@@ -139,15 +94,18 @@ fn a_listener_that_others_reach_needs_tls_or_a_decision() {
 
 #[test]
 fn an_authority_is_not_overwritten() -> Result<()> {
-    let yard = TlsYard::new()?;
-    let dir = yard.certs.display().to_string();
-    let again = run(&["certs", "init", "--dir", &dir]);
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("certs");
+    let authority = PrivateAuthority::make(path.clone())?;
+    authority.certs(&["host", "localhost"])?;
+    let path = path.display().to_string();
+    let again = run(&["certs", "init", "--dir", &path]);
     assert!(again.code == Some(1) && again.err.contains("cannot be created"), "{}", again.err);
-    let host = run(&["certs", "host", "localhost", "--dir", &dir]);
+    let host = run(&["certs", "host", "localhost", "--dir", &path]);
     assert_eq!(host.code, Some(1), "{}", host.err);
-    yard.make_host(&["--replace"])?;
-    let absent =
-        run(&["certs", "host", "a", "--dir", &yard.ground.path("none").display().to_string()]);
+    authority.certs(&["host", "localhost", "--replace"])?;
+    let none = dir.path().join("none").display().to_string();
+    let absent = run(&["certs", "host", "a", "--dir", &none]);
     assert!(absent.code == Some(2) && absent.err.contains("certs init"), "{}", absent.err);
     Ok(())
 }

@@ -156,6 +156,7 @@ pub fn kind_of(host: &CaseHost) -> HostKind {
         (true, true) => HostKind::Reelyard {
             data_addr: "10.0.0.1:8889".parse().unwrap(),
             fetches_from_old: host.fetches_from_old,
+            data_tls: false,
         },
         (true, false) => HostKind::Cfw,
     }

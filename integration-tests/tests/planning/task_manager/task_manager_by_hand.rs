@@ -28,7 +28,7 @@ fn a_requested_copy_comes_from_a_source_of_the_same_kind() {
         observe_source(&yard, source(1), old).await;
         observe_source(&yard, source(2), new).await;
         let HostKind::Reelyard { data_addr, .. } = ours(destination(1)) else { unreachable!() };
-        let new = HostKind::Reelyard { data_addr, fetches_from_old: true };
+        let new = HostKind::Reelyard { data_addr, fetches_from_old: true, data_tls: false };
         for (host, kind) in [(destination(1), new), (destination(2), HostKind::Cfw)] {
             yard.alter(host, |probed| probed.kind = kind);
             yard.look(host).await;

@@ -166,7 +166,7 @@ pub fn destination(last: u8) -> HostAddr {
 
 pub fn ours(host: HostAddr) -> HostKind {
     let data_addr = std::net::SocketAddr::new(host.ip(), 8889);
-    HostKind::Reelyard { data_addr, fetches_from_old: false }
+    HostKind::Reelyard { data_addr, fetches_from_old: false, data_tls: false }
 }
 
 pub struct TaskManagerYard {

@@ -179,7 +179,7 @@ async fn a_client_without_tls_gets_an_answer_or_a_closed_connection() {
         ManualLinks::start(|settings| settings.request_timeout = Duration::from_millis(300));
     links.speak_tls("links");
     let clear = curl(&[&format!("http://{}/", links.addr())]).await;
-    assert_eq!((clear.exit, clear.status), (0, 400), "{}", clear.head);
+    assert_eq!((clear.exit, clear.status), (0, 426), "{}", clear.head);
     assert!(clear.text().contains("https"), "{}", clear.text());
     let mut silent = TcpStream::connect(links.addr()).await.unwrap();
     assert_eq!(silent.read(&mut [0]).await.unwrap(), 0, "left after its time");

@@ -71,22 +71,25 @@ pub async fn tasks(
         let view = state.actors.task_views.load();
         let orders = view.orders_for(host).ok_or_else(|| not_leader(&state))?;
         if orders.is_news_for(&known, query.rates) || *stopping.borrow() {
-            return Ok(web::Json(with_tickets(&state, orders)));
+            return Ok(web::Json(with_access(&state, orders)));
         }
         tokio::select! {
             // In both cases the orders are read again. If the sender no longer exists, nothing
             // changes.
             _ = changes.changed() => {}
             _ = stopping.changed() => {}
-            () = sleep_until(until) => return Ok(web::Json(with_tickets(&state, orders))),
+            () = sleep_until(until) => return Ok(web::Json(with_access(&state, orders))),
         }
     }
 }
 
-/// Adds a ticket for the data port of each source, because a worker knows no token of another one.
-fn with_tickets(state: &NodeHttpState, mut orders: TaskOrders) -> TaskOrders {
+/// Adds the access to each source: whether it uses TLS, and a ticket for its data port. A worker knows no token of
+/// another one.
+fn with_access(state: &NodeHttpState, mut orders: TaskOrders) -> TaskOrders {
     let end = state.clock.now().after(ORDER_TICKET_LIFE);
+    let tls = state.live.now().config.yard.calls.host_tls();
     for order in &mut orders.tasks {
+        order.source_tls = tls.is_on(order.source);
         let Some(port) = order.source_data else { continue };
         let Some(token) = state.worker_token(order.source) else { continue };
         let key = TicketKey::of(&token);

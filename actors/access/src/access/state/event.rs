@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::constants::{MOST_RANGES, MOST_TOKENS, MOST_USERS};
 use super::values::session::SessionSubject;
 use super::values::user_agent::UserAgent;
-use crate::address_range::{AddressRange, CallerAddress};
 use crate::rights::{BadRights, Rights, Role, TokenName, UserName};
 use crate::secrets::{LinkHash, SessionHash, TokenHash, UserPasswordHash};
+use reelyard_core::address_range::{AddressRange, CallerAddress};
 
 /// One event. Postcard numbers the variants in this order: new ones must be added at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,9 +12,9 @@ use super::values::session::{Session, SessionSubject};
 use super::values::token::Token;
 use super::values::user::User;
 use super::values::user_agent::UserAgent;
-use crate::address_range::{AddressRange, CallerAddress};
 use crate::rights::{Rights, Role, TokenName, UserName};
 use crate::secrets::{SessionHash, TokenHash, UserPasswordHash};
+use reelyard_core::address_range::{AddressRange, CallerAddress};
 
 stored_form! {
     /// A user with all fields of row version 1.

@@ -88,6 +88,7 @@ mod tests {
             name: FileName::new(format!("{id}.mpg")).unwrap(),
             dir: "/data".into(),
             source: format!("127.0.0.1:{port}").parse().unwrap(),
+            source_tls: false,
             source_data: None,
             size,
             copy_speed: None,

@@ -351,6 +351,7 @@ mod tests {
             name: FileName::new(format!("{id}.mpg")).unwrap(),
             dir: "/data".into(),
             source: "127.0.0.1:8888".parse().unwrap(),
+            source_tls: false,
             source_data: None,
             size: Some(1 << 30),
             copy_speed: None,

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use reelyard_core::open_files;
+use reelyard_protocol::tls::TlsTrouble;
 use reelyard_protocol::worker::Blame;
 use rustix::io::Errno;
 
@@ -52,7 +53,12 @@ pub(in crate::downloader) fn remote(
         let reason = "this worker has no free file descriptor: raise LimitNOFILE".to_owned();
         return CopyFault::Blamed(Blame::Destination, reason);
     }
-    CopyFault::Blamed(Blame::Source, format!("{what}: {}", in_words(error)))
+    let blame = match TlsTrouble::of(error) {
+        // Its setting may be wrong as well.
+        Some(TlsTrouble::UnknownAuthority | TlsTrouble::NotYetValid) => Blame::Pair,
+        _ => Blame::Source,
+    };
+    CopyFault::Blamed(blame, format!("{what}: {}", in_words(error)))
 }
 
 pub(in crate::downloader) fn in_words(error: &std::io::Error) -> String {
@@ -61,7 +67,26 @@ pub(in crate::downloader) fn in_words(error: &std::io::Error) -> String {
             "no data arrived within the time limit".to_owned()
         }
         ErrorKind::UnexpectedEof => "the connection was closed".to_owned(),
-        _ => error.to_string(),
+        _ => match TlsTrouble::of(error) {
+            Some(trouble) => tls_in_words(&trouble),
+            None => error.to_string(),
+        },
+    }
+}
+
+/// A failure of TLS with its remedy.
+fn tls_in_words(trouble: &TlsTrouble) -> String {
+    match trouble {
+        TlsTrouble::NoTls => {
+            format!("{trouble}. Its setting tls.data may just have changed: the node tries again")
+        }
+        TlsTrouble::UnknownAuthority => format!(
+            "{trouble}: set node_ca_file of this destination to the certificate of the authority that signed it"
+        ),
+        TlsTrouble::Other(_) => trouble.to_string(),
+        TlsTrouble::Expired | TlsTrouble::NotYetValid | TlsTrouble::OtherName => {
+            format!("{trouble}: {}", trouble.remedy_at_server().unwrap_or_default())
+        }
     }
 }
 

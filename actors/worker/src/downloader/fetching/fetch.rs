@@ -160,10 +160,10 @@ impl Fetcher {
         // earlier copy stores its progress in a moment, and this one resumes it.
         let claim = self.partials.claim_within(&order.name, CLAIM_PATIENCE).map(Arc::new);
         self.check_disk()?;
-        let addr = match order.source_data {
-            Some(addr) => addr,
+        let port = match order.source_data {
+            Some(port) => port,
             None => match self.ask_for_data_port(order, cancel)? {
-                Some(addr) => addr,
+                Some(port) => port,
                 None => {
                     let copied = self.fetch_externally(order, cancel, progress)?;
                     return Ok((copied, None));
@@ -173,7 +173,7 @@ impl Fetcher {
         let path = master_path(&order.dir, &order.name, false);
         // Without the claim another copy of this name continues: this one stores no progress.
         let claim = claim.as_ref();
-        let copying = Copying { order, addr, path, claim, cancel, rate, ahead, progress };
+        let copying = Copying { order, port, path, claim, cancel, rate, ahead, progress };
         let mut unfinished = match copying.claim {
             Some(claim) => UnfinishedCopy::resume_kept(self, claim)?,
             None => None,
@@ -206,7 +206,7 @@ impl Fetcher {
                     turned_away += 1;
                     if turned_away > BUSY_TRIES {
                         let reason =
-                            format!("the data port {} was busy at every try", copying.addr);
+                            format!("the data port {} was busy at every try", copying.port);
                         return Err(CopyFault::Blamed(Blame::Source, reason));
                     }
                     (copying.progress)(unfinished.as_ref().map_or(0, UnfinishedCopy::position));

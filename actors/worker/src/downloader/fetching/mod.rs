@@ -6,3 +6,4 @@ pub mod live_rate;
 pub mod partials;
 pub mod rate_limiter;
 pub mod source_link;
+pub mod source_stream;

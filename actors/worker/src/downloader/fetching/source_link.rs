@@ -1,14 +1,16 @@
 //! The client side of a data port: one HTTP/1.1 connection to a source. It uses plain blocking sockets, so
-//! that file bodies are read in large pieces straight into the writer's buffer.
+//! that file bodies are read in large pieces straight into the writer's buffer, or decrypted into it.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_protocol::signed_call::{CHALLENGE_HEADER, Challenge};
+use reelyard_protocol::tls::ClientTls;
 use reelyard_protocol::worker::{CONTENT_HASH_HEADER, ContentHash};
 
+use super::source_stream::{SourcePort, SourceStream};
 use crate::downloader::copying::cancel::CopyCancellation;
 
 /// The longest answer head that is read.
@@ -35,7 +37,7 @@ impl Default for SourceTimeouts {
 
 /// A connection to a source.
 pub struct SourceLink {
-    stream: Arc<TcpStream>,
+    stream: SourceStream,
     /// How many requests are not answered yet.
     unanswered: usize,
     /// Bytes received after the last head and not yet used.
@@ -63,29 +65,28 @@ pub struct AnswerHead {
 }
 
 impl SourceLink {
-    /// Connects. `cancel` can end the connection.
+    /// Connects. `cancel` can end the connection. A source with TLS needs a certificate that `tls` accepts.
     pub fn connect(
-        addr: SocketAddr,
+        port: SourcePort,
+        tls: &ClientTls,
         timeouts: SourceTimeouts,
         cancel: &CopyCancellation,
     ) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&addr, timeouts.connect)?;
+        let stream = Arc::new(TcpStream::connect_timeout(&port.addr, timeouts.connect)?);
         stream.set_read_timeout(Some(timeouts.silence))?;
         stream.set_write_timeout(Some(timeouts.silence))?;
         stream.set_nodelay(true)?;
-        let link = SourceLink {
-            stream: Arc::new(stream),
-            unanswered: 0,
-            ahead: Vec::new(),
-            is_slowed: false,
+        cancel.watch(&stream)?;
+        let stream = match port.tls {
+            true => SourceStream::with_tls(stream, port.addr, tls)?,
+            false => SourceStream::Plain(stream),
         };
-        link.watch(cancel)?;
-        Ok(link)
+        Ok(SourceLink { stream, unanswered: 0, ahead: Vec::new(), is_slowed: false })
     }
 
     /// Lets another copy's `cancel` end the connection too.
     pub fn watch(&self, cancel: &CopyCancellation) -> io::Result<()> {
-        cancel.watch(&self.stream)
+        cancel.watch(self.stream.socket())
     }
 
     /// Whether no answer is expected, and no unexpected byte arrived. Such a connection can take another
@@ -102,7 +103,7 @@ impl SourceLink {
     /// Limits the bytes that the source may send ahead of the reader to about `bytes`, from now on.
     pub fn limit_ahead(&mut self, bytes: usize) -> io::Result<()> {
         self.is_slowed = true;
-        Ok(rustix::net::sockopt::set_socket_recv_buffer_size(&*self.stream, bytes)?)
+        Ok(rustix::net::sockopt::set_socket_recv_buffer_size(&**self.stream.socket(), bytes)?)
     }
 
     /// Whether that was done.
@@ -114,7 +115,7 @@ impl SourceLink {
     /// read to its end before the next answer.
     pub fn send(&mut self, requests: &[String]) -> io::Result<()> {
         self.unanswered += requests.len();
-        (&*self.stream).write_all(requests.concat().as_bytes())
+        self.stream.send(requests.concat().as_bytes())
     }
 
     /// Reads the head of the next answer.
@@ -129,7 +130,7 @@ impl SourceLink {
                 return Err(garbled("the head of its answer is too long"));
             }
             let mut chunk = [0; 4096];
-            match (&*self.stream).read(&mut chunk) {
+            match self.stream.read(&mut chunk) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(read) => self.ahead.extend_from_slice(&chunk[..read]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -147,7 +148,7 @@ impl SourceLink {
             return Ok(count);
         }
         loop {
-            match (&*self.stream).read(buffer) {
+            match self.stream.read(buffer) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 other => return other,

@@ -38,7 +38,7 @@ type Unworkable = String;
 pub(in crate::downloader) async fn orders(
     line: &NodeLinkShared,
 ) -> Result<Vec<CopyOrder>, LinkError> {
-    let call = line.http.get(line.url("/tasks")).timeout(TIMEOUT);
+    let call = line.http.now().get(line.url("/tasks")).timeout(TIMEOUT);
     let response = call.header(CONTENT_TYPE, "application/json").send().await?;
     ensure_is_cfm(&response)?;
     let status = response.status();
@@ -87,7 +87,7 @@ pub(in crate::downloader) async fn deliver(
 /// Sets a task's status. Answers whether cfm still has that task in a state that allows it.
 async fn set(line: &NodeLinkShared, task: TaskId, status: &str) -> Result<bool, LinkError> {
     let url = line.url(&format!("/tasks/{task}"));
-    let call = line.http.patch(url).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
+    let call = line.http.now().patch(url).timeout(TIMEOUT).header(CONTENT_TYPE, "application/json");
     let response = call.body(format!(r#"{{"status":"{status}"}}"#)).send().await?;
     ensure_is_cfm(&response)?;
     match response.status() {
@@ -133,6 +133,7 @@ fn order_for(
         name,
         dir: dir.to_owned(),
         source,
+        source_tls: false,
         source_data: None,
         size: None,
         copy_speed: row.copy_speed.parse().ok().filter(|&speed| speed > 0).map(BitsPerSecond),

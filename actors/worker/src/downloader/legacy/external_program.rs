@@ -277,6 +277,7 @@ mod tests {
             name: FileName::new(b"\xff -x.mpg").unwrap(),
             dir: dir.to_owned(),
             source: "10.0.0.1:8888".parse().unwrap(),
+            source_tls: false,
             source_data: None,
             size: None,
             copy_speed: None,

@@ -13,12 +13,12 @@ use reelyard_core::names::{FileName, NameTable};
 use reelyard_core::open_files;
 use reelyard_core::token::{SharedToken, WorkerKeys};
 use reelyard_core::traffic::Traffic;
-use reelyard_protocol::http_client;
 use reelyard_protocol::inventory::additions::AdditionLimiter;
 use reelyard_protocol::inventory::limits::BadList;
 use reelyard_protocol::inventory::listing::{FileListing, ListForm, ListReader};
 use reelyard_protocol::legacy::cfw::{Deleted, DiskFigures, parse_df};
 use reelyard_protocol::signed_call::{Addressee, SignedCaller, SignedResponse};
+use reelyard_protocol::tls::{HostTls, NEEDS_TLS};
 use reelyard_protocol::worker::{
     EPOCH_HEADER, INVENTORY_HEADER, INVENTORY_SINCE_HEADER, InventoryCursor, ManagerSeen,
     WorkerAdopted, WorkerInfo,
@@ -41,7 +41,9 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
 /// The HTTP client for all hosts of a process: it keeps their connections.
 pub fn http_client(settings: &CfwWorkerSettings) -> Result<Client, reqwest::Error> {
-    http_client::without_tls()
+    settings
+        .tls
+        .http_client()
         .connect_timeout(settings.connect_timeout)
         .pool_idle_timeout(IDLE_CONNECTION)
         .redirect(reqwest::redirect::Policy::none())
@@ -187,7 +189,8 @@ impl HostClient {
         if data_addr.ip().is_unspecified() {
             data_addr = SocketAddr::new(self.host.ip(), data_addr.port());
         }
-        let kind = HostKind::Reelyard { data_addr, fetches_from_old: info.fetches_from_old };
+        let (fetches_from_old, data_tls) = (info.fetches_from_old, info.data_tls);
+        let kind = HostKind::Reelyard { data_addr, fetches_from_old, data_tls };
         let (epoch, managers, traffic) = (info.epoch, info.managers, info.traffic);
         let word = WorkerStatus { epoch, managers, traffic };
         Ok((HostProgram { kind, version: Some(info.version) }, Some(word)))
@@ -331,7 +334,10 @@ impl HostClient {
         if self.resting.load(Ordering::Relaxed) {
             return Err(AskFailure::in_maintenance());
         }
-        request.timeout(timeout).send().await.map_err(|error| failure(error, timeout))
+        let answer = request.timeout(timeout).send().await;
+        let answer = answer.map_err(|error| self.failure(error, timeout))?;
+        self.expect_admitted(&answer)?;
+        Ok(answer)
     }
 
     /// The same for Reelyard workers: signed, if the worker asks for it.
@@ -343,14 +349,33 @@ impl HostClient {
         if self.resting.load(Ordering::Relaxed) {
             return Err(AskFailure::in_maintenance());
         }
-        let failed = |error| failure(error, timeout);
+        let failed = |error| self.failure(error, timeout);
         let request = request.timeout(timeout).build().map_err(failed)?;
         let (token, to) = (self.token(), Addressee::Worker(self.host));
-        self.signed.send(&self.http, token.as_ref(), to, request).await.map_err(failed)
+        let sent = self.signed.send(&self.http, token.as_ref(), to, request).await;
+        let sent = sent.map_err(failed)?;
+        self.expect_admitted(&sent.response)?;
+        Ok(sent)
+    }
+
+    /// Fails if the host accepts calls over TLS only.
+    fn expect_admitted(&self, answer: &Response) -> Result<(), AskFailure> {
+        match answer.status() {
+            NEEDS_TLS => Err(AskFailure::Unreachable(HostTls::explain_missing(self.host))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why a call failed. A failure of TLS names the setting to change.
+    fn failure(&self, error: reqwest::Error, timeout: Duration) -> AskFailure {
+        match self.settings.tls.explain(self.host, &error) {
+            Some(why) => AskFailure::Unreachable(why),
+            None => failure(error, timeout),
+        }
     }
 
     pub(in crate::cfw_worker) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("http://{}{path}", self.host))
+        self.http.request(method, self.settings.tls.url(self.host, path))
     }
 
     /// Adds the id of this node; for our workers only.

@@ -226,8 +226,8 @@ impl TaskManagerView {
 
     fn order(&self, task: &Task) -> TaskOrder {
         let source = self.host(task.source);
-        let source_data = source.and_then(|host| match host.kind {
-            HostKind::Reelyard { data_addr, .. } => Some(data_addr),
+        let data_port = source.and_then(|host| match host.kind {
+            HostKind::Reelyard { data_addr, data_tls, .. } => Some((data_addr, data_tls)),
             HostKind::Unknown | HostKind::Cfw => None,
         });
         TaskOrder {
@@ -235,7 +235,9 @@ impl TaskManagerView {
             name: task.name.clone(),
             dir: task.dir.clone(),
             source: task.source,
-            source_data,
+            source_data: data_port.map(|(addr, _)| addr),
+            source_data_tls: data_port.is_some_and(|(_, tls)| tls),
+            source_tls: false,
             size: task.size,
             copy_speed: self.rate_of(task),
             tickets: None,

@@ -96,6 +96,7 @@ impl SimulatedWorker {
             version: "0.1.0".to_owned(),
             host,
             data_listen,
+            data_tls: false,
             epoch: self.store.epoch,
             source: role.is_source(),
             destination: role.is_destination(),

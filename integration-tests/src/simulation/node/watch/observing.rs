@@ -198,7 +198,7 @@ impl SimulatedNode {
             200 => {
                 let info: WorkerInfo = serde_json::from_slice(&answer.body).ok()?;
                 let (data_addr, fetches_from_old) = (info.data_listen, info.fetches_from_old);
-                Some(HostKind::Reelyard { data_addr, fetches_from_old })
+                Some(HostKind::Reelyard { data_addr, fetches_from_old, data_tls: false })
             }
             _ => None,
         });

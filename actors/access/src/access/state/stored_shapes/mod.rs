@@ -7,8 +7,8 @@ use reelyard_replication::check_stored_shapes;
 use super::event::{AccessEvent, AccessOutcome, AccessRefusal};
 use super::snapshot::AccessSnapshotRow;
 use super::values::session::SessionSubject;
-use crate::address_range::{AddressRange, CallerAddress};
 use crate::rights::{AccessScope, BadRights, Rights, Role};
+use reelyard_core::address_range::{AddressRange, CallerAddress};
 
 #[test]
 fn stored_shapes_of_access_stay() {

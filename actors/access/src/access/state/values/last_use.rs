@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reelyard_core::clock::Millis;
 
-use crate::address_range::CallerAddress;
+use reelyard_core::address_range::CallerAddress;
 
 /// Uses within this time count as one, so that a busy token costs readers no lock. No event depends on it.
 const RESOLUTION: Duration = Duration::from_secs(1);

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::last_use::UseCell;
 use super::user_agent::UserAgent;
-use crate::address_range::CallerAddress;
 use crate::rights::{Subject, TokenName, UserName};
 use crate::secrets::SessionHash;
+use reelyard_core::address_range::CallerAddress;
 
 /// The user or token whose rights a session has. Postcard numbers the variants in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use reelyard_core::clock::Millis;
 
 use super::last_use::{LastUse, UseCell};
-use crate::address_range::AddressRange;
 use crate::rights::{Rights, Role, TokenName};
 use crate::secrets::TokenHash;
+use reelyard_core::address_range::AddressRange;
 
 /// A secret with a name and rights.
 #[derive(Clone, Debug)]

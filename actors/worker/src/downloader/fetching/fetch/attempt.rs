@@ -1,7 +1,6 @@
 //! One running copy, and the end of an attempt to fetch it.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use reelyard_protocol::worker::ContentHash;
@@ -12,6 +11,7 @@ use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::fetching::fault::CopyFault;
 use crate::downloader::fetching::live_rate::LiveRate;
 use crate::downloader::fetching::partials::PartialClaim;
+use crate::downloader::fetching::source_stream::SourcePort;
 
 /// A copy, durable and in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub type FetchProgressCallback<'a> = dyn Fn(u64) + Sync + 'a;
 /// One running copy.
 pub(super) struct Copying<'a> {
     pub(super) order: &'a CopyOrder,
-    pub(super) addr: SocketAddr,
+    pub(super) port: SourcePort,
     /// The path of the master on its source.
     pub(super) path: String,
     pub(super) claim: Option<&'a Arc<PartialClaim>>,

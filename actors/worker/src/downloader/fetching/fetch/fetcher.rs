@@ -7,6 +7,7 @@ use reelyard_core::clock::Clock;
 use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::token::SharedToken;
 use reelyard_core::traffic::ByteCount;
+use reelyard_protocol::tls::ClientTls;
 
 use super::known_sources::{DataPorts, IdleSourceLinks};
 use crate::downloader::disk::base_dir::BaseDir;
@@ -24,6 +25,8 @@ pub struct Fetcher {
     pub storage_limit_percent: LiveSetting<u32>,
     /// Signs the tickets for the source.
     pub token: LiveSetting<Option<SharedToken>>,
+    /// Makes connections to sources with TLS.
+    pub tls: LiveSetting<ClientTls>,
     /// How long a source may take.
     pub timeouts: SourceTimeouts,
     /// How an interrupted copy is resumed.
@@ -65,6 +68,7 @@ impl Fetcher {
             partials,
             storage_limit_percent: LiveSetting::at(90),
             token: LiveSetting::default(),
+            tls: LiveSetting::default(),
             timeouts: SourceTimeouts::default(),
             resume: ResumePolicy::default(),
             clock,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::attempt::Copying;
 use crate::downloader::fetching::source_link::{AnswerHead, SourceLink};
+use crate::downloader::fetching::source_stream::SourcePort;
 
 /// How long an unused connection is kept: less than a source waits for the next request.
 const IDLE: Duration = Duration::from_secs(10);
@@ -19,41 +20,41 @@ const DATA_PORT_IS_GOOD_FOR: Duration = Duration::from_secs(10);
 
 /// Idle connections to sources.
 #[derive(Default)]
-pub(super) struct IdleSourceLinks(Mutex<HashMap<SocketAddr, Vec<(Instant, SourceLink)>>>);
+pub(super) struct IdleSourceLinks(Mutex<HashMap<SourcePort, Vec<(Instant, SourceLink)>>>);
 
 /// The data ports of sources, and the times when they were found.
 #[derive(Default)]
-pub(super) struct DataPorts(Mutex<HashMap<SocketAddr, (Instant, SocketAddr)>>);
+pub(super) struct DataPorts(Mutex<HashMap<SocketAddr, (Instant, SourcePort)>>);
 
 impl DataPorts {
-    pub(super) fn of(&self, source: SocketAddr) -> Option<SocketAddr> {
+    pub(super) fn of(&self, source: SocketAddr) -> Option<SourcePort> {
         let mut known = self.known();
         known.retain(|_, (since, _)| since.elapsed() < DATA_PORT_IS_GOOD_FOR);
         known.get(&source).map(|&(_, port)| port)
     }
 
-    pub(super) fn remember(&self, source: SocketAddr, port: SocketAddr) {
+    pub(super) fn remember(&self, source: SocketAddr, port: SourcePort) {
         self.known().insert(source, (Instant::now(), port));
     }
 
     /// The source did not answer. Another program may be there now.
-    pub(super) fn forget(&self, port: SocketAddr) {
+    pub(super) fn forget(&self, port: SourcePort) {
         self.known().retain(|_, (_, known)| *known != port);
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<SocketAddr, (Instant, SocketAddr)>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<SocketAddr, (Instant, SourcePort)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl IdleSourceLinks {
-    pub(super) fn take(&self, addr: SocketAddr) -> Option<SourceLink> {
+    pub(super) fn take(&self, port: SourcePort) -> Option<SourceLink> {
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|_, idle| {
             idle.retain(|(since, _)| since.elapsed() < IDLE);
             !idle.is_empty()
         });
-        links.get_mut(&addr)?.pop().map(|(_, link)| link)
+        links.get_mut(&port)?.pop().map(|(_, link)| link)
     }
 
     /// Keeps a connection for the next copy, if its last answer was read to its end. A connection
@@ -67,7 +68,7 @@ impl IdleSourceLinks {
             return;
         };
         let mut links = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = links.entry(copying.addr).or_default();
+        let idle = links.entry(copying.port).or_default();
         if idle.len() < MOST_IDLE {
             idle.push((Instant::now(), link));
         }

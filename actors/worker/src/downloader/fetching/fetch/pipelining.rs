@@ -2,11 +2,11 @@
 //! source answers them without a pause.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::downloader::fetching::source_link::SourceLink;
+use crate::downloader::fetching::source_stream::SourcePort;
 
 /// Requests that were sent ahead and are not answered yet. If one fails, each file is requested
 /// separately at its turn.
@@ -18,7 +18,7 @@ pub struct RequestPipeline {
 }
 
 struct PipelinedRequests {
-    addr: SocketAddr,
+    port: SourcePort,
     /// The paths of the expected answers, in their order.
     paths: VecDeque<String>,
     /// None while one of the answers is read.
@@ -27,8 +27,8 @@ struct PipelinedRequests {
 
 impl RequestPipeline {
     /// The pipeline of a connection on which the requests for `paths` were sent.
-    pub(super) fn of(addr: SocketAddr, paths: VecDeque<String>, link: SourceLink) -> Self {
-        let asked = PipelinedRequests { addr, paths, link: Some(link) };
+    pub(super) fn of(port: SourcePort, paths: VecDeque<String>, link: SourceLink) -> Self {
+        let asked = PipelinedRequests { port, paths, link: Some(link) };
         RequestPipeline { asked: Mutex::new(Some(asked)), is_held_up: AtomicBool::default() }
     }
 
@@ -46,11 +46,11 @@ impl RequestPipeline {
         self.is_held_up.swap(false, Ordering::Relaxed)
     }
 
-    /// The connection with the answer for `path` of the source `addr`, if it is the next answer.
-    pub(super) fn link_to(&self, addr: SocketAddr, path: &str) -> Option<SourceLink> {
+    /// The connection with the answer for `path` of the source at `port`, if it is the next answer.
+    pub(super) fn link_to(&self, port: SourcePort, path: &str) -> Option<SourceLink> {
         let mut asked = self.asked();
         let comes_next = asked.as_mut().is_some_and(|asked| {
-            asked.addr == addr && asked.paths.pop_front().is_some_and(|next| next == path)
+            asked.port == port && asked.paths.pop_front().is_some_and(|next| next == path)
         });
         if !comes_next {
             *asked = None;

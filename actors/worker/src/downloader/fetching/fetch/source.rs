@@ -18,40 +18,41 @@ use super::pipelining::RequestPipeline;
 use crate::downloader::copying::cancel::CopyCancellation;
 use crate::downloader::copying::order::CopyOrder;
 use crate::downloader::fetching::fault::{CopyFault, remote};
-use crate::downloader::fetching::source_link::{self, AnswerHead, SourceLink, SourceTimeouts};
+use crate::downloader::fetching::source_link::{self, AnswerHead, SourceLink};
+use crate::downloader::fetching::source_stream::SourcePort;
 
 /// How long a connection waits for a file descriptor of this process, and how often it looks.
 const DESCRIPTOR_PATIENCE: Duration = Duration::from_secs(60);
 const DESCRIPTOR_LOOK: Duration = Duration::from_millis(500);
 
-/// Connects. Without a free file descriptor it waits until there is one.
-fn connect_patiently(
-    addr: SocketAddr,
-    timeouts: SourceTimeouts,
-    cancel: &CopyCancellation,
-) -> io::Result<SourceLink> {
-    let begun = Instant::now();
-    loop {
-        match SourceLink::connect(addr, timeouts, cancel) {
-            Err(error)
-                if open_files::are_exhausted(&error)
-                    && begun.elapsed() < DESCRIPTOR_PATIENCE
-                    && !cancel.is_cancelled() =>
-            {
-                std::thread::sleep(DESCRIPTOR_LOOK);
+impl Fetcher {
+    /// Connects. Without a free file descriptor it waits until there is one.
+    fn connect_patiently(
+        &self,
+        port: SourcePort,
+        cancel: &CopyCancellation,
+    ) -> io::Result<SourceLink> {
+        let begun = Instant::now();
+        loop {
+            match SourceLink::connect(port, &self.tls.now(), self.timeouts, cancel) {
+                Err(error)
+                    if open_files::are_exhausted(&error)
+                        && begun.elapsed() < DESCRIPTOR_PATIENCE
+                        && !cancel.is_cancelled() =>
+                {
+                    std::thread::sleep(DESCRIPTOR_LOOK);
+                }
+                other => return other,
             }
-            other => return other,
         }
     }
-}
 
-impl Fetcher {
     /// A new connection to the data port.
     pub(super) fn connect(&self, copying: &Copying<'_>) -> Result<SourceLink, FetchAttemptFailure> {
-        let addr = copying.addr;
-        connect_patiently(addr, self.timeouts, copying.cancel).map_err(|error| {
-            self.data_ports.forget(addr);
-            let doing = format!("the data port {addr} cannot be reached");
+        let port = copying.port;
+        self.connect_patiently(port, copying.cancel).map_err(|error| {
+            self.data_ports.forget(port);
+            let doing = format!("the data port {port} cannot be reached");
             FetchAttemptFailure::Off { doing, error, arrived: 0 }
         })
     }
@@ -67,7 +68,7 @@ impl Fetcher {
         {
             return Ok(answered);
         }
-        if let Some(mut link) = self.links.take(copying.addr)
+        if let Some(mut link) = self.links.take(copying.port)
             && link.watch(copying.cancel).is_ok()
             && let Ok(head) = self.ask(&mut link, copying, &copying.path, headers)
         {
@@ -86,13 +87,13 @@ impl Fetcher {
         path: &str,
         headers: &[(&str, &str)],
     ) -> Result<AnswerHead, FetchAttemptFailure> {
-        let addr = copying.addr;
+        let port = copying.port;
         let answered = link
-            .send(&[self.request(addr, copying.order, path, headers)])
+            .send(&[self.request(port.addr, copying.order, path, headers)])
             .and_then(|()| link.answer());
         answered.map_err(|error| {
-            self.data_ports.forget(addr);
-            let doing = format!("the data port {addr} did not answer");
+            self.data_ports.forget(port);
+            let doing = format!("the data port {port} did not answer");
             FetchAttemptFailure::Off { doing, error, arrived: 0 }
         })
     }
@@ -119,7 +120,7 @@ impl Fetcher {
     }
 
     /// The source's data port, if no request is needed to find it.
-    pub(super) fn known_data_port(&self, order: &CopyOrder) -> Option<SocketAddr> {
+    pub(super) fn known_data_port(&self, order: &CopyOrder) -> Option<SourcePort> {
         order.source_data.or_else(|| self.data_ports.of(order.source.socket()))
     }
 
@@ -130,25 +131,29 @@ impl Fetcher {
         &self,
         order: &CopyOrder,
         cancel: &CopyCancellation,
-    ) -> Result<Option<SocketAddr>, CopyFault> {
+    ) -> Result<Option<SourcePort>, CopyFault> {
         let host = order.source.socket();
         if let Some(port) = self.data_ports.of(host) {
             return Ok(Some(port));
         }
-        let (status, text) = match self.ask_for_info(host, cancel) {
-            Ok((404, _)) => return Ok(None),
-            Err(_) if self.external.now().is_some() => return Ok(None),
-            asked => asked.map_err(|error| {
-                remote(format_args!("the source {host} cannot be reached"), &error)
-            })?,
-        };
+        let (status, text) =
+            match self.ask_for_info(SourcePort { addr: host, tls: order.source_tls }, cancel) {
+                Ok((404, _)) => return Ok(None),
+                Err(_) if self.external.now().is_some() => return Ok(None),
+                asked => asked.map_err(|error| {
+                    remote(format_args!("the source {host} cannot be reached"), &error)
+                })?,
+            };
         let info = serde_json::from_slice::<WorkerInfo>(&text).ok().filter(|_| status == 200);
         match (info, host.port().checked_add(1)) {
             (Some(info), _) => {
-                self.data_ports.remember(host, info.data_listen);
-                Ok(Some(info.data_listen))
+                let port = SourcePort { addr: info.data_listen, tls: info.data_tls };
+                self.data_ports.remember(host, port);
+                Ok(Some(port))
             }
-            (None, Some(port)) => Ok(Some(SocketAddr::new(host.ip(), port))),
+            (None, Some(port)) => {
+                Ok(Some(SourcePort { addr: SocketAddr::new(host.ip(), port), tls: false }))
+            }
             (None, None) => {
                 let reason = format!("the source {host} reports no data port");
                 Err(CopyFault::Blamed(Blame::Source, reason))
@@ -160,11 +165,12 @@ impl Fetcher {
     /// no old cfw does.
     fn ask_for_info(
         &self,
-        host: SocketAddr,
+        port: SourcePort,
         cancel: &CopyCancellation,
     ) -> io::Result<(u16, Vec<u8>)> {
+        let host = port.addr;
         let ask = |header: Option<(&str, &str)>| {
-            let mut link = connect_patiently(host, self.timeouts, cancel)?;
+            let mut link = self.connect_patiently(port, cancel)?;
             link.send(&[source_link::request(host, "/info", header.as_slice())])?;
             let head = link.answer()?;
             let text = link.read_text(&head)?;
@@ -191,21 +197,23 @@ impl Fetcher {
         run: impl Iterator<Item = &'a CopyOrder>,
     ) -> RequestPipeline {
         let mut run = run.peekable();
-        let addr = run.peek().and_then(|first| self.known_data_port(first));
-        let Some(addr) = addr else { return RequestPipeline::default() };
+        let port = run.peek().and_then(|first| self.known_data_port(first));
+        let Some(port) = port else { return RequestPipeline::default() };
         let (mut paths, mut requests) = (VecDeque::new(), Vec::new());
         for order in run {
             let path = master_path(&order.dir, &order.name, false);
-            requests.push(self.request(addr, order, &path, &[]));
+            requests.push(self.request(port.addr, order, &path, &[]));
             paths.push_back(path);
         }
-        let link = self.links.take(addr);
-        let link = link.map_or_else(
-            || SourceLink::connect(addr, self.timeouts, &CopyCancellation::default()),
-            Ok,
-        );
+        let link = match self.links.take(port) {
+            Some(link) => Ok(link),
+            None => {
+                let cancel = CopyCancellation::default();
+                SourceLink::connect(port, &self.tls.now(), self.timeouts, &cancel)
+            }
+        };
         match link.and_then(|mut link| link.send(&requests).map(|()| link)) {
-            Ok(link) => RequestPipeline::of(addr, paths, link),
+            Ok(link) => RequestPipeline::of(port, paths, link),
             // Each copy connects separately and reports its own error.
             Err(_) => RequestPipeline::default(),
         }
@@ -216,7 +224,7 @@ impl Fetcher {
         &self,
         copying: &Copying<'_>,
     ) -> Option<(SourceLink, AnswerHead)> {
-        let mut link = copying.ahead.link_to(copying.addr, &copying.path)?;
+        let mut link = copying.ahead.link_to(copying.port, &copying.path)?;
         link.watch(copying.cancel).ok()?;
         let head = link.answer().ok()?;
         Some((link, head))

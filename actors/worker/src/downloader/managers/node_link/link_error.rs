@@ -9,6 +9,8 @@ pub(in crate::downloader) enum LinkError {
     Unreachable(#[from] reqwest::Error),
     #[error("answered with status {0}: {1}")]
     Status(u16, String),
+    #[error("accepts calls over TLS only: begin the setting node with https://")]
+    NeedsTls,
     #[error("sent an unreadable answer: {0}")]
     Garbled(String),
     #[error("sent more than {0} bytes, which no node does: check which program listens there")]

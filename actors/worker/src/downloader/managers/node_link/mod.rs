@@ -14,14 +14,14 @@ pub(in crate::downloader) use shared::NodeLinkShared;
 pub use shared::{NodeLinkSettings, NodeLinkView, NodeProtocol};
 pub use url::{BadNodeUrl, NodeUrl};
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use reelyard_core::clock::Clock;
-use reelyard_protocol::http_client::{self, BadTrustedCertificates};
+use reelyard_protocol::http_client;
 use reelyard_protocol::signed_call::SignedCaller;
+use reelyard_protocol::tls::TrustedAuthorities;
 use reelyard_protocol::worker::Report;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -49,17 +49,6 @@ const ORDERS_MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// If a long poll answers sooner than this with no change, it is not repeated at once.
 const TOO_SOON: Duration = Duration::from_millis(100);
 
-/// Why the link cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum NodeLinkFailure {
-    /// The HTTP client cannot be created.
-    #[error(transparent)]
-    Client(#[from] reqwest::Error),
-    /// The file of the authority cannot be used.
-    #[error("node_ca_file {path}: {why}", path = .0.display(), why = .1)]
-    CaFile(PathBuf, BadTrustedCertificates),
-}
-
 /// The running line.
 pub struct NodeLink {
     link: Arc<NodeLinkShared>,
@@ -74,18 +63,8 @@ impl NodeLink {
         epochs: EpochGuard,
         clock: Clock,
         downloads: DownloaderHandle,
-    ) -> Result<Self, NodeLinkFailure> {
-        let http = match (&settings.ca_file, settings.nodes.iter().any(NodeUrl::is_https)) {
-            (_, false) => http_client::without_tls(),
-            (Some(file), true) => http_client::trusting_file(file)
-                .map_err(|why| NodeLinkFailure::CaFile(file.clone(), why))?,
-            (None, true) => http_client::with_system_roots(),
-        };
-        let http = http
-            .no_proxy()
-            .connect_timeout(Duration::from_secs(5))
-            .redirect(reqwest::redirect::Policy::none())
-            .build()?;
+    ) -> Result<Self, reqwest::Error> {
+        let http = http_of(&settings, &settings.authorities)?.into();
         let link = Arc::new(NodeLinkShared {
             settings,
             http,
@@ -98,6 +77,19 @@ impl NodeLink {
         let asking = ask_for_orders(Arc::clone(&link), downloads.clone());
         let reporting = deliver_reports(Arc::clone(&link), downloads);
         Ok(NodeLink { link, tasks: vec![tokio::spawn(asking), tokio::spawn(reporting)] })
+    }
+
+    /// Trusts the certificates of these authorities from now on.
+    ///
+    /// # Errors
+    ///
+    /// The HTTP client cannot be created. Then nothing changes.
+    pub fn change_authorities(
+        &self,
+        authorities: &TrustedAuthorities,
+    ) -> Result<(), reqwest::Error> {
+        self.link.http.set(http_of(&self.link.settings, authorities)?);
+        Ok(())
     }
 
     /// The observable state.
@@ -115,6 +107,21 @@ impl Drop for NodeLink {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// An HTTP client for the nodes.
+fn http_of(
+    settings: &NodeLinkSettings,
+    authorities: &TrustedAuthorities,
+) -> Result<reqwest::Client, reqwest::Error> {
+    let http = match settings.nodes.iter().any(NodeUrl::is_https) {
+        true => http_client::trusting(authorities),
+        false => http_client::without_tls(),
+    };
+    http.no_proxy()
+        .connect_timeout(Duration::from_secs(5))
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
 }
 
 /// Requests orders in a loop, and passes them to the downloader.

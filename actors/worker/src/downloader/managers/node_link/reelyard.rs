@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reelyard_protocol::signed_call::{Addressee, CHALLENGE_HEADER, SignedResponse};
+use reelyard_protocol::tls::NEEDS_TLS;
 use reelyard_protocol::worker::{Report, Reports, ReportsTaken, TaskId, TaskOrders};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{RequestBuilder, Response, StatusCode};
@@ -27,7 +28,7 @@ pub async fn orders(
     let rates = rates.map(|rates| format!("&rates={rates}")).unwrap_or_default();
     let (known, wait_secs) = (listed(known), wait.as_secs());
     let path = format!("/api/v1/workers/{host}/tasks?known={known}&wait={wait_secs}s{rates}");
-    let sent = send(link, link.http.get(link.url(&path)).timeout(wait + PATIENCE)).await?;
+    let sent = send(link, link.http.now().get(link.url(&path)).timeout(wait + PATIENCE)).await?;
     if is_no_reelyard(&sent.response) {
         return Err(LinkError::NotReelyard);
     }
@@ -48,6 +49,7 @@ pub async fn deliver(link: &NodeLinkShared, reports: &[Report]) -> Result<Vec<Ta
         .map_err(|error| LinkError::Garbled(error.to_string()))?;
     let call = link
         .http
+        .now()
         .post(link.url(&path))
         .timeout(PATIENCE)
         .header(CONTENT_TYPE, "application/json")
@@ -61,7 +63,8 @@ pub async fn deliver(link: &NodeLinkShared, reports: &[Report]) -> Result<Vec<Ta
 /// Sends a call, signed if the node asks for that.
 async fn send(link: &NodeLinkShared, call: RequestBuilder) -> Result<SignedResponse, LinkError> {
     let token = link.settings.token.now();
-    Ok(link.signed.send(&link.http, Option::as_ref(&token), Addressee::Node, call.build()?).await?)
+    let http = link.http.now();
+    Ok(link.signed.send(&http, Option::as_ref(&token), Addressee::Node, call.build()?).await?)
 }
 
 /// An old cfm answers 404 in plain text. A node that does not know this host answers with a problem
@@ -85,6 +88,7 @@ async fn body_of(link: &NodeLinkShared, sent: SignedResponse) -> Result<Vec<u8>,
     if status != StatusCode::OK {
         let text: String = String::from_utf8_lossy(&body).trim().chars().take(200).collect();
         return Err(match (status, &*link.settings.token.now()) {
+            (NEEDS_TLS, _) => LinkError::NeedsTls,
             (StatusCode::UNAUTHORIZED, None) => LinkError::TokenWanted,
             (StatusCode::UNAUTHORIZED, Some(_)) if has_challenge => LinkError::OtherToken,
             (StatusCode::UNAUTHORIZED, Some(_)) => {

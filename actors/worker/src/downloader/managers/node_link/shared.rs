@@ -1,6 +1,5 @@
 //! The state that the two tasks of a link share: the chosen node, its protocol, and what the link shows.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use reelyard_core::live_setting::LiveSetting;
 use reelyard_core::manager::ManagerId;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::SignedCaller;
+use reelyard_protocol::tls::{TlsTrouble, TrustedAuthorities};
 use reelyard_protocol::worker::ManagerAction;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -34,8 +34,8 @@ pub struct NodeLinkSettings {
     /// Secret that the worker shares with the node. It signs calls, and orders count only from a node
     /// that proves that it knows it. It is never sent.
     pub token: LiveSetting<Option<SharedToken>>,
-    /// File with certificates of the authority of nodes with TLS. Without one, the authorities of the system.
-    pub ca_file: Option<PathBuf>,
+    /// The authorities of nodes with TLS.
+    pub authorities: TrustedAuthorities,
     /// How long a long poll is held.
     pub wait: Duration,
     /// How often an old cfm is asked (`downloader_sleep_sec`).
@@ -73,7 +73,7 @@ pub struct NodeLinkView {
 /// The state that the two tasks of a link share.
 pub(in crate::downloader) struct NodeLinkShared {
     pub(in crate::downloader) settings: NodeLinkSettings,
-    pub(in crate::downloader) http: reqwest::Client,
+    pub(in crate::downloader) http: LiveSetting<reqwest::Client>,
     pub(in crate::downloader) signed: SignedCaller,
     pub(in crate::downloader) epochs: EpochGuard,
     pub(in crate::downloader) clock: Clock,
@@ -113,7 +113,7 @@ impl NodeLinkShared {
     pub(in crate::downloader) fn failed(&self, failed: usize, error: &LinkError) {
         let node = self.url("");
         let before = self.settings.view.load();
-        let text = with_causes(error);
+        let text = tls_in_words(error).unwrap_or_else(|| with_causes(error));
         if before.error.as_deref() != Some(&text) {
             tracing::warn!(node, error = text, "the node cannot be used; trying again");
         }
@@ -148,6 +148,24 @@ impl NodeLinkShared {
             Err(error) => Err(LinkError::Store(error.to_string())),
         }
     }
+}
+
+/// A failure of TLS with its remedy.
+fn tls_in_words(error: &LinkError) -> Option<String> {
+    let trouble = TlsTrouble::of(error)?;
+    let remedy = match &trouble {
+        TlsTrouble::NoTls => {
+            "remove https:// from the setting node, or set tls.certificate of the node"
+        }
+        TlsTrouble::UnknownAuthority => {
+            "set node_ca_file to the certificate of the authority that signed it"
+        }
+        TlsTrouble::Other(_) => "check tls.certificate of the node and node_ca_file of this worker",
+        TlsTrouble::Expired | TlsTrouble::NotYetValid | TlsTrouble::OtherName => {
+            trouble.remedy_at_server().unwrap_or_default()
+        }
+    };
+    Some(format!("cannot be reached: {trouble}: {remedy}"))
 }
 
 /// reqwest hides why a connection failed behind `source`.

@@ -96,7 +96,7 @@ mod tests {
         let mut hosts = HostTable::new(&settings);
         for number in [1, 2, 21, 22] {
             let data_addr = host(number).socket();
-            let ours = HostKind::Reelyard { data_addr, fetches_from_old: true };
+            let ours = HostKind::Reelyard { data_addr, fetches_from_old: true, data_tls: false };
             let kind = if number % 20 == 1 { ours } else { HostKind::Cfw };
             let (inventory, disk, traffic, at) = (None, None, None, Millis(0));
             hosts.observe(&HostObserved { host: host(number), kind, inventory, disk, traffic, at });

@@ -79,6 +79,7 @@ fn yard_observed_for(
         let kind = HostKind::Reelyard {
             data_addr: "10.0.0.1:9".parse().unwrap(),
             fetches_from_old: false,
+            data_tls: false,
         };
         let disk = Some((disk, at));
         yard.policy.observe(&HostObserved { host, kind, inventory, disk, traffic: None, at });

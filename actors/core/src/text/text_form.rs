@@ -2,6 +2,7 @@
 
 /// Implements serde for a type with `Display` and `FromStr`: the form of the value is its text, also in compact
 /// formats. So its stored bytes do not depend on the layout of the type. The name is that of the type.
+#[macro_export]
 macro_rules! text_form {
     ($type:ident, $name:literal) => {
         impl serde::Serialize for $type {
@@ -22,5 +23,3 @@ macro_rules! text_form {
         }
     };
 }
-
-pub(crate) use text_form;

@@ -4,10 +4,10 @@ use std::fmt;
 use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use reelyard_core::settings::toml::Value;
-use reelyard_core::settings::{Read, SettingValue, quoted, wrong};
+use toml::Value;
 
-use crate::text_form::text_form;
+use crate::settings::{Read, SettingValue, quoted, wrong};
+use crate::text_form;
 
 /// Longest text of a range, in bytes. A longer text is not repeated in the error.
 const LONGEST_TEXT: usize = 64;
