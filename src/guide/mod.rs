@@ -60,10 +60,11 @@ macro_rules! chapter {
 }
 
 /// The chapters, in the order in which an operator needs them.
-pub static CHAPTERS: [Chapter; 16] = [
+pub static CHAPTERS: [Chapter; 17] = [
     chapter!("install", ko),
     chapter!("first-yard"),
     chapter!("operate", ko),
+    chapter!("console", ko),
     chapter!("access", ko),
     chapter!("audit"),
     chapter!("copies", ko),

@@ -13,11 +13,13 @@ use reelyard_access::access::EndSession;
 use reelyard_access::rights::Caller;
 use reelyard_access::secrets::SessionSecret;
 use reelyard_api::Password;
+use reelyard_console::address::ROOT;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::access::{self, BegunSession, GivenProof, address_of, session_cookie};
 use super::audit::AuditDetails;
+use super::console::is_console_path;
 use super::node_state::NodeHttpState;
 use super::problem::ProblemResponse;
 
@@ -36,6 +38,9 @@ static SECURITY_POLICY: LazyLock<String> = LazyLock::new(|| {
 #[derive(Deserialize)]
 pub struct LoginQuery {
     link: Option<String>,
+    /// The page of the console that the browser asked for.
+    #[serde(default)]
+    next: String,
 }
 
 /// The form of the login page.
@@ -45,6 +50,8 @@ pub struct LoginForm {
     name: String,
     password: Option<Password>,
     link: Option<Password>,
+    #[serde(default)]
+    next: String,
 }
 
 /// The form that ends a session.
@@ -65,7 +72,7 @@ pub async fn show(
     }
     match session_of(&state, &request) {
         Some((caller, secret)) => page(StatusCode::OK, &logged_in(&caller, &secret)),
-        None => page(StatusCode::OK, &password_form("", None)),
+        None => page(StatusCode::OK, &password_form("", &query.next, None)),
     }
 }
 
@@ -75,7 +82,7 @@ pub async fn log_in(
     request: HttpRequest,
     form: Form<LoginForm>,
 ) -> HttpResponse {
-    let LoginForm { name, password, link } = form.into_inner();
+    let LoginForm { name, password, link, next } = form.into_inner();
     let proof = match (password, link) {
         (_, Some(link)) => GivenProof::Link(link),
         (password, None) => {
@@ -85,10 +92,11 @@ pub async fn log_in(
     match access::begin(&state, &request, proof).await {
         Ok(BegunSession { secret, .. }) => {
             let mut answer = HttpResponse::SeeOther();
-            answer.insert_header((LOCATION, "/login"));
+            let next = if is_console_path(&next) { next.as_str() } else { ROOT };
+            answer.insert_header((LOCATION, next));
             answer.cookie(access::cookie_of(&secret, &state, &request)).finish()
         }
-        Err(refused) => page_of(&refused, &password_form(&name, Some(&refused))),
+        Err(refused) => page_of(&refused, &password_form(&name, &next, Some(&refused))),
     }
 }
 
@@ -126,13 +134,14 @@ fn session_of(state: &NodeHttpState, request: &HttpRequest) -> Option<(Caller, S
     Some((caller.ok()?, secret))
 }
 
-fn password_form(name: &str, refused: Option<&ProblemResponse>) -> Markup {
+fn password_form(name: &str, next: &str, refused: Option<&ProblemResponse>) -> Markup {
     html! {
         h1 { "Log in to Reelyard" }
         @if let Some(refused) = refused {
             p.refused role="alert" { (refused.problem().detail) }
         }
         form method="post" action="/login" {
+            input type="hidden" name="next" value=(next);
             label for="name" { "User" }
             input #name name="name" value=(name) autocomplete="username" autocapitalize="none" required;
             label for="password" { "Password" }
@@ -159,6 +168,7 @@ fn logged_in(caller: &Caller, secret: &SessionSecret) -> Markup {
         h1 { "Reelyard" }
         p { "You are " strong { (caller.subject) } " with " (caller.rights) "." }
         ul {
+            li { a href=(ROOT) { "Console" } }
             li { a href="/dashboard" { "Copies and files" } }
             li { a href="/api/v1/status" { "Status" } }
             li { a href="/guide" { "Guide" } }
@@ -185,8 +195,9 @@ fn page(status: StatusCode, body: &Markup) -> HttpResponse {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                // The address of a login link contains its secret.
-                meta name="referrer" content="no-referrer";
+                // The address of a login link contains its secret, so other sites never get it. With "no-referrer", the
+                // browser would send its form with the origin "null", which the node refuses.
+                meta name="referrer" content="same-origin";
                 title { "Reelyard: log in" }
                 style { (PreEscaped(STYLE)) }
             }
@@ -197,7 +208,7 @@ fn page(status: StatusCode, body: &Markup) -> HttpResponse {
         .insert_header((header::CONTENT_TYPE, "text/html; charset=utf-8"))
         .insert_header((header::CONTENT_SECURITY_POLICY, SECURITY_POLICY.as_str()))
         .insert_header((header::CACHE_CONTROL, "no-store"))
-        .insert_header((header::REFERRER_POLICY, "no-referrer"))
+        .insert_header((header::REFERRER_POLICY, "same-origin"))
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .body(text.into_string())
 }

@@ -8,6 +8,7 @@ mod called_name;
 mod clean_path;
 pub mod compat;
 mod connections;
+pub mod console;
 mod file_table;
 mod guide;
 mod health;

@@ -28,6 +28,7 @@ use super::compat::{self, CompatState};
 use super::connections::{
     self, CertificateSource, HttpConnectionLimiter, HttpLimits, ServerSettings,
 };
+use super::console;
 use super::file_table::RankedFiles;
 use super::metrics;
 use super::metrics::requests::{self, RequestCounts};
@@ -74,6 +75,7 @@ pub fn serve(
     let compat = web::Data::new(compat_state(&state));
     let requests = web::Data::new(RequestCounts::default());
     let names = web::Data::new(CalledNames::new(&settings.names));
+    let renderings = web::Data::new(console::LiveRenderings::default());
     let body_limit = usize::try_from(settings.body_limit.as_u64()).unwrap_or(usize::MAX);
     let app = move || {
         App::new()
@@ -101,6 +103,7 @@ pub fn serve(
                     .wrap(middleware::from_fn(with_token))
                     .configure(|config| api::routes(config, body_limit)),
             )
+            .configure(|config| console::routes(config, renderings.clone()))
             .configure(compat::routes(compat.clone()))
             .default_service(web::to(compat::not_found))
     };

@@ -21,6 +21,7 @@ use reelyard_yard::task_manager::{PlanningMode, TaskSettings};
 use tokio::sync::watch;
 
 use super::access::{LoginGuard, WorkerRefusals};
+use super::console::KeptShareCounts;
 use crate::node::{LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
 /// State of the HTTP handlers of a node: views, and addresses of actors. No handler touches the
@@ -54,6 +55,8 @@ pub struct NodeHttpState {
     pub actors: Arc<Wiring>,
     /// View of the public links of shares.
     pub share_links: Arc<ShareLinksView>,
+    /// Counts of share links, for the page of links.
+    pub share_counts: KeptShareCounts,
     /// True when the node stops: waiting calls are then answered at once.
     pub stopping: watch::Receiver<bool>,
 }

@@ -79,6 +79,11 @@ impl<S> Refusal<S> {
     pub fn problem(&self) -> &Problem {
         self.response.problem()
     }
+
+    /// The refusal without the list of problems that its handler can answer.
+    pub fn into_response(self) -> ProblemResponse {
+        self.response
+    }
 }
 
 impl<S: ProblemSet, E: Into<ProblemResponse>> From<E> for Refusal<S> {
@@ -170,6 +175,11 @@ impl ProblemResponse {
     /// The problem document of the refusal.
     pub fn problem(&self) -> &Problem {
         &self.problem
+    }
+
+    /// The kind of the problem.
+    pub fn kind(&self) -> ProblemKind {
+        self.kind
     }
 
     /// The node is stopping.

@@ -47,6 +47,11 @@ impl NodeReloader {
         NodeReloader { layers, live, actors, share_links, audit, clock, running }
     }
 
+    /// The settings in force, each with its origin.
+    pub async fn running(&self) -> Vec<EffectiveSetting> {
+        self.running.lock().await.clone()
+    }
+
     /// Reloads the configuration and applies it; an invalid one is refused as a whole. A `dry` run
     /// only returns the changes.
     pub async fn reload(&self, dry: bool) -> Result<Reloaded, ReloadRefused> {

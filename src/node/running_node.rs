@@ -26,6 +26,7 @@ use super::share_links::{self, ShareLinks};
 use super::{name_sweep, settings};
 use crate::config::NodeConfig;
 use crate::http::access::{LoginGuard, WorkerRefusals};
+use crate::http::console::KeptShareCounts;
 use crate::http::node as http;
 use crate::http::node_state::NodeHttpState;
 
@@ -104,6 +105,7 @@ impl RunningNode {
             journal: journal.clone(),
             actors: Arc::clone(&actors),
             share_links: share_links.view(),
+            share_counts: KeptShareCounts::default(),
             stopping: stopping.subscribe(),
         };
         if let Some(warning) = state.insecure_listen() {

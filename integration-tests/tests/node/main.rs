@@ -6,6 +6,7 @@ mod api;
 mod audit;
 mod commands;
 mod configuration;
+mod console;
 mod demand_checkpoint;
 mod earlier_store;
 mod full_disk;

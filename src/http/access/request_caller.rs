@@ -71,11 +71,27 @@ pub fn authenticate(
     request: &HttpRequest,
     state: &NodeHttpState,
 ) -> Result<(RequestCaller, RequestCredential), ProblemResponse> {
+    let header = request.headers().get(CSRF_HEADER).and_then(|given| given.to_str().ok());
+    authenticate_form(request, state, header)
+}
+
+/// Like [`authenticate`], for a page whose form has the CSRF token as a field.
+///
+/// # Errors
+///
+/// As with [`authenticate`].
+pub fn authenticate_form(
+    request: &HttpRequest,
+    state: &NodeHttpState,
+    csrf_token: Option<&str>,
+) -> Result<(RequestCaller, RequestCredential), ProblemResponse> {
     match credential(request)?.ok_or_else(|| missing(request, state))? {
         Credential::Token(text) => of_token(&text, request, state),
         Credential::Session(secret) => of_session(secret, request, state),
         Credential::Cookie(secret) => {
-            check_csrf_token(&secret, request)?;
+            if !request.method().is_safe() {
+                check_csrf_token(&secret, csrf_token)?;
+            }
             of_session(secret, request, state)
         }
     }
@@ -146,11 +162,7 @@ fn of_session(
 }
 
 /// A page of another site can make a browser send the cookie, but it cannot know the CSRF token.
-fn check_csrf_token(secret: &SessionSecret, request: &HttpRequest) -> Result<(), ProblemResponse> {
-    if request.method().is_safe() {
-        return Ok(());
-    }
-    let given = request.headers().get(CSRF_HEADER).and_then(|given| given.to_str().ok());
+fn check_csrf_token(secret: &SessionSecret, given: Option<&str>) -> Result<(), ProblemResponse> {
     if given.is_some_and(|given| secret.has_csrf_token(given)) {
         return Ok(());
     }

@@ -1,20 +1,21 @@
 //! The API, version 1: one file per resource. Answers are the types of
 //! [`reelyard_api`] and [`reelyard_protocol::worker`].
 
-mod access_calls;
+pub(in crate::http) mod access_calls;
 mod api_call;
-mod audit_calls;
-mod box_calls;
-mod call_parts;
+pub(in crate::http) mod audit_calls;
+pub(in crate::http) mod box_calls;
+pub(in crate::http) mod call_parts;
 mod calls;
-mod node_calls;
+pub(in crate::http) mod node_calls;
 mod openapi;
 mod routes;
-mod share_calls;
-mod yard_calls;
+pub(in crate::http) mod share_calls;
+pub(in crate::http) mod yard_calls;
 
 pub use access_calls::sessions;
 pub use api_call::{API, read};
 pub use calls::operations;
 pub use openapi::text as document;
 pub use routes::routes;
+pub use yard_calls::host_calls::hosts::host_views;

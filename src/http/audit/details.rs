@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
-use reelyard_access::audit::{AuditActor, AuditActorKind};
+use reelyard_access::audit::{AuditActor, AuditActorKind, LARGEST_REASON};
 use reelyard_access::rights::Subject;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -26,6 +26,7 @@ pub(super) struct CallDetails {
     pub(super) subject: Option<String>,
     pub(super) before: Option<Value>,
     pub(super) after: Option<Value>,
+    pub(super) reason: Option<String>,
     pub(super) changes_nothing: bool,
 }
 
@@ -50,6 +51,13 @@ impl AuditDetails {
     /// Names the caller of a call that begins or ends a session itself.
     pub fn actor(&self, subject: &Subject) {
         self.0.borrow_mut().actor = Some(AuditActor::of(subject));
+    }
+
+    /// Names the caller of a form, and the reason in it. A page sends no header for them.
+    pub fn of_form(&self, subject: &Subject, reason: Option<&str>) {
+        let mut collected = self.0.borrow_mut();
+        collected.actor = Some(AuditActor::of(subject));
+        collected.reason = reason.map(|reason| reason.chars().take(LARGEST_REASON).collect());
     }
 
     /// The details of this request. Those of a request without a row are not used.

@@ -11,6 +11,28 @@ use crate::http::api;
 const OF_PAGES: [(Method, &str, &str); 2] =
     [(Method::POST, "/login", "page.logIn"), (Method::POST, "/logout", "page.logOut")];
 
+/// The forms of the console.
+const OF_CONSOLE: [(Method, &str, &str); 18] = [
+    (Method::POST, "/console/files/{name}/{action}", "console.changeFile"),
+    (Method::POST, "/console/file-actions/{action}", "console.changeFiles"),
+    (Method::POST, "/console/preferences", "console.keepPreference"),
+    (Method::POST, "/console/hosts/{host}/{action}", "console.changeHost"),
+    (Method::POST, "/console/host-actions/{action}", "console.changeHosts"),
+    (Method::POST, "/console/tasks/{id}/{action}", "console.changeTask"),
+    (Method::POST, "/console/task-retries", "console.retryTasks"),
+    (Method::POST, "/console/shares/new", "console.createShare"),
+    (Method::POST, "/console/share-actions/{action}", "console.changeShares"),
+    (Method::POST, "/console/boxes/{pool}/{number}/{action}", "console.changeBox"),
+    (Method::POST, "/console/leases/{id}/revoke", "console.revokeLease"),
+    (Method::POST, "/console/audit/export", "console.exportAudit"),
+    (Method::POST, "/console/access/users/new", "console.addUser"),
+    (Method::POST, "/console/access/users/{name}/{action}", "console.changeUser"),
+    (Method::POST, "/console/access/tokens/new", "console.createToken"),
+    (Method::POST, "/console/access/tokens/{name}/{action}", "console.changeToken"),
+    (Method::POST, "/console/access/sessions/{id}/end", "console.endSession"),
+    (Method::POST, "/console/settings/reload", "console.reloadConfiguration"),
+];
+
 /// The changing calls of cfm's interface.
 const OF_CFM: [(Method, &str, &str); 2] = [
     (Method::PATCH, "/tasks/{id}", "cfm.changeTask"),
@@ -19,7 +41,7 @@ const OF_CFM: [(Method, &str, &str); 2] = [
 
 static OPERATIONS: LazyLock<HashMap<String, Vec<(Method, String)>>> = LazyLock::new(|| {
     let mut operations: HashMap<String, Vec<(Method, String)>> = HashMap::new();
-    for (method, pattern, name) in OF_CFM.into_iter().chain(OF_PAGES) {
+    for (method, pattern, name) in OF_CFM.into_iter().chain(OF_PAGES).chain(OF_CONSOLE) {
         operations.entry(pattern.to_owned()).or_default().push((method, name.to_owned()));
     }
     for (pattern, method, name) in api::operations() {

@@ -100,7 +100,7 @@ impl AuditedCall {
             status: Some(status.as_u16()),
             problem: problem.map(|problem| problem.word().to_owned()),
             request_id: Some(self.request_id),
-            reason: self.reason,
+            reason: details.reason.clone().or(self.reason),
             before: details.before.clone(),
             after: details.after.clone(),
             count: None,

@@ -147,9 +147,9 @@ impl AuditRecord {
         }
     }
 
-    /// Whether the act was carried out.
+    /// Whether the act was carried out. A refused form of a page can end with a redirect, but has a problem.
     pub fn is_accepted(&self) -> bool {
-        self.status.is_none_or(|status| status < 400)
+        self.problem.is_none() && self.status.is_none_or(|status| status < 400)
     }
 
     /// The record with every member within its limit.
@@ -196,6 +196,15 @@ mod tests {
         }
         assert_eq!(AuditActor::of(&Subject::Legacy).to_string(), "token legacy");
         assert_eq!(AuditActor::node().to_string(), "node");
+    }
+
+    #[test]
+    fn a_refused_form_with_a_redirect_is_not_accepted() {
+        let done = AuditRecord { status: Some(303), ..AuditRecord::of_node(Millis(1), "page") };
+        assert!(done.is_accepted());
+        let refused = AuditRecord { problem: Some("not-found".to_owned()), ..done.clone() };
+        assert!(!refused.is_accepted());
+        assert!(!AuditRecord { status: Some(403), ..done }.is_accepted());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Message;
+use reelyard_core::clock::Millis;
 use reelyard_core::durations::{in_words, rounded};
 use reelyard_core::event::{Epoch, RequestId};
 use reelyard_protocol::boxes::{BoxNumber, FenceToken, Holder, LeaseId, PoolName, Reason};
@@ -270,6 +271,29 @@ pub struct UnquarantineBox {
     pub number: BoxNumber,
     /// The caller's name, for the audit.
     pub asked_by: String,
+}
+
+/// Asks for the first requests in the queue of a pool, at most `most`. Only the leader has a queue.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Vec<QueuedRequest>, BoxError>")]
+pub struct ShowQueue {
+    /// The name of the pool.
+    pub pool: PoolName,
+    /// The largest number of requests to answer.
+    pub most: usize,
+}
+
+/// A request that waits in the queue of a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuedRequest {
+    /// The job that waits.
+    pub holder: Holder,
+    /// The priority of the request.
+    pub priority: Priority,
+    /// The number of boxes.
+    pub count: u32,
+    /// When it arrived.
+    pub since: Millis,
 }
 
 /// The host of a pool must inspect its free boxes before they are granted, because it may have restarted.

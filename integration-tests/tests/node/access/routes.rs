@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 /// The routes outside of the API, with the decision for each. The calls of the API declare their rights.
-const DECIDED: [(&str, &str); 13] = [
+const DECIDED: [(&str, &str); 52] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
     ("/metrics", "metrics.allow, or metrics:read"),
@@ -14,6 +14,45 @@ const DECIDED: [(&str, &str); 13] = [
     ("/guide/{topic}", "open: the manual"),
     ("/login", "open: it begins a session, and limits wrong attempts"),
     ("/logout", "the session and its CSRF token"),
+    ("/", "open: it only leads to the console"),
+    ("/console", "a session with yard:read"),
+    ("/console/assets/{hash}/{name}", "open: style and scripts without data"),
+    ("/console/preferences", "open: it changes cookies of the browser only"),
+    ("/console/live/{page}", "a session with yard:read"),
+    ("/console/hosts", "a session with yard:read"),
+    ("/console/hosts/{host}", "a session with yard:read"),
+    ("/console/hosts/{host}/{action}", "a session with yard:write, and its CSRF token"),
+    ("/console/host-actions/{action}", "a session with yard:write, and its CSRF token"),
+    ("/console/files", "a session with yard:read"),
+    ("/console/files/{name}/{action}", "a session with yard:write, and its CSRF token"),
+    ("/console/file-actions/{action}", "a session with yard:write, and its CSRF token"),
+    ("/console/tasks", "a session with yard:read"),
+    ("/console/tasks/{id}/{action}", "a session with yard:write, and its CSRF token"),
+    ("/console/task-retries", "a session with yard:write, and its CSRF token"),
+    ("/console/shares", "a session with shares:read"),
+    ("/console/shares/new", "a session with shares:write, and its CSRF token to post"),
+    ("/console/shares/{id}", "a session with shares:read"),
+    ("/console/share-actions/{action}", "a session with shares:write, and its CSRF token"),
+    ("/console/boxes", "a session with boxes:read"),
+    ("/console/boxes/{pool}/{number}/{action}", "a session with boxes:write, and its CSRF token"),
+    ("/console/leases/{id}/revoke", "a session with boxes:write, and its CSRF token"),
+    ("/console/history", "a session with yard:read"),
+    ("/console/history/export", "a session with yard:read"),
+    ("/console/audit", "a session with audit:read"),
+    ("/console/audit/export", "a session with audit:read, and its CSRF token"),
+    ("/console/access", "a session with access:read"),
+    ("/console/access/users/new", "a session with access:write, and its CSRF token to post"),
+    ("/console/access/users/{name}/{action}", "a session with access:write, and its CSRF token"),
+    ("/console/access/tokens/new", "a session with access:write, and its CSRF token to post"),
+    ("/console/access/tokens/{name}/{action}", "a session with access:write, and its CSRF token"),
+    ("/console/access/sessions/{id}/end", "a session with access:write, and its CSRF token"),
+    ("/console/plan", "a session with yard:read"),
+    ("/console/map", "a session with yard:read"),
+    ("/console/settings", "a session with config:read"),
+    ("/console/settings/reload", "a session with config:write, and its CSRF token"),
+    ("/console/guide", "a session with yard:read"),
+    ("/console/guide/{topic}", "a session with yard:read"),
+    ("/console/find", "a session with yard:read"),
     ("/tasks", "compat.allow"),
     ("/tasks/{id}", "compat.allow"),
     ("/dashboard", "compat.allow"),
@@ -47,6 +86,7 @@ fn paths_in(file: &str) -> Result<Vec<String>> {
 fn every_route_has_a_decision_about_rights() -> Result<()> {
     let mut routes = paths_in("src/http/node.rs")?;
     routes.extend(paths_in("src/http/compat/routes.rs")?);
+    routes.extend(paths_in("src/http/console/mod.rs")?);
     routes.sort();
     let mut decided: Vec<String> = DECIDED.map(|(path, _)| path.to_owned()).to_vec();
     decided.sort();

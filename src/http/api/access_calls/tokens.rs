@@ -70,11 +70,23 @@ pub async fn create(
     _: web::Query<NoQuery>,
     wanted: Body<WantedToken>,
 ) -> Result<HttpResponse, TokenRefusal> {
-    let wanted = wanted.into_inner().0;
+    let created = create_token(&state, caller, &audit, wanted.into_inner().0).await?;
+    let name = created.info.name.replace('/', "%2F");
+    let place = format!("{}/tokens/{name}", super::super::API);
+    Ok(HttpResponse::Created().insert_header((LOCATION, place)).json(created))
+}
+
+/// Creates a token. The answer has its secret.
+pub async fn create_token(
+    state: &NodeHttpState,
+    caller: RequestCaller,
+    audit: &AuditDetails,
+    wanted: WantedToken,
+) -> Result<NewTokenInfo, ProblemResponse> {
     let (name, rights) =
         wanted.name_and_rights().map_err(|why| ProblemResponse::bad_request(why.to_string()))?;
     audit.subject(format!("token {name}"));
-    let before = known(&state, &name);
+    let before = known(state, &name);
     let kind = match rights {
         Rights::Worker(_) => TokenKind::Worker,
         Rights::Role(_) | Rights::Scopes(_) => TokenKind::General,
@@ -98,9 +110,7 @@ pub async fn create(
     let token = state.actors.access.ask(create).await??;
     let info = TokenInfo::of(&token, state.clock.now());
     audit.changed(before.as_ref(), Some(&info));
-    let place = format!("{}/tokens/{}", super::super::API, info.name.replace('/', "%2F"));
-    let answer = NewTokenInfo { token: secret.reveal().to_owned(), info };
-    Ok(HttpResponse::Created().insert_header((LOCATION, place)).json(answer))
+    Ok(NewTokenInfo { token: secret.reveal().to_owned(), info })
 }
 
 /// `POST /tokens/{name}/rotate`.

@@ -21,32 +21,32 @@ static READS: Semaphore = Semaphore::const_new(2);
 #[into_params(parameter_in = Query)]
 pub struct AuditRowQuery {
     /// Only acts of this actor: a kind, a name, or both as in "user alice".
-    actor: Option<String>,
+    pub actor: Option<String>,
     /// Only acts on this object: "share ABC", its kind or its name.
-    subject: Option<String>,
+    pub subject: Option<String>,
     /// Only this operation: the id of the call in this document, or a name such as "node.started".
-    operation: Option<String>,
+    pub operation: Option<String>,
     /// Only acts at or after this time, in RFC 3339.
-    since: Option<String>,
+    pub since: Option<String>,
     /// Only acts before this time, in RFC 3339.
-    until: Option<String>,
+    pub until: Option<String>,
     /// Only accepted acts, or only refused ones.
     #[param(inline)]
-    outcome: Option<AuditOutcome>,
+    pub outcome: Option<AuditOutcome>,
     /// Order of the rows.
     #[param(inline)]
-    order: Option<RowOrder>,
+    pub order: Option<RowOrder>,
     /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]
-    limit: Option<String>,
+    pub limit: Option<String>,
     /// Cursor to continue a list: `next` of the previous page.
-    cursor: Option<String>,
+    pub cursor: Option<String>,
 }
 
 /// Whether a list begins at its newest or at its oldest end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum RowOrder {
+pub enum RowOrder {
     /// Newest first.
     #[default]
     Newest,

@@ -3,4 +3,4 @@
 pub mod audit;
 pub mod audit_events;
 pub mod audit_export;
-mod row_filter;
+pub mod row_filter;

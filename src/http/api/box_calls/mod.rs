@@ -1,7 +1,7 @@
 //! Calls for boxes, leases and pools.
 
-pub(in crate::http::api) mod acquire;
-pub(in crate::http::api) mod box_refusals;
-pub(in crate::http::api) mod boxes;
-pub(in crate::http::api) mod leases;
-pub(in crate::http::api) mod pools;
+pub(in crate::http) mod acquire;
+pub(in crate::http) mod box_refusals;
+pub(in crate::http) mod boxes;
+pub(in crate::http) mod leases;
+pub(in crate::http) mod pools;

@@ -182,9 +182,7 @@ pub async fn adopt(
 
 /// The view of the boxes. Refused until this node has read its journal, because an unknown pool may
 /// exist in it.
-pub(in crate::http::api) fn views(
-    state: &NodeHttpState,
-) -> Result<&BoxViewHandle, ProblemResponse> {
+pub(in crate::http) fn views(state: &NodeHttpState) -> Result<&BoxViewHandle, ProblemResponse> {
     let views = &state.actors.boxes.views;
     if views.is_up() { Ok(views) } else { Err(ProblemResponse::starting()) }
 }

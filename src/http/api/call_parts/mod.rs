@@ -8,5 +8,5 @@ mod paging;
 
 pub use leader_only::{LeaderProblems, require_leader};
 pub use no_query::NoQuery;
-pub use objects::Body;
+pub use objects::{Body, Objects};
 pub use paging::{PageQuery, page};

@@ -18,7 +18,7 @@ use crate::reloading::{ReloadRefused, Reloaded};
 pub struct ReloadQuery {
     /// Only report the changes, and apply nothing.
     #[serde(default)]
-    dry_run: bool,
+    pub dry_run: bool,
 }
 
 /// `POST /config/reload`

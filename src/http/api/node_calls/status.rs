@@ -70,7 +70,8 @@ fn actors(state: &NodeHttpState) -> BTreeMap<String, ActorView> {
     views
 }
 
-fn inputs(catalog: &CatalogView) -> Vec<InputView> {
+/// The inputs of the planner with their states.
+pub fn inputs(catalog: &CatalogView) -> Vec<InputView> {
     let mut inputs = Vec::new();
     inputs.push(match &catalog.grade_info {
         Some(input) => file("catalog.grade_info_file", input),

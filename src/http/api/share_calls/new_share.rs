@@ -49,7 +49,18 @@ pub async fn create(
     _: web::Query<NoQuery>,
     wanted: Body<WantedShare>,
 ) -> Result<HttpResponse, NewShareRefusal> {
-    let wanted = wanted.into_inner().0;
+    let share_info = create_share(&state, &caller, &audit, wanted.into_inner().0).await?;
+    let location = format!("{}/shares/{}", crate::http::api::API, share_info.id);
+    Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(share_info))
+}
+
+/// Creates a link.
+pub async fn create_share(
+    state: &NodeHttpState,
+    caller: &RequestCaller,
+    audit: &AuditDetails,
+    wanted: WantedShare,
+) -> Result<ShareInfo, ProblemResponse> {
     audit.subject(format!("path {}", wanted.path));
     let bad = |why: &dyn std::fmt::Display| ProblemResponse::bad_request(why.to_string());
     let given = wanted.password.clone();
@@ -58,7 +69,7 @@ pub async fn create(
     if let Some(request) = request
         && let Some(share) = state.actors.share_expiry.ask(RecallShare { request }).await??
     {
-        return Ok(created(&state, &share, given, &audit).await?);
+        return created(state, &share, given, audit).await;
     }
     let (root, path) = place(&wanted.path).map_err(|why| bad(&why))?;
     let lifetime =
@@ -68,7 +79,7 @@ pub async fn create(
     let mut looks = 0;
     loop {
         looks += 1;
-        let (kind, looked) = look(&state, &root, &path, &wanted.path).await?;
+        let (kind, looked) = look(state, &root, &path, &wanted.path).await?;
         let create = CreateShare {
             root: root.clone(),
             path: path.clone(),
@@ -85,7 +96,7 @@ pub async fn create(
             answer => {
                 let share = answer?;
                 let given = given.filter(|_| request.is_some());
-                return Ok(created(&state, &share, given, &audit).await?);
+                return created(state, &share, given, audit).await;
             }
         }
     }
@@ -117,7 +128,7 @@ async fn created(
     share: &Share,
     given: Option<Password>,
     audit: &AuditDetails,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<ShareInfo, ProblemResponse> {
     // The password may have been changed since the share was created.
     if share.generation() == 0 {
         is_the_same(given, share).await?;
@@ -125,8 +136,7 @@ async fn created(
     let share_info = share_info(state, share, share_time(state));
     audit.subject(format!("share {}", share_info.id));
     audit.changed(None, Some(&share_info));
-    let location = format!("{}/shares/{}", crate::http::api::API, share_info.id);
-    Ok(HttpResponse::Created().insert_header((LOCATION, location)).json(share_info))
+    Ok(share_info)
 }
 
 /// The request without the password. Its hash becomes part of the request id, which must not reveal

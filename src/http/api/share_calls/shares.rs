@@ -24,7 +24,7 @@ use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 
 /// The time that decides whether a link has ended.
-pub(in crate::http::api) fn share_time(state: &NodeHttpState) -> Millis {
+pub(in crate::http) fn share_time(state: &NodeHttpState) -> Millis {
     state.actors.share_views.moment(&state.clock).latest
 }
 
@@ -381,7 +381,7 @@ pub async fn hooks(
 }
 
 /// Refuses while the journal is being read, because an unknown share may exist in it.
-pub(in crate::http::api) fn knows_its_shares(state: &NodeHttpState) -> Result<(), ProblemResponse> {
+pub(in crate::http) fn knows_its_shares(state: &NodeHttpState) -> Result<(), ProblemResponse> {
     if state.actors.share_views.is_up() { Ok(()) } else { Err(ProblemResponse::starting()) }
 }
 
@@ -407,11 +407,7 @@ async fn revoke_all(
     Ok(state.actors.share_expiry.ask(revoke).await??)
 }
 
-pub(in crate::http::api) fn share_info(
-    state: &NodeHttpState,
-    share: &Share,
-    now: Millis,
-) -> ShareInfo {
+pub(in crate::http) fn share_info(state: &NodeHttpState, share: &Share, now: Millis) -> ShareInfo {
     ShareInfo::of(share, &state.share_links.public_url(), now)
 }
 

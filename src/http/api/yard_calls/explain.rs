@@ -27,10 +27,20 @@ pub async fn show(
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<ExplainView>, Refusal<AskProblems>> {
     let name = file_in_path(&request, "/explain")?;
+    Ok(web::Json(explained(&state, &name).await?))
+}
+
+/// Why a file is planned or not.
+///
+/// # Errors
+/// An owner does not answer.
+pub async fn explained(
+    state: &NodeHttpState,
+    name: &FileName,
+) -> Result<ExplainView, ProblemResponse> {
     let explanation = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
     let copies = state.actors.remover.ask(ExplainCopies { name: name.clone() }).await?;
-    let demand = demand(&state, &name);
-    Ok(web::Json(ExplainView::of(&name, explanation, copies, demand)))
+    Ok(ExplainView::of(name, explanation, copies, demand(state, name)))
 }
 
 /// The demand for a file; none while demand is not measured, or if no input names the file.

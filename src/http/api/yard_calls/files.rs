@@ -124,18 +124,21 @@ impl<'a> Filter<'a> {
 }
 
 /// A consistent snapshot of everything about files, for one page.
-struct FileListSnapshot {
-    snapshot: PlanningSnapshot,
+pub struct FileListSnapshot {
+    /// The views of the planner.
+    pub snapshot: PlanningSnapshot,
     /// Hot files without a grade. They come first in the list.
     ungraded: Vec<FileId>,
-    hits: HashMap<FileId, u32>,
+    /// The hits of the hot files.
+    pub hits: HashMap<FileId, u32>,
     copying: HashMap<FileName, Arc<Task>>,
     /// Whether every destination with a known kind is an old cfw.
     all_old: bool,
 }
 
 impl FileListSnapshot {
-    fn new(state: &NodeHttpState) -> Self {
+    /// Reads the current views.
+    pub fn new(state: &NodeHttpState) -> Self {
         let snapshot = PlanningSnapshot::new(state);
         let PlanningSnapshot { catalog, tasks, .. } = &snapshot;
         let ranked = |file: &FileId| catalog.ranking.as_ref().and_then(|all| all.rank(*file));
@@ -159,11 +162,13 @@ impl FileListSnapshot {
         self.snapshot.catalog.ranking.as_ref().map_or(&[], |ranking| ranking.files())
     }
 
-    fn len(&self) -> usize {
+    /// Number of ranked or hot files.
+    pub fn len(&self) -> usize {
         self.ungraded.len() + self.ranked().len()
     }
 
-    fn file(&self, position: usize) -> FileId {
+    /// The file at this position, which is below the length.
+    pub fn file(&self, position: usize) -> FileId {
         match self.ungraded.get(position) {
             Some(file) => *file,
             None => self.ranked()[position - self.ungraded.len()],
@@ -171,13 +176,14 @@ impl FileListSnapshot {
     }
 
     /// Expected requests a day; none while demand is not measured, or for a file without a grade.
-    fn requests_a_day(&self, file: FileId) -> Option<f64> {
+    pub fn requests_a_day(&self, file: FileId) -> Option<f64> {
         let demand = self.snapshot.catalog.ranking.as_ref()?.demand()?;
         let per_day = demand.demand(file).rate.per_day();
         Some((per_day * 1000.0).round() / 1000.0)
     }
 
-    fn file_view(&self, file: FileId, name: &FileName) -> FileView {
+    /// A file as the API shows it, without its rank by demand.
+    pub fn file_view(&self, file: FileId, name: &FileName) -> FileView {
         let ranking = self.snapshot.catalog.ranking.as_ref();
         let task = self.copying.get(name);
         // The size in hitcount.history is only a hint.
@@ -206,7 +212,7 @@ impl FileListSnapshot {
     }
 
     /// Sets the rank by demand of these files. One pass finds the ranks of all of them.
-    fn rank_by_demand(&self, files: &[FileId], views: &mut [FileView]) {
+    pub fn rank_by_demand(&self, files: &[FileId], views: &mut [FileView]) {
         let Some(demand) = &self.snapshot.catalog.demand else { return };
         let ranks = demand.ranks(&files.iter().map(|file| file.0).collect());
         for (file, view) in files.iter().zip(views) {

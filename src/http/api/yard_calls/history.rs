@@ -3,12 +3,13 @@
 use std::str::FromStr;
 
 use actix_web::web;
+use memchr::memmem;
 use reelyard_api::{Cursor, HistoryEntry, HistoryLine, Page};
 use reelyard_core::history::BoundedLog;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, FileName, NameTable};
-use reelyard_yard::remover::RemovalRecord;
-use reelyard_yard::task_manager::CopyRecord;
+use reelyard_yard::remover::{Ending, RemovalRecord};
+use reelyard_yard::task_manager::{CopyRecord, TaskState};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -41,16 +42,23 @@ pub struct HistoryQuery {
 /// The kind of a history line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+pub enum Kind {
+    /// An ended copy of a file.
     Copy,
+    /// An ended removal of a copy.
     Removal,
 }
 
 /// Position in both histories: the numbers of the last returned lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct HistoryPosition {
+pub struct HistoryPosition {
     copies: u64,
     removals: u64,
+}
+
+impl HistoryPosition {
+    /// Before the newest line.
+    pub const NEWEST: HistoryPosition = HistoryPosition { copies: u64::MAX, removals: u64::MAX };
 }
 
 impl FromStr for HistoryPosition {
@@ -79,8 +87,8 @@ pub async fn list(
 ) -> Result<web::Json<Page<HistoryLine>>, Refusal<()>> {
     let HistoryQuery { file, host, what, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
-    let start = HistoryPosition { copies: u64::MAX, removals: u64::MAX };
-    let (limit, from) = (paging.limit()?, paging.position::<HistoryPosition>()?.unwrap_or(start));
+    let from = paging.position::<HistoryPosition>()?.unwrap_or(HistoryPosition::NEWEST);
+    let limit = paging.limit()?;
     let file = match file {
         Some(text) => {
             let name = FileName::new(text.clone())
@@ -92,25 +100,55 @@ pub async fn list(
         }
         None => None,
     };
-    let copies = state.actors.task_views.load().history.clone();
-    let removals = state.actors.remover_views.load().history.clone();
-    let wanted = HistoryFilter { file, host, what };
-    Ok(web::Json(wanted.page(&copies, &removals, from, limit, &state.names)))
+    let wanted = HistoryFilter { file, host, what, ..HistoryFilter::default() };
+    Ok(web::Json(history_page(&state, &wanted, from, limit)))
 }
 
-/// The parsed filter.
-struct HistoryFilter {
-    file: Option<FileId>,
-    host: Option<HostAddr>,
-    what: Option<Kind>,
+/// A page of the history as it is now.
+pub fn history_page(
+    state: &NodeHttpState,
+    wanted: &HistoryFilter,
+    from: HistoryPosition,
+    limit: usize,
+) -> Page<HistoryLine> {
+    let copies = state.actors.task_views.load().history.clone();
+    let removals = state.actors.remover_views.load().history.clone();
+    wanted.page(&copies, &removals, from, limit, &state.names)
+}
+
+/// Selects lines of the history. Each member that is set must match.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryFilter {
+    /// About this file.
+    pub file: Option<FileId>,
+    /// Copies to this host, and removals from it.
+    pub host: Option<HostAddr>,
+    /// Only copies, or only removals.
+    pub what: Option<Kind>,
+    /// Bytes within the name of the file. Empty for any name.
+    pub part: String,
+    /// Only what ended without success.
+    pub failed: bool,
 }
 
 impl HistoryFilter {
     /// Whether the filter matches a line of this kind about this copy.
-    fn takes(&self, kind: Kind, file: FileId, host: HostAddr) -> bool {
+    fn takes(&self, kind: Kind, file: FileId, host: HostAddr, names: &NameTable) -> bool {
         self.what.is_none_or(|what| what == kind)
             && self.file.is_none_or(|wanted| wanted == file)
             && self.host.is_none_or(|wanted| wanted == host)
+            && (self.part.is_empty()
+                || memmem::find(names.name(file).as_bytes(), self.part.as_bytes()).is_some())
+    }
+
+    fn takes_copy(&self, line: &CopyRecord, names: &NameTable) -> bool {
+        (!self.failed || line.state != TaskState::Done)
+            && self.takes(Kind::Copy, line.file, line.destination, names)
+    }
+
+    fn takes_removal(&self, line: &RemovalRecord, names: &NameTable) -> bool {
+        (!self.failed || !matches!(line.ending, Ending::Removed | Ending::Absent))
+            && self.takes(Kind::Removal, line.file, line.host, names)
     }
 
     /// Merges both histories, newest first.
@@ -123,12 +161,9 @@ impl HistoryFilter {
         names: &NameTable,
     ) -> Page<HistoryLine> {
         let copied = copies.newest_before(from.copies);
-        let mut copied = copied
-            .filter(|(_, line)| self.takes(Kind::Copy, line.file, line.destination))
-            .peekable();
+        let mut copied = copied.filter(|(_, line)| self.takes_copy(line, names)).peekable();
         let removed = removals.newest_before(from.removals);
-        let mut removed =
-            removed.filter(|(_, line)| self.takes(Kind::Removal, line.file, line.host)).peekable();
+        let mut removed = removed.filter(|(_, line)| self.takes_removal(line, names)).peekable();
         let (mut items, mut read) = (Vec::new(), from);
         while items.len() < limit {
             let copy_is_newer = match (copied.peek(), removed.peek()) {
@@ -193,8 +228,7 @@ fn of_removal(line: &RemovalRecord, names: &NameTable) -> HistoryLine {
 mod tests {
     use reelyard_core::clock::Millis;
     use reelyard_protocol::worker::TaskId;
-    use reelyard_yard::remover::{Ending, Reason};
-    use reelyard_yard::task_manager::TaskState;
+    use reelyard_yard::remover::Reason;
 
     use super::*;
 
@@ -250,10 +284,7 @@ mod tests {
         }
         let (mut reported, mut cursor) = (Vec::new(), None::<Cursor>);
         loop {
-            let from = cursor
-                .map_or(Ok(HistoryPosition { copies: u64::MAX, removals: u64::MAX }), |at| {
-                    at.0.parse()
-                });
+            let from = cursor.map_or(Ok(HistoryPosition::NEWEST), |at| at.0.parse());
             let from = from.unwrap_or_else(|()| panic!("a cursor is read as it is written"));
             let page = wanted.page(&copies, &removals, from, limit, &names);
             assert!(page.items.len() <= limit);
@@ -267,13 +298,17 @@ mod tests {
 
     #[test]
     fn both_histories_are_listed_as_one_page_by_page() {
-        let all = |what, file, host| HistoryFilter { file, host, what };
+        let all = |what, file, host| HistoryFilter { file, host, what, ..HistoryFilter::default() };
+        let part = |part: &str| HistoryFilter { part: part.to_owned(), ..HistoryFilter::default() };
+        let failed = HistoryFilter { failed: true, ..HistoryFilter::default() };
         for limit in [1, 2, 4, 9, 100] {
             assert_eq!(read(&all(None, None, None), limit), [9, 8, 7, 6, 5, 4, 3, 2, 1]);
             assert_eq!(read(&all(Some(Kind::Copy), None, None), limit), [8, 4, 3, 1]);
             assert_eq!(read(&all(None, Some(FileId(1)), None), limit), [9, 7, 4]);
             assert_eq!(read(&all(None, None, Some(host(3))), limit), [9, 7, 6, 5, 2]);
             assert!(read(&all(None, Some(FileId(2)), None), limit).is_empty());
+            assert_eq!(read(&part("b"), limit), [9, 7, 4]);
+            assert!(read(&failed, limit).is_empty());
         }
     }
 }

@@ -121,7 +121,7 @@ pub async fn unpin(
     Ok(set(file_in_path(&request, "/pin")?, &state, &caller, false).await?)
 }
 
-async fn set(
+pub async fn set(
     name: FileName,
     state: &NodeHttpState,
     caller: &RequestCaller,

@@ -1,10 +1,12 @@
 //! Requests for boxes: coming, waiting and leaving.
 
-use actix::{Context, Handler};
+use actix::{Context, Handler, MessageResult};
 use reelyard_replication::{CommitError, OwnerTicks};
 
 use crate::box_lease::BoxLease;
-use crate::box_lease::messages::{Acquire, BoxLeaseRequest, CancelAcquire};
+use crate::box_lease::messages::{
+    Acquire, BoxLeaseRequest, CancelAcquire, QueuedRequest, ShowQueue,
+};
 use crate::box_lease::policy::acquiring::{AcquireDecision, WaitDecision};
 use crate::box_lease::policy::memory::queue::WaiterId;
 use crate::box_lease::policy::memory::terms::RequestedTerms;
@@ -48,6 +50,31 @@ impl Handler<Acquire> for BoxLease {
         drop(context);
         self.wake_at(overdue, ctx);
         self.mark_view_stale(ctx);
+    }
+}
+
+impl Handler<ShowQueue> for BoxLease {
+    type Result = MessageResult<ShowQueue>;
+
+    fn handle(&mut self, asked: ShowQueue, _: &mut Context<Self>) -> Self::Result {
+        let ShowQueue { pool, most } = asked;
+        if let Err(error) = self.replica.leading() {
+            return MessageResult(Err(error.into()));
+        }
+        let (memory, context) = self.at();
+        let queue = memory.allocators.get(&pool).map(|allocator| &allocator.queue);
+        let waiting = queue.into_iter().flat_map(|queue| queue.all()).take(most);
+        let waiting = waiting.filter_map(|(id, count)| {
+            let waiter = memory.waiters.get(id)?;
+            let waited = context.now.monotonic.saturating_sub(waiter.came);
+            Some(QueuedRequest {
+                holder: waiter.ask.holder.clone(),
+                priority: waiter.ask.priority,
+                count,
+                since: context.now.wall.before(waited),
+            })
+        });
+        MessageResult(Ok(waiting.collect()))
     }
 }
 

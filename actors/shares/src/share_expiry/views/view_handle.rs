@@ -209,6 +209,31 @@ impl ShareViewHandle {
         page
     }
 
+    /// Shows the shares from `from` on to `visit`, in the order of the ids, at most `most`. Answers with the
+    /// first share after them.
+    pub fn visit(
+        &self,
+        from: Option<ShareId>,
+        most: usize,
+        mut visit: impl FnMut(&Arc<Share>),
+    ) -> Option<ShareId> {
+        let from = from.unwrap_or(ShareId(0));
+        let mut visited = 0;
+        for shard in self.0.shards.load().from(from) {
+            let mut shares: Vec<&Arc<Share>> =
+                shard.shares().filter(|share| share.id() >= from).collect();
+            shares.sort_unstable_by_key(|share| share.id());
+            for share in shares {
+                if visited == most {
+                    return Some(share.id());
+                }
+                visited += 1;
+                visit(share);
+            }
+        }
+        None
+    }
+
     /// A share was used at `now`: its bytes or its page were requested.
     pub fn record_use(&self, share: &Share, now: Millis) {
         // The share in the table, because the record at hand may have been replaced meanwhile.
@@ -378,6 +403,20 @@ mod tests {
             assert!(listed.is_sorted());
             assert_eq!(listed.len(), 33, "{most} a page");
         }
+    }
+
+    #[test]
+    fn a_visit_in_parts_sees_every_share_once() {
+        let (views, _) = views(100);
+        let (mut from, mut seen) = (None, Vec::new());
+        loop {
+            from = views.visit(from, 30, |share| seen.push(share.id()));
+            if from.is_none() {
+                break;
+            }
+        }
+        assert!(seen.is_sorted_by(|a, b| a < b));
+        assert_eq!(seen.len(), 100);
     }
 
     #[test]

@@ -82,6 +82,21 @@ pub async fn list(
     Ok(web::Json(page(items, limit, |view| view.host)))
 }
 
+/// All hosts of the yard, by address.
+pub fn host_views(state: &NodeHttpState) -> Vec<HostView> {
+    let (tasks, beats) = (state.actors.task_views.load(), state.actors.heartbeat_view.load());
+    let (hosts, catalog) = (state.actors.hosts.present(), state.actors.catalog_view.load());
+    let removals = state.actors.remover_views.load();
+    let holdings = HostHoldings::new(&tasks, &catalog, &removals);
+    let mut views = Vec::with_capacity(hosts.len());
+    for (host, actor) in &*hosts {
+        let beats = beats.of(*host);
+        let seen = host_view(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &holdings);
+        views.push(with_refusal(seen, state));
+    }
+    views
+}
+
 /// `GET /hosts/{host}`
 #[utoipa::path(
     get,
@@ -97,13 +112,21 @@ pub async fn one(
     host: web::Path<HostAddr>,
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<HostView>, Refusal<refused::NotFound>> {
+    Ok(web::Json(one_host(&state, *host)?))
+}
+
+/// One host of the yard.
+///
+/// # Errors
+/// The host does not belong to the yard.
+pub fn one_host(state: &NodeHttpState, host: HostAddr) -> Result<HostView, ProblemResponse> {
     let (tasks, beats) = (state.actors.task_views.load(), state.actors.heartbeat_view.load());
-    let actor = state.actors.hosts.get(*host).ok_or_else(|| unknown(*host))?;
-    let beats = beats.of(*host);
+    let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
+    let beats = beats.of(host);
     let (called, catalog) = (actor.view.load(), state.actors.catalog_view.load());
     let holdings = HostHoldings::new(&tasks, &catalog, &state.actors.remover_views.load());
     let seen = host_view(&called, beats.map(|beats| &**beats), &tasks, &holdings);
-    Ok(web::Json(with_refusal(seen, &state)))
+    Ok(with_refusal(seen, state))
 }
 
 /// The refusal for a host that does not belong to the yard.

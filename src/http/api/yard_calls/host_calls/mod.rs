@@ -1,5 +1,5 @@
 //! Calls about hosts.
 
-pub(in crate::http::api) mod holdings;
-pub(in crate::http::api) mod host_changes;
-pub(in crate::http::api) mod hosts;
+pub(in crate::http) mod holdings;
+pub(in crate::http) mod host_changes;
+pub(in crate::http) mod hosts;

@@ -1,0 +1,9 @@
+//! The frame of every page: top bar, side bar, tabs, and the head of the document.
+
+mod navigation;
+mod page;
+mod top_bar;
+
+pub use navigation::{NavCounts, NavPage, side_bar, tabs};
+pub use page::{FrameModel, PageParts, live_part, page, security_policy};
+pub use top_bar::{LiveMark, live_mark, role_words};

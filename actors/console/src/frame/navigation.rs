@@ -1,0 +1,178 @@
+//! The side bar, and the tabs of narrow screens.
+
+use maud::{Markup, html};
+
+use crate::address::ROOT;
+use crate::format::count;
+use crate::parts::icon::{Glyph, icon, shape};
+use crate::text::{Text, frame};
+use crate::viewer::Viewer;
+
+/// A page of the navigation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NavPage {
+    /// The first screen.
+    Yard,
+    /// The table of hosts: health, disk and link of each.
+    Hosts,
+    /// The table of ranked and hot files.
+    Files,
+    /// Copies: planned, under way and ended.
+    Tasks,
+    /// The last round of the planner and of the remover.
+    Plan,
+    /// Map of requests.
+    Map,
+    /// Share links.
+    Shares,
+    /// Box pools.
+    Boxes,
+    /// History of copies and removals.
+    History,
+    /// Actions of people and programs, with their outcomes.
+    Audit,
+    /// Values in force, and the input files of the node.
+    Settings,
+    /// Users, tokens and sessions.
+    Access,
+    /// The manual.
+    Guide,
+}
+
+impl NavPage {
+    /// Words, symbol and address.
+    const fn entry(self) -> (Text, Glyph, &'static str) {
+        match self {
+            NavPage::Yard => (frame::YARD, Glyph::NavYard, ""),
+            NavPage::Hosts => (frame::HOSTS, Glyph::NavHosts, "/hosts"),
+            NavPage::Files => (frame::FILES, Glyph::NavFiles, "/files"),
+            NavPage::Tasks => (frame::TASKS, Glyph::NavTasks, "/tasks"),
+            NavPage::Plan => (frame::PLAN, Glyph::NavPlan, "/plan"),
+            NavPage::Map => (frame::MAP, Glyph::NavMap, "/map"),
+            NavPage::Shares => (frame::SHARES, Glyph::NavShares, "/shares"),
+            NavPage::Boxes => (frame::BOXES, Glyph::NavBoxes, "/boxes"),
+            NavPage::History => (frame::HISTORY, Glyph::NavHistory, "/history"),
+            NavPage::Audit => (frame::AUDIT, Glyph::Key, "/audit"),
+            NavPage::Settings => (frame::SETTINGS, Glyph::NavSettings, "/settings"),
+            NavPage::Access => (frame::ACCESS, Glyph::User, "/access"),
+            NavPage::Guide => (frame::GUIDE, Glyph::Help, "/guide"),
+        }
+    }
+
+    /// The words of the page.
+    pub const fn title(self) -> Text {
+        self.entry().0
+    }
+
+    /// The address of the page.
+    pub fn address(self) -> String {
+        format!("{ROOT}{}", self.entry().2)
+    }
+}
+
+/// Groups of the side bar, each with its title.
+const GROUPS: [(Option<Text>, &[NavPage]); 5] = [
+    (None, &[NavPage::Yard]),
+    (
+        Some(frame::STORAGE),
+        &[NavPage::Hosts, NavPage::Files, NavPage::Tasks, NavPage::Plan, NavPage::Map],
+    ),
+    (Some(frame::GIVEN_OUT), &[NavPage::Shares, NavPage::Boxes]),
+    (Some(frame::ON_RECORD), &[NavPage::History, NavPage::Audit]),
+    (Some(frame::NODE), &[NavPage::Settings, NavPage::Access, NavPage::Guide]),
+];
+
+/// Pages of the tabs; the last tab leads to all pages.
+const TABS: [NavPage; 4] = [NavPage::Yard, NavPage::Hosts, NavPage::Files, NavPage::Tasks];
+
+/// Counts beside entries, shown only where something is wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NavCounts {
+    /// Hosts that are down.
+    pub hosts_down: u64,
+    /// Copies that failed in the last hour.
+    pub tasks_failed: u64,
+    /// Boxes of all pools that are out of use.
+    pub boxes_quarantined: u64,
+}
+
+impl NavCounts {
+    fn of(self, viewer: &Viewer, page: NavPage) -> Option<(u64, String)> {
+        let (value, words) = match page {
+            NavPage::Hosts => (self.hosts_down, frame::N_DOWN),
+            NavPage::Tasks => (self.tasks_failed, frame::N_FAILED),
+            NavPage::Boxes => (self.boxes_quarantined, frame::N_QUARANTINED),
+            _ => return None,
+        };
+        (value > 0).then(|| (value, words.fill(viewer.language, &[("n", &count(value))])))
+    }
+}
+
+/// A page that the viewer may open. The audit needs a right of its own.
+fn is_shown(viewer: &Viewer, page: NavPage) -> bool {
+    match page {
+        NavPage::Audit => viewer.rights.audit,
+        NavPage::Access => viewer.rights.admin,
+        _ => true,
+    }
+}
+
+/// The side bar. Its id is `side`, for live updates of the counts.
+pub fn side_bar(viewer: &Viewer, current: NavPage, counts: NavCounts, foot: &[String]) -> Markup {
+    let language = viewer.language;
+    html! {
+        nav #side .side aria-label=(frame::MAIN_NAV.of(language)) {
+            @for (title, pages) in GROUPS {
+                @if let Some(title) = title { h2 { (title.of(language)) } }
+                @for page in pages.iter().copied().filter(|page| is_shown(viewer, *page)) {
+                    (side_link(viewer, page, page == current, counts))
+                }
+            }
+            div.foot { @for line in foot { div { (line) } } }
+        }
+    }
+}
+
+fn side_link(viewer: &Viewer, page: NavPage, is_current: bool, counts: NavCounts) -> Markup {
+    let (words, glyph, _) = page.entry();
+    let words = words.of(viewer.language);
+    html! {
+        a href=(page.address()) title=(words) aria-current=[is_current.then_some("page")] {
+            (icon(glyph)) span { (words) }
+            @if let Some((value, label)) = counts.of(viewer, page) {
+                @let (tone, glyph) = if page == NavPage::Boxes { ("warn", Glyph::Quarantine) } else { ("bad", Glyph::Down) };
+                span class={ "n " (tone) } { (shape(glyph, "")) span aria-hidden="true" { (count(value)) } span.vh { " " (label) } }
+            }
+        }
+    }
+}
+
+/// The tabs of narrow screens.
+pub fn tabs(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup {
+    let language = viewer.language;
+    let is_more = !TABS.contains(&current);
+    html! {
+        nav #tabs .tabs aria-label=(frame::SHORT_NAV.of(language)) {
+            @for page in TABS {
+                @let (words, glyph, _) = page.entry();
+                a href=(page.address()) aria-current=[(page == current).then_some("page")] {
+                    (icon(glyph)) (words.of(language))
+                    @if let Some((value, label)) = counts.of(viewer, page) {
+                        span.n { span aria-hidden="true" { (count(value)) } span.vh { (label) } }
+                    }
+                }
+            }
+            details.more-pages {
+                summary aria-current=[is_more.then_some("page")] { (icon(Glyph::More)) (frame::MORE.of(language)) }
+                ul {
+                    @for (_, pages) in GROUPS {
+                        @for page in pages.iter().copied().filter(|page| !TABS.contains(page) && is_shown(viewer, *page)) {
+                            @let (words, glyph, _) = page.entry();
+                            li { a href=(page.address()) aria-current=[(page == current).then_some("page")] { (icon(glyph)) (words.of(language)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The whole document around the content of a page.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::navigation::{NavCounts, NavPage, side_bar, tabs};
+use super::top_bar::{LiveMark, top_bar};
+use crate::assets::{CHARTS, CHARTS_STYLE, HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
+use crate::parts::act::act_form;
+use crate::parts::notice::{ActionOutcome, outcome};
+use crate::text::frame;
+use crate::viewer::{Density, Viewer};
+
+/// Facts about the node and the page that the frame shows.
+#[derive(Clone, Debug, Default)]
+pub struct FrameModel {
+    /// Name of the yard.
+    pub yard: String,
+    /// Number of this node.
+    pub node: u64,
+    /// The node that leads, if one does.
+    pub leader: Option<u64>,
+    /// Epoch of the leader.
+    pub epoch: u64,
+    /// Version of the program.
+    pub version: String,
+    /// Hosts that are down.
+    pub hosts_down: u64,
+    /// Copies that failed in the last hour.
+    pub tasks_failed: u64,
+    /// Boxes of all pools that are out of use.
+    pub boxes_quarantined: u64,
+    /// Whether the page shows the present.
+    pub live: LiveMark,
+    /// Address of the stream of updates; without one the page is fixed.
+    pub stream: Option<String>,
+    /// Address of the page itself; actions come back to it.
+    pub here: String,
+    /// Outcome of the action before.
+    pub outcome: Option<ActionOutcome>,
+}
+
+/// A rendered page, before its frame.
+#[derive(Clone, Debug)]
+pub struct PageParts {
+    /// The entry of the navigation.
+    pub nav: NavPage,
+    /// Title of the document, without yard and product.
+    pub title: String,
+    /// Content of `main`.
+    pub content: Markup,
+    /// The page has a chart that the script draws.
+    pub has_charts: bool,
+}
+
+impl PageParts {
+    /// A page without charts.
+    pub fn new(nav: NavPage, title: &str, content: Markup) -> PageParts {
+        PageParts { nav, title: title.to_owned(), content, has_charts: false }
+    }
+}
+
+/// The Content-Security-Policy of an answer with this nonce.
+pub fn security_policy(nonce: &str) -> String {
+    format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self' data:; \
+         connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
+         require-trusted-types-for 'script'; trusted-types htmx console"
+    )
+}
+
+/// The document.
+pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    let counts = NavCounts {
+        hosts_down: model.hosts_down,
+        tasks_failed: model.tasks_failed,
+        boxes_quarantined: model.boxes_quarantined,
+    };
+    let compact = (viewer.density == Density::Compact).then_some("compact");
+    html! {
+        (DOCTYPE)
+        html lang=(language.code()) data-theme=(viewer.theme.word()) data-density=[compact] data-now=(viewer.now.0) {
+            (head(parts, model, viewer))
+            body {
+                a.skip href="#main" { (frame::SKIP.of(language)) }
+                div.shell {
+                    (top_bar(viewer, &model.yard, model.live))
+                    (side_bar(viewer, parts.nav, counts, &foot(model, viewer)))
+                    main #main tabindex="-1" {
+                        div #stale-bar .stalebar hidden role="status" data-words=(frame::STALE_BAR.of(language)) {}
+                        @if let Some(done) = &model.outcome { (outcome(language, done)) }
+                        (parts.content)
+                    }
+                }
+                (tabs(viewer, parts.nav, counts))
+                (act_form(viewer, &model.here))
+                @if let Some(stream) = &model.stream { (stream_element(viewer, stream)) }
+                div #announce .vh role="status" aria-live="polite" data-copied=(frame::COPIED.of(language)) {}
+                (keys_dialog(viewer))
+            }
+        }
+    }
+}
+
+fn head(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
+    let scripts = [HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT];
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover";
+            meta name="robots" content="noindex";
+            meta name="referrer" content="same-origin";
+            meta name="htmx-config" content="extensions:\"sse,hx-csp\",history:\"reload\",includeIndicatorCSS:false";
+            title { (parts.title) " · " (model.yard) " · Reelyard" }
+            link rel="stylesheet" href=(STYLE.address());
+            link rel="icon" href="data:,";
+            @for script in scripts { script src=(script.address()) nonce=(viewer.nonce) defer {} }
+            @if parts.has_charts {
+                link rel="stylesheet" href=(CHARTS_STYLE.address());
+                script src=(CHARTS.address()) nonce=(viewer.nonce) defer {}
+            }
+        }
+    }
+}
+
+/// The element that holds the stream of updates. Each message is one or more `hx-partial`.
+fn stream_element(viewer: &Viewer, stream: &str) -> Markup {
+    html! {
+        div #stream hidden "hx-sse:connect"=(stream) hx-swap="none" hx-nonce=(viewer.nonce) {}
+    }
+}
+
+fn foot(model: &FrameModel, viewer: &Viewer) -> Vec<String> {
+    let language = viewer.language;
+    let epoch = model.epoch.to_string();
+    let first = match model.leader {
+        Some(leader) => {
+            frame::LEADS.fill(language, &[("node", &leader.to_string()), ("epoch", &epoch)])
+        }
+        None => frame::NO_LEADER.of(language).to_owned(),
+    };
+    let version = frame::VERSION.fill(language, &[("version", &model.version)]);
+    vec![first, version]
+}
+
+/// The sheet of keys, opened by `?`.
+fn keys_dialog(viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    let rows = [
+        ("Ctrl K", frame::KEY_FIND),
+        ("/", frame::KEY_FILTER),
+        ("g y h f t p m s b", frame::KEY_GO),
+        ("g i, g a, g ,", frame::KEY_GO_RECORD),
+        ("j k", frame::KEY_ROWS),
+        ("Enter", frame::KEY_OPEN),
+        ("w", frame::KEY_WHY),
+        ("x", frame::KEY_PICK),
+        ("y", frame::KEY_COPY),
+        ("Esc", frame::KEY_CLOSE),
+        ("?", frame::KEYS),
+    ];
+    html! {
+        dialog #keys .dialog aria-labelledby="keys-title" {
+            h2 #keys-title { (frame::KEYS.of(language)) }
+            div.txt {
+                dl.kv { @for (keys, words) in rows { dt { kbd { (keys) } } dd { (words.of(language)) } } }
+            }
+            form method="dialog" { footer { button.btn { (frame::KEY_CLOSE.of(language)) } } }
+        }
+    }
+}
+
+/// An update for a stream: replaces the element that has this id by a morph.
+pub fn live_part(id: &str, fragment: &Markup) -> Markup {
+    html! { hx-partial hx-target={ "#" (id) } hx-swap="outerMorph" { (fragment) } }
+}

@@ -1,0 +1,287 @@
+//! Users, tokens and sessions.
+
+use maud::{Markup, html};
+
+use crate::address::{ROOT, encoded, page_query};
+use crate::format::{age_tag, count, day_and_time, visible_text};
+use crate::frame::role_words;
+use crate::parts::act::{command, post_button};
+use crate::parts::dialog::{AskDialog, ask_dialog};
+use crate::parts::icon::{Glyph, icon};
+use crate::parts::mark::{Tone, tag};
+use crate::parts::notice::{empty, notice};
+use crate::parts::panel::{PanelHead, flush_panel, page_head};
+use crate::parts::table::{RowPage, table_foot};
+use crate::text::{Text, access, common, frame};
+use crate::viewer::{Moment, Viewer, ViewerRole};
+
+/// Reserved for the token of the configuration. Only the configuration changes it.
+const OF_CONFIGURATION: &str = "legacy";
+
+page_query! {
+    /// Query parameters of the page Access.
+    AccessPageQuery at "/access" {
+        /// Action whose dialog is open: `new-token`, `revoke` or `rotate` for a token, `new-user`, `role`,
+        /// `password`, `disable` or `remove` for a user.
+        ask: String,
+        /// The user or token of the dialog.
+        name: String,
+        /// Cursor of the page of users.
+        users: String,
+        /// Cursor of the page of tokens.
+        tokens: String,
+        /// Cursor of the page of sessions.
+        sessions: String,
+    }
+}
+
+/// A row of the table of users.
+#[derive(Clone, Debug, Default)]
+pub struct UserLine {
+    /// The name that the user signs in with.
+    pub name: String,
+    /// It decides which rights the user has.
+    pub role: ViewerRole,
+    /// Too many wrong passwords were given.
+    pub is_locked: bool,
+    /// An administrator disabled the user.
+    pub is_disabled: bool,
+    /// Last use of a session.
+    pub last_used: Option<Moment>,
+}
+
+/// A row of the table of tokens. It never contains the secret.
+#[derive(Clone, Debug, Default)]
+pub struct TokenLine {
+    /// As it was given when the token was made.
+    pub name: String,
+    /// Rights in the words of the API.
+    pub rights: String,
+    /// Last call with it; `None` if it was never used.
+    pub last_used: Option<Moment>,
+    /// End, if it has one.
+    pub ends: Option<Moment>,
+}
+
+/// A row of the table of signed-in browsers.
+#[derive(Clone, Debug, Default)]
+pub struct SessionLine {
+    /// Number.
+    pub id: String,
+    /// Name of the user who signed in.
+    pub user: String,
+    /// Address from which it was last used.
+    pub address: String,
+    /// Begin.
+    pub begun: Moment,
+    /// Last request with its cookie.
+    pub last_used: Option<Moment>,
+    /// End.
+    pub ends: Moment,
+    /// It is the session of the viewer.
+    pub is_own: bool,
+}
+
+/// Everything that the page shows.
+#[derive(Clone, Debug, Default)]
+pub struct AccessPageModel {
+    /// Rows of this page of the table.
+    pub users: Vec<UserLine>,
+    /// Position of the page of users.
+    pub users_page: RowPage,
+    /// Rows of this page of the table.
+    pub tokens: Vec<TokenLine>,
+    /// Position of the page of tokens.
+    pub tokens_page: RowPage,
+    /// Sessions, the viewer's own first.
+    pub sessions: Vec<SessionLine>,
+    /// Position of the page of sessions.
+    pub sessions_page: RowPage,
+    /// Name and secret of a token that was just made. It is shown only once.
+    pub new_secret: Option<(String, String)>,
+    /// Dialog of an action.
+    pub ask: Option<AskDialog>,
+}
+
+/// The content of the page.
+pub fn render(model: &AccessPageModel, viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    html! {
+        (page_head(frame::ACCESS.of(language), access::ACCESS_SENTENCE.of(language), new_ones(viewer)))
+        @if let Some((name, secret)) = &model.new_secret {
+            @let title = access::NEW_SECRET.fill(language, &[("name", name)]);
+            div.mb { (notice(Tone::Work, &title, command(language, secret), html! {})) }
+        }
+        div.stack { (sessions(viewer, model)) (users(viewer, model)) (tokens(viewer, model)) }
+        @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
+    }
+}
+
+fn ask(action: &str, name: &str) -> String {
+    let query = AccessPageQuery {
+        ask: action.to_owned(),
+        name: name.to_owned(),
+        ..AccessPageQuery::default()
+    };
+    query.address()
+}
+
+fn new_ones(viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    html! {
+        @if viewer.rights.admin {
+            a.btn href=(ask("new-user", "")) { (icon(Glyph::Plus)) (access::NEW_USER.of(language)) }
+            a.btn href=(ask("new-token", "")) { (icon(Glyph::Plus)) (access::NEW_TOKEN.of(language)) }
+        }
+    }
+}
+
+fn list<'a>(viewer: &Viewer, id: &'a str, title: Text, page: &RowPage) -> PanelHead<'a> {
+    PanelHead {
+        class: "c12",
+        id,
+        title: title.of(viewer.language).to_owned(),
+        remark: count(page.total.unwrap_or(page.shown)),
+        link: None,
+    }
+}
+
+fn heads(viewer: &Viewer, columns: &[Text]) -> Markup {
+    html! {
+        thead { tr {
+            @for column in columns { th scope="col" { (column.of(viewer.language)) } }
+            th.act scope="col" { span.vh { (common::ACTIONS.of(viewer.language)) } }
+        } }
+    }
+}
+
+fn used(viewer: &Viewer, at: Option<Moment>) -> Markup {
+    match at {
+        Some(at) => age_tag(viewer, at),
+        None => html! { span.muted { (access::NEVER.of(viewer.language)) } },
+    }
+}
+
+fn users(viewer: &Viewer, model: &AccessPageModel) -> Markup {
+    let language = viewer.language;
+    let head = list(viewer, "access-users", access::USERS, &model.users_page);
+    if model.users.is_empty() {
+        return flush_panel(&head, empty(access::NO_ENTRIES.of(language), "", html! {}));
+    }
+    let body = html! {
+        table.cards {
+            (heads(viewer, &[access::NAME, access::ROLE, access::LAST_USED]))
+            tbody {
+                @for user in &model.users {
+                    tr {
+                        td.b.wide data-l=(access::NAME.of(language)) { bdi { (user.name) } @if user.is_locked { " " (tag(None, Tone::Bad, access::LOCKED.of(language))) } @if user.is_disabled { " " (tag(None, Tone::Hold, access::DISABLED.of(language))) } }
+                        td data-l=(access::ROLE.of(language)) { (role_words(user.role).of(language)) }
+                        td data-l=(access::LAST_USED.of(language)) { (used(viewer, user.last_used)) }
+                        td.act {
+                            @if viewer.rights.admin { (user_actions(viewer, user)) }
+                        }
+                    }
+                }
+            }
+        }
+        (table_foot(viewer, &model.users_page))
+    };
+    flush_panel(&head, body)
+}
+
+fn user_actions(viewer: &Viewer, user: &UserLine) -> Markup {
+    let language = viewer.language;
+    let post = |action: &str, words: Text| {
+        let address = format!("{ROOT}/access/users/{}/{action}", encoded(&user.name));
+        post_button(&address, "btn sm", html! { (words.of(language)) })
+    };
+    html! {
+        @if user.is_locked { (post("unlock", access::UNLOCK)) " " }
+        @if user.is_disabled { (post("enable", access::ENABLE)) } @else {
+            a.btn.sm href=(ask("disable", &user.name)) { (access::DISABLE.of(language)) }
+        }
+        " " a.btn.sm href=(ask("role", &user.name)) { (access::CHANGE_ROLE.of(language)) }
+        " " a.btn.sm href=(ask("password", &user.name)) { (access::SET_PASSWORD.of(language)) }
+        " " a.btn.sm href=(ask("remove", &user.name)) { (access::REMOVE_USER.of(language)) }
+    }
+}
+
+fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
+    let language = viewer.language;
+    let head = list(viewer, "access-tokens", access::TOKENS, &model.tokens_page);
+    if model.tokens.is_empty() {
+        return flush_panel(&head, empty(access::NO_ENTRIES.of(language), "", html! {}));
+    }
+    let body = html! {
+        table.cards {
+            (heads(viewer, &[access::NAME, access::ROLE, access::LAST_USED, access::ENDS]))
+            tbody {
+                @for token in &model.tokens {
+                    tr {
+                        td.b.wide data-l=(access::NAME.of(language)) { bdi { (token.name) } }
+                        td.wide data-l=(access::ROLE.of(language)) { (visible_text(&token.rights)) }
+                        td data-l=(access::LAST_USED.of(language)) { (used(viewer, token.last_used)) }
+                        td.nw data-l=(access::ENDS.of(language)) { @match token.ends { Some(at) => (day_and_time(viewer, at)), None => span.muted { (access::NEVER.of(language)) } } }
+                        td.act {
+                            @if viewer.rights.admin && token.name != OF_CONFIGURATION {
+                                a.btn.sm href=(ask("rotate", &token.name)) { (access::ROTATE_TOKEN.of(language)) } " "
+                                a.btn.sm href=(ask("revoke", &token.name)) { (access::REVOKE_TOKEN.of(language)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        (table_foot(viewer, &model.tokens_page))
+    };
+    flush_panel(&head, body)
+}
+
+fn sessions(viewer: &Viewer, model: &AccessPageModel) -> Markup {
+    let language = viewer.language;
+    let head = list(viewer, "access-sessions", access::SESSIONS, &model.sessions_page);
+    if model.sessions.is_empty() {
+        return flush_panel(&head, empty(access::NO_ENTRIES.of(language), "", html! {}));
+    }
+    let body = html! {
+        table.cards {
+            (heads(viewer, &[access::USER, access::ADDRESS, access::BEGUN, access::LAST_USED, access::ENDS]))
+            tbody {
+                @for session in &model.sessions {
+                    @let label = access::END_SESSION_OF.fill(language, &[("user", &session.user)]);
+                    tr {
+                        td.b data-l=(access::USER.of(language)) { bdi { (session.user) } @if session.is_own { " " (tag(None, Tone::Work, access::THIS_SESSION.of(language))) } }
+                        td.mono data-l=(access::ADDRESS.of(language)) { (session.address) }
+                        td data-l=(access::BEGUN.of(language)) { (age_tag(viewer, session.begun)) }
+                        td data-l=(access::LAST_USED.of(language)) { (used(viewer, session.last_used)) }
+                        td.nw data-l=(access::ENDS.of(language)) { (day_and_time(viewer, session.ends)) }
+                        td.act {
+                            @if viewer.rights.admin || session.is_own {
+                                (post_button(&format!("{ROOT}/access/sessions/{}/end", encoded(&session.id)), "btn sm", html! { (access::END_SESSION.of(language)) span.vh { " " (label) } }))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        (table_foot(viewer, &model.sessions_page))
+    };
+    flush_panel(&head, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_gives_back_its_state() {
+        let query = AccessPageQuery {
+            ask: "revoke".into(),
+            name: "worker/10.4.2.31:8888".into(),
+            users: "a b".into(),
+            tokens: "c".into(),
+            sessions: "7.d".into(),
+        };
+        assert_eq!(AccessPageQuery::parse(query.address().split_once('?').unwrap().1), query);
+    }
+}

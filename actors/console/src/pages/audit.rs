@@ -1,0 +1,204 @@
+//! The audit: who changed what, from where, and with which outcome.
+
+use maud::{Markup, html};
+
+use crate::address::{QueryWord, ROOT, page_query};
+use crate::format::{count, time_tag, visible_text};
+use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
+use crate::parts::icon::{Glyph, icon};
+use crate::parts::mark::{StateMark, Tone, state};
+use crate::parts::notice::{empty, notice};
+use crate::parts::panel::page_head;
+use crate::parts::table::{RowPage, table_foot};
+use crate::text::{Text, access, common, frame, states};
+use crate::viewer::{Moment, Viewer};
+
+/// Outcome of the rows shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditOutcomeFilter {
+    /// Carried out.
+    Done,
+    /// The node answered with an error.
+    Refused,
+}
+
+impl QueryWord for AuditOutcomeFilter {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("done", AuditOutcomeFilter::Done), ("refused", AuditOutcomeFilter::Refused)];
+}
+
+page_query! {
+    /// Query parameters of the page Audit.
+    AuditPageQuery at "/audit" {
+        /// Part of the object.
+        q: String,
+        /// Account.
+        actor: String,
+        /// Name of the operation of the API; empty for all.
+        action: String,
+        /// Only actions that were carried out, or only refused ones.
+        outcome: Option<AuditOutcomeFilter>,
+        /// Begin, as RFC 3339.
+        from: String,
+        /// End, as RFC 3339.
+        to: String,
+        /// Cursor of the page of rows.
+        after: String,
+    }
+}
+
+/// A row of the audit.
+#[derive(Clone, Debug, Default)]
+pub struct AuditLineView {
+    /// When.
+    pub at: Moment,
+    /// Account.
+    pub actor: String,
+    /// Address of the caller.
+    pub address: String,
+    /// Name of the operation of the API.
+    pub action: String,
+    /// The host, file or other thing that it was for; empty for none.
+    pub object: String,
+    /// It was refused.
+    pub is_refused: bool,
+    /// Reason that the person gave, or the reason of the refusal; empty for none.
+    pub reason: String,
+}
+
+/// Everything that the page shows.
+#[derive(Clone, Debug, Default)]
+pub struct AuditPageModel {
+    /// Rows that match, if counted.
+    pub matching: Option<u64>,
+    /// Rows of this page, newest first.
+    pub rows: Vec<AuditLineView>,
+    /// Position of the page.
+    pub page: RowPage,
+    /// The chain is whole up to this instant, if it was verified.
+    pub whole_up_to: Option<Moment>,
+    /// Why the chain is broken.
+    pub broken: Option<String>,
+}
+
+/// The content of the page.
+pub fn render(query: &AuditPageQuery, model: &AuditPageModel, viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    let sentence = match model.matching {
+        Some(rows) => access::AUDIT_SENTENCE.fill(language, &[("n", &count(rows))]),
+        None => access::AUDIT_SENTENCE_PART.of(language).to_owned(),
+    };
+    let pairs = query.pairs().print();
+    html! {
+        (page_head(frame::AUDIT.of(language), &sentence, html! {}))
+        (chain(viewer, model))
+        (filter_bar(viewer, &filters(viewer, query)))
+        form.filters method="post" action={ (ROOT) "/audit/export?" (pairs) } {
+            input type="hidden" name="csrf_token" value=(viewer.csrf);
+            div.search { input type="text" name="reason" required maxlength="200" aria-label=(common::REASON_OPTIONAL.of(language)) placeholder=(common::REASON_OPTIONAL.of(language)); }
+            button.btn type="submit" { (icon(Glyph::Download)) (access::EXPORT_JSON.of(language)) }
+        }
+        div #(ROWS) .tablebox.sticky data-rows {
+            @if model.rows.is_empty() {
+                (empty(access::AUDIT_EMPTY.of(language), "", html! {}))
+                // A page reads a part of the log only, so later rows can match.
+                @if model.page.next.is_some() { (table_foot(viewer, &model.page)) }
+            } @else {
+                table.cards.dense {
+                    caption.vh { (access::AUDIT_CAPTION.of(language)) }
+                    thead { tr {
+                        th scope="col" { (common::WHEN.of(language)) }
+                        th scope="col" { (access::ACTOR.of(language)) }
+                        th.p1 scope="col" { (access::ADDRESS.of(language)) }
+                        th scope="col" { (access::ACTION.of(language)) }
+                        th scope="col" { (access::OBJECT.of(language)) }
+                        th scope="col" { (access::OUTCOME.of(language)) }
+                        th.p2 scope="col" { (access::WHY.of(language)) }
+                    } }
+                    tbody { @for row in &model.rows { (audit_row(viewer, row)) } }
+                }
+                (table_foot(viewer, &model.page))
+            }
+        }
+    }
+}
+
+fn chain(viewer: &Viewer, model: &AuditPageModel) -> Markup {
+    let language = viewer.language;
+    html! {
+        @if let Some(reason) = &model.broken {
+            @let reason = visible_text(reason);
+            div.mb { (notice(Tone::Bad, &access::CHAIN_BROKEN.fill(language, &[("reason", &reason)]), html! {}, html! {})) }
+        } @else if let Some(at) = model.whole_up_to {
+            @let at = crate::format::exact(viewer, at);
+            div.mb { (notice(Tone::Ok, &access::CHAIN_WHOLE.fill(language, &[("at", &at)]), html! {}, html! {})) }
+        }
+    }
+}
+
+fn filters(viewer: &Viewer, query: &AuditPageQuery) -> FilterBar {
+    let base = AuditPageQuery { after: String::new(), ..query.clone() };
+    let choices: [(Option<AuditOutcomeFilter>, Text); 3] = [
+        (None, common::ALL),
+        (Some(AuditOutcomeFilter::Done), access::DONE),
+        (Some(AuditOutcomeFilter::Refused), access::REFUSED),
+    ];
+    let mut states = Vec::new();
+    for (outcome, words) in choices {
+        states.push(FilterChoice {
+            words: words.of(viewer.language).to_owned(),
+            rows: None,
+            address: AuditPageQuery { outcome, ..base.clone() }.address(),
+            is_current: query.outcome == outcome,
+        });
+    }
+    FilterBar {
+        path: AuditPageQuery::path(),
+        field: Some(access::AUDIT_FIELD),
+        text: query.q.clone(),
+        others: AuditPageQuery { q: String::new(), ..base }.pairs().pairs().to_vec(),
+        states_label: access::OUTCOME,
+        states,
+        menus: Vec::new(),
+        status: common::NEWEST_FIRST.of(viewer.language).to_owned(),
+    }
+}
+
+fn audit_row(viewer: &Viewer, row: &AuditLineView) -> Markup {
+    let language = viewer.language;
+    let mark = if row.is_refused {
+        StateMark::new(Glyph::Off, Tone::Warn, states::REFUSED)
+    } else {
+        StateMark::new(Glyph::Done, Tone::Ok, states::DONE)
+    };
+    html! {
+        tr {
+            td.nw data-l=(common::WHEN.of(language)) { (time_tag(viewer, row.at)) }
+            td data-l=(access::ACTOR.of(language)) { bdi { (visible_text(&row.actor)) } }
+            td.mono.p1 data-l=(access::ADDRESS.of(language)) { (visible_text(&row.address)) }
+            td data-l=(access::ACTION.of(language)) { (visible_text(&row.action)) }
+            td.wide data-l=(access::OBJECT.of(language)) { bdi { (visible_text(&row.object)) } }
+            td data-l=(access::OUTCOME.of(language)) { (state(language, mark)) }
+            td.soft.p2.wide data-l=(access::WHY.of(language)) { @if row.reason.is_empty() { "–" } @else { (visible_text(&row.reason)) } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_gives_back_its_state() {
+        let query = AuditPageQuery {
+            q: "10.4".into(),
+            actor: "ops-1".into(),
+            action: "host.mode".into(),
+            outcome: Some(AuditOutcomeFilter::Refused),
+            from: "2026-11-23T00:00:00+09:00".into(),
+            to: "2026-11-24T00:00:00+09:00".into(),
+            after: "c".into(),
+        };
+        assert_eq!(AuditPageQuery::parse(query.address().split_once('?').unwrap().1), query);
+    }
+}

@@ -1,0 +1,193 @@
+//! The panels of the page Boxes.
+
+use maud::{Markup, html};
+
+use super::model::{LeaseLine, PoolPanel, QuarantineLine, QueueLine};
+use super::query::BoxesPageQuery;
+use crate::address::{ROOT, encoded};
+use crate::format::{age, age_tag, count, counted, left, since, visible_text};
+use crate::parts::act::post_button;
+use crate::parts::boxes::{box_grid, box_legend};
+use crate::parts::icon::Glyph;
+use crate::parts::mark::{Tone, state_saying};
+use crate::parts::notice::empty;
+use crate::parts::panel::{PanelHead, flush_panel, panel};
+use crate::text::{boxes, common};
+use crate::viewer::Viewer;
+
+/// A lease that ends within this many seconds is marked.
+const SOON: u64 = 10;
+
+/// A pool as a grid. Its id is `pool-NAME`, for live updates.
+pub fn pool_grid(viewer: &Viewer, pool: &PoolPanel) -> Markup {
+    let language = viewer.language;
+    let id = format!("pool-{}", encoded(&pool.name));
+    let shown = counted(language, common::BOXES, pool.size());
+    let ttl = age(language, pool.ttl);
+    let remark = match &pool.host {
+        Some(host) => {
+            boxes::POOL_REMARK.fill(language, &[("boxes", &shown), ("host", host), ("ttl", &ttl)])
+        }
+        None => boxes::POOL_REMARK_PLAIN.fill(language, &[("boxes", &shown), ("ttl", &ttl)]),
+    };
+    let head =
+        PanelHead { class: "c6 full-md", id: &id, title: pool.name.clone(), remark, link: None };
+    let address = |number: u32| {
+        let number = Some(u64::from(number));
+        BoxesPageQuery { pool: pool.name.clone(), number, ..BoxesPageQuery::default() }.address()
+    };
+    let body = html! {
+        (box_grid(viewer, &pool.boxes, &address))
+        (box_legend(viewer, &pool.counts))
+    };
+    panel(&head, body)
+}
+
+/// The queue of a pool.
+pub fn queue(viewer: &Viewer, pool: &PoolPanel, lines: &[QueueLine]) -> Markup {
+    let language = viewer.language;
+    let values = [("n", count(pool.queue)), ("most", count(pool.queue_most))];
+    let head = PanelHead {
+        class: "c6 full-md",
+        id: "box-queue",
+        title: boxes::QUEUE_OF.fill(language, &[("pool", &pool.name)]),
+        remark: boxes::QUEUE_REMARK.fill(language, &[("n", &values[0].1), ("most", &values[1].1)]),
+        link: None,
+    };
+    if lines.is_empty() {
+        return flush_panel(&head, empty(boxes::NO_QUEUE.of(language), "", html! {}));
+    }
+    let body = html! {
+        table.tiny {
+            thead { tr {
+                th.num scope="col" { (boxes::PLACE.of(language)) }
+                th scope="col" { (boxes::HOLDER.of(language)) }
+                th.num.none scope="col" { (boxes::PRIORITY.of(language)) }
+                th.num.none scope="col" { (boxes::COUNT.of(language)) }
+                th.num scope="col" { (boxes::WAITS.of(language)) }
+            } }
+            tbody {
+                @for line in lines {
+                    tr {
+                        td.num.b { (count(line.place)) }
+                        td { bdi { (visible_text(&line.holder)) } }
+                        td.num.none { (line.priority) }
+                        td.num.none { (count(line.count)) }
+                        td.num.nw { (age_tag(viewer, line.since)) }
+                    }
+                }
+            }
+        }
+    };
+    flush_panel(&head, body)
+}
+
+/// The leases of a pool.
+pub fn leases(viewer: &Viewer, pool: &PoolPanel, lines: &[LeaseLine]) -> Markup {
+    let language = viewer.language;
+    let head = PanelHead {
+        class: "c6 full-md",
+        id: "box-leases",
+        title: boxes::LEASES_OF.fill(language, &[("pool", &pool.name)]),
+        remark: format!("{}, {}", count(lines.len() as u64), boxes::LEASES_REMARK.of(language)),
+        link: None,
+    };
+    if lines.is_empty() {
+        return flush_panel(&head, empty(boxes::NO_LEASES.of(language), "", html! {}));
+    }
+    let body = html! {
+        table.tiny {
+            thead { tr {
+                th.num scope="col" { (boxes::BOX.of(language)) }
+                th scope="col" { (boxes::HOLDER.of(language)) }
+                th.num.none scope="col" { (boxes::TOKEN.of(language)) }
+                th.num scope="col" { (boxes::ENDS_IN.of(language)) }
+                th.num.none scope="col" { (boxes::HELD_FOR.of(language)) }
+                th.act scope="col" { span.vh { (common::ACTIONS.of(language)) } }
+            } }
+            tbody { @for line in lines { (lease_row(viewer, &pool.name, line)) } }
+        }
+    };
+    flush_panel(&head, body)
+}
+
+fn lease_row(viewer: &Viewer, pool: &str, line: &LeaseLine) -> Markup {
+    let language = viewer.language;
+    let seconds = viewer.now.seconds_until(line.ends);
+    let number = line.number.to_string();
+    let ask = BoxesPageQuery {
+        pool: pool.to_owned(),
+        ask: "revoke".to_owned(),
+        lease: line.id.clone(),
+        ..BoxesPageQuery::default()
+    };
+    html! {
+        tr {
+            td.num.b { (number) }
+            td { bdi { (visible_text(&line.holder)) } }
+            td.num.mono.none { (line.token) }
+            td.num.nw {
+                @if seconds <= SOON { (state_saying(Glyph::Warn, Tone::Warn, &left(seconds))) } @else { (left(seconds)) }
+            }
+            td.num.nw.none { (age_tag(viewer, line.granted)) }
+            td.act {
+                @if viewer.rights.boxes {
+                    a.btn.sm href=(ask.address()) aria-label=(boxes::REVOKE_ONE.fill(language, &[("n", &number)])) { (boxes::REVOKE.of(language)) }
+                }
+            }
+        }
+    }
+}
+
+/// Boxes in quarantine with the evidence.
+pub fn quarantine(viewer: &Viewer, lines: &[QuarantineLine]) -> Markup {
+    let language = viewer.language;
+    let head = PanelHead {
+        class: "c12",
+        id: "box-quarantine",
+        title: boxes::QUARANTINE.of(language).to_owned(),
+        remark: boxes::QUARANTINE_REMARK.of(language).to_owned(),
+        link: None,
+    };
+    if lines.is_empty() {
+        return flush_panel(&head, empty(boxes::NO_QUARANTINE.of(language), "", html! {}));
+    }
+    panel(&head, html! { @for line in lines { (evidence(viewer, line)) } })
+}
+
+fn evidence(viewer: &Viewer, line: &QuarantineLine) -> Markup {
+    let language = viewer.language;
+    let number = line.number.to_string();
+    let values = [("n", number.as_str()), ("pool", line.pool.as_str())];
+    let words = boxes::BOX_N.fill(language, &values);
+    let cause = match &line.by {
+        Some(user) => boxes::BY_USER.fill(language, &[("user", &visible_text(user))]),
+        None => {
+            let failures = counted(language, common::FAILURES, line.failures);
+            boxes::AFTER_FAILURES.fill(language, &[("failures", &failures)])
+        }
+    };
+    let base = format!("{ROOT}/boxes/{}/{number}", encoded(&line.pool));
+    html! {
+        div.ev {
+            div.evh {
+                (state_saying(Glyph::Quarantine, Tone::Hold, &words))
+                span.soft { (boxes::SINCE_BY.fill(language, &[("since", &since(viewer, line.since)), ("cause", &cause)])) }
+                @if viewer.rights.boxes {
+                    span.push.acts {
+                        (post_button(&format!("{base}/unquarantine"), "btn sm", html! { (boxes::BACK_IN_USE.of(language)) }))
+                    }
+                }
+            }
+            @if !line.output.is_empty() {
+                pre tabindex="0" aria-label=(boxes::EVIDENCE.fill(language, &[("n", &number)])) dir="auto" { (lines_of(&line.output)) }
+            }
+        }
+    }
+}
+
+/// The output of a program: its lines stay lines, other control characters become visible.
+pub fn lines_of(output: &str) -> String {
+    let lines: Vec<String> = output.lines().map(visible_text).collect();
+    lines.join("\n")
+}

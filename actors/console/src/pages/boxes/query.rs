@@ -1,0 +1,34 @@
+//! The state of the page Boxes, as its address has it.
+
+use crate::address::page_query;
+
+page_query! {
+    /// Query parameters of the page Boxes.
+    BoxesPageQuery at "/boxes" {
+        /// The pool whose queue and leases are shown.
+        pool: String,
+        /// The box whose panel is open.
+        number: Option<u64>,
+        /// Action whose dialog is open: `revoke`, `quarantine` or `unquarantine`.
+        ask: String,
+        /// The lease of the dialog.
+        lease: String,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_gives_back_its_state() {
+        let query = BoxesPageQuery {
+            pool: "judges".into(),
+            number: Some(0),
+            ask: "revoke".into(),
+            lease: "88117".into(),
+        };
+        let address = query.address();
+        assert_eq!(BoxesPageQuery::parse(address.split_once('?').unwrap().1), query);
+    }
+}

@@ -1,0 +1,104 @@
+//! The page Boxes as a whole.
+
+use maud::{Markup, html};
+
+use super::model::{BoxesPageModel, OneBox, PoolPanel};
+use super::panels::{leases, lines_of, pool_grid, quarantine, queue};
+use super::query::BoxesPageQuery;
+use crate::format::{age, count, counted, since, visible_text};
+use crate::parts::act::command;
+use crate::parts::dialog::ask_dialog;
+use crate::parts::mark::{StateMark, Tone, state};
+use crate::parts::panel::page_head;
+use crate::parts::why::{side_panel, split};
+use crate::text::{boxes, common, frame};
+use crate::viewer::Viewer;
+
+/// The content of the page.
+pub fn render(query: &BoxesPageQuery, model: &BoxesPageModel, viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    let chosen = model.pools.iter().find(|pool| pool.name == model.chosen);
+    let content = html! {
+        @if model.pools.is_empty() {
+            div.tablebox {
+                div.empty {
+                    b { (boxes::NO_POOLS.of(language)) }
+                    (boxes::NO_POOLS_BODY.of(language))
+                    div.mt { (command(language, "reelyard boxes pool create judges --size 32")) }
+                }
+            }
+        } @else {
+            div.grid {
+                @for pool in &model.pools { (pool_grid(viewer, pool)) }
+                @if let Some(pool) = chosen {
+                    (queue(viewer, pool, &model.queue))
+                    (leases(viewer, pool, &model.leases))
+                }
+                (quarantine(viewer, &model.quarantine))
+            }
+        }
+    };
+    html! {
+        (page_head(frame::BOXES.of(language), &sentence(viewer, model), html! {}))
+        (split(content, model.one.as_ref().map(|one| one_box(viewer, query, one))))
+        @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
+    }
+}
+
+fn sentence(viewer: &Viewer, model: &BoxesPageModel) -> String {
+    let language = viewer.language;
+    let boxes_in_all: u64 = model.pools.iter().map(PoolPanel::size).sum();
+    let pools = counted(language, common::POOLS, model.pools.len() as u64);
+    let mut text = format!("{pools}, {}.", counted(language, common::BOXES, boxes_in_all));
+    let waiting: u64 = model.pools.iter().map(|pool| pool.queue).sum();
+    let longest = model.pools.iter().filter_map(|pool: &PoolPanel| pool.longest_wait).max();
+    if waiting > 0 {
+        let wait = age(language, longest.unwrap_or_default());
+        let values = [("n", count(waiting)), ("age", wait)];
+        text.push(' ');
+        text.push_str(
+            &boxes::SENTENCE_QUEUE.fill(language, &[("n", &values[0].1), ("age", &values[1].1)]),
+        );
+    }
+    let quarantined = model.quarantine.len() as u64;
+    if quarantined > 0 {
+        text.push(' ');
+        let shown = counted(language, common::BOXES, quarantined);
+        text.push_str(&boxes::SENTENCE_QUARANTINE.fill(language, &[("n", &shown)]));
+    }
+    if waiting == 0 && quarantined == 0 && !model.pools.is_empty() {
+        text.push(' ');
+        text.push_str(boxes::SENTENCE_FINE.of(language));
+    }
+    text
+}
+
+fn one_box(viewer: &Viewer, query: &BoxesPageQuery, one: &OneBox) -> Markup {
+    let language = viewer.language;
+    let close = BoxesPageQuery { number: None, ask: String::new(), ..query.clone() }.address();
+    let ask = BoxesPageQuery { ask: "quarantine".to_owned(), ..query.clone() }.address();
+    let number = one.number.to_string();
+    let (_, glyph, word) = one.condition.looks();
+    let body = html! {
+        section {
+            p.answer { (state(language, StateMark::new(glyph, Tone::Plain, word))) }
+            @if viewer.rights.boxes { div.acts.mt { a.btn.sm href=(ask) { (boxes::QUARANTINE_IT.of(language)) } } }
+        }
+        section {
+            dl.kv {
+                dt { (boxes::BOX_SINCE.of(language)) } dd { (since(viewer, one.since)) }
+                @if let Some(lease) = &one.lease {
+                    dt { (boxes::HOLDER.of(language)) } dd { bdi { (visible_text(&lease.holder)) } }
+                    dt { (boxes::BOX_LEASE.of(language)) } dd.mono { (lease.id) }
+                    dt { (boxes::TOKEN.of(language)) } dd.mono { (lease.token) }
+                }
+                dt { (boxes::BOX_FAILURES.of(language)) } dd { (count(one.failures)) }
+                @if let Some(slot) = one.slot { dt { (boxes::BOX_SLOT.of(language)) } dd { (slot) } }
+            }
+            @if !one.output.is_empty() {
+                pre tabindex="0" aria-label=(boxes::EVIDENCE.fill(language, &[("n", &number)])) { (lines_of(&one.output)) }
+            }
+        }
+    };
+    side_panel(viewer, &boxes::BOX_TITLE.fill(language, &[("n", &number)]), &one.pool, &close, body)
+}

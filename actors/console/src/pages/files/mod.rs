@@ -1,0 +1,11 @@
+//! The table of all files.
+
+mod model;
+mod query;
+mod render;
+mod rows;
+
+pub use model::{FileCondition, FileLine, FileTotals, FilesPageModel};
+pub use query::{FileStateFilter, FilesPageQuery};
+pub use render::{files_sentence, render};
+pub use rows::{file_row, file_rows};

@@ -1,0 +1,140 @@
+//! The page Files as a whole.
+
+use maud::{Markup, html};
+
+use super::model::FilesPageModel;
+use super::query::{FileStateFilter, FilesPageQuery};
+use super::rows::file_rows;
+use crate::format::{count, counted};
+use crate::pages::why::{PassedReason, why_file};
+use crate::parts::dialog::ask_dialog;
+use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token};
+use crate::parts::panel::page_head;
+use crate::parts::why::split;
+use crate::text::{Text, common, files, frame, states};
+use crate::viewer::Viewer;
+
+/// The content of the page.
+pub fn render(query: &FilesPageQuery, model: &FilesPageModel, viewer: &Viewer) -> Markup {
+    let close = FilesPageQuery { why: String::new(), ..query.clone() }.address();
+    let panel = model.why.as_ref().map(|file| why_file(viewer, file, &close));
+    html! {
+        (page_head(frame::FILES.of(viewer.language), &files_sentence(viewer, model), html! {}))
+        (filter_bar(viewer, &filters(viewer, query, model)))
+        (tokens(viewer, query))
+        (split(file_rows(viewer, query, model), panel))
+        @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
+    }
+}
+
+/// The sentence at the top: how many there are, and in which states.
+pub fn files_sentence(viewer: &Viewer, model: &FilesPageModel) -> String {
+    let language = viewer.language;
+    let totals = model.totals;
+    let all = counted(language, common::FILES, totals.all);
+    let values =
+        [("all", all), ("placed", count(totals.placed)), ("waiting", count(totals.waiting))];
+    let values: Vec<(&str, &str)> = values.iter().map(|pair| (pair.0, pair.1.as_str())).collect();
+    let mut sentence = files::SENTENCE.fill(language, &values);
+    let others = [
+        (Some(totals.copying), files::SENTENCE_COPYING),
+        (totals.out_of_reach, files::SENTENCE_REACH),
+        (totals.problem, files::SENTENCE_PROBLEM),
+        (totals.ignored, files::SENTENCE_IGNORED),
+    ];
+    for (value, words) in others {
+        if let Some(value) = value.filter(|value| *value > 0) {
+            sentence.push_str(", ");
+            sentence.push_str(&words.fill(language, &[("n", &count(value))]));
+        }
+    }
+    sentence.push('.');
+    sentence
+}
+
+fn base(query: &FilesPageQuery) -> FilesPageQuery {
+    FilesPageQuery {
+        after: String::new(),
+        pick: Vec::new(),
+        ask: String::new(),
+        why: String::new(),
+        ..query.clone()
+    }
+}
+
+fn filters(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> FilterBar {
+    let language = viewer.language;
+    let totals = model.totals;
+    let base = base(query);
+    let choices: [(Option<FileStateFilter>, Text, Option<u64>); 7] = [
+        (None, common::ALL, Some(totals.all)),
+        (Some(FileStateFilter::Placed), states::PLACED, Some(totals.placed)),
+        (Some(FileStateFilter::Waiting), states::WAITING, Some(totals.waiting)),
+        (Some(FileStateFilter::Hot), files::HOT, Some(totals.hot)),
+        (Some(FileStateFilter::OutOfReach), states::OUT_OF_REACH, totals.out_of_reach),
+        (Some(FileStateFilter::Problem), files::PROBLEM, totals.problem.filter(|files| *files > 0)),
+        (Some(FileStateFilter::Copying), states::COPYING, None),
+    ];
+    let mut row = Vec::new();
+    for (state, words, rows) in choices {
+        let is_current = query.state == state;
+        if rows.is_none() && !is_current {
+            continue;
+        }
+        row.push(FilterChoice {
+            words: words.of(language).to_owned(),
+            rows,
+            address: FilesPageQuery { state, ..base.clone() }.address(),
+            is_current,
+        });
+    }
+    let shown = model.matching.unwrap_or(model.rows.len() as u64);
+    let shown = counted(language, common::FILES, shown);
+    let is_usual = query.sort.key.is_empty();
+    let status = if is_usual { files::STATUS_HOT.fill(language, &[("n", &shown)]) } else { shown };
+    FilterBar {
+        path: FilesPageQuery::path(),
+        field: Some(files::FIELD),
+        text: query.q.clone(),
+        others: FilesPageQuery { q: String::new(), ..base.clone() }.pairs().pairs().to_vec(),
+        states_label: files::STATES,
+        states: row,
+        menus: vec![host_menu(viewer, query, &base, &model.hosts)],
+        status,
+    }
+}
+
+fn host_menu(
+    viewer: &Viewer,
+    query: &FilesPageQuery,
+    base: &FilesPageQuery,
+    hosts: &[String],
+) -> FilterMenu {
+    let any = common::ANY.of(viewer.language).to_owned();
+    let chosen = if query.host.is_empty() { any.clone() } else { query.host.clone() };
+    let mut choices = vec![FilterChoice {
+        words: any,
+        rows: None,
+        address: FilesPageQuery { host: String::new(), ..base.clone() }.address(),
+        is_current: query.host.is_empty(),
+    }];
+    for host in hosts {
+        choices.push(FilterChoice {
+            words: host.clone(),
+            rows: None,
+            address: FilesPageQuery { host: host.clone(), ..base.clone() }.address(),
+            is_current: query.host == *host,
+        });
+    }
+    FilterMenu { label: files::HOST_MENU, chosen, choices }
+}
+
+/// Filters that neither the field nor the states show.
+fn tokens(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
+    let without = FilesPageQuery { reason: String::new(), ..base(query) }.address();
+    html! {
+        @if let Some(reason) = PassedReason::of_api(&query.reason) {
+            div.filters { (filter_token(viewer, reason.words().of(viewer.language), &without)) }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The table of files and its rows.
+
+use maud::{Markup, html};
+
+use super::model::{FileLine, FilesPageModel};
+use super::query::FilesPageQuery;
+use crate::address::{ROOT, SortBy, encoded, host_page};
+use crate::format::{bytes, count, counted, file_name, percent_number, short_host, visible_text};
+use crate::parts::act::command;
+use crate::parts::filter::ROWS;
+use crate::parts::icon::Glyph;
+use crate::parts::mark::{Tone, state, tag};
+use crate::parts::notice::empty_by_filter;
+use crate::parts::spark::spark;
+use crate::parts::table::{
+    TableColumn, actions_head, bulk_bar, bulk_button, column_head, pick_all_head, pick_cell,
+    table_foot, why_link,
+};
+use crate::text::{common, files, states};
+use crate::viewer::Viewer;
+
+/// The form of the picked rows.
+const FORM: &str = "pick-files";
+
+/// Hosts of a file that are shown; further ones are counted.
+const HOSTS_SHOWN: usize = 3;
+
+const COLUMNS: [TableColumn; 7] = [
+    TableColumn::sorted(common::RANK, "rank", "num"),
+    TableColumn::sorted(common::FILE, "name", ""),
+    TableColumn::sorted(common::STATE, "state", ""),
+    TableColumn::plain(files::WHERE, ""),
+    TableColumn::sorted(files::HITS, "hits", "num"),
+    TableColumn::sorted(files::A_DAY, "requests", "num p2"),
+    TableColumn::sorted(common::SIZE, "size", "num p2"),
+];
+
+/// The table with its bulk bar and foot. Its id is `rows`, for filters and live updates.
+pub fn file_rows(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> Markup {
+    let language = viewer.language;
+    html! {
+        div #(ROWS) .tablebox.sticky data-rows {
+            @if viewer.rights.storage { (bulk(viewer, query)) }
+            @if model.rows.is_empty() {
+                (nothing(viewer, query, model))
+            } @else {
+                table.cards.dense {
+                    caption.vh { (files::CAPTION.of(language)) }
+                    thead {
+                        tr {
+                            @if viewer.rights.storage { (pick_all_head(viewer)) }
+                            @for column in &COLUMNS {
+                                (column_head(viewer, column, &query.sort, &|sort: SortBy| {
+                                    FilesPageQuery { sort, after: String::new(), ..query.clone() }.address()
+                                }))
+                            }
+                            (actions_head(viewer))
+                        }
+                    }
+                    tbody { @for line in &model.rows { (file_row(viewer, query, line)) } }
+                }
+                (table_foot(viewer, &model.page))
+            }
+        }
+    }
+}
+
+fn bulk(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
+    let language = viewer.language;
+    let clear = FilesPageQuery { pick: Vec::new(), ask: String::new(), ..query.clone() }.address();
+    let hidden = FilesPageQuery {
+        pick: Vec::new(),
+        ask: String::new(),
+        why: String::new(),
+        ..query.clone()
+    };
+    html! {
+        form #(FORM) method="get" action=(FilesPageQuery::path()) {
+            @for (name, value) in hidden.pairs().pairs() { input type="hidden" name=(name) value=(value); }
+        }
+        (bulk_bar(viewer, FORM, query.pick.len() as u64, &clear, html! {
+            (bulk_button(FORM, "pin", files::PIN_MANY.of(language)))
+            (bulk_button(FORM, "unpin", files::UNPIN_MANY.of(language)))
+            (bulk_button(FORM, "remove", files::REMOVE_MANY.of(language)))
+        }))
+    }
+}
+
+fn nothing(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> Markup {
+    let language = viewer.language;
+    if !model.is_set_up {
+        return html! {
+            div.empty {
+                b { (files::EMPTY_SETUP.of(language)) }
+                (files::EMPTY_SETUP_BODY.of(language))
+                div.mt { (command(language, "[catalog]  grade_info_file = \"/data/.grade.info\"")) }
+                div.acts { a.btn.sm.go href={ (ROOT) "/guide" } { (files::HOW_TO_BEGIN.of(language)) } }
+            }
+        };
+    }
+    let title = if query.q.is_empty() {
+        files::EMPTY_STATE.of(language).to_owned()
+    } else {
+        files::EMPTY_FILTER.fill(language, &[("text", &visible_text(&query.q))])
+    };
+    let looked = counted(language, common::FILES, model.totals.all);
+    empty_by_filter(language, &title, &looked, FilesPageQuery::path())
+}
+
+/// One row of the table, with its link to the panel "Why?".
+pub fn file_row(viewer: &Viewer, query: &FilesPageQuery, line: &FileLine) -> Markup {
+    let language = viewer.language;
+    let picked_name = encoded(&line.name);
+    let is_picked = query.pick.contains(&picked_name);
+    let is_open = query.why == line.name;
+    let why = FilesPageQuery { why: line.name.clone(), ..query.clone() }.address();
+    let dash = || "–".to_owned();
+    html! {
+        tr class=[is_open.then_some("open")] aria-selected=[is_picked.then_some("true")] {
+            @if viewer.rights.storage { (pick_cell(viewer, FORM, &picked_name, &visible_text(&line.name), is_picked)) }
+            td.num data-l=(common::RANK.of(language)) { (line.rank.map_or_else(dash, count)) }
+            td.file data-l="" {
+                div.chips {
+                    (file_name(&line.name, Some(&why)))
+                    @if line.is_hot { (tag(Some(Glyph::Rise), Tone::Hot, states::HOT.of(language))) }
+                    @if line.is_pinned { (tag(Some(Glyph::Pin), Tone::Plain, states::PINNED.of(language))) }
+                }
+            }
+            td data-l=(common::STATE.of(language)) { (state(language, line.condition.mark())) }
+            td data-l=(files::WHERE.of(language)) { (hosts_of(viewer, line)) }
+            td.num.nw data-l=(files::HITS.of(language)) { (hits(line)) }
+            td.num.nw.none.p2 data-l=(files::A_DAY.of(language)) { (line.requests_a_day.map_or_else(dash, percent_number)) }
+            td.num.nw.none.p2 data-l=(common::SIZE.of(language)) { (line.size.map_or_else(dash, bytes)) }
+            td.act { (why_link(viewer, &why, &line.name, is_open)) }
+        }
+    }
+}
+
+fn hosts_of(viewer: &Viewer, line: &FileLine) -> Markup {
+    let rest = line.hosts.len().saturating_sub(HOSTS_SHOWN);
+    html! {
+        div.chips {
+            @if line.hosts.is_empty() { span.muted { "–" } }
+            @for (host, is_down) in line.hosts.iter().take(HOSTS_SHOWN) {
+                a class={ "tag mono" @if *is_down { " bad" } } href=(host_page(host)) title=(host) {
+                    (short_host(host))
+                    @if *is_down { span.vh { " " (states::DOWN.of(viewer.language)) } }
+                }
+            }
+            @if rest > 0 { span.muted { (files::MORE_COPIES.fill(viewer.language, &[("n", &count(rest as u64))])) } }
+        }
+    }
+}
+
+fn hits(line: &FileLine) -> Markup {
+    let words = count(line.hits);
+    if line.curve.is_empty() {
+        return html! { (words) };
+    }
+    let tone = if line.is_hot { Tone::Hot } else { Tone::Plain };
+    html! { div.hits { (spark(&line.curve, tone, &words)) span { (words) } } }
+}

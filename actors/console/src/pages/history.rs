@@ -1,0 +1,188 @@
+//! The history of copies and removals.
+
+use maud::{Markup, html};
+
+use crate::address::{QueryWord, ROOT, encoded, page_query};
+use crate::format::{bytes, count, file_name, host_short, time_tag, visible_text};
+use crate::pages::yard::{RecentLine, RecentStep, flow};
+use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar, filter_token};
+use crate::parts::icon::{Glyph, icon};
+use crate::parts::mark::{StateMark, Tone, state};
+use crate::parts::notice::empty;
+use crate::parts::panel::page_head;
+use crate::parts::table::{RowPage, table_foot, why_link};
+use crate::text::{Text, access, common, frame, states};
+use crate::viewer::Viewer;
+
+/// The steps that the history shows; all without a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HistoryStepFilter {
+    /// Copies that ended well.
+    Copies,
+    /// Copies that were taken off a host.
+    Removals,
+    /// Failures of both.
+    Failures,
+}
+
+impl QueryWord for HistoryStepFilter {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("copies", HistoryStepFilter::Copies),
+        ("removals", HistoryStepFilter::Removals),
+        ("failures", HistoryStepFilter::Failures),
+    ];
+}
+
+page_query! {
+    /// Query parameters of the page History.
+    HistoryPageQuery at "/history" {
+        /// Part of the file name.
+        q: String,
+        /// Only steps of this sort; all without it.
+        step: Option<HistoryStepFilter>,
+        /// Host that the file was copied to, or removed from.
+        host: String,
+        /// Cursor of the page of rows.
+        after: String,
+    }
+}
+
+/// A copy or removal that ended, with its reason.
+#[derive(Clone, Debug)]
+pub struct HistoryRow {
+    /// The step, its file, its host and its instant.
+    pub line: RecentLine,
+    /// The source of a copy.
+    pub source: Option<String>,
+    /// Size in bytes, if known.
+    pub size: Option<u64>,
+    /// The person or part of the node that asked.
+    pub asked_by: String,
+    /// Why, in the words of the node; empty for none.
+    pub reason: String,
+}
+
+/// Everything that the page shows.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryPageModel {
+    /// Entries that the node keeps.
+    pub kept: u64,
+    /// Rows of this page, newest first.
+    pub rows: Vec<HistoryRow>,
+    /// Position of the page.
+    pub page: RowPage,
+}
+
+/// The content of the page.
+pub fn render(query: &HistoryPageQuery, model: &HistoryPageModel, viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    let sentence = access::HISTORY_SENTENCE.fill(language, &[("n", &count(model.kept))]);
+    let pairs = query.pairs().print();
+    let export = |format: &str| format!("{ROOT}/history/export?format={format}&{pairs}");
+    let actions = html! {
+        a.btn href=(export("csv")) { (icon(Glyph::Download)) (access::EXPORT_CSV.of(language)) }
+        a.btn href=(export("jsonl")) { (icon(Glyph::Download)) (access::EXPORT_JSON.of(language)) }
+    };
+    html! {
+        (page_head(frame::HISTORY.of(language), &sentence, actions))
+        (filter_bar(viewer, &filters(viewer, query)))
+        @if !query.host.is_empty() {
+            @let without = HistoryPageQuery { host: String::new(), ..query.clone() }.address();
+            div.filters { (filter_token(viewer, &query.host, &without)) }
+        }
+        div #(ROWS) .tablebox.sticky data-rows {
+            @if model.rows.is_empty() { (empty(access::HISTORY_EMPTY.of(language), "", html! {})) }
+            @else {
+                table.cards.dense {
+                    caption.vh { (access::HISTORY_CAPTION.of(language)) }
+                    thead { tr {
+                        th scope="col" { (common::WHEN.of(language)) }
+                        th scope="col" { (access::STEP.of(language)) }
+                        th scope="col" { (common::FILE.of(language)) }
+                        th scope="col" { (common::HOST.of(language)) }
+                        th.num.p1 scope="col" { (common::SIZE.of(language)) }
+                        th.p1 scope="col" { (common::BY.of(language)) }
+                        th.p2 scope="col" { (access::WHY.of(language)) }
+                        th.act scope="col" { span.vh { (common::ACTIONS.of(language)) } }
+                    } }
+                    tbody { @for row in &model.rows { (history_row(viewer, row)) } }
+                }
+                (table_foot(viewer, &model.page))
+            }
+        }
+    }
+}
+
+fn filters(viewer: &Viewer, query: &HistoryPageQuery) -> FilterBar {
+    let base = HistoryPageQuery { after: String::new(), ..query.clone() };
+    let choices: [(Option<HistoryStepFilter>, Text); 4] = [
+        (None, access::STEP_ALL),
+        (Some(HistoryStepFilter::Copies), access::STEP_COPIES),
+        (Some(HistoryStepFilter::Removals), access::STEP_REMOVALS),
+        (Some(HistoryStepFilter::Failures), access::STEP_FAILURES),
+    ];
+    let mut states = Vec::new();
+    for (step, words) in choices {
+        states.push(FilterChoice {
+            words: words.of(viewer.language).to_owned(),
+            rows: None,
+            address: HistoryPageQuery { step, ..base.clone() }.address(),
+            is_current: query.step == step,
+        });
+    }
+    FilterBar {
+        path: HistoryPageQuery::path(),
+        field: Some(access::HISTORY_FIELD),
+        text: query.q.clone(),
+        others: HistoryPageQuery { q: String::new(), ..base }.pairs().pairs().to_vec(),
+        states_label: access::STEP,
+        states,
+        menus: Vec::new(),
+        status: common::NEWEST_FIRST.of(viewer.language).to_owned(),
+    }
+}
+
+/// One row of the table. A copy shows both of its hosts.
+pub fn history_row(viewer: &Viewer, row: &HistoryRow) -> Markup {
+    let language = viewer.language;
+    let line = &row.line;
+    let why = format!("{ROOT}/files?why={}", encoded(&line.name));
+    let mark = match line.step {
+        RecentStep::Copied => StateMark::new(Glyph::Done, Tone::Ok, states::COPIED),
+        RecentStep::Failed => StateMark::new(Glyph::Down, Tone::Bad, states::FAILED),
+        RecentStep::Removed => StateMark::new(Glyph::Gone, Tone::Hold, states::REMOVED),
+    };
+    html! {
+        tr {
+            td.nw data-l=(common::WHEN.of(language)) { (time_tag(viewer, line.at)) }
+            td data-l=(access::STEP.of(language)) { (state(language, mark)) }
+            td.file data-l="" { (file_name(&line.name, Some(&why))) }
+            td data-l=(common::HOST.of(language)) {
+                @match &row.source {
+                    Some(source) => (flow(source, &line.host)),
+                    None => (host_short(&line.host)),
+                }
+            }
+            td.num.nw.p1 data-l=(common::SIZE.of(language)) { (row.size.map_or_else(|| "–".to_owned(), bytes)) }
+            td.p1 data-l=(common::BY.of(language)) { bdi { (visible_text(&row.asked_by)) } }
+            td.soft.p2.wide data-l=(access::WHY.of(language)) { @if row.reason.is_empty() { "–" } @else { (visible_text(&row.reason)) } }
+            td.act { (why_link(viewer, &why, &line.name, false)) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_gives_back_its_state() {
+        let query = HistoryPageQuery {
+            q: "a b".into(),
+            step: Some(HistoryStepFilter::Failures),
+            host: "[::1]:1".into(),
+            after: "7".into(),
+        };
+        assert_eq!(HistoryPageQuery::parse(query.address().split_once('?').unwrap().1), query);
+    }
+}

@@ -1,0 +1,13 @@
+//! The table of all hosts.
+
+mod model;
+mod query;
+mod render;
+mod rows;
+
+pub use model::{
+    HostCondition, HostLine, HostModeWord, HostRoleWord, HostTotals, HostsPageModel, LinkShare,
+};
+pub use query::{HealthFilter, HostsPageQuery, ModeFilter, RoleFilter};
+pub use render::{hosts_sentence, render};
+pub use rows::{host_row, host_rows};

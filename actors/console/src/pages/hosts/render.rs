@@ -1,0 +1,178 @@
+//! The page Hosts as a whole.
+
+use maud::{Markup, html};
+
+use super::model::{HostLine, HostsPageModel};
+use super::query::{HealthFilter, HostsPageQuery, ModeFilter, RoleFilter};
+use super::rows::host_rows;
+use crate::address::host_page;
+use crate::format::{count, counted, visible_text};
+use crate::pages::why::HostObstacle;
+use crate::parts::dialog::ask_dialog;
+use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar};
+use crate::parts::icon::shape;
+use crate::parts::panel::page_head;
+use crate::parts::why::{side_panel, split};
+use crate::text::{Text, common, frame, hosts, states, why, yard};
+use crate::viewer::Viewer;
+
+/// The content of the page.
+pub fn render(query: &HostsPageQuery, model: &HostsPageModel, viewer: &Viewer) -> Markup {
+    let panel = model.why.as_ref().map(|(line, reasons)| why_host(viewer, query, line, reasons));
+    html! {
+        (page_head(frame::HOSTS.of(viewer.language), &hosts_sentence(viewer, model), html! {}))
+        (filter_bar(viewer, &filters(viewer, query, model)))
+        (split(host_rows(viewer, query, model), panel))
+        @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
+    }
+}
+
+/// The sentence at the top: how many there are, and what differs.
+pub fn hosts_sentence(viewer: &Viewer, model: &HostsPageModel) -> String {
+    let language = viewer.language;
+    let totals = model.totals;
+    let sources = counted(language, common::SOURCES, totals.sources);
+    let destinations = counted(language, common::DESTINATIONS, totals.destinations);
+    let values = [("sources", sources.as_str()), ("destinations", destinations.as_str())];
+    let first = hosts::SENTENCE.fill(language, &values);
+    let differing = [
+        (totals.down, hosts::N_DOWN),
+        (totals.suspect, hosts::N_SUSPECT),
+        (totals.over_limit, hosts::N_OVER),
+        (totals.probation, hosts::N_PROBATION),
+        (totals.draining, hosts::N_DRAINING),
+        (totals.maintenance, hosts::N_MAINTENANCE),
+    ];
+    let mut parts = Vec::new();
+    for (value, words) in differing {
+        if value > 0 {
+            parts.push(words.fill(language, &[("n", &count(value))]));
+        }
+    }
+    if parts.is_empty() {
+        return format!("{first} {}", hosts::SENTENCE_FINE.of(language));
+    }
+    format!("{first} {}.", parts.join(", "))
+}
+
+fn filters(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> FilterBar {
+    let language = viewer.language;
+    let totals = model.totals;
+    let base = HostsPageQuery {
+        after: String::new(),
+        pick: Vec::new(),
+        ask: String::new(),
+        why: String::new(),
+        ..query.clone()
+    };
+    let health = |filter: Option<HealthFilter>, words: Text, rows: u64| FilterChoice {
+        words: words.of(language).to_owned(),
+        rows: Some(rows),
+        address: HostsPageQuery { health: filter, ..base.clone() }.address(),
+        is_current: query.health == filter,
+    };
+    let all = totals.sources + totals.destinations;
+    let mut states = vec![
+        health(None, common::ALL, all),
+        health(Some(HealthFilter::Up), states::UP, totals.up),
+        health(Some(HealthFilter::Suspect), states::SUSPECT, totals.suspect),
+        health(Some(HealthFilter::Down), states::DOWN, totals.down),
+    ];
+    if totals.unknown > 0 || query.health == Some(HealthFilter::Unknown) {
+        states.push(health(Some(HealthFilter::Unknown), states::UNKNOWN, totals.unknown));
+    }
+    let shown = counted(language, common::HOSTS, model.matching);
+    let is_usual = query.sort.key.is_empty();
+    let status = if is_usual { hosts::STATUS.fill(language, &[("n", &shown)]) } else { shown };
+    let others = HostsPageQuery { q: String::new(), ..base.clone() }.pairs().pairs().to_vec();
+    FilterBar {
+        path: HostsPageQuery::path(),
+        field: Some(hosts::FIELD),
+        text: query.q.clone(),
+        others,
+        states_label: hosts::HEALTH,
+        states,
+        menus: vec![role_menu(viewer, query, &base), mode_menu(viewer, query, &base)],
+        status,
+    }
+}
+
+fn role_menu(viewer: &Viewer, query: &HostsPageQuery, base: &HostsPageQuery) -> FilterMenu {
+    let roles = [
+        (None, hosts::ROLE_BOTH),
+        (Some(RoleFilter::Source), states::SOURCE),
+        (Some(RoleFilter::Destination), states::DESTINATION),
+    ];
+    let mut menu = FilterMenu { label: hosts::ROLE, chosen: String::new(), choices: Vec::new() };
+    for (role, words) in roles {
+        let choice = FilterChoice {
+            words: words.of(viewer.language).to_owned(),
+            rows: None,
+            address: HostsPageQuery { role, ..base.clone() }.address(),
+            is_current: query.role == role,
+        };
+        if choice.is_current {
+            menu.chosen.clone_from(&choice.words);
+        }
+        menu.choices.push(choice);
+    }
+    menu
+}
+
+fn mode_menu(viewer: &Viewer, query: &HostsPageQuery, base: &HostsPageQuery) -> FilterMenu {
+    let modes = [
+        (None, common::ANY),
+        (Some(ModeFilter::Active), states::ACTIVE),
+        (Some(ModeFilter::Draining), states::DRAINING),
+        (Some(ModeFilter::Maintenance), states::MAINTENANCE),
+    ];
+    let mut menu = FilterMenu { label: hosts::MODE, chosen: String::new(), choices: Vec::new() };
+    for (mode, words) in modes {
+        let choice = FilterChoice {
+            words: words.of(viewer.language).to_owned(),
+            rows: None,
+            address: HostsPageQuery { mode, ..base.clone() }.address(),
+            is_current: query.mode == mode,
+        };
+        if choice.is_current {
+            menu.chosen.clone_from(&choice.words);
+        }
+        menu.choices.push(choice);
+    }
+    menu
+}
+
+fn why_host(
+    viewer: &Viewer,
+    query: &HostsPageQuery,
+    line: &HostLine,
+    reasons: &[(HostObstacle, String)],
+) -> Markup {
+    let language = viewer.language;
+    let close = HostsPageQuery { why: String::new(), ..query.clone() }.address();
+    let answer = match reasons.first() {
+        Some((obstacle, _)) => format!("{} {}.", line.host, obstacle.words().of(language)),
+        None => why::HOST_FINE.of(language).to_owned(),
+    };
+    let body = html! {
+        section {
+            p.answer { (answer) }
+            div.acts.mt { a.btn.sm.go href=(host_page(&line.host)) { (yard::OPEN_HOST.of(language)) } }
+        }
+        @if !reasons.is_empty() {
+            section {
+                h3 { (hosts::NOTHING_BECAUSE.of(language)) }
+                ol.steps {
+                    @for (obstacle, detail) in reasons {
+                        @let mark = obstacle.mark();
+                        li {
+                            (shape(mark.glyph, &format!("i {}", mark.tone.class())))
+                            div { (mark.word.of(language)) @if !detail.is_empty() { small { (visible_text(detail)) } } }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    side_panel(viewer, why::HOST_QUESTION.of(language), &line.host, &close, body)
+}

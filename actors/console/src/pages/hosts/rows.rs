@@ -1,0 +1,184 @@
+//! The table of hosts and its rows.
+
+use maud::{Markup, html};
+
+use super::model::{HostLine, HostRoleWord, HostsPageModel};
+use super::query::HostsPageQuery;
+use crate::address::SortBy;
+use crate::format::{age_tag, bit_rate, bytes, count, host_link, percent};
+use crate::parts::bars::{disk_cell, link_bar};
+use crate::parts::filter::ROWS;
+use crate::parts::mark::{Tone, state, tag};
+use crate::parts::notice::empty_by_filter;
+use crate::parts::table::{
+    TableColumn, actions_head, bulk_bar, bulk_button, column_head, pick_all_head, pick_cell,
+    table_foot, why_symbol,
+};
+use crate::text::{common, hosts};
+use crate::viewer::Viewer;
+
+/// The form of the picked rows.
+const FORM: &str = "pick-hosts";
+
+const COLUMNS: [TableColumn; 10] = [
+    TableColumn::sorted(common::HOST, "host", ""),
+    TableColumn::sorted(common::STATE, "health", ""),
+    TableColumn::sorted(hosts::FOR, "since", "p3"),
+    TableColumn::sorted(hosts::ROLE, "role", "p2"),
+    TableColumn::sorted(hosts::DISK, "disk", ""),
+    TableColumn::sorted(hosts::ROOM, "room", "num p1"),
+    TableColumn::sorted(hosts::FILES, "files", "num p3"),
+    TableColumn::sorted(hosts::LINK_OUT, "link", "p2"),
+    TableColumn::sorted(hosts::COPIES, "copies", "num p1"),
+    TableColumn::plain(hosts::OBSTACLE, ""),
+];
+
+/// The table with its bulk bar and foot. Its id is `rows`, for filters and live updates.
+pub fn host_rows(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> Markup {
+    let language = viewer.language;
+    html! {
+        div #(ROWS) .tablebox.sticky data-rows {
+            @if viewer.rights.storage { (bulk(viewer, query)) }
+            @if model.rows.is_empty() {
+                (nothing(viewer, query, model))
+            } @else {
+                table.cards.dense {
+                    caption.vh { (hosts::CAPTION.of(language)) }
+                    thead {
+                        tr {
+                            @if viewer.rights.storage { (pick_all_head(viewer)) }
+                            @for column in &COLUMNS {
+                                (column_head(viewer, column, &query.sort, &|sort: SortBy| {
+                                    HostsPageQuery { sort, after: String::new(), ..query.clone() }.address()
+                                }))
+                            }
+                            (actions_head(viewer))
+                        }
+                    }
+                    tbody { @for line in &model.rows { (host_row(viewer, query, line)) } }
+                }
+                (table_foot(viewer, &model.page))
+            }
+        }
+    }
+}
+
+fn bulk(viewer: &Viewer, query: &HostsPageQuery) -> Markup {
+    let language = viewer.language;
+    let clear = HostsPageQuery { pick: Vec::new(), ask: String::new(), ..query.clone() }.address();
+    let hidden = HostsPageQuery {
+        pick: Vec::new(),
+        ask: String::new(),
+        why: String::new(),
+        ..query.clone()
+    };
+    html! {
+        form #(FORM) method="get" action=(HostsPageQuery::path()) {
+            @for (name, value) in hidden.pairs().pairs() { input type="hidden" name=(name) value=(value); }
+        }
+        (bulk_bar(viewer, FORM, query.pick.len() as u64, &clear, html! {
+            (bulk_button(FORM, "drain", hosts::DRAIN.of(language)))
+            (bulk_button(FORM, "maintenance", hosts::MAINTAIN.of(language)))
+            (bulk_button(FORM, "active", hosts::ACTIVATE.of(language)))
+            (bulk_button(FORM, "reset", hosts::TRUST.of(language)))
+        }))
+    }
+}
+
+fn nothing(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> Markup {
+    let language = viewer.language;
+    let title = if query.q.is_empty() {
+        hosts::EMPTY_STATE.of(language).to_owned()
+    } else {
+        hosts::EMPTY_FILTER.fill(language, &[("text", &query.q)])
+    };
+    let all = model.totals.sources + model.totals.destinations;
+    let looked = crate::format::counted(language, common::HOSTS, all);
+    empty_by_filter(language, &title, &looked, HostsPageQuery::path())
+}
+
+/// The id of the row of a host, for live updates.
+pub fn row_id(host: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    format!("host-{}", host.chars().map(plain).collect::<String>())
+}
+
+/// One row of the table. Its id is `row_id`, for live updates.
+pub fn host_row(viewer: &Viewer, query: &HostsPageQuery, line: &HostLine) -> Markup {
+    let language = viewer.language;
+    let is_picked = query.pick.contains(&line.host);
+    let is_open = query.why == line.host;
+    let why = HostsPageQuery { why: line.host.clone(), ..query.clone() }.address();
+    html! {
+        tr #(row_id(&line.host)) class=[is_open.then_some("open")] aria-selected=[is_picked.then_some("true")] {
+            @if viewer.rights.storage { (pick_cell(viewer, FORM, &line.host, &line.host, is_picked)) }
+            td data-l=(common::HOST.of(language)) { (host_link(&line.host)) }
+            td data-l=(common::STATE.of(language)) { (states_of(viewer, line)) }
+            td.nw.soft.p3.none data-l=(hosts::FOR.of(language)) {
+                @match line.since { Some(since) => (age_tag(viewer, since)), None => "–" }
+            }
+            td.none.nw.soft.p2 data-l=(hosts::ROLE.of(language)) { (line.role.words().of(language)) }
+            td.wide data-l=(hosts::DISK.of(language)) { (disk_of(viewer, line)) }
+            td.num.nw.p1.none data-l=(hosts::ROOM.of(language)) { (line.room.map_or_else(|| "–".to_owned(), bytes)) }
+            td.num.p3.none data-l=(hosts::FILES.of(language)) { (line.files.map_or_else(|| "–".to_owned(), count)) }
+            td.p2.none data-l=(hosts::LINK_OUT.of(language)) { (link_of(viewer, line)) }
+            td.num.nw.p1.none data-l=(hosts::COPIES.of(language)) { (copies_of(viewer, line)) }
+            td class={ "wide" @if line.obstacle.is_none() { " none" } } data-l=(hosts::OBSTACLE.of(language)) {
+                @match line.obstacle {
+                    Some(obstacle) => a.plain href=(why) { (obstacle.words().of(language)) },
+                    None => span.muted { "–" },
+                }
+            }
+            td.act { (why_symbol(viewer, &why, &line.host, is_open)) }
+        }
+    }
+}
+
+/// Health and mode side by side.
+pub fn states_of(viewer: &Viewer, line: &HostLine) -> Markup {
+    let language = viewer.language;
+    html! {
+        div.chips.wr {
+            (state(language, line.condition.mark()))
+            @if let Some(mark) = line.mode.mark() { (tag(Some(mark.glyph), mark.tone, mark.word.of(language))) }
+            @if line.is_contested { (tag(None, Tone::Bad, hosts::FOREIGN.of(language))) }
+        }
+    }
+}
+
+fn disk_of(viewer: &Viewer, line: &HostLine) -> Markup {
+    let language = viewer.language;
+    match (&line.disk, line.role) {
+        (Some(level), _) => disk_cell(viewer, level),
+        (None, HostRoleWord::Source) => {
+            html! { span.muted { (hosts::SERVES_MASTERS.of(language)) } }
+        }
+        (None, HostRoleWord::Destination) => {
+            html! { span.muted { (common::NOT_KNOWN.of(language)) } }
+        }
+    }
+}
+
+fn link_of(viewer: &Viewer, line: &HostLine) -> Markup {
+    match &line.link {
+        Some(link) => html! {
+            div.lk {
+                (link_bar(viewer, link.out, link.inward, &bit_rate(link.speed)))
+                span.num { (percent(link.out.round())) }
+            }
+        },
+        None => html! { span.muted { (common::NOT_KNOWN.of(viewer.language)) } },
+    }
+}
+
+fn copies_of(viewer: &Viewer, line: &HostLine) -> String {
+    let language = viewer.language;
+    let mut parts = Vec::new();
+    if line.copies_in > 0 {
+        parts.push(hosts::COPIES_IN.fill(language, &[("n", &count(line.copies_in))]));
+    }
+    if line.copies_out > 0 {
+        parts.push(hosts::COPIES_OUT.fill(language, &[("n", &count(line.copies_out))]));
+    }
+    if parts.is_empty() { "–".to_owned() } else { parts.join(", ") }
+}

@@ -1,0 +1,13 @@
+//! The last round of planning: copies, removals, exchanges, and what was passed over.
+
+mod model;
+mod panels;
+mod query;
+mod render;
+
+pub use model::{
+    BackOffLine, ExchangeLine, PassedLine, PlanLine, PlanPageModel, RemovalLine, SparedLine,
+};
+pub use panels::{back_offs, copies, exchanges, passed, removals, spared};
+pub use query::PlanPageQuery;
+pub use render::render;

@@ -1,0 +1,125 @@
+//! The facts of the page Plan.
+
+use crate::pages::why::PassedReason;
+use crate::viewer::Moment;
+
+/// A copy of the round.
+#[derive(Clone, Debug, Default)]
+pub struct PlanLine {
+    /// Name of the file.
+    pub name: String,
+    /// Place in the ranking, from 1; `None` for a file that is not ranked.
+    pub rank: Option<u64>,
+    /// Hits in the last 10 minutes; not 0 for a hot file.
+    pub hits: u64,
+    /// Address and port of the host that serves the file.
+    pub source: String,
+    /// Address and port of the host that gets the file.
+    pub destination: String,
+    /// Size in bytes.
+    pub size: u64,
+}
+
+/// A copy that the round removes from a host.
+#[derive(Clone, Debug, Default)]
+pub struct RemovalLine {
+    /// Name of the file.
+    pub name: String,
+    /// Address and port of the host that loses the copy.
+    pub host: String,
+    /// Size in bytes, if known.
+    pub size: Option<u64>,
+    /// Why, in the words of the node.
+    pub reason: String,
+    /// The host that keeps a copy, if one does.
+    pub keeper: Option<String>,
+    /// The person who asked for it, if one did.
+    pub asked_by: Option<String>,
+}
+
+/// Copies that stay for the same reason.
+#[derive(Clone, Debug, Default)]
+pub struct SparedLine {
+    /// Why, in the words of the node.
+    pub reason: String,
+    /// Number of copies that stay.
+    pub copies: u64,
+}
+
+/// A file for which room was sought.
+#[derive(Clone, Debug, Default)]
+pub struct ExchangeLine {
+    /// Name of the file.
+    pub name: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Hits in the last 10 minutes.
+    pub hits: u64,
+    /// The result in the words of the node.
+    pub verdict: String,
+}
+
+/// Files that were passed over for the same reason.
+#[derive(Clone, Debug)]
+pub struct PassedLine {
+    /// The obstacle that these files have in common.
+    pub reason: PassedReason,
+    /// Number of files that the planner passed over.
+    pub files: u64,
+    /// The first of them.
+    pub first: Option<String>,
+}
+
+/// A pause after failures.
+#[derive(Clone, Debug, Default)]
+pub struct BackOffLine {
+    /// The source, if it is blamed.
+    pub source: Option<String>,
+    /// The destination, if it is blamed.
+    pub destination: Option<String>,
+    /// The file, if it is blamed.
+    pub file: Option<String>,
+    /// End of the pause.
+    pub until: Moment,
+    /// Failures in a row.
+    pub failures: u64,
+    /// The last failure in the words of the node.
+    pub reason: String,
+}
+
+/// Everything that the page shows.
+#[derive(Clone, Debug, Default)]
+pub struct PlanPageModel {
+    /// When the last round was.
+    pub at: Option<Moment>,
+    /// How long it took, in microseconds.
+    pub took: u64,
+    /// Why nothing is planned.
+    pub blocked: Option<String>,
+    /// Hosts that were not listed.
+    pub unlisted: Vec<String>,
+    /// Files that wait for a later round.
+    pub waiting: u64,
+    /// Copies of the round.
+    pub copies: Vec<PlanLine>,
+    /// All copies of the round.
+    pub copies_total: u64,
+    /// Mode of the remover: `on`, `dry-run` or `off`.
+    pub remover_mode: String,
+    /// Open and decided removals.
+    pub removals: Vec<RemovalLine>,
+    /// Number of removals of the round; `removals` may have fewer.
+    pub removals_total: u64,
+    /// Room that the removals make; files of unknown size are left out.
+    pub removal_bytes: u64,
+    /// Hosts with removals.
+    pub removal_hosts: u64,
+    /// Copies that stay, by reason.
+    pub spared: Vec<SparedLine>,
+    /// Files for which room was sought.
+    pub exchanges: Vec<ExchangeLine>,
+    /// Files that were passed over, by reason.
+    pub passed: Vec<PassedLine>,
+    /// Pauses after failures.
+    pub back_offs: Vec<BackOffLine>,
+}

@@ -1,0 +1,199 @@
+//! The panels of the page Plan.
+
+use maud::{Markup, html};
+
+use super::model::{BackOffLine, PassedLine, PlanLine, PlanPageModel, RemovalLine};
+use super::query::PlanPageQuery;
+use crate::address::{ROOT, encoded};
+use crate::format::{bytes, clock, count, counted, file_name, host_short, visible_text};
+use crate::pages::yard::flow;
+use crate::parts::bars::reason_bar;
+use crate::parts::icon::{Glyph, shape};
+use crate::parts::mark::{Tone, state_saying, tag};
+use crate::parts::notice::empty;
+use crate::parts::panel::{PanelHead, flush_panel, panel};
+use crate::text::{Text, common, plan};
+use crate::viewer::Viewer;
+
+fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelHead<'a> {
+    PanelHead { class, id, title: title.of(viewer.language).to_owned(), ..PanelHead::default() }
+}
+
+fn all_link(viewer: &Viewer, list: &str, shown: usize, total: u64) -> Option<(String, String)> {
+    let address = PlanPageQuery { all: list.to_owned(), after: String::new() }.address();
+    let words = common::ALL_N.fill(viewer.language, &[("n", &count(total))]);
+    (shown as u64 != total).then_some((words, address))
+}
+
+fn file_address(name: &str) -> String {
+    format!("{ROOT}/files?why={}", encoded(name))
+}
+
+/// Copies of the round.
+pub fn copies(viewer: &Viewer, model: &PlanPageModel) -> Markup {
+    let language = viewer.language;
+    let mut head = head(viewer, "c12", "line", plan::NEXT_IN_LINE);
+    head.remark = plan::LINE_REMARK.fill(language, &[("n", &count(model.waiting))]);
+    head.link = all_link(viewer, "copies", model.copies.len(), model.copies_total);
+    if model.copies.is_empty() {
+        return flush_panel(&head, empty(plan::NO_COPIES.of(language), "", html! {}));
+    }
+    let body = html! {
+        table.cards {
+            caption.vh { (plan::CAPTION.of(language)) }
+            thead { tr {
+                th scope="col" { (common::FILE.of(language)) }
+                th scope="col" { (common::BECAUSE.of(language)) }
+                th scope="col" { (common::FROM_TO.of(language)) }
+                th.num scope="col" { (common::SIZE.of(language)) }
+            } }
+            tbody { @for line in &model.copies { (copy_row(viewer, line)) } }
+        }
+    };
+    flush_panel(&head, body)
+}
+
+fn copy_row(viewer: &Viewer, line: &PlanLine) -> Markup {
+    let language = viewer.language;
+    html! {
+        tr {
+            td.file data-l="" { (file_name(&line.name, Some(&file_address(&line.name)))) }
+            td data-l=(common::BECAUSE.of(language)) {
+                @match (line.hits, line.rank) {
+                    (0, Some(rank)) => (plan::BY_RANK.fill(language, &[("n", &count(rank))])),
+                    (0, None) => span.muted { "–" },
+                    (hits, _) => (tag(Some(Glyph::Rise), Tone::Hot, &plan::HOT_HITS.fill(language, &[("n", &count(hits))]))),
+                }
+            }
+            td data-l=(common::FROM_TO.of(language)) { (flow(&line.source, &line.destination)) }
+            td.num.nw data-l=(common::SIZE.of(language)) { (bytes(line.size)) }
+        }
+    }
+}
+
+/// Open and decided removals.
+pub fn removals(viewer: &Viewer, model: &PlanPageModel) -> Markup {
+    let language = viewer.language;
+    let mut head = head(viewer, "c7 full-md", "removals", plan::REMOVALS);
+    head.remark = plan::MODE.fill(language, &[("mode", &model.remover_mode)]);
+    head.link = all_link(viewer, "removals", model.removals.len(), model.removals_total);
+    if model.removals.is_empty() {
+        return flush_panel(&head, empty(plan::NO_REMOVALS.of(language), "", html! {}));
+    }
+    let body = html! {
+        table.tiny {
+            thead { tr {
+                th scope="col" { (common::FILE.of(language)) }
+                th scope="col" { (common::FROM.of(language)) }
+                th.num.none scope="col" { (common::SIZE.of(language)) }
+                th scope="col" { (common::BECAUSE.of(language)) }
+            } }
+            tbody { @for line in &model.removals { (removal_row(viewer, line)) } }
+        }
+    };
+    flush_panel(&head, body)
+}
+
+fn removal_row(viewer: &Viewer, line: &RemovalLine) -> Markup {
+    let language = viewer.language;
+    html! {
+        tr {
+            td.file { (file_name(&line.name, Some(&file_address(&line.name)))) }
+            td { (host_short(&line.host)) }
+            td.num.nw.none { (line.size.map_or_else(|| "–".to_owned(), bytes)) }
+            td.two.soft {
+                (visible_text(&line.reason))
+                @if let Some(keeper) = &line.keeper { small { (plan::KEEPER.fill(language, &[("host", keeper)])) } }
+                @if let Some(user) = &line.asked_by { small { (plan::BY_PERSON.fill(language, &[("user", &visible_text(user))])) } }
+            }
+        }
+    }
+}
+
+/// Copies that stay, and why.
+pub fn spared(viewer: &Viewer, model: &PlanPageModel) -> Markup {
+    let mut head = head(viewer, "c5 full-md", "spared", plan::KEEPS);
+    head.remark = plan::KEEPS_REMARK.of(viewer.language).to_owned();
+    let body = html! {
+        ul.list { @for line in &model.spared { li { div.grow { (visible_text(&line.reason)) } span.r.b { (count(line.copies)) } } } }
+    };
+    flush_panel(&head, body)
+}
+
+/// Files for which room was sought.
+pub fn exchanges(viewer: &Viewer, model: &PlanPageModel) -> Markup {
+    let language = viewer.language;
+    let mut head = head(viewer, "c5 full-md", "exchanges", plan::EXCHANGES);
+    head.remark = plan::EXCHANGES_REMARK.of(language).to_owned();
+    if model.exchanges.is_empty() {
+        return flush_panel(&head, empty(plan::NO_EXCHANGES.of(language), "", html! {}));
+    }
+    let body = html! {
+        ul.list {
+            @for line in &model.exchanges {
+                li {
+                    div.grow.exch {
+                        div.flow {
+                            (state_saying(Glyph::Rise, Tone::Hot, plan::COMES.of(language)))
+                            (file_name(&line.name, Some(&file_address(&line.name))))
+                            span.muted { (plan::HOT_HITS.fill(language, &[("n", &count(line.hits))])) }
+                        }
+                        small { (bytes(line.size)) " · " (visible_text(&line.verdict)) }
+                    }
+                }
+            }
+        }
+    };
+    flush_panel(&head, body)
+}
+
+/// Files that were passed over, by reason.
+pub fn passed(viewer: &Viewer, model: &PlanPageModel) -> Markup {
+    let language = viewer.language;
+    let mut head = head(viewer, "c7 full-md", "passed", plan::PASSED_TITLE);
+    head.remark = plan::PASSED_REMARK.of(language).to_owned();
+    let most = model.passed.iter().map(|line| line.files).max().unwrap_or(0) as f64;
+    let body =
+        html! { ul.reasons { @for line in &model.passed { (passed_row(viewer, line, most)) } } };
+    panel(&head, body)
+}
+
+fn passed_row(viewer: &Viewer, line: &PassedLine, most: f64) -> Markup {
+    let share = (line.files as f64).ln_1p() / most.ln_1p().max(f64::MIN_POSITIVE) * 100.0;
+    html! {
+        li {
+            a href={ (ROOT) "/files?reason=" (line.reason.api_word()) } title=[line.first.as_deref().map(visible_text)] {
+                (line.reason.words().of(viewer.language))
+            }
+            span.n { (count(line.files)) }
+            (reason_bar(share, line.reason.tone()))
+        }
+    }
+}
+
+/// Pauses after failures.
+pub fn back_offs(viewer: &Viewer, model: &PlanPageModel) -> Markup {
+    let language = viewer.language;
+    let head = head(viewer, "c12", "backoff", plan::BACKED_OFF);
+    if model.back_offs.is_empty() {
+        return flush_panel(&head, empty(plan::NO_BACK_OFFS.of(language), "", html! {}));
+    }
+    let body = html! { ul.list { @for line in &model.back_offs { (back_off_row(viewer, line)) } } };
+    flush_panel(&head, body)
+}
+
+fn back_off_row(viewer: &Viewer, line: &BackOffLine) -> Markup {
+    let language = viewer.language;
+    html! {
+        li {
+            span.st.warn { (shape(Glyph::Probation, "")) }
+            div.grow.soft {
+                @if let Some(host) = &line.source { (host_short(host)) " " (plan::AS_SOURCE.of(language)) " " }
+                @if let Some(host) = &line.destination { (host_short(host)) " " (plan::AS_DESTINATION.of(language)) " " }
+                @if let Some(name) = &line.file { (file_name(name, Some(&file_address(name)))) }
+                small { (counted(language, common::FAILURES, line.failures)) " · " (visible_text(&line.reason)) }
+            }
+            span.r.nw { (plan::UNTIL.fill(language, &[("at", &clock(viewer, line.until))])) }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The state of the page Plan, as its address has it.
+
+use crate::address::page_query;
+
+page_query! {
+    /// Query parameters of the page Plan.
+    PlanPageQuery at "/plan" {
+        /// All rows of one list are shown: `copies`, `removals` or `exchanges`.
+        all: String,
+        /// Cursor within that list.
+        after: String,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_gives_back_its_state() {
+        let query = PlanPageQuery { all: "removals".into(), after: "a=b".into() };
+        let address = query.address();
+        assert_eq!(PlanPageQuery::parse(address.split_once('?').unwrap().1), query);
+    }
+}

@@ -1,0 +1,97 @@
+//! The page Plan as a whole.
+
+use maud::{Markup, html};
+
+use super::model::PlanPageModel;
+use super::panels::{back_offs, copies, exchanges, passed, removals, spared};
+use super::query::PlanPageQuery;
+use crate::format::{age, bytes, count, counted, visible_text};
+use crate::pages::why::PassedReason;
+use crate::parts::mark::Tone;
+use crate::parts::notice::notice;
+use crate::parts::panel::{Figure, figure_strip, page_head};
+use crate::text::{Text, common, frame, plan};
+use crate::viewer::Viewer;
+
+/// The content of the page.
+pub fn render(query: &PlanPageQuery, model: &PlanPageModel, viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    html! {
+        (page_head(frame::PLAN.of(language), &sentence(viewer, model), html! {}))
+        @if let Some(reason) = &model.blocked {
+            div.mb { (notice(Tone::Warn, plan::BLOCKED.of(language), html! { p { (visible_text(reason)) } }, html! {})) }
+        }
+        @if !model.unlisted.is_empty() {
+            @let hosts = model.unlisted.join(", ");
+            p.soft.mb { (plan::UNLISTED.fill(language, &[("hosts", &hosts)])) }
+        }
+        @match query.all.as_str() {
+            "copies" => div.grid { (copies(viewer, model)) },
+            "removals" => div.grid { (removals(viewer, model)) },
+            "exchanges" => div.grid { (exchanges(viewer, model)) },
+            _ => {
+                (figure_strip("plan-figures", "s4", plan::NEXT_ROUND.of(language), &figures(viewer, model)))
+                div.grid {
+                    (copies(viewer, model))
+                    (removals(viewer, model))
+                    @if !model.spared.is_empty() { (spared(viewer, model)) }
+                    (exchanges(viewer, model))
+                    @if !model.passed.is_empty() { (passed(viewer, model)) }
+                    (back_offs(viewer, model))
+                }
+            }
+        }
+    }
+}
+
+fn sentence(viewer: &Viewer, model: &PlanPageModel) -> String {
+    let language = viewer.language;
+    let Some(at) = model.at else { return plan::SENTENCE_NONE.of(language).to_owned() };
+    let values = [
+        ("age", age(language, at.seconds_until(viewer.now))),
+        ("took", format!("{:.1}", model.took as f64 / 1000.0)),
+        ("copies", counted(language, common::COPY_TASKS, model.copies_total)),
+        ("removals", counted(language, common::REMOVALS, model.removals_total)),
+    ];
+    let values: Vec<(&str, &str)> = values.iter().map(|pair| (pair.0, pair.1.as_str())).collect();
+    plan::SENTENCE.fill(language, &values)
+}
+
+fn figures(viewer: &Viewer, model: &PlanPageModel) -> Vec<Figure> {
+    let language = viewer.language;
+    let figure = |name: Text, value: u64, target: &str, detail: String| Figure {
+        name: name.of(language).to_owned(),
+        value: count(value),
+        detail,
+        address: Some(format!("{}#{target}", PlanPageQuery::path())),
+        ..Figure::default()
+    };
+    let hosts = counted(language, common::HOSTS, model.removal_hosts);
+    let size = bytes(model.removal_bytes);
+    let from = plan::REMOVALS_FROM.fill(language, &[("bytes", &size), ("hosts", &hosts)]);
+    let held: u64 = model
+        .passed
+        .iter()
+        .filter(|line| line.reason == PassedReason::Placed)
+        .map(|line| line.files)
+        .sum();
+    let passed: u64 = model.passed.iter().map(|line| line.files).sum();
+    let mut copies = figure(plan::COPIES_PLANNED, model.copies_total, "line", String::new());
+    copies.unit = plan::IN_LINE.fill(language, &[("n", &count(model.waiting))]);
+    vec![
+        copies,
+        figure(plan::REMOVALS, model.removals_total, "removals", from),
+        figure(
+            plan::EXCHANGES,
+            model.exchanges.len() as u64,
+            "exchanges",
+            plan::EXCHANGES_REMARK.of(language).to_owned(),
+        ),
+        figure(
+            plan::PASSED,
+            passed,
+            "passed",
+            plan::PASSED_HELD.fill(language, &[("n", &count(held))]),
+        ),
+    ]
+}

@@ -1,0 +1,15 @@
+//! Share links: what ends next, the table, and a new link.
+
+mod form;
+mod model;
+mod one;
+mod query;
+mod render;
+mod rows;
+
+pub use form::new_link;
+pub use model::{NewLink, ShareCondition, ShareLine, ShareTotals, SharesPageModel};
+pub use one::{DownloadLine, OneSharePageModel, render_one};
+pub use query::{ShareStateFilter, SharesPageQuery};
+pub use render::render;
+pub use rows::share_rows;

@@ -1,0 +1,126 @@
+//! The facts of the page Shares.
+
+use crate::parts::act::CommandLines;
+use crate::parts::dialog::AskDialog;
+use crate::parts::icon::Glyph;
+use crate::parts::mark::{StateMark, Tone};
+use crate::parts::table::RowPage;
+use crate::parts::timeline::EndColumn;
+use crate::text::states;
+use crate::viewer::Moment;
+
+/// The state of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ShareCondition {
+    /// Downloads are possible.
+    #[default]
+    Works,
+    /// Its end has passed.
+    Ended,
+    /// It was revoked.
+    Revoked,
+    /// All its downloads were used.
+    UsedUp,
+}
+
+impl ShareCondition {
+    /// Shape, colour and word.
+    pub const fn mark(self) -> StateMark {
+        match self {
+            ShareCondition::Works => StateMark::new(Glyph::Up, Tone::Ok, states::SHARE_WORKS),
+            ShareCondition::Ended => StateMark::new(Glyph::Off, Tone::Off, states::SHARE_ENDED),
+            ShareCondition::Revoked => {
+                StateMark::new(Glyph::Gone, Tone::Hold, states::SHARE_REVOKED)
+            }
+            ShareCondition::UsedUp => StateMark::new(Glyph::Off, Tone::Off, states::SHARE_USED_UP),
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Debug, Default)]
+pub struct ShareLine {
+    /// Number.
+    pub id: String,
+    /// Path of the file or directory.
+    pub path: String,
+    /// The link gives out all files below its path.
+    pub is_directory: bool,
+    /// State.
+    pub condition: ShareCondition,
+    /// End. `None` for a link without one.
+    pub ends: Option<Moment>,
+    /// Downloads so far.
+    pub downloads: u64,
+    /// Downloads at most.
+    pub most: Option<u64>,
+    /// Owner; empty for none.
+    pub owner: String,
+    /// It asks for a password.
+    pub has_password: bool,
+    /// The whole address of the link, if the viewer may see it.
+    pub address: Option<String>,
+}
+
+/// Links by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShareTotals {
+    /// They work.
+    pub working: u64,
+    /// They end within 24 hours.
+    pub due: u64,
+    /// They ended and are still known.
+    pub ended: u64,
+    /// Webhooks.
+    pub hooks: u64,
+    /// Webhooks that fail.
+    pub failing_hooks: u64,
+}
+
+/// The values typed for a new link, and the node's answer to them.
+#[derive(Clone, Debug, Default)]
+pub struct NewLink {
+    /// Path below the root of shares, of a file or directory.
+    pub path: String,
+    /// Lifetime, such as "7d".
+    pub ttl: String,
+    /// Downloads at most.
+    pub most: String,
+    /// The person or program that answers for the link; empty for none.
+    pub owner: String,
+    /// Remark that the page of the link shows; empty for none.
+    pub note: String,
+    /// The file or directory at the path, in one line; empty if nobody looked.
+    pub found: String,
+    /// Why the link was refused; empty for none.
+    pub refused: String,
+    /// The address of the link that was made.
+    pub made: Option<String>,
+    /// The end of the link that was made.
+    pub ends: Option<Moment>,
+    /// QR code of the link that was made: path data of an SVG, and its side in modules.
+    pub qr: Option<(String, u64)>,
+    /// The same as command lines.
+    pub commands: CommandLines,
+}
+
+/// Everything that the page shows.
+#[derive(Clone, Debug, Default)]
+pub struct SharesPageModel {
+    /// Links by state.
+    pub totals: ShareTotals,
+    /// The next end.
+    pub next_due: Option<Moment>,
+    /// Links that end in each column of the time line.
+    pub columns: Vec<EndColumn>,
+    /// The largest number of links that end at the same time, and when.
+    pub peak: Option<(Moment, u64)>,
+    /// Rows of this page.
+    pub rows: Vec<ShareLine>,
+    /// Position of the page.
+    pub page: RowPage,
+    /// The panel of a new link.
+    pub new: Option<NewLink>,
+    /// Dialog of an action.
+    pub ask: Option<AskDialog>,
+}

@@ -1,0 +1,115 @@
+//! The page Shares as a whole.
+
+use maud::{Markup, html};
+
+use super::form::new_link;
+use super::model::SharesPageModel;
+use super::query::{ShareStateFilter, SharesPageQuery};
+use super::rows::share_rows;
+use crate::format::{age, count, counted, day_and_time};
+use crate::parts::dialog::ask_dialog;
+use crate::parts::filter::{FilterBar, FilterChoice, filter_bar};
+use crate::parts::icon::{Glyph, icon};
+use crate::parts::panel::{PanelHead, page_head, panel};
+use crate::parts::timeline::end_timeline;
+use crate::parts::why::split;
+use crate::text::{Text, common, frame, shares};
+use crate::viewer::Viewer;
+
+/// The content of the page.
+pub fn render(query: &SharesPageQuery, model: &SharesPageModel, viewer: &Viewer) -> Markup {
+    let language = viewer.language;
+    let new = SharesPageQuery { new: true, ..query.clone() }.address();
+    let actions = html! {
+        @if viewer.rights.shares { a.btn.go href=(new) { (icon(Glyph::Plus)) (shares::NEW.of(language)) } }
+    };
+    let rows = html! {
+        @if !model.columns.is_empty() { (timeline(viewer, model)) }
+        (filter_bar(viewer, &filters(viewer, query, model)))
+        (share_rows(viewer, query, model))
+    };
+    html! {
+        (page_head(frame::SHARES.of(language), &sentence(viewer, model), actions))
+        (split(rows, model.new.as_ref().map(|link| new_link(viewer, query, link))))
+        @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
+    }
+}
+
+fn sentence(viewer: &Viewer, model: &SharesPageModel) -> String {
+    let language = viewer.language;
+    let totals = model.totals;
+    let links = counted(language, common::LINKS, totals.working);
+    let mut text =
+        shares::SENTENCE.fill(language, &[("links", &links), ("due", &count(totals.due))]);
+    if let Some(next) = model.next_due {
+        let left = age(language, viewer.now.seconds_until(next));
+        text.push_str(", ");
+        text.push_str(&shares::SENTENCE_NEXT.fill(language, &[("age", &left)]));
+    }
+    text.push_str(". ");
+    let all = count(totals.hooks);
+    match (totals.hooks, totals.failing_hooks) {
+        (0, _) => {}
+        (_, 0) => text.push_str(&shares::HOOKS_FINE.fill(language, &[("n", &all)])),
+        (_, failing) => {
+            let values = [("n", count(failing)), ("all", all)];
+            text.push_str(
+                &shares::HOOKS_FAIL.fill(language, &[("n", &values[0].1), ("all", &values[1].1)]),
+            );
+        }
+    }
+    text
+}
+
+fn timeline(viewer: &Viewer, model: &SharesPageModel) -> Markup {
+    let language = viewer.language;
+    let peak = match model.peak {
+        Some((at, links)) => {
+            let at = day_and_time(viewer, at);
+            shares::PEAK.fill(language, &[("at", &at), ("n", &count(links))])
+        }
+        None => String::new(),
+    };
+    let head = PanelHead {
+        class: "mb",
+        id: "shares-timeline",
+        title: shares::ENDS_NEXT.of(language).to_owned(),
+        remark: shares::ENDS_REMARK.of(language).to_owned(),
+        link: None,
+    };
+    panel(&head, end_timeline(viewer, &model.columns, &peak))
+}
+
+fn filters(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> FilterBar {
+    let base = SharesPageQuery {
+        after: String::new(),
+        pick: Vec::new(),
+        ask: String::new(),
+        new: false,
+        ..query.clone()
+    };
+    let choices: [(Option<ShareStateFilter>, Text, u64); 3] = [
+        (None, shares::WORKING, model.totals.working),
+        (Some(ShareStateFilter::Due), shares::DUE_DAY, model.totals.due),
+        (Some(ShareStateFilter::Ended), shares::ENDED, model.totals.ended),
+    ];
+    let mut states = Vec::new();
+    for (state, words, rows) in choices {
+        states.push(FilterChoice {
+            words: words.of(viewer.language).to_owned(),
+            rows: Some(rows),
+            address: SharesPageQuery { state, due: None, ..base.clone() }.address(),
+            is_current: query.state == state,
+        });
+    }
+    FilterBar {
+        path: SharesPageQuery::path(),
+        field: Some(shares::FIELD),
+        text: query.q.clone(),
+        others: SharesPageQuery { q: String::new(), ..base }.pairs().pairs().to_vec(),
+        states_label: common::STATE,
+        states,
+        menus: Vec::new(),
+        status: String::new(),
+    }
+}

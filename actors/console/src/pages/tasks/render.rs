@@ -1,0 +1,211 @@
+//! The page Tasks as a whole.
+
+use maud::{Markup, html};
+
+use super::model::{FailureCause, TasksPageModel};
+use super::query::{BlameFilter, TaskStateFilter, TasksPageQuery};
+use super::rows::task_rows;
+use crate::address::{ROOT, encoded};
+use crate::format::{clock, count, counted, host_short, visible_text};
+use crate::pages::why::why_file;
+use crate::parts::act::post_button;
+use crate::parts::dialog::ask_dialog;
+use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token};
+use crate::parts::mark::{Tone, tag};
+use crate::parts::panel::page_head;
+use crate::parts::spark::spark;
+use crate::parts::why::split;
+use crate::text::{Text, common, frame, states, tasks};
+use crate::viewer::Viewer;
+
+/// Causes with a row of their own.
+const CAUSES: usize = 8;
+
+/// The content of the page.
+pub fn render(query: &TasksPageQuery, model: &TasksPageModel, viewer: &Viewer) -> Markup {
+    let close = TasksPageQuery { why: String::new(), ..query.clone() }.address();
+    let panel = model.why.as_ref().map(|file| why_file(viewer, file, &close));
+    html! {
+        (page_head(frame::TASKS.of(viewer.language), &tasks_sentence(viewer, model), html! {}))
+        (failures(viewer, query, model))
+        (filter_bar(viewer, &filters(viewer, query, model)))
+        (tokens(viewer, query))
+        (split(task_rows(viewer, query, model), panel))
+        @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
+    }
+}
+
+/// The sentence at the top.
+pub fn tasks_sentence(viewer: &Viewer, model: &TasksPageModel) -> String {
+    let language = viewer.language;
+    let totals = model.totals;
+    let copies = |value: u64| counted(language, common::COPY_TASKS, value);
+    let waiting = counted(language, common::FILES, totals.waiting);
+    let values = [
+        ("running", copies(totals.working)),
+        ("ready", count(totals.ready)),
+        ("waiting", waiting),
+        ("done", copies(totals.done_lately)),
+        ("failed", count(totals.failed_lately)),
+        ("causes", counted(language, common::CAUSES, model.causes.len() as u64)),
+    ];
+    let values: Vec<(&str, &str)> = values.iter().map(|pair| (pair.0, pair.1.as_str())).collect();
+    let last =
+        if totals.failed_lately == 0 { tasks::SENTENCE_GOOD } else { tasks::SENTENCE_FAILED };
+    format!("{} {}", tasks::SENTENCE.fill(language, &values), last.fill(language, &values))
+}
+
+/// Failures by cause. Its id is `task-failures`, for live updates.
+pub fn failures(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Markup {
+    let language = viewer.language;
+    let copies = counted(language, common::COPY_TASKS, model.totals.failed_lately);
+    let causes = counted(language, common::CAUSES, model.causes.len() as u64);
+    let remark = format!("{copies}, {causes}");
+    let retryable: u64 = model.causes.iter().map(|cause| cause.retryable).sum();
+    let ask = TasksPageQuery { ask: "retry".to_owned(), ..query.clone() }.address();
+    html! {
+        section #task-failures .panel.mb hidden[model.causes.is_empty()] {
+            header {
+                h2 { (tasks::BY_CAUSE.of(language)) }
+                span.sub { (remark) }
+                @if viewer.rights.storage && retryable > 0 {
+                    div.acts { a.btn.sm href=(ask) { (tasks::RETRY_ALL.fill(language, &[("n", &count(retryable))])) } }
+                }
+            }
+            ul { @for cause in model.causes.iter().take(CAUSES) { (cause_row(viewer, cause)) } }
+        }
+    }
+}
+
+fn cause_row(viewer: &Viewer, cause: &FailureCause) -> Markup {
+    let language = viewer.language;
+    let show = TasksPageQuery {
+        state: Some(TaskStateFilter::Failed),
+        cause: cause.key.clone(),
+        ..TasksPageQuery::default()
+    };
+    let retry = format!("{ROOT}/tasks/retry?cause={}", encoded(&cause.key));
+    let values = [("first", clock(viewer, cause.first)), ("last", clock(viewer, cause.last))];
+    html! {
+        li.cause {
+            span.big { (count(cause.copies)) }
+            div {
+                div.t { (visible_text(&cause.cause)) }
+                div.s {
+                    @if let Some(host) = &cause.host { (host_short(host)) " · " }
+                    @if let Some(blamed) = cause.blamed { (tasks::BLAMED.of(language)) ": " (blamed.words().of(language)) " · " }
+                    (counted(language, common::FILES, cause.files)) " · "
+                    (tasks::FIRST_LAST.fill(language, &[("first", &values[0].1), ("last", &values[1].1)]))
+                }
+            }
+            div { @if !cause.curve.is_empty() { (spark(&cause.curve, Tone::Bad, &count(cause.copies))) } }
+            div.acts {
+                a.btn.sm href=(show.address()) { (tasks::SHOW.of(language)) }
+                @if cause.retryable == 0 {
+                    (tag(None, Tone::Plain, tasks::NOTHING_TO_DO.of(language)))
+                } @else if viewer.rights.storage {
+                    @let words = tasks::RETRY_N.fill(language, &[("n", &count(cause.retryable))]);
+                    (post_button(&retry, "btn sm go", html! { (words) }))
+                }
+            }
+        }
+    }
+}
+
+fn base(query: &TasksPageQuery) -> TasksPageQuery {
+    TasksPageQuery { after: String::new(), ask: String::new(), why: String::new(), ..query.clone() }
+}
+
+fn filters(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> FilterBar {
+    let language = viewer.language;
+    let totals = model.totals;
+    let base = base(query);
+    let choices: [(Option<TaskStateFilter>, Text, u64); 5] = [
+        (None, common::ALL, totals.all),
+        (Some(TaskStateFilter::Open), tasks::OPEN, totals.working + totals.ready),
+        (Some(TaskStateFilter::Failed), states::FAILED, totals.failed),
+        (Some(TaskStateFilter::Done), states::DONE, totals.done),
+        (Some(TaskStateFilter::Cancelled), states::CANCELLED, totals.cancelled),
+    ];
+    let mut row = Vec::new();
+    for (state, words, rows) in choices {
+        row.push(FilterChoice {
+            words: words.of(language).to_owned(),
+            rows: Some(rows),
+            address: TasksPageQuery { state, ..base.clone() }.address(),
+            is_current: query.state == state,
+        });
+    }
+    let status = if query.sort.key.is_empty() { common::NEWEST_FIRST.of(language) } else { "" };
+    FilterBar {
+        path: TasksPageQuery::path(),
+        field: Some(tasks::FIELD),
+        text: query.q.clone(),
+        others: TasksPageQuery { q: String::new(), ..base.clone() }.pairs().pairs().to_vec(),
+        states_label: common::STATE,
+        states: row,
+        menus: vec![
+            host_menu(viewer, query, &base, &model.hosts),
+            blame_menu(viewer, query, &base),
+        ],
+        status: status.to_owned(),
+    }
+}
+
+fn host_menu(
+    viewer: &Viewer,
+    query: &TasksPageQuery,
+    base: &TasksPageQuery,
+    hosts: &[String],
+) -> FilterMenu {
+    let any = common::ANY.of(viewer.language).to_owned();
+    let chosen = if query.host.is_empty() { any.clone() } else { query.host.clone() };
+    let mut choices = vec![FilterChoice {
+        words: any,
+        rows: None,
+        address: TasksPageQuery { host: String::new(), ..base.clone() }.address(),
+        is_current: query.host.is_empty(),
+    }];
+    for host in hosts {
+        choices.push(FilterChoice {
+            words: host.clone(),
+            rows: None,
+            address: TasksPageQuery { host: host.clone(), ..base.clone() }.address(),
+            is_current: query.host == *host,
+        });
+    }
+    FilterMenu { label: tasks::HOST_MENU, chosen, choices }
+}
+
+fn blame_menu(viewer: &Viewer, query: &TasksPageQuery, base: &TasksPageQuery) -> FilterMenu {
+    let blames = [
+        (None, tasks::BLAMED_ANYONE),
+        (Some(BlameFilter::Source), tasks::BLAMED_SOURCE),
+        (Some(BlameFilter::Destination), tasks::BLAMED_DESTINATION),
+        (Some(BlameFilter::File), tasks::BLAMED_FILE),
+    ];
+    let mut menu = FilterMenu { label: tasks::BLAMED, chosen: String::new(), choices: Vec::new() };
+    for (blamed, words) in blames {
+        let choice = FilterChoice {
+            words: words.of(viewer.language).to_owned(),
+            rows: None,
+            address: TasksPageQuery { blamed, ..base.clone() }.address(),
+            is_current: query.blamed == blamed,
+        };
+        if choice.is_current {
+            menu.chosen.clone_from(&choice.words);
+        }
+        menu.choices.push(choice);
+    }
+    menu
+}
+
+/// Filters that neither the field nor the states show.
+fn tokens(viewer: &Viewer, query: &TasksPageQuery) -> Markup {
+    let without = TasksPageQuery { cause: String::new(), ..base(query) }.address();
+    html! {
+        @if !query.cause.is_empty() {
+            div.filters { (filter_token(viewer, &visible_text(&query.cause), &without)) }
+        }
+    }
+}

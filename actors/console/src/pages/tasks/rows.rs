@@ -1,0 +1,132 @@
+//! The table of tasks and its rows.
+
+use maud::{Markup, html};
+
+use super::model::{TaskLine, TasksPageModel};
+use super::query::{TaskStateFilter, TasksPageQuery};
+use crate::address::{ROOT, SortBy, encoded};
+use crate::format::{age, age_tag, byte_rate, count, counted, file_name, left, visible_text};
+use crate::pages::yard::flow;
+use crate::parts::act::post_icon;
+use crate::parts::bars::progress;
+use crate::parts::filter::ROWS;
+use crate::parts::icon::Glyph;
+use crate::parts::mark::{Tone, state, tag};
+use crate::parts::notice::{empty, empty_by_filter};
+use crate::parts::table::{TableColumn, actions_head, column_head, table_foot, why_link};
+use crate::text::{common, states, tasks, yard};
+use crate::viewer::Viewer;
+
+const COLUMNS: [TableColumn; 8] = [
+    TableColumn::sorted(common::FILE, "name", ""),
+    TableColumn::sorted(common::STATE, "state", ""),
+    TableColumn::plain(common::FROM_TO, ""),
+    TableColumn::plain(common::COPIED_PART, "w-p"),
+    TableColumn::sorted(common::RATE, "rate", "num p2"),
+    TableColumn::plain(common::LEFT, "num p3"),
+    TableColumn::sorted(common::AGE, "created", "num p0"),
+    TableColumn::plain(tasks::REASON, "whyc p1"),
+];
+
+/// The table with its foot. Its id is `rows`, for filters and live updates.
+pub fn task_rows(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Markup {
+    let language = viewer.language;
+    html! {
+        div #(ROWS) .tablebox.sticky data-rows {
+            @if model.rows.is_empty() {
+                (nothing(viewer, query, model))
+            } @else {
+                table.cards.dense {
+                    caption.vh { (tasks::CAPTION.of(language)) }
+                    thead {
+                        tr {
+                            @for column in &COLUMNS {
+                                (column_head(viewer, column, &query.sort, &|sort: SortBy| {
+                                    TasksPageQuery { sort, after: String::new(), ..query.clone() }.address()
+                                }))
+                            }
+                            (actions_head(viewer))
+                        }
+                    }
+                    tbody { @for line in &model.rows { (task_row(viewer, query, line)) } }
+                }
+                (table_foot(viewer, &model.page))
+            }
+        }
+    }
+}
+
+fn nothing(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Markup {
+    let language = viewer.language;
+    if query.q.is_empty() && query.state == Some(TaskStateFilter::Failed) && query.host.is_empty() {
+        let done = count(model.totals.done_lately);
+        let body = tasks::EMPTY_FAILED_BODY.fill(language, &[("n", &done)]);
+        return empty(tasks::EMPTY_FAILED.of(language), &body, html! {});
+    }
+    let title = if query.q.is_empty() {
+        tasks::EMPTY_STATE.of(language).to_owned()
+    } else {
+        tasks::EMPTY_FILTER.fill(language, &[("text", &visible_text(&query.q))])
+    };
+    let looked = counted(language, common::TASKS, model.totals.all);
+    empty_by_filter(language, &title, &looked, TasksPageQuery::path())
+}
+
+/// The row of a task. Its id is `task-NUMBER`, for live updates.
+pub fn task_row(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Markup {
+    let language = viewer.language;
+    let copy = &line.copy;
+    let is_open = query.why == copy.name && !copy.name.is_empty();
+    let why = TasksPageQuery { why: copy.name.clone(), ..query.clone() }.address();
+    let dash = || "–".to_owned();
+    let rate = match copy.stalled {
+        Some(seconds) => format!("{} {}", yard::STALLED.of(language), age(language, seconds)),
+        None => copy.rate.map_or_else(dash, byte_rate),
+    };
+    let id = format!("task-{}", encoded(&line.id));
+    html! {
+        tr #(id) class=[is_open.then_some("open")] {
+            td.file data-l="" {
+                div.chips {
+                    (file_name(&copy.name, Some(&why)))
+                    @if copy.is_hot { (tag(Some(Glyph::Rise), Tone::Hot, states::HOT.of(language))) }
+                }
+            }
+            td data-l=(common::STATE.of(language)) { (state(language, line.condition.mark())) }
+            td data-l=(common::FROM_TO.of(language)) { (flow(&copy.source, &copy.destination)) }
+            td.w-p data-l=(common::COPIED_PART.of(language)) {
+                @match (line.condition.is_open(), copy.percent()) {
+                    (true, Some(percent)) => (progress(&copy.name, percent, copy.stalled.is_some())),
+                    (false, Some(percent)) => span.muted { (percent) "%" },
+                    _ => span.muted { "–" },
+                }
+            }
+            td class={ "num nw none p2" @if copy.stalled.is_some() { " warnt" } } data-l=(common::RATE.of(language)) { (rate) }
+            td.num.nw.none.p3 data-l=(common::LEFT.of(language)) { (copy.seconds_left().filter(|_| line.condition.is_open()).map_or_else(dash, left)) }
+            td.num.nw.p0 data-l=(common::AGE.of(language)) { (age_tag(viewer, line.created)) }
+            td class={ "wide p1 whyc" @if line.reason.is_empty() { " none" } } data-l=(tasks::REASON.of(language)) {
+                @if line.reason.is_empty() { span.muted { "–" } } @else { (visible_text(&line.reason)) }
+            }
+            td.act { (why_link(viewer, &why, &copy.name, is_open)) (row_action(viewer, line)) }
+        }
+    }
+}
+
+/// Cancel for an open task, Retry for a failed one.
+fn row_action(viewer: &Viewer, line: &TaskLine) -> Markup {
+    let language = viewer.language;
+    let base = format!("{ROOT}/tasks/{}", encoded(&line.id));
+    let name = visible_text(&line.copy.name);
+    if !viewer.rights.storage {
+        return html! {};
+    }
+    if line.condition.is_open() {
+        let label = tasks::CANCEL_ONE.fill(language, &[("name", &name)]);
+        return post_icon(&format!("{base}/cancel"), Glyph::Cross, &label);
+    }
+    if line.condition.has_failed() {
+        let label = tasks::RETRY_ONE.fill(language, &[("name", &name)]);
+        return post_icon(&format!("{base}/retry"), Glyph::Retry, &label);
+    }
+    html! {}
+}

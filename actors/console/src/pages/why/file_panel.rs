@@ -1,0 +1,247 @@
+//! "Why is this file not where I want it?"
+
+use maud::{Markup, html};
+
+use super::reasons::{HostObstacle, PassedReason, WhyAnswer};
+use crate::address::{ROOT, encoded};
+use crate::format::{bytes, count, host_short, percent_number, visible_text};
+use crate::parts::act::{CommandLines, command_lines, post_button};
+use crate::parts::icon::Glyph;
+use crate::parts::mark::{Tone, state, state_saying};
+use crate::parts::why::side_panel;
+use crate::text::{common, frame, states, why};
+use crate::viewer::Viewer;
+
+/// Refusing destinations with a row of their own.
+const REFUSALS: usize = 20;
+
+/// A source, with its obstacle to serving the file.
+#[derive(Clone, Debug)]
+pub struct SourceAnswer {
+    /// The source.
+    pub host: String,
+    /// Its answer.
+    pub says: HostObstacle,
+    /// Copies that it serves now.
+    pub serving: u64,
+}
+
+/// A destination, with its obstacle to getting the file.
+#[derive(Clone, Debug)]
+pub struct DestinationAnswer {
+    /// The destination.
+    pub host: String,
+    /// Its answer.
+    pub says: HostObstacle,
+    /// Its room in bytes, if known.
+    pub room: Option<u64>,
+}
+
+/// A copy of the file, and why it stays or goes.
+#[derive(Clone, Debug)]
+pub struct HeldCopy {
+    /// Address and port of the host that holds it.
+    pub host: String,
+    /// The decision in the words of the node; empty if it simply stays.
+    pub decision: String,
+}
+
+/// Everything about the place of a file.
+#[derive(Clone, Debug, Default)]
+pub struct WhyFile {
+    /// As the API writes it, with control characters.
+    pub name: String,
+    /// The answer of the planner.
+    pub answer: Option<WhyAnswer>,
+    /// The reason, if the planner passed it over.
+    pub passed: Option<PassedReason>,
+    /// Further words of the node, such as the last failure; empty for none.
+    pub detail: String,
+    /// Place in line and length of the line.
+    pub place: Option<(u64, u64)>,
+    /// Place in the ranking, from 1; `None` for a file that is not ranked.
+    pub rank: Option<u64>,
+    /// Files in the ranking.
+    pub ranked: Option<u64>,
+    /// Hits in the last 10 minutes.
+    pub hits: u64,
+    /// Hits from which a file is hot.
+    pub hot_from: Option<u64>,
+    /// Requests a day, if counted.
+    pub requests_a_day: Option<f64>,
+    /// Size in bytes.
+    pub size: Option<u64>,
+    /// Directory of the master.
+    pub master_dir: Option<String>,
+    /// Number of the task that copies it.
+    pub task: Option<String>,
+    /// A person protects its copies from removal.
+    pub is_pinned: bool,
+    /// Hosts that hold the file, each with the decision of the remover.
+    pub copies: Vec<HeldCopy>,
+    /// Answers of the hosts that serve masters.
+    pub sources: Vec<SourceAnswer>,
+    /// Answers of the hosts that take copies.
+    pub destinations: Vec<DestinationAnswer>,
+    /// The same as command lines.
+    pub commands: CommandLines,
+}
+
+/// The panel. `close` is the address of the page without it.
+pub fn why_file(viewer: &Viewer, file: &WhyFile, close: &str) -> Markup {
+    let language = viewer.language;
+    let body = html! {
+        section {
+            p.answer { (answer(viewer, file)) }
+            @if !file.detail.is_empty() { p { (visible_text(&file.detail)) } }
+            (actions(viewer, file))
+        }
+        section { (facts(viewer, file)) }
+        @if !file.copies.is_empty() {
+            section {
+                h3 { (why::COPIES_SAY.of(language)) }
+                table { tbody {
+                    @for copy in &file.copies {
+                        tr {
+                            td { (host_short(&copy.host)) }
+                            td { @if copy.decision.is_empty() { (why::STAYS.of(language)) } @else { (visible_text(&copy.decision)) } }
+                        }
+                    }
+                } }
+            }
+        }
+        @if !file.sources.is_empty() { section { (sources(viewer, file)) } }
+        @if !file.destinations.is_empty() { section { (destinations(viewer, file)) } }
+        section { h3 { (why::SAME_AS_COMMAND.of(language)) } (command_lines(language, &file.commands)) }
+    };
+    side_panel(viewer, why::FILE_QUESTION.of(language), &file.name, close, body)
+}
+
+fn answer(viewer: &Viewer, file: &WhyFile) -> String {
+    let language = viewer.language;
+    match (file.passed, file.answer) {
+        (Some(reason), _) => format!("{}.", reason.words().of(language)),
+        (None, Some(answer)) => answer.words().of(language).to_owned(),
+        (None, None) => common::NOT_KNOWN.of(language).to_owned(),
+    }
+}
+
+fn actions(viewer: &Viewer, file: &WhyFile) -> Markup {
+    let language = viewer.language;
+    let name = encoded(&file.name);
+    if !viewer.rights.storage {
+        return html! {};
+    }
+    html! {
+        div.acts.mt {
+            a.btn.sm.go href={ (ROOT) "/files?ask=copy&pick=" (name) "&why=" (name) } { (why::COPY_NOW.of(language)) }
+            @if file.is_pinned {
+                (post_button(&format!("{ROOT}/files/{name}/unpin"), "btn sm", html! { (why::UNPIN.of(language)) }))
+            } @else {
+                (post_button(&format!("{ROOT}/files/{name}/pin"), "btn sm", html! { (why::PIN.of(language)) }))
+            }
+        }
+    }
+}
+
+fn facts(viewer: &Viewer, file: &WhyFile) -> Markup {
+    let language = viewer.language;
+    let hits = count(file.hits);
+    let is_hot = file.hot_from.is_some_and(|from| file.hits >= from);
+    html! {
+        dl.kv {
+            @if let Some((place, total)) = file.place {
+                dt { (why::PLACE_IN_LINE.of(language)) }
+                dd { (why::PLACE.fill(language, &[("n", &count(place)), ("total", &count(total))])) }
+            }
+            dt { (why::HEAT.of(language)) }
+            dd {
+                @match file.hot_from {
+                    Some(from) => {
+                        @let words = why::HITS_HOT.fill(language, &[("n", &hits), ("threshold", &count(from))]);
+                        @if is_hot { (state_saying(Glyph::Rise, Tone::Hot, &words)) } @else { (words) }
+                    }
+                    None => (why::HITS.fill(language, &[("n", &hits)]))
+                }
+            }
+            @if let Some(requests) = file.requests_a_day {
+                dt { (why::REQUESTS_A_DAY.of(language)) } dd { (percent_number(requests)) }
+            }
+            dt { (why::RANK_GRADE.of(language)) }
+            dd {
+                @match (file.rank, file.ranked) {
+                    (Some(rank), Some(total)) => (why::RANK_OF.fill(language, &[("rank", &count(rank)), ("total", &count(total))])),
+                    (Some(rank), None) => (count(rank)),
+                    (None, _) => (states::UNGRADED.of(language)),
+                }
+                @if file.is_pinned { " · " (states::PINNED.of(language)) }
+            }
+            dt { (why::MASTER.of(language)) }
+            dd {
+                @if let Some(size) = file.size { (bytes(size)) " " }
+                @match &file.master_dir {
+                    Some(dir) => { @let dir = visible_text(dir); (why::MASTER_THERE.fill(language, &[("dir", &dir)])) }
+                    None => (why::MASTER_NONE.of(language)),
+                }
+            }
+            dt { (why::COPIES.of(language)) } dd { (count(file.copies.len() as u64)) }
+            @if let Some(task) = &file.task {
+                dt { (why::TASK.of(language)) }
+                dd { a.mono href={ (ROOT) "/tasks?q=" (encoded(task)) } { (task) } }
+            }
+        }
+    }
+}
+
+fn sources(viewer: &Viewer, file: &WhyFile) -> Markup {
+    let language = viewer.language;
+    html! {
+        h3 { (why::SOURCES_SAY.of(language)) }
+        table { tbody {
+            @for source in &file.sources {
+                tr {
+                    td { (host_short(&source.host)) }
+                    td.num {
+                        @match source.says {
+                            HostObstacle::Busy => (state_saying(Glyph::Wait, Tone::Off, &why::SERVES.fill(language, &[("n", &count(source.serving))]))),
+                            says => (state(language, says.mark())),
+                        }
+                    }
+                }
+            }
+        } }
+    }
+}
+
+/// Those that refuse come first; those that agree are one line.
+fn destinations(viewer: &Viewer, file: &WhyFile) -> Markup {
+    let language = viewer.language;
+    let refusing: Vec<&DestinationAnswer> =
+        file.destinations.iter().filter(|answer| answer.says != HostObstacle::Usable).collect();
+    let agreeing = file.destinations.len() - refusing.len();
+    html! {
+        h3 { (why::DESTINATIONS_SAY.of(language)) }
+        table {
+            thead { tr {
+                th scope="col" { (common::HOST.of(language)) }
+                th scope="col" { (common::STATE.of(language)) }
+                th.num scope="col" { (why::ROOM.of(language)) }
+            } }
+            tbody {
+                @for answer in refusing.iter().take(REFUSALS) {
+                    tr {
+                        td { (host_short(&answer.host)) }
+                        td { (state(language, answer.says.mark())) }
+                        td.num.nw { (answer.room.map_or_else(|| "–".to_owned(), bytes)) }
+                    }
+                }
+            }
+        }
+        @if refusing.len() > REFUSALS {
+            p.mt.muted { (common::AND_MORE.fill(language, &[("n", &count((refusing.len() - REFUSALS) as u64))])) }
+        }
+        @if agreeing > 0 {
+            p.mt { a.more href={ (ROOT) "/hosts" } title=(frame::HOSTS.of(language)) { (why::MORE_SAY_YES.fill(language, &[("n", &count(agreeing as u64))])) } }
+        }
+    }
+}

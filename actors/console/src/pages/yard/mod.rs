@@ -1,0 +1,17 @@
+//! The first screen: is anything wrong, since when, and what to do.
+
+mod figures;
+mod model;
+mod panels;
+mod render;
+mod trouble;
+mod trouble_text;
+
+pub use figures::figures;
+pub use model::{
+    CopyLine, DiskSummary, DueLink, HotLine, PoolSummary, RecentLine, RecentStep, VerdictFacts,
+    WaitLine, YardFigures, YardPageModel,
+};
+pub use panels::{copies, disks, ending, flow, hot, pools, recent, traffic, waits};
+pub use render::{render, yard_verdict};
+pub use trouble::{Trouble, TroubleCause};

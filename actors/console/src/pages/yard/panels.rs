@@ -1,0 +1,300 @@
+//! The panels of the first screen. Each has an id, for live updates.
+
+use maud::{Markup, html};
+
+use super::model::{
+    CopyLine, DiskSummary, DueLink, PoolSummary, RecentLine, RecentStep, WaitLine, YardPageModel,
+};
+use crate::address::{ROOT, encoded};
+use crate::format::{
+    age, age_tag, byte_rate, bytes, clock, count, counted, file_name, host_short, left, percent,
+    short_host, until_tag,
+};
+use crate::parts::bars::{progress, reason_bar};
+use crate::parts::boxes::{BoxCondition, mini_boxes};
+use crate::parts::chart::{ChartFigure, chart};
+use crate::parts::disks::{all_disks, disk_legend};
+use crate::parts::icon::{Glyph, icon};
+use crate::parts::mark::{StateMark, Tone, state, state_saying, tag};
+use crate::parts::notice::empty;
+use crate::parts::panel::{PanelHead, flush_panel, panel};
+use crate::parts::spark::spark;
+use crate::text::{Text, common, frame, states, yard};
+use crate::viewer::Viewer;
+
+fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelHead<'a> {
+    PanelHead { class, id, title: title.of(viewer.language).to_owned(), ..PanelHead::default() }
+}
+
+fn link(viewer: &Viewer, words: Text, path: &str) -> Option<(String, String)> {
+    Some((words.of(viewer.language).to_owned(), format!("{ROOT}{path}")))
+}
+
+/// Address of the files page that explains a file.
+fn file_address(name: &str) -> String {
+    format!("{ROOT}/files?why={}", encoded(name))
+}
+
+/// Copies under way.
+pub fn copies(viewer: &Viewer, model: &YardPageModel) -> Markup {
+    let language = viewer.language;
+    let mut head = head(viewer, "c8", "yard-copies", yard::RUNNING);
+    head.remark = match model.figures.may_run {
+        Some(most) => yard::SOURCES_SERVE
+            .fill(language, &[("n", &count(model.figures.running)), ("most", &count(most))]),
+        None => count(model.figures.running),
+    };
+    head.link = link(viewer, frame::TASKS, "/tasks?state=open");
+    if model.copies.is_empty() {
+        let body = if model.waits.is_empty() { yard::NO_COPIES_BODY } else { yard::NO_COPIES_WAIT };
+        return flush_panel(
+            &head,
+            empty(yard::NO_COPIES.of(language), body.of(language), html! {}),
+        );
+    }
+    let body = html! {
+        table.cards.yard-copies {
+            thead {
+                tr {
+                    th scope="col" { (common::FILE.of(language)) }
+                    th scope="col" { (common::FROM_TO.of(language)) }
+                    th.w-p scope="col" { (common::COPIED_PART.of(language)) }
+                    th.num.p0 scope="col" { (common::RATE.of(language)) }
+                    th.num.p0 scope="col" { (common::LEFT.of(language)) }
+                }
+            }
+            tbody { @for line in &model.copies { (copy_row(viewer, line)) } }
+        }
+    };
+    flush_panel(&head, body)
+}
+
+fn copy_row(viewer: &Viewer, line: &CopyLine) -> Markup {
+    let language = viewer.language;
+    let dash = || "–".to_owned();
+    let rate = match line.stalled {
+        Some(seconds) => format!("{} {}", yard::STALLED.of(language), age(language, seconds)),
+        None => line.rate.map_or_else(dash, byte_rate),
+    };
+    html! {
+        tr {
+            td.file data-l="" {
+                div.chips {
+                    (file_name(&line.name, Some(&file_address(&line.name))))
+                    @if line.is_hot { (tag(Some(Glyph::Rise), Tone::Hot, states::HOT.of(language))) }
+                }
+            }
+            td data-l=(common::FROM_TO.of(language)) { (flow(&line.source, &line.destination)) }
+            td data-l=(common::COPIED_PART.of(language)) {
+                @match line.percent() {
+                    Some(percent) => (progress(&line.name, percent, line.stalled.is_some())),
+                    None => span.muted { (common::NOT_KNOWN.of(language)) }
+                }
+            }
+            td class={ "num nw p0 none" @if line.stalled.is_some() { " warnt" } } data-l=(common::RATE.of(language)) { (rate) }
+            td.num.none.nw.p0 { (line.seconds_left().map_or_else(dash, left)) }
+        }
+    }
+}
+
+/// Source and destination with an arrow between.
+pub fn flow(source: &str, destination: &str) -> Markup {
+    html! { span.flow { (host_short(source)) (icon(Glyph::Arrow)) (host_short(destination)) } }
+}
+
+/// Files that wait, by reason.
+pub fn waits(viewer: &Viewer, waits: &[WaitLine]) -> Markup {
+    let language = viewer.language;
+    let total: u64 = waits.iter().map(|line| line.files).sum();
+    let mut head = head(viewer, "", "yard-waits", yard::WHY_WAIT);
+    head.link = link(viewer, frame::PLAN, "/plan");
+    if waits.is_empty() {
+        return flush_panel(&head, empty(yard::NOTHING_WAITS.of(language), "", html! {}));
+    }
+    head.remark = counted(language, common::FILES, total);
+    let body = html! {
+        ul.reasons {
+            @for line in waits {
+                li {
+                    a href={ (ROOT) "/files?reason=" (line.reason.api_word()) } { (line.reason.words().of(language)) }
+                    span.n { (count(line.files)) }
+                    (reason_bar(line.files as f64 * 100.0 / total.max(1) as f64, line.reason.tone()))
+                }
+            }
+        }
+    };
+    panel(&head, body)
+}
+
+/// Hot files.
+pub fn hot(viewer: &Viewer, model: &YardPageModel) -> Markup {
+    let language = viewer.language;
+    let mut head = head(viewer, "", "yard-hot", yard::HOT_NOW);
+    head.link = link(viewer, common::ALL, "/files?state=hot");
+    if model.hot.is_empty() {
+        return flush_panel(&head, empty(yard::NOTHING_HOT.of(language), "", html! {}));
+    }
+    head.remark = yard::HITS_IN_10.of(language).to_owned();
+    let body = html! {
+        ul.list {
+            @for line in &model.hot {
+                @let hosts: Vec<String> = line.hosts.iter().take(3).map(|host| short_host(host)).collect();
+                @let mark = line.condition.mark();
+                li {
+                    div.grow { (file_name(&line.name, Some(&file_address(&line.name)))) }
+                    @if !line.curve.is_empty() { (spark(&line.curve, Tone::Hot, &count(line.hits))) }
+                    span.r.b { (count(line.hits)) }
+                    span.r {
+                        @if hosts.is_empty() { (state(language, mark)) }
+                        @else {
+                            span.vh { (mark.word.of(language)) " " }
+                            (state_saying(mark.glyph, mark.tone, &hosts.join(" ")))
+                        }
+                    }
+                }
+            }
+        }
+    };
+    flush_panel(&head, body)
+}
+
+/// Disks of all destinations.
+pub fn disks(viewer: &Viewer, summary: &DiskSummary) -> Markup {
+    let language = viewer.language;
+    let destinations = counted(language, common::DESTINATIONS, summary.disks.len() as u64);
+    let title = yard::DISKS.fill(language, &[("destinations", &destinations)]);
+    if summary.disks.is_empty() {
+        let head = head(viewer, "c12", "yard-disks", yard::DISKS_TITLE);
+        let body = yard::NO_HOSTS_BODY.of(language);
+        let action = html! { a.btn.sm href={ (ROOT) "/guide" } { (frame::GUIDE.of(language)) } };
+        return flush_panel(&head, empty(yard::NO_HOSTS.of(language), body, action));
+    }
+    let values = [("size", bytes(summary.size)), ("used", percent(summary.used))];
+    let remark = yard::DISKS_USED.fill(language, &[("size", &values[0].1), ("used", &values[1].1)]);
+    html! {
+        section #yard-disks .panel.c12 {
+            header {
+                h2 { (title) } span.sub { (remark) }
+                (disk_legend(viewer, &percent(summary.limit), &percent(summary.low_water)))
+            }
+            div.body { (all_disks(viewer, &summary.disks)) }
+        }
+    }
+}
+
+/// Link traffic of the last hour.
+pub fn traffic(viewer: &Viewer, figure: &ChartFigure) -> Markup {
+    let mut head = head(viewer, "c6 full-md", "yard-traffic", yard::TRAFFIC);
+    head.remark = yard::LAST_HOUR.of(viewer.language).to_owned();
+    panel(&head, chart(viewer, figure))
+}
+
+const fn step_mark(step: RecentStep) -> StateMark {
+    match step {
+        RecentStep::Copied => StateMark::new(Glyph::Done, Tone::Ok, states::COPIED),
+        RecentStep::Failed => StateMark::new(Glyph::Down, Tone::Bad, states::FAILED),
+        RecentStep::Removed => StateMark::new(Glyph::Gone, Tone::Hold, states::REMOVED),
+    }
+}
+
+/// The last copies and removals.
+pub fn recent(viewer: &Viewer, lines: &[RecentLine]) -> Markup {
+    let language = viewer.language;
+    let mut head = head(viewer, "c6 full-md", "yard-recent", yard::JUST_NOW);
+    head.link = link(viewer, frame::HISTORY, "/history");
+    if lines.is_empty() {
+        return flush_panel(&head, empty(yard::NO_EVENTS.of(language), "", html! {}));
+    }
+    let body = html! {
+        ul.list {
+            @for line in lines {
+                li {
+                    (state(language, step_mark(line.step)))
+                    div.grow { (file_name(&line.name, Some(&file_address(&line.name)))) }
+                    span.r.muted title=(line.host) { (short_host(&line.host)) }
+                    span.r.muted { (age_tag(viewer, line.at)) }
+                }
+            }
+        }
+    };
+    flush_panel(&head, body)
+}
+
+fn downloads(viewer: &Viewer, link: &DueLink) -> String {
+    match link.most {
+        Some(most) => yard::TAKEN_OF
+            .fill(viewer.language, &[("n", &count(link.downloads)), ("most", &count(most))]),
+        None => counted(viewer.language, common::DOWNLOADS, link.downloads),
+    }
+}
+
+/// Links that end next.
+pub fn ending(viewer: &Viewer, model: &YardPageModel) -> Markup {
+    let language = viewer.language;
+    let mut head = head(viewer, "c6", "yard-ending", yard::ENDING_NEXT);
+    head.remark = counted(language, common::LINKS, model.links);
+    head.link = link(viewer, yard::TIMELINE, "/shares");
+    if model.due.is_empty() {
+        return flush_panel(&head, empty(yard::NO_SHARES.of(language), "", html! {}));
+    }
+    let body = html! {
+        ul.list {
+            @for due in &model.due {
+                @let address = format!("{ROOT}/shares?q={}", encoded(&due.path));
+                li {
+                    div.grow { (file_name(&due.path, Some(&address))) small { (downloads(viewer, due)) } }
+                    span.r { b { (until_tag(viewer, due.ends)) } small { (clock(viewer, due.ends)) } }
+                }
+            }
+        }
+    };
+    flush_panel(&head, body)
+}
+
+/// Box pools.
+pub fn pools(viewer: &Viewer, pools: &[PoolSummary]) -> Markup {
+    let language = viewer.language;
+    let mut head = head(viewer, "c6", "yard-pools", yard::POOLS);
+    head.link = link(viewer, frame::BOXES, "/boxes");
+    if pools.is_empty() {
+        return flush_panel(&head, empty(yard::NO_POOLS.of(language), "", html! {}));
+    }
+    let free_of = |free: u64, size: u64| {
+        yard::FREE_OF.fill(language, &[("free", &count(free)), ("n", &count(size))])
+    };
+    let free: u64 = pools.iter().map(|pool| pool.boxes(BoxCondition::Free)).sum();
+    head.remark = free_of(free, pools.iter().map(PoolSummary::size).sum());
+    let body = html! {
+        ul.list {
+            @for pool in pools {
+                li {
+                    div.grow {
+                        a.b dir="auto" href={ (ROOT) "/boxes?pool=" (encoded(&pool.name)) } { (pool.name) } " "
+                        span.muted { (free_of(pool.boxes(BoxCondition::Free), pool.size())) }
+                        (mini_boxes(&pool.counts))
+                        small { (pool_remark(viewer, pool)) }
+                    }
+                }
+            }
+        }
+    };
+    flush_panel(&head, body)
+}
+
+fn pool_remark(viewer: &Viewer, pool: &PoolSummary) -> String {
+    let language = viewer.language;
+    let mut parts = Vec::new();
+    if pool.queue == 0 {
+        parts.push(yard::NO_QUEUE.of(language).to_owned());
+    } else {
+        parts.push(yard::QUEUE.fill(language, &[("n", &count(pool.queue))]));
+        if let Some(wait) = pool.longest_wait {
+            parts.push(yard::LONGEST_WAIT.fill(language, &[("age", &age(language, wait))]));
+        }
+    }
+    let quarantined = pool.boxes(BoxCondition::Quarantined);
+    if quarantined > 0 {
+        parts.push(yard::IN_QUARANTINE.fill(language, &[("n", &count(quarantined))]));
+    }
+    parts.join(" · ")
+}

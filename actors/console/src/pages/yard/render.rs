@@ -1,0 +1,126 @@
+//! The first screen as a whole, and its verdict.
+
+use maud::{Markup, html};
+
+use super::figures::figures;
+use super::model::{VerdictFacts, YardPageModel};
+use super::panels::{copies, disks, ending, hot, pools, recent, traffic, waits};
+use super::trouble::by_urgency;
+use super::trouble_text::row;
+use crate::address::ROOT;
+use crate::format::{clock, count, counted, duration, percent};
+use crate::parts::icon::{Glyph, icon};
+use crate::parts::mark::Tone;
+use crate::parts::verdict::{Severity, VerdictText, verdict};
+use crate::text::{common, frame, yard};
+use crate::viewer::{Moment, Viewer};
+
+/// Troubles with a row of their own; further ones are counted.
+const ROWS: usize = 5;
+
+/// The content of the page.
+pub fn render(model: &YardPageModel, viewer: &Viewer) -> Markup {
+    html! {
+        (yard_verdict(viewer, &model.verdict))
+        (figures(viewer, &model.figures))
+        div.grid {
+            (copies(viewer, model))
+            div.c4.stack { (waits(viewer, &model.waits)) (hot(viewer, model)) }
+            (disks(viewer, &model.disks))
+            @if let Some(figure) = &model.traffic { (traffic(viewer, figure)) }
+            (recent(viewer, &model.recent))
+            (ending(viewer, model))
+            (pools(viewer, &model.pools))
+        }
+    }
+}
+
+/// The verdict: one sentence, and the five worst troubles.
+pub fn yard_verdict(viewer: &Viewer, facts: &VerdictFacts) -> Markup {
+    let language = viewer.language;
+    let sorted = by_urgency(&facts.troubles);
+    let tone = match sorted.first().map(|trouble| trouble.severity()) {
+        Some(Severity::Bad) => Tone::Bad,
+        Some(Severity::Warn) => Tone::Warn,
+        None => Tone::Ok,
+    };
+    let mut checked = Vec::new();
+    if sorted.len() > ROWS {
+        let rest = (sorted.len() - ROWS) as u64;
+        checked.push(html! { b { (yard::MORE_TROUBLES.fill(language, &[("n", &count(rest))])) } });
+    }
+    if sorted.is_empty() {
+        checked.push(looked_at(viewer, facts));
+    }
+    if let Some(cleared) = facts.cleared {
+        checked.push(html! {
+            (yard::CLEARED.fill(language, &[("n", &count(cleared))])) " · "
+            a.more href={ (ROOT) "/history" } { (frame::HISTORY.of(language)) }
+        });
+    }
+    if !facts.maintenance.is_empty() {
+        let hosts = facts.maintenance.join(", ");
+        checked.push(html! {
+            (icon(Glyph::Maintenance)) (yard::IN_MAINTENANCE.fill(language, &[("hosts", &hosts)]))
+        });
+    }
+    let text = VerdictText {
+        tone,
+        sentence: sentence(viewer, facts),
+        remark: remark(viewer, facts),
+        rows: sorted.iter().take(ROWS).map(|trouble| row(viewer, trouble)).collect(),
+        checked,
+    };
+    verdict(viewer, &text)
+}
+
+/// Shows which things were checked, and when: silence alone proves nothing.
+fn looked_at(viewer: &Viewer, facts: &VerdictFacts) -> Markup {
+    let hosts = counted(viewer.language, common::HOSTS, facts.hosts);
+    let at = clock(viewer, viewer.now);
+    let values = [("hosts", hosts.as_str()), ("inputs", &count(facts.inputs)), ("at", &at)];
+    html! { (icon(Glyph::Done)) (yard::LOOKED_AT.fill(viewer.language, &values)) }
+}
+
+fn sentence(viewer: &Viewer, facts: &VerdictFacts) -> String {
+    let language = viewer.language;
+    if facts.troubles.is_empty() {
+        return match facts.fine_since {
+            Some(since) => {
+                let span = duration(language, since.seconds_until(viewer.now));
+                yard::NOTHING_WRONG_FOR.fill(language, &[("duration", &span)])
+            }
+            None => yard::NOTHING_WRONG.of(language).to_owned(),
+        };
+    }
+    let wrong = counted(language, common::TROUBLES, facts.troubles.len() as u64);
+    let oldest: Option<Moment> = facts.troubles.iter().filter_map(|trouble| trouble.since).min();
+    match oldest {
+        Some(at) => {
+            let at = short_clock(viewer, at);
+            yard::WRONG.fill(language, &[("n", &wrong), ("at", &at)])
+        }
+        None => wrong,
+    }
+}
+
+/// The clock without seconds if it is today.
+fn short_clock(viewer: &Viewer, at: Moment) -> String {
+    let shown = clock(viewer, at);
+    if shown.len() == "14:02:11".len() {
+        shown.get(..5).unwrap_or(&shown).to_owned()
+    } else {
+        shown
+    }
+}
+
+fn remark(viewer: &Viewer, facts: &VerdictFacts) -> String {
+    let language = viewer.language;
+    let Some((now, usual)) = facts.not_served else { return String::new() };
+    match usual {
+        Some(usual) if now > usual + 1.0 => {
+            yard::NOTICED.fill(language, &[("now", &percent(now)), ("usual", &percent(usual))])
+        }
+        _ => yard::NOT_NOTICED.fill(language, &[("now", &percent(now))]),
+    }
+}

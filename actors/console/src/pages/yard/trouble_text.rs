@@ -1,0 +1,216 @@
+//! The words of a trouble: what is wrong, what depends on it, and the links.
+
+use super::trouble::{Trouble, TroubleCause};
+use crate::address::{ROOT, encoded, host_page};
+use crate::format::{bare_host, bytes, count, counted, day_and_time, percent, since, visible_text};
+use crate::parts::icon::Glyph;
+use crate::parts::mark::{StateMark, Tone};
+use crate::parts::verdict::VerdictRow;
+use crate::text::{Text, common, states, yard};
+use crate::viewer::{Moment, Viewer};
+
+const fn mark(cause: &TroubleCause) -> StateMark {
+    match cause {
+        TroubleCause::HostDown { is_lost: true, .. } => {
+            StateMark::new(Glyph::Down, Tone::Bad, states::LOST)
+        }
+        TroubleCause::HostDown { .. } | TroubleCause::ManyDown { .. } => {
+            StateMark::new(Glyph::Down, Tone::Bad, states::DOWN)
+        }
+        TroubleCause::Suspect { .. } => StateMark::new(Glyph::Warn, Tone::Warn, states::SUSPECT),
+        TroubleCause::OverLimit { .. } => {
+            StateMark::new(Glyph::Warn, Tone::Warn, states::OVER_LIMIT)
+        }
+        TroubleCause::InputUnreadable { .. } | TroubleCause::BadRows { .. } => {
+            StateMark::new(Glyph::Warn, Tone::Warn, states::STALE_INPUT)
+        }
+        TroubleCause::InputUnset { .. } => {
+            StateMark::new(Glyph::Warn, Tone::Warn, states::NO_INPUT)
+        }
+        TroubleCause::NoLeader => StateMark::new(Glyph::Down, Tone::Bad, states::NO_LEADER),
+        TroubleCause::NotReady { .. } => StateMark::new(Glyph::Down, Tone::Bad, states::NOT_READY),
+        TroubleCause::Blocked { .. } => StateMark::new(Glyph::Warn, Tone::Warn, states::NO_PLAN),
+        TroubleCause::Warning { .. } => StateMark::new(Glyph::Warn, Tone::Warn, states::WARNING),
+        TroubleCause::OtherManager { .. } => {
+            StateMark::new(Glyph::Down, Tone::Bad, states::OTHER_MANAGER)
+        }
+        TroubleCause::HookFails { .. } => {
+            StateMark::new(Glyph::Warn, Tone::Warn, states::HOOK_FAILS)
+        }
+    }
+}
+
+/// A title with the begin, or the short title if the begin is not known.
+fn dated(
+    viewer: &Viewer,
+    at: Option<Moment>,
+    long: Text,
+    short: Text,
+    value: (&str, &str),
+) -> String {
+    match at {
+        Some(at) => long.fill(viewer.language, &[value, ("since", &since(viewer, at))]),
+        None => short.fill(viewer.language, &[value]),
+    }
+}
+
+fn title(viewer: &Viewer, trouble: &Trouble) -> String {
+    let language = viewer.language;
+    let at = trouble.since;
+    let begin = at.map_or_else(|| "–".to_owned(), |at| since(viewer, at));
+    match &trouble.cause {
+        TroubleCause::HostDown { host, .. } => {
+            dated(viewer, at, yard::DOWN_TITLE, yard::DOWN_TITLE_SHORT, ("host", bare_host(host)))
+        }
+        TroubleCause::ManyDown { hosts } => {
+            let hosts = counted(language, common::HOSTS, *hosts);
+            yard::MANY_DOWN_TITLE.fill(language, &[("hosts", &hosts), ("since", &begin)])
+        }
+        TroubleCause::Suspect { host } => {
+            yard::SUSPECT_TITLE.fill(language, &[("host", bare_host(host)), ("since", &begin)])
+        }
+        TroubleCause::OverLimit { host, used, limit, .. } => {
+            let title = if at.is_some() { yard::OVER_TITLE_SINCE } else { yard::OVER_TITLE };
+            let (used, limit) = (percent(*used), percent(*limit));
+            let values =
+                [("host", bare_host(host)), ("used", &used), ("limit", &limit), ("since", &begin)];
+            title.fill(language, &values)
+        }
+        TroubleCause::InputUnreadable { input, .. } => {
+            dated(viewer, at, yard::INPUT_TITLE, yard::INPUT_TITLE_SHORT, ("input", input))
+        }
+        TroubleCause::InputUnset { input } => {
+            yard::INPUT_UNSET_TITLE.fill(language, &[("input", input)])
+        }
+        TroubleCause::BadRows { input, rows, .. } => {
+            yard::BAD_ROWS_TITLE.fill(language, &[("input", input), ("rows", &count(*rows))])
+        }
+        TroubleCause::NoLeader => yard::NO_LEADER_TITLE.of(language).to_owned(),
+        TroubleCause::NotReady { .. } => yard::NOT_READY_TITLE.of(language).to_owned(),
+        TroubleCause::Blocked { .. } => yard::BLOCKED_TITLE.of(language).to_owned(),
+        TroubleCause::OtherManager { host } => {
+            yard::FOREIGN_TITLE.fill(language, &[("host", bare_host(host))])
+        }
+        TroubleCause::HookFails { hook, .. } => {
+            yard::HOOK_TITLE.fill(language, &[("hook", hook), ("since", &begin)])
+        }
+        TroubleCause::Warning { text } => {
+            yard::WARNING_TITLE.fill(language, &[("text", &visible_text(text))])
+        }
+    }
+}
+
+fn host_down(viewer: &Viewer, cause: &TroubleCause) -> String {
+    let TroubleCause::HostDown { files, only_here, failed_copies, lost_at, is_lost, .. } = cause
+    else {
+        return String::new();
+    };
+    let language = viewer.language;
+    let mut sentences = Vec::new();
+    if let Some(files) = files {
+        let files = counted(language, common::FILES, *files);
+        sentences.push(yard::DOWN_HOLDS.fill(language, &[("files", &files)]));
+    }
+    if let Some(only) = only_here.filter(|only| *only > 0) {
+        sentences.push(yard::DOWN_ONLY.fill(language, &[("n", &count(only))]));
+    }
+    if *failed_copies > 0 {
+        let copies = counted(language, common::COPY_TASKS, *failed_copies);
+        sentences.push(yard::DOWN_FAILED.fill(language, &[("n", &copies)]));
+    }
+    match (is_lost, lost_at) {
+        (true, _) => sentences.push(yard::IS_LOST.of(language).to_owned()),
+        (false, Some(at)) => {
+            sentences.push(yard::DOWN_LOST.fill(language, &[("at", &day_and_time(viewer, *at))]));
+        }
+        (false, None) => {}
+    }
+    sentences.join(" ")
+}
+
+fn detail(viewer: &Viewer, trouble: &Trouble) -> String {
+    let language = viewer.language;
+    match &trouble.cause {
+        TroubleCause::HostDown { .. } => host_down(viewer, &trouble.cause),
+        TroubleCause::ManyDown { .. } => yard::MANY_DOWN.of(language).to_owned(),
+        TroubleCause::Suspect { .. } => yard::SUSPECT_DETAIL.of(language).to_owned(),
+        TroubleCause::OverLimit { removing: 0, .. } => yard::OVER_STUCK.of(language).to_owned(),
+        TroubleCause::OverLimit { removing, removing_bytes, low_water, .. } => {
+            let copies = counted(language, common::COPIES, *removing);
+            let values = [
+                ("copies", copies.as_str()),
+                ("bytes", &bytes(*removing_bytes)),
+                ("low", &percent(*low_water)),
+            ];
+            yard::OVER_REMOVING.fill(language, &values)
+        }
+        TroubleCause::InputUnreadable { reason, .. } => {
+            yard::INPUT_DETAIL.fill(language, &[("reason", &visible_text(reason))])
+        }
+        TroubleCause::InputUnset { .. } => yard::INPUT_UNSET.of(language).to_owned(),
+        TroubleCause::BadRows { line, reason, .. } => {
+            let values = [("line", line.to_string()), ("reason", visible_text(reason))];
+            yard::BAD_ROWS.fill(language, &[("line", &values[0].1), ("reason", &values[1].1)])
+        }
+        TroubleCause::NoLeader => yard::NO_LEADER_DETAIL.of(language).to_owned(),
+        TroubleCause::NotReady { reasons } => visible_text(&reasons.join("; ")),
+        TroubleCause::Blocked { reason } => visible_text(reason),
+        TroubleCause::OtherManager { .. } => yard::FOREIGN_DETAIL.of(language).to_owned(),
+        TroubleCause::HookFails { reason, .. } => {
+            yard::HOOK_DETAIL.fill(language, &[("reason", &visible_text(reason))])
+        }
+        TroubleCause::Warning { .. } => String::new(),
+    }
+}
+
+/// Links of a trouble, and whether the last one is the remedy.
+fn links(viewer: &Viewer, cause: &TroubleCause) -> (Vec<(String, String)>, bool) {
+    let link = |words: Text, address: String| (words.of(viewer.language).to_owned(), address);
+    let settings = || link(yard::OPEN_SETTINGS, format!("{ROOT}/settings"));
+    match cause {
+        TroubleCause::HostDown { host, only_here, .. } => {
+            let mut links = Vec::new();
+            if let Some(only) = only_here.filter(|only| *only > 0) {
+                let words = yard::SEE_ONLY_FILES.fill(viewer.language, &[("n", &count(only))]);
+                links.push((
+                    words,
+                    format!("{ROOT}/files?state=out_of_reach&host={}", encoded(host)),
+                ));
+            }
+            links.push(link(yard::OPEN_HOST, host_page(host)));
+            (links, true)
+        }
+        TroubleCause::ManyDown { .. } => {
+            (vec![link(yard::SEE_HOSTS, format!("{ROOT}/hosts?health=down"))], true)
+        }
+        TroubleCause::Suspect { host } | TroubleCause::OtherManager { host } => {
+            (vec![link(yard::OPEN_HOST, host_page(host))], false)
+        }
+        TroubleCause::OverLimit { removing: 0, host, .. } => {
+            (vec![link(yard::OPEN_HOST, host_page(host))], true)
+        }
+        TroubleCause::OverLimit { .. } => {
+            (vec![link(yard::SEE_REMOVALS, format!("{ROOT}/plan#removals"))], false)
+        }
+        TroubleCause::Blocked { .. } => {
+            (vec![link(yard::OPEN_PLAN, format!("{ROOT}/plan"))], false)
+        }
+        TroubleCause::HookFails { .. } => {
+            (vec![link(yard::OPEN_SHARES, format!("{ROOT}/shares"))], false)
+        }
+        TroubleCause::NoLeader => (Vec::new(), false),
+        _ => (vec![settings()], false),
+    }
+}
+
+/// The row of a trouble.
+pub fn row(viewer: &Viewer, trouble: &Trouble) -> VerdictRow {
+    let (links, has_remedy) = links(viewer, &trouble.cause);
+    VerdictRow {
+        mark: mark(&trouble.cause),
+        title: title(viewer, trouble),
+        detail: detail(viewer, trouble),
+        links,
+        has_remedy,
+    }
+}

@@ -1,0 +1,140 @@
+//! Actions: buttons that post forms, and commands to copy.
+
+use maud::{Markup, html};
+
+use super::icon::{Glyph, icon};
+use crate::format::visible_text;
+use crate::text::{Language, common};
+use crate::viewer::Viewer;
+
+/// The id of the form that buttons outside of a form send. `frame` writes it once a page.
+pub const ACT_FORM: &str = "act";
+
+/// The hidden form of all single actions: the token against forged forms, and the way back.
+pub fn act_form(viewer: &Viewer, back: &str) -> Markup {
+    html! {
+        form #(ACT_FORM) method="post" hidden {
+            input type="hidden" name="csrf_token" value=(viewer.csrf);
+            input type="hidden" name="back" value=(back);
+        }
+    }
+}
+
+/// A button that posts to an address at once.
+pub fn post_button(address: &str, class: &str, content: Markup) -> Markup {
+    html! {
+        button class=(class) type="submit" form=(ACT_FORM) formaction=(address) { (content) }
+    }
+}
+
+/// A button with a symbol only, which posts to an address at once.
+pub fn post_icon(address: &str, glyph: Glyph, label: &str) -> Markup {
+    html! {
+        button.ib type="submit" form=(ACT_FORM) formaction=(address) aria-label=(label) title=(label) {
+            (icon(glyph))
+        }
+    }
+}
+
+/// A command with its button that copies it. Without script only the text stands there.
+pub fn command(language: Language, line: &str) -> Markup {
+    let label = common::COPY_COMMAND.fill(language, &[("command", line)]);
+    html! {
+        div.cmd {
+            code tabindex="0" { (line) }
+            button.ib.js-only type="button" data-copy=(line) aria-label=(label) { (icon(Glyph::Copy)) }
+        }
+    }
+}
+
+/// A part of a command line, quoted for a shell where it needs quotes.
+pub fn shell_quoted(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._/:=@%+,".contains(letter);
+    if !text.is_empty() && text.chars().all(is_plain) && !text.starts_with('-') {
+        return text.to_owned();
+    }
+    if visible_text(text) != text {
+        let mut quoted = String::from("$'");
+        for letter in text.chars() {
+            match letter {
+                '\'' | '\\' => quoted.extend(['\\', letter]),
+                hidden if visible_text(hidden.encode_utf8(&mut [0; 4])) != String::from(hidden) => {
+                    let mut bytes = [0; 4];
+                    for byte in hidden.encode_utf8(&mut bytes).bytes() {
+                        quoted.push_str(&format!("\\x{byte:02x}"));
+                    }
+                }
+                other => quoted.push(other),
+            }
+        }
+        quoted.push('\'');
+        return quoted;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// The lines that do the same as a button: one of `reelyard`, one of `curl`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandLines {
+    /// The arguments after `reelyard`, each unquoted.
+    pub reelyard: Vec<String>,
+    /// Method and path below `$API`, and a JSON body.
+    pub curl: Option<CurlCall>,
+}
+
+/// A call of the API as `curl` makes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CurlCall {
+    /// Method, such as `POST`.
+    pub method: String,
+    /// Path below `$API`, already encoded.
+    pub path: String,
+    /// Body in JSON, empty for none.
+    pub body: String,
+}
+
+/// Both lines with their buttons.
+pub fn command_lines(language: Language, lines: &CommandLines) -> Markup {
+    let words: Vec<String> = lines.reelyard.iter().map(|word| shell_quoted(word)).collect();
+    html! {
+        @if !words.is_empty() { (command(language, &format!("reelyard {}", words.join(" ")))) }
+        @if let Some(call) = &lines.curl { (command(language, &curl_line(call))) }
+    }
+}
+
+fn curl_line(call: &CurlCall) -> String {
+    let body = if call.body.is_empty() {
+        String::new()
+    } else {
+        format!(" --json {}", shell_quoted(&call.body))
+    };
+    format!("curl -X {} \"$API{}\"{body}", call.method, call.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_word_of_the_shell() {
+        assert_eq!(shell_quoted("a.mpg"), "a.mpg");
+        assert_eq!(shell_quoted("opening night.mpg"), "'opening night.mpg'");
+        assert_eq!(shell_quoted("it's $(rm -rf) `x`"), "'it'\\''s $(rm -rf) `x`'");
+        assert_eq!(shell_quoted("a\nb'"), "$'a\\x0ab\\''");
+        assert_eq!(shell_quoted("-rf"), "'-rf'");
+        assert_eq!(shell_quoted(""), "''");
+    }
+
+    #[test]
+    fn a_call_of_curl_has_its_body() {
+        let call = CurlCall {
+            method: "POST".into(),
+            path: "/tasks".into(),
+            body: "{\"name\":\"it's\"}".into(),
+        };
+        assert_eq!(
+            curl_line(&call),
+            "curl -X POST \"$API/tasks\" --json '{\"name\":\"it'\\''s\"}'"
+        );
+    }
+}

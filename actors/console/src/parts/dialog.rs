@@ -1,0 +1,139 @@
+//! Dialogs before an action: what will be done to how many, and what is left out.
+
+use maud::{Markup, html};
+
+use super::act::{CommandLines, command_lines};
+use super::mark::Tone;
+use super::notice::notice;
+use crate::format::{count, visible_text};
+use crate::text::common;
+use crate::viewer::Viewer;
+
+/// Names that a dialog lists; further ones are only counted.
+pub const NAMES_LISTED: usize = 5;
+
+/// From this many things on, an action without return wants their number typed.
+pub const TYPED_FROM: u64 = 20;
+
+/// A field of a dialog.
+#[derive(Clone, Debug, Default)]
+pub struct AskField {
+    /// Words above the field.
+    pub label: String,
+    /// Name in the form.
+    pub name: String,
+    /// Value before the person types.
+    pub value: String,
+    /// Values to choose from, each with its words. A field without choices is for text.
+    pub choices: Vec<(String, String)>,
+    /// The field hides what is typed.
+    pub is_password: bool,
+    /// The form is not sent without a value.
+    pub is_needed: bool,
+}
+
+/// A dialog that an action asks before it begins.
+#[derive(Clone, Debug, Default)]
+pub struct AskDialog {
+    /// The question with verb and count.
+    pub question: String,
+    /// The effect of the action, with figures of this moment.
+    pub consequence: String,
+    /// The first names, each with a remark.
+    pub names: Vec<(String, String)>,
+    /// Things that the action is for.
+    pub things: u64,
+    /// Things that the action leaves out, with the reason, one sentence each.
+    pub left_out: Vec<String>,
+    /// A warning where the sums do not come out.
+    pub warning: Option<String>,
+    /// The action cannot be undone.
+    pub is_final: bool,
+    /// Words of the button that acts: the verb again.
+    pub verb: String,
+    /// Address that the form posts to.
+    pub action: String,
+    /// Further values that the form sends.
+    pub values: Vec<(String, String)>,
+    /// Fields that the person fills.
+    pub fields: Vec<AskField>,
+    /// Label of a field for a reason, if the action has one.
+    pub reason_label: Option<String>,
+    /// Version of the state that the figures belong to. The handler refuses an older one.
+    pub version: String,
+    /// Address of the page without the dialog.
+    pub back: String,
+    /// The same as command lines.
+    pub commands: CommandLines,
+}
+
+/// The dialog. It is part of the page, so that it needs no script.
+pub fn ask_dialog(viewer: &Viewer, ask: &AskDialog) -> Markup {
+    let language = viewer.language;
+    let role = if ask.is_final { "alertdialog" } else { "dialog" };
+    let rest = ask.things.saturating_sub(ask.names.len().min(NAMES_LISTED) as u64);
+    html! {
+        div.veil role=(role) aria-modal="true" aria-labelledby="ask-title" data-dialog {
+            form.dialog method="post" action=(ask.action) {
+                input type="hidden" name="csrf_token" value=(viewer.csrf);
+                input type="hidden" name="back" value=(ask.back);
+                input type="hidden" name="version" value=(ask.version);
+                @for (name, value) in &ask.values { input type="hidden" name=(name) value=(value); }
+                h2 #ask-title { (ask.question) }
+                p.txt { (ask.consequence) @if ask.is_final { " " b { (common::FINAL.of(language)) } } }
+                @if !ask.names.is_empty() {
+                    ul.names {
+                        @for (name, remark) in ask.names.iter().take(NAMES_LISTED) {
+                            li { bdi { (visible_text(name)) } " " span.muted { (remark) } }
+                        }
+                        @if rest > 0 { li.muted { (common::AND_MORE.fill(language, &[("n", &count(rest))])) } }
+                    }
+                }
+                @if let Some(warning) = &ask.warning {
+                    div { (notice(Tone::Warn, warning, html! {}, html! {})) }
+                }
+                @for sentence in &ask.left_out { p.txt.mt { (sentence) } }
+                @for field in &ask.fields { div.mt { (ask_field(field)) } }
+                @if let Some(label) = &ask.reason_label {
+                    div.mt { label.field { span { (label) } input type="text" name="reason" maxlength="200"; } }
+                }
+                @if ask.is_final && ask.things >= TYPED_FROM { (typed_count(viewer, ask.things)) }
+                details.ask-command { summary { (common::AS_COMMAND.of(language)) } (command_lines(language, &ask.commands)) }
+                footer {
+                    a.btn href=(ask.back) autofocus[ask.is_final] data-cancel { (common::CANCEL.of(language)) }
+                    button type="submit" class={ "btn go" @if ask.is_final { " danger" } } autofocus[!ask.is_final] { (ask.verb) }
+                }
+            }
+        }
+    }
+}
+
+fn ask_field(field: &AskField) -> Markup {
+    let kind = if field.is_password { "password" } else { "text" };
+    html! {
+        label.field {
+            span { (field.label) }
+            @if field.choices.is_empty() {
+                input type=(kind) name=(field.name) value=(visible_text(&field.value)) required[field.is_needed] autocomplete="off";
+            } @else {
+                select name=(field.name) {
+                    @for (value, words) in &field.choices {
+                        option value=(value) selected[*value == field.value] { (words) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn typed_count(viewer: &Viewer, things: u64) -> Markup {
+    let number = things.to_string();
+    html! {
+        div.mt {
+            label.field {
+                span { (common::TYPE_COUNT.fill(viewer.language, &[("n", &number)])) }
+                input type="text" name="typed" inputmode="numeric" autocomplete="off" required pattern=(number);
+            }
+        }
+    }
+}

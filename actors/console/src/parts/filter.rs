@@ -1,0 +1,126 @@
+//! The bar above a table: a field, states with counts, menus, and the count of rows.
+
+use maud::{Markup, html};
+
+use super::icon::{Glyph, icon, shape};
+use crate::format::count;
+use crate::text::{Text, common};
+use crate::viewer::Viewer;
+
+/// One choice of a row of states or of a menu.
+#[derive(Clone, Debug, Default)]
+pub struct FilterChoice {
+    /// Text of the link, in the language of the viewer.
+    pub words: String,
+    /// Rows with this state, if known.
+    pub rows: Option<u64>,
+    /// Address of the page with this choice.
+    pub address: String,
+    /// This choice is in force.
+    pub is_current: bool,
+}
+
+/// A menu of choices.
+#[derive(Clone, Debug)]
+pub struct FilterMenu {
+    /// Name of the menu.
+    pub label: Text,
+    /// Words of the choice in force.
+    pub chosen: String,
+    /// Entries of the menu, in their order.
+    pub choices: Vec<FilterChoice>,
+}
+
+/// The controls above a table.
+#[derive(Clone, Debug)]
+pub struct FilterBar {
+    /// Path of the page.
+    pub path: &'static str,
+    /// Label and placeholder of the field; without it there is no field.
+    pub field: Option<Text>,
+    /// Text of the field.
+    pub text: String,
+    /// Other parameters in force, sent along with the field.
+    pub others: Vec<(String, String)>,
+    /// Label of the row of states.
+    pub states_label: Text,
+    /// The row of states.
+    pub states: Vec<FilterChoice>,
+    /// Drop-down menus beside the states.
+    pub menus: Vec<FilterMenu>,
+    /// Count and order of the rows.
+    pub status: String,
+}
+
+/// The id of the part of a page that a filter replaces.
+pub const ROWS: &str = "rows";
+
+/// The bar. With the script it filters while one types; without it, on Enter.
+pub fn filter_bar(viewer: &Viewer, bar: &FilterBar) -> Markup {
+    html! {
+        form #filters .filters role="search" action=(bar.path) method="get"
+            hx-get=(bar.path) hx-trigger="input delay:150ms, submit"
+            hx-target={ "#" (ROWS) } hx-select={ "#" (ROWS) } hx-select-oob="#filter-states:outerMorph,#filter-menus:outerMorph,#filter-status:outerMorph"
+            hx-swap="outerMorph" hx-push-url="true"
+            hx-nonce=(viewer.nonce) {
+            @for (name, value) in &bar.others { input type="hidden" name=(name) value=(value); }
+            @if let Some(field) = bar.field { (search_field(viewer, field, &bar.text)) }
+            (states(viewer, bar))
+            div #filter-menus .contents { @for menu in &bar.menus { (filter_menu(viewer, menu)) } }
+            span #filter-status .count.push role="status" { (bar.status) }
+        }
+    }
+}
+
+fn search_field(viewer: &Viewer, label: Text, text: &str) -> Markup {
+    let words = label.of(viewer.language);
+    html! {
+        div.search {
+            (icon(Glyph::Search))
+            input type="search" name="q" value=(text) aria-label=(words) placeholder=(words)
+                autocomplete="off" spellcheck="false" maxlength="255" data-filter;
+            kbd aria-hidden="true" { "/" }
+        }
+    }
+}
+
+fn states(viewer: &Viewer, bar: &FilterBar) -> Markup {
+    html! {
+        @if !bar.states.is_empty() {
+            div #filter-states .seg role="group" aria-label=(bar.states_label.of(viewer.language)) {
+                @for choice in &bar.states {
+                    a href=(choice.address) aria-current=[choice.is_current.then_some("true")] {
+                        (choice.words)
+                        @if let Some(rows) = choice.rows { " " span.c { (count(rows)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn filter_menu(viewer: &Viewer, menu: &FilterMenu) -> Markup {
+    html! {
+        details.menu {
+            summary.drop { (menu.label.of(viewer.language)) b dir="auto" { (menu.chosen) } (icon(Glyph::Chevron)) }
+            ul {
+                @for choice in &menu.choices {
+                    li {
+                        a href=(choice.address) dir="auto" aria-current=[choice.is_current.then_some("true")] {
+                            (choice.words)
+                            @if let Some(rows) = choice.rows { span.c { (count(rows)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A filter in force that is not visible otherwise, with a cross that removes it.
+pub fn filter_token(viewer: &Viewer, words: &str, without: &str) -> Markup {
+    let label = common::REMOVE_FILTER.fill(viewer.language, &[("filter", words)]);
+    html! {
+        span.token { bdi { (words) } a href=(without) aria-label=(label) { (shape(Glyph::Cross, "")) } }
+    }
+}

@@ -1,0 +1,184 @@
+//! The map of requests: files by hosts. Size and tone of a square grow with its requests.
+
+use maud::{Markup, html};
+
+use crate::format::{count, middle_cut, short_host};
+use crate::text::plan;
+use crate::viewer::Viewer;
+
+const LEFT: f64 = 250.0;
+const RIGHT: f64 = 1010.0;
+const TOP: f64 = 84.0;
+const ROW: f64 = 25.0;
+
+/// Characters of the head of a cut name.
+const LONGEST_HEAD: usize = 12;
+
+/// A cell of the map: the requests that a host answers for a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HeatCell {
+    /// Index of the host.
+    pub host: usize,
+    /// Requests an hour.
+    pub requests: u64,
+    /// The copy is on its way.
+    pub is_coming: bool,
+}
+
+/// A row of the map.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeatRow {
+    /// Name of the file.
+    pub name: String,
+    /// Address of the file.
+    pub address: String,
+    /// Copies of the file.
+    pub cells: Vec<HeatCell>,
+}
+
+/// A column of the map.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeatHost {
+    /// Address and port.
+    pub host: String,
+    /// The host does not answer.
+    pub is_down: bool,
+}
+
+/// The whole map.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeatMap {
+    /// Columns.
+    pub hosts: Vec<HeatHost>,
+    /// Rows, most requests first.
+    pub rows: Vec<HeatRow>,
+}
+
+impl HeatMap {
+    /// Requests of each host, for all rows.
+    pub fn host_sums(&self) -> Vec<u64> {
+        let mut sums = vec![0; self.hosts.len()];
+        for cell in self.rows.iter().flat_map(|row| &row.cells) {
+            if let Some(sum) = sums.get_mut(cell.host) {
+                *sum += cell.requests;
+            }
+        }
+        sums
+    }
+
+    /// The least requests of each of the five tones.
+    pub fn steps(&self) -> [u64; 5] {
+        let most = self.rows.iter().flat_map(|row| &row.cells).map(|cell| cell.requests).max();
+        let fifth = most.unwrap_or(0) / 5;
+        [0, fifth, 2 * fifth, 3 * fifth, 4 * fifth]
+    }
+}
+
+/// The tone of a count, from 1 to 5.
+fn tone(steps: &[u64; 5], requests: u64) -> usize {
+    steps.iter().filter(|least| requests >= **least).count().clamp(1, 5)
+}
+
+/// The side of a square of a tone.
+fn side(tone: usize) -> f64 {
+    8.0 + 2.6 * tone as f64
+}
+
+/// The map as one drawing. A table with the same figures stands behind a link.
+pub fn heat_map(viewer: &Viewer, map: &HeatMap) -> Markup {
+    let steps = map.steps();
+    let sums = map.host_sums();
+    let highest = sums.iter().copied().max().unwrap_or(0);
+    let wide = (RIGHT - LEFT) / map.hosts.len().max(1) as f64;
+    let height = TOP + ROW * map.rows.len() as f64 + 10.0;
+    let shown = |value: f64| format!("{value:.1}");
+    let label = plan::MAP_LABEL.of(viewer.language);
+    html! {
+        div.tw tabindex="0" role="region" aria-label=(label) {
+            svg.heat viewBox={ "0 0 1130 " (shown(height)) } width="1130" height=(shown(height)) role="group" aria-label=(label) {
+                @for (index, host) in map.hosts.iter().enumerate() {
+                    @let x = LEFT + wide * (index as f64 + 0.5);
+                    @let sum = sums.get(index).copied().unwrap_or(0);
+                    @let is_highest = sum == highest && sum > 0;
+                    @let bar = sum as f64 / highest.max(1) as f64 * 40.0;
+                    @if host.is_down { rect.sel2 x=(shown(x - wide / 2.0)) width=(shown(wide)) y="56" height=(shown(height - 60.0)) {} }
+                    rect class=(if is_highest { "f-hot" } else { "f-disk" }) x=(shown(x - 8.0)) width="16" y=(shown(56.0 - bar)) height=(shown(bar)) rx="1" {}
+                    @if is_highest { text.t1 x=(shown(x)) y="11" text-anchor="middle" { (count(sum)) } }
+                    text x=(shown(x)) y="72" text-anchor="middle" { (short_host(&host.host)) @if host.is_down { " ×" } }
+                }
+                @for (index, row) in map.rows.iter().enumerate() {
+                    (heat_row(map, row, &steps, TOP + ROW * index as f64, wide))
+                }
+            }
+        }
+    }
+}
+
+fn heat_row(map: &HeatMap, row: &HeatRow, steps: &[u64; 5], top: f64, wide: f64) -> Markup {
+    let (head, tail) = middle_cut(&row.name);
+    let most_head = if tail.is_empty() { usize::MAX } else { LONGEST_HEAD };
+    let short: String = head.chars().take(most_head).collect();
+    let gap = if short.len() == head.len() { "" } else { "…" };
+    let whole: u64 = row.cells.iter().map(|cell| cell.requests).sum();
+    let most =
+        map.rows.iter().map(|row| row.cells.iter().map(|cell| cell.requests).sum::<u64>()).max();
+    let bar = whole as f64 / most.unwrap_or(1).max(1) as f64 * 50.0;
+    let shown = |value: f64| format!("{value:.1}");
+    html! {
+        a href=(row.address) {
+            text.nm x=(LEFT - 10.0) y=(shown(top + 16.0)) text-anchor="end" direction="ltr" { (short) (gap) (tail) }
+        }
+        line.gl x1=(LEFT) x2=(RIGHT) y1=(shown(top + ROW - 0.5)) y2=(shown(top + ROW - 0.5)) {}
+        @for cell in &row.cells {
+            @let host = map.hosts.get(cell.host).map(|host| host.host.as_str()).unwrap_or_default();
+            @let side = if cell.is_coming { 14.0 } else { side(tone(steps, cell.requests)) };
+            @let class = if cell.is_coming { "copying".to_owned() } else { format!("h{}", tone(steps, cell.requests)) };
+            rect class=(class) x=(shown(LEFT + wide * (cell.host as f64 + 0.5) - side / 2.0)) y=(shown(top + (ROW - side) / 2.0)) width=(shown(side)) height=(shown(side)) rx="2" {
+                title { (host) ": " (count(cell.requests)) }
+            }
+        }
+        rect.f-disk x="1020" y=(shown(top + 8.0)) width=(shown(bar)) height="10" rx="1" {}
+        text x=(shown(1026.0 + bar)) y=(shown(top + 17.0)) { (count(whole)) }
+    }
+}
+
+/// The five tones with their least requests, and the mark of a coming copy.
+pub fn heat_legend(viewer: &Viewer, map: &HeatMap) -> Markup {
+    let steps = map.steps();
+    html! {
+        div.legend {
+            @for tone in 1..=5_usize {
+                @let edge = side(tone);
+                span {
+                    svg.heat.lg viewBox="0 0 22 22" aria-hidden="true" {
+                        rect class={ "h" (tone) } x=((22.0 - edge) / 2.0) y=((22.0 - edge) / 2.0) width=(edge) height=(edge) rx="2" {}
+                    }
+                    @match tone {
+                        1 => (plan::MAP_UNDER.fill(viewer.language, &[("n", &count(steps[1]))]))
+                        _ => (count(steps.get(tone - 1).copied().unwrap_or(0)))
+                    }
+                }
+            }
+            span {
+                svg.heat.lg viewBox="0 0 22 22" aria-hidden="true" { rect.copying x="4" y="4" width="14" height="14" rx="2" {} }
+                (plan::MAP_COMING.of(viewer.language))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tone_grows_with_its_requests() {
+        let cell = |requests| HeatCell { host: 0, requests, is_coming: false };
+        let row = HeatRow { cells: vec![cell(0), cell(4000)], ..HeatRow::default() };
+        let map = HeatMap { hosts: vec![HeatHost::default()], rows: vec![row] };
+        let steps = map.steps();
+        assert_eq!([0, 799, 800, 3199, 3200, 4000].map(|n| tone(&steps, n)), [1, 1, 2, 4, 5, 5]);
+        assert_eq!(map.host_sums(), [4000]);
+        assert_eq!(HeatMap::default().steps(), [0; 5]);
+    }
+}

@@ -1,0 +1,86 @@
+//! Notices, empty places, errors and toasts.
+
+use maud::{Markup, html};
+
+use super::icon::{Glyph, icon};
+use super::mark::Tone;
+use crate::text::{Language, common};
+
+/// A notice: what is so, and below it what to do.
+pub fn notice(tone: Tone, title: &str, body: Markup, action: Markup) -> Markup {
+    let glyph = match tone {
+        Tone::Bad => Glyph::Down,
+        Tone::Warn => Glyph::Warn,
+        Tone::Ok => Glyph::Done,
+        Tone::Work => Glyph::Work,
+        _ => Glyph::Help,
+    };
+    let role = if tone == Tone::Bad { "alert" } else { "note" };
+    html! {
+        div class={ "note " (tone.class()) } role=(role) {
+            (icon(glyph))
+            div { b { (title) } (body) }
+            div.acts { (action) }
+        }
+    }
+}
+
+/// A place without rows: the reason, and what to do.
+pub fn empty(title: &str, body: &str, actions: Markup) -> Markup {
+    let shown = actions.into_string();
+    html! {
+        div.empty {
+            b { (title) }
+            (body)
+            @if !shown.is_empty() { div.acts { (maud::PreEscaped(shown)) } }
+        }
+    }
+}
+
+/// The page is filtered to nothing: what was looked for, and how to see all again.
+pub fn empty_by_filter(language: Language, title: &str, looked_through: &str, all: &str) -> Markup {
+    let body = common::LOOKED_THROUGH.fill(language, &[("rows", looked_through)]);
+    empty(title, &body, html! { a.btn.sm href=(all) { (common::CLEAR_FILTER.of(language)) } })
+}
+
+/// An answer to an action that was carried out or refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ActionOutcome {
+    /// The action was carried out.
+    pub is_done: bool,
+    /// One sentence: what was done, or what failed.
+    pub title: String,
+    /// The next step in words; empty if there is nothing to do.
+    pub detail: String,
+    /// Words and address of the next step, such as "See them".
+    pub next: Option<(String, String)>,
+    /// Address that undoes the action by a post.
+    pub undo: Option<String>,
+}
+
+/// The outcome of the action before: a toast if it was done, otherwise a notice that stays.
+pub fn outcome(language: Language, outcome: &ActionOutcome) -> Markup {
+    let next = html! {
+        @if let Some((words, address)) = &outcome.next { a.btn.sm href=(address) { (words) } }
+    };
+    if !outcome.is_done {
+        return html! {
+            div.mb { (notice(Tone::Bad, &outcome.title, html! { p { (outcome.detail) } }, next)) }
+        };
+    }
+    html! {
+        div.toasts role="status" {
+            div.toast data-toast {
+                (icon(Glyph::Done))
+                span { bdi { (outcome.title) } @if !outcome.detail.is_empty() { " " (outcome.detail) } }
+                @if let Some((words, address)) = &outcome.next { a href=(address) { (words) } }
+                @if let Some(address) = &outcome.undo {
+                    (super::act::post_button(address, "ib", html! { (common::UNDO.of(language)) }))
+                }
+                button.ib.js-only type="button" data-dismiss aria-label=(common::DISMISS.of(language)) {
+                    (icon(Glyph::Cross))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Tables: heads that sort, picked rows, foot with cursors.
+
+use maud::{Markup, html};
+
+use super::icon::{Glyph, icon, shape};
+use crate::address::SortBy;
+use crate::format::{count, thousands, visible_text};
+use crate::text::{Text, common};
+use crate::viewer::Viewer;
+
+/// The head of a column, and the order that it offers.
+#[derive(Clone, Copy, Debug)]
+pub struct TableColumn {
+    /// Words of the head.
+    pub label: Text,
+    /// Key of the order by this column; empty if it does not sort.
+    pub key: &'static str,
+    /// Classes of the head.
+    pub class: &'static str,
+}
+
+impl TableColumn {
+    /// A column that sorts.
+    pub const fn sorted(label: Text, key: &'static str, class: &'static str) -> TableColumn {
+        TableColumn { label, key, class }
+    }
+
+    /// A column that does not sort.
+    pub const fn plain(label: Text, class: &'static str) -> TableColumn {
+        TableColumn { label, key: "", class }
+    }
+}
+
+/// The head of a column: a link that sorts, or words.
+pub fn column_head(
+    viewer: &Viewer,
+    column: &TableColumn,
+    sort: &SortBy,
+    address: &dyn Fn(SortBy) -> String,
+) -> Markup {
+    let label = column.label.of(viewer.language);
+    let class = (!column.class.is_empty()).then_some(column.class);
+    if column.key.is_empty() {
+        return html! { th scope="col" class=[class] { (label) } };
+    }
+    let is_sorted = sort.key == column.key;
+    let (order, glyph) = match (is_sorted, sort.descending) {
+        (false, _) => (None, Glyph::Sort),
+        (true, false) => (Some("ascending"), Glyph::Ascending),
+        (true, true) => (Some("descending"), Glyph::Descending),
+    };
+    let next = SortBy { key: column.key.to_owned(), descending: is_sorted && !sort.descending };
+    html! {
+        th scope="col" class=[class] aria-sort=[order] {
+            a href=(address(next)) { (label) (shape(glyph, "")) }
+        }
+    }
+}
+
+/// The box to tick that picks all rows of the page. It needs the script.
+pub fn pick_all_head(viewer: &Viewer) -> Markup {
+    html! {
+        th.pick scope="col" {
+            label.hit.js-only { input type="checkbox" data-pick-all aria-label=(common::PICK_PAGE.of(viewer.language)); }
+        }
+    }
+}
+
+/// The box to tick of a row.
+pub fn pick_cell(viewer: &Viewer, form: &str, value: &str, shown: &str, is_picked: bool) -> Markup {
+    let label = common::PICK_ONE.fill(viewer.language, &[("name", shown)]);
+    html! {
+        td.pick {
+            label.hit { input type="checkbox" name="pick" form=(form) value=(value) checked[is_picked] aria-label=(label); }
+        }
+    }
+}
+
+/// The head above the actions of rows: hidden words.
+pub fn actions_head(viewer: &Viewer) -> Markup {
+    html! { th.act scope="col" { span.vh { (common::ACTIONS.of(viewer.language)) } } }
+}
+
+/// The link "Why?" of a row.
+pub fn why_link(viewer: &Viewer, address: &str, name: &str, is_open: bool) -> Markup {
+    why_with(viewer, address, name, is_open, html! { span { (common::WHY.of(viewer.language)) } })
+}
+
+/// The link "Why?" of a row as a symbol only, for tables that say the reason in a column.
+pub fn why_symbol(viewer: &Viewer, address: &str, name: &str, is_open: bool) -> Markup {
+    why_with(viewer, address, name, is_open, html! {})
+}
+
+fn why_with(viewer: &Viewer, address: &str, name: &str, is_open: bool, words: Markup) -> Markup {
+    let why = common::WHY.of(viewer.language);
+    let label = format!("{why} {}", visible_text(name));
+    html! {
+        a.ib.why-b href=(address) aria-label=(label) title=(why) aria-expanded=[is_open.then_some("true")] {
+            (icon(Glyph::Help)) (words)
+        }
+    }
+}
+
+/// Position of a page of rows, and its neighbours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowPage {
+    /// Number of the first row shown, from 1; 0 if the position is not known.
+    pub first: u64,
+    /// Rows shown.
+    pub shown: u64,
+    /// Rows that match, if the node counted them.
+    pub total: Option<u64>,
+    /// Address of the previous page.
+    pub previous: Option<String>,
+    /// Address of the next page.
+    pub next: Option<String>,
+}
+
+/// The foot of a table: position, Previous and Next.
+pub fn table_foot(viewer: &Viewer, page: &RowPage) -> Markup {
+    let language = viewer.language;
+    let last = page.first + page.shown.saturating_sub(1);
+    let position = match (page.first, page.total) {
+        (0, Some(total)) => common::FOOT_SHOWN
+            .fill(language, &[("n", &count(page.shown)), ("total", &count(total))]),
+        (0, None) => String::new(),
+        (first, Some(total)) => common::FOOT_POSITION.fill(
+            language,
+            &[
+                ("first", &thousands(first)),
+                ("last", &thousands(last)),
+                ("total", &thousands(total)),
+            ],
+        ),
+        (first, None) => format!("{}–{}", thousands(first), thousands(last)),
+    };
+    let step = |address: &Option<String>, words: Text, relation: &str| {
+        html! {
+            @match address {
+                Some(address) => a.btn.sm href=(address) rel=(relation) { (words.of(language)) }
+                None => span.btn.sm role="link" aria-disabled="true" { (words.of(language)) }
+            }
+        }
+    };
+    html! {
+        div.tfoot {
+            span { (position) }
+            nav.acts aria-label=(common::PAGES.of(language)) {
+                (step(&page.previous, common::PREVIOUS, "prev"))
+                (step(&page.next, common::NEXT, "next"))
+            }
+        }
+    }
+}
+
+/// A bar above the picked rows: how many, and the actions for them.
+pub fn bulk_bar(viewer: &Viewer, form: &str, picked: u64, clear: &str, actions: Markup) -> Markup {
+    let language = viewer.language;
+    html! {
+        div.bulk role="region" aria-label=(common::PICKED_ROWS.of(language)) data-picked=(picked) data-form=(form) {
+            span { b data-picked-count { (count(picked)) } " " (common::PICKED.of(language)) }
+            a href=(clear) data-pick-none { (common::CLEAR.of(language)) }
+            span.push.acts { (actions) }
+        }
+    }
+}
+
+/// A button of the bulk bar: opens the dialog of an action for the picked rows.
+pub fn bulk_button(form: &str, action: &str, words: &str) -> Markup {
+    html! { button.btn.sm type="submit" form=(form) name="ask" value=(action) { (words) } }
+}

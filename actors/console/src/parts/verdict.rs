@@ -1,0 +1,89 @@
+//! The verdict of the yard: one sentence, and a row for each trouble.
+
+use maud::{Markup, html};
+
+use super::icon::{Glyph, shape};
+use super::mark::{StateMark, Tone, state};
+use crate::viewer::Viewer;
+
+/// How urgent a trouble is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Viewers or files are affected now.
+    Bad,
+    /// They will be, or it ends by itself.
+    Warn,
+}
+
+/// A trouble, in words.
+#[derive(Clone, Debug)]
+pub struct VerdictRow {
+    /// Shape, colour and word.
+    pub mark: StateMark,
+    /// The trouble and its begin, in one sentence.
+    pub title: String,
+    /// Things that depend on it, and the node's own answer to it.
+    pub detail: String,
+    /// Words and address of at most two links; the last one is filled if it is the remedy.
+    pub links: Vec<(String, String)>,
+    /// The last link is the remedy.
+    pub has_remedy: bool,
+}
+
+/// The sentences of a verdict.
+#[derive(Clone, Debug)]
+pub struct VerdictText {
+    /// The colour of the whole.
+    pub tone: Tone,
+    /// One sentence.
+    pub sentence: String,
+    /// Whether viewers notice.
+    pub remark: String,
+    /// Rows, worst first.
+    pub rows: Vec<VerdictRow>,
+    /// Sentences below, such as what was looked at.
+    pub checked: Vec<Markup>,
+}
+
+/// The verdict. Its id is `yard-verdict`, for live updates.
+pub fn verdict(viewer: &Viewer, text: &VerdictText) -> Markup {
+    let glyph = match text.tone {
+        Tone::Bad => Glyph::Down,
+        Tone::Warn => Glyph::Warn,
+        _ => Glyph::Done,
+    };
+    html! {
+        section #yard-verdict class={ "verdict " (text.tone.class()) } aria-labelledby="verdict-title" {
+            header {
+                (shape(glyph, "sig"))
+                div {
+                    h1 #verdict-title { (text.sentence) }
+                    @if !text.remark.is_empty() { p { (text.remark) } }
+                }
+            }
+            @if !text.rows.is_empty() {
+                ul { @for row in &text.rows { (trouble_row(viewer, row)) } }
+            }
+            @if !text.checked.is_empty() {
+                div.checked { @for sentence in &text.checked { span.soft { (sentence) } } }
+            }
+        }
+    }
+}
+
+fn trouble_row(viewer: &Viewer, row: &VerdictRow) -> Markup {
+    let last = row.links.len().saturating_sub(1);
+    html! {
+        li.trouble {
+            (state(viewer.language, row.mark))
+            div { p.what { (row.title) } p.then { (row.detail) } }
+            div {
+                div.acts {
+                    @for (index, (words, address)) in row.links.iter().enumerate() {
+                        a class={ "btn sm" @if row.has_remedy && index == last { " go" } } href=(address) { (words) }
+                    }
+                }
+            }
+        }
+    }
+}

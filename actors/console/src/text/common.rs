@@ -1,0 +1,90 @@
+//! Texts that several pages share: ages, tables, dialogs.
+
+use super::{count_texts, texts};
+
+texts! {
+    AGE_SECONDS = "{n} s", "{n}초";
+    AGE_MINUTES = "{n} min", "{n}분";
+    AGE_HOURS = "{n} h", "{n}시간";
+    AGE_DAYS = "{n} d", "{n}일";
+    INSTANT_AND_AGE = "{at} ({age})", "{at}부터 ({age}째)";
+    WHY = "Why?", "이유";
+    CLOSE = "Close (Esc)", "닫기 (Esc)";
+    ACTIONS = "Actions", "동작";
+    CANCEL = "Cancel", "취소";
+    UNDO = "Undo", "되돌리기";
+    DISMISS = "Dismiss", "닫기";
+    SIGN_OUT = "Sign out", "로그아웃";
+    FINAL = "This cannot be undone.", "되돌릴 수 없습니다.";
+    AND_MORE = "and {n} more", "그 밖에 {n}개";
+    AS_COMMAND = "As command", "명령으로 보기";
+    COPY_COMMAND = "Copy command: {command}", "명령 복사: {command}";
+    TYPE_COUNT = "Type {n} to confirm", "확인하려면 {n}을(를) 입력하십시오";
+    PICK_PAGE = "Select this page", "이 페이지 모두 선택";
+    PICK_ONE = "Select {name}", "선택: {name}";
+    PICKED_ROWS = "Selected rows", "선택한 행";
+    PICKED = "selected", "개 선택됨";
+    CLEAR = "Clear", "선택 해제";
+    PREVIOUS = "Previous", "이전";
+    NEXT = "Next", "다음";
+    PAGES = "Pages", "페이지";
+    FOOT_POSITION = "{first}–{last} of {total}", "전체 {total}개 중 {first}–{last}";
+    FOOT_SHOWN = "{n} shown of {total}", "전체 {total}개 중 {n}개 표시";
+    ALL = "All", "전체";
+    ALL_N = "All {n}", "전체 {n}";
+    ANY = "any", "전체";
+    CLEAR_FILTER = "Clear the filter", "필터 지우기";
+    REMOVE_FILTER = "Remove the filter {filter}", "필터 제거: {filter}";
+    LOOKED_THROUGH = "{rows} were looked through.", "{rows} 중에서 찾았습니다.";
+    NOT_KNOWN = "not known", "알 수 없음";
+    NONE = "none", "없음";
+    AS_TABLE = "As a table", "표로 보기";
+    LINK_LABEL = "out {out} of {speed}, in {in}", "회선 {speed} 중 송신 {out}, 수신 {in}";
+    DISK_LABEL = "{used} used; low-water mark {low}, limit {limit}", "사용 {used}; 정리 목표 {low}, 한도 {limit}";
+    USED = "used", "사용";
+    LIMIT_AT = "limit {percent}", "한도 {percent}";
+    LOW_WATER_AT = "low-water mark {percent}", "정리 목표 {percent}";
+    COMING = "coming", "복사 예정";
+    LAST_KNOWN = "last known", "마지막 확인 값";
+    FILE = "File", "파일";
+    HOST = "Host", "호스트";
+    STATE = "State", "상태";
+    SIZE = "Size", "크기";
+    RANK = "Rank", "순위";
+    FROM_TO = "From → to", "원본 → 저장";
+    COPIED_PART = "Copied", "진행";
+    RATE = "Rate", "속도";
+    LEFT = "Left", "남은 시간";
+    AGE = "Age", "경과";
+    BECAUSE = "Because", "사유";
+    FROM = "From", "위치";
+    WHEN = "When", "시각";
+    BY = "By", "요청자";
+    REASON_OPTIONAL = "Reason (kept in the audit)", "사유 (감사 기록에 남습니다)";
+    NOT_LEADER = "This node does not lead. Actions go to node {node}.", "이 노드는 리더가 아닙니다. 작업은 노드 {node}에서 처리합니다.";
+    NEWEST_FIRST = "newest first", "최신순";
+}
+
+count_texts! {
+    SECONDS = "{n} second" | "{n} seconds", "{n}초";
+    MINUTES = "{n} minute" | "{n} minutes", "{n}분";
+    HOURS = "{n} hour" | "{n} hours", "{n}시간";
+    DAYS = "{n} day" | "{n} days", "{n}일";
+    FILES = "{n} file" | "{n} files", "파일 {n}개";
+    COPIES = "{n} copy" | "{n} copies", "사본 {n}개";
+    COPY_TASKS = "{n} copy" | "{n} copies", "복사 {n}건";
+    HOSTS = "{n} host" | "{n} hosts", "호스트 {n}대";
+    SOURCES = "{n} source" | "{n} sources", "원본 서버 {n}대";
+    DESTINATIONS = "{n} destination" | "{n} destinations", "저장 서버 {n}대";
+    TROUBLES = "{n} thing is wrong" | "{n} things are wrong", "문제 {n}건";
+    LINKS = "{n} link" | "{n} links", "공유 링크 {n}개";
+    POOLS = "{n} pool" | "{n} pools", "풀 {n}개";
+    BOXES = "{n} box" | "{n} boxes", "박스 {n}개";
+    TASKS = "{n} task" | "{n} tasks", "작업 {n}건";
+    CAUSES = "{n} cause" | "{n} causes", "원인 {n}가지";
+    FAILURES = "{n} failure" | "{n} failures", "실패 {n}회";
+    DOWNLOADS = "{n} download" | "{n} downloads", "다운로드 {n}회";
+    ENTRIES = "{n} entry" | "{n} entries", "기록 {n}건";
+    SETTINGS = "{n} setting" | "{n} settings", "설정 {n}개";
+    REMOVALS = "{n} removal" | "{n} removals", "삭제 {n}건";
+}

@@ -1,0 +1,65 @@
+//! Texts of the frame: navigation, top bar, keys.
+
+use super::texts;
+
+texts! {
+    YARD = "Yard", "현황";
+    HOSTS = "Hosts", "호스트";
+    FILES = "Files", "파일";
+    TASKS = "Tasks", "작업";
+    PLAN = "Plan", "배치 계획";
+    MAP = "Map", "요청 분포";
+    SHARES = "Shares", "공유 링크";
+    BOXES = "Boxes", "박스";
+    HISTORY = "History", "이력";
+    AUDIT = "Audit", "감사 기록";
+    SETTINGS = "Settings", "설정";
+    ACCESS = "Access", "접근 권한";
+    GUIDE = "Guide", "안내서";
+    STORAGE = "Storage", "저장";
+    GIVEN_OUT = "Given out", "제공";
+    ON_RECORD = "On record", "기록";
+    NODE = "Node", "노드";
+    MORE = "More", "더 보기";
+    MAIN_NAV = "Main", "주 메뉴";
+    SHORT_NAV = "Main, short", "짧은 주 메뉴";
+    N_DOWN = "{n} down", "응답 없음 {n}대";
+    N_FAILED = "{n} failed in the last hour", "지난 1시간 실패 {n}건";
+    N_QUARANTINED = "{n} in quarantine", "격리 {n}개";
+    SKIP = "Skip to content", "본문으로 바로 가기";
+    YARD_TITLE = "The yard of this node", "이 노드의 클러스터";
+    FIND = "Find a host, file, task, share… or do something", "호스트, 파일, 작업, 공유 링크 찾기 또는 실행";
+    FIND_SHORT = "Find or do", "찾기 또는 실행";
+    LIVE = "Live", "실시간";
+    FIXED = "Not live", "실시간 아님";
+    STALE = "Stale, {age}", "오래됨, {age}";
+    STALE_BAR = "No news from the node for {age}. The page shows an earlier state and connects again by itself.", "{age} 동안 노드에서 소식이 없습니다. 이전 상태가 표시되어 있으며 자동으로 다시 연결합니다.";
+    LANGUAGE = "language", "언어";
+    THEME = "Theme", "테마";
+    THEME_AUTO = "As the browser", "브라우저 설정";
+    THEME_LIGHT = "Light", "밝게";
+    THEME_DARK = "Dark", "어둡게";
+    THEME_CONTRAST = "High contrast", "고대비";
+    ROWS_USUAL = "Rows: usual", "행 높이: 보통";
+    ROWS_COMPACT = "Rows: compact", "행 높이: 좁게";
+    LETTER_KEYS = "Single letters as keys", "한 글자 단축키";
+    SIGNED_IN = "{user}, signed in as {role}", "{user}, {role} 권한으로 로그인됨";
+    ROLE_VIEWER = "viewer", "조회자";
+    ROLE_OPERATOR = "operator", "운영자";
+    ROLE_ADMIN = "admin", "관리자";
+    LEADS = "Node {node} leads, epoch {epoch}", "리더: 노드 {node}, 에폭 {epoch}";
+    NO_LEADER = "No leader", "리더 없음";
+    VERSION = "version {version}", "버전 {version}";
+    COPIED = "Copied", "복사했습니다";
+    KEYS = "Keys", "단축키";
+    KEY_FIND = "find or do", "찾기 또는 실행";
+    KEY_FILTER = "go to the filter", "필터로 이동";
+    KEY_GO = "go to Yard, Hosts, Files, Tasks, Plan, Map, Shares, Boxes", "현황, 호스트, 파일, 작업, 배치 계획, 요청 분포, 공유 링크, 박스로 이동";
+    KEY_GO_RECORD = "go to History, Audit, Settings", "이력, 감사 기록, 설정으로 이동";
+    KEY_ROWS = "next row, previous row", "다음 행, 이전 행";
+    KEY_OPEN = "open", "열기";
+    KEY_WHY = "why", "이유 보기";
+    KEY_PICK = "select the row", "행 선택";
+    KEY_COPY = "copy as command", "명령으로 복사";
+    KEY_CLOSE = "Close", "닫기";
+}

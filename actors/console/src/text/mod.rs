@@ -1,0 +1,19 @@
+//! Every text of the console, in English and Korean, one table a subject.
+//!
+//! A key is a constant, so a missing key does not compile. Neither does a text in only one language.
+
+pub mod common;
+pub mod frame;
+pub mod outcomes;
+mod pages;
+pub mod states;
+
+mod entry;
+mod language;
+#[cfg(test)]
+mod table_tests;
+
+pub use entry::{CountText, Text};
+pub(crate) use entry::{count_texts, texts};
+pub use language::Language;
+pub use pages::{access, boxes, files, find, hosts, plan, shares, tasks, why, yard};

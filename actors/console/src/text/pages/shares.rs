@@ -1,0 +1,62 @@
+//! Texts of the page Shares.
+
+use crate::text::{count_texts, texts};
+
+texts! {
+    SENTENCE = "{links} work. {due} end in the next 24 hours", "사용 가능: {links}. 24시간 내 만료: {due}개";
+    SENTENCE_NEXT = "the next in {age}", "다음 만료까지 {age}";
+    HOOKS_FINE = "{n} webhooks answer.", "웹훅 {n}개 정상.";
+    HOOKS_FAIL = "{n} of {all} webhooks fail.", "웹훅 {all}개 중 {n}개 실패.";
+    ENDS_NEXT = "Next ends", "만료 시간표";
+    ENDS_REMARK = "time runs faster to the right", "오른쪽으로 갈수록 시간 간격이 넓어집니다";
+    TIMELINE_LABEL = "Links by their end", "만료 시각별 공유 링크";
+    ENDING = "{n} end here", "이 구간에 {n}개 만료";
+    PEAK = "{at}: {n} end", "{at}: {n}개 만료";
+    AXIS_NOW = "now", "지금";
+    AXIS_HOUR = "1 h", "1시간";
+    AXIS_SIX_HOURS = "6 h", "6시간";
+    AXIS_DAY = "24 h", "24시간";
+    AXIS_WEEK = "7 d", "7일";
+    AXIS_MONTH = "30 d", "30일";
+    FIELD = "Part of the path or owner", "경로 또는 소유자의 일부";
+    WORKING = "Working", "사용 가능";
+    DUE_DAY = "Due in 24 h", "24시간 내 만료";
+    ENDED = "Ended", "만료됨";
+    OWNER = "Owner", "소유자";
+    PATH = "Path", "경로";
+    ENDS_IN = "Ends in", "만료까지";
+    ENDS = "Ends", "만료 시각";
+    NEVER_ENDS = "without end", "만료 없음";
+    DOWNLOADS = "Downloads", "다운로드";
+    PASSWORD = "Password", "암호";
+    LINK = "Link", "링크";
+    WITH_PASSWORD = "with a password", "암호 있음";
+    DIRECTORY = "directory", "디렉터리";
+    OF_MOST = "{n} of {most}", "{most}회 중 {n}회";
+    CAPTION = "Share links", "공유 링크 목록";
+    COPY_LINK = "Copy the link of {path}", "링크 복사: {path}";
+    EXTEND = "Extend…", "연장…";
+    REVOKE = "Revoke…", "회수…";
+    REVOKE_ONE = "Revoke {path}…", "회수: {path}";
+    NEW = "New link", "새 링크";
+    NEW_PATH = "File or directory", "파일 또는 디렉터리";
+    NEW_UNTIL = "Works for", "유효 기간";
+    NEW_TTL_HINT = "such as 1h, 1d or 7d", "예: 1h, 1d, 7d";
+    NEW_MOST = "Downloads at most", "최대 다운로드";
+    NEW_PASSWORD = "Password (optional)", "암호 (선택)";
+    NEW_NOTE = "Note (optional)", "메모 (선택)";
+    CREATE = "Create link", "링크 만들기";
+    PREVIEW = "The page of the link", "링크 페이지 미리 보기";
+    CREATED = "The link works until {at}", "링크는 {at}까지 유효합니다";
+    EMPTY_FILTER = "No link has “{text}” in its path or owner", "경로 또는 소유자에 “{text}”가 들어간 링크 없음";
+    EMPTY_STATE = "No link is in this state", "이 상태의 링크 없음";
+    EMPTY_ALL = "Nothing is shared", "공유한 것이 없음";
+    EMPTY_ALL_BODY = "A link gives one file or directory to anybody who has its address, until it ends.", "링크는 만료될 때까지 주소를 아는 누구에게나 파일 또는 디렉터리 하나를 제공합니다.";
+    ASK_REVOKE_TEXT = "They end now, and running downloads are cut.", "지금 만료되며 진행 중인 다운로드도 끊깁니다.";
+    DOWNLOADED_BY = "Downloads of this link", "이 링크의 다운로드";
+    NO_DOWNLOADS = "Nobody downloaded it yet", "아직 다운로드 없음";
+}
+
+count_texts! {
+    ASK_REVOKE = "Revoke {n} link?" | "Revoke {n} links?", "공유 링크 {n}개를 회수하시겠습니까?";
+}

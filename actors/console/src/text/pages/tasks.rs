@@ -1,0 +1,36 @@
+//! Texts of the page Tasks.
+
+use crate::text::{count_texts, texts};
+
+texts! {
+    SENTENCE = "{running} run, {ready} are about to begin, {waiting} wait.", "진행 {running}, 시작 대기 {ready}, 순서 대기 {waiting}.";
+    SENTENCE_FAILED = "In the last hour {done} were done and {failed} failed, by {causes}.", "지난 1시간 동안 완료 {done}, 실패 {failed}, {causes}.";
+    SENTENCE_GOOD = "In the last hour {done} were done and none failed.", "지난 1시간 동안 완료 {done}, 실패 없음.";
+    BY_CAUSE = "Failed in the last hour, by cause", "지난 1시간 실패, 원인별";
+    RETRY_ALL = "Retry all {n} that can be…", "가능한 {n}건 모두 다시 시도…";
+    RETRY_N = "Retry {n}", "{n}건 다시 시도";
+    SHOW = "Show", "보기";
+    NOTHING_TO_DO = "Nothing to do: planned elsewhere", "할 일 없음: 다른 곳에 계획됨";
+    BLAMED = "Blamed", "원인";
+    BLAMED_ANYONE = "anyone", "전체";
+    BLAMED_SOURCE = "source", "원본 서버";
+    BLAMED_DESTINATION = "destination", "저장 서버";
+    BLAMED_FILE = "file", "파일";
+    FIRST_LAST = "first {first}, last {last}", "처음 {first}, 마지막 {last}";
+    FIELD = "File, host or task number", "파일, 호스트 또는 작업 번호";
+    OPEN = "Open", "진행";
+    HOST_MENU = "Host", "호스트";
+    CAPTION = "Tasks", "작업 목록";
+    CANCEL_ONE = "Cancel {name}", "취소: {name}";
+    RETRY_ONE = "Retry {name}", "다시 시도: {name}";
+    REASON = "Reason", "사유";
+    EMPTY_FAILED = "No copy failed in the last hour", "지난 1시간 동안 실패한 복사 없음";
+    EMPTY_FAILED_BODY = "{n} were done.", "완료 {n}.";
+    EMPTY_FILTER = "No task has “{text}” in its file, host or number", "파일, 호스트, 번호에 “{text}”가 들어간 작업이 없음";
+    EMPTY_STATE = "No task is in this state", "이 상태의 작업 없음";
+    ASK_RETRY_TEXT = "Each is planned again. Copies that are planned elsewhere are left out.", "각각 다시 계획합니다. 다른 곳에 계획된 복사는 제외합니다.";
+}
+
+count_texts! {
+    ASK_RETRY = "Retry {n} copy?" | "Retry {n} copies?", "복사 {n}건을 다시 시도하시겠습니까?";
+}

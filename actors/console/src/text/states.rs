@@ -1,0 +1,61 @@
+//! Words of states: the same on every page, in the command line and in the API.
+
+use super::texts;
+
+texts! {
+    UP = "Up", "정상";
+    SUSPECT = "Suspect", "의심";
+    DOWN = "Down", "응답 없음";
+    UNKNOWN = "Unknown", "확인 전";
+    NOT_ASKED = "Not asked", "확인하지 않음";
+    LOST = "Presumed lost", "유실 추정";
+    ON_PROBATION = "On probation", "시험 복귀";
+    BACKS_OFF = "Backs off", "재시도 대기";
+    DRAINING = "draining", "비우는 중";
+    MAINTENANCE = "maintenance", "점검 중";
+    ACTIVE = "active", "운영";
+    SOURCE = "Source", "원본 서버";
+    DESTINATION = "Destination", "저장 서버";
+    PLACED = "Placed", "배치됨";
+    COPYING = "Copying", "복사 중";
+    WAITING = "Waiting", "순서 대기";
+    BACKING_OFF = "Backing off", "재시도 대기";
+    IGNORED = "Ignored", "제외";
+    NO_MASTER = "No master", "원본 없음";
+    MASTER_ABSENT = "Master absent", "원본 파일 없음";
+    LISTED = "Listed only", "목록에만 있음";
+    TOO_BIG = "Too big", "너무 큼";
+    NO_ROOM = "No room", "공간 부족";
+    NAME_NOT_CARRIED = "Name not carried", "이름 전송 불가";
+    UNGRADED = "Ungraded", "등급 없음";
+    OUT_OF_REACH = "Out of reach", "접근 불가";
+    HOT = "hot", "급상승";
+    PINNED = "pinned", "고정";
+    READY = "Ready", "시작 대기";
+    DONE = "Done", "완료";
+    FAILED = "Failed", "실패";
+    TIMED_OUT = "Timed out", "시간 초과";
+    CANCELLED = "Cancelled", "취소됨";
+    COPIED = "Copied", "복사됨";
+    REMOVED = "Removed", "삭제됨";
+    REFUSED = "Refused", "거부됨";
+    OVER_LIMIT = "Over limit", "한도 초과";
+    STALE_INPUT = "Stale input", "오래된 입력";
+    NO_INPUT = "No input", "입력 없음";
+    WARNING = "Warning", "경고";
+    NOT_READY = "Not ready", "준비 안 됨";
+    NO_LEADER = "No leader", "리더 없음";
+    NO_PLAN = "No plan", "계획 중지";
+    OTHER_MANAGER = "Other manager", "다른 관리자";
+    HOOK_FAILS = "Webhook fails", "웹훅 실패";
+    BOX_FREE = "free", "비어 있음";
+    BOX_PREPARING = "preparing", "준비 중";
+    BOX_LEASED = "leased", "점유됨";
+    BOX_CLEANING = "cleaning", "정리 중";
+    BOX_QUARANTINED = "quarantined", "격리됨";
+    BOX_LABEL = "Box {n}, {state}", "박스 {n}, {state}";
+    SHARE_WORKS = "Works", "사용 가능";
+    SHARE_ENDED = "Ended", "만료됨";
+    SHARE_REVOKED = "Revoked", "회수됨";
+    SHARE_USED_UP = "Used up", "횟수 소진";
+}

@@ -1,0 +1,109 @@
+//! Models of sample pages.
+
+mod files;
+mod given_out;
+mod hosts;
+mod people;
+mod record;
+mod tasks;
+mod yard;
+
+use jiff::tz::TimeZone;
+use maud::Markup;
+use reelyard_console::frame::{FrameModel, LiveMark, PageParts, page};
+use reelyard_console::text::Language;
+use reelyard_console::{Density, Moment, Theme, Viewer, ViewerRights, ViewerRole};
+
+pub use people::NAMES;
+
+/// The instant of all samples: 2026-11-23 14:20:00 in Seoul.
+pub const NOW: Moment = Moment(1_795_411_200_000);
+
+/// An instant some seconds before [`NOW`].
+pub fn ago(seconds: i64) -> Moment {
+    Moment(NOW.0 - seconds * 1000)
+}
+
+/// A viewer who may do everything.
+pub fn operator(language: Language, theme: Theme) -> Viewer {
+    Viewer {
+        user: "ops-2".into(),
+        role: ViewerRole::Operator,
+        rights: ViewerRights { storage: true, shares: true, boxes: true, admin: true, audit: true },
+        language,
+        theme,
+        density: Density::Usual,
+        zone: TimeZone::get("Asia/Seoul").unwrap_or(TimeZone::UTC),
+        now: NOW,
+        csrf: "csrf-token-of-the-session".into(),
+        nonce: "c2FtcGxlLW5vbmNl".into(),
+    }
+}
+
+/// A viewer who may only read.
+pub fn reader(language: Language) -> Viewer {
+    Viewer {
+        role: ViewerRole::Viewer,
+        rights: ViewerRights::default(),
+        ..operator(language, Theme::Light)
+    }
+}
+
+/// The facts of the frame.
+fn frame(here: &str) -> FrameModel {
+    FrameModel {
+        yard: "yard-east".into(),
+        node: 1,
+        leader: Some(1),
+        epoch: 4,
+        version: "0.1.0".into(),
+        hosts_down: 1,
+        tasks_failed: 46,
+        boxes_quarantined: 0,
+        live: LiveMark::Live,
+        stream: None,
+        here: here.into(),
+        outcome: None,
+    }
+}
+
+/// A rendered sample with its name.
+pub struct Sample {
+    /// Name of the page and its state.
+    pub name: &'static str,
+    /// A whole page as HTML, with its frame.
+    pub document: Markup,
+}
+
+/// All samples for a viewer.
+pub fn all(viewer: &Viewer) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    let mut add = |name: &'static str, parts: PageParts| {
+        let document = page(&parts, &frame("/console"), viewer);
+        samples.push(Sample { name, document });
+    };
+    add("yard", yard::trouble(viewer));
+    add("yard-healthy", yard::healthy(viewer));
+    add("yard-empty", yard::empty(viewer));
+    add("hosts", hosts::table(viewer));
+    add("hosts-ask", hosts::ask(viewer));
+    add("hosts-why", hosts::why(viewer));
+    add("host", hosts::one(viewer));
+    add("files", files::table(viewer));
+    add("files-why", files::why(viewer));
+    add("files-nothing", files::nothing(viewer));
+    add("tasks", tasks::table(viewer));
+    add("shares", given_out::links(viewer));
+    add("share", given_out::one_link(viewer));
+    add("find", given_out::found(viewer));
+    add("boxes", given_out::pools(viewer));
+    add("plan", given_out::round(viewer));
+    add("map", given_out::requests(viewer));
+    add("map-table", given_out::requests_table(viewer));
+    add("history", record::past(viewer));
+    add("audit", record::changes(viewer));
+    add("settings", record::values(viewer));
+    add("access", record::people(viewer));
+    add("guide", record::manual(viewer));
+    samples
+}

@@ -1,0 +1,81 @@
+//! Actions of the pages: they need a right and the CSRF token, and have a row in the audit.
+
+use anyhow::Result;
+use reelyard_integration_tests::rigs::yard::wait_for;
+use serde_json::Value;
+
+use super::console_yard::ConsoleYard;
+
+impl ConsoleYard {
+    /// A list or object of the API.
+    fn api(&self, path: &str) -> Result<Value> {
+        let answer = self.curl(&["-H", &self.ground.bearer(), path])?;
+        Ok(serde_json::from_str(&answer.body)?)
+    }
+}
+
+#[test]
+fn a_host_is_drained_by_a_form_with_a_reason() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("ops", "operator")?;
+    let host = yard.ground.destination(0).to_string();
+    let asked = yard.page(&visit, &format!("/console/hosts?ask=drain&pick={host}"))?;
+    assert!(asked.contains("Drain 1 host?") && asked.contains("reelyard hosts drain"), "{asked}");
+
+    let path = "/console/host-actions/drain";
+    let pick = format!("pick={host}");
+    let without = yard.curl(&["-H", &visit.cookie, "--data-urlencode", &pick, path])?;
+    assert!(without.status == 403 && without.body.contains("CSRF"), "{}", without.body);
+    let drained =
+        yard.post(&visit, path, &[&pick, "reason=disk is noisy", "back=/console/hosts"])?;
+    assert_eq!((drained.status, drained.header("location")), (303, Some("/console/hosts")));
+    wait_for("the mode", &[&yard.node], || {
+        let host = yard.api(&format!("/api/v1/hosts/{host}")).ok()?;
+        (host["mode"] == "draining").then_some(())
+    })?;
+    let row = wait_for("the row", &[&yard.node], || {
+        let rows = yard.api("/api/v1/audit?limit=100").ok()?;
+        let rows = rows["items"].as_array()?;
+        let found =
+            |row: &&Value| row["operation"] == "console.changeHosts" && row["status"] == 303;
+        rows.iter().find(found).cloned()
+    })?;
+    assert_eq!([&row["actor"]["name"], &row["reason"]], ["ops", "disk is noisy"]);
+    assert_eq!(row["subject"], format!("host {host}"));
+    Ok(())
+}
+
+#[test]
+fn a_viewer_sees_no_actions_and_is_refused() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let (visit, host) = (yard.visit("eyes", "viewer")?, yard.ground.destination(0).to_string());
+    let operator = yard.visit("ops", "operator")?;
+    let path = format!("/console/hosts/{host}");
+    assert!(yard.page(&operator, &path)?.contains("ask=drain"));
+    assert!(!yard.page(&visit, &path)?.contains("ask=drain"));
+    let refused = yard.post(&visit, &format!("{path}/drain"), &[])?;
+    assert!(refused.status == 403 && refused.body.contains("yard:write"), "{}", refused.body);
+    Ok(())
+}
+
+#[test]
+fn files_are_pinned_and_a_refused_copy_says_why() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("ops", "operator")?;
+    let asked = yard.page(&visit, "/console/files?ask=pin&pick=beta%2520gamma.mpg")?;
+    assert!(asked.contains("Pin 1 file?") && asked.contains("beta gamma.mpg"), "{asked}");
+    let pinned = yard.post(&visit, "/console/file-actions/pin", &["pick=beta%20gamma.mpg"])?;
+    assert_eq!(pinned.status, 303, "{}", pinned.body);
+    let pins = yard.api("/api/v1/pins")?;
+    assert_eq!(pins["items"][0]["name"], "beta gamma.mpg");
+
+    // The only destination holds it.
+    let jar = yard.ground.path("jar").display().to_string();
+    let csrf = format!("csrf_token={}", visit.csrf);
+    let copy = ["-H", &visit.cookie, "-c", &jar, "-d", &csrf, "/console/files/alpha.mpg/copy"];
+    assert_eq!(yard.curl(&copy)?.status, 303);
+    let next = yard.curl(&["-H", &visit.cookie, "-b", &jar, "/console"])?;
+    assert!(next.body.contains("no destination can take"), "{}", next.body);
+    assert!(next.body.contains("Nothing was done."), "{}", next.body);
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! A yard with a console, and visitors with sessions.
+
+use std::net::Ipv4Addr;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::rigs::yard::{
+    ProcessYard, RoleProcess, free_addr, holds, wait_for, wait_until_up,
+};
+use serde_json::{Value, json};
+
+/// Names of the files in the yard. One is hostile.
+pub const FILES: [&str; 3] = ["alpha.mpg", "beta gamma.mpg", "<script>alert(1)<b>.mpg"];
+
+/// A node, a source and a destination that has copied all files.
+pub struct ConsoleYard {
+    pub ground: ProcessYard,
+    pub node: RoleProcess,
+    _source: RoleProcess,
+    _destination: RoleProcess,
+}
+
+/// A session of a browser.
+pub struct Visit {
+    /// The header with its cookie.
+    pub cookie: String,
+    /// The token of its forms.
+    pub csrf: String,
+}
+
+/// The answer to a request.
+pub struct PageAnswer {
+    pub status: u16,
+    /// The head in lower case.
+    pub head: String,
+    pub body: String,
+}
+
+impl PageAnswer {
+    /// The value of a header of the answer.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let line = self.head.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")))?;
+        Some(line.trim())
+    }
+}
+
+impl ConsoleYard {
+    pub fn start() -> Result<Self> {
+        let ground = ProcessYard::new(1, 1)?;
+        let mut masters = Vec::new();
+        for name in FILES {
+            masters.push(ground.master(name.as_bytes(), 10_000)?);
+        }
+        ground.grade(&FILES.map(str::as_bytes))?;
+        let roots = format!("{{ movies = \"{}\" }}", ground.path("masters").display());
+        let links = free_addr(Ipv4Addr::LOCALHOST)?.to_string();
+        let node = ground.start_node(&[("share.roots", &roots), ("share.listen", &links)])?;
+        let source = ground.start_source(0, &[])?;
+        let destination = ground.start_destination(0, &[])?;
+        wait_until_up(ground.destination(0), &destination)?;
+        for (name, bytes) in FILES.iter().zip(&masters) {
+            let copy = ground.copies(0).join(name);
+            let roles = [&node, &source, &destination];
+            wait_for(name, &roles, || holds(&copy, bytes).then_some(()))?;
+        }
+        Ok(ConsoleYard { ground, node, _source: source, _destination: destination })
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.ground.node)
+    }
+
+    /// A visitor with a new token of this role.
+    pub fn visit(&self, name: &str, role: &str) -> Result<Visit> {
+        let wanted = json!({ "name": name, "role": role });
+        let token = self.post_api("/api/v1/tokens", &self.ground.bearer(), &wanted)?;
+        let proof = json!({ "token": token["token"] });
+        let session = self.post_api("/api/v1/sessions", "X-None: 1", &proof)?;
+        let text = |key: &str| session[key].as_str().map(str::to_owned).context("no session");
+        Ok(Visit {
+            cookie: format!("Cookie: reelyard_session={}", text("secret")?),
+            csrf: text("csrf_token")?,
+        })
+    }
+
+    fn post_api(&self, path: &str, header: &str, body: &Value) -> Result<Value> {
+        let body = body.to_string();
+        let arguments = ["-H", header, "-H", "content-type: application/json", "-d", &body, path];
+        let answer = self.curl(&arguments)?;
+        ensure!(answer.status == 201, "{path}: {} {}", answer.status, answer.body);
+        Ok(serde_json::from_str(&answer.body)?)
+    }
+
+    /// The answer to a request of curl. The last argument is the path.
+    pub fn curl(&self, arguments: &[&str]) -> Result<PageAnswer> {
+        let (path, arguments) = arguments.split_last().context("no path")?;
+        let mut curl = Command::new("curl");
+        curl.args(["-s", "-i", "-m", "30"]).args(arguments).arg(format!("{}{path}", self.url()));
+        let text = String::from_utf8(curl.output()?.stdout)?;
+        let (head, body) =
+            text.split_once("\r\n\r\n").with_context(|| format!("{path}: {text}"))?;
+        let status = head.split(' ').nth(1).context("no status")?.parse()?;
+        Ok(PageAnswer { status, head: head.to_lowercase(), body: body.to_owned() })
+    }
+
+    /// A page as this visitor sees it.
+    pub fn page(&self, visit: &Visit, path: &str) -> Result<String> {
+        let answer = self.curl(&["-H", &visit.cookie, path])?;
+        ensure!(answer.status == 200, "{path}: {} {}", answer.status, answer.body);
+        Ok(answer.body)
+    }
+
+    /// Posts the fields of a form, besides the CSRF token.
+    pub fn post(&self, visit: &Visit, path: &str, fields: &[&str]) -> Result<PageAnswer> {
+        let csrf = format!("csrf_token={}", visit.csrf);
+        let mut arguments = vec!["-H", &visit.cookie, "--data-urlencode", &csrf];
+        for field in fields {
+            arguments.extend(["--data-urlencode", field]);
+        }
+        arguments.push(path);
+        self.curl(&arguments)
+    }
+}

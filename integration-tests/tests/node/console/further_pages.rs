@@ -1,0 +1,256 @@
+//! The pages of links, boxes, records, access and the node itself.
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::rigs::yard::wait_for;
+use serde_json::{Value, json};
+
+use super::console_yard::{ConsoleYard, FILES};
+
+/// The pages of this file, in their usual state and in others.
+const PAGES: [&str; 19] = [
+    "/console/plan",
+    "/console/plan?all=removals",
+    "/console/map",
+    "/console/map?view=table",
+    "/console/shares",
+    "/console/shares?state=ended&sort=-downloads",
+    "/console/shares?new=true&path=movies/alpha.mpg",
+    "/console/boxes",
+    "/console/history",
+    "/console/history?step=failures&q=alpha",
+    "/console/audit",
+    "/console/audit?outcome=refused&actor=nobody",
+    "/console/settings",
+    "/console/settings?q=limit&changed=true",
+    "/console/access",
+    "/console/access?ask=new-token",
+    "/console/guide",
+    "/console/guide/configuration",
+    "/console/find?q=alpha",
+];
+
+impl ConsoleYard {
+    /// Calls the API as the administrator, with a body of JSON.
+    fn call(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let (bearer, body) = (self.ground.bearer(), body.to_string());
+        let kind = "content-type: application/json";
+        let path = format!("/api/v1{path}");
+        let answer =
+            self.curl(&["-X", method, "-H", &bearer, "-H", kind, "-d", &body, path.as_str()])?;
+        ensure!(answer.status < 300, "{path}: {} {}", answer.status, answer.body);
+        Ok(serde_json::from_str(&answer.body).unwrap_or_default())
+    }
+
+    /// The answer of the API to the administrator.
+    fn read(&self, path: &str) -> Result<Value> {
+        let path = format!("/api/v1{path}");
+        let answer = self.curl(&["-H", &self.ground.bearer(), path.as_str()])?;
+        ensure!(answer.status == 200, "{path}: {} {}", answer.status, answer.body);
+        Ok(serde_json::from_str(&answer.body)?)
+    }
+}
+
+#[test]
+fn further_pages_are_shown_in_both_languages() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("boss", "admin")?;
+    for path in PAGES {
+        for (language, word) in [("en", "Hosts"), ("ko", "호스트")] {
+            let header = format!("Accept-Language: {language}");
+            let answer = yard.curl(&["-H", &visit.cookie, "-H", &header, path])?;
+            assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+            assert!(answer.body.contains(word), "{path} in {language}: {}", answer.body);
+            assert!(!answer.body.contains(" style="), "{path}");
+            assert!(!answer.body.contains("<script>alert"), "{path}");
+            assert!(answer.body.len() < 1 << 20, "{path}: {} bytes", answer.body.len());
+        }
+    }
+    assert_eq!(yard.curl(&["-H", &visit.cookie, "/console/guide/absent"])?.status, 404);
+    Ok(())
+}
+
+#[test]
+fn a_link_is_made_extended_and_revoked_by_forms() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("ops", "operator")?;
+    let new = "/console/shares/new";
+    let refused = yard.post(&visit, new, &["path=movies/absent.mpg", "owner=press"])?;
+    assert_eq!(refused.status, 404, "{}", refused.body);
+    assert!(refused.body.contains("value=\"movies/absent.mpg\""), "{}", refused.body);
+    assert!(refused.body.contains("value=\"press\""), "{}", refused.body);
+
+    let made =
+        yard.post(&visit, new, &["path=movies/alpha.mpg", "ttl=1h", "password=opensesame"])?;
+    assert_eq!(made.status, 200, "{}", made.body);
+    assert!(made.body.contains("/s/") && made.body.contains("aria-label=\"QR\""), "{}", made.body);
+    assert!(!made.body.contains("opensesame") && made.header("set-cookie").is_none());
+    let shares = yard.read("/shares")?;
+    let id = shares["items"][0]["id"].as_str().context("no share")?.to_owned();
+    let listed = yard.page(&visit, "/console/shares?q=movies/alpha")?;
+    assert!(listed.contains("alpha.mpg") && listed.contains(&id), "{listed}");
+    assert!(!yard.page(&visit, "/console/shares?q=gamma")?.contains(&id));
+    let one = yard.page(&visit, &format!("/console/shares/{id}"))?;
+    assert!(one.contains("movies/alpha.mpg"), "{one}");
+
+    let pick = format!("pick={id}");
+    let asked = yard.page(&visit, &format!("/console/shares?ask=extend&{pick}"))?;
+    assert!(asked.contains("Extend 1 link?") && asked.contains("name=\"ttl\""), "{asked}");
+    let extend = "/console/share-actions/extend";
+    assert_eq!(yard.post(&visit, extend, &[&pick, "ttl=7d"])?.status, 303);
+    let generation = |share: &Value| share["generation"].as_u64();
+    assert_eq!(generation(&yard.read(&format!("/shares/{id}"))?), Some(1));
+    // An earlier end is left out.
+    assert_eq!(yard.post(&visit, extend, &[&pick, "ttl=1h"])?.status, 303);
+    assert_eq!(generation(&yard.read(&format!("/shares/{id}"))?), Some(1));
+    let revoked = yard.post(&visit, "/console/share-actions/revoke", &[&pick])?;
+    assert_eq!(revoked.status, 303, "{}", revoked.body);
+    assert_eq!(yard.read("/shares")?["items"], json!([]));
+    Ok(())
+}
+
+#[test]
+fn boxes_are_quarantined_and_leases_revoked() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("ops", "operator")?;
+    yard.call("PUT", "/pools/judges", &json!({ "size": 3 }))?;
+    let wanted = json!({ "holder": "job-1", "ttl": "1h" });
+    let lease = yard.call("POST", "/pools/judges/leases", &wanted)?;
+    let id = lease["lease_id"].as_str().context("no lease")?.to_owned();
+    let page = yard.page(&visit, "/console/boxes")?;
+    assert!(page.contains("judges") && page.contains("job-1"), "{page}");
+
+    let asked = yard.page(&visit, &format!("/console/boxes?pool=judges&ask=revoke&lease={id}"))?;
+    assert!(asked.contains("Revoke the lease of box") && asked.contains("job-1"), "{asked}");
+    let revoke = format!("/console/leases/{id}/revoke");
+    assert_eq!(yard.post(&visit, &revoke, &["reason=it hangs"])?.status, 303);
+    assert_eq!(yard.read(&format!("/leases/{id}"))?["state"], "revoked");
+
+    let number = (lease["box"].as_u64().context("no box")? + 1) % 3;
+    let place = format!("/console/boxes/judges/{number}");
+    let quarantine = format!("{place}/quarantine");
+    let shown = format!("/pools/judges/boxes/{number}");
+    let state = || -> Result<Value> { Ok(yard.read(&shown)?["state"].clone()) };
+    assert_eq!(yard.post(&visit, &quarantine, &[])?.status, 303);
+    assert_eq!(state()?, "free");
+    assert_eq!(yard.post(&visit, &quarantine, &["reason=broken disk"])?.status, 303);
+    assert_eq!(state()?, "quarantined");
+    let page = yard.page(&visit, &format!("/console/boxes?pool=judges&number={number}"))?;
+    assert!(page.contains("broken disk"), "{page}");
+    assert_eq!(yard.post(&visit, &format!("{place}/unquarantine"), &[])?.status, 303);
+    wait_for("the cleaned box", &[&yard.node], || (state().ok()? == "free").then_some(()))?;
+    Ok(())
+}
+
+#[test]
+fn the_history_is_filtered_and_exported() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("eyes", "viewer")?;
+    wait_for("the history", &[&yard.node], || {
+        let page = yard.page(&visit, "/console/history").ok()?;
+        FILES[..2].iter().all(|name| page.contains(name)).then_some(())
+    })?;
+    let filtered = yard.page(&visit, "/console/history?q=gamma&step=copies")?;
+    assert!(filtered.contains("beta gamma.mpg") && !filtered.contains("alpha.mpg"), "{filtered}");
+    let csv = yard.page(&visit, "/console/history/export?format=csv")?;
+    assert!(csv.starts_with("at,step,name,source,host,size,asked_by,reason\r\n"), "{csv}");
+    assert!(csv.contains(",copied,alpha.mpg,"), "{csv}");
+    let lines = yard.page(&visit, "/console/history/export?format=jsonl&q=alpha")?;
+    let lines: Vec<Value> =
+        lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    assert!(lines.iter().all(|line| line["name"] == "alpha.mpg") && !lines.is_empty(), "{lines:?}");
+    Ok(())
+}
+
+#[test]
+fn a_secret_is_shown_once_and_users_are_changed() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("boss", "admin")?;
+    let made =
+        yard.post(&visit, "/console/access/tokens/new", &["name=backup", "rights=viewer"])?;
+    assert_eq!(made.status, 200, "{}", made.body);
+    assert!(made.body.contains("The secret of backup"), "{}", made.body);
+    assert!(made.header("set-cookie").is_none(), "{}", made.head);
+    let page = yard.page(&visit, "/console/access")?;
+    assert!(page.contains("backup") && !page.contains("The secret of backup"), "{page}");
+    let rotated = yard.post(&visit, "/console/access/tokens/backup/rotate", &[])?;
+    assert!(rotated.body.contains("The secret of backup"), "{}", rotated.body);
+    assert_eq!(yard.post(&visit, "/console/access/tokens/backup/revoke", &[])?.status, 303);
+
+    let new = "/console/access/users/new";
+    let refused = yard.post(&visit, new, &["name=alice", "role=viewer", "password=short"])?;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    assert!(refused.body.contains("value=\"alice\"") && !refused.body.contains("value=\"short\""));
+    let fields = ["name=alice", "role=viewer", "password=a long password"];
+    assert_eq!(yard.post(&visit, new, &fields)?.status, 303);
+    let user = |key: &str| -> Result<Value> {
+        let users = yard.read("/users")?;
+        let items = users["items"].as_array().context("no users")?;
+        let alice = items.iter().find(|user| user["name"] == "alice").context("no alice")?;
+        Ok(alice[key].clone())
+    };
+    let change = |action: &str| format!("/console/access/users/alice/{action}");
+    assert_eq!(yard.post(&visit, &change("role"), &["role=operator"])?.status, 303);
+    assert_eq!(user("role")?, "operator");
+    assert_eq!(yard.post(&visit, &change("disable"), &[])?.status, 303);
+    assert_eq!(user("disabled")?, true);
+    assert_eq!(yard.post(&visit, &change("enable"), &[])?.status, 303);
+    assert_eq!(user("disabled")?, false);
+    assert_eq!(yard.post(&visit, &change("remove"), &[])?.status, 303);
+    assert!(user("role").is_err());
+    Ok(())
+}
+
+#[test]
+fn pages_refuse_visitors_without_their_scopes() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let (viewer, operator) = (yard.visit("eyes", "viewer")?, yard.visit("ops", "operator")?);
+    for (visit, path, scope) in [
+        (&viewer, "/console/audit", "audit:read"),
+        (&viewer, "/console/access", "access:read"),
+        (&operator, "/console/access", "access:read"),
+    ] {
+        let answer = yard.curl(&["-H", &visit.cookie, path])?;
+        assert!(answer.status == 403 && answer.body.contains(scope), "{path}: {}", answer.body);
+    }
+    for (visit, path, scope) in [
+        (&viewer, "/console/shares/new", "shares:write"),
+        (&viewer, "/console/share-actions/revoke", "shares:write"),
+        (&viewer, "/console/boxes/judges/1/quarantine", "boxes:write"),
+        (&viewer, "/console/leases/x/revoke", "boxes:write"),
+        (&viewer, "/console/audit/export", "audit:read"),
+        (&operator, "/console/settings/reload", "config:write"),
+        (&operator, "/console/access/users/new", "access:write"),
+        (&operator, "/console/access/tokens/new", "access:write"),
+    ] {
+        let answer = yard.post(visit, path, &[])?;
+        assert!(answer.status == 403 && answer.body.contains(scope), "{path}: {}", answer.body);
+    }
+    assert!(!yard.page(&viewer, "/console/shares")?.contains("new=true"));
+    Ok(())
+}
+
+#[test]
+fn settings_show_their_origin_and_are_reloaded() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("boss", "admin")?;
+    let page = yard.page(&visit, "/console/settings?q=storage.limit_percent")?;
+    assert!(page.contains("limit_percent") && !page.contains("back_off_base"), "{page}");
+    let reloaded = yard.post(&visit, "/console/settings/reload", &["back=/console/settings"])?;
+    let back = reloaded.header("location");
+    assert_eq!((reloaded.status, back), (303, Some("/console/settings")), "{}", reloaded.body);
+    Ok(())
+}
+
+#[test]
+fn hosts_pages_and_files_are_found() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("eyes", "viewer")?;
+    let host = yard.ground.destination(0).to_string();
+    let found = yard.page(&visit, &format!("/console/find?q={host}"))?;
+    assert!(found.contains(&format!("/console/hosts/{host}")), "{found}");
+    let found = yard.page(&visit, "/console/find?q=gamma")?;
+    assert!(found.contains("beta gamma.mpg") && !found.contains("alpha.mpg"), "{found}");
+    let found = yard.page(&visit, "/console/find?q=troubleshooting")?;
+    assert!(found.contains("/console/guide/troubleshooting"), "{found}");
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! The console of a real node: its pages, its actions, and its live parts.
+
+mod actions;
+mod browser;
+mod console_yard;
+mod further_pages;
+mod pages;

@@ -1,0 +1,120 @@
+//! The pages: who may open them, and what they show.
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+use reelyard_integration_tests::rigs::yard::wait_for;
+
+use super::console_yard::{ConsoleYard, FILES};
+
+/// Every page that needs no argument.
+const PAGES: [&str; 5] = [
+    "/console",
+    "/console/hosts",
+    "/console/files",
+    "/console/tasks",
+    "/console/files?why=alpha.mpg",
+];
+
+#[test]
+fn a_page_asks_for_a_login_and_the_login_returns_to_it() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    assert_eq!(yard.curl(&["/"])?.header("location"), Some("/console"));
+    let refused = yard.curl(&["/console/hosts?q=a"])?;
+    assert_eq!(refused.status, 303);
+    assert_eq!(refused.header("location"), Some("/login?next=%2fconsole%2fhosts%3fq%3da"));
+    let form = yard.curl(&["/login?next=%2Fconsole%2Fhosts%3Fq%3Da"])?;
+    assert!(form.body.contains("value=\"/console/hosts?q=a\""), "{}", form.body);
+    let link = wait_for("the link", &[&yard.node], || {
+        let log = yard.node.log_text();
+        let link = log.split("/login?link=").nth(1)?;
+        Some(link.chars().take_while(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect())
+    });
+    let link: String = link?;
+    let next = "next=/console/tasks";
+    let begun = yard.curl(&["-d", &format!("link={link}"), "--data-urlencode", next, "/login"])?;
+    assert_eq!((begun.status, begun.header("location")), (303, Some("/console/tasks")));
+    Ok(())
+}
+
+#[test]
+fn pages_show_the_yard_in_both_languages_under_a_strict_policy() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("ops", "operator")?;
+    for path in PAGES {
+        for (language, word) in [("en", "Hosts"), ("ko", "호스트")] {
+            let header = format!("Accept-Language: {language}");
+            let answer = yard.curl(&["-H", &visit.cookie, "-H", &header, path])?;
+            assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+            assert!(answer.body.contains(word), "{path} in {language}: {}", answer.body);
+            assert!(answer.body.contains(&format!("<html lang=\"{language}\"")), "{path}");
+            assert!(!answer.body.contains(" style="), "{path}");
+            assert!(!answer.body.contains("<script>alert"), "{path}");
+            let policy = answer.header("content-security-policy").context("no policy")?;
+            assert!(policy.contains("default-src 'none'; script-src 'nonce-"), "{policy}");
+        }
+    }
+    let host = yard.ground.destination(0).to_string();
+    let hosts = yard.page(&visit, "/console/hosts")?;
+    assert!(hosts.contains(&host), "{hosts}");
+    let one = yard.page(&visit, &format!("/console/hosts/{host}"))?;
+    assert!(one.contains(&host) && one.contains("alpha.mpg"), "{one}");
+    let files = yard.page(&visit, "/console/files?q=gamma")?;
+    assert!(files.contains("beta gamma.mpg") && !files.contains("alpha.mpg"), "{files}");
+    let tasks = yard.page(&visit, "/console/tasks?state=done&sort=name")?;
+    for name in FILES {
+        assert!(tasks.contains(&name.replace('<', "&lt;").replace('>', "&gt;")), "{name}: {tasks}");
+    }
+    let none = yard.page(&visit, "/console/files?q=absent")?;
+    assert!(none.contains("absent"), "{none}");
+    let unknown = yard.curl(&["-H", &visit.cookie, "/console/hosts/127.0.0.1:1"])?;
+    assert_eq!(unknown.status, 404, "{}", unknown.body);
+    Ok(())
+}
+
+#[test]
+fn a_choice_is_kept_and_files_of_pages_are_cached() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("ops", "viewer")?;
+    let kept = yard.post(&visit, "/console/preferences", &["theme=dark", "back=/console/hosts"])?;
+    assert_eq!((kept.status, kept.header("location")), (303, Some("/console/hosts")));
+    assert!(kept.head.contains("set-cookie: reelyard_theme=dark"), "{}", kept.head);
+    let away = yard.post(&visit, "/console/preferences", &["back=//evil.example"])?;
+    assert_eq!(away.header("location"), Some("/console"));
+    let dark = format!("{}; reelyard_theme=dark; reelyard_language=ko", visit.cookie);
+    let page = yard.curl(&["-H", &dark, "/console"])?.body;
+    assert!(page.contains("data-theme=\"dark\"") && page.contains("lang=\"ko\""), "{page}");
+    let style =
+        page.split("rel=\"stylesheet\" href=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let style = yard.curl(&[style.context("no style")?])?;
+    assert_eq!(style.status, 200);
+    assert!(style.header("cache-control").is_some_and(|kept| kept.contains("immutable")));
+    assert_eq!(yard.curl(&["/console/assets/000000000000/console.css"])?.status, 404);
+    Ok(())
+}
+
+#[test]
+fn a_live_page_sends_the_parts_that_change() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("ops", "operator")?;
+    let host = yard.ground.destination(0).to_string();
+    let output = yard.ground.path("live");
+    let mut curl = Command::new("curl");
+    curl.args(["-s", "-N", "-m", "60", "-H", &visit.cookie]);
+    curl.arg(format!("{}/console/live/hosts", yard.url()));
+    let mut curl = curl.stdout(File::create(&output)?).stdin(Stdio::null()).spawn()?;
+    let text = || std::fs::read_to_string(&output).unwrap_or_default();
+    wait_for("the first message", &[&yard.node], || {
+        text().contains("hx-target=\"#rows\"").then_some(())
+    })?;
+    let moved = yard.post(&visit, &format!("/console/hosts/{host}/maintenance"), &[])?;
+    assert_eq!(moved.status, 303, "{}", moved.body);
+    wait_for("the change", &[&yard.node], || text().contains("in maintenance").then_some(()))?;
+    curl.kill()?;
+    curl.wait()?;
+    assert!(text().lines().all(|line| {
+        line.is_empty() || ["id: ", "data: ", ": "].iter().any(|word| line.starts_with(word))
+    }));
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Actions on files: pin and unpin them, and copy them now.
+
+use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse};
+use reelyard_access::rights::AccessScope;
+use reelyard_api::ProblemKind;
+use reelyard_console::format::count;
+use reelyard_console::text::{Text, outcomes};
+use reelyard_core::event::RequestId;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
+use reelyard_yard::task_manager::plan::HostUsability;
+use reelyard_yard::task_manager::{CopyFile, ExplainFile};
+use serde::Deserialize;
+
+use super::{done, refused};
+use crate::http::api::yard_calls::pins;
+use crate::http::audit::AuditDetails;
+use crate::http::console::posted_form::PostedForm;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// An action on a file, by its word in addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileAction {
+    /// Protects its copies from removal.
+    Pin,
+    /// Ends the protection.
+    Unpin,
+    /// Copies it to the best destination now.
+    Copy,
+}
+
+impl FileAction {
+    /// The sentence after the action, with the number of files as `{n}`.
+    fn outcome(self) -> Text {
+        match self {
+            FileAction::Pin => outcomes::FILES_PINNED,
+            FileAction::Unpin => outcomes::FILES_UNPINNED,
+            FileAction::Copy => outcomes::COPIES_BEGUN,
+        }
+    }
+}
+
+/// `POST /console/files/{name}/{action}`. The name is percent-encoded.
+pub async fn act_on_one(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    path: Path<(String, FileAction)>,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let (name, action) = path.into_inner();
+    // The router has decoded the name.
+    let name = FileName::new(name.as_bytes()).map_err(|bad| bad_name(&name, &bad))?;
+    act(&request, &state, &audit, vec![name], action, &form).await
+}
+
+/// `POST /console/file-actions/{action}`: on all files in the fields `pick`, each percent-encoded.
+pub async fn act_on_picked(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    action: Path<FileAction>,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let mut files = Vec::new();
+    for picked in form.all("pick") {
+        files.push(FileName::from_percent(picked).map_err(|bad| bad_name(picked, &bad))?);
+    }
+    act(&request, &state, &audit, files, action.into_inner(), &form).await
+}
+
+fn bad_name(given: &str, why: &dyn std::fmt::Display) -> ProblemResponse {
+    ProblemResponse::bad_request(format!("\"{given}\" is no name of a file: {why}"))
+}
+
+async fn act(
+    request: &HttpRequest,
+    state: &Data<NodeHttpState>,
+    audit: &AuditDetails,
+    files: Vec<FileName>,
+    action: FileAction,
+    form: &PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(request, state, form, &AccessScope::YardWrite)?;
+    audit.of_form(&visitor.caller.0.subject, form.first("reason"));
+    let names: Vec<String> = files.iter().map(|name| name.to_text().name).collect();
+    audit.subject(format!("file {}", names.join(", ")));
+    let mut acted: u64 = 0;
+    for name in files {
+        let result = match action {
+            FileAction::Pin => pins::set(name, state, &visitor.caller, true).await.map(drop),
+            FileAction::Unpin => pins::set(name, state, &visitor.caller, false).await.map(drop),
+            FileAction::Copy => copy(state, &visitor, name).await,
+        };
+        if let Err(why) = result {
+            return Ok(refused(form, &visitor.viewer, acted, &why));
+        }
+        acted += 1;
+    }
+    let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
+    Ok(done(form, outcome))
+}
+
+/// Copies a file to the usable destination with the most room.
+async fn copy(
+    state: &Data<NodeHttpState>,
+    visitor: &Visitor,
+    name: FileName,
+) -> Result<(), ProblemResponse> {
+    let explained = state.actors.task_manager.ask(ExplainFile { name: name.clone() }).await?;
+    let usable = explained.destinations.iter().filter(|one| one.usability == HostUsability::Yes);
+    let best: Option<HostAddr> = usable.max_by_key(|one| one.room).map(|one| one.host);
+    let Some(destination) = best else {
+        let detail =
+            format!("no destination can take '{}' now: {}", name.to_text().name, explained.verdict);
+        return Err(ProblemResponse::new(ProblemKind::NotAllowed, detail));
+    };
+    let (asked_by, request) = (visitor.caller.name(), RequestId::random());
+    let copy = CopyFile { name, destination, source: None, asked_by, request };
+    state.actors.task_manager.ask(copy).await??;
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Actions on hosts: their mode, their circuit breakers, and their place in the yard.
+
+use actix_web::web::{Data, Json, Path, Query};
+use actix_web::{HttpRequest, HttpResponse};
+use reelyard_access::rights::AccessScope;
+use reelyard_api::WantedMode;
+use reelyard_console::format::count;
+use reelyard_console::text::{Text, outcomes};
+use reelyard_core::host::{HostAddr, HostMode};
+use serde::Deserialize;
+
+use super::{done, refused};
+use crate::http::api::call_parts::{NoQuery, Objects};
+use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
+use crate::http::audit::AuditDetails;
+use crate::http::console::posted_form::PostedForm;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+use crate::http::problem::{ProblemResponse, Refusal};
+
+/// An action on a host, by its word in addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostAction {
+    /// Uses the host again.
+    Active,
+    /// Copies its files elsewhere and then removes them.
+    Drain,
+    /// Neither asks the host nor sends copies to it.
+    Maintenance,
+    /// Ends its backoffs.
+    Reset,
+    /// Takes its worker over from another manager.
+    Adopt,
+    /// Removes it from the yard.
+    Remove,
+}
+
+impl HostAction {
+    /// The sentence after the action, with the number of hosts as `{n}`.
+    fn outcome(self) -> Text {
+        match self {
+            HostAction::Active => outcomes::HOSTS_ACTIVE,
+            HostAction::Drain => outcomes::HOSTS_DRAINING,
+            HostAction::Maintenance => outcomes::HOSTS_IN_MAINTENANCE,
+            HostAction::Reset => outcomes::HOSTS_TRUSTED,
+            HostAction::Adopt => outcomes::HOSTS_ADOPTED,
+            HostAction::Remove => outcomes::HOSTS_REMOVED,
+        }
+    }
+}
+
+/// `POST /console/hosts/{host}/{action}`.
+pub async fn act_on_one(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    path: Path<(HostAddr, HostAction)>,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let (host, action) = path.into_inner();
+    act(&request, &state, &audit, vec![host], action, &form).await
+}
+
+/// `POST /console/host-actions/{action}`: on all hosts in the fields `pick`.
+pub async fn act_on_picked(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    action: Path<HostAction>,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let mut hosts = Vec::new();
+    for picked in form.all("pick") {
+        let host = picked.parse().map_err(|error| {
+            ProblemResponse::bad_request(format!("pick: \"{picked}\" is no host: {error}"))
+        })?;
+        hosts.push(host);
+    }
+    act(&request, &state, &audit, hosts, action.into_inner(), &form).await
+}
+
+async fn act(
+    request: &HttpRequest,
+    state: &Data<NodeHttpState>,
+    audit: &AuditDetails,
+    hosts: Vec<HostAddr>,
+    action: HostAction,
+    form: &PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(request, state, form, &AccessScope::YardWrite)?;
+    audit.of_form(&visitor.caller.0.subject, form.first("reason"));
+    let names: Vec<String> = hosts.iter().map(HostAddr::to_string).collect();
+    audit.subject(format!("host {}", names.join(", ")));
+    let mut acted: u64 = 0;
+    for host in hosts {
+        if let Err(why) = carry_out(state, &visitor, audit, host, action).await {
+            return Ok(refused(form, &visitor.viewer, acted, &why));
+        }
+        acted += 1;
+    }
+    let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
+    Ok(done(form, outcome))
+}
+
+/// Does what the call of the API does.
+async fn carry_out(
+    state: &Data<NodeHttpState>,
+    visitor: &Visitor,
+    audit: &AuditDetails,
+    host: HostAddr,
+    action: HostAction,
+) -> Result<(), ProblemResponse> {
+    let (state, caller) = (state.clone(), visitor.caller.clone());
+    let (path, query) = (Path::from(host), Query(NoQuery {}));
+    let set_mode = |mode| {
+        let body = Json(Objects(WantedMode { mode }));
+        let (state, caller, audit) = (state.clone(), caller.clone(), audit.clone());
+        host_changes::set_mode(state, caller, audit, Path::from(host), Query(NoQuery {}), body)
+    };
+    match action {
+        HostAction::Active => {
+            set_mode(HostMode::Active).await.map_err(Refusal::into_response).map(drop)?
+        }
+        HostAction::Drain => {
+            set_mode(HostMode::Draining).await.map_err(Refusal::into_response).map(drop)?
+        }
+        HostAction::Maintenance => {
+            set_mode(HostMode::Maintenance).await.map_err(Refusal::into_response).map(drop)?
+        }
+        HostAction::Reset => hosts::reset(state, caller, path, query)
+            .await
+            .map_err(Refusal::into_response)
+            .map(drop)?,
+        HostAction::Adopt => {
+            hosts::adopt(state, path, query).await.map_err(Refusal::into_response).map(drop)?
+        }
+        HostAction::Remove => {
+            host_changes::remove(state, caller, audit.clone(), path, query)
+                .await
+                .map_err(Refusal::into_response)
+                .map(drop)?;
+        }
+    }
+    Ok(())
+}

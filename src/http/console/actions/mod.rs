@@ -1,0 +1,98 @@
+//! The forms that the pages post. Each does what the call of the API with the same name does, and returns to its page.
+
+pub mod access;
+pub mod audit;
+pub mod boxes;
+pub mod files;
+pub mod hosts;
+pub mod settings;
+pub mod shares;
+pub mod tasks;
+
+use actix_web::cookie::{Cookie, SameSite};
+use actix_web::http::header::LOCATION;
+use actix_web::{HttpResponse, ResponseError};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use reelyard_console::Viewer;
+use reelyard_console::format::count;
+use reelyard_console::parts::notice::ActionOutcome;
+use reelyard_console::text::outcomes;
+use serde::{Deserialize, Serialize};
+
+use super::posted_form::PostedForm;
+use crate::http::problem::ProblemResponse;
+
+/// Cookie with the outcome of the action before. The next page shows it once.
+pub const OUTCOME_COOKIE: &str = "reelyard_outcome";
+
+/// Longest text of an outcome in bytes, so that a cookie can hold it.
+const LONGEST_TEXT: usize = 800;
+
+/// An outcome as the cookie holds it.
+#[derive(Serialize, Deserialize)]
+struct KeptOutcome {
+    done: bool,
+    title: String,
+    detail: String,
+}
+
+/// Returns to the page of the form, which says that the action was carried out.
+pub fn done(form: &PostedForm, title: String) -> HttpResponse {
+    back(form, &KeptOutcome { done: true, title, detail: String::new() })
+}
+
+/// Returns to the page of the form, which says why the action was refused after `acted` things.
+pub fn refused(
+    form: &PostedForm,
+    viewer: &Viewer,
+    acted: u64,
+    refused: &ProblemResponse,
+) -> HttpResponse {
+    let problem = refused.problem();
+    let title = match acted {
+        0 => outcomes::NOTHING_DONE.of(viewer.language).to_owned(),
+        acted => outcomes::STOPPED_AFTER.fill(viewer.language, &[("n", &count(acted))]),
+    };
+    let detail = format!("{}: {}", problem.title, problem.detail);
+    let mut answer = back(form, &KeptOutcome { done: false, title, detail });
+    // For the audit.
+    answer.extensions_mut().insert(refused.kind());
+    answer
+}
+
+/// Gives a page with a refused form the status of the refusal, and its kind for the audit.
+pub fn mark_refused(answer: &mut HttpResponse, why: &ProblemResponse) {
+    *answer.status_mut() = why.status_code();
+    answer.extensions_mut().insert(why.kind());
+}
+
+fn back(form: &PostedForm, outcome: &KeptOutcome) -> HttpResponse {
+    let cut = |text: &str| text.chars().take(LONGEST_TEXT / 4).collect();
+    let kept = KeptOutcome {
+        done: outcome.done,
+        title: cut(&outcome.title),
+        detail: cut(&outcome.detail),
+    };
+    // Plain data always serializes.
+    let json = serde_json::to_vec(&kept).unwrap_or_default();
+    let cookie = Cookie::build(OUTCOME_COOKIE, URL_SAFE_NO_PAD.encode(json))
+        .path("/console")
+        .http_only(true)
+        .same_site(SameSite::Strict)
+        .finish();
+    HttpResponse::SeeOther().insert_header((LOCATION, form.back())).cookie(cookie).finish()
+}
+
+/// The outcome in the cookie of a request.
+pub fn outcome_of(cookie: &str) -> Option<ActionOutcome> {
+    let json = URL_SAFE_NO_PAD.decode(cookie).ok()?;
+    let kept: KeptOutcome = serde_json::from_slice(&json).ok()?;
+    Some(ActionOutcome {
+        is_done: kept.done,
+        title: kept.title,
+        detail: kept.detail,
+        next: None,
+        undo: None,
+    })
+}

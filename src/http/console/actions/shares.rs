@@ -1,0 +1,236 @@
+//! Actions on share links: a new one, a later end, a revocation.
+
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use actix_web::web::{Data, Json, Path, Query};
+use actix_web::{HttpRequest, HttpResponse};
+use qrcode::{Color, QrCode};
+use reelyard_access::rights::AccessScope;
+use reelyard_api::{
+    Password, ProblemKind, ShareInfo, Ttl, WantedRevocation, WantedShare, WantedTerms,
+};
+use reelyard_console::Moment;
+use reelyard_console::format::count;
+use reelyard_console::pages::shares::{NewLink, SharesPageModel, SharesPageQuery};
+use reelyard_console::parts::dialog::TYPED_FROM;
+use reelyard_console::text::outcomes;
+use reelyard_shares::share_expiry::{OnlyIf, ShareId, ShareNote, ShareOwner};
+use serde::Deserialize;
+
+use super::{done, mark_refused, refused};
+use crate::http::api::call_parts::{NoQuery, Objects};
+use crate::http::api::share_calls::new_share::create_share;
+use crate::http::api::share_calls::shares;
+use crate::http::audit::AuditDetails;
+use crate::http::console::answer;
+use crate::http::console::pages::share_dialogs::create_commands;
+use crate::http::console::pages::shares as page;
+use crate::http::console::posted_form::PostedForm;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+use crate::http::problem::{ProblemResponse, Refusal};
+
+/// Links that a row of the audit names.
+const NAMED: usize = 8;
+
+/// An action on links, by its word in addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShareAction {
+    /// Gives them a later end.
+    Extend,
+    /// Ends them now, with their running downloads.
+    Revoke,
+}
+
+/// `POST /console/shares/new`: answers with the page, because the link and its code are shown at once. A
+/// refused form keeps what was typed, without the password.
+pub async fn create(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::SharesWrite)?;
+    audit.of_form(&visitor.caller.0.subject, None);
+    let typed = |name| form.first(name).unwrap_or_default().to_owned();
+    let link = NewLink {
+        path: typed("path"),
+        ttl: typed("ttl"),
+        most: typed("max_downloads"),
+        owner: typed("owner"),
+        note: typed("note"),
+        ..NewLink::default()
+    };
+    let link = NewLink { commands: create_commands(&link), ..link };
+    let created = match wanted(&form) {
+        Ok(wanted) => create_share(&state, &visitor.caller, &audit, wanted).await,
+        Err(refused) => Err(refused),
+    };
+    let (link, refused) = match created {
+        Ok(share) => (made(link, &share), None),
+        Err(why) => {
+            let problem = why.problem();
+            let refused = format!("{}: {}", problem.title, problem.detail);
+            (NewLink { refused, ..link }, Some(why))
+        }
+    };
+    let query = SharesPageQuery { new: true, ..SharesPageQuery::default() };
+    let model = page::model(&state, &query, &visitor.viewer).await?;
+    let model = SharesPageModel { new: Some(link), ..model };
+    let parts = page::parts(&query, &model, &visitor.viewer);
+    let here = SharesPageQuery::path();
+    let mut answer = answer::page_at(here, &request, &state, &visitor, &parts);
+    if let Some(why) = refused {
+        mark_refused(&mut answer, &why);
+    }
+    Ok(answer)
+}
+
+/// The terms in the form.
+fn wanted(form: &PostedForm) -> Result<WantedShare, ProblemResponse> {
+    Ok(WantedShare {
+        path: form.first("path").unwrap_or_default().to_owned(),
+        ttl: parsed::<Ttl>(form, "ttl")?,
+        expires_at: None,
+        password: form.first("password").map(|password| Password(password.to_owned())),
+        max_downloads: parsed::<NonZeroU32>(form, "max_downloads")?,
+        owner: form
+            .first("owner")
+            .map(ShareOwner::new)
+            .transpose()
+            .map_err(|bad| wrong("owner", bad))?,
+        note: form
+            .first("note")
+            .map(ShareNote::new)
+            .transpose()
+            .map_err(|bad| wrong("note", bad))?,
+        request_id: None,
+    })
+}
+
+fn parsed<T: FromStr<Err: std::fmt::Display>>(
+    form: &PostedForm,
+    name: &str,
+) -> Result<Option<T>, ProblemResponse> {
+    let read = form.first(name).map(|text| text.trim().parse()).transpose();
+    read.map_err(|bad| wrong(name, bad))
+}
+
+fn wrong(name: &str, bad: impl std::fmt::Display) -> ProblemResponse {
+    ProblemResponse::bad_request(format!("{name}: {bad}"))
+}
+
+fn made(link: NewLink, share: &ShareInfo) -> NewLink {
+    NewLink {
+        path: share.path.clone(),
+        qr: code(&share.url),
+        ends: share.expires_at.map(|at| Moment(at.0.0)),
+        made: Some(share.url.clone()),
+        ..link
+    }
+}
+
+/// The QR code of a link: path data of an SVG, and its side in modules. None if the link is too long.
+fn code(link: &str) -> Option<(String, u64)> {
+    /// White modules around the code, so that cameras find it.
+    const MARGIN: usize = 4;
+    let code = QrCode::new(link).ok()?;
+    let width = code.width();
+    let mut path = String::new();
+    for (index, color) in code.to_colors().into_iter().enumerate() {
+        if color == Color::Dark {
+            let (x, y) = (index % width + MARGIN, index / width + MARGIN);
+            path.push_str(&format!("M{x} {y}h1v1h-1z"));
+        }
+    }
+    Some((path, (width + 2 * MARGIN) as u64))
+}
+
+/// `POST /console/share-actions/{action}`: on all links in the fields `pick`.
+pub async fn act_on_picked(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    action: Path<ShareAction>,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::SharesWrite)?;
+    audit.of_form(&visitor.caller.0.subject, form.first("reason"));
+    let mut ids: Vec<ShareId> = Vec::new();
+    for picked in form.all("pick") {
+        // The id of a link is its secret, so the refusal does not repeat it.
+        let id =
+            picked.parse().map_err(|_| ProblemResponse::bad_request("pick: no id of a link"))?;
+        ids.push(id);
+    }
+    let (action, links) = (action.into_inner(), ids.len() as u64);
+    let typed = form.first("typed").and_then(|typed| typed.parse::<u64>().ok());
+    if action == ShareAction::Revoke && links >= TYPED_FROM && typed != Some(links) {
+        let detail = format!("typed: expected {links}, the number of links that end");
+        let wrong = ProblemResponse::bad_request(detail);
+        return Ok(refused(&form, &visitor.viewer, 0, &wrong));
+    }
+    Ok(match action {
+        ShareAction::Extend => extend(&state, &visitor, &audit, ids, &form).await,
+        ShareAction::Revoke => revoke(&state, &visitor, &audit, ids, &form).await,
+    })
+}
+
+async fn extend(
+    state: &Data<NodeHttpState>,
+    visitor: &Visitor,
+    audit: &AuditDetails,
+    ids: Vec<ShareId>,
+    form: &PostedForm,
+) -> HttpResponse {
+    let ttl = match parsed::<Ttl>(form, "ttl") {
+        Ok(Some(ttl)) => ttl,
+        Ok(None) => {
+            let missing = ProblemResponse::bad_request("ttl: a lifetime is needed, such as 7d");
+            return refused(form, &visitor.viewer, 0, &missing);
+        }
+        Err(why) => return refused(form, &visitor.viewer, 0, &why),
+    };
+    let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let (mut extended, mut kept): (u64, u64) = (0, 0);
+    for id in &named {
+        let only_if = Some(OnlyIf::Greater);
+        let body = Json(Objects(WantedTerms { ttl: Some(ttl), only_if, ..WantedTerms::default() }));
+        let (state, caller, path) = (state.clone(), visitor.caller.clone(), Path::from(id.clone()));
+        let changed =
+            shares::change(state, caller, audit.clone(), path, Query(NoQuery {}), body).await;
+        match changed.map_err(Refusal::into_response) {
+            Ok(_) => extended += 1,
+            Err(why) if why.kind() == ProblemKind::ConditionFailed => kept += 1,
+            Err(why) => return refused(form, &visitor.viewer, extended, &why),
+        }
+    }
+    let shown: Vec<&str> = named.iter().take(NAMED).map(String::as_str).collect();
+    audit.subject(format!("share {}", shown.join(" ")));
+    let values = [("n", count(extended)), ("kept", count(kept))];
+    let values = [("n", values[0].1.as_str()), ("kept", values[1].1.as_str())];
+    done(form, outcomes::LINKS_EXTENDED.fill(visitor.viewer.language, &values))
+}
+
+async fn revoke(
+    state: &Data<NodeHttpState>,
+    visitor: &Visitor,
+    audit: &AuditDetails,
+    ids: Vec<ShareId>,
+    form: &PostedForm,
+) -> HttpResponse {
+    let wanted = WantedRevocation { ids: Some(ids), hard: true, ..WantedRevocation::default() };
+    let (state, caller) = (state.clone(), visitor.caller.clone());
+    let body = Json(Objects(wanted));
+    let revoked = shares::revoke_many(state, caller, audit.clone(), Query(NoQuery {}), body).await;
+    match revoked.map_err(Refusal::into_response) {
+        Ok(revoked) => {
+            let n = count(revoked.ended);
+            done(form, outcomes::LINKS_REVOKED.fill(visitor.viewer.language, &[("n", &n)]))
+        }
+        Err(why) => refused(form, &visitor.viewer, 0, &why),
+    }
+}

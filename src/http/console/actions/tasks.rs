@@ -1,0 +1,102 @@
+//! Actions on copies: cancel one, retry one, retry all with the same cause.
+
+use actix_web::web::{Data, Path, Query};
+use actix_web::{HttpRequest, HttpResponse};
+use reelyard_access::rights::AccessScope;
+use reelyard_console::address::QueryPairs;
+use reelyard_console::format::count;
+use reelyard_console::text::outcomes;
+use serde::Deserialize;
+
+use super::{done, refused};
+use crate::http::api::call_parts::NoQuery;
+use crate::http::api::yard_calls::tasks;
+use crate::http::audit::AuditDetails;
+use crate::http::console::pages::failures;
+use crate::http::console::posted_form::PostedForm;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+use crate::http::problem::{ProblemResponse, Refusal};
+
+/// An action on a copy, by its word in addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskAction {
+    /// Cancels an open copy.
+    Cancel,
+    /// Retries a copy that has failed.
+    Retry,
+}
+
+/// `POST /console/tasks/{id}/{action}`.
+pub async fn act_on_one(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    path: Path<(String, TaskAction)>,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
+    let (id, action) = path.into_inner();
+    audit.of_form(&visitor.caller.0.subject, form.first("reason"));
+    audit.subject(format!("task {id}"));
+    let result = match action {
+        TaskAction::Cancel => cancel(&state, &visitor, id).await,
+        TaskAction::Retry => retry(&state, &visitor, id).await,
+    };
+    let outcome = match action {
+        TaskAction::Cancel => outcomes::COPY_CANCELLED,
+        TaskAction::Retry => outcomes::COPIES_RETRIED,
+    };
+    Ok(match result {
+        Ok(()) => done(&form, outcome.fill(visitor.viewer.language, &[("n", "1")])),
+        Err(why) => refused(&form, &visitor.viewer, 0, &why),
+    })
+}
+
+/// `POST /console/task-retries?cause=`: retries the failed copies with this cause, or with any.
+pub async fn retry_all(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
+    audit.of_form(&visitor.caller.0.subject, form.first("reason"));
+    let pairs = QueryPairs::parse(request.query_string());
+    let cause = pairs.first("cause").filter(|cause| !cause.is_empty());
+    let mut retried: u64 = 0;
+    for task in failures::retryable(&state, cause) {
+        if let Err(why) = retry(&state, &visitor, task.to_string()).await {
+            return Ok(refused(&form, &visitor.viewer, retried, &why));
+        }
+        retried += 1;
+    }
+    let outcome = outcomes::COPIES_RETRIED.fill(visitor.viewer.language, &[("n", &count(retried))]);
+    Ok(done(&form, outcome))
+}
+
+async fn cancel(
+    state: &Data<NodeHttpState>,
+    visitor: &Visitor,
+    id: String,
+) -> Result<(), ProblemResponse> {
+    let caller = visitor.caller.clone();
+    tasks::cancel(state.clone(), caller, Path::from(id), Query(NoQuery {}))
+        .await
+        .map_err(Refusal::into_response)?;
+    Ok(())
+}
+
+async fn retry(
+    state: &Data<NodeHttpState>,
+    visitor: &Visitor,
+    id: String,
+) -> Result<(), ProblemResponse> {
+    let caller = visitor.caller.clone();
+    tasks::retry(state.clone(), caller, Path::from(id), Query(NoQuery {}))
+        .await
+        .map_err(Refusal::into_response)?;
+    Ok(())
+}

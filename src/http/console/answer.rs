@@ -1,0 +1,134 @@
+//! Answers of the console: pages in their frame.
+
+use actix_web::cookie::Cookie;
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, web};
+use reelyard_boxes::box_lease::BoxPhase;
+use reelyard_console::address::ROOT;
+use reelyard_console::frame::{self, FrameModel, LiveMark, PageParts};
+use reelyard_core::host::HostAddr;
+use reelyard_replication::Leadership;
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::TaskState;
+
+use super::actions::{OUTCOME_COOKIE, outcome_of};
+use super::refusal::html_answer;
+use super::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+
+/// An hour in milliseconds.
+const HOUR_MILLIS: i64 = 3_600_000;
+
+/// Answers with a page in its frame.
+pub fn page(
+    request: &HttpRequest,
+    state: &web::Data<NodeHttpState>,
+    visitor: &Visitor,
+    parts: &PageParts,
+) -> HttpResponse {
+    page_at(here_of(request), request, state, visitor, parts)
+}
+
+fn here_of(request: &HttpRequest) -> &str {
+    request.uri().path_and_query().map_or(ROOT, |path| path.as_str())
+}
+
+/// Answers with a page whose parts follow changes by the stream of this word.
+pub fn live_page(
+    request: &HttpRequest,
+    state: &web::Data<NodeHttpState>,
+    visitor: &Visitor,
+    parts: &PageParts,
+    stream: &str,
+) -> HttpResponse {
+    let query = request.query_string();
+    let mark = if query.is_empty() { "" } else { "?" };
+    let stream = Some(format!("{ROOT}/live/{stream}{mark}{query}"));
+    let frame = FrameModel { live: LiveMark::Live, stream, ..frame_model(state) };
+    framed(here_of(request), request, visitor, parts, frame)
+}
+
+/// Answers a form with a page. Its links lead back to the page `here`, not to the address of the form.
+pub fn page_at(
+    here: &str,
+    request: &HttpRequest,
+    state: &web::Data<NodeHttpState>,
+    visitor: &Visitor,
+    parts: &PageParts,
+) -> HttpResponse {
+    framed(here, request, visitor, parts, frame_model(state))
+}
+
+fn framed(
+    here: &str,
+    request: &HttpRequest,
+    visitor: &Visitor,
+    parts: &PageParts,
+    frame: FrameModel,
+) -> HttpResponse {
+    let kept = request.cookie(OUTCOME_COOKIE);
+    let outcome = kept.as_ref().and_then(|kept| outcome_of(kept.value()));
+    let model = FrameModel { here: here.to_owned(), outcome, ..frame };
+    let body = frame::page(parts, &model, &visitor.viewer);
+    let policy = frame::security_policy(&visitor.viewer.nonce);
+    let mut answer = html_answer(StatusCode::OK, &policy, body);
+    if kept.is_some() {
+        let mut shown = Cookie::build(OUTCOME_COOKIE, "").path(ROOT).finish();
+        shown.make_removal();
+        // A cookie of this form always fits a header.
+        let _ = answer.add_cookie(&shown);
+    }
+    answer
+}
+
+/// The facts of the frame: who leads, and counts of troubles.
+fn frame_model(state: &web::Data<NodeHttpState>) -> FrameModel {
+    let leadership = *state.journal.leadership().borrow();
+    let (leader, epoch) = match leadership {
+        Leadership::Leading { epoch } => (Some(state.node_id), epoch.0),
+        Leadership::Following { leader } => (Some(leader), 0),
+        Leadership::Nobody | Leadership::Stopped => (None, 0),
+    };
+    let beats = state.actors.heartbeat_view.load();
+    let hosts = state.actors.hosts.present();
+    let is_down =
+        |host: &&HostAddr| beats.of(**host).is_some_and(|beat| beat.health == Health::Down);
+    let down = hosts.keys().filter(is_down);
+    let quarantined = state
+        .actors
+        .boxes
+        .views
+        .pools()
+        .iter()
+        .map(|pool| u64::from(pool.counts.of(BoxPhase::Quarantined)))
+        .sum();
+    FrameModel {
+        yard: yard_name(state),
+        node: state.node_id,
+        leader,
+        epoch,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        hosts_down: down.count() as u64,
+        tasks_failed: failed_lately(state),
+        boxes_quarantined: quarantined,
+        live: LiveMark::Fixed,
+        stream: None,
+        here: String::new(),
+        outcome: None,
+    }
+}
+
+/// Copies that failed in the last hour.
+fn failed_lately(state: &NodeHttpState) -> u64 {
+    let (tasks, now) = (state.actors.task_views.load(), state.clock.now());
+    let ended = tasks.history.newest_first().map(|(_, copy)| copy);
+    let lately = ended.take_while(|copy| now.0 - copy.at.0 < HOUR_MILLIS);
+    let has_failed = |state| matches!(state, TaskState::Failed | TaskState::Timeout);
+    lately.filter(|copy| has_failed(copy.state)).count() as u64
+}
+
+/// The name of the yard: the host name of this node.
+fn yard_name(state: &NodeHttpState) -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if name.is_empty() { format!("node {}", state.node_id) } else { name }
+}

@@ -1,0 +1,107 @@
+//! The failed copies of the last hour, grouped by their cause.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reelyard_console::Moment;
+use reelyard_console::pages::tasks::{BlamedSide, FailureCause};
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::{Blame, TaskId};
+use reelyard_yard::task_manager::{Task, TaskManagerView};
+
+use crate::http::node_state::NodeHttpState;
+
+/// How far back failures are grouped, in milliseconds.
+const HOUR_MILLIS: i64 = 3_600_000;
+
+/// Most copies that one action retries.
+const MOST_RETRIED: usize = 1000;
+
+/// Two failures are alike if they have the same blamed side, host and reason.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct CauseKey {
+    blame: Option<u8>,
+    host: Option<HostAddr>,
+    reason: String,
+}
+
+impl CauseKey {
+    fn of(task: &Task) -> Self {
+        let host = match task.blame {
+            Some(Blame::Source) => Some(task.source),
+            Some(Blame::Destination) => Some(task.destination),
+            _ => None,
+        };
+        // Numbers differ from copy to copy, such as sizes and attempts.
+        let reason = task.reason_in_words().unwrap_or_default();
+        let reason = reason.chars().filter(|letter| !letter.is_ascii_digit()).collect();
+        CauseKey { blame: task.blame.map(|blame| blame as u8), host, reason }
+    }
+
+    /// The key as addresses have it.
+    fn text(&self) -> String {
+        let host = self.host.map(|host| host.to_string()).unwrap_or_default();
+        let digest = blake3::hash(format!("{:?}/{host}/{}", self.blame, self.reason).as_bytes());
+        digest.to_hex().chars().take(16).collect()
+    }
+}
+
+/// The key of a task's cause, as addresses have it.
+pub fn cause_key(task: &Task) -> String {
+    CauseKey::of(task).text()
+}
+
+/// The failures of the last hour by cause, most copies first.
+pub fn by_cause(tasks: &TaskManagerView, now: Millis) -> Vec<FailureCause> {
+    let mut groups: BTreeMap<CauseKey, Vec<&Task>> = BTreeMap::new();
+    for task in tasks.ended.values().filter(|task| task.has_failed()) {
+        if now.0 - task.changed.0 < HOUR_MILLIS {
+            groups.entry(CauseKey::of(task)).or_default().push(task);
+        }
+    }
+    let busy: BTreeSet<_> = tasks.open.values().map(|task| &task.name).collect();
+    let mut causes = Vec::new();
+    for (key, failed) in groups {
+        let times = failed.iter().map(|task| task.changed.0);
+        let files: BTreeSet<_> = failed.iter().map(|task| &task.name).collect();
+        let last = failed.iter().max_by_key(|task| task.changed);
+        causes.push(FailureCause {
+            key: key.text(),
+            copies: failed.len() as u64,
+            cause: last.and_then(|task| task.reason_in_words()).unwrap_or_default(),
+            blamed: last.and_then(|task| blamed(task.blame?)),
+            host: key.host.map(|host| host.to_string()),
+            files: files.len() as u64,
+            first: Moment(times.clone().min().unwrap_or_default()),
+            last: Moment(times.max().unwrap_or_default()),
+            curve: Vec::new(),
+            retryable: files.iter().filter(|name| !busy.contains(*name)).count() as u64,
+        });
+    }
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.copies));
+    causes
+}
+
+fn blamed(blame: Blame) -> Option<BlamedSide> {
+    match blame {
+        Blame::Source => Some(BlamedSide::Source),
+        Blame::Destination => Some(BlamedSide::Destination),
+        Blame::File => Some(BlamedSide::File),
+        Blame::Pair => None,
+    }
+}
+
+/// The last failed task of each file with this cause, or with any cause. A file that is being copied is left out.
+pub fn retryable(state: &NodeHttpState, cause: Option<&str>) -> Vec<TaskId> {
+    let (tasks, now) = (state.actors.task_views.load(), state.clock.now());
+    let busy: BTreeSet<_> = tasks.open.values().map(|task| &task.name).collect();
+    let mut last = BTreeMap::new();
+    for task in tasks.ended.values().filter(|task| task.has_failed()) {
+        let is_recent = now.0 - task.changed.0 < HOUR_MILLIS;
+        let is_wanted = cause.is_none_or(|cause| cause_key(task) == cause);
+        if is_recent && is_wanted && !busy.contains(&task.name) {
+            last.insert(&task.name, task.id);
+        }
+    }
+    last.into_values().take(MOST_RETRIED).collect()
+}

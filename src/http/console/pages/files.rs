@@ -1,0 +1,276 @@
+//! `/console/files`: every ranked or hot file, found by part of its name.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use memchr::memmem::Finder;
+use reelyard_access::rights::AccessScope;
+use reelyard_api::FileState;
+use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::files::{
+    self, FileCondition, FileLine, FileStateFilter, FileTotals, FilesPageModel, FilesPageQuery,
+};
+use reelyard_console::parts::table::RowPage;
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::{FileId, NameTable};
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::plan::Skip;
+use roaring::{MultiOps, RoaringBitmap};
+
+use super::{file_dialogs, why};
+use crate::http::api::yard_calls::files::FileListSnapshot;
+use crate::http::console::answer;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// Rows of a page.
+const ROWS: usize = 50;
+
+/// How many names are read under one lock of the name table.
+const NAMES_AT_ONCE: usize = 10_000;
+
+/// Hosts of a file that the table names.
+const HOSTS: usize = 4;
+
+/// `GET /console/files`.
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    let query = FilesPageQuery::parse(request.query_string());
+    // A scan over a million names would hold up the other requests of this thread.
+    let (of_scan, sought) = (state.clone(), query.clone());
+    let scanned = web::block(move || model(&of_scan, &sought)).await;
+    let mut model = scanned.map_err(|_| ProblemResponse::stopped())?;
+    model.why = why::of_file(&state, &query.why).await?;
+    model.ask = file_dialogs::of_query(&state, &query, &visitor.viewer);
+    let content = files::render(&query, &model, &visitor.viewer);
+    let title = NavPage::Files.title().of(visitor.viewer.language);
+    let parts = PageParts::new(NavPage::Files, title, content);
+    Ok(answer::page(&request, &state, &visitor, &parts))
+}
+
+fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
+    let files = FileListSnapshot::new(state);
+    let placed = PlacedFiles::new(state, &files);
+    let removals = state.actors.remover_views.load();
+    let mut matching = Search { state, files: &files, placed: &placed, query }.matching();
+    sort(&mut matching, &files, query, &state.names);
+    let first = query.after.parse().unwrap_or(0_usize).min(matching.len());
+    let shown: Vec<FileId> = matching.iter().skip(first).take(ROWS).copied().collect();
+    let at = |after: usize| {
+        let after = if after == 0 { String::new() } else { after.to_string() };
+        FilesPageQuery { after, pick: Vec::new(), ..query.clone() }.address()
+    };
+    let end = first + shown.len();
+    FilesPageModel {
+        totals: totals(&files, &placed),
+        matching: Some(matching.len() as u64),
+        rows: shown
+            .iter()
+            .map(|file| line(state, &files, &placed, *file, removals.pins.contains_key(file)))
+            .collect(),
+        page: RowPage {
+            first: if shown.is_empty() { 0 } else { first as u64 + 1 },
+            shown: shown.len() as u64,
+            total: Some(matching.len() as u64),
+            previous: (first > 0).then(|| at(first.saturating_sub(ROWS))),
+            next: (end < matching.len()).then(|| at(end)),
+        },
+        hosts: files.snapshot.tasks.placements.keys().map(HostAddr::to_string).collect(),
+        is_set_up: files.snapshot.catalog.ranking.is_some(),
+        ask: None,
+        why: None,
+    }
+}
+
+/// The files that hosts hold.
+struct PlacedFiles {
+    /// On any host.
+    all: RoaringBitmap,
+    /// Only on hosts that are down.
+    out_of_reach: RoaringBitmap,
+    down: BTreeSet<HostAddr>,
+}
+
+impl PlacedFiles {
+    fn new(state: &NodeHttpState, files: &FileListSnapshot) -> Self {
+        let beats = state.actors.heartbeat_view.load();
+        let placements = &files.snapshot.tasks.placements;
+        let is_down =
+            |host: &HostAddr| beats.of(*host).is_some_and(|beat| beat.health == Health::Down);
+        let down: BTreeSet<HostAddr> =
+            placements.keys().copied().filter(|host| is_down(host)).collect();
+        let all: RoaringBitmap = placements.values().map(|files| &**files).union();
+        let up = placements.iter().filter(|(host, _)| !down.contains(host));
+        let reachable: RoaringBitmap = up.map(|(_, files)| &**files).union();
+        let out_of_reach = &all - reachable;
+        PlacedFiles { all, out_of_reach, down }
+    }
+}
+
+/// A search over all files.
+struct Search<'a> {
+    state: &'a NodeHttpState,
+    files: &'a FileListSnapshot,
+    placed: &'a PlacedFiles,
+    query: &'a FilesPageQuery,
+}
+
+impl Search<'_> {
+    /// The files that match, in the order of the list: hot files without a grade, then all others, best first.
+    fn matching(&self) -> Vec<FileId> {
+        let all = (0..self.files.len()).map(|position| self.files.file(position));
+        let by_id: Vec<FileId> = all.filter(|file| self.is_wanted_by_id(*file)).collect();
+        let by_name = self.with_part_of_name(by_id);
+        by_name.into_iter().filter(|file| self.is_wanted_by_reason(*file)).collect()
+    }
+
+    fn with_part_of_name(&self, files: Vec<FileId>) -> Vec<FileId> {
+        let sought = self.query.q.trim();
+        if sought.is_empty() {
+            return files;
+        }
+        let finder = Finder::new(sought.as_bytes());
+        let mut found = Vec::new();
+        for chunk in files.chunks(NAMES_AT_ONCE) {
+            let names = self.state.names.lookup();
+            let has_part = |file: &&FileId| finder.find(names.bytes(**file)).is_some();
+            found.extend(chunk.iter().filter(has_part));
+        }
+        found
+    }
+
+    /// A cheap check by sets of ids.
+    fn is_wanted_by_id(&self, file: FileId) -> bool {
+        let over = &self.files.snapshot.tasks.plan.passed_over;
+        let is_placed = self.placed.all.contains(file.0);
+        let on_host = || {
+            let host = self.query.host.parse::<HostAddr>().ok();
+            let held = host.and_then(|host| self.files.snapshot.tasks.placements.get(&host));
+            held.is_some_and(|held| held.contains(file.0))
+        };
+        let state = match self.query.state {
+            None => true,
+            Some(FileStateFilter::Placed) => is_placed,
+            Some(FileStateFilter::Hot) => self.files.hits.contains_key(&file),
+            Some(FileStateFilter::OutOfReach) => self.placed.out_of_reach.contains(file.0),
+            Some(FileStateFilter::Ignored) => over.ignored().contains(file.0),
+            Some(
+                FileStateFilter::Waiting | FileStateFilter::Copying | FileStateFilter::Problem,
+            ) => !is_placed,
+        };
+        state && (self.query.host.is_empty() || on_host())
+    }
+
+    /// The checks that need the reason of the planner.
+    fn is_wanted_by_reason(&self, file: FileId) -> bool {
+        let needs_state = matches!(
+            self.query.state,
+            Some(FileStateFilter::Waiting | FileStateFilter::Copying | FileStateFilter::Problem)
+        );
+        if !needs_state && self.query.reason.is_empty() {
+            return true;
+        }
+        let name = self.state.names.name(file);
+        let condition = self.files.file_view(file, &name).state;
+        let is_in_line = matches!(condition, FileState::Waiting | FileState::BackingOff);
+        let state = match self.query.state {
+            Some(FileStateFilter::Copying) => condition == FileState::Copying,
+            Some(FileStateFilter::Waiting) => is_in_line,
+            Some(FileStateFilter::Problem) => {
+                !is_in_line && !matches!(condition, FileState::Copying | FileState::Ignored)
+            }
+            _ => true,
+        };
+        state && (self.query.reason.is_empty() || self.has_reason(file))
+    }
+
+    fn has_reason(&self, file: FileId) -> bool {
+        let name = self.state.names.name(file);
+        let why = match self.placed.all.contains(file.0) {
+            true => Some(Skip::Placed),
+            false => self.files.snapshot.why_not(file, &name),
+        };
+        why.and_then(super::yard::passed).is_some_and(|why| why.api_word() == self.query.reason)
+    }
+}
+
+/// Sorts files that are in the order of the list.
+fn sort(files: &mut [FileId], list: &FileListSnapshot, query: &FilesPageQuery, names: &NameTable) {
+    let catalog = &list.snapshot.catalog;
+    let ranking = catalog.ranking.as_ref();
+    let size = |file: &FileId| {
+        catalog.master_sizes.get(*file).or_else(|| ranking.and_then(|ranking| ranking.size(*file)))
+    };
+    match query.sort.key.as_str() {
+        "rank" => files.sort_by_key(|file| {
+            ranking.and_then(|ranking| ranking.rank(*file)).unwrap_or(u32::MAX)
+        }),
+        "size" => files.sort_by_cached_key(size),
+        "hits" => files.sort_by_key(|file| list.hits.get(file).copied().unwrap_or(0)),
+        "requests" => {
+            let milli = |file: &FileId| list.requests_a_day(*file).map(|day| (day * 1000.0) as u64);
+            files.sort_by_cached_key(milli);
+        }
+        "state" => files.sort_by_cached_key(|file| Reverse(list.hits.contains_key(file))),
+        "name" => {
+            let names = names.lookup();
+            files.sort_by(|a, b| names.bytes(*a).cmp(names.bytes(*b)));
+        }
+        _ => return,
+    }
+    if query.sort.descending {
+        files.reverse();
+    }
+}
+
+fn totals(files: &FileListSnapshot, placed: &PlacedFiles) -> FileTotals {
+    let tasks = &files.snapshot.tasks;
+    FileTotals {
+        all: files.len() as u64,
+        placed: placed.all.len(),
+        waiting: tasks.plan.wanted.saturating_sub(tasks.open.len() as u64),
+        copying: tasks.open.len() as u64,
+        hot: files.hits.len() as u64,
+        out_of_reach: Some(placed.out_of_reach.len()),
+        problem: None,
+        ignored: Some(tasks.plan.passed_over.ignored().len()),
+    }
+}
+
+fn line(
+    state: &NodeHttpState,
+    files: &FileListSnapshot,
+    placed: &PlacedFiles,
+    file: FileId,
+    is_pinned: bool,
+) -> FileLine {
+    let view = files.file_view(file, &state.names.name(file));
+    let hosts = view.placed_on.iter().take(HOSTS);
+    FileLine {
+        rank: view.rank.map(u64::from),
+        condition: match placed.out_of_reach.contains(file.0) {
+            true => FileCondition::OutOfReach,
+            false => condition(view.state),
+        },
+        is_hot: view.hits > 0,
+        is_pinned,
+        hosts: hosts.map(|host| (host.to_string(), placed.down.contains(host))).collect(),
+        hits: u64::from(view.hits),
+        curve: Vec::new(),
+        requests_a_day: view.requests_a_day,
+        size: view.size,
+        name: why::shown(&view.name),
+    }
+}
+
+fn condition(state: FileState) -> FileCondition {
+    let word = serde_json::to_value(state).ok();
+    let word = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
+    FileCondition::of_api(word).unwrap_or(FileCondition::Waiting)
+}

@@ -1,0 +1,153 @@
+//! `/console/find`: pages, hosts, files, tasks and links with a text in their names.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use memchr::memmem::Finder;
+use reelyard_access::rights::AccessScope;
+use reelyard_console::Viewer;
+use reelyard_console::address::{ROOT, encoded, host_page};
+use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, FindPageQuery};
+use reelyard_console::text::frame;
+use reelyard_core::names::FileId;
+
+use super::guide::guide_language;
+use super::recent::shown_name;
+use crate::guide::CHAPTERS;
+use crate::http::console::answer;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// Hits of each kind.
+const HITS: usize = 8;
+/// How many names are read under one lock of the name table.
+const NAMES_AT_ONCE: usize = 10_000;
+/// Links that are looked at.
+const LINKS_LOOKED_AT: usize = 20_000;
+
+/// The pages that can be found by their titles.
+const PAGES: [NavPage; 13] = [
+    NavPage::Yard,
+    NavPage::Hosts,
+    NavPage::Files,
+    NavPage::Tasks,
+    NavPage::Plan,
+    NavPage::Map,
+    NavPage::Shares,
+    NavPage::Boxes,
+    NavPage::History,
+    NavPage::Audit,
+    NavPage::Settings,
+    NavPage::Access,
+    NavPage::Guide,
+];
+
+/// `GET /console/find`.
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    let query = FindPageQuery::parse(request.query_string());
+    let text = query.q.trim();
+    let mut hits = Vec::new();
+    if !text.is_empty() {
+        hits.extend(hosts(&state, text));
+        hits.extend(pages(text, &visitor.viewer));
+        // A scan over a million names would hold up the other requests of this thread.
+        let (of_scan, sought) = (state.clone(), text.to_owned());
+        let found = web::block(move || files(&of_scan, &sought)).await;
+        hits.extend(found.map_err(|_| ProblemResponse::stopped())?);
+        hits.extend(tasks(&state, text));
+        if visitor.caller.0.rights.allow(&AccessScope::SharesRead) {
+            hits.extend(links(&state, text));
+        }
+    }
+    let content = find::render(&query, &FindPageModel { hits }, &visitor.viewer);
+    let title = frame::FIND_SHORT.of(visitor.viewer.language);
+    let parts = PageParts::new(NavPage::Yard, title, content);
+    Ok(answer::page(&request, &state, &visitor, &parts))
+}
+
+fn hit(kind: FindKind, words: String, address: String) -> FindHit {
+    FindHit { kind, words, remark: String::new(), address }
+}
+
+/// Hosts by a part of their addresses.
+fn hosts(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
+    let present = state.actors.hosts.present();
+    let names = present.keys().map(ToString::to_string).filter(|host| host.contains(text));
+    names.take(HITS).map(|host| hit(FindKind::Host, host.clone(), host_page(&host))).collect()
+}
+
+/// Pages of the console and chapters of the manual by a part of their titles.
+fn pages(text: &str, viewer: &Viewer) -> Vec<FindHit> {
+    let wanted = text.to_lowercase();
+    let is_found = |title: &str| title.to_lowercase().contains(&wanted);
+    let mut hits = Vec::new();
+    for page in PAGES {
+        let title = page.title().of(viewer.language);
+        if is_found(title) {
+            hits.push(hit(FindKind::Page, title.to_owned(), page.address()));
+        }
+    }
+    let language = guide_language(viewer.language);
+    for chapter in CHAPTERS.iter().filter(|chapter| is_found(chapter.title(language))) {
+        let address = format!("{ROOT}/guide/{}", chapter.topic);
+        hits.push(hit(FindKind::Page, chapter.title(language).to_owned(), address));
+    }
+    hits.truncate(HITS);
+    hits
+}
+
+/// Graded files by a part of their names, best rank first.
+fn files(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
+    let catalog = state.actors.catalog_view.load();
+    let ranked = catalog.ranking.as_ref().map_or(&[][..], |ranking| ranking.files());
+    let finder = Finder::new(text);
+    let mut found: Vec<FileId> = Vec::new();
+    for chunk in ranked.chunks(NAMES_AT_ONCE) {
+        let names = state.names.lookup();
+        let has_part = |file: &&FileId| finder.find(names.bytes(**file)).is_some();
+        found.extend(chunk.iter().filter(has_part).take(HITS - found.len()));
+        if found.len() == HITS {
+            break;
+        }
+    }
+    let shown = found.into_iter().map(|file| {
+        let name = shown_name(&state.names, file);
+        hit(FindKind::File, name.clone(), format!("{ROOT}/files?why={}", encoded(&name)))
+    });
+    shown.collect()
+}
+
+/// Copies by their numbers, or by a part of the names of their files.
+fn tasks(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
+    let view = state.actors.task_views.load();
+    let finder = Finder::new(text);
+    let found =
+        view.tasks().into_iter().rev().filter(|task| {
+            task.id.to_string() == text || finder.find(task.name.as_bytes()).is_some()
+        });
+    let shown = found.take(HITS).map(|task| {
+        let name = task.name.to_text().name;
+        let address = format!("{ROOT}/tasks?q={}", encoded(&name));
+        let remark = format!("{} → {}", task.source, task.destination);
+        FindHit { kind: FindKind::Task, words: name, remark, address }
+    });
+    shown.collect()
+}
+
+/// Links by a part of their paths.
+fn links(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
+    let mut hits = Vec::new();
+    state.actors.share_views.visit(None, LINKS_LOOKED_AT, |share| {
+        if hits.len() < HITS && share.path().as_str().contains(text) {
+            let path = format!("{}/{}", share.root().as_str(), share.path().as_str());
+            let address = format!("{ROOT}/shares/{}", encoded(&share.id().to_string()));
+            hits.push(hit(FindKind::Share, path, address));
+        }
+    });
+    hits
+}

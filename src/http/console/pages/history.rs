@@ -1,0 +1,203 @@
+//! `/console/history`: ended copies and removals, and their export.
+
+use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::Bytes;
+use futures::stream::unfold;
+use reelyard_access::rights::AccessScope;
+use reelyard_api::{HistoryEntry, HistoryLine};
+use reelyard_console::Moment;
+use reelyard_console::address::QueryPairs;
+use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::history::{
+    self, HistoryPageModel, HistoryPageQuery, HistoryRow, HistoryStepFilter,
+};
+use reelyard_console::pages::yard::{RecentLine, RecentStep};
+use reelyard_console::parts::table::RowPage;
+use reelyard_yard::remover::Ending;
+use reelyard_yard::task_manager::TaskState;
+
+use crate::http::api::yard_calls::history::{HistoryFilter, HistoryPosition, Kind, history_page};
+use crate::http::console::answer;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// Rows of a page.
+const ROWS: usize = 100;
+/// Lines that are made at a time for an export.
+const EXPORTED_AT_ONCE: usize = 1000;
+
+/// `GET /console/history`.
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    let query = HistoryPageQuery::parse(request.query_string());
+    let model = model(&state, &query)?;
+    let content = history::render(&query, &model, &visitor.viewer);
+    let title = NavPage::History.title().of(visitor.viewer.language);
+    let parts = PageParts::new(NavPage::History, title, content);
+    Ok(answer::page(&request, &state, &visitor, &parts))
+}
+
+fn model(
+    state: &web::Data<NodeHttpState>,
+    query: &HistoryPageQuery,
+) -> Result<HistoryPageModel, ProblemResponse> {
+    let copies = state.actors.task_views.load().history.len();
+    let removals = state.actors.remover_views.load().history.len();
+    // A cursor that cannot be read is the begin, as other unreadable values of an address.
+    let from = query.after.parse().unwrap_or(HistoryPosition::NEWEST);
+    let page = history_page(state, &filter(query)?, from, ROWS);
+    let rows: Vec<HistoryRow> = page.items.into_iter().map(row).collect();
+    let is_first = query.after.is_empty() && !rows.is_empty();
+    let next = page.next.map(|next| HistoryPageQuery { after: next.0, ..query.clone() }.address());
+    let total = (is_first && next.is_none()).then_some(rows.len() as u64);
+    Ok(HistoryPageModel {
+        kept: copies + removals,
+        page: RowPage {
+            first: u64::from(is_first),
+            shown: rows.len() as u64,
+            total,
+            previous: None,
+            next,
+        },
+        rows,
+    })
+}
+
+fn filter(query: &HistoryPageQuery) -> Result<HistoryFilter, ProblemResponse> {
+    let host = match query.host.as_str() {
+        "" => None,
+        text => Some(text.parse().map_err(|error| {
+            ProblemResponse::bad_request(format!("host: \"{text}\" is no host: {error}"))
+        })?),
+    };
+    Ok(HistoryFilter {
+        file: None,
+        host,
+        what: match query.step {
+            Some(HistoryStepFilter::Copies) => Some(Kind::Copy),
+            Some(HistoryStepFilter::Removals) => Some(Kind::Removal),
+            Some(HistoryStepFilter::Failures) | None => None,
+        },
+        part: query.q.trim().to_owned(),
+        failed: query.step == Some(HistoryStepFilter::Failures),
+    })
+}
+
+fn row(line: HistoryLine) -> HistoryRow {
+    let (step, source, reason) = match line.what {
+        HistoryEntry::Copy { source, state, detail, .. } => {
+            let step =
+                if state == TaskState::Done { RecentStep::Copied } else { RecentStep::Failed };
+            (step, Some(source.to_string()), detail.unwrap_or_default())
+        }
+        HistoryEntry::Removal { why, ending, .. } => match ending {
+            Ending::Removed | Ending::Absent => (RecentStep::Removed, None, why),
+            failed => (RecentStep::Failed, None, format!("{why}; {}", word(&failed))),
+        },
+    };
+    HistoryRow {
+        line: RecentLine {
+            step,
+            name: line.name.name,
+            host: line.host.to_string(),
+            at: Moment(line.at.0),
+        },
+        source,
+        size: line.size,
+        asked_by: line.asked_by,
+        reason,
+    }
+}
+
+/// The result of a removal as the API has it, in one line.
+fn word(ending: &Ending) -> String {
+    match serde_json::to_value(ending) {
+        Ok(serde_json::Value::String(word)) => word,
+        Ok(other) => other.to_string(),
+        // Plain data always serializes.
+        Err(_) => String::new(),
+    }
+}
+
+/// `GET /console/history/export?format=`: all kept lines that match, newest first.
+pub async fn export(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    let filter = filter(&HistoryPageQuery::parse(request.query_string()))?;
+    let pairs = QueryPairs::parse(request.query_string());
+    let (is_csv, kind, name) = match pairs.first("format") {
+        Some("csv") => (true, "text/csv; charset=utf-8", "history.csv"),
+        _ => (false, "application/jsonl", "history.jsonl"),
+    };
+    let head = if is_csv { CSV_HEAD } else { "" };
+    let begin = Some((head.to_owned(), HistoryPosition::NEWEST));
+    let lines = unfold((begin, filter, state), move |(at, filter, state)| async move {
+        let (mut text, from) = at?;
+        let page = history_page(&state, &filter, from, EXPORTED_AT_ONCE);
+        for line in page.items {
+            text.push_str(&if is_csv { csv(line) } else { json(&line) });
+        }
+        let next = page.next.and_then(|next| next.0.parse().ok());
+        let next = next.map(|next: HistoryPosition| (String::new(), next));
+        Some((Ok::<Bytes, std::io::Error>(Bytes::from(text)), (next, filter, state)))
+    });
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, kind))
+        .insert_header((CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")))
+        .streaming(lines))
+}
+
+/// The first line of an export with commas.
+const CSV_HEAD: &str = "at,step,name,source,host,size,asked_by,reason\r\n";
+
+fn json(line: &HistoryLine) -> String {
+    // Plain data always serializes.
+    let mut text = serde_json::to_string(line).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn csv(line: HistoryLine) -> String {
+    let at = line.at.to_string();
+    let row = row(line);
+    let step = match row.line.step {
+        RecentStep::Copied => "copied",
+        RecentStep::Failed => "failed",
+        RecentStep::Removed => "removed",
+    };
+    let size = row.size.map(|size| size.to_string()).unwrap_or_default();
+    let source = row.source.unwrap_or_default();
+    let fields =
+        [&at, step, &row.line.name, &source, &row.line.host, &size, &row.asked_by, &row.reason];
+    let fields: Vec<String> = fields.iter().map(|field| csv_field(field)).collect();
+    format!("{}\r\n", fields.join(","))
+}
+
+/// A field as RFC 4180 has it.
+fn csv_field(text: &str) -> String {
+    if text.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_with_a_comma_or_quote_is_quoted() {
+        assert_eq!(csv_field("a.mpg"), "a.mpg");
+        assert_eq!(csv_field("a, \"b\".mpg"), "\"a, \"\"b\"\".mpg\"");
+        assert_eq!(csv_field("a\nb"), "\"a\nb\"");
+    }
+}

@@ -1,0 +1,143 @@
+//! `/console/hosts/{host}`: one host in full.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use reelyard_access::rights::AccessScope;
+use reelyard_api::{BreakerOf, BreakerState, BreakerView, DrainView, HostView, Stays};
+use reelyard_console::address::{QueryPairs, host_page};
+use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::host::{
+    self, Breaker, BreakerRole, DrainFacts, HostPageModel, HostTraffic, OtherManager,
+};
+use reelyard_console::pages::hosts::HostCondition;
+use reelyard_console::pages::yard::RecentLine;
+use reelyard_console::{Moment, Viewer};
+use reelyard_core::host::{HostAddr, HostKind};
+
+use super::host_lines::{self, DiskMarks};
+use super::{host_dialogs, recent};
+use crate::http::api::yard_calls::host_calls::hosts::one_host;
+use crate::http::console::answer;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+
+/// The most recent copies and removals that the page shows.
+const RECENT: usize = 20;
+/// An hour in milliseconds.
+const HOUR_MILLIS: i64 = 3_600_000;
+
+/// `GET /console/hosts/{host}`.
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+    host: web::Path<HostAddr>,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    let view = one_host(&state, *host)?;
+    let pairs = QueryPairs::parse(request.query_string());
+    let asked = pairs.first("ask").unwrap_or_default();
+    let model = model(&state, &view, asked, &visitor.viewer);
+    let content = host::render(&model, &visitor.viewer);
+    let parts = PageParts::new(NavPage::Hosts, &host.to_string(), content);
+    Ok(answer::page(&request, &state, &visitor, &parts))
+}
+
+fn model(
+    state: &web::Data<NodeHttpState>,
+    view: &HostView,
+    asked: &str,
+    viewer: &Viewer,
+) -> HostPageModel {
+    let (tasks, now) = (state.actors.task_views.load(), state.clock.now());
+    let line = host_lines::line(view, &tasks, DiskMarks::of(state), now);
+    let is_silent = matches!(line.condition, HostCondition::Down);
+    let after = state.live.now().config.yard.hosts.presumed_lost_after;
+    let copies = tasks.history.newest_first().map(|(_, copy)| copy);
+    let of_last_hour = copies.take_while(|copy| now.0 - copy.at.0 < HOUR_MILLIS);
+    let failed = of_last_hour.filter(|copy| copy.destination == view.host && copy.blame.is_some());
+    let lines: Vec<RecentLine> = recent::lines(state, Some(view.host), RECENT);
+    let obstacles = line.obstacle.into_iter().map(|obstacle| (obstacle, String::new()));
+    HostPageModel {
+        program: program(view.kind),
+        is_configured: view.configured,
+        latency: view.latency_ms,
+        failure: view.failure.clone(),
+        token_trouble: view.token_trouble.clone(),
+        agent_failure: view.agent_failure.clone(),
+        other_manager: view.foreign_managers.first().map(|manager| OtherManager {
+            name: manager.what.clone(),
+            epoch: 0,
+            since: Moment(manager.last.0),
+        }),
+        listed: view.observed.map(|at| Moment(at.0)),
+        only_here: view.draining.as_ref().map(|drain| drain.only_here),
+        failed_copies: failed.count() as u64,
+        lost_at: view.silent_since.filter(|_| is_silent).map(|at| Moment(at.after(after).0)),
+        drain: view.draining.as_ref().map(drain),
+        health: Vec::new(),
+        obstacles: obstacles.collect(),
+        breakers: view.breakers.iter().map(breaker).collect(),
+        only_files: Vec::new(),
+        disk_size: view.disk.as_ref().map(|disk| disk.used.saturating_add(disk.avail)),
+        disk_used: view.disk.as_ref().map(|disk| disk.used),
+        traffic: traffic(view),
+        sends_below: view.sends_below.map(|rate| rate.0),
+        receives_below: view.receives_below.map(|rate| rate.0),
+        recent: lines,
+        ask: host_dialogs::of_word(
+            asked,
+            std::slice::from_ref(&line),
+            &host_page(&line.host),
+            viewer,
+        ),
+        line,
+    }
+}
+
+fn program(kind: HostKind) -> String {
+    match kind {
+        HostKind::Unknown => String::new(),
+        HostKind::Cfw => "cfw".to_owned(),
+        HostKind::Reelyard { .. } => "reelyard".to_owned(),
+    }
+}
+
+fn drain(view: &DrainView) -> DrainFacts {
+    let stays = |sought: Stays| {
+        view.stays.iter().filter(|one| one.why == sought).map(|one| one.files).sum()
+    };
+    DrainFacts {
+        left: view.left,
+        only_here: view.only_here,
+        stays_ignored: stays(Stays::Ignored),
+        stays_no_master: stays(Stays::NoMaster),
+        stays_pinned: stays(Stays::Pinned),
+    }
+}
+
+fn breaker(view: &BreakerView) -> Breaker {
+    Breaker {
+        of: match view.of {
+            BreakerOf::Source => BreakerRole::Source,
+            BreakerOf::Destination => BreakerRole::Destination,
+            BreakerOf::Calls => BreakerRole::Calls,
+        },
+        is_probation: view.state == BreakerState::Probation,
+        until: Moment(view.back_off.until.0),
+        failures: u64::from(view.back_off.failures),
+        reason: view.back_off.reason.clone(),
+    }
+}
+
+fn traffic(view: &HostView) -> Option<HostTraffic> {
+    let traffic = view.traffic.as_ref()?;
+    Some(HostTraffic {
+        interface: traffic.interface.clone(),
+        speed: traffic.speed.map(|speed| speed.0),
+        out: traffic.all.sends.0,
+        inward: traffic.all.receives.0,
+        copies_out: traffic.copies.map(|copies| copies.sends.0),
+        copies_in: traffic.copies.map(|copies| copies.receives.0),
+        at: view.traffic_at.map(|at| Moment(at.0)),
+    })
+}

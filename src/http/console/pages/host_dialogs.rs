@@ -1,0 +1,73 @@
+//! The dialogs before an action on hosts.
+
+use reelyard_console::Viewer;
+use reelyard_console::address::{ROOT, encoded};
+use reelyard_console::format::counted;
+use reelyard_console::pages::hosts::HostLine;
+use reelyard_console::parts::act::{CommandLines, CurlCall};
+use reelyard_console::parts::dialog::AskDialog;
+use reelyard_console::text::{common, hosts as words, outcomes};
+
+/// The dialog of an action on these hosts, by its word in an address. None for an unknown word, and without hosts.
+/// `back` is the page without the dialog.
+pub fn of_word(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> Option<AskDialog> {
+    if lines.is_empty() {
+        return None;
+    }
+    let language = viewer.language;
+    let n = lines.len() as u64;
+    let hosts = counted(language, common::HOSTS, n);
+    let asks = |question| counted(language, question, n);
+    let (question, text, verb, mode) = match word {
+        "drain" => (asks(words::ASK_DRAIN), words::ASK_DRAIN_TEXT, words::VERB_DRAIN, "draining"),
+        "maintenance" => (
+            asks(words::ASK_MAINTAIN),
+            words::ASK_MAINTAIN_TEXT,
+            words::VERB_MAINTAIN,
+            "maintenance",
+        ),
+        "remove" => (asks(words::ASK_REMOVE), words::ASK_REMOVE_TEXT, words::VERB_REMOVE, ""),
+        "adopt" => {
+            let question = outcomes::ASK_ADOPT.of(language).to_owned();
+            (question, outcomes::ASK_ADOPT_TEXT, outcomes::VERB_ADOPT, "")
+        }
+        _ => return None,
+    };
+    let remark = |line: &HostLine| {
+        let files = line.files.map(|files| counted(language, common::FILES, files));
+        files.unwrap_or_default()
+    };
+    Some(AskDialog {
+        question,
+        consequence: text.of(language).to_owned(),
+        names: lines.iter().map(|line| (line.host.clone(), remark(line))).collect(),
+        things: n,
+        left_out: Vec::new(),
+        warning: None,
+        is_final: word == "remove",
+        verb: verb.fill(language, &[("hosts", &hosts)]),
+        action: format!("{ROOT}/host-actions/{word}"),
+        values: lines.iter().map(|line| ("pick".to_owned(), line.host.clone())).collect(),
+        fields: Vec::new(),
+        reason_label: Some(outcomes::REASON.of(language).to_owned()),
+        version: String::new(),
+        back: back.to_owned(),
+        commands: commands(word, mode, lines),
+    })
+}
+
+/// The same as lines of commands. `curl` makes one call for each host; the line has the first.
+fn commands(word: &str, mode: &str, lines: &[HostLine]) -> CommandLines {
+    let command = ["hosts", word].into_iter().map(str::to_owned);
+    let hosts = lines.iter().map(|line| line.host.clone());
+    let curl = lines.first().map(|line| {
+        let host = encoded(&line.host);
+        let (method, path, body) = match word {
+            "remove" => ("DELETE", format!("/hosts/{host}"), String::new()),
+            "adopt" => ("POST", format!("/hosts/{host}/adopt"), String::new()),
+            _ => ("PUT", format!("/hosts/{host}/mode"), format!("{{\"mode\":\"{mode}\"}}")),
+        };
+        CurlCall { method: method.to_owned(), path, body }
+    });
+    CommandLines { reelyard: command.chain(hosts).collect(), curl }
+}

@@ -1,0 +1,153 @@
+//! `/console/hosts`: the table of hosts.
+
+use std::cmp::Ordering;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use reelyard_access::rights::AccessScope;
+use reelyard_console::Viewer;
+use reelyard_console::address::SortBy;
+use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::hosts::{
+    self, HealthFilter, HostCondition, HostLine, HostModeWord, HostRoleWord, HostsPageModel,
+    HostsPageQuery, ModeFilter, RoleFilter,
+};
+use reelyard_console::parts::table::RowPage;
+
+use super::host_dialogs;
+use super::host_lines::{self, DiskMarks};
+use crate::http::api::host_views;
+use crate::http::console::answer;
+use crate::http::console::live_part::LivePart;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+
+/// Rows of a page.
+const ROWS: usize = 50;
+
+/// `GET /console/hosts`.
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    let query = HostsPageQuery::parse(request.query_string());
+    let model = model(&state, &query, &visitor.viewer);
+    let content = hosts::render(&query, &model, &visitor.viewer);
+    let title = NavPage::Hosts.title().of(visitor.viewer.language);
+    let parts = PageParts::new(NavPage::Hosts, title, content);
+    Ok(answer::live_page(&request, &state, &visitor, &parts, "hosts"))
+}
+
+/// The parts of the page that follow changes.
+pub fn live_parts(state: &web::Data<NodeHttpState>, query: &str, viewer: &Viewer) -> Vec<LivePart> {
+    let query = HostsPageQuery::parse(query);
+    let model = model(state, &query, viewer);
+    vec![("rows".to_owned(), hosts::host_rows(viewer, &query, &model))]
+}
+
+/// The rows of this state of the page.
+fn model(
+    state: &web::Data<NodeHttpState>,
+    query: &HostsPageQuery,
+    viewer: &Viewer,
+) -> HostsPageModel {
+    let lines = lines(state);
+    let totals = host_lines::totals(&lines);
+    let picked: Vec<HostLine> =
+        lines.iter().filter(|line| query.pick.contains(&line.host)).cloned().collect();
+    let closed = HostsPageQuery { ask: String::new(), ..query.clone() }.address();
+    let ask = host_dialogs::of_word(&query.ask, &picked, &closed, viewer);
+    let why = lines.iter().find(|line| line.host == query.why).cloned();
+    let mut matching: Vec<HostLine> =
+        lines.into_iter().filter(|line| is_wanted(line, query)).collect();
+    matching.sort_by(|a, b| order(a, b, &query.sort).then_with(|| a.host.cmp(&b.host)));
+    let first = match query.after.as_str() {
+        "" => 0,
+        after => matching.iter().position(|line| line.host == after).map_or(0, |last| last + 1),
+    };
+    let total = matching.len();
+    let rows: Vec<HostLine> = matching.iter().skip(first).take(ROWS).cloned().collect();
+    let at = |after: String| HostsPageQuery { after, pick: Vec::new(), ..query.clone() }.address();
+    let next = rows.last().filter(|_| first + rows.len() < total);
+    let before = first.saturating_sub(ROWS).checked_sub(1).and_then(|last| matching.get(last));
+    HostsPageModel {
+        totals,
+        matching: total as u64,
+        page: RowPage {
+            first: if rows.is_empty() { 0 } else { first as u64 + 1 },
+            shown: rows.len() as u64,
+            total: Some(total as u64),
+            previous: (first > 0)
+                .then(|| at(before.map_or_else(String::new, |line| line.host.clone()))),
+            next: next.map(|line| at(line.host.clone())),
+        },
+        why: why.map(|line| {
+            let obstacles = line.obstacle.into_iter().map(|obstacle| (obstacle, String::new()));
+            let obstacles = obstacles.collect();
+            (line, obstacles)
+        }),
+        rows,
+        ask,
+    }
+}
+
+/// All hosts of the yard.
+pub fn lines(state: &web::Data<NodeHttpState>) -> Vec<HostLine> {
+    let (tasks, marks, now) =
+        (state.actors.task_views.load(), DiskMarks::of(state), state.clock.now());
+    let views = host_views(state);
+    views.iter().map(|view| host_lines::line(view, &tasks, marks, now)).collect()
+}
+
+fn is_wanted(line: &HostLine, query: &HostsPageQuery) -> bool {
+    let health = query.health.is_none_or(|wanted| match line.condition {
+        HostCondition::Up | HostCondition::Probation => wanted == HealthFilter::Up,
+        HostCondition::Suspect => wanted == HealthFilter::Suspect,
+        HostCondition::Down | HostCondition::Lost => wanted == HealthFilter::Down,
+        HostCondition::NotAsked | HostCondition::Unknown => wanted == HealthFilter::Unknown,
+    });
+    let role = query.role.is_none_or(|wanted| match line.role {
+        HostRoleWord::Source => wanted == RoleFilter::Source,
+        HostRoleWord::Destination => wanted == RoleFilter::Destination,
+    });
+    let mode = query.mode.is_none_or(|wanted| match line.mode {
+        HostModeWord::Active => wanted == ModeFilter::Active,
+        HostModeWord::Draining => wanted == ModeFilter::Draining,
+        HostModeWord::Maintenance => wanted == ModeFilter::Maintenance,
+    });
+    health && role && mode && line.host.contains(query.q.trim())
+}
+
+/// The order of two hosts. Without a column, hosts with troubles come first.
+fn order(a: &HostLine, b: &HostLine, sort: &SortBy) -> Ordering {
+    let used = |line: &HostLine| line.disk.map_or(-1.0, |disk| disk.used);
+    let link = |line: &HostLine| line.link.as_ref().map_or(-1.0, |link| link.out.max(link.inward));
+    let ascending = match sort.key.as_str() {
+        "disk" => used(a).total_cmp(&used(b)),
+        "room" => a.room.cmp(&b.room),
+        "files" => a.files.cmp(&b.files),
+        "link" => link(a).total_cmp(&link(b)),
+        "copies" => (a.copies_in + a.copies_out).cmp(&(b.copies_in + b.copies_out)),
+        "health" => urgency(a).cmp(&urgency(b)),
+        "since" => a.since.cmp(&b.since),
+        "role" => (a.role as u8).cmp(&(b.role as u8)),
+        "host" => a.host.cmp(&b.host),
+        _ => return urgency(a).cmp(&urgency(b)),
+    };
+    if sort.descending { ascending.reverse() } else { ascending }
+}
+
+/// 0 for the host that needs attention first.
+fn urgency(line: &HostLine) -> u8 {
+    let is_over = line.disk.is_some_and(|disk| disk.used > disk.limit);
+    match line.condition {
+        HostCondition::Lost | HostCondition::Down => 0,
+        _ if is_over || line.is_contested => 1,
+        HostCondition::Suspect => 2,
+        HostCondition::Probation => 3,
+        HostCondition::Unknown => 4,
+        HostCondition::NotAsked => 5,
+        HostCondition::Up => 6,
+    }
+}

@@ -1,0 +1,112 @@
+//! `/console/map`: the files asked for most, by the hosts that hold them.
+//!
+//! The node measures requests of files, not of hosts. The map divides the requests of a file evenly among its
+//! copies, and says so.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use reelyard_access::rights::AccessScope;
+use reelyard_console::address::{ROOT, encoded};
+use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::map::{self, MapPageModel, MapPageQuery};
+use reelyard_console::parts::heat::{HeatCell, HeatHost, HeatMap, HeatRow};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
+use reelyard_yard::catalog::views::CatalogView;
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::TaskManagerView;
+
+use super::recent::shown_name;
+use crate::http::console::answer;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+
+/// Files of the map.
+const FILES: usize = 30;
+/// Files with most demand for each byte that are compared.
+const COMPARED: usize = 2000;
+/// Hosts of the map.
+const HOSTS: usize = 2000;
+/// Ten-minute spans of an hour.
+const SPANS_OF_HOUR: f64 = 6.0;
+/// The node measures demand by the day; the map shows it by the hour.
+const HOURS_OF_DAY: f64 = 24.0;
+
+/// `GET /console/map`.
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    let query = MapPageQuery::parse(request.query_string());
+    let model = MapPageModel { map: heat_map(&state) };
+    let content = map::render(&query, &model, &visitor.viewer);
+    let title = NavPage::Map.title().of(visitor.viewer.language);
+    let parts = PageParts::new(NavPage::Map, title, content);
+    Ok(answer::page(&request, &state, &visitor, &parts))
+}
+
+fn heat_map(state: &web::Data<NodeHttpState>) -> HeatMap {
+    let (tasks, catalog) = (state.actors.task_views.load(), state.actors.catalog_view.load());
+    let beats = state.actors.heartbeat_view.load();
+    let destinations = tasks.hosts.iter().filter(|host| host.role.is_destination());
+    let hosts: Vec<HostAddr> = destinations.map(|host| host.host).take(HOSTS).collect();
+    let column: BTreeMap<HostAddr, usize> =
+        hosts.iter().enumerate().map(|(index, host)| (*host, index)).collect();
+    let is_down = |host: HostAddr| beats.of(host).is_some_and(|beat| beat.health == Health::Down);
+    HeatMap {
+        hosts: hosts
+            .iter()
+            .map(|host| HeatHost { host: host.to_string(), is_down: is_down(*host) })
+            .collect(),
+        rows: most_wanted(&catalog)
+            .into_iter()
+            .map(|(file, an_hour)| row(state, &tasks, &column, file, an_hour))
+            .collect(),
+    }
+}
+
+/// The files with most requests an hour.
+fn most_wanted(catalog: &CatalogView) -> Vec<(FileId, f64)> {
+    let mut an_hour: BTreeMap<FileId, f64> = BTreeMap::new();
+    for (file, hits) in catalog.rising.hot() {
+        an_hour.insert(*file, f64::from(*hits) * SPANS_OF_HOUR);
+    }
+    if let Some(demand) = &catalog.demand {
+        for file in demand.files().iter().take(COMPARED) {
+            let measured = demand.demand(*file).rate.per_day() / HOURS_OF_DAY;
+            let known = an_hour.entry(*file).or_default();
+            *known = known.max(measured);
+        }
+    }
+    let mut files: Vec<(FileId, f64)> =
+        an_hour.into_iter().filter(|(_, requests)| *requests > 0.0).collect();
+    files.sort_by_key(|(file, requests)| (Reverse((requests * 1000.0) as u64), *file));
+    files.truncate(FILES);
+    files
+}
+
+fn row(
+    state: &NodeHttpState,
+    tasks: &TaskManagerView,
+    column: &BTreeMap<HostAddr, usize>,
+    file: FileId,
+    an_hour: f64,
+) -> HeatRow {
+    let placed = tasks.placements.iter().filter(|(_, files)| files.contains(file.0));
+    let held: Vec<usize> = placed.filter_map(|(host, _)| column.get(host).copied()).collect();
+    let requests = (an_hour / held.len().max(1) as f64).round() as u64;
+    let mut cells: Vec<HeatCell> =
+        held.into_iter().map(|host| HeatCell { host, requests, is_coming: false }).collect();
+    let name = state.names.name(file);
+    for task in tasks.open.values().filter(|task| task.name == name) {
+        if let Some(host) = column.get(&task.destination).copied() {
+            cells.push(HeatCell { host, requests: 0, is_coming: true });
+        }
+    }
+    let name = shown_name(&state.names, file);
+    HeatRow { address: format!("{ROOT}/files?why={}", encoded(&name)), name, cells }
+}

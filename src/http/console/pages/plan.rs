@@ -1,0 +1,129 @@
+//! `/console/plan`: the last round, removals, and what holds files back.
+
+use std::collections::BTreeSet;
+
+use actix_web::web::{Data, Query};
+use actix_web::{HttpRequest, HttpResponse};
+use reelyard_access::rights::AccessScope;
+use reelyard_api::{BackedOff, PlannedCopy, RemovalView, RoomSoughtView, Skipped};
+use reelyard_console::Moment;
+use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::plan::{
+    self, BackOffLine, ExchangeLine, PassedLine, PlanLine, PlanPageModel, PlanPageQuery,
+    RemovalLine, SparedLine,
+};
+use reelyard_console::pages::why::PassedReason;
+use reelyard_yard::remover::RemovalMode;
+
+use crate::http::api::call_parts::NoQuery;
+use crate::http::api::yard_calls::{plan as round, removals};
+use crate::http::console::answer;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+
+/// Rows of a list among the others.
+const ROWS: usize = 12;
+/// Rows of a list that is shown alone.
+const ALL_ROWS: usize = 500;
+
+/// `GET /console/plan`.
+pub async fn show(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    let query = PlanPageQuery::parse(request.query_string());
+    let model = model(&state, &query).await;
+    let content = plan::render(&query, &model, &visitor.viewer);
+    let title = NavPage::Plan.title().of(visitor.viewer.language);
+    let parts = PageParts::new(NavPage::Plan, title, content);
+    Ok(answer::page(&request, &state, &visitor, &parts))
+}
+
+async fn model(state: &Data<NodeHttpState>, query: &PlanPageQuery) -> PlanPageModel {
+    let round = round::show(state.clone(), Query(NoQuery {})).await.into_inner();
+    let looked = removals::show(state.clone(), Query(NoQuery {})).await.into_inner();
+    let rows = |list: &str| if query.all == list { ALL_ROWS } else { ROWS };
+    let hosts: BTreeSet<_> = round.removals.iter().map(|removal| removal.host).collect();
+    let spared = looked
+        .spared
+        .iter()
+        .map(|(why, copies)| SparedLine { reason: why.words().to_owned(), copies: *copies });
+    PlanPageModel {
+        at: round.at.map(|at| Moment(at.0)),
+        took: round.took_us.unwrap_or_default(),
+        blocked: round.blocked,
+        unlisted: round.unlisted,
+        waiting: round.waiting,
+        copies_total: round.planned.len() as u64,
+        copies: round.planned.into_iter().take(rows("copies")).map(copy).collect(),
+        remover_mode: mode(looked.mode).to_owned(),
+        removals_total: round.removals.len() as u64,
+        removal_bytes: round.removals.iter().filter_map(|removal| removal.size).sum(),
+        removal_hosts: hosts.len() as u64,
+        removals: round.removals.into_iter().take(rows("removals")).map(removal).collect(),
+        spared: spared.collect(),
+        exchanges: looked.rooms.into_iter().take(rows("exchanges")).map(exchange).collect(),
+        passed: round.skipped.into_iter().filter_map(passed).collect(),
+        back_offs: round.back_offs.into_iter().take(ROWS).map(back_off).collect(),
+    }
+}
+
+fn mode(mode: RemovalMode) -> &'static str {
+    match mode {
+        RemovalMode::On => "on",
+        RemovalMode::DryRun => "dry-run",
+        RemovalMode::Off => "off",
+    }
+}
+
+fn copy(copy: PlannedCopy) -> PlanLine {
+    PlanLine {
+        name: copy.name.name,
+        rank: copy.rank.map(u64::from),
+        hits: u64::from(copy.hits),
+        source: copy.source.to_string(),
+        destination: copy.destination.to_string(),
+        size: copy.size,
+    }
+}
+
+fn removal(removal: RemovalView) -> RemovalLine {
+    RemovalLine {
+        name: removal.name.name,
+        host: removal.host.to_string(),
+        size: removal.size,
+        reason: removal.why,
+        keeper: removal.keeper.map(|keeper| keeper.to_string()),
+        asked_by: removal.asked_by,
+    }
+}
+
+fn exchange(sought: RoomSoughtView) -> ExchangeLine {
+    ExchangeLine {
+        name: sought.name.name,
+        size: sought.size,
+        hits: u64::from(sought.hits),
+        verdict: sought.why,
+    }
+}
+
+fn passed(skipped: Skipped) -> Option<PassedLine> {
+    Some(PassedLine {
+        reason: PassedReason::of_api(&skipped.reason)?,
+        files: skipped.files,
+        first: skipped.first.map(|first| first.name),
+    })
+}
+
+fn back_off(held: BackedOff) -> BackOffLine {
+    BackOffLine {
+        source: held.source.map(|host| host.to_string()),
+        destination: held.destination.map(|host| host.to_string()),
+        file: held.file.map(|file| file.name),
+        until: Moment(held.back_off.until.0),
+        failures: u64::from(held.back_off.failures),
+        reason: held.back_off.reason,
+    }
+}

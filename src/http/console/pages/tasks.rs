@@ -1,0 +1,178 @@
+//! `/console/tasks`: copies that are planned, under way and ended.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use reelyard_access::rights::AccessScope;
+use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::tasks::{
+    self, BlameFilter, TaskCondition, TaskLine, TaskStateFilter, TaskTotals, TasksPageModel,
+    TasksPageQuery,
+};
+use reelyard_console::parts::table::RowPage;
+use reelyard_console::{Moment, Viewer};
+use reelyard_core::clock::Millis;
+use reelyard_protocol::worker::{Blame, TaskId};
+use reelyard_yard::catalog::views::CatalogView;
+use reelyard_yard::task_manager::{Task, TaskManagerView, TaskState};
+
+use super::yard::copy_line;
+use super::{failures, why};
+use crate::http::console::answer;
+use crate::http::console::live_part::LivePart;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+
+/// Rows of a page.
+const ROWS: usize = 50;
+/// An hour in milliseconds.
+const HOUR_MILLIS: i64 = 3_600_000;
+
+/// `GET /console/tasks`.
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    let query = TasksPageQuery::parse(request.query_string());
+    let mut model = model(&state, &query);
+    model.why = why::of_file(&state, &query.why).await?;
+    let content = tasks::render(&query, &model, &visitor.viewer);
+    let title = NavPage::Tasks.title().of(visitor.viewer.language);
+    let parts = PageParts::new(NavPage::Tasks, title, content);
+    Ok(answer::live_page(&request, &state, &visitor, &parts, "tasks"))
+}
+
+/// The parts of the page that follow changes.
+pub fn live_parts(state: &web::Data<NodeHttpState>, query: &str, viewer: &Viewer) -> Vec<LivePart> {
+    let query = TasksPageQuery::parse(query);
+    let model = model(state, &query);
+    vec![
+        ("rows".to_owned(), tasks::task_rows(viewer, &query, &model)),
+        ("task-failures".to_owned(), tasks::failures(viewer, &query, &model)),
+    ]
+}
+
+fn model(state: &web::Data<NodeHttpState>, query: &TasksPageQuery) -> TasksPageModel {
+    let (view, catalog) = (state.actors.task_views.load(), state.actors.catalog_view.load());
+    let now = state.clock.now();
+    let mut all = view.tasks();
+    all.reverse();
+    sort(&mut all, query);
+    let mut matching: Vec<&Task> = Vec::new();
+    for task in all {
+        if is_wanted(task, query) {
+            matching.push(task);
+        }
+    }
+    let first = match query.after.parse().map(TaskId) {
+        Ok(after) => matching.iter().position(|task| task.id == after).map_or(0, |last| last + 1),
+        Err(_) => 0,
+    };
+    let shown: Vec<&Task> = matching.iter().skip(first).take(ROWS).copied().collect();
+    let at = |after: String| TasksPageQuery { after, ..query.clone() }.address();
+    let before = first.saturating_sub(ROWS).checked_sub(1).and_then(|last| matching.get(last));
+    let next = shown.last().filter(|_| first + shown.len() < matching.len());
+    let page = RowPage {
+        first: if shown.is_empty() { 0 } else { first as u64 + 1 },
+        shown: shown.len() as u64,
+        total: Some(matching.len() as u64),
+        previous: (first > 0)
+            .then(|| at(before.map_or_else(String::new, |task| task.id.to_string()))),
+        next: next.map(|task| at(task.id.to_string())),
+    };
+    TasksPageModel {
+        totals: totals(&view, now),
+        causes: failures::by_cause(&view, now),
+        rows: shown.into_iter().map(|task| line(&view, &catalog, task, state)).collect(),
+        page,
+        hosts: view.hosts.iter().map(|planned| planned.host.to_string()).collect(),
+        ask: None,
+        why: None,
+    }
+}
+
+/// Sorts tasks that are in the usual order, newest first.
+fn sort(tasks: &mut [&std::sync::Arc<Task>], query: &TasksPageQuery) {
+    match query.sort.key.as_str() {
+        "name" => tasks.sort_by(|a, b| a.name.cmp(&b.name)),
+        "state" => tasks.sort_by_key(|task| task.state as u8),
+        "size" => tasks.sort_by_key(|task| task.size),
+        "created" => tasks.sort_by_key(|task| task.id),
+        _ => return,
+    }
+    if query.sort.descending {
+        tasks.reverse();
+    }
+}
+
+fn is_wanted(task: &Task, query: &TasksPageQuery) -> bool {
+    let state = query.state.is_none_or(|wanted| match wanted {
+        TaskStateFilter::Open => matches!(task.state, TaskState::Ready | TaskState::Working),
+        TaskStateFilter::Failed => task.has_failed(),
+        TaskStateFilter::Done => task.state == TaskState::Done,
+        TaskStateFilter::Cancelled => task.state == TaskState::Cancelled,
+    });
+    let blamed = query.blamed.is_none_or(|wanted| match task.blame {
+        Some(Blame::Source) => wanted == BlameFilter::Source,
+        Some(Blame::Destination) => wanted == BlameFilter::Destination,
+        Some(Blame::File) => wanted == BlameFilter::File,
+        Some(Blame::Pair) | None => false,
+    });
+    let (source, destination) = (task.source.to_string(), task.destination.to_string());
+    let host = query.host.is_empty() || [&source, &destination].contains(&&query.host);
+    let sought = query.q.trim();
+    let text = sought.is_empty()
+        || memchr::memmem::find(task.name.as_bytes(), sought.as_bytes()).is_some()
+        || source.contains(sought)
+        || destination.contains(sought)
+        || task.id.to_string() == sought;
+    let cause = || task.has_failed() && failures::cause_key(task) == query.cause;
+    state && blamed && host && text && (query.cause.is_empty() || cause())
+}
+
+fn totals(view: &TaskManagerView, now: Millis) -> TaskTotals {
+    let mut totals = TaskTotals {
+        all: (view.open.len() + view.ended.len()) as u64,
+        waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
+        ..TaskTotals::default()
+    };
+    for task in view.open.values().chain(view.ended.values()) {
+        let lately = u64::from(now.0 - task.changed.0 < HOUR_MILLIS);
+        match task.state {
+            TaskState::Working => totals.working += 1,
+            TaskState::Ready => totals.ready += 1,
+            TaskState::Done => {
+                totals.done += 1;
+                totals.done_lately += lately;
+            }
+            TaskState::Cancelled => totals.cancelled += 1,
+            TaskState::Failed | TaskState::Timeout => {
+                totals.failed += 1;
+                totals.failed_lately += lately;
+            }
+        }
+    }
+    totals
+}
+
+fn line(
+    view: &TaskManagerView,
+    catalog: &CatalogView,
+    task: &Task,
+    state: &NodeHttpState,
+) -> TaskLine {
+    TaskLine {
+        id: task.id.to_string(),
+        copy: copy_line(view, catalog, task, state),
+        condition: match task.state {
+            TaskState::Ready => TaskCondition::Ready,
+            TaskState::Working => TaskCondition::Working,
+            TaskState::Done => TaskCondition::Done,
+            TaskState::Failed => TaskCondition::Failed,
+            TaskState::Timeout => TaskCondition::TimedOut,
+            TaskState::Cancelled => TaskCondition::Cancelled,
+        },
+        created: Moment(task.created.0),
+        reason: task.reason_in_words().unwrap_or_default(),
+    }
+}

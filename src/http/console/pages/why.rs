@@ -1,0 +1,137 @@
+//! The facts of the panel "Why?".
+
+use actix_web::web;
+use reelyard_api::ExplainView;
+use reelyard_console::pages::why::{
+    DestinationAnswer, HeldCopy, HostObstacle, SourceAnswer, WhyAnswer, WhyFile,
+};
+use reelyard_console::parts::act::{CommandLines, CurlCall};
+use reelyard_core::names::{FileName, NameText};
+use reelyard_yard::task_manager::plan::{HostUsability, MasterState, PlanVerdict};
+
+use super::yard::passed;
+use crate::http::api::yard_calls::explain;
+use crate::http::node_state::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// The explanation of the file with this name, as the console writes names. None without a name, and for a text that
+/// is no name.
+///
+/// # Errors
+/// The owners of tasks and removals do not answer.
+pub async fn of_file(
+    state: &web::Data<NodeHttpState>,
+    name: &str,
+) -> Result<Option<WhyFile>, ProblemResponse> {
+    let Some(name) = file_name(state, name) else { return Ok(None) };
+    let view = explain::explained(state, &name).await?;
+    let file = state.names.find(name.as_bytes());
+    let catalog = state.actors.catalog_view.load();
+    let removals = state.actors.remover_views.load();
+    let size = file.and_then(|file| catalog.master_sizes.get(file));
+    let hot_from = state.live.now().config.yard.event_log.hit_base.get();
+    Ok(Some(WhyFile {
+        rank: view.explanation.rank.map(u64::from),
+        ranked: catalog.ranking.as_ref().map(|ranking| ranking.files().len() as u64),
+        hot_from: Some(u64::from(hot_from)),
+        size: size.or_else(|| size_of(&view.explanation.master)),
+        is_pinned: file.is_some_and(|file| removals.pins.contains_key(&file)),
+        ..explained(&view)
+    }))
+}
+
+/// The file that a text of the console names. A name that is no UTF-8 is shown percent-encoded.
+pub fn file_name(state: &NodeHttpState, text: &str) -> Option<FileName> {
+    let name = FileName::new(text.as_bytes()).ok()?;
+    if state.names.find(name.as_bytes()).is_some() {
+        return Some(name);
+    }
+    let decoded = FileName::from_percent(text).ok();
+    Some(decoded.filter(|decoded| state.names.find(decoded.as_bytes()).is_some()).unwrap_or(name))
+}
+
+/// The text by which the console names a file. A name that is no UTF-8 is percent-encoded.
+pub fn shown(name: &NameText) -> String {
+    name.name.clone()
+}
+
+fn size_of(master: &MasterState) -> Option<u64> {
+    match master {
+        MasterState::Found { size, .. } => Some(*size),
+        _ => None,
+    }
+}
+
+fn explained(view: &ExplainView) -> WhyFile {
+    let explanation = &view.explanation;
+    let (answer, passed) = match explanation.verdict {
+        PlanVerdict::Skipped(why) => (None, passed(why)),
+        verdict => (answer(verdict), None),
+    };
+    let detail = explanation.back_off.as_ref().map(|held| held.reason.clone());
+    let room = view.demand.as_ref().and_then(|demand| demand.room.clone());
+    let name = shown(&view.name);
+    WhyFile {
+        answer,
+        passed,
+        detail: detail.or(room).unwrap_or_default(),
+        place: explanation.ahead.map(|ahead| (ahead + 1, ahead + 1)),
+        hits: u64::from(explanation.hits),
+        requests_a_day: view.demand.as_ref().map(|demand| demand.requests_a_day),
+        master_dir: match &explanation.master {
+            MasterState::Found { dir, .. } => Some(dir.clone()),
+            _ => None,
+        },
+        task: explanation.task.map(|task| task.to_string()),
+        copies: copies(view),
+        sources: explanation
+            .sources
+            .iter()
+            .map(|source| SourceAnswer {
+                host: source.host.to_string(),
+                says: obstacle(source.usability),
+                serving: source.serving as u64,
+            })
+            .collect(),
+        destinations: explanation
+            .destinations
+            .iter()
+            .map(|destination| DestinationAnswer {
+                host: destination.host.to_string(),
+                says: obstacle(destination.usability),
+                room: destination.room,
+            })
+            .collect(),
+        commands: commands(&name),
+        name,
+        ..WhyFile::default()
+    }
+}
+
+fn copies(view: &ExplainView) -> Vec<HeldCopy> {
+    let held = view.explanation.held_on.iter().map(|held| {
+        let decision = view.copies.iter().find(|copy| copy.host == held.host);
+        let decision = decision.map(|copy| copy.outlook.words()).unwrap_or_default();
+        HeldCopy { host: held.host.to_string(), decision }
+    });
+    held.collect()
+}
+
+fn answer(verdict: PlanVerdict) -> Option<WhyAnswer> {
+    let word = serde_json::to_value(verdict).ok()?;
+    WhyAnswer::of_api(word.as_str()?)
+}
+
+fn obstacle(usability: HostUsability) -> HostObstacle {
+    let word = serde_json::to_value(usability).ok();
+    let word = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
+    HostObstacle::of_api(word).unwrap_or(HostObstacle::Usable)
+}
+
+fn commands(name: &str) -> CommandLines {
+    let path = format!("/files/{}/explain", reelyard_console::address::encoded(name));
+    CommandLines {
+        reelyard: ["plan", "--explain", name].map(str::to_owned).to_vec(),
+        curl: Some(CurlCall { method: "GET".to_owned(), path, body: String::new() }),
+    }
+}

@@ -1,0 +1,77 @@
+//! The fields of a form that a page posts.
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest, web};
+use futures::FutureExt;
+use futures::future::LocalBoxFuture;
+
+use crate::http::problem::ProblemResponse;
+
+/// The fields of a form in their order. A name may occur several times.
+#[derive(Clone, Debug, Default)]
+pub struct PostedForm(Vec<(String, String)>);
+
+impl PostedForm {
+    /// The first value of a field that is not empty.
+    pub fn first(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(field, value)| field == name && !value.is_empty());
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a field.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(field, _)| field == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The page to return to: a path of the console.
+    pub fn back(&self) -> &str {
+        let back = self.first("back").filter(|back| is_console_path(back));
+        back.unwrap_or(reelyard_console::address::ROOT)
+    }
+}
+
+/// Whether a text is a path of the console and not the address of another site.
+pub fn is_console_path(text: &str) -> bool {
+    let root = reelyard_console::address::ROOT;
+    let rest = text.strip_prefix(root);
+    let is_below = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    is_below && !text.contains(['\\', '\r', '\n'])
+}
+
+impl FromRequest for PostedForm {
+    type Error = ProblemResponse;
+    type Future = LocalBoxFuture<'static, Result<Self, ProblemResponse>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let fields = web::Form::<Vec<(String, String)>>::from_request(request, payload);
+        fields
+            .map(|fields| match fields {
+                Ok(fields) => Ok(PostedForm(fields.into_inner())),
+                Err(error) => Err(ProblemResponse::bad_request(format!("the form: {error}"))),
+            })
+            .boxed_local()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_path_of_the_console_is_a_way_back() {
+        for good in ["/console", "/console/hosts?q=a", "/console?x"] {
+            assert!(is_console_path(good), "{good}");
+        }
+        for bad in [
+            "",
+            "/",
+            "//evil.example",
+            "https://evil.example/console",
+            "/consoles",
+            "/console\r\nX: y",
+            "/console\\x",
+        ] {
+            assert!(!is_console_path(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The person behind a request to the console: rights, and the choices that cookies keep.
+
+use actix_web::http::header::ACCEPT_LANGUAGE;
+use actix_web::{HttpMessage, HttpRequest, web};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::tz::TimeZone;
+use reelyard_access::rights::{AccessScope, Caller};
+use reelyard_access::secrets::draw;
+use reelyard_api::ProblemKind;
+use reelyard_console::text::Language;
+use reelyard_console::{Density, Moment, Theme, Viewer, ViewerRights, ViewerRole};
+
+use super::posted_form::PostedForm;
+use super::refusal::ConsoleRefusal;
+use crate::http::access::{self, CheckedScope, RequestCaller, RequestCredential};
+use crate::http::node_state::NodeHttpState;
+use crate::http::problem::ProblemResponse;
+
+/// Cookie with the language of the pages.
+pub const LANGUAGE_COOKIE: &str = "reelyard_language";
+/// Cookie with the colours of the pages.
+pub const THEME_COOKIE: &str = "reelyard_theme";
+/// Cookie with the height of rows.
+pub const DENSITY_COOKIE: &str = "reelyard_density";
+/// Cookie with the time zone, which the script sets.
+pub const ZONE_COOKIE: &str = "reelyard_zone";
+
+/// The caller of a page, and how pages are rendered for it.
+pub struct Visitor {
+    /// The caller, for rights and for the record of changes.
+    pub caller: RequestCaller,
+    /// The choices that the pages follow.
+    pub viewer: Viewer,
+}
+
+impl Visitor {
+    /// The visitor of a page that needs this scope.
+    ///
+    /// # Errors
+    /// Without a session the visitor must log in. The visitor lacks the scope.
+    pub fn of(
+        request: &HttpRequest,
+        state: &web::Data<NodeHttpState>,
+        needed: &AccessScope,
+    ) -> Result<Self, ConsoleRefusal> {
+        let (caller, credential) = access::authenticate(request, state)
+            .map_err(|refused| ConsoleRefusal::of_caller(refused, request))?;
+        Visitor::new(request, state, caller, &credential, needed)
+    }
+
+    /// The visitor who posts a form that needs this scope.
+    ///
+    /// # Errors
+    /// As with [`Visitor::of`]; or the form lacks the CSRF token of the session.
+    pub fn posting(
+        request: &HttpRequest,
+        state: &web::Data<NodeHttpState>,
+        form: &PostedForm,
+        needed: &AccessScope,
+    ) -> Result<Self, ConsoleRefusal> {
+        let token = form.first("csrf_token");
+        let (caller, credential) = access::authenticate_form(request, state, token)
+            .map_err(|refused| ConsoleRefusal::of_caller(refused, request))?;
+        Visitor::new(request, state, caller, &credential, needed)
+    }
+
+    fn new(
+        request: &HttpRequest,
+        state: &web::Data<NodeHttpState>,
+        caller: RequestCaller,
+        credential: &RequestCredential,
+        needed: &AccessScope,
+    ) -> Result<Self, ConsoleRefusal> {
+        access::require(&caller.0, needed)?;
+        request.extensions_mut().insert(credential.clone());
+        request.extensions_mut().insert(CheckedScope(needed.clone()));
+        let csrf = match credential {
+            RequestCredential::Session(secret) => secret.csrf_token(),
+            // A token in a header is not sent by a page of another site.
+            RequestCredential::Legacy(_) | RequestCredential::Token(_) => String::new(),
+        };
+        let random = draw().map_err(|error| {
+            let detail = format!("the system has no random bytes for a page: {error}");
+            ProblemResponse::new(ProblemKind::Unreadable, detail)
+        })?;
+        let cookie = |name| request.cookie(name).map(|cookie| cookie.value().to_owned());
+        let language = cookie(LANGUAGE_COOKIE).and_then(|code| Language::from_code(&code));
+        let theme = cookie(THEME_COOKIE).and_then(|word| Theme::from_word(&word));
+        let is_compact = cookie(DENSITY_COOKIE).is_some_and(|word| word == "compact");
+        let viewer = Viewer {
+            user: caller.name(),
+            role: role_of(&caller.0),
+            rights: rights_of(&caller.0),
+            language: language.unwrap_or_else(|| preferred_language(request)),
+            theme: theme.unwrap_or_default(),
+            density: if is_compact { Density::Compact } else { Density::Usual },
+            zone: cookie(ZONE_COOKIE).and_then(|name| zone(&name)).unwrap_or(TimeZone::UTC),
+            now: Moment(state.clock.now().0),
+            csrf,
+            nonce: STANDARD.encode(&random[..18]),
+        };
+        Ok(Visitor { caller, viewer })
+    }
+}
+
+fn role_of(caller: &Caller) -> ViewerRole {
+    if caller.rights.allow(&AccessScope::AccessWrite) {
+        ViewerRole::Admin
+    } else if caller.rights.allow(&AccessScope::YardWrite) {
+        ViewerRole::Operator
+    } else {
+        ViewerRole::Viewer
+    }
+}
+
+fn rights_of(caller: &Caller) -> ViewerRights {
+    let may = |scope| caller.rights.allow(&scope);
+    ViewerRights {
+        storage: may(AccessScope::YardWrite),
+        shares: may(AccessScope::SharesWrite),
+        boxes: may(AccessScope::BoxesWrite),
+        admin: may(AccessScope::AccessWrite),
+        audit: may(AccessScope::AuditRead),
+    }
+}
+
+/// The language that the browser prefers.
+pub fn preferred_language(request: &HttpRequest) -> Language {
+    let header = request.headers().get(ACCEPT_LANGUAGE);
+    let header = header.and_then(|header| header.to_str().ok());
+    Language::of_header(header.unwrap_or_default())
+}
+
+/// The time zone with this name of the IANA database, such as "Asia/Seoul". Its slash may be percent-encoded.
+fn zone(name: &str) -> Option<TimeZone> {
+    let name = percent_encoding::percent_decode_str(name).decode_utf8().ok()?;
+    TimeZone::get(&name).ok()
+}
