@@ -12,10 +12,9 @@ const OF_PAGES: [(Method, &str, &str); 2] =
     [(Method::POST, "/login", "page.logIn"), (Method::POST, "/logout", "page.logOut")];
 
 /// The forms of the console.
-const OF_CONSOLE: [(Method, &str, &str); 18] = [
+const OF_CONSOLE: [(Method, &str, &str); 17] = [
     (Method::POST, "/console/files/{name}/{action}", "console.changeFile"),
     (Method::POST, "/console/file-actions/{action}", "console.changeFiles"),
-    (Method::POST, "/console/preferences", "console.keepPreference"),
     (Method::POST, "/console/hosts/{host}/{action}", "console.changeHost"),
     (Method::POST, "/console/host-actions/{action}", "console.changeHosts"),
     (Method::POST, "/console/tasks/{id}/{action}", "console.changeTask"),

@@ -32,7 +32,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const MOST_KEPT: usize = 256;
 
 /// A page with live parts, by its word in addresses.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LivePage {
     /// The first screen.
@@ -145,7 +145,11 @@ pub async fn follow(
     let viewer = visitor.viewer;
     let key = RenderingKey {
         page,
-        query: request.query_string().to_owned(),
+        query: if page == LivePage::Yard {
+            String::new()
+        } else {
+            request.query_string().to_owned()
+        },
         language: viewer.language.code(),
         zone: viewer.zone.iana_name().unwrap_or("UTC").to_owned(),
         may_change: viewer.rights.storage,

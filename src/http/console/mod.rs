@@ -21,10 +21,14 @@ pub use share_counts::KeptShareCounts;
 
 use crate::http::api::read;
 
+/// Largest form in bytes. A form may pick a page of files with long names.
+const LARGEST_FORM: usize = 256 << 10;
+
 /// The routes of the console. Its servers share the renderings of live pages.
 pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderings>) {
     config
         .app_data(renderings)
+        .app_data(web::FormConfig::default().limit(LARGEST_FORM))
         .service(web::resource("/").route(read().to(to_console)))
         .service(web::resource("/console").route(read().to(pages::yard::show)))
         .service(web::resource("/console/assets/{hash}/{name}").route(read().to(assets::show)))

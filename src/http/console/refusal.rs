@@ -61,9 +61,14 @@ impl ResponseError for ConsoleRefusal {
 
     fn error_response(&self) -> HttpResponse {
         match self {
-            ConsoleRefusal::LogIn(next) => HttpResponse::SeeOther()
-                .insert_header((LOCATION, format!("/login?next={}", encoded(next))))
-                .finish(),
+            ConsoleRefusal::LogIn(next) => {
+                let mut answer = HttpResponse::SeeOther();
+                answer.insert_header((LOCATION, format!("/login?next={}", encoded(next))));
+                let mut answer = answer.finish();
+                // For the audit: a form without a session is refused.
+                answer.extensions_mut().insert(ProblemKind::Unauthorized);
+                answer
+            }
             ConsoleRefusal::Problem(refused) => problem_page(refused),
         }
     }

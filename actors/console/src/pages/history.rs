@@ -151,6 +151,7 @@ pub fn history_row(viewer: &Viewer, row: &HistoryRow) -> Markup {
         RecentStep::Copied => StateMark::new(Glyph::Done, Tone::Ok, states::COPIED),
         RecentStep::Failed => StateMark::new(Glyph::Down, Tone::Bad, states::FAILED),
         RecentStep::Removed => StateMark::new(Glyph::Gone, Tone::Hold, states::REMOVED),
+        RecentStep::Cancelled => StateMark::new(Glyph::Off, Tone::Off, states::CANCELLED),
     };
     html! {
         tr {

@@ -59,8 +59,6 @@ pub struct AskDialog {
     pub fields: Vec<AskField>,
     /// Label of a field for a reason, if the action has one.
     pub reason_label: Option<String>,
-    /// Version of the state that the figures belong to. The handler refuses an older one.
-    pub version: String,
     /// Address of the page without the dialog.
     pub back: String,
     /// The same as command lines.
@@ -77,7 +75,6 @@ pub fn ask_dialog(viewer: &Viewer, ask: &AskDialog) -> Markup {
             form.dialog method="post" action=(ask.action) {
                 input type="hidden" name="csrf_token" value=(viewer.csrf);
                 input type="hidden" name="back" value=(ask.back);
-                input type="hidden" name="version" value=(ask.version);
                 @for (name, value) in &ask.values { input type="hidden" name=(name) value=(value); }
                 h2 #ask-title { (ask.question) }
                 p.txt { (ask.consequence) @if ask.is_final { " " b { (common::FINAL.of(language)) } } }

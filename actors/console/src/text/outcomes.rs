@@ -14,6 +14,13 @@ texts! {
     REASON = "Reason, for the audit", "이유 (감사 기록용)";
     ASK_ADOPT = "Take this host over?", "이 호스트를 인계받으시겠습니까?";
     ASK_ADOPT_TEXT = "Its worker obeys this node from now on, and refuses the other manager.", "워커가 이제 이 노드의 명령만 따르고 다른 관리자는 거부합니다.";
+    ASK_ACTIVATE = "Use {hosts} again?", "{hosts}: 운영으로 전환";
+    ASK_ACTIVATE_TEXT = "They are asked and get copies again.", "다시 상태를 확인하고 사본을 보냅니다.";
+    VERB_ACTIVATE = "Activate", "운영으로 전환";
+    ASK_TRUST = "Trust {hosts} again?", "{hosts}: 다시 신뢰";
+    ASK_TRUST_TEXT = "Their backoffs and circuit breakers end now.", "재시도 대기와 차단이 지금 끝납니다.";
+    VERB_TRUST = "Trust again", "다시 신뢰";
+    VERB_RETRY = "Retry", "다시 시도";
     VERB_ADOPT = "Take over", "인계";
     FILES_PINNED = "Pinned: {n}", "고정: {n}개";
     FILES_UNPINNED = "No longer pinned: {n}", "고정 해제: {n}개";

@@ -5,6 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::WantedMode;
 use reelyard_console::format::count;
+use reelyard_console::parts::dialog::TYPED_FROM;
 use reelyard_console::text::{Text, outcomes};
 use reelyard_core::host::{HostAddr, HostMode};
 use serde::Deserialize;
@@ -93,6 +94,13 @@ async fn act(
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
     let names: Vec<String> = hosts.iter().map(HostAddr::to_string).collect();
     audit.subject(format!("host {}", names.join(", ")));
+    let expected = hosts.len() as u64;
+    let typed = form.first("typed").and_then(|typed| typed.parse::<u64>().ok());
+    if action == HostAction::Remove && expected >= TYPED_FROM && typed != Some(expected) {
+        let detail = format!("typed: expected {expected}, the number of hosts to remove");
+        let refusal = ProblemResponse::bad_request(detail);
+        return Ok(refused(form, &visitor.viewer, 0, &refusal));
+    }
     let mut acted: u64 = 0;
     for host in hosts {
         if let Err(why) = carry_out(state, &visitor, audit, host, action).await {

@@ -6,6 +6,7 @@ use reelyard_console::Moment;
 use reelyard_console::pages::tasks::{BlamedSide, FailureCause};
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
 use reelyard_protocol::worker::{Blame, TaskId};
 use reelyard_yard::task_manager::{Task, TaskManagerView};
 
@@ -59,7 +60,7 @@ pub fn by_cause(tasks: &TaskManagerView, now: Millis) -> Vec<FailureCause> {
             groups.entry(CauseKey::of(task)).or_default().push(task);
         }
     }
-    let busy: BTreeSet<_> = tasks.open.values().map(|task| &task.name).collect();
+    let settled = settled(tasks);
     let mut causes = Vec::new();
     for (key, failed) in groups {
         let times = failed.iter().map(|task| task.changed.0);
@@ -75,7 +76,7 @@ pub fn by_cause(tasks: &TaskManagerView, now: Millis) -> Vec<FailureCause> {
             first: Moment(times.clone().min().unwrap_or_default()),
             last: Moment(times.max().unwrap_or_default()),
             curve: Vec::new(),
-            retryable: files.iter().filter(|name| !busy.contains(*name)).count() as u64,
+            retryable: files.iter().filter(|name| !settled.contains(*name)).count() as u64,
         });
     }
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.copies));
@@ -91,15 +92,29 @@ fn blamed(blame: Blame) -> Option<BlamedSide> {
     }
 }
 
-/// The last failed task of each file with this cause, or with any cause. A file that is being copied is left out.
+/// The files that need no retry: a task copies them, or their last task did not fail.
+fn settled(tasks: &TaskManagerView) -> BTreeSet<&FileName> {
+    let mut settled: BTreeSet<&FileName> = tasks.open.values().map(|task| &task.name).collect();
+    let mut last: BTreeMap<&FileName, &Task> = BTreeMap::new();
+    for task in tasks.ended.values() {
+        let newest = last.entry(&task.name).or_insert(task);
+        if newest.id < task.id {
+            *newest = task;
+        }
+    }
+    settled.extend(last.into_iter().filter(|(_, task)| !task.has_failed()).map(|(name, _)| name));
+    settled
+}
+
+/// The last failed task of each file with this cause, or with any cause. Files that need no retry are left out.
 pub fn retryable(state: &NodeHttpState, cause: Option<&str>) -> Vec<TaskId> {
     let (tasks, now) = (state.actors.task_views.load(), state.clock.now());
-    let busy: BTreeSet<_> = tasks.open.values().map(|task| &task.name).collect();
+    let settled = settled(&tasks);
     let mut last = BTreeMap::new();
     for task in tasks.ended.values().filter(|task| task.has_failed()) {
         let is_recent = now.0 - task.changed.0 < HOUR_MILLIS;
         let is_wanted = cause.is_none_or(|cause| cause_key(task) == cause);
-        if is_recent && is_wanted && !busy.contains(&task.name) {
+        if is_recent && is_wanted && !settled.contains(&task.name) {
             last.insert(&task.name, task.id);
         }
     }

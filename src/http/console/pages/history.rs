@@ -92,8 +92,11 @@ fn filter(query: &HistoryPageQuery) -> Result<HistoryFilter, ProblemResponse> {
 fn row(line: HistoryLine) -> HistoryRow {
     let (step, source, reason) = match line.what {
         HistoryEntry::Copy { source, state, detail, .. } => {
-            let step =
-                if state == TaskState::Done { RecentStep::Copied } else { RecentStep::Failed };
+            let step = match state {
+                TaskState::Done => RecentStep::Copied,
+                TaskState::Cancelled => RecentStep::Cancelled,
+                _ => RecentStep::Failed,
+            };
             (step, Some(source.to_string()), detail.unwrap_or_default())
         }
         HistoryEntry::Removal { why, ending, .. } => match ending {
@@ -172,6 +175,7 @@ fn csv(line: HistoryLine) -> String {
         RecentStep::Copied => "copied",
         RecentStep::Failed => "failed",
         RecentStep::Removed => "removed",
+        RecentStep::Cancelled => "cancelled",
     };
     let size = row.size.map(|size| size.to_string()).unwrap_or_default();
     let source = row.source.unwrap_or_default();

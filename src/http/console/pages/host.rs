@@ -66,8 +66,7 @@ fn model(
         agent_failure: view.agent_failure.clone(),
         other_manager: view.foreign_managers.first().map(|manager| OtherManager {
             name: manager.what.clone(),
-            epoch: 0,
-            since: Moment(manager.last.0),
+            since: Moment(manager.first.0),
         }),
         listed: view.observed.map(|at| Moment(at.0)),
         only_here: view.draining.as_ref().map(|drain| drain.only_here),

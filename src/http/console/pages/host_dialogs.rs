@@ -27,6 +27,14 @@ pub fn of_word(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> O
             "maintenance",
         ),
         "remove" => (asks(words::ASK_REMOVE), words::ASK_REMOVE_TEXT, words::VERB_REMOVE, ""),
+        "active" => {
+            let question = outcomes::ASK_ACTIVATE.fill(language, &[("hosts", &hosts)]);
+            (question, outcomes::ASK_ACTIVATE_TEXT, outcomes::VERB_ACTIVATE, "active")
+        }
+        "reset" => {
+            let question = outcomes::ASK_TRUST.fill(language, &[("hosts", &hosts)]);
+            (question, outcomes::ASK_TRUST_TEXT, outcomes::VERB_TRUST, "")
+        }
         "adopt" => {
             let question = outcomes::ASK_ADOPT.of(language).to_owned();
             (question, outcomes::ASK_ADOPT_TEXT, outcomes::VERB_ADOPT, "")
@@ -50,7 +58,6 @@ pub fn of_word(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> O
         values: lines.iter().map(|line| ("pick".to_owned(), line.host.clone())).collect(),
         fields: Vec::new(),
         reason_label: Some(outcomes::REASON.of(language).to_owned()),
-        version: String::new(),
         back: back.to_owned(),
         commands: commands(word, mode, lines),
     })
@@ -58,13 +65,18 @@ pub fn of_word(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> O
 
 /// The same as lines of commands. `curl` makes one call for each host; the line has the first.
 fn commands(word: &str, mode: &str, lines: &[HostLine]) -> CommandLines {
-    let command = ["hosts", word].into_iter().map(str::to_owned);
+    let command = match word {
+        "active" => "activate",
+        "maintenance" => "maintain",
+        word => word,
+    };
+    let command = ["hosts", command].into_iter().map(str::to_owned);
     let hosts = lines.iter().map(|line| line.host.clone());
     let curl = lines.first().map(|line| {
         let host = encoded(&line.host);
         let (method, path, body) = match word {
             "remove" => ("DELETE", format!("/hosts/{host}"), String::new()),
-            "adopt" => ("POST", format!("/hosts/{host}/adopt"), String::new()),
+            "adopt" | "reset" => ("POST", format!("/hosts/{host}/{word}"), String::new()),
             _ => ("PUT", format!("/hosts/{host}/mode"), format!("{{\"mode\":\"{mode}\"}}")),
         };
         CurlCall { method: method.to_owned(), path, body }

@@ -4,6 +4,7 @@ use reelyard_console::Moment;
 use reelyard_console::pages::yard::{RecentLine, RecentStep};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, NameTable};
+use reelyard_yard::remover::Ending;
 use reelyard_yard::task_manager::TaskState;
 
 use crate::http::node_state::NodeHttpState;
@@ -18,6 +19,7 @@ pub fn lines(state: &NodeHttpState, host: Option<HostAddr>, most: usize) -> Vec<
         .map(|copy| RecentLine {
             step: match copy.state {
                 TaskState::Done => RecentStep::Copied,
+                TaskState::Cancelled => RecentStep::Cancelled,
                 _ => RecentStep::Failed,
             },
             name: shown_name(&state.names, copy.file),
@@ -28,7 +30,10 @@ pub fn lines(state: &NodeHttpState, host: Option<HostAddr>, most: usize) -> Vec<
     let removed = removals.history.newest_first().map(|(_, removal)| removal);
     let removed = removed.filter(|removal| is_here(removal.host)).take(most);
     lines.extend(removed.map(|removal| RecentLine {
-        step: RecentStep::Removed,
+        step: match removal.ending {
+            Ending::Removed | Ending::Absent => RecentStep::Removed,
+            _ => RecentStep::Failed,
+        },
         name: shown_name(&state.names, removal.file),
         host: removal.host.to_string(),
         at: Moment(removal.at.0),

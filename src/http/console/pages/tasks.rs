@@ -1,13 +1,19 @@
 //! `/console/tasks`: copies that are planned, under way and ended.
 
+use std::sync::Arc;
+
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
+use reelyard_console::address::ROOT;
+use reelyard_console::format::counted;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::tasks::{
     self, BlameFilter, TaskCondition, TaskLine, TaskStateFilter, TaskTotals, TasksPageModel,
     TasksPageQuery,
 };
+use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::table::RowPage;
+use reelyard_console::text::{outcomes, tasks as words};
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::clock::Millis;
 use reelyard_protocol::worker::{Blame, TaskId};
@@ -36,6 +42,7 @@ pub async fn show(
     let query = TasksPageQuery::parse(request.query_string());
     let mut model = model(&state, &query);
     model.why = why::of_file(&state, &query.why).await?;
+    model.ask = retry_dialog(&state, &query, &visitor.viewer);
     let content = tasks::render(&query, &model, &visitor.viewer);
     let title = NavPage::Tasks.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Tasks, title, content);
@@ -91,8 +98,37 @@ fn model(state: &web::Data<NodeHttpState>, query: &TasksPageQuery) -> TasksPageM
     }
 }
 
+/// The dialog before all failed copies are retried. None unless the address asks for it.
+fn retry_dialog(
+    state: &NodeHttpState,
+    query: &TasksPageQuery,
+    viewer: &Viewer,
+) -> Option<AskDialog> {
+    if query.ask != "retry" {
+        return None;
+    }
+    let language = viewer.language;
+    let view = state.actors.task_views.load();
+    let retried = failures::retryable(state, None);
+    let tasks = retried.iter().filter_map(|id| view.task(*id));
+    let line =
+        |task: &Arc<Task>| (task.name.to_text().name, task.reason_in_words().unwrap_or_default());
+    let n = retried.len() as u64;
+    Some(AskDialog {
+        question: counted(language, words::ASK_RETRY, n),
+        consequence: words::ASK_RETRY_TEXT.of(language).to_owned(),
+        names: tasks.map(line).collect(),
+        things: n,
+        verb: outcomes::VERB_RETRY.of(language).to_owned(),
+        action: format!("{ROOT}/task-retries"),
+        reason_label: Some(outcomes::REASON.of(language).to_owned()),
+        back: TasksPageQuery { ask: String::new(), ..query.clone() }.address(),
+        ..AskDialog::default()
+    })
+}
+
 /// Sorts tasks that are in the usual order, newest first.
-fn sort(tasks: &mut [&std::sync::Arc<Task>], query: &TasksPageQuery) {
+fn sort(tasks: &mut [&Arc<Task>], query: &TasksPageQuery) {
     match query.sort.key.as_str() {
         "name" => tasks.sort_by(|a, b| a.name.cmp(&b.name)),
         "state" => tasks.sort_by_key(|task| task.state as u8),

@@ -81,7 +81,6 @@ fn bulk(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
         (bulk_bar(viewer, FORM, query.pick.len() as u64, &clear, html! {
             (bulk_button(FORM, "pin", files::PIN_MANY.of(language)))
             (bulk_button(FORM, "unpin", files::UNPIN_MANY.of(language)))
-            (bulk_button(FORM, "remove", files::REMOVE_MANY.of(language)))
         }))
     }
 }

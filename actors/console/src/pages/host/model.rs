@@ -66,8 +66,6 @@ pub struct HostPageModel {
 pub struct OtherManager {
     /// Its name or address.
     pub name: String,
-    /// A later leader has a larger one; 0 if it is not known.
-    pub epoch: u64,
     /// Since when its commands are seen.
     pub since: Moment,
 }

@@ -228,6 +228,7 @@ pub fn recent_on_host(viewer: &Viewer, model: &HostPageModel) -> Markup {
                     RecentStep::Copied => StateMark::new(Glyph::Done, Tone::Ok, states::COPIED),
                     RecentStep::Failed => StateMark::new(Glyph::Down, Tone::Bad, states::FAILED),
                     RecentStep::Removed => StateMark::new(Glyph::Gone, Tone::Hold, states::REMOVED),
+                    RecentStep::Cancelled => StateMark::new(Glyph::Off, Tone::Off, states::CANCELLED),
                 };
                 li {
                     span.r.muted.w64 { (time_tag(viewer, line.at)) }

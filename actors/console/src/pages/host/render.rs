@@ -24,7 +24,7 @@ pub fn render(model: &HostPageModel, viewer: &Viewer) -> Markup {
         div.grid {
             @if !model.health.is_empty() { (health(viewer, model)) }
             (breakers(viewer, model))
-            (only_here(viewer, model))
+            @if model.only_here == Some(0) || !model.only_files.is_empty() { (only_here(viewer, model)) }
             (disk(viewer, model))
             (link(viewer, model))
             (recent_on_host(viewer, model))
@@ -98,8 +98,7 @@ fn notices(viewer: &Viewer, model: &HostPageModel) -> Markup {
         }
         @if let Some(other) = &model.other_manager {
             @let name = visible_text(&other.name);
-            @let epoch = other.epoch.to_string();
-            @let values = [("manager", name.as_str()), ("epoch", epoch.as_str()), ("since", &since(viewer, other.since))];
+            @let values = [("manager", name.as_str()), ("since", &since(viewer, other.since))];
             (notice(
                 Tone::Bad,
                 hosts::FOREIGN_TITLE.of(language),

@@ -84,7 +84,7 @@ fn cause_row(viewer: &Viewer, cause: &FailureCause) -> Markup {
         cause: cause.key.clone(),
         ..TasksPageQuery::default()
     };
-    let retry = format!("{ROOT}/tasks/retry?cause={}", encoded(&cause.key));
+    let retry = format!("{ROOT}/task-retries?cause={}", encoded(&cause.key));
     let values = [("first", clock(viewer, cause.first)), ("last", clock(viewer, cause.last))];
     html! {
         li.cause {

@@ -173,6 +173,8 @@ pub enum RecentStep {
     Failed,
     /// A copy was removed.
     Removed,
+    /// A copy was cancelled.
+    Cancelled,
 }
 
 /// A copy or removal of the last minutes.

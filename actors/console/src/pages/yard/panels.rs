@@ -194,6 +194,7 @@ const fn step_mark(step: RecentStep) -> StateMark {
         RecentStep::Copied => StateMark::new(Glyph::Done, Tone::Ok, states::COPIED),
         RecentStep::Failed => StateMark::new(Glyph::Down, Tone::Bad, states::FAILED),
         RecentStep::Removed => StateMark::new(Glyph::Gone, Tone::Hold, states::REMOVED),
+        RecentStep::Cancelled => StateMark::new(Glyph::Off, Tone::Off, states::CANCELLED),
     }
 }
 

@@ -27,5 +27,4 @@ texts! {
     ASK_COPY = "Copy {name} now?", "지금 복사하시겠습니까? {name}";
     PIN_MANY = "Pin", "고정";
     UNPIN_MANY = "Unpin", "고정 해제";
-    REMOVE_MANY = "Remove copies…", "사본 삭제…";
 }

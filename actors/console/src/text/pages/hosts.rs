@@ -45,7 +45,7 @@ texts! {
     TOKEN_TROUBLE = "Its worker has no valid token", "워커의 토큰이 유효하지 않음";
     AGENT_FAILURE = "Its worker does not report", "워커가 보고하지 않음";
     FOREIGN_TITLE = "Another manager commands this host", "다른 관리자가 이 호스트에 명령함";
-    FOREIGN_DETAIL = "{manager}, epoch {epoch}, since {since}. Stop it, or adopt the host.", "{manager}, 에폭 {epoch}, {since}. 그 관리자를 중지하거나 이 호스트를 인계받으십시오.";
+    FOREIGN_DETAIL = "{manager}, since {since}. Stop it, or adopt the host.", "{manager}, {since}. 그 관리자를 중지하거나 이 호스트를 인계받으십시오.";
     ADOPT = "Adopt…", "인계…";
     HANGS = "Depends on it", "이 호스트에 달린 것";
     HOLDS = "Files it holds", "보유 파일";

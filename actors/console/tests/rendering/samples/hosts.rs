@@ -155,7 +155,6 @@ pub fn ask(viewer: &Viewer) -> PageParts {
         values: names.map(|name| ("pick".to_owned(), name.to_owned())).to_vec(),
         fields: Vec::new(),
         reason_label: Some("Reason (kept in the audit)".into()),
-        version: "77".into(),
         back: "/console/hosts".into(),
         commands: CommandLines {
             reelyard: ["hosts", "drain", "10.4.2.33:8888", "10.4.2.36:8888"].map(String::from).to_vec(),
