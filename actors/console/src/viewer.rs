@@ -61,7 +61,7 @@ pub enum Density {
 }
 
 /// Rights that decide which actions a page shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ViewerRights {
     /// May change hosts, files and tasks.
     pub storage: bool,

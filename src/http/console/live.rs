@@ -11,7 +11,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use reelyard_access::rights::AccessScope;
 use reelyard_console::frame::live_part;
-use reelyard_console::{Moment, Viewer};
+use reelyard_console::{Moment, Viewer, ViewerRights};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
@@ -49,8 +49,7 @@ struct RenderingKey {
     page: LivePage,
     query: String,
     language: &'static str,
-    zone: String,
-    may_change: bool,
+    rights: ViewerRights,
 }
 
 /// A part that is ready to be sent.
@@ -112,8 +111,8 @@ impl Rendering {
         let viewer = Viewer { now: Moment(state.clock.now().0), ..viewer.clone() };
         let parts = match key.page {
             LivePage::Yard => pages::yard::live_parts(state, links, &viewer),
-            LivePage::Hosts => pages::hosts::live_parts(state, &key.query, &viewer),
-            LivePage::Tasks => pages::tasks::live_parts(state, &key.query, &viewer),
+            LivePage::Hosts => pages::storage::hosts::live_parts(state, &key.query, &viewer),
+            LivePage::Tasks => pages::storage::tasks::live_parts(state, &key.query, &viewer),
         };
         Rendering { at, parts: parts.into_iter().map(RenderedPart::of).collect() }
     }
@@ -151,8 +150,7 @@ pub async fn follow(
             request.query_string().to_owned()
         },
         language: viewer.language.code(),
-        zone: viewer.zone.iana_name().unwrap_or("UTC").to_owned(),
-        may_change: viewer.rights.storage,
+        rights: viewer.rights,
     };
     let stream = LivePageStream {
         stopping: state.stopping.clone(),

@@ -34,8 +34,10 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
         .service(web::resource("/console/assets/{hash}/{name}").route(read().to(assets::show)))
         .service(web::resource("/console/preferences").route(web::post().to(preferences::keep)))
         .service(web::resource("/console/live/{page}").route(web::get().to(live::follow)))
-        .service(web::resource("/console/hosts").route(read().to(pages::hosts::show)))
-        .service(web::resource("/console/hosts/{host}").route(read().to(pages::host::show)))
+        .service(web::resource("/console/hosts").route(read().to(pages::storage::hosts::show)))
+        .service(
+            web::resource("/console/hosts/{host}").route(read().to(pages::storage::host::show)),
+        )
         .service(
             web::resource("/console/hosts/{host}/{action}")
                 .route(web::post().to(actions::hosts::act_on_one)),
@@ -44,7 +46,7 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
             web::resource("/console/host-actions/{action}")
                 .route(web::post().to(actions::hosts::act_on_picked)),
         )
-        .service(web::resource("/console/files").route(read().to(pages::files::show)))
+        .service(web::resource("/console/files").route(read().to(pages::storage::files::show)))
         .service(
             web::resource("/console/files/{name}/{action}")
                 .route(web::post().to(actions::files::act_on_one)),
@@ -53,7 +55,7 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
             web::resource("/console/file-actions/{action}")
                 .route(web::post().to(actions::files::act_on_picked)),
         )
-        .service(web::resource("/console/tasks").route(read().to(pages::tasks::show)))
+        .service(web::resource("/console/tasks").route(read().to(pages::storage::tasks::show)))
         .service(
             web::resource("/console/tasks/{id}/{action}")
                 .route(web::post().to(actions::tasks::act_on_one)),
@@ -70,18 +72,20 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
 /// The pages of links and boxes.
 fn given_out(config: &mut web::ServiceConfig) {
     config
-        .service(web::resource("/console/shares").route(read().to(pages::shares::show)))
+        .service(web::resource("/console/shares").route(read().to(pages::given_out::shares::show)))
         .service(
             web::resource("/console/shares/new")
                 .route(read().to(|| to_form("/console/shares?new=true")))
                 .route(web::post().to(actions::shares::create)),
         )
-        .service(web::resource("/console/shares/{id}").route(read().to(pages::share::show)))
+        .service(
+            web::resource("/console/shares/{id}").route(read().to(pages::given_out::share::show)),
+        )
         .service(
             web::resource("/console/share-actions/{action}")
                 .route(web::post().to(actions::shares::act_on_picked)),
         )
-        .service(web::resource("/console/boxes").route(read().to(pages::boxes::show)))
+        .service(web::resource("/console/boxes").route(read().to(pages::given_out::boxes::show)))
         .service(
             web::resource("/console/boxes/{pool}/{number}/{action}")
                 .route(web::post().to(actions::boxes::act_on_box)),
@@ -95,9 +99,14 @@ fn given_out(config: &mut web::ServiceConfig) {
 /// The pages of history and audit.
 fn on_record(config: &mut web::ServiceConfig) {
     config
-        .service(web::resource("/console/history").route(read().to(pages::history::show)))
-        .service(web::resource("/console/history/export").route(read().to(pages::history::export)))
-        .service(web::resource("/console/audit").route(read().to(pages::audit::show)))
+        .service(
+            web::resource("/console/history").route(read().to(pages::on_record::history::show)),
+        )
+        .service(
+            web::resource("/console/history/export")
+                .route(read().to(pages::on_record::history::export)),
+        )
+        .service(web::resource("/console/audit").route(read().to(pages::on_record::audit::show)))
         .service(
             web::resource("/console/audit/export").route(web::post().to(actions::audit::export)),
         );
@@ -106,7 +115,7 @@ fn on_record(config: &mut web::ServiceConfig) {
 /// The page of users, tokens and sessions.
 fn of_access(config: &mut web::ServiceConfig) {
     config
-        .service(web::resource("/console/access").route(read().to(pages::access::show)))
+        .service(web::resource("/console/access").route(read().to(pages::of_node::access::show)))
         .service(
             web::resource("/console/access/users/new")
                 .route(read().to(|| to_form("/console/access?ask=new-user")))
@@ -134,15 +143,19 @@ fn of_access(config: &mut web::ServiceConfig) {
 /// The pages of the plan, the node and the manual, and the search.
 fn of_node(config: &mut web::ServiceConfig) {
     config
-        .service(web::resource("/console/plan").route(read().to(pages::plan::show)))
-        .service(web::resource("/console/map").route(read().to(pages::map::show)))
-        .service(web::resource("/console/settings").route(read().to(pages::settings::show)))
+        .service(web::resource("/console/plan").route(read().to(pages::storage::plan::show)))
+        .service(web::resource("/console/map").route(read().to(pages::storage::map::show)))
+        .service(
+            web::resource("/console/settings").route(read().to(pages::of_node::settings::show)),
+        )
         .service(
             web::resource("/console/settings/reload")
                 .route(web::post().to(actions::settings::reload)),
         )
-        .service(web::resource("/console/guide").route(read().to(pages::guide::contents)))
-        .service(web::resource("/console/guide/{topic}").route(read().to(pages::guide::show)))
+        .service(web::resource("/console/guide").route(read().to(pages::of_node::guide::contents)))
+        .service(
+            web::resource("/console/guide/{topic}").route(read().to(pages::of_node::guide::show)),
+        )
         .service(web::resource("/console/find").route(read().to(pages::find::show)));
 }
 

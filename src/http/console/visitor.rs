@@ -23,8 +23,6 @@ pub const LANGUAGE_COOKIE: &str = "reelyard_language";
 pub const THEME_COOKIE: &str = "reelyard_theme";
 /// Cookie with the height of rows.
 pub const DENSITY_COOKIE: &str = "reelyard_density";
-/// Cookie with the time zone, which the script sets.
-pub const ZONE_COOKIE: &str = "reelyard_zone";
 
 /// The caller of a page, and how pages are rendered for it.
 pub struct Visitor {
@@ -95,7 +93,7 @@ impl Visitor {
             language: language.unwrap_or_else(|| preferred_language(request)),
             theme: theme.unwrap_or_default(),
             density: if is_compact { Density::Compact } else { Density::Usual },
-            zone: cookie(ZONE_COOKIE).and_then(|name| zone(&name)).unwrap_or(TimeZone::UTC),
+            zone: TimeZone::UTC,
             now: Moment(state.clock.now().0),
             csrf,
             nonce: STANDARD.encode(&random[..18]),
@@ -130,10 +128,4 @@ pub fn preferred_language(request: &HttpRequest) -> Language {
     let header = request.headers().get(ACCEPT_LANGUAGE);
     let header = header.and_then(|header| header.to_str().ok());
     Language::of_header(header.unwrap_or_default())
-}
-
-/// The time zone with this name of the IANA database, such as "Asia/Seoul". Its slash may be percent-encoded.
-fn zone(name: &str) -> Option<TimeZone> {
-    let name = percent_encoding::percent_decode_str(name).decode_utf8().ok()?;
-    TimeZone::get(&name).ok()
 }

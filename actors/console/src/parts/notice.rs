@@ -6,7 +6,7 @@ use super::icon::{Glyph, icon};
 use super::mark::Tone;
 use crate::text::{Language, common};
 
-/// A notice: what is so, and below it what to do.
+/// A notice: its title states a fact, and its body names the next step.
 pub fn notice(tone: Tone, title: &str, body: Markup, action: Markup) -> Markup {
     let glyph = match tone {
         Tone::Bad => Glyph::Down,
@@ -37,7 +37,7 @@ pub fn empty(title: &str, body: &str, actions: Markup) -> Markup {
     }
 }
 
-/// The page is filtered to nothing: what was looked for, and how to see all again.
+/// No row matches the filter. Names the filter, and has a link that clears it.
 pub fn empty_by_filter(language: Language, title: &str, looked_through: &str, all: &str) -> Markup {
     let body = common::LOOKED_THROUGH.fill(language, &[("rows", looked_through)]);
     empty(title, &body, html! { a.btn.sm href=(all) { (common::CLEAR_FILTER.of(language)) } })
@@ -48,7 +48,7 @@ pub fn empty_by_filter(language: Language, title: &str, looked_through: &str, al
 pub struct ActionOutcome {
     /// The action was carried out.
     pub is_done: bool,
-    /// One sentence: what was done, or what failed.
+    /// The result as one sentence.
     pub title: String,
     /// The next step in words; empty if there is nothing to do.
     pub detail: String,

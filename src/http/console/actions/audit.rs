@@ -7,7 +7,7 @@ use reelyard_console::pages::audit::AuditPageQuery;
 
 use crate::http::api::audit_calls::audit_export;
 use crate::http::audit::AuditDetails;
-use crate::http::console::pages::audit::filter;
+use crate::http::console::pages::on_record::audit::filter;
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;

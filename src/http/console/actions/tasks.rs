@@ -12,7 +12,7 @@ use super::{done, refused};
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::yard_calls::tasks;
 use crate::http::audit::AuditDetails;
-use crate::http::console::pages::failures;
+use crate::http::console::pages::storage::failures;
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;

@@ -10,10 +10,10 @@ use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, Find
 use reelyard_console::text::frame;
 use reelyard_core::names::FileId;
 
-use super::guide::guide_language;
 use super::recent::shown_name;
 use crate::guide::CHAPTERS;
 use crate::http::console::answer;
+use crate::http::console::pages::of_node::guide::guide_language;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;

@@ -25,13 +25,14 @@ use reelyard_yard::remover::RemoverView;
 use reelyard_yard::task_manager::plan::Skip;
 use reelyard_yard::task_manager::{Task, TaskManagerView, TaskState};
 
-use super::host_lines::{self, DiskMarks};
-use super::{inputs, recent};
+use super::inputs;
+use super::recent;
 use crate::http::access;
 use crate::http::api::host_views;
 use crate::http::api::share_calls::shares::{share_info, share_time};
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
+use crate::http::console::pages::storage::host_lines::{self, DiskMarks};
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::share_counts::ShareCounts;
 use crate::http::console::visitor::Visitor;

@@ -1,4 +1,4 @@
-//! The words of a trouble: what is wrong, what depends on it, and the links.
+//! The text of a trouble: its cause, its consequences, and links to the actions.
 
 use super::trouble::{Trouble, TroubleCause};
 use crate::address::{ROOT, encoded, host_page};

@@ -36,7 +36,7 @@ pub fn reason_bar(percent: f64, tone: Tone) -> Markup {
     }
 }
 
-/// The use of a link: what is sent above, what is received below.
+/// The load of a network link: the sent part above, the received part below.
 pub fn link_bar(viewer: &Viewer, out: f64, inward: f64, speed: &str) -> Markup {
     let values = [("out", percent(out)), ("in", percent(inward)), ("speed", speed.to_owned())];
     let values: Vec<(&str, &str)> = values.iter().map(|pair| (pair.0, pair.1.as_str())).collect();

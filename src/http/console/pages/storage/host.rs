@@ -13,10 +13,11 @@ use reelyard_console::pages::yard::RecentLine;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::host::{HostAddr, HostKind};
 
+use super::host_dialogs;
 use super::host_lines::{self, DiskMarks};
-use super::{host_dialogs, recent};
 use crate::http::api::yard_calls::host_calls::hosts::one_host;
 use crate::http::console::answer;
+use crate::http::console::pages::recent;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;

@@ -18,8 +18,8 @@ use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::TaskManagerView;
 
-use super::recent::shown_name;
 use crate::http::console::answer;
+use crate::http::console::pages::recent::shown_name;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;

@@ -20,10 +20,11 @@ use reelyard_protocol::worker::{Blame, TaskId};
 use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::task_manager::{Task, TaskManagerView, TaskState};
 
-use super::yard::copy_line;
-use super::{failures, why};
+use super::failures;
+use super::why;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
+use crate::http::console::pages::yard::copy_line;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;

@@ -9,8 +9,8 @@ use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_core::names::{FileName, NameText};
 use reelyard_yard::task_manager::plan::{HostUsability, MasterState, PlanVerdict};
 
-use super::yard::passed;
 use crate::http::api::yard_calls::explain;
+use crate::http::console::pages::yard::passed;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 

@@ -18,7 +18,8 @@ use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::plan::Skip;
 use roaring::{MultiOps, RoaringBitmap};
 
-use super::{file_dialogs, why};
+use super::file_dialogs;
+use super::why;
 use crate::http::api::yard_calls::files::FileListSnapshot;
 use crate::http::console::answer;
 use crate::http::console::refusal::ConsoleRefusal;
@@ -196,7 +197,8 @@ impl Search<'_> {
             true => Some(Skip::Placed),
             false => self.files.snapshot.why_not(file, &name),
         };
-        why.and_then(super::yard::passed).is_some_and(|why| why.api_word() == self.query.reason)
+        why.and_then(crate::http::console::pages::yard::passed)
+            .is_some_and(|why| why.api_word() == self.query.reason)
     }
 }
 

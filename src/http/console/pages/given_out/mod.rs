@@ -1,0 +1,7 @@
+//! Links and boxes, which others use until a deadline.
+
+pub mod box_dialogs;
+pub mod boxes;
+pub mod share;
+pub mod share_dialogs;
+pub mod shares;

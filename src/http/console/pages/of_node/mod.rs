@@ -1,0 +1,6 @@
+//! Settings, access and the manual.
+
+pub mod access;
+pub mod access_dialogs;
+pub mod guide;
+pub mod settings;

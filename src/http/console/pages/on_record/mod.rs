@@ -1,0 +1,4 @@
+//! Ended copies and removals, and the audit.
+
+pub mod audit;
+pub mod history;

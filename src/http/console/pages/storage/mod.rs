@@ -1,0 +1,13 @@
+//! Hosts, files and copies, and the reasons of the planner.
+
+pub mod failures;
+pub mod file_dialogs;
+pub mod files;
+pub mod host;
+pub mod host_dialogs;
+pub mod host_lines;
+pub mod hosts;
+pub mod map;
+pub mod plan;
+pub mod tasks;
+pub mod why;
