@@ -16,5 +16,6 @@ mod login_page;
 mod metrics;
 pub mod node;
 pub mod node_state;
+pub mod overview;
 mod problem;
 pub mod worker;

@@ -33,6 +33,7 @@ use super::file_table::RankedFiles;
 use super::metrics;
 use super::metrics::requests::{self, RequestCounts};
 use super::node_state::NodeHttpState;
+use super::overview;
 use super::problem::ProblemResponse;
 use super::{api, guide, health, login_page};
 use crate::config::HttpConfig;
@@ -77,6 +78,7 @@ pub fn serve(
     let names = web::Data::new(CalledNames::new(&settings.names));
     let renderings = web::Data::new(console::LiveRenderings::default());
     let body_limit = usize::try_from(settings.body_limit.as_u64()).unwrap_or(usize::MAX);
+    actix_web::rt::spawn(overview::keep(state.clone()));
     let app = move || {
         App::new()
             .app_data(state.clone())

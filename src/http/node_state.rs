@@ -21,7 +21,8 @@ use reelyard_yard::task_manager::{PlanningMode, TaskSettings};
 use tokio::sync::watch;
 
 use super::access::{LoginGuard, WorkerRefusals};
-use super::console::KeptShareCounts;
+use super::console::{KeptShareCounts, PageWorkLimit};
+use super::overview::OverviewMemory;
 use crate::node::{LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
 /// State of the HTTP handlers of a node: views, and addresses of actors. No handler touches the
@@ -57,6 +58,10 @@ pub struct NodeHttpState {
     pub share_links: Arc<ShareLinksView>,
     /// Counts of share links, for the page of links.
     pub share_counts: KeptShareCounts,
+    /// The memory of troubles, rates and loads.
+    pub overview: OverviewMemory,
+    /// Limits the pages of the console that are computed at once.
+    pub page_work: PageWorkLimit,
     /// True when the node stops: waiting calls are then answered at once.
     pub stopping: watch::Receiver<bool>,
 }

@@ -8,6 +8,12 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const korean = root.lang === 'ko';
 
+  // The server writes instants in the zone of the browser. The live parts of the first page get it too.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone && /^[\w+/-]{1,64}$/.test(zone)) {
+    document.cookie = 'reelyard_zone=' + zone + '; path=/console; max-age=31536000; samesite=lax';
+  }
+
   // Ages go on by themselves: once a second up to a minute, otherwise once a minute.
   const started = performance.now();
   const rendered = Number(root.dataset.now);

@@ -58,7 +58,7 @@ assets! {
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "240252315698d0fdb906608d24275a49a6bcc9cfb702c4a8ded5533b11f4d161";
+        "65035258698964b98cbc44341c4ed4c1be0a9fae0c96ac3ecef5eddb4d134d67";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

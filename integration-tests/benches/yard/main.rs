@@ -17,8 +17,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use figure::BenchFigure;
 use subjects::{
-    access, audit, boxes, boxes_http, caches, catalog, event_log, host_count, journal, node,
-    planner, share_links, share_reclaim, shares, transfers,
+    access, audit, boxes, boxes_http, caches, catalog, console, event_log, host_count, journal,
+    node, planner, share_links, share_reclaim, shares, transfers,
 };
 
 /// The same allocator as in the program.
@@ -30,7 +30,7 @@ type BenchSubject = fn() -> Result<Vec<BenchFigure>>;
 
 /// The subjects in the order of the table. The node is the last one, because it removes a million files.
 /// Afterwards a file system without a journal creates new files slowly for minutes.
-const SUBJECTS: [(&str, BenchSubject); 17] = [
+const SUBJECTS: [(&str, BenchSubject); 18] = [
     ("catalog", catalog::measure),
     ("event-log", event_log::measure),
     ("planner", planner::measure),
@@ -47,6 +47,7 @@ const SUBJECTS: [(&str, BenchSubject); 17] = [
     ("one-file", transfers::measure_one_file),
     ("one-file-tls", transfers::measure_one_file_with_tls),
     ("many-files", transfers::measure_many_files),
+    ("console", console::measure),
     ("node", node::measure),
 ];
 

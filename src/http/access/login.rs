@@ -183,7 +183,8 @@ fn token_proof(
     }
 }
 
-/// The cookie of a session. Scripts cannot read it, and pages of other sites cannot send it.
+/// The cookie of a session. Scripts cannot read it, and forms of other sites cannot send it. A link in a mail opens a
+/// page with it: no page changes anything by GET.
 ///
 /// Over https the browser sends it over https only. A proxy says in a header that its client uses https.
 pub fn cookie_of(
@@ -197,7 +198,7 @@ pub fn cookie_of(
         .path("/")
         .http_only(true)
         .secure(is_tls)
-        .same_site(SameSite::Strict)
+        .same_site(SameSite::Lax)
         .finish()
 }
 

@@ -15,9 +15,7 @@ use super::actions::{OUTCOME_COOKIE, outcome_of};
 use super::refusal::html_answer;
 use super::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
-
-/// An hour in milliseconds.
-const HOUR_MILLIS: i64 = 3_600_000;
+use crate::http::overview::HOUR_MILLIS;
 
 /// Answers with a page in its frame.
 pub fn page(

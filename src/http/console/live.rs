@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::live_part::LivePart;
+use super::page_work::computed;
 use super::pages;
 use super::refusal::ConsoleRefusal;
 use super::share_counts::ShareCounts;
@@ -50,6 +51,8 @@ struct RenderingKey {
     query: String,
     language: &'static str,
     rights: ViewerRights,
+    /// Name of the time zone.
+    zone: String,
 }
 
 /// A part that is ready to be sent.
@@ -70,19 +73,19 @@ struct Rendering {
 pub struct LiveRenderings(Mutex<HashMap<RenderingKey, Arc<Rendering>>>);
 
 impl LiveRenderings {
-    /// The page as it is now, or was less than [`INTERVAL`] ago.
+    /// The page as it is now, or was less than [`INTERVAL`] ago. None while the node stops.
     async fn get(
         &self,
         key: &RenderingKey,
         state: &web::Data<NodeHttpState>,
         viewer: &Viewer,
-    ) -> Arc<Rendering> {
+    ) -> Option<Arc<Rendering>> {
         let now = Instant::now();
         let is_fresh = |rendering: &Arc<Rendering>| now - rendering.at < INTERVAL / 2;
         {
             let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(rendering) = kept.get(key).filter(|rendering| is_fresh(rendering)) {
-                return Arc::clone(rendering);
+                return Some(Arc::clone(rendering));
             }
         }
         // Rendered unlocked. Two threads may do it at once, which costs little.
@@ -90,20 +93,24 @@ impl LiveRenderings {
             LivePage::Yard => pages::yard::links(state).await,
             LivePage::Hosts | LivePage::Tasks => None,
         };
-        let rendering = Arc::new(Rendering::of(key, state, links.as_deref(), viewer, now));
+        let (of_key, of_viewer) = (key.clone(), viewer.clone());
+        let render = move |state: &NodeHttpState| {
+            Rendering::of(&of_key, state, links.as_deref(), &of_viewer, now)
+        };
+        let rendering = Arc::new(computed(state, render).await.ok()?);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|_, kept| is_fresh(kept));
         if kept.len() < MOST_KEPT {
             kept.insert(key.clone(), Arc::clone(&rendering));
         }
-        rendering
+        Some(rendering)
     }
 }
 
 impl Rendering {
     fn of(
         key: &RenderingKey,
-        state: &web::Data<NodeHttpState>,
+        state: &NodeHttpState,
         links: Option<&ShareCounts>,
         viewer: &Viewer,
         at: Instant,
@@ -151,6 +158,7 @@ pub async fn follow(
         },
         language: viewer.language.code(),
         rights: viewer.rights,
+        zone: viewer.zone.iana_name().unwrap_or_default().to_owned(),
     };
     let stream = LivePageStream {
         stopping: state.stopping.clone(),
@@ -189,7 +197,7 @@ impl EventSource for LivePageStream {
                 () = sleep_until(self.next_look) => {}
             }
             self.next_look = Instant::now() + INTERVAL;
-            let rendering = self.renderings.get(&self.key, &self.state, &self.viewer).await;
+            let rendering = self.renderings.get(&self.key, &self.state, &self.viewer).await?;
             let message = self.message(&rendering);
             if message.is_some() || Instant::now() >= self.keep_alive {
                 self.keep_alive = Instant::now() + KEEP_ALIVE;

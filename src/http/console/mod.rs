@@ -6,6 +6,8 @@ mod answer;
 mod assets;
 mod live;
 mod live_part;
+mod page_work;
+mod page_work_limit;
 mod pages;
 mod posted_form;
 mod preferences;
@@ -16,6 +18,8 @@ mod visitor;
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 pub use live::LiveRenderings;
+pub use page_work_limit::PageWorkLimit;
+pub use pages::storage::host_lines::{DiskMarks, line as host_line};
 pub use posted_form::is_console_path;
 pub use share_counts::KeptShareCounts;
 

@@ -24,6 +24,11 @@ pub const THEME_COOKIE: &str = "reelyard_theme";
 /// Cookie with the height of rows.
 pub const DENSITY_COOKIE: &str = "reelyard_density";
 
+/// Cookie with the time zone of the browser, such as `Asia/Seoul`. The script of the pages sets it.
+pub const ZONE_COOKIE: &str = "reelyard_zone";
+/// Longest name of a time zone in bytes.
+const LONGEST_ZONE: usize = 64;
+
 /// The caller of a page, and how pages are rendered for it.
 pub struct Visitor {
     /// The caller, for rights and for the record of changes.
@@ -93,13 +98,21 @@ impl Visitor {
             language: language.unwrap_or_else(|| preferred_language(request)),
             theme: theme.unwrap_or_default(),
             density: if is_compact { Density::Compact } else { Density::Usual },
-            zone: TimeZone::UTC,
+            zone: cookie(ZONE_COOKIE).as_deref().map_or(TimeZone::UTC, zone_of),
             now: Moment(state.clock.now().0),
             csrf,
             nonce: STANDARD.encode(&random[..18]),
         };
         Ok(Visitor { caller, viewer })
     }
+}
+
+/// The zone with this name. UTC for a name that this host does not know.
+fn zone_of(name: &str) -> TimeZone {
+    if name.len() > LONGEST_ZONE {
+        return TimeZone::UTC;
+    }
+    TimeZone::get(name).unwrap_or(TimeZone::UTC)
 }
 
 fn role_of(caller: &Caller) -> ViewerRole {

@@ -20,14 +20,23 @@ pub struct PlanView {
     /// Duration of the round, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
-    /// The copies that are planned or under way, best first.
+    /// The copies that are planned or under way, best first: at most 200. `GET /tasks?state=open` lists all.
     pub planned: Vec<PlannedCopy>,
-    /// Copies planned for removal. A dry run does not remove them.
+    /// Number of copies that are planned or under way.
+    #[serde(default)]
+    pub planned_total: u64,
+    /// Copies planned for removal, at most 200. A dry run does not remove them.
     pub removals: Vec<RemovalView>,
+    /// Number of copies planned for removal.
+    #[serde(default)]
+    pub removals_total: u64,
     /// Files that the round skipped, by reason.
     pub skipped: Vec<Skipped>,
-    /// Hosts and files that back off after failures.
+    /// Hosts and files that back off after failures, at most 200.
     pub back_offs: Vec<BackedOff>,
+    /// Number of hosts and files that back off.
+    #[serde(default)]
+    pub back_offs_total: u64,
     /// Number of files that wait for a source or a destination.
     pub waiting: u64,
     /// Share of requests that destinations served from their copies, by the event log.

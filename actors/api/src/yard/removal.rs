@@ -18,16 +18,22 @@ use serde::{Deserialize, Serialize};
 pub struct RemovalsView {
     /// Whether copies are removed.
     pub mode: RemovalMode,
-    /// Removals in the journal that have not ended.
+    /// Removals in the journal that have not ended, at most 200.
     pub open: Vec<RemovalView>,
+    /// Number of removals that have not ended.
+    #[serde(default)]
+    pub open_total: u64,
     /// When all copies were last checked. Missing on a follower, and before the first check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Millis>,
     /// Duration of that look, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
-    /// Removals that the last pass decided. A dry run executes none of them.
+    /// Removals that the last pass decided, at most 200. A dry run executes none of them.
     pub decided: Vec<RemovalView>,
+    /// Number of removals that the last pass decided.
+    #[serde(default)]
+    pub decided_total: u64,
     /// Number of copies that stay, by reason.
     pub spared: BTreeMap<Spared, u64>,
     /// Destinations over their limits.

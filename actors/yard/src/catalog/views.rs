@@ -138,6 +138,9 @@ pub struct EventLogView {
     pub requests_counted: u64,
     /// The share of requests that a destination served. Without a watched address it is unknown.
     pub served: ServedShares,
+    /// The same share in each of the last 24 hours, oldest first, without hours that had no request.
+    #[serde(skip)]
+    pub served_by_hour: Vec<f64>,
 }
 
 impl EventLogView {

@@ -7,6 +7,9 @@ use actix_web::web::{self, Bytes};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use anyhow::Result;
 
+/// Hosts whose addresses differ only in the last number.
+const HOSTS_OF_A_NET: usize = 250;
+
 /// The simulated hosts. Dropping the value stops them.
 pub struct ManyHosts {
     /// The addresses of the hosts, in the order of the lists.
@@ -17,10 +20,12 @@ pub struct ManyHosts {
 impl ManyHosts {
     /// Starts one host for each list of files, with one name per line.
     pub fn start(lists: Vec<Bytes>) -> Result<Self> {
-        let net = [fastrand::u8(1..=254), fastrand::u8(..)];
+        let net = fastrand::u8(1..=254);
         let mut listeners = Vec::new();
-        for number in 1..=u8::try_from(lists.len())? {
-            listeners.push(TcpListener::bind((Ipv4Addr::new(127, net[0], net[1], number), 8888))?);
+        for number in 0..lists.len() {
+            let (third, fourth) = (number / HOSTS_OF_A_NET, number % HOSTS_OF_A_NET + 1);
+            let ip = Ipv4Addr::new(127, net, u8::try_from(third)?, u8::try_from(fourth)?);
+            listeners.push(TcpListener::bind((ip, 8888))?);
         }
         let addrs = listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
         let lists = web::Data::new(lists);
@@ -47,11 +52,12 @@ impl ManyHosts {
     }
 }
 
-/// The last number of the called address selects the list.
+/// The called address selects the list.
 async fn files(request: HttpRequest, lists: web::Data<Vec<Bytes>>) -> HttpResponse {
     let host = request.app_config().local_addr().ip();
     let std::net::IpAddr::V4(ip) = host else { return HttpResponse::NotFound().finish() };
-    match lists.get(usize::from(ip.octets()[3]).wrapping_sub(1)) {
+    let [_, _, third, fourth] = ip.octets().map(usize::from);
+    match lists.get((third * HOSTS_OF_A_NET + fourth).wrapping_sub(1)) {
         Some(list) => {
             HttpResponse::Ok().content_type("text/plain;charset=UTF-8").body(list.clone())
         }

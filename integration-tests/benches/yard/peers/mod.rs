@@ -1,7 +1,8 @@
-//! Programs that run for comparison with Reelyard.
+//! Programs that run beside Reelyard, most of them for comparison, and the API of a node.
 
 pub mod etcd;
 pub mod many_hosts;
+pub mod node_api;
 pub mod redis;
 pub mod wrk;
 

@@ -13,6 +13,11 @@ pub fn script(dir: &Path, text: &str) -> Result<String> {
     Ok(path.display().to_string())
 }
 
+/// A script whose requests have this value of the header `Authorization`.
+pub fn authorized(authorization: &str, script: &str) -> String {
+    format!("wrk.headers['Authorization'] = '{authorization}'\n{script}")
+}
+
 /// The answers per second for this number of clients. Every answer must be a success.
 pub fn answers_per_second(url: &str, script: &str, clients: usize, span: Duration) -> Result<f64> {
     let (threads, span) = (clients.min(2).to_string(), format!("{}s", span.as_secs()));

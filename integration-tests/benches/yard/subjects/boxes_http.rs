@@ -1,17 +1,17 @@
 //! Boxes over HTTP: grants and cycles of a node with real clients.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
-use reelyard_protocol::http_client;
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::figure::{BenchFigure, FigureTarget};
+use crate::peers::node_api::BenchApi;
 use crate::peers::wrk;
 use crate::subjects::boxes::CLIENTS;
 
@@ -52,11 +52,13 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
     let dir = tempfile::tempdir_in(std::env::current_dir()?)?;
     let node = BoxBenchNode::start(dir.path())?;
     let granted = on_a_system(node.granted())?;
-    let script = wrk::script(dir.path(), CYCLES)?;
+    let authorized = wrk::authorized(&node.api.authorization(), CYCLES);
+    let script = wrk::script(dir.path(), &authorized)?;
     let cycles = |clients| -> Result<f64> {
         let mut best: f64 = 0.0;
         for _ in 0..TIMES {
-            best = best.max(wrk::answers_per_second(&node.url(), &script, clients, SPAN)? / 2.0);
+            best =
+                best.max(wrk::answers_per_second(&node.api.url(), &script, clients, SPAN)? / 2.0);
         }
         Ok(best)
     };
@@ -76,24 +78,23 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
 
 struct BoxBenchNode {
     _role: RoleProcess,
-    api: SocketAddr,
+    api: BenchApi,
 }
 
 impl BoxBenchNode {
     fn start(dir: &Path) -> Result<Self> {
-        let api = free_addr(Ipv4Addr::LOCALHOST)?;
+        let listen = free_addr(Ipv4Addr::LOCALHOST)?;
         let settings = [
-            ("listen", api.to_string()),
+            ("listen", listen.to_string()),
             ("data_dir", dir.join("node").display().to_string()),
             ("box.pools", format!("{{ p = {{ size = {BOXES}, queue_limit = 10000 }} }}")),
         ];
         let settings = settings.map(|(key, value)| (key.to_owned(), value));
         let role = RoleProcess::start("node", &settings, dir.join("node.log"))?;
-        let node = BoxBenchNode { _role: role, api };
+        let node = BoxBenchNode { _role: role, api: BenchApi::new(listen, &dir.join("node"))? };
         on_a_system(async {
-            let client = http_client::without_tls().build()?;
             let until = Instant::now() + Duration::from_secs(20);
-            while node.ask(&client, Method::GET, "/pools/p", None).await.is_err() {
+            while node.api.ask(Method::GET, "/pools/p", None).await.is_err() {
                 ensure!(Instant::now() < until, "the node has no pool");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
@@ -101,37 +102,17 @@ impl BoxBenchNode {
         })
     }
 
-    fn url(&self) -> String {
-        format!("http://{}", self.api)
-    }
-
-    async fn ask(
-        &self,
-        client: &reqwest::Client,
-        method: Method,
-        path: &str,
-        body: Option<Value>,
-    ) -> Result<Value> {
-        let mut asked = client.request(method, format!("{}/api/v1{path}", self.url()));
-        if let Some(body) = body {
-            asked = asked.header("content-type", "application/json").body(body.to_string());
-        }
-        let answer = asked.send().await?.error_for_status()?;
-        Ok(serde_json::from_slice(&answer.bytes().await?)?)
-    }
-
     /// The median time of a grant, in milliseconds.
     async fn granted(&self) -> Result<f64> {
-        let client = http_client::without_tls().build()?;
         let mut took = Vec::new();
         for _ in 0..GRANTS {
             let wanted = json!({ "holder": "a bench", "ttl": "1m", "wait": "0s" });
             let began = Instant::now();
-            let lease = self.ask(&client, Method::POST, "/pools/p/leases", Some(wanted)).await?;
+            let lease = self.api.ask(Method::POST, "/pools/p/leases", Some(wanted)).await?;
             took.push(began.elapsed());
             let id = lease["lease_id"].as_str().context("a lease without an id")?;
             let token = json!({ "token": lease["token"] });
-            self.ask(&client, Method::POST, &format!("/leases/{id}/release"), Some(token)).await?;
+            self.api.ask(Method::POST, &format!("/leases/{id}/release"), Some(token)).await?;
         }
         took.sort_unstable();
         Ok(took[took.len() / 2].as_secs_f64() * 1e3)

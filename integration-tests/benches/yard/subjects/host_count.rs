@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
 use reelyard_protocol::http_client::without_tls;
-use serde_json::Value;
+use reqwest::Method;
 
 use crate::figure::{BenchFigure, FigureTarget};
+use crate::peers::node_api::BenchApi;
 use crate::usage::{cpu_of, memory_of, mib};
 
 const HOSTS: u32 = 20_000;
@@ -33,12 +34,13 @@ async fn watch() -> Result<Vec<BenchFigure>> {
     let node = RoleProcess::start_by_file("node", &config, dir.path().join("node.log"))?;
     let process = node.process().context("the node has ended")?;
     let http = without_tls().build()?;
+    let api = BenchApi::new(listen, &dir.path().join("node"))?;
     loop {
         ensure!(!node.has_ended(), "the node has ended: {}", node.log_text());
         ensure!(began.elapsed() < PATIENCE, "not every host was listed: {}", node.log_text());
         let is_ready = http.get(format!("http://{listen}/readyz")).send().await;
         let is_ready = is_ready.is_ok_and(|answer| answer.status().is_success());
-        if is_ready && listed(&http, &listen.to_string()).await.unwrap_or_default() == HOSTS {
+        if is_ready && listed(&api).await.unwrap_or_default() == HOSTS {
             break;
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -75,12 +77,11 @@ fn configuration(dir: &Path, listen: &str) -> Result<String> {
 }
 
 /// The number of hosts in the API's list.
-async fn listed(http: &reqwest::Client, listen: &str) -> Result<u32> {
+async fn listed(api: &BenchApi) -> Result<u32> {
     let mut all = 0;
     let mut cursor = String::new();
     loop {
-        let url = format!("http://{listen}/api/v1/hosts?limit=1000{cursor}");
-        let page: Value = serde_json::from_str(&http.get(url).send().await?.text().await?)?;
+        let page = api.ask(Method::GET, &format!("/hosts?limit=1000{cursor}"), None).await?;
         let items = page["items"].as_array().context("no items")?;
         all += u32::try_from(items.len())?;
         match page["next"].as_str() {

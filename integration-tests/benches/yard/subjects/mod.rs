@@ -6,6 +6,7 @@ pub mod boxes;
 pub mod boxes_http;
 pub mod caches;
 pub mod catalog;
+pub mod console;
 pub mod event_log;
 pub mod host_count;
 pub mod journal;

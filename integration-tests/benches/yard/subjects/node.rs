@@ -8,11 +8,11 @@ use actix_web::web::Bytes;
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::catalog::catalog_input::media_name;
 use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
-use reelyard_protocol::http_client::without_tls;
-use serde_json::Value;
+use reqwest::Method;
 
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::many_hosts::ManyHosts;
+use crate::peers::node_api::BenchApi;
 use crate::subjects::catalog::{FILES, write_inputs_apart};
 use crate::usage::{MOST_MEMORY_MIB, cpu_of, memory_of, mib, peak_memory_of};
 
@@ -56,8 +56,8 @@ async fn watch(dir: &Path) -> Result<Vec<BenchFigure>> {
     let began = Instant::now();
     let node = RoleProcess::start("node", &settings, dir.join("node.log"))?;
     let process = node.process().context("the node has ended")?;
-    let plan = format!("http://{listen}/api/v1/plan");
-    while placed(&plan).await != Some(FILES as u64) {
+    let api = BenchApi::new(listen, &dir.join("node"))?;
+    while placed(&api).await != Some(FILES as u64) {
         ensure!(!node.has_ended(), "the node has ended: {}", node.log_text());
         ensure!(began.elapsed() < PATIENCE, "it never knew all files: {}", node.log_text());
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -94,9 +94,8 @@ async fn watch(dir: &Path) -> Result<Vec<BenchFigure>> {
 }
 
 /// The number of graded files with a holder, as the node reports it.
-async fn placed(plan: &str) -> Option<u64> {
-    let body = without_tls().build().ok()?.get(plan).send().await.ok()?.text().await.ok()?;
-    let plan: Value = serde_json::from_str(&body).ok()?;
+pub async fn placed(api: &BenchApi) -> Option<u64> {
+    let plan = api.ask(Method::GET, "/plan", None).await.ok()?;
     let skipped = plan["skipped"].as_array()?;
     skipped.iter().find(|one| one["reason"] == "placed").and_then(|one| one["files"].as_u64())
 }

@@ -2,13 +2,13 @@
 //! measures both.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::certificate::Pem;
-use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr, wait_for};
+use reelyard_integration_tests::rigs::yard::{RoleProcess, bearer_in, free_addr, wait_for};
 use serde_json::{Value, json};
 
 use crate::figure::{BenchFigure, FigureTarget};
@@ -53,7 +53,12 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
     let nginx = Nginx::start_tls(&films, dir.path(), &pem)?;
     let (ours_tls, theirs_tls) = sent(dir.path(), &node_tls, &nginx)?;
     drop((nginx, node_tls));
-    let made = wrk::answers_per_second(&node.api_url(), &makes(dir.path())?, MAKERS, SPAN)?;
+    let made = wrk::answers_per_second(
+        &node.api_url(),
+        &makes(dir.path(), &node.authorization(), FILES)?,
+        MAKERS,
+        SPAN,
+    )?;
     Ok(vec![
         BenchFigure::new(
             format!("ranges of 1 MiB of shared files, {READERS} connections"),
@@ -96,6 +101,7 @@ fn sent(dir: &Path, node: &ShareLinkBenchNode, nginx: &Nginx) -> Result<(f64, f6
 /// A node with a share root and its API.
 struct ShareLinkBenchNode {
     role: RoleProcess,
+    data_dir: PathBuf,
     api: SocketAddr,
     links: SocketAddr,
     scheme: &'static str,
@@ -119,7 +125,7 @@ impl ShareLinkBenchNode {
             settings.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         let role = RoleProcess::start("node", &settings, dir.join(format!("{name}.log")))?;
         let scheme = if pem.is_some() { "https" } else { "http" };
-        let node = ShareLinkBenchNode { role, api, links, scheme };
+        let node = ShareLinkBenchNode { role, data_dir: dir.join(name), api, links, scheme };
         wait_for("the node answers", &[&node.role], || node.ask("/shares/reclaim", None).ok())?;
         Ok(node)
     }
@@ -127,7 +133,7 @@ impl ShareLinkBenchNode {
     /// Calls the API and waits for the answer.
     fn ask(&self, path: &str, body: Option<Value>) -> Result<Value> {
         let mut curl = Command::new("curl");
-        curl.args(["-sf", "-m", "20"]);
+        curl.args(["-sf", "-m", "20", "-H", &bearer_in(&self.data_dir)]);
         if let Some(body) = body {
             curl.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
         }
@@ -141,6 +147,10 @@ impl ShareLinkBenchNode {
         let share = self.ask("/shares", Some(json!({ "path": format!("films/{number}.mpg") })))?;
         let id = share["id"].as_str().context("a share without an id")?;
         Ok(format!("/s/{id}/file"))
+    }
+
+    fn authorization(&self) -> String {
+        bearer_in(&self.data_dir).replace("Authorization: ", "")
     }
 
     fn api_url(&self) -> String {
@@ -169,15 +179,15 @@ fn ranges(dir: &Path, paths: &[String]) -> Result<String> {
     )
 }
 
-/// A script that creates a link with each request.
-fn makes(dir: &Path) -> Result<String> {
-    wrk::script(
-        dir,
-        &format!(
-            "function request()\n\
-               local body = string.format('{{\"path\":\"films/%d.mpg\",\"ttl\":\"1h\"}}', math.random(0, {FILES} - 1))\n\
-               return wrk.format(\"POST\", \"/api/v1/shares\", {{ [\"Content-Type\"] = \"application/json\" }}, body)\n\
-             end\n"
-        ),
-    )
+/// A script that creates a link to one of `files` files with each request.
+pub fn makes(dir: &Path, authorization: &str, files: usize) -> Result<String> {
+    let script = format!(
+        "wrk.headers['Content-Type'] = 'application/json'\n\
+         function request()\n\
+           local minutes = math.random(60, 40000)\n\
+           local body = string.format('{{\"path\":\"films/%d.mpg\",\"ttl\":\"%dm\"}}', math.random(0, {files} - 1), minutes)\n\
+           return wrk.format(\"POST\", \"/api/v1/shares\", nil, body)\n\
+         end\n"
+    );
+    wrk::script(dir, &wrk::authorized(authorization, &script))
 }

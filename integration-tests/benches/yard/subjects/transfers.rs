@@ -232,7 +232,8 @@ fn setting(key: &str, value: &dyn std::fmt::Display) -> WorkerSetting {
 
 impl TransferYard {
     async fn start(place: &TransferDirectories, copies_at_once: usize) -> Result<Self> {
-        Self::start_with(place, place.copies(), copies_at_once, &[], &[]).await
+        let hosts = (free_address(), free_address());
+        Self::start_with(place, place.copies(), copies_at_once, hosts, (&[], &[])).await
     }
 
     /// A source with TLS, and a destination for one copy at a time that trusts it.
@@ -240,24 +241,24 @@ impl TransferYard {
         place: &TransferDirectories,
         authority: &PrivateAuthority,
     ) -> Result<Self> {
-        let own = authority.host(&["127.0.0.1"])?;
+        let (source, destination) = (free_address(), free_address());
+        let own = authority.host(&[&source.ip().to_string()])?;
         let certificate = own.settings().map(|(key, value)| setting(key, &value));
         let of_source = [&certificate[..], &[setting("tls.data", &true)]].concat();
         let trust = [setting("node_ca_file", &authority.ca())];
         let copies = place.dir.path().join("encrypted-copies");
         std::fs::create_dir(&copies)?;
-        Self::start_with(place, copies, 1, &of_source, &trust).await
+        Self::start_with(place, copies, 1, (source, destination), (&of_source, &trust)).await
     }
 
     async fn start_with(
         place: &TransferDirectories,
         copies: PathBuf,
         copies_at_once: usize,
-        of_source: &[WorkerSetting],
-        of_destination: &[WorkerSetting],
+        (source, destination): (HostAddr, HostAddr),
+        (of_source, of_destination): (&[WorkerSetting], &[WorkerSetting]),
     ) -> Result<Self> {
         let node = FakeNode::start();
-        let (source, destination) = (free_address(), free_address());
         let tls = !of_source.is_empty();
         let dir = place.dir.path();
         let start = |what: &str, settings: &[WorkerSetting]| {

@@ -207,7 +207,7 @@ fn the_log_has_a_link_that_logs_a_browser_in_once() -> Result<()> {
     assert!(text.contains("content-security-policy: default-src 'none'"), "{text}");
     let form = format!("link={link}");
     let (status, text) = person.curl(&["-d", &form, "/login"]);
-    assert!(status == 303 && text.contains("HttpOnly; SameSite=Strict"), "{text}");
+    assert!(status == 303 && text.contains("HttpOnly; SameSite=Lax"), "{text}");
     let cookie =
         text.split("reelyard_session=").nth(1).and_then(|text| text.split(';').next()).unwrap();
     let cookie = format!("Cookie: reelyard_session={cookie}");

@@ -2,5 +2,6 @@
 
 mod api_document;
 mod api_node;
+mod bounded_answers;
 mod events;
 mod metrics;

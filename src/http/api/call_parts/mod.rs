@@ -2,11 +2,13 @@
 
 pub mod event_stream;
 mod leader_only;
+mod limited_list;
 mod no_query;
 mod objects;
 mod paging;
 
 pub use leader_only::{LeaderProblems, require_leader};
+pub use limited_list::{LimitedList, MOST_LISTED};
 pub use no_query::NoQuery;
 pub use objects::{Body, Objects};
 pub use paging::{PageQuery, page};

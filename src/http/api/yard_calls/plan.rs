@@ -9,7 +9,8 @@ use reelyard_yard::task_manager::plan::{PlannerWaits, Skip};
 use reelyard_yard::task_manager::{Blamed, Task};
 
 use super::planning_snapshot::PlanningSnapshot;
-use crate::http::api::call_parts::NoQuery;
+use super::removals;
+use crate::http::api::call_parts::{LimitedList, MOST_LISTED, NoQuery};
 use crate::http::node_state::NodeHttpState;
 
 /// `GET /plan`.
@@ -22,23 +23,34 @@ use crate::http::node_state::NodeHttpState;
     responses((status = 200, description = "The round", body = PlanView))
 )]
 pub async fn show(state: web::Data<NodeHttpState>, _: web::Query<NoQuery>) -> web::Json<PlanView> {
-    let snapshot = PlanningSnapshot::new(&state);
+    web::Json(last_round(&state, MOST_LISTED))
+}
+
+/// The last round, with at most `most` entries in each list.
+pub(in crate::http) fn last_round(state: &NodeHttpState, most: usize) -> PlanView {
+    let snapshot = PlanningSnapshot::new(state);
     let view = &snapshot.tasks;
     let round = view.plan.last.as_ref();
     let mut open: Vec<_> = view.open.values().collect();
     open.sort_by_key(|task| (std::cmp::Reverse(task.hits), task.grade, task.id));
-    web::Json(PlanView {
+    let open = LimitedList::new(open.into_iter().map(|task| planned(task)), most);
+    let removals = removals::planned(state, most);
+    let back_offs = LimitedList::new(view.left_alone().map(backed_off), most);
+    PlanView {
         at: round.map(|round| round.at),
         took_us: round.map(|round| round.took_us),
-        planned: open.into_iter().map(|task| planned(task)).collect(),
-        removals: super::removals::planned(&state),
-        skipped: skipped(&state, &snapshot),
-        back_offs: view.left_alone().map(backed_off).collect(),
+        planned: open.first,
+        planned_total: open.total,
+        removals: removals.first,
+        removals_total: removals.total,
+        skipped: skipped(state, &snapshot),
+        back_offs: back_offs.first,
+        back_offs_total: back_offs.total,
         waiting: view.plan.wanted.saturating_sub(view.open.len() as u64),
         served: snapshot.catalog.event_log.as_ref().map(|log| log.served).unwrap_or_default(),
         blocked: round.and_then(|round| round.waiting.as_ref()).and_then(blocked),
         unlisted: state.unlisted_hosts(),
-    })
+    }
 }
 
 /// A backoff without its host or file.

@@ -1,10 +1,14 @@
 //! `/api/v1/removals`: planned removals, and why other copies are kept.
 
+use std::collections::BTreeSet;
+
 use actix_web::{HttpResponse, web};
 use reelyard_api::{RemovalView, RemovalsView, RoomSoughtView};
-use reelyard_yard::remover::{Decided, FileSeeksRoom, OpenRemoval, RemovalMode, RemoveNow};
+use reelyard_yard::remover::{
+    Decided, FileSeeksRoom, OpenRemoval, RemovalMode, RemoveNow, RemoverView,
+};
 
-use crate::http::api::call_parts::NoQuery;
+use crate::http::api::call_parts::{LimitedList, MOST_LISTED, NoQuery};
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, Refusal};
 
@@ -21,22 +25,32 @@ pub async fn show(
     state: web::Data<NodeHttpState>,
     _: web::Query<NoQuery>,
 ) -> web::Json<RemovalsView> {
+    web::Json(last_look(&state, MOST_LISTED))
+}
+
+/// The last look at all copies, with at most `most` entries in each list.
+pub(in crate::http) fn last_look(state: &NodeHttpState, most: usize) -> RemovalsView {
     let view = state.actors.remover_views.load();
-    let last = view.last.clone().unwrap_or_default();
     let looked = view.last.as_ref();
-    web::Json(RemovalsView {
+    let open = LimitedList::new(view.open.values().map(going), most);
+    let of_last = looked.iter().flat_map(|round| &round.decided);
+    let of_last = LimitedList::new(of_last.map(decided), most);
+    let last = looked.cloned().unwrap_or_default();
+    RemovalsView {
         mode: view.mode,
-        open: view.open.values().map(going).collect(),
+        open: open.first,
+        open_total: open.total,
         at: looked.map(|round| round.at),
         took_us: looked.map(|round| round.took_us),
-        decided: last.decided.iter().map(decided).collect(),
+        decided: of_last.first,
+        decided_total: of_last.total,
         spared: last.spared,
         reliefs: last.reliefs,
-        rooms: last.rooms.iter().map(seeks_room).collect(),
+        rooms: last.rooms.iter().take(most).map(seeks_room).collect(),
         exchange_budget: last.exchange_budget,
         waits: last.waits,
         counters: view.counters,
-    })
+    }
 }
 
 /// `POST /removals`: checks all copies now instead of at the next interval.
@@ -56,14 +70,43 @@ pub async fn look_now(
     Ok(HttpResponse::Accepted().finish())
 }
 
+/// The planned removals together.
+#[derive(Default)]
+pub(in crate::http) struct RemovalSums {
+    /// Bytes of the copies with a known size.
+    pub bytes: u64,
+    /// Hosts that lose copies.
+    pub hosts: u64,
+}
+
+/// Sums over all planned removals.
+pub(in crate::http) fn sums(state: &NodeHttpState) -> RemovalSums {
+    let view = state.actors.remover_views.load();
+    let open = view.open.values().map(|open| (open.intent.host, open.intent.size));
+    let would = would_remove(&view).map(|one| (one.host, one.size));
+    let (mut bytes, mut hosts) = (0_u64, BTreeSet::new());
+    for (host, size) in open.chain(would) {
+        bytes = bytes.saturating_add(size.unwrap_or(0));
+        hosts.insert(host);
+    }
+    RemovalSums { bytes, hosts: hosts.len() as u64 }
+}
+
+/// The decisions that a dry run does not carry out. With mode "on" a decided removal is already in the list of open
+/// removals, or has ended.
+fn would_remove(view: &RemoverView) -> impl Iterator<Item = &Decided> {
+    let last = view.last.iter().flat_map(|round| &round.decided);
+    last.filter(|one| view.mode == RemovalMode::DryRun && one.spared.is_none())
+}
+
 /// Copies that are being removed, and with a dry run those that would be.
-pub(in crate::http::api) fn planned(state: &NodeHttpState) -> Vec<RemovalView> {
+pub(in crate::http::api) fn planned(
+    state: &NodeHttpState,
+    most: usize,
+) -> LimitedList<RemovalView> {
     let view = state.actors.remover_views.load();
     let open = view.open.values().map(going);
-    let last = view.last.iter().flat_map(|round| &round.decided);
-    // With mode "on" a decided removal is already in the list of open removals, or has ended.
-    let would = last.filter(|one| view.mode == RemovalMode::DryRun && one.spared.is_none());
-    open.chain(would.map(decided)).collect()
+    LimitedList::new(open.chain(would_remove(&view).map(decided)), most)
 }
 
 fn seeks_room(sought: &FileSeeksRoom) -> RoomSoughtView {

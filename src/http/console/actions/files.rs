@@ -4,6 +4,7 @@ use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::ProblemKind;
+use reelyard_console::address::ROOT;
 use reelyard_console::format::count;
 use reelyard_console::text::{Text, outcomes};
 use reelyard_core::event::RequestId;
@@ -13,7 +14,7 @@ use reelyard_yard::task_manager::plan::HostUsability;
 use reelyard_yard::task_manager::{CopyFile, ExplainFile};
 use serde::Deserialize;
 
-use super::{done, refused};
+use super::{done, done_with_undo, refused};
 use crate::http::api::yard_calls::pins;
 use crate::http::audit::AuditDetails;
 use crate::http::console::posted_form::PostedForm;
@@ -90,6 +91,7 @@ async fn act(
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
     let names: Vec<String> = files.iter().map(|name| name.to_text().name).collect();
     audit.subject(format!("file {}", names.join(", ")));
+    let undo = undo_address(&files, action);
     let mut acted: u64 = 0;
     for name in files {
         let result = match action {
@@ -103,7 +105,23 @@ async fn act(
         acted += 1;
     }
     let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
-    Ok(done(form, outcome))
+    Ok(match undo {
+        Some(undo) => done_with_undo(form, outcome, undo),
+        None => done(form, outcome),
+    })
+}
+
+/// The address that takes the action back. None for a copy, and for several files.
+fn undo_address(files: &[FileName], action: FileAction) -> Option<String> {
+    let opposite = match action {
+        FileAction::Pin => "unpin",
+        FileAction::Unpin => "pin",
+        FileAction::Copy => return None,
+    };
+    match files {
+        [file] => Some(format!("{ROOT}/files/{}/{opposite}", file.to_percent())),
+        _ => None,
+    }
 }
 
 /// Copies a file to the usable destination with the most room.

@@ -10,6 +10,7 @@ use reelyard_console::text::{Text, outcomes};
 use reelyard_core::host::{HostAddr, HostMode};
 use serde::Deserialize;
 
+use super::changed_meanwhile::changed_meanwhile;
 use super::{done, refused};
 use crate::http::api::call_parts::{NoQuery, Objects};
 use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
@@ -100,6 +101,9 @@ async fn act(
         let detail = format!("typed: expected {expected}, the number of hosts to remove");
         let refusal = ProblemResponse::bad_request(detail);
         return Ok(refused(form, &visitor.viewer, 0, &refusal));
+    }
+    if let Some(why) = changed_meanwhile(state, form).await {
+        return Ok(refused(form, &visitor.viewer, 0, &why));
     }
     let mut acted: u64 = 0;
     for host in hosts {

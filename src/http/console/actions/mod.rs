@@ -3,6 +3,7 @@
 pub mod access;
 pub mod audit;
 pub mod boxes;
+pub mod changed_meanwhile;
 pub mod files;
 pub mod hosts;
 pub mod settings;
@@ -20,7 +21,7 @@ use reelyard_console::parts::notice::ActionOutcome;
 use reelyard_console::text::outcomes;
 use serde::{Deserialize, Serialize};
 
-use super::posted_form::PostedForm;
+use super::posted_form::{PostedForm, is_console_path};
 use crate::http::problem::ProblemResponse;
 
 /// Cookie with the outcome of the action before. The next page shows it once.
@@ -35,11 +36,19 @@ struct KeptOutcome {
     done: bool,
     title: String,
     detail: String,
+    /// Address of a form that undoes the action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    undo: Option<String>,
 }
 
 /// Returns to the page of the form, which says that the action was carried out.
 pub fn done(form: &PostedForm, title: String) -> HttpResponse {
-    back(form, &KeptOutcome { done: true, title, detail: String::new() })
+    back(form, &KeptOutcome { done: true, title, detail: String::new(), undo: None })
+}
+
+/// The same for an action that a post to the address `undo` takes back.
+pub fn done_with_undo(form: &PostedForm, title: String, undo: String) -> HttpResponse {
+    back(form, &KeptOutcome { done: true, title, detail: String::new(), undo: Some(undo) })
 }
 
 /// Returns to the page of the form, which says why the action was refused after `acted` things.
@@ -55,7 +64,7 @@ pub fn refused(
         acted => outcomes::STOPPED_AFTER.fill(viewer.language, &[("n", &count(acted))]),
     };
     let detail = format!("{}: {}", problem.title, problem.detail);
-    let mut answer = back(form, &KeptOutcome { done: false, title, detail });
+    let mut answer = back(form, &KeptOutcome { done: false, title, detail, undo: None });
     // For the audit.
     answer.extensions_mut().insert(refused.kind());
     answer
@@ -73,6 +82,7 @@ fn back(form: &PostedForm, outcome: &KeptOutcome) -> HttpResponse {
         done: outcome.done,
         title: cut(&outcome.title),
         detail: cut(&outcome.detail),
+        undo: outcome.undo.clone().filter(|undo| undo.len() <= LONGEST_TEXT),
     };
     // Plain data always serializes.
     let json = serde_json::to_vec(&kept).unwrap_or_default();
@@ -93,6 +103,6 @@ pub fn outcome_of(cookie: &str) -> Option<ActionOutcome> {
         title: kept.title,
         detail: kept.detail,
         next: None,
-        undo: None,
+        undo: kept.undo.filter(|undo| is_console_path(undo)),
     })
 }

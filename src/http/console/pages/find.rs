@@ -13,11 +13,11 @@ use reelyard_core::names::FileId;
 use super::recent::shown_name;
 use crate::guide::CHAPTERS;
 use crate::http::console::answer;
+use crate::http::console::page_work::computed;
 use crate::http::console::pages::of_node::guide::guide_language;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
-use crate::http::problem::ProblemResponse;
 
 /// Hits of each kind.
 const HITS: usize = 8;
@@ -55,14 +55,17 @@ pub async fn show(
     if !text.is_empty() {
         hits.extend(hosts(&state, text));
         hits.extend(pages(text, &visitor.viewer));
-        // A scan over a million names would hold up the other requests of this thread.
-        let (of_scan, sought) = (state.clone(), text.to_owned());
-        let found = web::block(move || files(&of_scan, &sought)).await;
-        hits.extend(found.map_err(|_| ProblemResponse::stopped())?);
-        hits.extend(tasks(&state, text));
-        if visitor.caller.0.rights.allow(&AccessScope::SharesRead) {
-            hits.extend(links(&state, text));
-        }
+        let may_read_links = visitor.caller.0.rights.allow(&AccessScope::SharesRead);
+        let sought = text.to_owned();
+        let scan = move |state: &NodeHttpState| {
+            let mut found = files(state, &sought);
+            found.extend(tasks(state, &sought));
+            if may_read_links {
+                found.extend(links(state, &sought));
+            }
+            found
+        };
+        hits.extend(computed(&state, scan).await?);
     }
     let content = find::render(&query, &FindPageModel { hits }, &visitor.viewer);
     let title = frame::FIND_SHORT.of(visitor.viewer.language);

@@ -4,6 +4,7 @@ mod figures;
 mod model;
 mod panels;
 mod render;
+mod traffic;
 mod trouble;
 mod trouble_text;
 
@@ -12,6 +13,7 @@ pub use model::{
     CopyLine, DiskSummary, DueLink, HotLine, PoolSummary, RecentLine, RecentStep, VerdictFacts,
     WaitLine, YardFigures, YardPageModel,
 };
-pub use panels::{copies, disks, ending, flow, hot, pools, recent, traffic, waits};
+pub use panels::{copies, disks, ending, flow, hot, pools, recent, waits};
 pub use render::{render, yard_verdict};
+pub use traffic::{TRAFFIC_TABLE, traffic, traffic_table};
 pub use trouble::{Trouble, TroubleCause};

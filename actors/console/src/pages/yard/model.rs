@@ -25,6 +25,8 @@ pub struct YardPageModel {
     pub disks: DiskSummary,
     /// Link traffic of the last hour, if the node has the series.
     pub traffic: Option<ChartFigure>,
+    /// The page shows link traffic as a table.
+    pub traffic_as_table: bool,
     /// The last copies and removals, newest first.
     pub recent: Vec<RecentLine>,
     /// Links that end next.

@@ -12,7 +12,6 @@ use crate::format::{
 };
 use crate::parts::bars::{progress, reason_bar};
 use crate::parts::boxes::{BoxCondition, mini_boxes};
-use crate::parts::chart::{ChartFigure, chart};
 use crate::parts::disks::{all_disks, disk_legend};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{StateMark, Tone, state, state_saying, tag};
@@ -22,11 +21,11 @@ use crate::parts::spark::spark;
 use crate::text::{Text, common, frame, states, yard};
 use crate::viewer::Viewer;
 
-fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelHead<'a> {
+pub(super) fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelHead<'a> {
     PanelHead { class, id, title: title.of(viewer.language).to_owned(), ..PanelHead::default() }
 }
 
-fn link(viewer: &Viewer, words: Text, path: &str) -> Option<(String, String)> {
+pub(super) fn link(viewer: &Viewer, words: Text, path: &str) -> Option<(String, String)> {
     Some((words.of(viewer.language).to_owned(), format!("{ROOT}{path}")))
 }
 
@@ -180,13 +179,6 @@ pub fn disks(viewer: &Viewer, summary: &DiskSummary) -> Markup {
             div.body { (all_disks(viewer, &summary.disks)) }
         }
     }
-}
-
-/// Link traffic of the last hour.
-pub fn traffic(viewer: &Viewer, figure: &ChartFigure) -> Markup {
-    let mut head = head(viewer, "c6 full-md", "yard-traffic", yard::TRAFFIC);
-    head.remark = yard::LAST_HOUR.of(viewer.language).to_owned();
-    panel(&head, chart(viewer, figure))
 }
 
 const fn step_mark(step: RecentStep) -> StateMark {

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 
 use super::figures::figures;
 use super::model::{VerdictFacts, YardPageModel};
-use super::panels::{copies, disks, ending, hot, pools, recent, traffic, waits};
+use super::panels::{copies, disks, ending, hot, pools, recent, waits};
+use super::traffic::{traffic, traffic_table};
 use super::trouble::by_urgency;
 use super::trouble_text::row;
 use crate::address::ROOT;
@@ -27,7 +28,13 @@ pub fn render(model: &YardPageModel, viewer: &Viewer) -> Markup {
             (copies(viewer, model))
             div.c4.stack { (waits(viewer, &model.waits)) (hot(viewer, model)) }
             (disks(viewer, &model.disks))
-            @if let Some(figure) = &model.traffic { (traffic(viewer, figure)) }
+            @if let Some(figure) = &model.traffic {
+                @if model.traffic_as_table {
+                    (traffic_table(viewer, figure))
+                } @else {
+                    (traffic(viewer, figure))
+                }
+            }
             (recent(viewer, &model.recent))
             (ending(viewer, model))
             (pools(viewer, &model.pools))

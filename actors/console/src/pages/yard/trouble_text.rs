@@ -94,9 +94,7 @@ fn title(viewer: &Viewer, trouble: &Trouble) -> String {
         TroubleCause::HookFails { hook, .. } => {
             yard::HOOK_TITLE.fill(language, &[("hook", hook), ("since", &begin)])
         }
-        TroubleCause::Warning { text } => {
-            yard::WARNING_TITLE.fill(language, &[("text", &visible_text(text))])
-        }
+        TroubleCause::Warning { text } => visible_text(text),
     }
 }
 
@@ -128,7 +126,29 @@ fn host_down(viewer: &Viewer, cause: &TroubleCause) -> String {
     sentences.join(" ")
 }
 
+/// The begin of a trouble whose title does not say it, and its consequences.
 fn detail(viewer: &Viewer, trouble: &Trouble) -> String {
+    let is_undated = matches!(
+        trouble.cause,
+        TroubleCause::InputUnset { .. }
+            | TroubleCause::BadRows { .. }
+            | TroubleCause::NoLeader
+            | TroubleCause::NotReady { .. }
+            | TroubleCause::Blocked { .. }
+            | TroubleCause::OtherManager { .. }
+            | TroubleCause::Warning { .. }
+    );
+    let consequences = consequences(viewer, trouble);
+    match trouble.since.filter(|_| is_undated) {
+        Some(at) => {
+            let begin = yard::SEEN_SINCE.fill(viewer.language, &[("since", &since(viewer, at))]);
+            format!("{begin} {consequences}").trim_end().to_owned()
+        }
+        None => consequences,
+    }
+}
+
+fn consequences(viewer: &Viewer, trouble: &Trouble) -> String {
     let language = viewer.language;
     match &trouble.cause {
         TroubleCause::HostDown { .. } => host_down(viewer, &trouble.cause),

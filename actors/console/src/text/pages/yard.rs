@@ -42,7 +42,7 @@ texts! {
     FOREIGN_DETAIL = "Two managers remove the files of each other. Stop one of them.", "관리자 둘이 서로의 파일을 삭제합니다. 하나를 중지하십시오.";
     HOOK_TITLE = "The webhook {hook} fails, since {since}", "웹훅 {hook} 실패, {since}";
     HOOK_DETAIL = "{reason}. Notifications wait and are sent when it answers.", "{reason}. 알림은 대기하며, 응답하면 전송합니다.";
-    WARNING_TITLE = "The node warns: {text}", "노드 경고: {text}";
+    SEEN_SINCE = "Since {since}.", "시작: {since}.";
     SEE_ONLY_FILES = "See the {n} files", "파일 {n}개 보기";
     SEE_HOSTS = "See them", "목록 보기";
     OPEN_HOST = "Open host", "호스트 열기";
@@ -79,6 +79,11 @@ texts! {
     DISKS_USED = "{size}, {used} used", "전체 {size}, 사용 {used}";
     TRAFFIC = "Link traffic", "회선 트래픽";
     LAST_HOUR = "last hour", "지난 1시간";
+    AS_CHART = "As a chart", "그래프로 보기";
+    TRAFFIC_LABEL = "All hosts send {sent} and receive {received}.", "전체 호스트 송신 {sent}, 수신 {received}.";
+    TRAFFIC_SENT = "Sent", "송신";
+    TRAFFIC_RECEIVED = "Received", "수신";
+    TRAFFIC_COPIES = "Copies", "복사";
     JUST_NOW = "Just now", "방금";
     ENDING_NEXT = "Links that end next", "곧 만료되는 링크";
     TIMELINE = "Time line", "만료 시간표";

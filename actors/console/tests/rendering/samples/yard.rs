@@ -202,6 +202,7 @@ pub fn trouble(viewer: &Viewer) -> PageParts {
         hot: hot(),
         disks: disks(),
         traffic: Some(traffic()),
+        traffic_as_table: false,
         recent: recent(),
         due: due(),
         links: 4212,

@@ -129,6 +129,7 @@ impl EventLog {
             hot: self.rising.hot().len(),
             requests_counted: demand.map_or(0, |demand| demand.memory().counted()),
             served: demand.map(|demand| demand.served().shares(now)).unwrap_or_default(),
+            served_by_hour: demand.map(|demand| demand.served().by_hour(now)).unwrap_or_default(),
         }
     }
 

@@ -11,6 +11,11 @@ const SLOT_SECONDS: i64 = 300;
 /// The slots of a day, and some more, so that late rows find their slot.
 const SLOTS: usize = 300;
 
+const SLOTS_OF_AN_HOUR: i64 = 3600 / SLOT_SECONDS;
+
+/// Hours of the curve.
+const HOURS: usize = 24;
+
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -85,6 +90,23 @@ impl ServedRequests {
         ServedShares { last_hour: self.share(now, HOUR), last_day: self.share(now, DAY) }
     }
 
+    /// The share of requests in each of the last 24 hours that were served, oldest first. Hours without a request are
+    /// left out.
+    pub fn by_hour(&self, now: Millis) -> Vec<f64> {
+        let last = now.unix_seconds().div_euclid(SLOT_SECONDS);
+        let mut hours = [(0_u64, 0_u64); HOURS];
+        for slot in self.slots() {
+            // The slot of `now` and later ones belong to the last hour: clocks differ by seconds.
+            let age = usize::try_from((last - slot.number).max(0) / SLOTS_OF_AN_HOUR);
+            if let Some(hour) = age.ok().and_then(|age| hours.get_mut(age)) {
+                hour.0 += u64::from(slot.requests);
+                hour.1 += u64::from(slot.served);
+            }
+        }
+        let counted = hours.iter().rev().filter(|(requests, _)| *requests > 0);
+        counted.map(|(requests, served)| *served as f64 / *requests as f64).collect()
+    }
+
     /// The share of requests within `span` before `now` that were served, from 0 to 1. None without a
     /// request. The slot of `now` and later ones belong to the span: clocks differ by seconds.
     fn share(&self, now: Millis, span: Duration) -> Option<f64> {
@@ -129,6 +151,17 @@ mod tests {
         assert_eq!(requests.share(at(NOON), DAY), Some(0.5));
         assert_eq!(requests.share(at(NOON + 5 * 3600), DAY), Some(0.75));
         assert_eq!(requests.share(at(NOON + 2 * 86_400), DAY), None);
+    }
+
+    #[test]
+    fn the_curve_has_each_hour_with_requests() {
+        let mut requests = ServedRequests::default();
+        assert!(requests.by_hour(at(NOON)).is_empty());
+        count(&mut requests, NOON - 20 * 3600, 1, 3);
+        count(&mut requests, NOON - 60, 3, 1);
+        count(&mut requests, NOON + 60, 4, 0);
+        assert_eq!(requests.by_hour(at(NOON)), [0.25, 0.875]);
+        assert_eq!(requests.by_hour(at(NOON + 5 * 3600)), [0.875]);
     }
 
     #[test]

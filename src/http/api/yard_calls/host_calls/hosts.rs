@@ -153,8 +153,7 @@ fn host_view(
     let record = record.unwrap_or(HostRecord::new(called.role, true));
     let is_draining = record.mode == HostMode::Draining;
     let planned = tasks.host(host);
-    let fetching = tasks.open.values().filter(|task| task.destination == host).count();
-    let serving = tasks.open.values().filter(|task| task.source == host).count();
+    let (serving, fetching) = planned.map_or((0, 0), |planned| (planned.serving, planned.fetching));
     let missed = beats.filter(|beats| beats.misses_in_a_row > 0);
     let foreign_managers =
         tasks.foreign_managers.iter().filter(|manager| manager.host == Some(host));

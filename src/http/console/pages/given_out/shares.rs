@@ -20,6 +20,7 @@ use reelyard_shares::share_expiry::{Share, ShareId, ShareKind, ShareLookup, Shar
 use super::share_dialogs;
 use crate::http::api::share_calls::shares::{knows_its_shares, share_info, share_time};
 use crate::http::console::answer;
+use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::share_counts::{ShareCounts, span_of_column};
 use crate::http::console::visitor::Visitor;
@@ -77,7 +78,8 @@ pub async fn model(
         failing_hooks: failing.count() as u64,
     };
     let closed = SharesPageQuery { ask: String::new(), ..query.clone() }.address();
-    let (rows, page) = rows(state, query, &counts);
+    let (of_rows, of_query) = (Arc::clone(&counts), query.clone());
+    let (rows, page) = computed(state, move |state| rows(state, &of_query, &of_rows)).await?;
     Ok(SharesPageModel {
         totals,
         next_due: counts.next_due.map(|at| Moment(at.0)),
@@ -105,7 +107,7 @@ fn columns(counts: &ShareCounts, query: &SharesPageQuery) -> Vec<EndColumn> {
 }
 
 /// The picked links that have not ended.
-fn picked(state: &web::Data<NodeHttpState>, query: &SharesPageQuery) -> Vec<ShareLine> {
+fn picked(state: &NodeHttpState, query: &SharesPageQuery) -> Vec<ShareLine> {
     let mut lines = Vec::new();
     for id in query.pick.iter().filter_map(|id| id.parse().ok()) {
         if let ShareLookup::Live(share) = state.actors.share_views.find(id) {
@@ -138,7 +140,7 @@ impl SharePosition {
 }
 
 fn rows(
-    state: &web::Data<NodeHttpState>,
+    state: &NodeHttpState,
     query: &SharesPageQuery,
     counts: &ShareCounts,
 ) -> (Vec<ShareLine>, RowPage) {
@@ -185,7 +187,7 @@ fn is_what_ends_next(query: &SharesPageQuery, counts: &ShareCounts) -> bool {
 
 /// The links that end next, and the first link of the rest.
 fn ends_next(
-    state: &web::Data<NodeHttpState>,
+    state: &NodeHttpState,
     query: &SharesPageQuery,
     counts: &ShareCounts,
     now: Millis,
@@ -204,7 +206,7 @@ fn ends_next(
 
 /// The matching links among those that one page looks at, sorted, and the first link of the rest.
 fn looked_at(
-    state: &web::Data<NodeHttpState>,
+    state: &NodeHttpState,
     query: &SharesPageQuery,
     position: SharePosition,
     now: Millis,

@@ -19,6 +19,7 @@ use reelyard_yard::task_manager::TaskState;
 
 use crate::http::api::yard_calls::history::{HistoryFilter, HistoryPosition, Kind, history_page};
 use crate::http::console::answer;
+use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -36,15 +37,19 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
     let query = HistoryPageQuery::parse(request.query_string());
-    let model = model(&state, &query)?;
-    let content = history::render(&query, &model, &visitor.viewer);
+    let viewer = visitor.viewer.clone();
+    let render = move |state: &NodeHttpState| {
+        let model = model(state, &query)?;
+        Ok::<_, ProblemResponse>(history::render(&query, &model, &viewer))
+    };
+    let content = computed(&state, render).await??;
     let title = NavPage::History.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::History, title, content);
     Ok(answer::page(&request, &state, &visitor, &parts))
 }
 
 fn model(
-    state: &web::Data<NodeHttpState>,
+    state: &NodeHttpState,
     query: &HistoryPageQuery,
 ) -> Result<HistoryPageModel, ProblemResponse> {
     let copies = state.actors.task_views.load().history.len();
@@ -185,12 +190,13 @@ fn csv(line: HistoryLine) -> String {
     format!("{}\r\n", fields.join(","))
 }
 
-/// A field as RFC 4180 has it.
+/// A field as RFC 4180 has it. An apostrophe keeps a spreadsheet from computing a text that begins as a formula.
 fn csv_field(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
     if text.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
+        format!("\"{guard}{}\"", text.replace('"', "\"\""))
     } else {
-        text.to_owned()
+        format!("{guard}{text}")
     }
 }
 
@@ -203,5 +209,7 @@ mod tests {
         assert_eq!(csv_field("a.mpg"), "a.mpg");
         assert_eq!(csv_field("a, \"b\".mpg"), "\"a, \"\"b\"\".mpg\"");
         assert_eq!(csv_field("a\nb"), "\"a\nb\"");
+        assert_eq!(csv_field("=1+1"), "'=1+1");
+        assert_eq!(csv_field("@a,b"), "\"'@a,b\"");
     }
 }

@@ -11,9 +11,7 @@ use reelyard_protocol::worker::{Blame, TaskId};
 use reelyard_yard::task_manager::{Task, TaskManagerView};
 
 use crate::http::node_state::NodeHttpState;
-
-/// How far back failures are grouped, in milliseconds.
-const HOUR_MILLIS: i64 = 3_600_000;
+use crate::http::overview::HOUR_MILLIS;
 
 /// Most copies that one action retries.
 const MOST_RETRIED: usize = 1000;

@@ -1,7 +1,6 @@
 //! `/console/files`: every ranked or hot file, found by part of its name.
 
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use memchr::memmem::Finder;
@@ -14,18 +13,18 @@ use reelyard_console::pages::files::{
 use reelyard_console::parts::table::RowPage;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, NameTable};
-use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::plan::Skip;
-use roaring::{MultiOps, RoaringBitmap};
 
 use super::file_dialogs;
 use super::why;
 use crate::http::api::yard_calls::files::FileListSnapshot;
 use crate::http::console::answer;
+use crate::http::console::page_work::computed;
+use crate::http::console::pages::reasons::passed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
-use crate::http::problem::ProblemResponse;
+use crate::http::overview::{PlacedFiles, listed_files};
 
 /// Rows of a page.
 const ROWS: usize = 50;
@@ -43,13 +42,14 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
     let query = FilesPageQuery::parse(request.query_string());
-    // A scan over a million names would hold up the other requests of this thread.
-    let (of_scan, sought) = (state.clone(), query.clone());
-    let scanned = web::block(move || model(&of_scan, &sought)).await;
-    let mut model = scanned.map_err(|_| ProblemResponse::stopped())?;
-    model.why = why::of_file(&state, &query.why).await?;
-    model.ask = file_dialogs::of_query(&state, &query, &visitor.viewer);
-    let content = files::render(&query, &model, &visitor.viewer);
+    let why = why::of_file(&state, &query.why).await?;
+    let viewer = visitor.viewer.clone();
+    let render = move |state: &NodeHttpState| {
+        let ask = file_dialogs::of_query(state, &query, &viewer);
+        let model = FilesPageModel { why, ask, ..model(state, &query) };
+        files::render(&query, &model, &viewer)
+    };
+    let content = computed(&state, render).await?;
     let title = NavPage::Files.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Files, title, content);
     Ok(answer::page(&request, &state, &visitor, &parts))
@@ -57,12 +57,13 @@ pub async fn show(
 
 fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
     let files = FileListSnapshot::new(state);
-    let placed = PlacedFiles::new(state, &files);
+    let beats = state.actors.heartbeat_view.load();
+    let placed = PlacedFiles::new(&files.snapshot.tasks, &beats);
     let removals = state.actors.remover_views.load();
-    let mut matching = Search { state, files: &files, placed: &placed, query }.matching();
-    sort(&mut matching, &files, query, &state.names);
+    let matching = Search { state, files: &files, placed: &placed, query }.matching();
     let first = query.after.parse().unwrap_or(0_usize).min(matching.len());
-    let shown: Vec<FileId> = matching.iter().skip(first).take(ROWS).copied().collect();
+    let ordered = first_in_order(&matching, first + ROWS, &files, query, &state.names);
+    let shown = ordered.get(first..).unwrap_or_default();
     let at = |after: usize| {
         let after = if after == 0 { String::new() } else { after.to_string() };
         FilesPageQuery { after, pick: Vec::new(), ..query.clone() }.address()
@@ -86,31 +87,6 @@ fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
         is_set_up: files.snapshot.catalog.ranking.is_some(),
         ask: None,
         why: None,
-    }
-}
-
-/// The files that hosts hold.
-struct PlacedFiles {
-    /// On any host.
-    all: RoaringBitmap,
-    /// Only on hosts that are down.
-    out_of_reach: RoaringBitmap,
-    down: BTreeSet<HostAddr>,
-}
-
-impl PlacedFiles {
-    fn new(state: &NodeHttpState, files: &FileListSnapshot) -> Self {
-        let beats = state.actors.heartbeat_view.load();
-        let placements = &files.snapshot.tasks.placements;
-        let is_down =
-            |host: &HostAddr| beats.of(*host).is_some_and(|beat| beat.health == Health::Down);
-        let down: BTreeSet<HostAddr> =
-            placements.keys().copied().filter(|host| is_down(host)).collect();
-        let all: RoaringBitmap = placements.values().map(|files| &**files).union();
-        let up = placements.iter().filter(|(host, _)| !down.contains(host));
-        let reachable: RoaringBitmap = up.map(|(_, files)| &**files).union();
-        let out_of_reach = &all - reachable;
-        PlacedFiles { all, out_of_reach, down }
     }
 }
 
@@ -197,51 +173,104 @@ impl Search<'_> {
             true => Some(Skip::Placed),
             false => self.files.snapshot.why_not(file, &name),
         };
-        why.and_then(crate::http::console::pages::yard::passed)
-            .is_some_and(|why| why.api_word() == self.query.reason)
+        why.and_then(passed).is_some_and(|why| why.api_word() == self.query.reason)
     }
 }
 
-/// Sorts files that are in the order of the list.
-fn sort(files: &mut [FileId], list: &FileListSnapshot, query: &FilesPageQuery, names: &NameTable) {
+/// The first `upto` files in the order of the page, from files in the order of the list.
+fn first_in_order(
+    files: &[FileId],
+    upto: usize,
+    list: &FileListSnapshot,
+    query: &FilesPageQuery,
+    names: &NameTable,
+) -> Vec<FileId> {
     let catalog = &list.snapshot.catalog;
     let ranking = catalog.ranking.as_ref();
-    let size = |file: &FileId| {
-        catalog.master_sizes.get(*file).or_else(|| ranking.and_then(|ranking| ranking.size(*file)))
+    let size = |file: FileId| {
+        let size = catalog.master_sizes.get(file);
+        size.or_else(|| ranking.and_then(|ranking| ranking.size(file))).map_or(0, |size| size + 1)
     };
+    let rank = |file: FileId| ranking.and_then(|ranking| ranking.rank(file)).unwrap_or(u32::MAX);
+    let hits = |file: FileId| list.hits.get(&file).copied().unwrap_or(0);
+    let milli = |file: FileId| list.requests_a_day(file).map_or(0, |day| (day * 1000.0) as u64 + 1);
+    let by = |key: &dyn Fn(FileId) -> u64| first_by_number(files, upto, query.sort.descending, key);
     match query.sort.key.as_str() {
-        "rank" => files.sort_by_key(|file| {
-            ranking.and_then(|ranking| ranking.rank(*file)).unwrap_or(u32::MAX)
-        }),
-        "size" => files.sort_by_cached_key(size),
-        "hits" => files.sort_by_key(|file| list.hits.get(file).copied().unwrap_or(0)),
-        "requests" => {
-            let milli = |file: &FileId| list.requests_a_day(*file).map(|day| (day * 1000.0) as u64);
-            files.sort_by_cached_key(milli);
-        }
-        "state" => files.sort_by_cached_key(|file| Reverse(list.hits.contains_key(file))),
-        "name" => {
-            let names = names.lookup();
-            files.sort_by(|a, b| names.bytes(*a).cmp(names.bytes(*b)));
-        }
-        _ => return,
+        "rank" => by(&|file| u64::from(rank(file))),
+        "size" => by(&size),
+        "hits" => by(&|file| u64::from(hits(file))),
+        "requests" => by(&milli),
+        "state" => by(&|file| u64::from(!list.hits.contains_key(&file))),
+        "name" => first_by_name(files, upto, query.sort.descending, names),
+        _ => files.iter().take(upto).copied().collect(),
     }
-    if query.sort.descending {
+}
+
+/// Sorts only what is shown: a whole sort of a million files takes longer than the rest of the page.
+fn first_by_number(
+    files: &[FileId],
+    upto: usize,
+    descending: bool,
+    key: &dyn Fn(FileId) -> u64,
+) -> Vec<FileId> {
+    let mut keyed: Vec<(u64, usize, FileId)> = Vec::with_capacity(files.len());
+    for (position, file) in files.iter().enumerate() {
+        let key = key(*file);
+        keyed.push((if descending { u64::MAX - key } else { key }, position, *file));
+    }
+    if upto < keyed.len() {
+        keyed.select_nth_unstable(upto);
+        keyed.truncate(upto);
+    }
+    keyed.sort_unstable();
+    keyed.into_iter().map(|(_, _, file)| file).collect()
+}
+
+/// Keeps copies of the first names, so that the name table is never locked for long.
+fn first_by_name(
+    files: &[FileId],
+    upto: usize,
+    descending: bool,
+    names: &NameTable,
+) -> Vec<FileId> {
+    let mut first: BTreeMap<Vec<u8>, FileId> = BTreeMap::new();
+    for chunk in files.chunks(NAMES_AT_ONCE) {
+        let names = names.lookup();
+        for file in chunk {
+            let name = names.bytes(*file);
+            let last = if descending { first.first_key_value() } else { first.last_key_value() };
+            let is_behind = last.is_none_or(|(last, _)| (name > last.as_slice()) != descending);
+            if first.len() < upto || !is_behind {
+                first.insert(name.to_vec(), *file);
+            }
+            if first.len() > upto {
+                if descending {
+                    first.pop_first()
+                } else {
+                    first.pop_last()
+                };
+            }
+        }
+    }
+    let mut files: Vec<FileId> = first.into_values().collect();
+    if descending {
         files.reverse();
     }
+    files
 }
 
 fn totals(files: &FileListSnapshot, placed: &PlacedFiles) -> FileTotals {
     let tasks = &files.snapshot.tasks;
+    let listed = listed_files(&files.snapshot.catalog);
     FileTotals {
         all: files.len() as u64,
-        placed: placed.all.len(),
+        placed: listed.intersection_len(&placed.all),
         waiting: tasks.plan.wanted.saturating_sub(tasks.open.len() as u64),
         copying: tasks.open.len() as u64,
         hot: files.hits.len() as u64,
-        out_of_reach: Some(placed.out_of_reach.len()),
+        out_of_reach: Some(listed.intersection_len(&placed.out_of_reach)),
         problem: None,
-        ignored: Some(tasks.plan.passed_over.ignored().len()),
+        ignored: Some(listed.intersection_len(tasks.plan.passed_over.ignored())),
     }
 }
 

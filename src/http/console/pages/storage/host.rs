@@ -17,15 +17,15 @@ use super::host_dialogs;
 use super::host_lines::{self, DiskMarks};
 use crate::http::api::yard_calls::host_calls::hosts::one_host;
 use crate::http::console::answer;
+use crate::http::console::page_work::computed;
 use crate::http::console::pages::recent;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::HOUR_MILLIS;
 
 /// The most recent copies and removals that the page shows.
 const RECENT: usize = 20;
-/// An hour in milliseconds.
-const HOUR_MILLIS: i64 = 3_600_000;
 
 /// `GET /console/hosts/{host}`.
 pub async fn show(
@@ -37,18 +37,17 @@ pub async fn show(
     let view = one_host(&state, *host)?;
     let pairs = QueryPairs::parse(request.query_string());
     let asked = pairs.first("ask").unwrap_or_default();
-    let model = model(&state, &view, asked, &visitor.viewer);
-    let content = host::render(&model, &visitor.viewer);
+    let (asked, viewer) = (asked.to_owned(), visitor.viewer.clone());
+    let render = move |state: &NodeHttpState| {
+        let model = model(state, &view, &asked, &viewer);
+        host::render(&model, &viewer)
+    };
+    let content = computed(&state, render).await?;
     let parts = PageParts::new(NavPage::Hosts, &host.to_string(), content);
     Ok(answer::page(&request, &state, &visitor, &parts))
 }
 
-fn model(
-    state: &web::Data<NodeHttpState>,
-    view: &HostView,
-    asked: &str,
-    viewer: &Viewer,
-) -> HostPageModel {
+fn model(state: &NodeHttpState, view: &HostView, asked: &str, viewer: &Viewer) -> HostPageModel {
     let (tasks, now) = (state.actors.task_views.load(), state.clock.now());
     let line = host_lines::line(view, &tasks, DiskMarks::of(state), now);
     let is_silent = matches!(line.condition, HostCondition::Down);
@@ -74,7 +73,7 @@ fn model(
         failed_copies: failed.count() as u64,
         lost_at: view.silent_since.filter(|_| is_silent).map(|at| Moment(at.after(after).0)),
         drain: view.draining.as_ref().map(drain),
-        health: Vec::new(),
+        health: state.overview.health(view.host),
         obstacles: obstacles.collect(),
         breakers: view.breakers.iter().map(breaker).collect(),
         only_files: Vec::new(),

@@ -3,10 +3,13 @@
 use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::format::counted;
-use reelyard_console::pages::hosts::HostLine;
+use reelyard_console::pages::hosts::{HostLine, HostModeWord};
 use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::text::{common, hosts as words, outcomes};
+use reelyard_core::host::HostMode;
+
+use crate::http::console::actions::changed_meanwhile::{SEEN, mode_word};
 
 /// The dialog of an action on these hosts, by its word in an address. None for an unknown word, and without hosts.
 /// `back` is the page without the dialog.
@@ -55,12 +58,23 @@ pub fn of_word(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> O
         is_final: word == "remove",
         verb: verb.fill(language, &[("hosts", &hosts)]),
         action: format!("{ROOT}/host-actions/{word}"),
-        values: lines.iter().map(|line| ("pick".to_owned(), line.host.clone())).collect(),
+        values: lines.iter().flat_map(values).collect(),
         fields: Vec::new(),
         reason_label: Some(outcomes::REASON.of(language).to_owned()),
         back: back.to_owned(),
         commands: commands(word, mode, lines),
     })
+}
+
+/// The host, and the mode that the page showed.
+fn values(line: &HostLine) -> [(String, String); 2] {
+    let mode = match line.mode {
+        HostModeWord::Active => HostMode::Active,
+        HostModeWord::Draining => HostMode::Draining,
+        HostModeWord::Maintenance => HostMode::Maintenance,
+    };
+    let seen = format!("{} {}", line.host, mode_word(mode));
+    [("pick".to_owned(), line.host.clone()), (SEEN.to_owned(), seen)]
 }
 
 /// The same as lines of commands. `curl` makes one call for each host; the line has the first.

@@ -18,6 +18,7 @@ use super::host_lines::{self, DiskMarks};
 use crate::http::api::host_views;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
+use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -32,26 +33,26 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
     let query = HostsPageQuery::parse(request.query_string());
-    let model = model(&state, &query, &visitor.viewer);
-    let content = hosts::render(&query, &model, &visitor.viewer);
+    let viewer = visitor.viewer.clone();
+    let render = move |state: &NodeHttpState| {
+        let model = model(state, &query, &viewer);
+        hosts::render(&query, &model, &viewer)
+    };
+    let content = computed(&state, render).await?;
     let title = NavPage::Hosts.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Hosts, title, content);
     Ok(answer::live_page(&request, &state, &visitor, &parts, "hosts"))
 }
 
 /// The parts of the page that follow changes.
-pub fn live_parts(state: &web::Data<NodeHttpState>, query: &str, viewer: &Viewer) -> Vec<LivePart> {
+pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
     let query = HostsPageQuery::parse(query);
     let model = model(state, &query, viewer);
     vec![("rows".to_owned(), hosts::host_rows(viewer, &query, &model))]
 }
 
 /// The rows of this state of the page.
-fn model(
-    state: &web::Data<NodeHttpState>,
-    query: &HostsPageQuery,
-    viewer: &Viewer,
-) -> HostsPageModel {
+fn model(state: &NodeHttpState, query: &HostsPageQuery, viewer: &Viewer) -> HostsPageModel {
     let lines = lines(state);
     let totals = host_lines::totals(&lines);
     let picked: Vec<HostLine> =
@@ -93,7 +94,7 @@ fn model(
 }
 
 /// All hosts of the yard.
-pub fn lines(state: &web::Data<NodeHttpState>) -> Vec<HostLine> {
+pub fn lines(state: &NodeHttpState) -> Vec<HostLine> {
     let (tasks, marks, now) =
         (state.actors.task_views.load(), DiskMarks::of(state), state.clock.now());
     let views = host_views(state);

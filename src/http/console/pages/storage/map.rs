@@ -19,6 +19,7 @@ use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::TaskManagerView;
 
 use crate::http::console::answer;
+use crate::http::console::page_work::computed;
 use crate::http::console::pages::recent::shown_name;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -42,14 +43,18 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
     let query = MapPageQuery::parse(request.query_string());
-    let model = MapPageModel { map: heat_map(&state) };
-    let content = map::render(&query, &model, &visitor.viewer);
+    let viewer = visitor.viewer.clone();
+    let render = move |state: &NodeHttpState| {
+        let model = MapPageModel { map: heat_map(state) };
+        map::render(&query, &model, &viewer)
+    };
+    let content = computed(&state, render).await?;
     let title = NavPage::Map.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Map, title, content);
     Ok(answer::page(&request, &state, &visitor, &parts))
 }
 
-fn heat_map(state: &web::Data<NodeHttpState>) -> HeatMap {
+fn heat_map(state: &NodeHttpState) -> HeatMap {
     let (tasks, catalog) = (state.actors.task_views.load(), state.actors.catalog_view.load());
     let beats = state.actors.heartbeat_view.load();
     let destinations = tasks.hosts.iter().filter(|host| host.role.is_destination());

@@ -1,8 +1,6 @@
 //! `/console/plan`: the last round, removals, and what holds files back.
 
-use std::collections::BTreeSet;
-
-use actix_web::web::{Data, Query};
+use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{BackedOff, PlannedCopy, RemovalView, RoomSoughtView, Skipped};
@@ -15,9 +13,9 @@ use reelyard_console::pages::plan::{
 use reelyard_console::pages::why::PassedReason;
 use reelyard_yard::remover::RemovalMode;
 
-use crate::http::api::call_parts::NoQuery;
 use crate::http::api::yard_calls::{plan as round, removals};
 use crate::http::console::answer;
+use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -34,34 +32,38 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
     let query = PlanPageQuery::parse(request.query_string());
-    let model = model(&state, &query).await;
-    let content = plan::render(&query, &model, &visitor.viewer);
+    let viewer = visitor.viewer.clone();
+    let render = move |state: &NodeHttpState| {
+        let model = model(state, &query);
+        plan::render(&query, &model, &viewer)
+    };
+    let content = computed(&state, render).await?;
     let title = NavPage::Plan.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Plan, title, content);
     Ok(answer::page(&request, &state, &visitor, &parts))
 }
 
-async fn model(state: &Data<NodeHttpState>, query: &PlanPageQuery) -> PlanPageModel {
-    let round = round::show(state.clone(), Query(NoQuery {})).await.into_inner();
-    let looked = removals::show(state.clone(), Query(NoQuery {})).await.into_inner();
+fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
+    let round = round::last_round(state, ALL_ROWS);
+    let looked = removals::last_look(state, ALL_ROWS);
     let rows = |list: &str| if query.all == list { ALL_ROWS } else { ROWS };
-    let hosts: BTreeSet<_> = round.removals.iter().map(|removal| removal.host).collect();
     let spared = looked
         .spared
         .iter()
         .map(|(why, copies)| SparedLine { reason: why.words().to_owned(), copies: *copies });
+    let sums = removals::sums(state);
     PlanPageModel {
         at: round.at.map(|at| Moment(at.0)),
         took: round.took_us.unwrap_or_default(),
         blocked: round.blocked,
         unlisted: round.unlisted,
         waiting: round.waiting,
-        copies_total: round.planned.len() as u64,
+        copies_total: round.planned_total,
         copies: round.planned.into_iter().take(rows("copies")).map(copy).collect(),
         remover_mode: mode(looked.mode).to_owned(),
-        removals_total: round.removals.len() as u64,
-        removal_bytes: round.removals.iter().filter_map(|removal| removal.size).sum(),
-        removal_hosts: hosts.len() as u64,
+        removals_total: round.removals_total,
+        removal_bytes: sums.bytes,
+        removal_hosts: sums.hosts,
         removals: round.removals.into_iter().take(rows("removals")).map(removal).collect(),
         spared: spared.collect(),
         exchanges: looked.rooms.into_iter().take(rows("exchanges")).map(exchange).collect(),

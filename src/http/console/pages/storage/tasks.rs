@@ -24,15 +24,15 @@ use super::failures;
 use super::why;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
-use crate::http::console::pages::yard::copy_line;
+use crate::http::console::page_work::computed;
+use crate::http::console::pages::copy_lines::copy_line;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::HOUR_MILLIS;
 
 /// Rows of a page.
 const ROWS: usize = 50;
-/// An hour in milliseconds.
-const HOUR_MILLIS: i64 = 3_600_000;
 
 /// `GET /console/tasks`.
 pub async fn show(
@@ -41,17 +41,21 @@ pub async fn show(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
     let query = TasksPageQuery::parse(request.query_string());
-    let mut model = model(&state, &query);
-    model.why = why::of_file(&state, &query.why).await?;
-    model.ask = retry_dialog(&state, &query, &visitor.viewer);
-    let content = tasks::render(&query, &model, &visitor.viewer);
+    let why = why::of_file(&state, &query.why).await?;
+    let viewer = visitor.viewer.clone();
+    let render = move |state: &NodeHttpState| {
+        let ask = retry_dialog(state, &query, &viewer);
+        let model = TasksPageModel { why, ask, ..model(state, &query) };
+        tasks::render(&query, &model, &viewer)
+    };
+    let content = computed(&state, render).await?;
     let title = NavPage::Tasks.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Tasks, title, content);
     Ok(answer::live_page(&request, &state, &visitor, &parts, "tasks"))
 }
 
 /// The parts of the page that follow changes.
-pub fn live_parts(state: &web::Data<NodeHttpState>, query: &str, viewer: &Viewer) -> Vec<LivePart> {
+pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
     let query = TasksPageQuery::parse(query);
     let model = model(state, &query);
     vec![
@@ -60,7 +64,7 @@ pub fn live_parts(state: &web::Data<NodeHttpState>, query: &str, viewer: &Viewer
     ]
 }
 
-fn model(state: &web::Data<NodeHttpState>, query: &TasksPageQuery) -> TasksPageModel {
+fn model(state: &NodeHttpState, query: &TasksPageQuery) -> TasksPageModel {
     let (view, catalog) = (state.actors.task_views.load(), state.actors.catalog_view.load());
     let now = state.clock.now();
     let mut all = view.tasks();
@@ -174,19 +178,21 @@ fn totals(view: &TaskManagerView, now: Millis) -> TaskTotals {
         ..TaskTotals::default()
     };
     for task in view.open.values().chain(view.ended.values()) {
-        let lately = u64::from(now.0 - task.changed.0 < HOUR_MILLIS);
         match task.state {
             TaskState::Working => totals.working += 1,
             TaskState::Ready => totals.ready += 1,
-            TaskState::Done => {
-                totals.done += 1;
-                totals.done_lately += lately;
-            }
+            TaskState::Done => totals.done += 1,
             TaskState::Cancelled => totals.cancelled += 1,
-            TaskState::Failed | TaskState::Timeout => {
-                totals.failed += 1;
-                totals.failed_lately += lately;
-            }
+            TaskState::Failed | TaskState::Timeout => totals.failed += 1,
+        }
+    }
+    // A busy yard ends more tasks in an hour than the list keeps.
+    let ended = view.history.newest_first().map(|(_, copy)| copy);
+    for copy in ended.take_while(|copy| now.0 - copy.at.0 < HOUR_MILLIS) {
+        match copy.state {
+            TaskState::Done => totals.done_lately += 1,
+            TaskState::Failed | TaskState::Timeout => totals.failed_lately += 1,
+            _ => {}
         }
     }
     totals

@@ -10,7 +10,7 @@ use reelyard_core::names::{FileName, NameText};
 use reelyard_yard::task_manager::plan::{HostUsability, MasterState, PlanVerdict};
 
 use crate::http::api::yard_calls::explain;
-use crate::http::console::pages::yard::passed;
+use crate::http::console::pages::reasons::passed;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 

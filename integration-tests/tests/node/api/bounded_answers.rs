@@ -1,0 +1,154 @@
+//! No answer grows with the yard: lists have pages, and other answers have limits.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use futures::{StreamExt, TryStreamExt, stream};
+use reelyard_integration_tests::fakes::stand_in_cfw::StandInCfw;
+use reelyard_integration_tests::rigs::running::on_a_system;
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
+use reelyard_protocol::http_client::without_tls;
+use serde_json::{Value, json};
+
+/// Graded files. A list of all is larger than the limit; so are those below.
+const FILES: usize = 20_000;
+const COPIES: usize = 5_000;
+const LINKS: usize = 5_000;
+const BOXES: u32 = 10_000;
+/// Clients that create links.
+const CLIENTS: usize = 32;
+
+/// Largest answer in bytes.
+const LARGEST: usize = 1 << 20;
+
+/// Answers that go on, or that a caller asks to be whole.
+const WITHOUT_LIMIT: [(&str, &str); 8] = [
+    ("/api/v1/events", "a stream"),
+    ("/api/v1/shares/events", "a stream"),
+    ("/api/v1/audit/events", "a stream"),
+    ("/api/v1/audit/export", "a download that is read as it is written"),
+    ("/console/history/export", "a download that is read as it is written"),
+    ("/tasks", "cfm's wire has no pages: old hosts look for their copies in the whole list"),
+    ("/dashboard", "a page of cfm: scripts read the whole list"),
+    ("/dashboard/filemetas", "a page of cfm: scripts read the whole list"),
+];
+
+/// Addresses outside of the API.
+const PAGES: [&str; 32] = [
+    "/readyz",
+    "/metrics",
+    "/dashboard/hb",
+    "/guide",
+    "/console",
+    "/console?as=table",
+    "/console/hosts",
+    "/console/files",
+    "/console/files?sort=name",
+    "/console/files?state=waiting",
+    "/console/files?why=file-9000.mpg",
+    "/console/tasks",
+    "/console/tasks?state=open",
+    "/console/tasks?ask=retry",
+    "/console/plan",
+    "/console/plan?all=copies",
+    "/console/plan?all=removals",
+    "/console/map",
+    "/console/map?view=table",
+    "/console/map?view=hosts",
+    "/console/shares",
+    "/console/shares?sort=path",
+    "/console/boxes",
+    "/console/boxes?pool=p",
+    "/console/history",
+    "/console/audit",
+    "/console/settings",
+    "/console/access",
+    "/console/guide",
+    "/console/guide/api",
+    "/console/find?q=file",
+    "/login",
+];
+
+#[test]
+fn no_answer_grows_with_the_yard() -> Result<()> {
+    let yard = ProcessYard::new(1, 1)?;
+    let node = start(&yard)?;
+    std::fs::create_dir(yard.copies(0))?;
+    let _source = StandInCfw::start_at(&yard.path("masters"), &yard.source(0).to_string())?;
+    let _destination = StandInCfw::start_at(&yard.copies(0), &yard.destination(0).to_string())?;
+    let open = wait_for("all copies are planned", &[&node], || {
+        let plan = yard.get("/api/v1/plan")?;
+        (plan["planned_total"] == COPIES).then_some(plan)
+    })?;
+    let task = open["planned"][0]["task"].as_str().context("no task")?.to_owned();
+    let link = on_a_system(create_links(&yard))?;
+    let mut addresses: Vec<String> = PAGES.map(str::to_owned).to_vec();
+    let document = yard.get("/api/v1/openapi.json").context("no document")?;
+    for (path, calls) in document["paths"].as_object().context("no paths")? {
+        let Some(call) = calls.get("get") else { continue };
+        let path = path
+            .replace("/files/{name}", "/files/file-9000.mpg")
+            .replace("/tasks/{id}", &format!("/tasks/{task}"))
+            .replace("/shares/{id}", &format!("/shares/{link}"))
+            .replace("{host}", &yard.destination(0).to_string())
+            .replace("{pool}", "p")
+            .replace("{number}", "1");
+        let parameters = call["parameters"].as_array().cloned().unwrap_or_default();
+        let has_pages = parameters.iter().any(|parameter| parameter["name"] == "limit");
+        addresses.push(if has_pages { format!("{path}?limit=1000") } else { path });
+    }
+    let orders = format!("/api/v1/workers/{}/tasks", yard.destination(0));
+    // A worker gets all its orders. `task.copies_per_source` limits them.
+    addresses.retain(|address| *address != orders);
+    let mut too_large = Vec::new();
+    for address in addresses {
+        if WITHOUT_LIMIT.iter().any(|(path, _)| *path == address.split('?').next().unwrap_or("")) {
+            continue;
+        }
+        let answer = yard.curl().arg(format!("http://{}{address}", yard.node)).output()?;
+        ensure!(answer.status.success(), "{address} was not answered");
+        if answer.stdout.len() > LARGEST {
+            too_large.push(format!("{address}: {} bytes", answer.stdout.len()));
+        }
+    }
+    assert!(too_large.is_empty(), "answers over {LARGEST} bytes: {too_large:#?}");
+    Ok(())
+}
+
+fn start(yard: &ProcessYard) -> Result<RoleProcess> {
+    let names: Vec<String> = (0..FILES).map(|file| format!("file-{file}.mpg")).collect();
+    let graded: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+    yard.grade(&graded)?;
+    for name in names.iter().take(COPIES) {
+        std::fs::write(yard.path("masters").join(name), "bytes")?;
+    }
+    let roots = format!("{{ movies = \"{}\" }}", yard.path("masters").display());
+    let links = free_addr(std::net::Ipv4Addr::LOCALHOST)?.to_string();
+    yard.start_node(&[
+        ("share.roots", &roots),
+        ("share.listen", &links),
+        ("box.pools", &format!("{{ p = {{ size = {BOXES} }} }}")),
+        ("task.copies_per_source", &COPIES.to_string()),
+    ])
+}
+
+/// Creates all links. Returns the id of one.
+async fn create_links(yard: &ProcessYard) -> Result<String> {
+    let http = without_tls().build()?;
+    let (url, token) = (format!("http://{}/api/v1/shares", yard.node), yard.admin_token()?);
+    let until = Instant::now() + Duration::from_secs(120);
+    let create = |number: usize| {
+        let body = json!({ "path": format!("movies/file-{}.mpg", number % COPIES), "ttl": "2h" });
+        let asked = http.post(&url).bearer_auth(token.reveal());
+        let asked = asked.header("content-type", "application/json").body(body.to_string());
+        async move {
+            ensure!(Instant::now() < until, "the links take too long");
+            let answer = asked.send().await?.error_for_status()?.text().await?;
+            Ok(serde_json::from_str::<Value>(&answer)?)
+        }
+    };
+    let created: Vec<Value> =
+        stream::iter(0..LINKS).map(create).buffer_unordered(CLIENTS).try_collect().await?;
+    let first = created.first().context("no link")?;
+    Ok(first["id"].as_str().context("no id")?.to_owned())
+}

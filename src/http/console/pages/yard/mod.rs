@@ -1,0 +1,108 @@
+//! `/console`: the first screen.
+
+mod figures;
+mod panels;
+mod traffic;
+
+use std::sync::Arc;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use reelyard_access::rights::AccessScope;
+use reelyard_console::Viewer;
+use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::yard::{self, TRAFFIC_TABLE, YardPageModel};
+
+use super::recent;
+use crate::http::access;
+use crate::http::api::share_calls::shares::share_time;
+use crate::http::console::answer;
+use crate::http::console::live_part::LivePart;
+use crate::http::console::page_work::computed;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::share_counts::ShareCounts;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+use crate::http::overview::{self, PlacedFiles, YardViews};
+use crate::http::problem::ProblemResponse;
+
+/// The most recent copies and removals that the page shows.
+const RECENT: usize = 8;
+
+/// Scopes that the page needs besides `yard:read`.
+pub const OTHER_SCOPES: [AccessScope; 2] = [AccessScope::SharesRead, AccessScope::BoxesRead];
+
+/// `GET /console`.
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<NodeHttpState>,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    check_rights(&visitor)?;
+    let (links, viewer) = (links(&state).await, visitor.viewer.clone());
+    let traffic_as_table = request.query_string() == TRAFFIC_TABLE;
+    let render = move |state: &NodeHttpState| {
+        let model = model(state, links.as_deref(), &viewer);
+        yard::render(&YardPageModel { traffic_as_table, ..model }, &viewer)
+    };
+    let content = computed(&state, render).await?;
+    let title = NavPage::Yard.title().of(visitor.viewer.language);
+    let parts = PageParts::new(NavPage::Yard, title, content);
+    Ok(answer::live_page(&request, &state, &visitor, &parts, "yard"))
+}
+
+/// Refuses a visitor that may not read links and boxes, which the page shows too.
+pub fn check_rights(visitor: &Visitor) -> Result<(), ProblemResponse> {
+    OTHER_SCOPES.iter().try_for_each(|scope| access::require(&visitor.caller.0, scope))
+}
+
+/// The links by their ends. None while the node stops.
+pub async fn links(state: &web::Data<NodeHttpState>) -> Option<Arc<ShareCounts>> {
+    let views = state.actors.share_views.clone();
+    state.share_counts.counts(views, share_time(state)).await.ok()
+}
+
+/// The parts of the page that follow changes.
+pub fn live_parts(
+    state: &NodeHttpState,
+    links: Option<&ShareCounts>,
+    viewer: &Viewer,
+) -> Vec<LivePart> {
+    let model = model(state, links, viewer);
+    let part = |id: &str, part| (id.to_owned(), part);
+    let mut parts = vec![
+        part("yard-verdict", yard::yard_verdict(viewer, &model.verdict)),
+        part("yard-figures", yard::figures(viewer, &model.figures)),
+        part("yard-copies", yard::copies(viewer, &model)),
+        part("yard-waits", yard::waits(viewer, &model.waits)),
+        part("yard-hot", yard::hot(viewer, &model)),
+        part("yard-disks", yard::disks(viewer, &model.disks)),
+        part("yard-recent", yard::recent(viewer, &model.recent)),
+        part("yard-ending", yard::ending(viewer, &model)),
+        part("yard-pools", yard::pools(viewer, &model.pools)),
+    ];
+    if let Some(figure) = &model.traffic {
+        parts.push(part("yard-traffic", yard::traffic(viewer, figure)));
+    }
+    parts
+}
+
+fn model(state: &NodeHttpState, links: Option<&ShareCounts>, viewer: &Viewer) -> YardPageModel {
+    let views = YardViews::load(state);
+    let placed = PlacedFiles::new(&views.tasks, &views.beats);
+    let verdict = overview::verdict(&views);
+    let copies = panels::copies(&views);
+    YardPageModel {
+        verdict,
+        figures: figures::figures(&views, &placed, links),
+        copies,
+        waits: panels::waits(&views.tasks),
+        hot: panels::hot(&views),
+        disks: panels::disks(&views),
+        traffic: traffic::figure(&views, viewer),
+        traffic_as_table: false,
+        recent: recent::lines(state, None, RECENT),
+        due: links.map(|links| panels::due(state, links)).unwrap_or_default(),
+        links: links.map_or(0, |links| links.working),
+        pools: panels::pools(state),
+    }
+}

@@ -1,0 +1,96 @@
+//! A look at the yard: its troubles with their begins, and the task that looks while nobody opens a page.
+
+use std::time::Duration;
+
+use actix_web::web;
+use reelyard_console::Moment;
+use reelyard_console::pages::hosts::HostCondition;
+use reelyard_console::pages::yard::VerdictFacts;
+use reelyard_console::parts::spark::HealthSpan;
+use reelyard_yard::heartbeat::Health;
+
+use super::link_traffic::LinkSample;
+use super::memory::YardLook;
+use super::troubles::{count_inputs, joined, troubles};
+use super::yard_views::YardViews;
+use crate::http::node_state::NodeHttpState;
+
+/// Interval between two looks while nobody opens a page.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// The facts of the first sentence. They are remembered for later looks.
+pub fn verdict(views: &YardViews<'_>) -> VerdictFacts {
+    let (troubles, history) = views.state.overview.observe(look(views));
+    let served = views.catalog.event_log.as_ref().and_then(|log| {
+        let hour = log.served.last_hour?;
+        Some(((1.0 - hour) * 100.0, log.served.last_day.map(|day| (1.0 - day) * 100.0)))
+    });
+    let in_maintenance =
+        views.lines.iter().filter(|line| line.condition == HostCondition::NotAsked);
+    VerdictFacts {
+        troubles: joined(troubles),
+        fine_since: history.fine_since.map(|at| Moment(at.0)),
+        not_served: served,
+        cleared: (history.cleared > 0).then_some(history.cleared),
+        maintenance: in_maintenance.map(|line| line.host.clone()).collect(),
+        hosts: views.lines.len() as u64,
+        inputs: count_inputs(&views.catalog),
+    }
+}
+
+fn look(views: &YardViews<'_>) -> YardLook {
+    let hosts = views.hosts.iter().map(|host| host.host);
+    let spans = views.lines.iter().map(|line| span(line.condition));
+    let progress = views.tasks.progress.iter().map(|(task, seen)| (*task, seen.bytes));
+    YardLook {
+        now: views.now,
+        troubles: troubles(views),
+        health: hosts.zip(spans).collect(),
+        traffic: link_sample(views),
+        progress: progress.collect(),
+    }
+}
+
+/// The load of all links. None if no host reports its load.
+fn link_sample(views: &YardViews<'_>) -> Option<LinkSample> {
+    let mut sum: Option<LinkSample> = None;
+    // The last figures of a host that does not answer say nothing about this moment.
+    let up = views.hosts.iter().filter(|host| host.health == Health::Up);
+    for traffic in up.filter_map(|host| host.traffic.as_ref()) {
+        let sum = sum.get_or_insert_default();
+        sum.sent = sum.sent.saturating_add(traffic.all.sends.0);
+        sum.received = sum.received.saturating_add(traffic.all.receives.0);
+        let copies = traffic.copies.map_or(0, |copies| copies.sends.0);
+        sum.copies = sum.copies.saturating_add(copies);
+    }
+    sum
+}
+
+const fn span(condition: HostCondition) -> HealthSpan {
+    match condition {
+        HostCondition::Up | HostCondition::Probation => HealthSpan::Up,
+        HostCondition::Suspect => HealthSpan::Suspect,
+        HostCondition::Down | HostCondition::Lost => HealthSpan::Down,
+        HostCondition::NotAsked | HostCondition::Unknown => HealthSpan::NotAsked,
+    }
+}
+
+/// Looks at the yard at even intervals until the node stops.
+pub async fn keep(state: web::Data<NodeHttpState>) {
+    let mut stopping = state.stopping.clone();
+    loop {
+        let looked = state.clone();
+        // Many hosts take a while; the thread has other requests.
+        let look = web::block(move || {
+            looked.overview.observe(look(&YardViews::load(&looked)));
+        });
+        if look.await.is_err() {
+            return;
+        }
+        tokio::select! {
+            biased;
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+            () = tokio::time::sleep(INTERVAL) => {}
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The memory of the overview. Pure but for its lock.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use reelyard_console::pages::yard::Trouble;
+use reelyard_console::parts::spark::HealthSpan;
+use reelyard_core::clock::Millis;
+use reelyard_core::host::HostAddr;
+use reelyard_protocol::worker::TaskId;
+
+use super::copy_rates::CopyRates;
+use super::health_history::HealthHistory;
+use super::link_traffic::{LinkSample, LinkTraffic};
+use super::trouble_log::{TroubleHistory, TroubleLog};
+
+/// The facts of one look at the yard that are remembered.
+pub struct YardLook {
+    /// The moment of the look.
+    pub now: Millis,
+    /// Everything that is wrong.
+    pub troubles: Vec<Trouble>,
+    /// The health of every host.
+    pub health: Vec<(HostAddr, HealthSpan)>,
+    /// The load of all links. None if no host reports its load.
+    pub traffic: Option<LinkSample>,
+    /// Bytes of each copy under way.
+    pub progress: Vec<(TaskId, u64)>,
+}
+
+/// The memory of earlier looks at the yard.
+#[derive(Debug, Default)]
+pub struct OverviewMemory(Mutex<EarlierLooks>);
+
+#[derive(Debug, Default)]
+struct EarlierLooks {
+    troubles: TroubleLog,
+    health: HealthHistory,
+    traffic: LinkTraffic,
+    rates: CopyRates,
+}
+
+impl OverviewMemory {
+    /// Adds a look, and answers its troubles with their begins.
+    pub fn observe(&self, look: YardLook) -> (Vec<Trouble>, TroubleHistory) {
+        let YardLook { now, mut troubles, health, traffic, progress } = look;
+        let mut memory = self.lock();
+        let history = memory.troubles.observe(now, &mut troubles);
+        memory.health.observe(now, health.into_iter());
+        memory.traffic.observe(now, traffic);
+        memory.rates.observe(now, progress.into_iter());
+        (troubles, history)
+    }
+
+    /// The rate of a copy in bytes a second, if it was seen before.
+    pub fn rate(&self, task: TaskId, bytes: u64, now: Millis) -> Option<u64> {
+        self.lock().rates.rate(task, bytes, now)
+    }
+
+    /// The worst health of a host in each half hour, oldest first.
+    pub fn health(&self, host: HostAddr) -> Vec<HealthSpan> {
+        self.lock().health.of(host)
+    }
+
+    /// The load of all links in the last hour.
+    pub fn traffic(&self) -> LinkTraffic {
+        self.lock().traffic.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, EarlierLooks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,23 @@
+//! The state of the whole yard in short: what is wrong and since when, and series of the last hours.
+//!
+//! The node looks at its views every few seconds, and remembers facts that no view has: begins of troubles, rates of
+//! copies, loads of links. The memory is of this process; after a restart it begins again.
+
+mod copy_rates;
+mod health_history;
+mod link_traffic;
+mod look;
+mod memory;
+mod placed_files;
+mod trouble_log;
+mod troubles;
+mod yard_views;
+
+pub use link_traffic::LinkSample;
+pub use look::{keep, verdict};
+pub use memory::OverviewMemory;
+pub use placed_files::{PlacedFiles, listed_files};
+pub use yard_views::YardViews;
+
+/// An hour in milliseconds.
+pub const HOUR_MILLIS: i64 = 3_600_000;

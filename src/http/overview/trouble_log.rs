@@ -1,0 +1,143 @@
+//! When troubles began and ended. Pure.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use reelyard_console::Moment;
+use reelyard_console::pages::yard::{Trouble, TroubleCause};
+use reelyard_core::clock::Millis;
+
+use super::HOUR_MILLIS;
+
+/// Ends of troubles are remembered for this long, in milliseconds.
+const KEPT_MILLIS: i64 = 24 * HOUR_MILLIS;
+/// At most this many ends are remembered.
+const MOST_ENDS: usize = 10_000;
+
+/// The identity of a trouble over time: its kind, and the host, input or text that it is about.
+type TroubleKey = (&'static str, String);
+
+/// The troubles of this moment with their begins, and the ends of earlier ones.
+#[derive(Debug, Default)]
+pub struct TroubleLog {
+    open: BTreeMap<TroubleKey, Millis>,
+    /// Ends, oldest first.
+    ends: VecDeque<Millis>,
+    /// Since when no trouble is open.
+    fine_since: Option<Millis>,
+}
+
+/// The facts of the log besides the begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TroubleHistory {
+    /// Since when nothing is wrong. None while something is.
+    pub fine_since: Option<Millis>,
+    /// Troubles that ended in the last 24 hours.
+    pub cleared: u64,
+}
+
+impl TroubleLog {
+    /// Takes the troubles of this moment, and gives each without a known begin the time when it was first seen.
+    pub fn observe(&mut self, now: Millis, troubles: &mut [Trouble]) -> TroubleHistory {
+        let mut open = BTreeMap::new();
+        for trouble in troubles {
+            let key = key(&trouble.cause);
+            let seen = self.open.get(&key).or_else(|| open.get(&key)).copied().unwrap_or(now);
+            trouble.since = trouble.since.or(Some(Moment(seen.0)));
+            open.insert(key, seen);
+        }
+        let ended = self.open.keys().filter(|key| !open.contains_key(*key)).count();
+        self.ends.extend(std::iter::repeat_n(now, ended));
+        self.open = open;
+        while self.ends.len() > MOST_ENDS
+            || self.ends.front().is_some_and(|end| now.0 - end.0 >= KEPT_MILLIS)
+        {
+            self.ends.pop_front();
+        }
+        if self.open.is_empty() {
+            self.fine_since.get_or_insert(now);
+        } else {
+            self.fine_since = None;
+        }
+        TroubleHistory { fine_since: self.fine_since, cleared: self.ends.len() as u64 }
+    }
+}
+
+fn key(cause: &TroubleCause) -> TroubleKey {
+    match cause {
+        // A suspect host that goes down has the same trouble.
+        TroubleCause::HostDown { host, .. } | TroubleCause::Suspect { host } => {
+            ("health", host.clone())
+        }
+        TroubleCause::ManyDown { .. } => ("hosts", String::new()),
+        TroubleCause::OverLimit { host, .. } => ("disk", host.clone()),
+        TroubleCause::InputUnreadable { input, .. } => ("input", input.clone()),
+        TroubleCause::InputUnset { input } => ("unset", input.clone()),
+        TroubleCause::BadRows { input, .. } => ("rows", input.clone()),
+        TroubleCause::NoLeader => ("leader", String::new()),
+        TroubleCause::NotReady { .. } => ("ready", String::new()),
+        TroubleCause::Blocked { .. } => ("plan", String::new()),
+        TroubleCause::OtherManager { host } => ("manager", host.clone()),
+        TroubleCause::HookFails { hook, .. } => ("hook", hook.clone()),
+        // A warning may contain a count or a time. Another number is no new trouble.
+        TroubleCause::Warning { text } => {
+            ("warning", text.chars().filter(|letter| !letter.is_ascii_digit()).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: i64 = 60_000;
+
+    fn warning(text: &str) -> Trouble {
+        Trouble { cause: TroubleCause::Warning { text: text.into() }, since: None }
+    }
+
+    fn observe(log: &mut TroubleLog, at: i64, texts: &[&str]) -> (Vec<i64>, TroubleHistory) {
+        let mut troubles: Vec<Trouble> = texts.iter().map(|text| warning(text)).collect();
+        let history = log.observe(Millis(at), &mut troubles);
+        (troubles.iter().filter_map(|trouble| Some(trouble.since?.0)).collect(), history)
+    }
+
+    #[test]
+    fn a_trouble_begins_when_it_is_first_seen() {
+        let mut log = TroubleLog::default();
+        assert_eq!(observe(&mut log, 0, &[]).1.fine_since, Some(Millis(0)));
+        let (begins, history) = observe(&mut log, MINUTE, &["a since 5"]);
+        assert_eq!((begins, history.fine_since), (vec![MINUTE], None));
+        let (begins, _) = observe(&mut log, 2 * MINUTE, &["b", "a since 17"]);
+        assert_eq!(begins, [2 * MINUTE, MINUTE]);
+        let (begins, history) = observe(&mut log, 3 * MINUTE, &["b"]);
+        assert_eq!((begins, history.cleared), (vec![2 * MINUTE], 1));
+        let (_, history) = observe(&mut log, 4 * MINUTE, &[]);
+        assert_eq!((history.fine_since, history.cleared), (Some(Millis(4 * MINUTE)), 2));
+        assert_eq!(observe(&mut log, 5 * MINUTE, &[]).1, history);
+        let day = observe(&mut log, 3 * MINUTE + KEPT_MILLIS, &[]).1;
+        assert_eq!(day.cleared, 1);
+    }
+
+    #[test]
+    fn a_known_begin_stays_and_a_worse_state_ends_nothing() {
+        let mut log = TroubleLog::default();
+        let host = "10.0.0.1:80".to_owned();
+        let mut suspect = [Trouble {
+            cause: TroubleCause::Suspect { host: host.clone() },
+            since: Some(Moment(7)),
+        }];
+        log.observe(Millis(MINUTE), &mut suspect);
+        assert_eq!(suspect[0].since, Some(Moment(7)));
+        let down = TroubleCause::HostDown {
+            host,
+            files: None,
+            only_here: None,
+            failed_copies: 0,
+            lost_at: None,
+            is_lost: false,
+        };
+        let mut down = [Trouble { cause: down, since: None }];
+        let history = log.observe(Millis(2 * MINUTE), &mut down);
+        assert_eq!((history.cleared, down[0].since), (0, Some(Moment(MINUTE))));
+    }
+}

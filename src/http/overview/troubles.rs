@@ -1,0 +1,170 @@
+//! Everything that is wrong at one moment.
+
+use std::collections::BTreeMap;
+
+use reelyard_api::HostView;
+use reelyard_console::Moment;
+use reelyard_console::pages::hosts::{HostCondition, HostLine};
+use reelyard_console::pages::yard::{Trouble, TroubleCause};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileId;
+use reelyard_yard::catalog::views::{CatalogInputView, CatalogView};
+
+use super::yard_views::YardViews;
+
+/// From this many hosts without an answer on, one line stands for all.
+const MANY_DOWN: usize = 6;
+
+/// All troubles, each host and input alone. A begin is only set where a view knows it.
+pub fn troubles(views: &YardViews<'_>) -> Vec<Trouble> {
+    let mut troubles = of_hosts(views);
+    let not_ready = views.state.not_ready();
+    if !not_ready.is_empty() {
+        troubles.push(without_begin(TroubleCause::NotReady { reasons: not_ready }));
+    }
+    for text in views.state.warnings() {
+        troubles.push(without_begin(TroubleCause::Warning { text }));
+    }
+    troubles.extend(of_inputs(&views.catalog));
+    troubles
+}
+
+/// Replaces many hosts that do not answer by one trouble: their cause is probably one.
+pub fn joined(troubles: Vec<Trouble>) -> Vec<Trouble> {
+    let is_down = |trouble: &Trouble| matches!(trouble.cause, TroubleCause::HostDown { .. });
+    let down = troubles.iter().filter(|trouble| is_down(trouble)).count();
+    if down < MANY_DOWN {
+        return troubles;
+    }
+    let (down, mut rest): (Vec<Trouble>, Vec<Trouble>) = troubles.into_iter().partition(is_down);
+    let since = down.iter().filter_map(|trouble| trouble.since).min();
+    rest.push(Trouble { cause: TroubleCause::ManyDown { hosts: down.len() as u64 }, since });
+    rest
+}
+
+/// A trouble whose begin no view knows.
+fn without_begin(cause: TroubleCause) -> Trouble {
+    Trouble { cause, since: None }
+}
+
+/// Hosts that do not answer, answer badly, are over their limit, or obey another manager.
+fn of_hosts(views: &YardViews<'_>) -> Vec<Trouble> {
+    let mut troubles = Vec::new();
+    let failed = views.failed_copies();
+    for (line, host) in views.lines.iter().zip(&views.hosts) {
+        let since = line.since;
+        match line.condition {
+            HostCondition::Down | HostCondition::Lost => {
+                troubles.push(host_down(views, line, host, &failed));
+            }
+            HostCondition::Suspect => {
+                let cause = TroubleCause::Suspect { host: line.host.clone() };
+                troubles.push(Trouble { cause, since });
+            }
+            _ => {}
+        }
+        if let Some(disk) = line.disk.filter(|disk| disk.used > disk.limit) {
+            troubles.push(without_begin(over_limit(views, line, host.host, disk.used)));
+        }
+        if line.is_contested {
+            troubles.push(without_begin(TroubleCause::OtherManager { host: line.host.clone() }));
+        }
+    }
+    troubles
+}
+
+fn host_down(
+    views: &YardViews<'_>,
+    line: &HostLine,
+    host: &HostView,
+    failed: &BTreeMap<HostAddr, u64>,
+) -> Trouble {
+    let after = views.state.live.now().config.yard.hosts.presumed_lost_after;
+    Trouble {
+        cause: TroubleCause::HostDown {
+            host: line.host.clone(),
+            files: line.files,
+            only_here: None,
+            failed_copies: failed.get(&host.host).copied().unwrap_or(0),
+            lost_at: host.silent_since.map(|at| Moment(at.after(after).0)),
+            is_lost: line.condition == HostCondition::Lost,
+        },
+        since: line.since,
+    }
+}
+
+fn over_limit(views: &YardViews<'_>, line: &HostLine, host: HostAddr, used: f64) -> TroubleCause {
+    let of_host = views.removals.open.range((host, FileId(0))..=(host, FileId(u32::MAX)));
+    TroubleCause::OverLimit {
+        host: line.host.clone(),
+        used,
+        limit: views.marks.limit,
+        low_water: views.marks.low_water,
+        removing: of_host.clone().count() as u64,
+        removing_bytes: of_host.filter_map(|(_, removal)| removal.intent.size).sum(),
+    }
+}
+
+/// Inputs that cannot be read, and rows of them that cannot.
+fn of_inputs(catalog: &CatalogView) -> Vec<Trouble> {
+    let mut troubles = Vec::new();
+    let of_log = catalog.event_log.iter().flat_map(|log| log.files.iter().map(|day| &day.input));
+    let files = catalog.grade_info.iter().chain(&catalog.hitcount_history).chain(of_log);
+    troubles.extend(files.filter_map(of_file));
+    for dir in &catalog.source_dirs.dirs {
+        if let Some(reason) = dir.state.problem() {
+            troubles.push(unreadable(&dir.path, reason));
+        }
+    }
+    troubles
+}
+
+fn of_file(input: &CatalogInputView) -> Option<Trouble> {
+    if let Some(reason) = input.state.problem() {
+        return Some(unreadable(&input.path, reason));
+    }
+    let first = input.tally.first_bad.first()?;
+    Some(without_begin(TroubleCause::BadRows {
+        input: input.path.clone(),
+        rows: input.tally.bad(),
+        line: first.line,
+        reason: first.fault.to_string(),
+    }))
+}
+
+fn unreadable(path: &str, reason: String) -> Trouble {
+    without_begin(TroubleCause::InputUnreadable { input: path.to_owned(), reason })
+}
+
+/// How many inputs were looked at.
+pub fn count_inputs(catalog: &CatalogView) -> u64 {
+    let files = usize::from(catalog.grade_info.is_some())
+        + usize::from(catalog.hitcount_history.is_some())
+        + catalog.event_log.as_ref().map_or(0, |log| log.files.len());
+    (files + catalog.source_dirs.dirs.len()) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_hosts_without_an_answer_are_one_trouble() {
+        let down = |number: usize| Trouble {
+            cause: TroubleCause::HostDown {
+                host: number.to_string(),
+                files: None,
+                only_here: None,
+                failed_copies: 0,
+                lost_at: None,
+                is_lost: false,
+            },
+            since: Some(Moment(number as i64 + 7)),
+        };
+        let few: Vec<Trouble> = (0..MANY_DOWN - 1).map(down).collect();
+        assert_eq!(joined(few.clone()), few);
+        let many: Vec<Trouble> = (0..MANY_DOWN).map(down).collect();
+        let cause = TroubleCause::ManyDown { hosts: MANY_DOWN as u64 };
+        assert_eq!(joined(many), [Trouble { cause, since: Some(Moment(7)) }]);
+    }
+}
