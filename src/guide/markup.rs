@@ -23,17 +23,25 @@ pub fn to_html(text: &str, language: GuideLanguage) -> String {
                     *dest_url = CowStr::from(page);
                 }
             }
+            Some(Event::Start(Tag::Image { dest_url, .. })) => {
+                if let Some(name) = picture_of(dest_url) {
+                    *dest_url = CowStr::from(format!("/guide/pictures/{name}"));
+                }
+            }
             _ => {}
         }
     }
     let framed = events.into_iter().flat_map(|event| match event {
-        Event::Start(Tag::Table(_)) => vec![Event::Html("<div class=\"wide\">".into()), event],
+        Event::Start(Tag::Table(_)) => {
+            vec![Event::Html("<div class=\"wide\" tabindex=\"0\">".into()), event]
+        }
         Event::End(TagEnd::Table) => vec![event, Event::Html("</div>".into())],
         event => vec![event],
     });
     let mut page = String::new();
     html::push_html(&mut page, framed);
-    page
+    // Long lines of code scroll, also by keys.
+    page.replace("<pre>", "<pre tabindex=\"0\">")
 }
 
 fn is_html(event: &Event<'_>) -> bool {
@@ -44,6 +52,11 @@ fn is_html(event: &Event<'_>) -> bool {
             | Event::Start(Tag::HtmlBlock)
             | Event::End(TagEnd::HtmlBlock)
     )
+}
+
+/// The picture that a chapter shows by its file, such as `../pictures/yard.ko.png`.
+fn picture_of(link: &str) -> Option<&str> {
+    link.trim_start_matches("../").strip_prefix("pictures/")
 }
 
 /// The page of a chapter that a link names by its file, such as `../links.md#tls`.
@@ -75,8 +88,17 @@ mod tests {
     fn headings_have_anchors_and_tables_scroll() {
         let page = made("# One `two`\n\n| a | b |\n|---|---|\n| 1 | < |\n");
         assert!(page.contains("<h1 id=\"one-two\">"), "{page}");
-        assert!(page.contains("<div class=\"wide\"><table>"), "{page}");
+        assert!(page.contains("<div class=\"wide\" tabindex=\"0\"><table>"), "{page}");
         assert!(page.contains("<td>&lt;</td>"), "{page}");
+    }
+
+    #[test]
+    fn pictures_have_an_address_of_their_own() {
+        let page = made("![The page Yard](../pictures/yard.ko.png)\n");
+        assert!(
+            page.contains("src=\"/guide/pictures/yard.ko.png\" alt=\"The page Yard\""),
+            "{page}"
+        );
     }
 
     #[test]

@@ -3,10 +3,12 @@
 
 mod headings;
 mod markup;
+mod pictures;
 mod search;
 
 pub use headings::anchors;
 pub use markup::to_html;
+pub use pictures::{GuidePicture, PICTURES, picture};
 pub use search::{FoundLine, search};
 
 /// A language of chapters. Every chapter exists in English.
@@ -125,9 +127,10 @@ impl Chapter {
         first.trim_start_matches("# ")
     }
 
-    /// The text for a terminal, without the marks for tests.
+    /// The text for a terminal, without pictures and without the marks for tests.
     pub fn printed(&self, wanted: GuideLanguage) -> String {
-        let lines = self.text(wanted).lines().filter(|line| !is_mark(line));
+        let is_shown = |line: &&str| !is_mark(line) && !line.starts_with("![");
+        let lines = self.text(wanted).lines().filter(is_shown);
         lines.flat_map(|line| [line, "\n"]).collect()
     }
 }
@@ -186,5 +189,7 @@ mod tests {
         let printed = chapter("first-yard").unwrap().printed(GuideLanguage::English);
         assert!(printed.contains("reelyard config check"), "{printed}");
         assert!(!printed.contains("<!--"), "{printed}");
+        let printed = chapter("console").unwrap().printed(GuideLanguage::Korean);
+        assert!(!printed.contains(".png"), "{printed}");
     }
 }

@@ -17,11 +17,14 @@ use crate::guide::{self, CHAPTERS, Chapter, GuideLanguage};
 
 const STYLE: &str = include_str!("guide.css");
 
-/// Allows only the style sheet of the page.
+/// How long a browser keeps a picture without asking again.
+const PICTURES_KEPT: &str = "public, max-age=86400";
+
+/// Allows only the style sheet and the pictures of the page.
 static SECURITY_POLICY: LazyLock<String> = LazyLock::new(|| {
     let style = STANDARD.encode(Sha256::digest(STYLE));
     format!(
-        "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; \
+        "default-src 'none'; style-src 'sha256-{style}'; img-src 'self'; base-uri 'none'; form-action 'none'; \
          frame-ancestors 'none'"
     )
 });
@@ -73,6 +76,18 @@ pub async fn chapter(
         }
     };
     answer(StatusCode::OK, page((chapter.title(wanted), wanted), Some(chapter), body))
+}
+
+/// `GET /guide/pictures/{name}`: a picture of a chapter.
+pub async fn picture(name: Path<String>) -> HttpResponse {
+    let Some(found) = guide::picture(&name) else {
+        return HttpResponse::NotFound().finish();
+    };
+    HttpResponse::Ok()
+        .content_type("image/png")
+        .insert_header((header::CACHE_CONTROL, PICTURES_KEPT))
+        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .body(found.bytes)
 }
 
 /// The language of a page: from the URL, else the preference of the browser among the available

@@ -1,38 +1,25 @@
 //! `/login` and `/logout`: a session in a browser, without scripts.
 
-use std::sync::LazyLock;
-
 use actix_web::http::StatusCode;
-use actix_web::http::header::{self, LOCATION};
+use actix_web::http::header::{self, ACCEPT_LANGUAGE, LOCATION, RETRY_AFTER};
 use actix_web::web::{Data, Form, Query};
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reelyard_access::access::EndSession;
 use reelyard_access::rights::Caller;
 use reelyard_access::secrets::SessionSecret;
-use reelyard_api::Password;
-use reelyard_console::address::ROOT;
+use reelyard_api::{Password, ProblemKind};
+use reelyard_console::address::{ROOT, encoded};
+use reelyard_console::card::{
+    CardContext, ChoiceForm, SignInModel, SignInRefusal, SignInStep, sign_in, sign_in_policy,
+};
+use reelyard_console::{LANGUAGE_COOKIE, Moment, THEME_COOKIE};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 
 use super::access::{self, BegunSession, GivenProof, address_of, session_cookie};
 use super::audit::AuditDetails;
-use super::console::is_console_path;
+use super::console::{is_console_path, yard_name};
 use super::node_state::NodeHttpState;
 use super::problem::ProblemResponse;
-
-const STYLE: &str = include_str!("login_page.css");
-
-/// Allows only the style sheet of the page and forms of this node.
-static SECURITY_POLICY: LazyLock<String> = LazyLock::new(|| {
-    let style = STANDARD.encode(Sha256::digest(STYLE));
-    format!(
-        "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'self'; \
-         frame-ancestors 'none'"
-    )
-});
 
 /// Options of the login page in its URL.
 #[derive(Deserialize)]
@@ -66,14 +53,13 @@ pub async fn show(
     request: HttpRequest,
     query: Query<LoginQuery>,
 ) -> HttpResponse {
-    // A link is used by a button, because programs that preview links open them too.
-    if let Some(link) = &query.link {
-        return page(StatusCode::OK, &link_form(link));
-    }
-    match session_of(&state, &request) {
-        Some((caller, secret)) => page(StatusCode::OK, &logged_in(&caller, &secret)),
-        None => page(StatusCode::OK, &password_form("", &query.next, None)),
-    }
+    let LoginQuery { link, next } = query.into_inner();
+    let step = match (link, session_of(&state, &request)) {
+        (Some(secret), _) => SignInStep::Link { secret, next },
+        (None, Some((caller, secret))) => signed_in(&caller, &secret),
+        (None, None) => SignInStep::Password { name: String::new(), next },
+    };
+    page(StatusCode::OK, &state, &request, step, None)
 }
 
 /// `POST /login`: begins a session.
@@ -83,6 +69,7 @@ pub async fn log_in(
     form: Form<LoginForm>,
 ) -> HttpResponse {
     let LoginForm { name, password, link, next } = form.into_inner();
+    let is_link = link.is_some();
     let proof = match (password, link) {
         (_, Some(link)) => GivenProof::Link(link),
         (password, None) => {
@@ -96,7 +83,10 @@ pub async fn log_in(
             answer.insert_header((LOCATION, next));
             answer.cookie(access::cookie_of(&secret, &state, &request)).finish()
         }
-        Err(refused) => page_of(&refused, &password_form(&name, &next, Some(&refused))),
+        Err(refused) => {
+            let step = SignInStep::Password { name, next };
+            page_of(&refused, is_link, &state, &request, step)
+        }
     }
 }
 
@@ -108,8 +98,9 @@ pub async fn log_out(
 ) -> HttpResponse {
     if let Some((by, secret)) = session_of(&state, &request) {
         AuditDetails::of(&request).actor(&by.subject);
+        let step = signed_in(&by, &secret);
         if !secret.has_csrf_token(&form.csrf_token.0) {
-            return page(StatusCode::FORBIDDEN, &logged_in(&by, &secret));
+            return page(StatusCode::FORBIDDEN, &state, &request, step, None);
         }
         let ended = state.actors.access.ask(EndSession { hash: secret.hash(), by }).await;
         let refusal = match ended {
@@ -118,7 +109,7 @@ pub async fn log_out(
             Err(error) => Some(ProblemResponse::from(error)),
         };
         if let Some(refused) = refusal {
-            return page_of(&refused, &html! { p role="alert" { (refused) } });
+            return page_of(&refused, false, &state, &request, step);
         }
     }
     let mut answer = HttpResponse::SeeOther();
@@ -134,81 +125,73 @@ fn session_of(state: &NodeHttpState, request: &HttpRequest) -> Option<(Caller, S
     Some((caller.ok()?, secret))
 }
 
-fn password_form(name: &str, next: &str, refused: Option<&ProblemResponse>) -> Markup {
-    html! {
-        h1 { "Log in to Reelyard" }
-        @if let Some(refused) = refused {
-            p.refused role="alert" { (refused.problem().detail) }
-        }
-        form method="post" action="/login" {
-            input type="hidden" name="next" value=(next);
-            label for="name" { "User" }
-            input #name name="name" value=(name) autocomplete="username" autocapitalize="none" required;
-            label for="password" { "Password" }
-            input #password name="password" type="password" autocomplete="current-password" required;
-            button { "Log in" }
-        }
-        p { "Without a user: run " code { "reelyard login --web" } " where you have a token, and open its link." }
+fn signed_in(caller: &Caller, secret: &SessionSecret) -> SignInStep {
+    SignInStep::SignedIn {
+        subject: caller.subject.to_string(),
+        rights: caller.rights.to_string(),
+        csrf: secret.csrf_token(),
     }
 }
 
-fn link_form(link: &str) -> Markup {
-    html! {
-        h1 { "Log in to Reelyard" }
-        p { "This link begins one session in this browser." }
-        form method="post" action="/login" {
-            input type="hidden" name="link" value=(link);
-            button { "Log in" }
-        }
-    }
-}
-
-fn logged_in(caller: &Caller, secret: &SessionSecret) -> Markup {
-    html! {
-        h1 { "Reelyard" }
-        p { "You are " strong { (caller.subject) } " with " (caller.rights) "." }
-        ul {
-            li { a href=(ROOT) { "Console" } }
-            li { a href="/dashboard" { "Copies and files" } }
-            li { a href="/api/v1/status" { "Status" } }
-            li { a href="/guide" { "Guide" } }
-        }
-        form method="post" action="/logout" {
-            input type="hidden" name="csrf_token" value=(secret.csrf_token());
-            button { "Log out" }
-        }
-    }
-}
-
-fn page_of(refused: &ProblemResponse, body: &Markup) -> HttpResponse {
-    let mut answer = page(refused.status_code(), body);
-    if let Some(retry) = refused.error_response().headers().get(header::RETRY_AFTER) {
-        answer.headers_mut().insert(header::RETRY_AFTER, retry.clone());
+/// The page after a refusal, with the words of the refusal above its fields.
+fn page_of(
+    refused: &ProblemResponse,
+    is_link: bool,
+    state: &NodeHttpState,
+    request: &HttpRequest,
+    step: SignInStep,
+) -> HttpResponse {
+    let plain = refused.error_response();
+    let retry = plain.headers().get(RETRY_AFTER);
+    let seconds = retry.and_then(|value| value.to_str().ok()?.parse().ok());
+    let reason = match (refused.kind(), seconds) {
+        (ProblemKind::Unauthorized, _) if is_link => SignInRefusal::UsedLink,
+        (ProblemKind::Unauthorized, _) => SignInRefusal::Wrong,
+        (ProblemKind::TooManyAttempts, Some(seconds)) => SignInRefusal::TooMany(seconds),
+        _ => SignInRefusal::Other(refused.problem().detail.clone()),
+    };
+    let mut answer = page(refused.status_code(), state, request, step, Some(reason));
+    if let Some(retry) = retry {
+        answer.headers_mut().insert(RETRY_AFTER, retry.clone());
     }
     answer
 }
 
-fn page(status: StatusCode, body: &Markup) -> HttpResponse {
-    let text = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                // The address of a login link contains its secret, so other sites never get it. With "no-referrer", the
-                // browser would send its form with the origin "null", which the node refuses.
-                meta name="referrer" content="same-origin";
-                title { "Reelyard: log in" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body { main { (body) } }
-        }
+fn page(
+    status: StatusCode,
+    state: &NodeHttpState,
+    request: &HttpRequest,
+    step: SignInStep,
+    refused: Option<SignInRefusal>,
+) -> HttpResponse {
+    let cookie = |name: &str| request.cookie(name).map(|cookie| cookie.value().to_owned());
+    let accepted = request.headers().get(ACCEPT_LANGUAGE);
+    let accepted = accepted.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (language, theme) = (cookie(LANGUAGE_COOKIE), cookie(THEME_COOKIE));
+    let context = CardContext {
+        now: Moment(state.clock.now().0),
+        site: "Reelyard".to_owned(),
+        choices: ChoiceForm::Elsewhere(format!("{ROOT}/preferences"), address_of_step(&step)),
+        ..CardContext::of_browser(language.as_deref(), theme.as_deref(), accepted)
     };
+    let document = sign_in(&context, &SignInModel { yard: yard_name(state), refused, step });
     HttpResponse::build(status)
         .insert_header((header::CONTENT_TYPE, "text/html; charset=utf-8"))
-        .insert_header((header::CONTENT_SECURITY_POLICY, SECURITY_POLICY.as_str()))
+        .insert_header((header::CONTENT_SECURITY_POLICY, sign_in_policy()))
         .insert_header((header::CACHE_CONTROL, "no-store"))
         .insert_header((header::REFERRER_POLICY, "same-origin"))
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .body(text.into_string())
+        .body(document.into_string())
+}
+
+/// The address that shows this step again.
+fn address_of_step(step: &SignInStep) -> String {
+    match step {
+        SignInStep::Password { next, .. } if next.is_empty() => "/login".to_owned(),
+        SignInStep::Password { next, .. } => format!("/login?next={}", encoded(next)),
+        SignInStep::Link { secret, next } => {
+            format!("/login?link={}&next={}", encoded(secret), encoded(next))
+        }
+        SignInStep::SignedIn { .. } => "/login".to_owned(),
+    }
 }

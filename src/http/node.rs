@@ -93,6 +93,7 @@ pub fn serve(
             .service(web::resource("/readyz").route(api::read().to(health::readyz)))
             .service(web::resource("/metrics").route(api::read().to(metrics::node)))
             .service(web::resource(["/guide", "/guide/"]).route(api::read().to(guide::contents)))
+            .service(web::resource("/guide/pictures/{name}").route(api::read().to(guide::picture)))
             .service(web::resource("/guide/{topic}").route(api::read().to(guide::chapter)))
             .service(
                 web::resource("/login")

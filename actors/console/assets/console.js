@@ -69,11 +69,24 @@
   document.addEventListener('htmx:after:sse:message', alive);
   window.addEventListener('offline', cutNow);
 
-  // Copying.
+  // Copying. A page without TLS has no clipboard of its own, so a field of the page is copied there.
+  function copyByField(text) {
+    const before = document.activeElement;
+    const field = document.createElement('textarea');
+    field.className = 'vh';
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand('copy');
+    field.remove();
+    before?.focus?.({ preventScroll: true });
+    return done;
+  }
   async function copyText(text) {
-    await navigator.clipboard.writeText(text);
+    const byBrowser = () => navigator.clipboard.writeText(text).then(() => true, () => copyByField(text));
+    const done = navigator.clipboard && window.isSecureContext ? await byBrowser() : copyByField(text);
     const announce = one('#announce');
-    if (announce) setText(announce, announce.dataset.copied);
+    if (announce && done) setText(announce, announce.dataset.copied);
   }
 
   // Picked rows: the bar counts them, the box in the head picks all.
@@ -199,6 +212,21 @@
     if (action) { event.preventDefault(); action(event); }
   });
 
+  // A panel or dialog that closes gives the focus back to the link or button that opened it.
+  document.addEventListener('click', (event) => {
+    if (!event.target.closest('[data-close], [data-cancel]')) return;
+    sessionStorage.setItem('closed', location.pathname + location.search);
+  });
+  function focusOpener() {
+    const closed = sessionStorage.getItem('closed');
+    sessionStorage.removeItem('closed');
+    if (!closed) return;
+    const asked = new URLSearchParams(closed.split('?')[1]).get('ask');
+    const opener = all('main a[href]').find((link) => link.getAttribute('href') === closed)
+      ?? all('main button[name=ask]').find((button) => button.value === asked);
+    opener?.focus();
+  }
+
   // A filter that was replaced keeps its picked rows counted; a panel that opens gets the focus.
   document.addEventListener('htmx:after:swap', () => { countPicked(); countAges(); });
   document.addEventListener('DOMContentLoaded', () => {
@@ -208,7 +236,8 @@
     all('[data-toast]').forEach(leaveLater);
     const dialog = one('[data-dialog]');
     if (dialog) (one('[autofocus]', dialog) ?? one('button, a', dialog))?.focus();
-    else one('[data-panel] [tabindex="-1"]')?.focus({ preventScroll: true });
+    else if (one('[data-panel]')) one('[data-panel] [tabindex="-1"]')?.focus({ preventScroll: true });
+    else focusOpener();
     setInterval(countAges, 1000);
   });
 })();

@@ -54,11 +54,11 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "37c4f9f6805d0c0d8cb757fcdae33a04280ca8ee022918bf0062d05cf2f7f243";
+        "526e336aaa3eb291a3fec653e8f14d542343ad70e4ae40ec35787c7dc05bc4b9";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "65035258698964b98cbc44341c4ed4c1be0a9fae0c96ac3ecef5eddb4d134d67";
+        "7540b93085b72a5030f70ab7adf67e56f96adf1ff9af56c28ba2f3582835fe18";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

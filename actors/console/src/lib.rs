@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod assets;
+pub mod card;
 pub mod format;
 pub mod frame;
 pub mod pages;
@@ -12,4 +13,6 @@ pub mod parts;
 pub mod text;
 mod viewer;
 
-pub use viewer::{Density, Moment, Theme, Viewer, ViewerRights, ViewerRole};
+pub use viewer::{
+    Density, LANGUAGE_COOKIE, Moment, THEME_COOKIE, Theme, Viewer, ViewerRights, ViewerRole,
+};

@@ -2,7 +2,12 @@
 
 use jiff::tz::TimeZone;
 
-use crate::text::Language;
+use crate::text::{Language, Text, frame};
+
+/// Cookie with the language of the pages.
+pub const LANGUAGE_COOKIE: &str = "reelyard_language";
+/// Cookie with the colours of the pages.
+pub const THEME_COOKIE: &str = "reelyard_theme";
 
 /// An instant, in Unix milliseconds, as the API gives it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +46,16 @@ impl Theme {
             Theme::Light => "light",
             Theme::Dark => "dark",
             Theme::Contrast => "contrast",
+        }
+    }
+
+    /// Its name for people.
+    pub const fn name(self) -> Text {
+        match self {
+            Theme::Auto => frame::THEME_AUTO,
+            Theme::Light => frame::THEME_LIGHT,
+            Theme::Dark => frame::THEME_DARK,
+            Theme::Contrast => frame::THEME_CONTRAST,
         }
     }
 

@@ -23,5 +23,6 @@ pub use access_log::{
 };
 pub use counters::ShareServerCounters;
 pub use server::{ShareServer, ShareServerCollaborators, ShareServerMeter};
+pub use serving::pages::qr_picture;
 pub use settings::{LinksConfig, PublicUrl, ShareServerSettings};
 pub use tls_settings::{ApiTlsConfig, CertificateFile, ShareTlsConfig, WorkerTlsConfig};

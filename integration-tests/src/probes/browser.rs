@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use reelyard_protocol::http_client::without_tls;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -106,6 +108,83 @@ impl Browser {
         let element = self.find(selector).await?.with_context(|| format!("no {selector}"))?;
         let path = format!("element/{element}/value");
         self.ask(Method::POST, &path, &json!({ "text": text })).await.map(drop)
+    }
+
+    /// Types keys into the element that has the focus.
+    pub async fn press(&self, keys: &str) -> Result<()> {
+        let active = self.ask(Method::GET, "element/active", &Value::Null).await?;
+        let element = active[ELEMENT].as_str().context("nothing has the focus")?;
+        let path = format!("element/{element}/value");
+        self.ask(Method::POST, &path, &json!({ "text": keys })).await.map(drop)
+    }
+
+    /// The value of an expression in the page. Its promise is awaited.
+    pub async fn evaluate(&self, expression: &str) -> Result<Value> {
+        let wanted =
+            json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let answer = self.devtools("Runtime.evaluate", &wanted).await?;
+        let failed = answer.get("exceptionDetails");
+        ensure!(failed.is_none(), "{:.80}: {}", expression, answer["exceptionDetails"]);
+        Ok(answer["result"]["value"].clone())
+    }
+
+    /// Runs this script at the start of every later page.
+    pub async fn run_in_each_page(&self, script: &str) -> Result<()> {
+        let wanted = json!({ "source": script });
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", &wanted).await.map(drop)
+    }
+
+    /// Shows pages in this width and height of CSS pixels.
+    pub async fn resize(&self, width: u32, height: u32) -> Result<()> {
+        let wanted = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
+        });
+        self.devtools("Emulation.setDeviceMetricsOverride", &wanted).await.map(drop)
+    }
+
+    /// Shows no scroll bars, as on a phone.
+    pub async fn hide_scroll_bars(&self) -> Result<()> {
+        let wanted = json!({ "hidden": true });
+        self.devtools("Emulation.setScrollbarsHidden", &wanted).await.map(drop)
+    }
+
+    /// Sets preferences of the person, such as `("prefers-reduced-motion", "reduce")`.
+    pub async fn prefer(&self, preferences: &[(&str, &str)]) -> Result<()> {
+        let features: Vec<Value> = preferences
+            .iter()
+            .map(|(name, value)| json!({ "name": name, "value": value }))
+            .collect();
+        let wanted = json!({ "media": "", "features": features });
+        self.devtools("Emulation.setEmulatedMedia", &wanted).await.map(drop)
+    }
+
+    /// Keeps a cookie for the host of the present page.
+    pub async fn keep_cookie(&self, name: &str, value: &str) -> Result<()> {
+        let cookie = json!({ "cookie": { "name": name, "value": value, "path": "/" } });
+        self.ask(Method::POST, "cookie", &cookie).await.map(drop)
+    }
+
+    /// The picture of the page as PNG: the visible part, or at most `tallest` CSS pixels of its height.
+    pub async fn picture(&self, tallest: Option<u32>) -> Result<Vec<u8>> {
+        let metrics = self.devtools("Page.getLayoutMetrics", &json!({})).await?;
+        let content = &metrics["cssContentSize"];
+        let view = &metrics["cssLayoutViewport"];
+        let height = match tallest {
+            Some(tallest) => content["height"].as_f64().unwrap_or(0.0).min(f64::from(tallest)),
+            None => view["clientHeight"].as_f64().unwrap_or(0.0),
+        };
+        let width = view["clientWidth"].as_f64().unwrap_or(0.0);
+        let wanted = json!({
+            "format": "png", "captureBeyondViewport": tallest.is_some(),
+            "clip": { "x": 0, "y": 0, "width": width, "height": height, "scale": 1 },
+        });
+        let taken = self.devtools("Page.captureScreenshot", &wanted).await?;
+        Ok(STANDARD.decode(taken["data"].as_str().context("no picture")?)?)
+    }
+
+    async fn devtools(&self, command: &str, parameters: &Value) -> Result<Value> {
+        let wanted = json!({ "cmd": command, "params": parameters });
+        self.ask(Method::POST, "goog/cdp/execute", &wanted).await
     }
 
     /// The messages of the browser's console: script errors and violations of the content policy.

@@ -1,5 +1,6 @@
 //! Observations and checks for tests: conditions, answers, pages, and texts.
 
+pub mod accessibility;
 pub mod api_document;
 pub mod browser;
 pub mod catalog_probe;

@@ -4,6 +4,8 @@ pub mod binary;
 pub mod boxes;
 pub mod catalog;
 pub mod certificate;
+pub mod console_samples;
+pub mod fixed_pages;
 pub mod old_yard;
 pub mod private_authority;
 pub mod running;

@@ -52,6 +52,13 @@ fn a_node_serves_every_chapter_without_a_token() -> Result<()> {
         }
     }
 
+    let console = get(&ground, "/guide/console", &[]);
+    assert!(console.body.contains("src=\"/guide/pictures/yard.en.png\""), "{}", console.body);
+    assert!(console.head.contains("img-src 'self'"), "{}", console.head);
+    let picture = get(&ground, "/guide/pictures/yard.en.png", &["-o", "/dev/null", "-D", "-"]);
+    assert!(picture.status == 200 && picture.head.contains("image/png"), "{}", picture.head);
+    assert_eq!(get(&ground, "/guide/pictures/absent.png", &[]).status, 404);
+
     let unknown = get(&ground, "/guide/nothing", &[]);
     assert_eq!(unknown.status, 404);
     assert!(unknown.body.contains("troubleshooting, glossary"), "{}", unknown.body);

@@ -126,7 +126,7 @@ fn failed_lately(state: &NodeHttpState) -> u64 {
 }
 
 /// The name of the yard: the host name of this node.
-fn yard_name(state: &NodeHttpState) -> String {
+pub fn yard_name(state: &NodeHttpState) -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if name.is_empty() { format!("node {}", state.node_id) } else { name }
 }

@@ -17,6 +17,7 @@ mod visitor;
 
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
+pub use answer::yard_name;
 pub use live::LiveRenderings;
 pub use page_work_limit::PageWorkLimit;
 pub use pages::storage::host_lines::{DiskMarks, line as host_line};

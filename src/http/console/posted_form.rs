@@ -23,9 +23,10 @@ impl PostedForm {
         self.0.iter().filter(move |(field, _)| field == name).map(|(_, value)| value.as_str())
     }
 
-    /// The page to return to: a path of the console.
+    /// The page to return to: a path of the console, or the sign-in.
     pub fn back(&self) -> &str {
-        let back = self.first("back").filter(|back| is_console_path(back));
+        let is_ours = |back: &&str| is_console_path(back) || is_sign_in(back);
+        let back = self.first("back").filter(is_ours);
         back.unwrap_or(reelyard_console::address::ROOT)
     }
 }
@@ -36,6 +37,13 @@ pub fn is_console_path(text: &str) -> bool {
     let rest = text.strip_prefix(root);
     let is_below = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
     is_below && !text.contains(['\\', '\r', '\n'])
+}
+
+/// Whether a text is the sign-in, with or without its query.
+fn is_sign_in(text: &str) -> bool {
+    let rest = text.strip_prefix("/login");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
+        && !text.contains(['\\', '\r', '\n'])
 }
 
 impl FromRequest for PostedForm {
@@ -56,6 +64,15 @@ impl FromRequest for PostedForm {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sign_in_is_a_way_back() {
+        let back = |text: &str| PostedForm(vec![("back".into(), text.into())]).back().to_owned();
+        assert_eq!(back("/login?next=%2Fconsole"), "/login?next=%2Fconsole");
+        for bad in ["/login/x", "/logins", "/login?a\\b", "//login"] {
+            assert_eq!(back(bad), "/console", "{bad}");
+        }
+    }
 
     #[test]
     fn only_a_path_of_the_console_is_a_way_back() {

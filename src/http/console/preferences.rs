@@ -4,11 +4,11 @@ use actix_web::HttpResponse;
 use actix_web::cookie::time::Duration;
 use actix_web::cookie::{Cookie, SameSite};
 use actix_web::http::header::LOCATION;
-use reelyard_console::Theme;
 use reelyard_console::text::Language;
+use reelyard_console::{LANGUAGE_COOKIE, THEME_COOKIE, Theme};
 
 use super::posted_form::PostedForm;
-use super::visitor::{DENSITY_COOKIE, LANGUAGE_COOKIE, THEME_COOKIE};
+use super::visitor::DENSITY_COOKIE;
 
 /// How long a browser keeps a choice.
 const KEPT: Duration = Duration::days(400);

@@ -9,7 +9,9 @@ use reelyard_access::rights::{AccessScope, Caller};
 use reelyard_access::secrets::draw;
 use reelyard_api::ProblemKind;
 use reelyard_console::text::Language;
-use reelyard_console::{Density, Moment, Theme, Viewer, ViewerRights, ViewerRole};
+use reelyard_console::{
+    Density, LANGUAGE_COOKIE, Moment, THEME_COOKIE, Theme, Viewer, ViewerRights, ViewerRole,
+};
 
 use super::posted_form::PostedForm;
 use super::refusal::ConsoleRefusal;
@@ -17,10 +19,6 @@ use crate::http::access::{self, CheckedScope, RequestCaller, RequestCredential};
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// Cookie with the language of the pages.
-pub const LANGUAGE_COOKIE: &str = "reelyard_language";
-/// Cookie with the colours of the pages.
-pub const THEME_COOKIE: &str = "reelyard_theme";
 /// Cookie with the height of rows.
 pub const DENSITY_COOKIE: &str = "reelyard_density";
 

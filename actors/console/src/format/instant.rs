@@ -1,6 +1,7 @@
 //! Instants in the zone of the viewer.
 
 use jiff::civil::Weekday;
+use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use maud::{Markup, html};
 
@@ -42,17 +43,29 @@ fn machine(viewer: &Viewer, moment: Moment) -> String {
 pub fn day_and_time(viewer: &Viewer, moment: Moment) -> String {
     let at = zoned(viewer, moment);
     let is_this_year = at.year() == zoned(viewer, viewer.now).year();
+    day_words(viewer.language, &at, !is_this_year)
+}
+
+/// The instant in UTC for the attribute `datetime`, and in words with its year: "Mon 30 Nov 2026 14:00".
+pub fn full_day(language: Language, moment: Moment) -> (String, String) {
+    let instant = Timestamp::from_millisecond(moment.0).unwrap_or(Timestamp::UNIX_EPOCH);
+    let at = instant.to_zoned(TimeZone::UTC);
+    let machine = at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+    (machine, day_words(language, &at, true))
+}
+
+fn day_words(language: Language, at: &Zoned, has_year: bool) -> String {
     let time = at.strftime("%H:%M").to_string();
-    let day = weekday(viewer.language, at.weekday());
-    match viewer.language {
+    let day = weekday(language, at.weekday());
+    match language {
         Language::English => {
             let index = usize::from(at.month().unsigned_abs()).saturating_sub(1);
             let month = MONTHS.get(index).copied().unwrap_or_default();
-            let year = if is_this_year { String::new() } else { format!(" {}", at.year()) };
+            let year = if has_year { format!(" {}", at.year()) } else { String::new() };
             format!("{day} {} {month}{year} {time}", at.day())
         }
         Language::Korean => {
-            let year = if is_this_year { String::new() } else { format!("{}년 ", at.year()) };
+            let year = if has_year { format!("{}년 ", at.year()) } else { String::new() };
             format!("{year}{}월 {}일({day}) {time}", at.month(), at.day())
         }
     }

@@ -66,11 +66,19 @@ pub fn top_bar(viewer: &Viewer, yard: &str, mark: LiveMark) -> Markup {
 
 /// A button of a menu that keeps a choice in a cookie.
 fn choice(name: &str, value: &str, words: &str, is_current: bool, lang: Option<&str>) -> Markup {
+    html! { li { (choice_button(name, value, words, is_current, lang)) } }
+}
+
+fn choice_button(
+    name: &str,
+    value: &str,
+    words: &str,
+    is_current: bool,
+    lang: Option<&str>,
+) -> Markup {
     html! {
-        li {
-            button type="submit" form=(ACT_FORM) formaction={ (ROOT) "/preferences" } name=(name) value=(value)
-                lang=[lang] aria-pressed=(is_current) { (words) }
-        }
+        button type="submit" form=(ACT_FORM) formaction={ (ROOT) "/preferences" } name=(name) value=(value)
+            lang=[lang] aria-pressed=(is_current) { (words) }
     }
 }
 
@@ -88,15 +96,6 @@ fn language_menu(viewer: &Viewer) -> Markup {
     }
 }
 
-const fn theme_words(theme: Theme) -> Text {
-    match theme {
-        Theme::Auto => frame::THEME_AUTO,
-        Theme::Light => frame::THEME_LIGHT,
-        Theme::Dark => frame::THEME_DARK,
-        Theme::Contrast => frame::THEME_CONTRAST,
-    }
-}
-
 fn theme_menu(viewer: &Viewer) -> Markup {
     let language = viewer.language;
     let densities = [
@@ -108,7 +107,7 @@ fn theme_menu(viewer: &Viewer) -> Markup {
             summary.ib aria-label=(frame::THEME.of(language)) { (icon(Glyph::Theme)) }
             ul {
                 @for theme in Theme::ALL {
-                    (choice("theme", theme.word(), theme_words(theme).of(language), theme == viewer.theme, None))
+                    (choice("theme", theme.word(), theme.name().of(language), theme == viewer.theme, None))
                 }
                 @for (density, word, words) in densities {
                     (choice("density", word, words.of(language), density == viewer.density, None))
@@ -142,6 +141,10 @@ fn user_menu(viewer: &Viewer) -> Markup {
                     @if other != viewer.language {
                         (choice("language", other.code(), other.own_name(), false, Some(other.code())))
                     }
+                }
+                // Narrow screens have no menu of their own for the colours.
+                @for theme in Theme::ALL {
+                    li.narrow { (choice_button("theme", theme.word(), theme.name().of(language), theme == viewer.theme, None)) }
                 }
                 li.js-only { button type="button" data-keys { (frame::KEYS.of(language)) kbd { "?" } } }
                 li {

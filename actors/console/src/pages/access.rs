@@ -11,7 +11,7 @@ use crate::parts::icon::{Glyph, icon};
 use crate::parts::mark::{Tone, tag};
 use crate::parts::notice::{empty, notice};
 use crate::parts::panel::{PanelHead, flush_panel, page_head};
-use crate::parts::table::{RowPage, table_foot};
+use crate::parts::table::{RowPage, named_table_foot};
 use crate::text::{Text, access, common, frame};
 use crate::viewer::{Moment, Viewer, ViewerRole};
 
@@ -155,6 +155,12 @@ fn heads(viewer: &Viewer, columns: &[Text]) -> Markup {
     }
 }
 
+/// The name of the steps through a list: "Pages: Users".
+fn pages_of(viewer: &Viewer, list: Text) -> String {
+    let language = viewer.language;
+    format!("{}: {}", common::PAGES.of(language), list.of(language))
+}
+
 fn used(viewer: &Viewer, at: Option<Moment>) -> Markup {
     match at {
         Some(at) => age_tag(viewer, at),
@@ -175,7 +181,7 @@ fn users(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                 @for user in &model.users {
                     tr {
                         td.b.wide data-l=(access::NAME.of(language)) { bdi { (user.name) } @if user.is_locked { " " (tag(None, Tone::Bad, access::LOCKED.of(language))) } @if user.is_disabled { " " (tag(None, Tone::Hold, access::DISABLED.of(language))) } }
-                        td data-l=(access::ROLE.of(language)) { (role_words(user.role).of(language)) }
+                        td.nw data-l=(access::ROLE.of(language)) { (role_words(user.role).of(language)) }
                         td data-l=(access::LAST_USED.of(language)) { (used(viewer, user.last_used)) }
                         td.act {
                             @if viewer.rights.admin { (user_actions(viewer, user)) }
@@ -184,7 +190,7 @@ fn users(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                 }
             }
         }
-        (table_foot(viewer, &model.users_page))
+        (named_table_foot(viewer, &model.users_page, &pages_of(viewer, access::USERS)))
     };
     flush_panel(&head, body)
 }
@@ -232,7 +238,7 @@ fn tokens(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                 }
             }
         }
-        (table_foot(viewer, &model.tokens_page))
+        (named_table_foot(viewer, &model.tokens_page, &pages_of(viewer, access::TOKENS)))
     };
     flush_panel(&head, body)
 }
@@ -264,7 +270,7 @@ fn sessions(viewer: &Viewer, model: &AccessPageModel) -> Markup {
                 }
             }
         }
-        (table_foot(viewer, &model.sessions_page))
+        (named_table_foot(viewer, &model.sessions_page, &pages_of(viewer, access::SESSIONS)))
     };
     flush_panel(&head, body)
 }

@@ -116,8 +116,13 @@ pub struct RowPage {
     pub next: Option<String>,
 }
 
-/// The foot of a table: position, Previous and Next.
+/// The foot of the only table of a page: position, Previous and Next.
 pub fn table_foot(viewer: &Viewer, page: &RowPage) -> Markup {
+    named_table_foot(viewer, page, common::PAGES.of(viewer.language))
+}
+
+/// The foot of one of several tables. Screen readers distinguish them by the name.
+pub fn named_table_foot(viewer: &Viewer, page: &RowPage, name: &str) -> Markup {
     let language = viewer.language;
     let last = page.first + page.shown.saturating_sub(1);
     let position = match (page.first, page.total) {
@@ -145,7 +150,7 @@ pub fn table_foot(viewer: &Viewer, page: &RowPage) -> Markup {
     html! {
         div.tfoot {
             span { (position) }
-            nav.acts aria-label=(common::PAGES.of(language)) {
+            nav.acts aria-label=(name) {
                 (step(&page.previous, common::PREVIOUS, "prev"))
                 (step(&page.next, common::NEXT, "next"))
             }

@@ -2,6 +2,7 @@
 //!
 //! A key is a constant, so a missing key does not compile. Neither does a text in only one language.
 
+pub mod card;
 pub mod common;
 pub mod frame;
 pub mod outcomes;

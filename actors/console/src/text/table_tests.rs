@@ -10,9 +10,10 @@ const ALIKE: [&str; 1] = ["CSV"];
 
 /// All texts with the name of their table.
 fn all_texts() -> Vec<(String, Text)> {
-    let tables: [(&str, &[(&str, Text)]); 14] = [
+    let tables: [(&str, &[(&str, Text)]); 15] = [
         ("access", super::access::TEXTS),
         ("boxes", super::boxes::TEXTS),
+        ("card", super::card::TEXTS),
         ("common", super::common::TEXTS),
         ("files", super::files::TEXTS),
         ("find", super::find::TEXTS),
@@ -26,7 +27,8 @@ fn all_texts() -> Vec<(String, Text)> {
         ("why", super::why::TEXTS),
         ("yard", super::yard::TEXTS),
     ];
-    let counted: [(&str, &[(&str, CountText)]); 4] = [
+    let counted: [(&str, &[(&str, CountText)]); 5] = [
+        ("card", super::card::COUNT_TEXTS),
         ("common", super::common::COUNT_TEXTS),
         ("hosts", super::hosts::COUNT_TEXTS),
         ("shares", super::shares::COUNT_TEXTS),

@@ -6,7 +6,7 @@ use reelyard_console::Theme;
 use reelyard_console::assets::{CHARTS, HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
 use reelyard_console::text::Language;
 
-use crate::samples::{NAMES, Sample, all, operator, reader};
+use crate::samples::{NAMES, Sample, all, cards, operator, reader};
 
 /// The values of an attribute in a document.
 fn values<'a>(document: &'a str, attribute: &str) -> Vec<&'a str> {
@@ -133,4 +133,26 @@ fn all_files_of_a_first_load_are_small() {
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
     // Compressed they are about 30 percent of this, so below 60 KB.
     assert!(bytes < 190_000, "{bytes} bytes");
+}
+
+#[test]
+fn a_card_loads_nothing_and_has_only_its_own_script() {
+    for language in Language::ALL {
+        for Sample { name, document } in cards(language, Theme::Auto) {
+            let document = document.into_string();
+            for address in [values(&document, "src"), values(&document, "action")].concat() {
+                assert!(address.starts_with('/'), "{name} loads or posts to {address}");
+            }
+            for address in values(&document, "href") {
+                let is_own = address.starts_with(['/', '#']) || address == "data:,";
+                assert!(is_own, "{name} links to {address}");
+            }
+            assert!(!document.contains(" style=") && !document.contains(" onclick"), "{name}");
+            let scripts = document.matches("<script>").count();
+            assert_eq!(scripts, usize::from(!name.starts_with("sign-in")), "{name}");
+            assert_eq!(document.matches("<style>").count(), 1, "{name}");
+            let opening = format!("<html lang=\"{}\"", language.code());
+            assert!(document.contains(&opening) && document.contains("\"noindex\""), "{name}");
+        }
+    }
 }

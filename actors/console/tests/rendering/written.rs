@@ -7,7 +7,7 @@ use reelyard_console::Theme;
 use reelyard_console::assets::ASSETS;
 use reelyard_console::text::Language;
 
-use crate::samples::{all, operator};
+use crate::samples::{all, cards, operator};
 
 /// The folder of the samples. A server on it shows them with their assets.
 fn folder() -> PathBuf {
@@ -27,7 +27,7 @@ fn samples_are_written_for_pictures() {
     for language in Language::ALL {
         for theme in Theme::ALL {
             let viewer = operator(language, theme);
-            for sample in all(&viewer) {
+            for sample in all(&viewer).into_iter().chain(cards(language, theme)) {
                 let name = format!("{}.{}.{}.html", sample.name, language.code(), theme.word());
                 let document = sample.document.into_string();
                 assert!(document.len() < 1 << 20, "{name} has {} bytes", document.len());

@@ -1,5 +1,4 @@
-//! Why a link is refused, with the status and texts. They are the same for browsers and
-//! programs.
+//! Why a link is refused, with the status and the text for programs.
 
 use std::time::Duration;
 
@@ -66,30 +65,7 @@ impl LinkRefusal {
         }
     }
 
-    /// Title and heading of the refusal page.
-    pub(crate) fn heading(&self) -> (&'static str, &'static str) {
-        match self {
-            LinkRefusal::Throttled(_) | LinkRefusal::TooManyArchives => {
-                ("Please wait", "Please wait")
-            }
-            LinkRefusal::NotNow(_) => ("Not now", "This link is not available now"),
-            LinkRefusal::Failed | LinkRefusal::NoArchive(_) => {
-                ("Not readable", "This link cannot be read now")
-            }
-            LinkRefusal::Ended { why, .. } => (ended_title(*why), "This link has ended"),
-            LinkRefusal::Exhausted | LinkRefusal::Held | LinkRefusal::Replaced => {
-                (ended_title(ShareEnding::Exhausted), "No download is left")
-            }
-            LinkRefusal::Absent | LinkRefusal::OtherKind { .. } => {
-                ("Not available now", "Nothing to open here")
-            }
-            LinkRefusal::Unknown | LinkRefusal::Password { .. } => {
-                ("Unknown link", "Nothing to open here")
-            }
-        }
-    }
-
-    /// The text for the visitor.
+    /// The text for programs; pages have their own words.
     pub(crate) fn text(&self) -> String {
         match self {
             LinkRefusal::Unknown => "This link does not exist.".into(),
@@ -131,20 +107,8 @@ impl LinkRefusal {
 }
 
 /// The text for a client that has a counted download when none is left.
-pub(crate) const HELD: &str = "All downloads of this link are used, one of them by you. You can resume it \
+const HELD: &str = "All downloads of this link are used, one of them by you. You can resume it \
     in the list of downloads of your browser, or with a download manager. No new one can start.";
-
-/// Title of the page of an ended link.
-fn ended_title(why: ShareEnding) -> &'static str {
-    match why {
-        ShareEnding::Expired => "Link expired",
-        ShareEnding::Exhausted => "All downloads used",
-        ShareEnding::Revoked => "Link revoked",
-        ShareEnding::Removed => "File removed",
-        ShareEnding::RootGone => "No longer shared",
-        ShareEnding::Evicted => "Link ended",
-    }
-}
 
 fn ended(why: ShareEnding) -> &'static str {
     match why {

@@ -5,13 +5,14 @@ use std::path::Path;
 use anyhow::Result;
 
 /// The routes outside of the API, with the decision for each. The calls of the API declare their rights.
-const DECIDED: [(&str, &str); 52] = [
+const DECIDED: [(&str, &str); 53] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
     ("/metrics", "metrics.allow, or metrics:read"),
     ("/guide", "open: the manual"),
     ("/guide/", "open: the manual"),
     ("/guide/{topic}", "open: the manual"),
+    ("/guide/pictures/{name}", "open: the manual"),
     ("/login", "open: it begins a session, and limits wrong attempts"),
     ("/logout", "the session and its CSRF token"),
     ("/", "open: it only leads to the console"),

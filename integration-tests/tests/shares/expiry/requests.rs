@@ -100,12 +100,12 @@ async fn a_page_that_asks_to_wait_does_not_call_the_link_unknown() {
         settings.guess_every = Duration::from_secs(600);
     });
     let unknown = links.ask("/s/x", &[]).await;
-    assert!(unknown.status == 404 && unknown.text().contains("<title>Unknown link</title>"));
+    assert!(unknown.status == 404 && unknown.text().contains("<title>No such link</title>"));
     let throttled = links.ask("/s/x", &[]).await;
     assert_eq!(throttled.status, 429);
     let html = throttled.text();
-    assert!(!html.contains("Unknown link") && !html.contains("Nothing to open"), "{html}");
-    assert!(html.contains("<title>Please wait</title>"), "{html}");
+    assert!(!html.contains("No such link") && !html.contains("There is no link"), "{html}");
+    assert!(html.contains("<title>Wait</title>"), "{html}");
     links.stop().await;
 }
 
@@ -157,9 +157,9 @@ async fn the_page_of_a_link_that_has_ended_is_titled_by_why() {
     let id = links.share("a", |_| {});
     links.clock.advance(A_DAY);
     let html = links.get(id, "", &[]).await.text();
-    assert!(html.contains("<title>Link expired</title>"), "{html}");
-    assert!(html.contains("<h1>This link has ended</h1>"), "{html}");
-    assert!(!html.contains("Unknown link") && !html.contains("Nothing to open"), "{html}");
+    assert!(html.contains("<title>Expired</title>"), "{html}");
+    assert!(html.contains("<h1>This link ended on <time datetime="), "{html}");
+    assert!(!html.contains("No such link") && !html.contains("There is no link"), "{html}");
     links.stop().await;
 }
 

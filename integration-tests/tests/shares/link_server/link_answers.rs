@@ -158,12 +158,12 @@ async fn the_page_of_a_directory_counts_the_entries_of_its_archive() {
     let id = links.share("dir", |_| {});
     let html = links.get(id, "", &[]).await.text();
     assert!(html.contains("4 entries"), "{html}");
-    for shown in ["sub/", "<td>a</td>", "<td>to-a</td>", "<td>to-b</td>"] {
+    for shown in ["sub/", "<span>a</span>", "<span>to-a</span>", "<span>to-b</span>"] {
         assert!(html.contains(shown), "{shown}: {html}");
     }
     assert_eq!(html.matches("2.0 KiB").count(), 2, "{html}");
     for left_out in ["to-sub", "to-nothing", "out"] {
-        assert!(!html.contains(&format!("<td>{left_out}")), "{left_out}: {html}");
+        assert!(!html.contains(&format!("<span>{left_out}")), "{left_out}: {html}");
     }
     links.stop().await;
 }

@@ -36,7 +36,16 @@ async fn a_page_shows_the_share_and_runs_no_foreign_code() {
     let page = links.get(id, "", &[]).await;
     assert_eq!((page.exit, page.status), (0, 200));
     let html = page.text();
-    for part in ["&lt;b&gt;&amp;film.mp4", "3.0 MiB", "1 d 0 h", "3 of 3", "<svg", "data-left="] {
+    for part in [
+        "&lt;b&gt;&amp;film.mp4",
+        "3.0 MiB (3,145,728 bytes) · video",
+        "1 day",
+        "3 of 3",
+        "QR code",
+        "data-left=\"86400000\"",
+        "<bdi>share.example.net</bdi>",
+        "name=\"robots\" content=\"noindex\"",
+    ] {
         assert!(html.contains(part), "{part}: {html}");
     }
     assert!(html.contains(&format!("href=\"/s/{id}/file\"")), "{html}");
@@ -53,9 +62,53 @@ async fn a_page_shows_the_share_and_runs_no_foreign_code() {
     assert_eq!((put.status, put.header("allow")), (405, Some("GET, HEAD, POST")));
 
     let never = links.share("<b>&film.mp4", |new| new.deadline = Deadline::NEVER);
-    assert!(links.get(never, "", &[]).await.text().contains("never"));
+    assert!(links.get(never, "", &[]).await.text().contains("has no end"));
     std::fs::remove_file(links.below("<b>&film.mp4")).unwrap();
     assert_eq!(links.get(never, "", &[]).await.status, 404);
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_page_is_in_the_language_and_theme_of_the_visitor() {
+    let links = ManualLinks::start(|settings| {
+        settings.public_url = Some("https://share.example.net/dl".into());
+    });
+    links.write("a.mp4", b"film");
+    let id = links.share("a.mp4", |_| {});
+    let korean = links.get(id, "", &["-H", "Accept-Language: ko-KR,en;q=0.5"]).await.text();
+    assert!(korean.contains("<html lang=\"ko\" data-theme=\"auto\""), "{korean}");
+    assert!(korean.contains("다운로드") && !korean.contains("Download"), "{korean}");
+    let cookies = "Cookie: reelyard_language=en; reelyard_theme=contrast";
+    let chosen = links.get(id, "", &["-H", "Accept-Language: ko", "-H", cookies]).await;
+    assert!(chosen.text().contains("<html lang=\"en\" data-theme=\"contrast\""));
+    let vary = chosen.header("vary").unwrap();
+    assert!(vary.contains("accept-language") && vary.contains("cookie"), "{vary}");
+    links.stop().await;
+}
+
+#[actix::test]
+async fn a_choice_is_kept_alike_for_known_and_unknown_links() {
+    let links = ManualLinks::start(|settings| {
+        settings.public_url = Some("https://share.example.net/dl".into());
+    });
+    links.write("a.mp4", b"film");
+    let known = links.share("a.mp4", locked("right"));
+    let keep = async |id, field: &str| links.get(id, "", &["-d", field]).await;
+    for (field, cookie) in
+        [("theme=dark", "reelyard_theme=dark"), ("language=ko", "reelyard_language=ko")]
+    {
+        let kept = keep(known, field).await;
+        assert_eq!((kept.status, kept.header("location")), (303, Some(&*format!("/dl/s/{known}"))));
+        let set = kept.header("set-cookie").unwrap();
+        for part in [cookie, "; HttpOnly", "; SameSite=Lax", "; Secure", "; Path=/dl/s", "Max-Age="]
+        {
+            assert!(set.contains(part), "{part}: {set}");
+        }
+        let unknown = keep(ShareId(1), field).await;
+        assert_eq!((unknown.status, unknown.header("set-cookie")), (303, Some(set)));
+    }
+    let bad = keep(known, "theme=pink").await;
+    assert_eq!((bad.status, bad.header("set-cookie")), (400, None));
     links.stop().await;
 }
 
@@ -183,6 +236,7 @@ async fn behind_a_proxy_with_tls_links_and_cookies_are_of_that_kind() {
     assert_eq!(page.status, 200);
     let (wanted, page) = ("another device", page.text());
     assert!(!page.contains(wanted), "without public_url the address of the proxy is unknown");
+    assert!(!page.contains("curl"), "{page}");
     assert!(!page.contains("share.example.net"), "a client claims this name through the proxy");
     let plain = enter(&links, id, "right", &[]).await;
     assert!(!plain.header("set-cookie").unwrap().contains("Secure"));
@@ -225,8 +279,8 @@ async fn the_page_of_a_huge_directory_is_shortened_visibly() {
     let id = links.share("huge", |_| {});
     let html = links.get(id, "", &[]).await.text();
     // The page is too long for a failure message.
-    assert!(html.contains("more than 10000 entries"));
-    assert!(html.contains("and more than 9500 more"));
+    assert!(html.contains("more than 10,000 entries"));
+    assert!(html.contains("and more than 9,500 more"));
     assert_eq!(html.matches("<td class=\"size\">").count(), 500);
     links.stop().await;
 }

@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use actix_web::web::{Data, Json, Path, Query};
 use actix_web::{HttpRequest, HttpResponse};
-use qrcode::{Color, QrCode};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{
     Password, ProblemKind, ShareInfo, Ttl, WantedRevocation, WantedShare, WantedTerms,
@@ -15,6 +14,7 @@ use reelyard_console::format::count;
 use reelyard_console::pages::shares::{NewLink, SharesPageModel, SharesPageQuery};
 use reelyard_console::parts::dialog::TYPED_FROM;
 use reelyard_console::text::outcomes;
+use reelyard_links::qr_picture;
 use reelyard_shares::share_expiry::{OnlyIf, ShareId, ShareNote, ShareOwner};
 use serde::Deserialize;
 
@@ -126,27 +126,11 @@ fn wrong(name: &str, bad: impl std::fmt::Display) -> ProblemResponse {
 fn made(link: NewLink, share: &ShareInfo) -> NewLink {
     NewLink {
         path: share.path.clone(),
-        qr: code(&share.url),
+        qr: qr_picture(&share.url).map(|code| (code.path, code.side)),
         ends: share.expires_at.map(|at| Moment(at.0.0)),
         made: Some(share.url.clone()),
         ..link
     }
-}
-
-/// The QR code of a link: path data of an SVG, and its side in modules. None if the link is too long.
-fn code(link: &str) -> Option<(String, u64)> {
-    /// White modules around the code, so that cameras find it.
-    const MARGIN: usize = 4;
-    let code = QrCode::new(link).ok()?;
-    let width = code.width();
-    let mut path = String::new();
-    for (index, color) in code.to_colors().into_iter().enumerate() {
-        if color == Color::Dark {
-            let (x, y) = (index % width + MARGIN, index / width + MARGIN);
-            path.push_str(&format!("M{x} {y}h1v1h-1z"));
-        }
-    }
-    Some((path, (width + 2 * MARGIN) as u64))
 }
 
 /// `POST /console/share-actions/{action}`: on all links in the fields `pick`.

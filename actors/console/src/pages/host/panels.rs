@@ -5,7 +5,8 @@ use maud::{Markup, html};
 use super::model::{Breaker, BreakerRole, HostPageModel, HostTraffic};
 use crate::address::{ROOT, encoded};
 use crate::format::{
-    bit_rate, bytes, clock, count, counted, file_name, percent, time_tag, visible_text,
+    bit_rate, bytes, clock, count, counted, day_and_time, file_name, percent, time_tag,
+    visible_text,
 };
 use crate::pages::yard::RecentStep;
 use crate::parts::act::command;
@@ -14,9 +15,9 @@ use crate::parts::icon::{Glyph, shape};
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::notice::empty;
 use crate::parts::panel::{PanelHead, flush_panel, panel};
-use crate::parts::spark::health_marks;
-use crate::text::{Text, common, hosts, states, why};
-use crate::viewer::Viewer;
+use crate::parts::spark::{HealthSpan, health_marks};
+use crate::text::{Text, common, hosts, shares, states, why};
+use crate::viewer::{Moment, Viewer};
 
 fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelHead<'a> {
     PanelHead { class, id, title: title.of(viewer.language).to_owned(), ..PanelHead::default() }
@@ -32,8 +33,16 @@ pub fn health(viewer: &Viewer, model: &HostPageModel) -> Markup {
         ("f-warn", 6, 6, states::SUSPECT),
         ("f-bad", 0, 12, states::DOWN),
     ];
+    let sentence = health_words(viewer, &model.health);
+    let half_hours = model.health.len() as i64;
+    let before = |parts: i64| Moment(viewer.now.0 - half_hours * 1_800_000 * parts / 2);
     let body = html! {
-        (health_marks(&model.health, hosts::HEALTH_48.of(language)))
+        (health_marks(&model.health, &sentence))
+        div.axisrow {
+            span { (day_and_time(viewer, before(2))) }
+            span { (day_and_time(viewer, before(1))) }
+            span { (shares::AXIS_NOW.of(language)) }
+        }
         div.legend.mt {
             @for (class, y, height, words) in legend {
                 span {
@@ -44,9 +53,20 @@ pub fn health(viewer: &Viewer, model: &HostPageModel) -> Markup {
                     (words.of(language))
                 }
             }
+            span { (sentence) }
         }
     };
     panel(&head, body)
+}
+
+/// The marks in words, for people who do not see them.
+fn health_words(viewer: &Viewer, spans: &[HealthSpan]) -> String {
+    let language = viewer.language;
+    let of = |span| count(spans.iter().filter(|other| **other == span).count() as u64);
+    let (up, suspect, down) = (of(HealthSpan::Up), of(HealthSpan::Suspect), of(HealthSpan::Down));
+    let all = count(spans.len() as u64);
+    let values = [("up", &*up), ("suspect", &*suspect), ("down", &*down), ("n", &*all)];
+    hosts::HEALTH_SENTENCE.fill(language, &values)
 }
 
 /// Obstacles, and pauses after failures.

@@ -12,7 +12,7 @@ use crate::parts::icon::{Glyph, shape};
 use crate::parts::mark::{Tone, state_saying, tag};
 use crate::parts::notice::empty;
 use crate::parts::panel::{PanelHead, flush_panel, panel};
-use crate::text::{Text, common, plan};
+use crate::text::{Text, common, plan, states};
 use crate::viewer::Viewer;
 
 fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelHead<'a> {
@@ -186,7 +186,7 @@ fn back_off_row(viewer: &Viewer, line: &BackOffLine) -> Markup {
     let language = viewer.language;
     html! {
         li {
-            span.st.warn { (shape(Glyph::Probation, "")) }
+            span.st.warn { (shape(Glyph::Probation, "")) span.vh { (states::BACKING_OFF.of(language)) } }
             div.grow.soft {
                 @if let Some(host) = &line.source { (host_short(host)) " " (plan::AS_SOURCE.of(language)) " " }
                 @if let Some(host) = &line.destination { (host_short(host)) " " (plan::AS_DESTINATION.of(language)) " " }

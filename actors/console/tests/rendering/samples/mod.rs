@@ -1,5 +1,6 @@
 //! Models of sample pages.
 
+mod cards;
 mod files;
 mod given_out;
 mod hosts;
@@ -14,6 +15,7 @@ use reelyard_console::frame::{FrameModel, LiveMark, PageParts, page};
 use reelyard_console::text::Language;
 use reelyard_console::{Density, Moment, Theme, Viewer, ViewerRights, ViewerRole};
 
+pub use cards::cards;
 pub use people::NAMES;
 
 /// The instant of all samples: 2026-11-23 14:20:00 in Seoul.

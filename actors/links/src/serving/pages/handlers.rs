@@ -2,31 +2,58 @@
 
 use std::net::IpAddr;
 
+use actix_web::cookie::time::Duration;
+use actix_web::cookie::{Cookie, SameSite};
 use actix_web::error::{InternalError, UrlencodedError};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::web::{self, Data, Form, Path};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError};
 use maud::Markup;
+use reelyard_console::card::{
+    CardContext, ChoiceForm, LinkPageModel, LinkRefusalKind, LinkRefusalModel, LinkedDownload,
+    link_page, link_policy, link_refusal, password_page,
+};
+use reelyard_console::text::Language;
+use reelyard_console::{LANGUAGE_COOKIE, THEME_COOKIE, Theme};
 use reelyard_shares::share_expiry::{Share, ShareId};
 use serde::Deserialize;
 
 use super::listing::{Contents, contents};
-use super::templates;
+use super::models::{linked_contents, moment, refusal_model};
+use super::qr::qr_picture;
 use crate::access::passwords::COOKIE;
 use crate::access::refusal::LinkRefusal;
 use crate::access::roots::NotOpened;
-use crate::serving::link_head::COMMON_HEADERS;
+use crate::serving::link_head::{COMMON_HEADERS, media_type};
 use crate::serving::page_handoff::{ReachedAt, UnderTls};
 use crate::state::{DisplayName, ShareServerState};
+
+/// Name in the bar of a page if no host is known.
+const PRODUCT: &str = "Reelyard";
 
 /// Largest size of a form in bytes.
 const LONGEST_FORM: usize = 8 << 10;
 
-/// The password form of a link.
+/// How long a browser keeps a choice of language or theme.
+const CHOICE_KEPT: Duration = Duration::days(400);
+
+/// A form of a link's page: a password, or a choice of language or theme.
 #[derive(Deserialize)]
-struct PasswordForm {
-    password: String,
+struct LinkForm {
+    password: Option<String>,
+    language: Option<String>,
+    theme: Option<String>,
+}
+
+impl LinkForm {
+    /// The choice of this form as the name and value of its cookie.
+    fn choice(&self) -> Option<(&'static str, &'static str)> {
+        let language = self.language.as_deref().and_then(Language::from_code);
+        let theme = self.theme.as_deref().and_then(Theme::from_word);
+        let language = language.map(|language| (LANGUAGE_COOKIE, language.code()));
+        language.or(theme.map(|theme| (THEME_COOKIE, theme.word())))
+    }
 }
 
 /// Registers every path that connections do not answer themselves.
@@ -53,17 +80,14 @@ async fn page(
     let client = client(&request, &state);
     let share = match state.find(id.parse().ok(), client) {
         Ok(share) => share,
-        Err(refusal) => return refuse(&refusal, &state),
+        Err(refusal) => return refuse(&refusal, &request, &state),
     };
     let cookies = request.headers().get_all(header::COOKIE).map(HeaderValue::as_bytes);
     if !state.passwords.admits_cookie(&share, cookies) {
-        return html(
-            StatusCode::OK,
-            templates::password(&browser_path(request.path(), &state), false),
-        );
+        return ask_password(StatusCode::OK, &request, &state);
     }
     if let Err(refusal) = state.check_downloads_left(&share, client) {
-        return refuse(&refusal, &state);
+        return refuse(&refusal, &request, &state);
     }
     let looked = {
         let (state, share) = (state.clone().into_inner(), share.clone());
@@ -71,45 +95,64 @@ async fn page(
     };
     let contents = match looked.unwrap_or(Err(LinkRefusal::Failed)) {
         Ok(contents) => contents,
-        Err(refusal) => return refuse(&refusal, &state),
+        Err(refusal) => return refuse(&refusal, &request, &state),
     };
-    let now = state.refusal_time();
-    state.views.record_use(&share, now);
-    let page = templates::LinkPage {
-        path: page_path(&state, share.id()),
-        link: link(&request, &state, share.id()),
-        name: share.display_name(),
-        contents: &contents,
-        ends: share.due().instant(),
-        downloads: share.downloads().map(|downloads| (downloads.left(), downloads.most())),
-        may_begin: state.may_begin(&share, client),
-        now,
-    };
-    html(StatusCode::OK, templates::share(&page))
+    state.views.record_use(&share, state.refusal_time());
+    let model = page_model(&request, &state, &share, contents);
+    html(StatusCode::OK, link_page(&context(&request, &state), &model))
 }
 
-/// `POST /s/{id}`: checks the password of the form.
+fn page_model(
+    request: &HttpRequest,
+    state: &ShareServerState,
+    share: &Share,
+    contents: Contents,
+) -> LinkPageModel {
+    let part = if matches!(contents, Contents::File(_)) { "file" } else { "zip" };
+    let address = link(request, state, share.id());
+    let download = match state.may_begin(share, client(request, state)) {
+        true => LinkedDownload::At(format!("{}/{part}", page_path(state, share.id()))),
+        false => LinkedDownload::Held,
+    };
+    LinkPageModel {
+        name: share.display_name().to_owned(),
+        contents: linked_contents(contents),
+        media_type: media_type(share.display_name()),
+        ends: share.due().instant().map(moment),
+        downloads: share.downloads().map(|downloads| (downloads.left(), downloads.most())),
+        download,
+        qr: address.as_deref().and_then(qr_picture),
+        address,
+        has_password: share.password().is_some(),
+    }
+}
+
+/// `POST /s/{id}`: checks the password of the form, or keeps a choice.
 async fn enter(
     request: HttpRequest,
     id: Path<String>,
     state: Data<ShareServerState>,
-    form: Form<PasswordForm>,
+    form: Form<LinkForm>,
 ) -> HttpResponse {
     state.counts.requests.one();
+    // A choice is kept for every address, so it does not reveal whether a link exists.
+    if let Some(choice) = form.choice() {
+        return keep_choice(choice, &request, &state);
+    }
+    let Some(password) = &form.password else {
+        return bad_form(StatusCode::BAD_REQUEST, LinkRefusalKind::BadForm, &request);
+    };
     let client = client(&request, &state);
     let share = match state.find(id.parse().ok(), client) {
         Ok(share) => share,
-        Err(refusal) => return refuse(&refusal, &state),
+        Err(refusal) => return refuse(&refusal, &request, &state),
     };
-    match state.check_password(&share, form.password.as_bytes(), client).await {
+    match state.check_password(&share, password.as_bytes(), client).await {
         Ok(()) => {}
         Err(LinkRefusal::Password { .. }) => {
-            return html(
-                StatusCode::FORBIDDEN,
-                templates::password(&browser_path(request.path(), &state), true),
-            );
+            return ask_password(StatusCode::FORBIDDEN, &request, &state);
         }
-        Err(refusal) => return refuse(&refusal, &state),
+        Err(refusal) => return refuse(&refusal, &request, &state),
     }
     let path = page_path(&state, share.id());
     let mut answer = always(HttpResponse::SeeOther());
@@ -122,18 +165,77 @@ async fn enter(
     answer.finish()
 }
 
+/// Keeps a choice in a cookie for all links of this server, and returns to the page.
+fn keep_choice(
+    (name, value): (&'static str, &'static str),
+    request: &HttpRequest,
+    state: &ShareServerState,
+) -> HttpResponse {
+    let cookie = Cookie::build(name, value)
+        .path(browser_path("/s", state))
+        .max_age(CHOICE_KEPT)
+        .http_only(true)
+        .same_site(SameSite::Lax)
+        .secure(is_https(request, state))
+        .finish();
+    let mut answer = always(HttpResponse::SeeOther());
+    answer.insert_header((header::LOCATION, browser_path(request.path(), state)));
+    answer.cookie(cookie).finish()
+}
+
 /// The answer to a body that is not the form of [`enter`].
 fn no_form(error: UrlencodedError, request: &HttpRequest) -> actix_web::Error {
     if let Some(state) = request.app_data::<Data<ShareServerState>>() {
         state.counts.requests.one();
     }
     let status = error.status_code();
-    let text = match status {
-        StatusCode::PAYLOAD_TOO_LARGE => "The password is too long.",
-        _ => "The form data is not valid. Open the link again.",
+    let kind = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => LinkRefusalKind::LongPassword,
+        _ => LinkRefusalKind::BadForm,
     };
-    let page = templates::refusal(("Bad request", "The request is not valid"), text);
-    InternalError::from_response(error, html(status, page)).into()
+    let page = bad_form(status, kind, request);
+    InternalError::from_response(error, page).into()
+}
+
+fn bad_form(status: StatusCode, kind: LinkRefusalKind, request: &HttpRequest) -> HttpResponse {
+    let model = LinkRefusalModel { kind, at: None, detail: String::new() };
+    html(status, link_refusal(&browser_context(request), &model))
+}
+
+fn ask_password(
+    status: StatusCode,
+    request: &HttpRequest,
+    state: &ShareServerState,
+) -> HttpResponse {
+    let action = browser_path(request.path(), state);
+    let is_wrong = status == StatusCode::FORBIDDEN;
+    html(status, password_page(&context(request, state), &action, is_wrong))
+}
+
+/// The choices of a browser, for a page whose address can keep them.
+fn context(request: &HttpRequest, state: &ShareServerState) -> CardContext {
+    CardContext {
+        now: moment(state.refusal_time()),
+        site: site(state),
+        choices: ChoiceForm::Here,
+        ..browser_context(request)
+    }
+}
+
+fn browser_context(request: &HttpRequest) -> CardContext {
+    let cookie = |name: &str| request.cookie(name).map(|cookie| cookie.value().to_owned());
+    let accepted = request.headers().get(header::ACCEPT_LANGUAGE);
+    let accepted = accepted.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (language, theme) = (cookie(LANGUAGE_COOKIE), cookie(THEME_COOKIE));
+    let context = CardContext::of_browser(language.as_deref(), theme.as_deref(), accepted);
+    CardContext { site: PRODUCT.to_owned(), ..context }
+}
+
+/// The host in the public URL. Without that URL no name is known that visitors use.
+fn site(state: &ShareServerState) -> String {
+    let url = state.settings.public_url.as_deref().unwrap_or_default();
+    let host = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?']).next());
+    host.filter(|host| !host.is_empty()).unwrap_or(PRODUCT).to_owned()
 }
 
 /// `/s/{id}/` redirects to the path without the slash. The answer is the same for every id, so it
@@ -147,9 +249,10 @@ async fn without_slash(request: HttpRequest, state: Data<ShareServerState>) -> H
 }
 
 /// The answer to an unknown path.
-async fn nothing(state: Data<ShareServerState>) -> HttpResponse {
+async fn nothing(request: HttpRequest, state: Data<ShareServerState>) -> HttpResponse {
     state.counts.requests.one();
-    refuse(&LinkRefusal::Unknown, &state)
+    let context = CardContext { choices: ChoiceForm::None, ..context(&request, &state) };
+    html(StatusCode::NOT_FOUND, link_refusal(&context, &refusal_model(&LinkRefusal::Unknown)))
 }
 
 async fn not_allowed(allowed: &'static str) -> HttpResponse {
@@ -166,7 +269,7 @@ fn look_at(state: &ShareServerState, share: &Share) -> Result<Contents, LinkRefu
     looked.map_err(|why| state.not_opened(share, why))
 }
 
-fn refuse(refusal: &LinkRefusal, state: &ShareServerState) -> HttpResponse {
+fn refuse(refusal: &LinkRefusal, request: &HttpRequest, state: &ShareServerState) -> HttpResponse {
     let status = StatusCode::from_u16(refusal.status().0);
     let mut answer = HttpResponse::build(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
     if let Some(seconds) = refusal.retry_after() {
@@ -175,7 +278,7 @@ fn refuse(refusal: &LinkRefusal, state: &ShareServerState) -> HttpResponse {
     if matches!(refusal, LinkRefusal::Throttled(_) | LinkRefusal::TooManyArchives) {
         state.counts.throttled.one();
     }
-    with_page(answer, templates::refusal(refusal.heading(), &refusal.text()))
+    with_page(answer, link_refusal(&context(request, state), &refusal_model(refusal)))
 }
 
 fn html(status: StatusCode, page: Markup) -> HttpResponse {
@@ -185,7 +288,8 @@ fn html(status: StatusCode, page: Markup) -> HttpResponse {
 fn with_page(answer: HttpResponseBuilder, page: Markup) -> HttpResponse {
     let mut answer = always(answer);
     answer.content_type("text/html; charset=utf-8");
-    answer.insert_header((header::CONTENT_SECURITY_POLICY, templates::security_policy()));
+    answer.insert_header((header::CONTENT_SECURITY_POLICY, link_policy()));
+    answer.insert_header((header::VARY, "accept-language, cookie"));
     answer.body(page.into_string())
 }
 

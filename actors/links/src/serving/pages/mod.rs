@@ -3,9 +3,11 @@
 
 mod handlers;
 mod listing;
+mod models;
 mod qr;
 mod replayed_stream;
-mod templates;
+
+pub use qr::qr_picture;
 
 use std::net::SocketAddr;
 use std::rc::Rc;

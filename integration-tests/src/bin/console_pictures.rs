@@ -1,0 +1,43 @@
+//! Takes the pictures of the guide: `console_pictures DIRECTORY`. The pages are the samples of the console, because
+//! their figures stay the same from one run to the next. `integration-tests/pictures` calls it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use reelyard_integration_tests::probes::browser::Browser;
+use reelyard_integration_tests::rigs::console_samples::ConsoleSamples;
+
+/// Name of each picture, its sample page, and the height of its window. The width is [`WIDTH`].
+const PICTURES: [(&str, &str, u32); 4] = [
+    ("yard", "yard", 940),
+    ("files", "files-why", 760),
+    ("shares", "shares", 680),
+    ("link", "link-file", 440),
+];
+
+/// The width of the window in pixels.
+const WIDTH: u32 = 1440;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let folder = std::env::args_os().nth(1).map(PathBuf::from);
+    let folder = folder.context("usage: console_pictures DIRECTORY")?;
+    std::fs::create_dir_all(&folder)?;
+    let samples = ConsoleSamples::start()?;
+    let browser = Browser::start(true).await?;
+    browser.prefer(&[("prefers-reduced-motion", "reduce")]).await?;
+    browser.hide_scroll_bars().await?;
+    for language in ["en", "ko"] {
+        for (name, page, height) in PICTURES {
+            browser.resize(WIDTH, height).await?;
+            browser.open(&samples.url(&format!("/{language}/{page}"))).await?;
+            // Shapes load after the page.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let file = folder.join(format!("{name}.{language}.png"));
+            std::fs::write(&file, browser.picture(None).await?)?;
+            println!("{}", file.display());
+        }
+    }
+    Ok(())
+}
