@@ -12,4 +12,5 @@ pub mod logging;
 pub mod node;
 pub mod reloading;
 pub mod role;
+pub mod terminal;
 pub mod worker;

@@ -1,12 +1,13 @@
 //! Logging: `tracing` events on stderr.
 
-use std::io::IsTerminal;
 use std::sync::OnceLock;
 
 use reelyard_core::settings;
 use reelyard_core::settings::{Read, SettingValue, quoted, text, wrong};
 use toml::Value;
 use tracing_subscriber::EnvFilter;
+
+use crate::terminal;
 
 settings! {
     /// The log, written to stderr.
@@ -67,7 +68,7 @@ pub fn start(settings: &LogSettings) -> Result<(), AlreadyStarted> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(&settings.level.0))
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
+        .with_ansi(terminal::may_have_colors(&std::io::stderr()));
     // It fails only if logging has ended with the process.
     let (change, outcome): (Box<dyn Fn(EnvFilter) + Send + Sync>, _) = match settings.format {
         LogFormat::Text => {

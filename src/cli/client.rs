@@ -392,10 +392,7 @@ impl NodeClient {
     }
 
     fn failed(&self, why: String) -> CommandFailure {
-        CommandFailure::Node {
-            url: self.url.to_string(),
-            why: crate::cli::support::output::plain(&why),
-        }
+        CommandFailure::Node { url: self.url.to_string(), why: crate::cli::output::plain(&why) }
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> CommandFailure {

@@ -11,9 +11,9 @@ use reelyard_core::settings::{Scope, TakesEffect};
 use serde::Serialize;
 
 use super::client::{NodeArgs, NodeClient};
+use crate::cli::output::{OutputArgs, Printer, plain};
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::layers::LayerArgs;
-use crate::cli::support::output::{self, plain};
 use crate::config::import::{LegacyProgram, import};
 use crate::config::reading::exposed;
 use crate::config::{self, EffectiveSetting, NodeConfig, RoleConfig, SettingOrigin, WorkerConfig};
@@ -33,9 +33,8 @@ enum ConfigCommand {
         role: RoleName,
         #[command(flatten)]
         layers: LayerArgs,
-        /// Print JSON instead of TOML
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Check whether a role would start with this configuration, and list all faults.
     Check {
@@ -86,10 +85,14 @@ enum ProgramName {
 /// Runs `reelyard config`.
 pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     match args.command {
-        ConfigCommand::Show { role, layers, json } => match role {
-            RoleName::Node => show::<NodeConfig>(layers, json, out),
-            RoleName::Worker => show::<WorkerConfig>(layers, json, out),
-        },
+        ConfigCommand::Show { role, layers, output } => {
+            let out = &mut output.printer(out);
+            out.refuse_csv()?;
+            match role {
+                RoleName::Node => show::<NodeConfig>(layers, out),
+                RoleName::Worker => show::<WorkerConfig>(layers, out),
+            }
+        }
         ConfigCommand::Check { role, layers } => match role {
             RoleName::Node => check::<NodeConfig>(layers, out),
             RoleName::Worker => check::<WorkerConfig>(layers, out),
@@ -108,7 +111,7 @@ pub fn run(args: ConfigArgs, out: &mut dyn Write) -> Result<(), CommandFailure> 
     }
 }
 
-/// One setting, as `--json` prints it.
+/// One setting as JSON.
 #[derive(Serialize)]
 struct SettingJson {
     key: String,
@@ -119,13 +122,9 @@ struct SettingJson {
     scope: Scope,
 }
 
-fn show<R: RoleConfig>(
-    layers: LayerArgs,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<(), CommandFailure> {
+fn show<R: RoleConfig>(layers: LayerArgs, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let (_, settings) = config::load::<R>(&layers.layers())?;
-    if json {
+    if out.is_json() {
         let rows = settings.into_iter().map(|one| SettingJson {
             key: one.key,
             value: one.value,
@@ -133,7 +132,7 @@ fn show<R: RoleConfig>(
             takes_effect: one.applies.effect,
             scope: one.applies.scope,
         });
-        return Ok(output::json(&rows.collect::<Vec<_>>(), out)?);
+        return out.json(&rows.collect::<Vec<_>>());
     }
     settings.iter().try_for_each(|setting| show_one(setting, out))?;
     Ok(())
@@ -173,9 +172,11 @@ fn check<R: RoleConfig>(layers: LayerArgs, out: &mut dyn Write) -> Result<(), Co
 
 fn reload(node: &NodeArgs, dry_run: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let query = [("dry_run", if dry_run { "true" } else { "false" })];
+    let out = &mut node.output.printer(out);
+    out.refuse_csv()?;
     let view: ReloadView = NodeClient::new(node)?.post_with(&["config", "reload"], &query)?;
-    if node.json {
-        return Ok(output::json(&view, out)?);
+    if out.is_json() {
+        return out.json(&view);
     }
     for change in &view.applied {
         writeln!(out, "{}", changed(change))?;

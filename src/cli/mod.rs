@@ -9,6 +9,8 @@ mod demo;
 mod guide;
 mod node;
 mod openapi;
+pub(crate) mod output;
+mod overview_commands;
 mod share_commands;
 mod simulate;
 mod store;
@@ -19,9 +21,9 @@ mod yard_commands;
 use crate::cli::access_commands::{certs, context, login, token, user, whoami};
 use crate::cli::audit_commands::audit;
 use crate::cli::box_commands::boxes;
+use crate::cli::overview_commands::{status, top};
 use crate::cli::share_commands::share;
 use crate::cli::support::layers;
-use crate::cli::support::output;
 use crate::cli::yard_commands::events;
 use crate::cli::yard_commands::files;
 use crate::cli::yard_commands::history;
@@ -50,13 +52,14 @@ Examples:
   reelyard config default node > node.toml       write a commented configuration
   reelyard node --config node.toml               run a node
   reelyard worker --set listen=10.0.0.21:8888 --set node=10.0.0.1:8080 --set base_dir=/data
-  reelyard tasks --url http://10.0.0.1:8080      list the copies
+  reelyard status --url http://10.0.0.1:8080     show what is wrong in the yard, and its figures
+  reelyard tasks --watch                         list the copies again and again
   reelyard simulate --days 7 --plots plots       simulate a week of a yard in seconds
   reelyard guide operate                         print a chapter of the guide
 
 Exit codes:
   0    success
-  1    failure
+  1    failure; of \"status\": something is broken
   2    the command line or the configuration is wrong; all faults are listed
   3    the node cannot be reached
   4    the node refused the request
@@ -72,6 +75,11 @@ enum Command {
     Node(layers::RunArgs),
     /// Run a worker: one per storage host
     Worker(layers::RunArgs),
+    /// Show on one page who leads, what is wrong, and the figures of the yard.
+    #[command(after_help = status::AFTER_HELP)]
+    Status(status::StatusArgs),
+    /// Show the yard on a whole screen, with an answer of the node each second.
+    Top(top::TopArgs),
     /// Show the last planning round and the obstacles for further copies.
     Plan(plan::PlanArgs),
     /// List, show, retry and cancel tasks: the copies, newest first.
@@ -147,6 +155,8 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, CommandFailure
         Command::Demo(args) => return demo::run(args),
         Command::Store(args) => return store::run(args, out),
         Command::Audit(args) => return audit::run(args, out),
+        Command::Status(args) => return status::run(args, out),
+        Command::Top(args) => top::run(args, out),
         Command::Node(args) => node::run(args),
         Command::Worker(args) => worker::run(args),
         Command::Plan(args) => plan::run(args, out),

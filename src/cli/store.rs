@@ -1,19 +1,21 @@
 //! `reelyard store`
 
 use reelyard_core::counted::counted;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 use reelyard_journal as journal;
 use reelyard_journal::{BackupError, BackupSummary, Condition, StoreReport, UpkeepError};
 
+use crate::cli::output::cell::{count, text};
+use crate::cli::output::{
+    DetailSheet, ListCell, ListColumn, ListTable, OutputArgs, Printer, plain,
+};
 use crate::cli::support::failure::{CommandFailure, NOT_WHOLE};
 use crate::cli::support::layers::LayerArgs;
-use crate::cli::support::output::{self, number, plain, size};
 use crate::config::load_node;
 use crate::node::{AdminTokenFiles, journal_dir};
 
@@ -26,9 +28,8 @@ pub struct StoreArgs {
     data_dir: Option<PathBuf>,
     #[command(flatten)]
     layers: LayerArgs,
-    /// Print JSON instead of tables
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -64,6 +65,8 @@ struct ScratchArgs {
 
 /// Runs `reelyard store`.
 pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
+    let out = &mut args.output.printer(out);
+    out.refuse_csv()?;
     let data_dir = match args.data_dir {
         Some(dir) => dir,
         None => load_node(&args.layers.layers())?.data_dir,
@@ -78,17 +81,17 @@ pub fn run(args: StoreArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFail
     }
     match args.command {
         StoreCommand::Check { accept_loss, scratch } => {
-            check(&dir, accept_loss, scratch.scratch.as_deref(), args.json, out)
+            check(&dir, accept_loss, scratch.scratch.as_deref(), out)
         }
         StoreCommand::Backup { target, scratch } => {
             let written = journal::back_up(&dir, &target, scratch.scratch.as_deref())?;
-            print_summary(&written, "was written", args.json, out)
+            print_summary(&written, "was written", out)
         }
         StoreCommand::Restore { file } => {
             let read = journal::restore(&file, &dir)?;
             // The token of the administrator may be newer than the backup, or missing on this host.
             AdminTokenFiles::new(&data_dir).request_recovery()?;
-            print_summary(&read, &format!("was restored to {}", dir.display()), args.json, out)
+            print_summary(&read, &format!("was restored to {}", dir.display()), out)
         }
     }
 }
@@ -97,14 +100,13 @@ fn check(
     dir: &Path,
     accept_loss: bool,
     scratch: Option<&Path>,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<ExitCode, CommandFailure> {
     let report =
         if accept_loss { journal::accept_loss(dir, scratch) } else { journal::check(dir, scratch) };
     let report = report.map_err(BackupError::from)?;
-    if json {
-        output::json(&report, out)?;
+    if out.is_json() {
+        out.json(&report)?;
     } else {
         print(&report, out)?;
     }
@@ -112,7 +114,7 @@ fn check(
         return Ok(ExitCode::SUCCESS);
     }
     if accept_loss {
-        if !json {
+        if !out.is_json() {
             writeln!(out, "\nthe loss is accepted: the node starts with the rest")?;
         }
         return Ok(ExitCode::SUCCESS);
@@ -120,17 +122,15 @@ fn check(
     Ok(ExitCode::from(NOT_WHOLE))
 }
 
-fn print(report: &StoreReport, out: &mut dyn Write) -> io::Result<()> {
+fn print(report: &StoreReport, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let condition = match report.condition {
         Condition::Whole => "whole",
         Condition::Lost => "incomplete: its end is missing",
         Condition::Damaged => "damaged",
     };
     writeln!(out, "the store in {} is {condition}", plain(&report.dir.display().to_string()))?;
-    let mut table = output::table(&["", ""]);
-    let mut add = |what: &str, is: String| {
-        table.add_row([Cell::new(what), Cell::new(is)]);
-    };
+    let mut sheet = DetailSheet::default();
+    let mut add = |what: &str, is: String| sheet.row(what, text(is));
     let maybe = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
     add("node", maybe(report.node));
     let voters: Vec<_> = report.voters.iter().map(u64::to_string).collect();
@@ -157,9 +157,7 @@ fn print(report: &StoreReport, out: &mut dyn Write) -> io::Result<()> {
         }
         None => add("snapshot", "-".to_owned()),
     }
-    for line in table.to_string().lines().filter(|line| !line.trim().is_empty()) {
-        writeln!(out, "{}", line.trim_end())?;
-    }
+    sheet.print(out)?;
     print_pieces(report, out)?;
     for fault in &report.faults {
         writeln!(out, "\n{}\n  {}", plain(&fault.what), plain(&fault.advice))?;
@@ -178,27 +176,30 @@ fn log(report: &StoreReport) -> String {
     }
 }
 
-fn print_pieces(report: &StoreReport, out: &mut dyn Write) -> io::Result<()> {
+fn print_pieces(report: &StoreReport, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let Some(snapshot) = report.snapshot.as_ref().filter(|snapshot| !snapshot.pieces.is_empty())
     else {
         return Ok(());
     };
     writeln!(out)?;
-    let mut table = output::table(&["PIECE", "ROWS", "SIZE"]);
+    let mut table = ListTable::new([
+        ListColumn::left("PIECE"),
+        ListColumn::right("ROWS"),
+        ListColumn::right("SIZE"),
+    ]);
     for piece in &snapshot.pieces {
-        table.add_row([Cell::new(plain(&piece.piece)), number(piece.rows), size(piece.bytes)]);
+        table.row([text(&piece.piece), count(piece.rows), ListCell::Bytes(piece.bytes)]);
     }
-    output::print(&table, out)
+    Ok(out.table(&table)?)
 }
 
 fn print_summary(
     summary: &BackupSummary,
     what: &str,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<ExitCode, CommandFailure> {
-    if json {
-        output::json(summary, out)?;
+    if out.is_json() {
+        out.json(summary)?;
         return Ok(ExitCode::SUCCESS);
     }
     let file = plain(&summary.file.display().to_string());

@@ -1,12 +1,11 @@
 //! The result of the demo: every expected copy is read back and hashed.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use comfy_table::{Table, presets};
 use reelyard_api::TaskView;
 use reelyard_core::counted::counted;
 use reelyard_core::host::HostAddr;
@@ -16,6 +15,8 @@ use reelyard_yard::task_manager::TaskState;
 
 use super::cancellable::CancellationToken;
 use super::masters::DemoMaster;
+use crate::cli::output::cell::{self, count, maybe, text, texts};
+use crate::cli::output::{ListCell, ListColumn, ListTable, OutputArgs, plain};
 
 /// Result for one master.
 struct MasterResult {
@@ -88,23 +89,31 @@ impl DemoResult {
     }
 
     /// Prints the table of files and the summary.
-    pub fn print(&self) {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(["rank", "file", "MiB", "hits", "tries", "placed on", "verified"]);
-        for (rank, row) in self.rows.iter().enumerate() {
-            let hosts: Vec<String> = row.copies.iter().map(|(host, _)| host.to_string()).collect();
-            table.add_row([
-                (rank + 1).to_string(),
-                row.name.name.clone(),
-                format!("{:.1}", row.size as f64 / f64::from(1 << 20)),
-                if row.hits > 0 { row.hits.to_string() } else { String::new() },
-                row.tries.to_string(),
-                if hosts.is_empty() { "-".to_owned() } else { hosts.join(" ") },
-                row.word().to_owned(),
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn print(&self) -> io::Result<()> {
+        let mut table = ListTable::new([
+            ListColumn::right("RANK"),
+            ListColumn::name("FILE"),
+            ListColumn::right("SIZE").leaves(1),
+            ListColumn::right("HITS").leaves(2),
+            ListColumn::right("TRIES").leaves(3),
+            ListColumn::left("PLACED ON"),
+            ListColumn::left("VERIFIED"),
+        ]);
+        for (rank, row) in (1_u64..).zip(&self.rows) {
+            table.row([
+                count(rank),
+                cell::name(&row.name),
+                ListCell::Bytes(row.size),
+                maybe(Some(row.hits).filter(|hits| *hits > 0), count),
+                text(row.tries),
+                texts(row.copies.iter().map(|(host, _)| host)),
+                text(row.word()),
             ]);
         }
-        println!("{table}");
+        OutputArgs::default().printer(&mut io::stdout()).table(&table)?;
         let expected = self.rows.iter().filter(|row| !row.ignored).count();
         let verified = self.rows.iter().filter(|row| !row.ignored && row.is_good()).count();
         let retried: usize = self.rows.iter().map(|row| row.tries.saturating_sub(1)).sum();
@@ -114,8 +123,9 @@ impl DemoResult {
         println!("hot                  {overtaking} overtook better-ranked ones");
         println!("retried              {}", counted(retried, "copy", "copies"));
         for failure in &self.failures {
-            println!("  {failure}");
+            println!("  {}", plain(failure));
         }
+        Ok(())
     }
 }
 

@@ -178,7 +178,7 @@ async fn perform(
     let reading =
         run_cancellable(move |wanted| DemoResult::reach(&masters, &tasks, &destinations, wanted));
     let verdict = reading.await?;
-    verdict.print();
+    verdict.print()?;
     println!("API                  {}/api/v1/status (token {})", yard.url, yard.token);
     if options.once {
         return Ok(if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE });

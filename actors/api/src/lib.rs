@@ -12,6 +12,7 @@ mod boxes;
 mod change;
 mod config;
 mod instant;
+mod overview;
 mod page;
 mod problem;
 mod request_name;
@@ -39,6 +40,10 @@ pub use change::{
 };
 pub use config::{ReloadView, SettingChange};
 pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
+pub use overview::{
+    DiskTotals, EndingLink, HostFigures, LinkFigures, OverviewView, PlacementFigures, PoolFigures,
+    TroubleSeverity, TroubleView, WaitFigures,
+};
 pub use page::{Cursor, Page};
 pub use problem::{Problem, ProblemKind, ProblemSet, refused};
 pub use reelyard_boxes::box_lease::{BoxChange, LeaseOf};

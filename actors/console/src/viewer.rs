@@ -115,6 +115,24 @@ pub struct Viewer {
     pub nonce: String,
 }
 
+impl Viewer {
+    /// A reader without a user and without rights, such as a terminal.
+    pub fn without_session(language: Language, zone: TimeZone, now: Moment) -> Viewer {
+        Viewer {
+            user: String::new(),
+            role: ViewerRole::default(),
+            rights: ViewerRights::default(),
+            language,
+            theme: Theme::default(),
+            density: Density::default(),
+            zone,
+            now,
+            csrf: String::new(),
+            nonce: String::new(),
+        }
+    }
+}
+
 /// The role of a user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ViewerRole {

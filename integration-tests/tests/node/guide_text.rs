@@ -16,7 +16,7 @@ const README: &str = include_str!("../../../README.md");
 const README_LINES: usize = 150;
 
 /// The names of the blocks that a test of `guide_walks` runs.
-const RUN: [&str; 14] = [
+const RUN: [&str; 16] = [
     "access",
     "prepare",
     "node",
@@ -31,6 +31,8 @@ const RUN: [&str; 14] = [
     "boxes by curl",
     "box run",
     "cleaning worker",
+    "overview",
+    "output",
 ];
 
 /// The English texts, by file name.

@@ -133,6 +133,14 @@ fn a_yard_is_set_up_and_used_as_written() -> Result<()> {
     let out = yard.run("copies")?;
     assert!(out.contains("first.mpg"), "{out}");
     yard.run("links")?;
+    let out = yard.run("overview")?;
+    for shown in ["Nothing is wrong", "node 1 leads", "/console"] {
+        assert!(out.contains(shown), "{shown} is missing in:\n{out}");
+    }
+    let out = yard.run("output")?;
+    for shown in ["127.0.0.21", "/console/history", "first.mpg"] {
+        assert!(out.contains(shown), "{shown} is missing in:\n{out}");
+    }
     yard.run("simulate")?;
     assert!(yard.dir.path().join("plots").is_dir());
     drop(programs);

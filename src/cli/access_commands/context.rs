@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 use serde::Serialize;
 
 use crate::cli::client::contexts::{ContextCredential, ContextFile, ContextName, SavedContext};
 use crate::cli::client::url_of;
+use crate::cli::output::cell::{maybe, text};
+use crate::cli::output::{ListCell, ListColumn, ListTable, OutputArgs, Printer};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, maybe, plain};
 
 #[derive(Debug, Args)]
 pub struct ContextArgs {
@@ -22,9 +22,8 @@ pub struct ContextArgs {
 enum ContextCommand {
     /// List the contexts. A star marks the current one.
     List {
-        /// Print JSON instead of a table.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputArgs,
     },
     /// Add a context, or replace it. The first one becomes the current one.
     Add {
@@ -67,7 +66,7 @@ struct ContextRow<'a> {
 pub fn run(args: ContextArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let mut contexts = ContextFile::read()?;
     match args.command {
-        ContextCommand::List { json } => return list(&contexts, json, out),
+        ContextCommand::List { output } => return list(&contexts, &mut output.printer(out)),
         ContextCommand::Add { name, url, ca_file, token_file } => {
             let url = url_of(&url)?.to_string();
             let absolute = |file: PathBuf| std::path::absolute(&file).unwrap_or(file);
@@ -90,24 +89,30 @@ pub fn run(args: ContextArgs, out: &mut dyn Write) -> Result<(), CommandFailure>
     contexts.write()
 }
 
-fn list(contexts: &ContextFile, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
+fn list(contexts: &ContextFile, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let current = contexts.current().map(|(name, _)| name);
     let rows: Vec<ContextRow<'_>> =
         contexts.all().map(|(name, context)| row(name, context, current)).collect();
-    if json {
-        return Ok(output::json(&rows, out)?);
+    if out.is_json() {
+        return out.json(&rows);
     }
-    let mut table = output::table(&["", "CONTEXT", "URL", "CREDENTIAL", "CA FILE"]);
+    let mut table = ListTable::new([
+        ListColumn::left("CURRENT"),
+        ListColumn::left("CONTEXT"),
+        ListColumn::name("URL"),
+        ListColumn::left("CREDENTIAL"),
+        ListColumn::name("CA FILE").leaves(1),
+    ]);
     for row in rows {
-        table.add_row([
-            Cell::new(if row.current { "*" } else { "" }),
-            Cell::new(row.name),
-            Cell::new(plain(row.url)),
-            Cell::new(row.credential),
-            maybe(row.ca_file, |file| Cell::new(plain(&file.display().to_string()))),
+        table.row([
+            if row.current { text("*") } else { ListCell::Nothing },
+            text(row.name),
+            text(row.url),
+            text(row.credential),
+            maybe(row.ca_file, |file| text(file.display())),
         ]);
     }
-    Ok(output::print(&table, out)?)
+    Ok(out.table(&table)?)
 }
 
 fn row<'a>(

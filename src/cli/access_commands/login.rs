@@ -1,15 +1,14 @@
 //! `reelyard login` and `reelyard logout`
 
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
 
 use clap::Args;
 use reelyard_api::{LoginLinkInfo, NewSessionInfo, WantedSession};
 
 use crate::cli::client::contexts::{ContextCredential, ContextFile, ContextName, SavedContext};
 use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::output::Printer;
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output;
 use crate::cli::support::password;
 
 #[derive(Debug, Args)]
@@ -32,6 +31,8 @@ pub struct LogoutArgs {
 
 /// Begins a session, and stores it in the context.
 pub fn run(args: LoginArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let out = &mut args.node.output.printer(out);
+    out.refuse_csv()?;
     if args.web {
         return print_link(&args.node, out);
     }
@@ -58,13 +59,13 @@ pub fn run(args: LoginArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     contexts.set(name.clone(), SavedContext { url: url.to_string(), ca_file, credential });
     contexts.choose(&name)?;
     contexts.write()?;
-    if args.node.json {
-        return Ok(output::json(&session.info, out)?);
+    if out.is_json() {
+        return out.json(&session.info);
     }
+    let (subject, until) = (&session.info.subject, out.clock(session.info.ends_at.0));
     writeln!(
         out,
-        "Logged in to {url} as {}, until {} or 'reelyard logout'. The context {name} has the session.",
-        session.info.subject, session.info.ends_at
+        "Logged in to {url} as {subject}, until {until} or 'reelyard logout'. The context {name} has the session."
     )?;
     Ok(())
 }
@@ -83,15 +84,16 @@ fn user_name(given: Option<String>) -> Result<String, CommandFailure> {
     Ok(line.trim().to_owned())
 }
 
-fn print_link(node: &NodeArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+fn print_link(node: &NodeArgs, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let client = NodeClient::new(node)?;
     let link: LoginLinkInfo = client.post(&["login-links"])?;
-    if node.json {
-        return Ok(output::json(&link, out)?);
+    if out.is_json() {
+        return out.json(&link);
     }
-    let url = node.target(Duration::ZERO)?.url;
+    let url = node.url()?;
     writeln!(out, "{}{}", url.as_str().trim_end_matches('/'), link.path)?;
-    writeln!(io::stderr(), "The link begins one session. It is valid until {}.", link.expires_at)?;
+    let until = out.clock(link.expires_at.0);
+    writeln!(io::stderr(), "The link begins one session. It is valid until {until}.")?;
     Ok(())
 }
 

@@ -4,16 +4,17 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 use reelyard_access::rights::{AccessScope, Role, TokenName};
 use reelyard_api::{NewTokenInfo, Page, Rfc3339, TokenInfo, Ttl, WantedRotation, WantedToken};
+use reelyard_console::pages::access::AccessPageQuery;
 use reelyard_core::address_range::AddressRange;
 use reelyard_core::host::HostAddr;
 
 use super::token_recover::{self, RecoverArgs};
 use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::output::cell::{maybe, text};
+use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, maybe, plain};
 
 #[derive(Debug, Args)]
 pub struct TokenArgs {
@@ -26,7 +27,10 @@ pub struct TokenArgs {
 #[derive(Debug, Subcommand)]
 enum TokenCommand {
     /// List all tokens, without their secrets.
-    List,
+    List {
+        #[command(flatten)]
+        view: ViewArgs,
+    },
     /// Create a token and print its secret, once.
     Create(Box<CreateTokenArgs>),
     /// Give a token another secret and print it, once. The former secret is refused at once.
@@ -83,45 +87,45 @@ struct CreateTokenArgs {
 
 /// Prints tokens or changes them.
 pub fn run(args: TokenArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let json = args.node.json;
     let command = match args.command {
         TokenCommand::Recover(recover) => return token_recover::run(recover, out),
         command => command,
     };
+    let out = &mut args.node.output.printer(out);
     let client = NodeClient::new(&args.node)?;
-    match command {
-        TokenCommand::List => {
+    if let TokenCommand::List { view } = &command {
+        return view.show(&args.node, AccessPageQuery::path(), out, |out| {
             let tokens: Page<TokenInfo> = client.list_all(&["tokens"])?;
-            if json {
-                return Ok(output::json(&tokens, out)?);
-            }
-            print_tokens(&tokens.items, out)
-        }
-        TokenCommand::Create(wanted) => create(&client, *wanted, json, out),
+            out.list(&tokens, table)
+        });
+    }
+    out.refuse_csv()?;
+    match command {
+        TokenCommand::Create(wanted) => create(&client, *wanted, out),
         TokenCommand::Rotate { name, ttl, expires_at } => {
             let wanted = WantedRotation { ttl, expires_at, request_id: None };
             let rotated: NewTokenInfo =
                 client.post_body(&["tokens", name.as_str(), "rotate"], &wanted)?;
-            print_secret(&rotated, json, out)
+            print_secret(&rotated, out)
         }
         TokenCommand::Revoke { names } => {
             for name in names {
                 client.delete(&["tokens", name.as_str()])?;
-                if !json {
+                if !out.is_json() {
                     writeln!(out, "{name}: revoked")?;
                 }
             }
             Ok(())
         }
-        TokenCommand::Recover(recover) => token_recover::run(recover, out),
+        // These end above.
+        TokenCommand::List { .. } | TokenCommand::Recover(_) => Ok(()),
     }
 }
 
 fn create(
     client: &NodeClient,
     wanted: CreateTokenArgs,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let CreateTokenArgs { name, role, scope, worker, replace, ttl, expires_at, from, out: file } =
         wanted;
@@ -141,12 +145,12 @@ fn create(
     };
     let created: Result<NewTokenInfo, CommandFailure> = client.post_body(&["tokens"], &wanted);
     match (created, file) {
-        (Ok(created), None) => print_secret(&created, json, out),
+        (Ok(created), None) => print_secret(&created, out),
         (Ok(created), Some((path, mut file))) => {
             writeln!(file, "{}", created.token)?;
             file.sync_all()?;
-            if json {
-                return Ok(output::json(&created.info, out)?);
+            if out.is_json() {
+                return out.json(&created.info);
             }
             Ok(writeln!(out, "{}: written to {}", created.info.name, path.display())?)
         }
@@ -160,43 +164,42 @@ fn create(
 }
 
 /// Prints only the secret, so that scripts can use it.
-fn print_secret(
-    created: &NewTokenInfo,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<(), CommandFailure> {
-    if json {
-        return Ok(output::json(created, out)?);
+fn print_secret(created: &NewTokenInfo, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
+    if out.is_json() {
+        return out.json(created);
     }
     Ok(writeln!(out, "{}", created.token)?)
 }
 
-fn print_tokens(tokens: &[TokenInfo], out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let header = ["TOKEN", "RIGHTS", "FROM", "EXPIRES", "LAST USED", "CREATED BY"];
-    let mut table = output::table(&header);
+fn table(tokens: &[TokenInfo], style: &PrintStyle) -> ListTable {
+    let mut table = ListTable::new([
+        ListColumn::name("TOKEN"),
+        ListColumn::name("RIGHTS"),
+        ListColumn::left("FROM").leaves(2),
+        ListColumn::left("EXPIRES"),
+        ListColumn::left("LAST USED"),
+        ListColumn::left("USED FROM").leaves(3),
+        ListColumn::left("CREATED BY").leaves(1),
+    ]);
     for token in tokens {
         let from: Vec<String> = token.addresses.iter().map(ToString::to_string).collect();
         let from = if from.is_empty() { "anywhere".to_owned() } else { from.join(" ") };
         let expires = match (token.expires_at, token.expired) {
-            (None, _) => "never".to_owned(),
-            (Some(at), false) => at.to_string(),
-            (Some(at), true) => format!("{at} (expired)"),
+            (None, _) => text("never"),
+            (Some(at), false) => ListCell::At(at.0),
+            (Some(at), true) => text(format!("{} (expired)", style.clock(at.0))),
         };
-        let used = match (token.last_used_at, &token.last_used_from) {
-            (Some(at), Some(from)) => format!("{at} from {from}"),
-            (Some(at), None) => at.to_string(),
-            (None, _) => "-".to_owned(),
-        };
-        table.add_row([
-            Cell::new(plain(&token.name)),
-            Cell::new(rights(token)),
-            Cell::new(from),
-            Cell::new(expires),
-            Cell::new(plain(&used)),
-            maybe(Some(&token.created_by), |by| Cell::new(plain(by))),
+        table.row([
+            text(&token.name),
+            text(rights(token)),
+            text(from),
+            expires,
+            maybe(token.last_used_at, |at| ListCell::At(at.0)),
+            maybe(token.last_used_from.as_ref(), text),
+            text(&token.created_by),
         ]);
     }
-    Ok(output::print(&table, out)?)
+    table
 }
 
 fn rights(token: &TokenInfo) -> String {

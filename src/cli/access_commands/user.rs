@@ -3,13 +3,14 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 use reelyard_access::rights::{Role, UserName};
 use reelyard_api::{Page, UserInfo, WantedUser, WantedUserChange};
+use reelyard_console::pages::access::AccessPageQuery;
 
 use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::output::cell::{maybe, state, text};
+use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, maybe, plain};
 use crate::cli::support::password;
 
 #[derive(Debug, Args)]
@@ -23,7 +24,10 @@ pub struct UserArgs {
 #[derive(Debug, Subcommand)]
 enum UserCommand {
     /// List all users.
-    List,
+    List {
+        #[command(flatten)]
+        view: ViewArgs,
+    },
     /// Add a user. The password is read from standard input.
     Add {
         /// Unique name of the user.
@@ -75,46 +79,49 @@ enum UserCommand {
 
 /// Prints users or changes them.
 pub fn run(args: UserArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let (client, json) = (NodeClient::new(&args.node)?, args.node.json);
-    match args.command {
-        UserCommand::List => {
+    let out = &mut args.node.output.printer(out);
+    let client = NodeClient::new(&args.node)?;
+    if let UserCommand::List { view } = &args.command {
+        return view.show(&args.node, AccessPageQuery::path(), out, |out| {
             let users: Page<UserInfo> = client.list_all(&["users"])?;
-            if json {
-                return Ok(output::json(&users, out)?);
-            }
-            print_users(&users.items, out)
-        }
+            out.list(&users, table)
+        });
+    }
+    out.refuse_csv()?;
+    match args.command {
+        // It was listed above.
+        UserCommand::List { .. } => Ok(()),
         UserCommand::Add { name, role, no_password } => {
             let password = if no_password { None } else { Some(password::ask()?) };
             let wanted = WantedUser { name, role, password, request_id: None };
             let user: UserInfo = client.post_body(&["users"], &wanted)?;
-            print_changed(&[user], json, out)
+            print_changed(&[user], out)
         }
         UserCommand::Role { name, role } => {
             let wanted = WantedUserChange { role: Some(role), ..WantedUserChange::default() };
-            change(&client, &[name], &wanted, json, out)
+            change(&client, &[name], &wanted, out)
         }
         UserCommand::Password { name } => {
             let password = Some(password::ask()?);
             let wanted = WantedUserChange { password, ..WantedUserChange::default() };
-            change(&client, &[name], &wanted, json, out)
+            change(&client, &[name], &wanted, out)
         }
         UserCommand::Disable { names } => {
             let wanted = WantedUserChange { disabled: Some(true), ..WantedUserChange::default() };
-            change(&client, &names, &wanted, json, out)
+            change(&client, &names, &wanted, out)
         }
         UserCommand::Enable { names } => {
             let wanted = WantedUserChange { disabled: Some(false), ..WantedUserChange::default() };
-            change(&client, &names, &wanted, json, out)
+            change(&client, &names, &wanted, out)
         }
         UserCommand::Unlock { names } => {
             let wanted = WantedUserChange { unlock: true, ..WantedUserChange::default() };
-            change(&client, &names, &wanted, json, out)
+            change(&client, &names, &wanted, out)
         }
         UserCommand::Remove { names } => {
             for name in names {
                 client.delete(&["users", name.as_str()])?;
-                if !json {
+                if !out.is_json() {
                     writeln!(out, "{name}: removed")?;
                 }
             }
@@ -127,40 +134,45 @@ fn change(
     client: &NodeClient,
     names: &[UserName],
     wanted: &WantedUserChange,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let mut changed = Vec::new();
     for name in names {
         changed.push(client.patch(&["users", name.as_str()], wanted)?);
     }
-    print_changed(&changed, json, out)
+    print_changed(&changed, out)
 }
 
-fn print_changed(
-    users: &[UserInfo],
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<(), CommandFailure> {
-    if json { Ok(output::json(&users, out)?) } else { print_users(users, out) }
+fn print_changed(users: &[UserInfo], out: &mut Printer<'_>) -> Result<(), CommandFailure> {
+    if out.is_json() {
+        return out.json(users);
+    }
+    let table = table(users, out.style());
+    Ok(out.table(&table)?)
 }
 
-fn print_users(users: &[UserInfo], out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let mut table = output::table(&["USER", "ROLE", "STATE", "LAST LOGIN", "ADDED BY"]);
+fn table(users: &[UserInfo], style: &PrintStyle) -> ListTable {
+    let mut table = ListTable::new([
+        ListColumn::name("USER"),
+        ListColumn::left("ROLE"),
+        ListColumn::left("STATE"),
+        ListColumn::left("LAST LOGIN"),
+        ListColumn::left("ADDED BY").leaves(1),
+    ]);
     for user in users {
-        let state = match (user.disabled, user.locked_until, user.has_password) {
+        let condition = match (user.disabled, user.locked_until, user.has_password) {
             (true, _, _) => "disabled".to_owned(),
-            (false, Some(until), _) => format!("locked until {until}"),
+            (false, Some(until), _) => format!("locked until {}", style.clock(until.0)),
             (false, None, false) => "no password".to_owned(),
             (false, None, true) => "active".to_owned(),
         };
-        table.add_row([
-            Cell::new(plain(&user.name)),
-            Cell::new(user.role),
-            Cell::new(state),
-            maybe(user.last_login_at, Cell::new),
-            Cell::new(plain(&user.created_by)),
+        table.row([
+            text(&user.name),
+            text(user.role),
+            state(condition),
+            maybe(user.last_login_at, |at| ListCell::At(at.0)),
+            text(&user.created_by),
         ]);
     }
-    Ok(output::print(&table, out)?)
+    table
 }

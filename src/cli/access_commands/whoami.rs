@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use clap::Args;
-use comfy_table::Cell;
 use reelyard_api::CallerInfo;
 
 use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::output::cell::{maybe, text, texts};
+use crate::cli::output::{ListColumn, ListTable};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, plain};
 
 #[derive(Debug, Args)]
 pub struct WhoamiArgs {
@@ -18,14 +18,17 @@ pub struct WhoamiArgs {
 
 /// Prints the caller and its rights.
 pub fn run(args: WhoamiArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let out = &mut args.node.output.printer(out);
     let client = NodeClient::new(&args.node)?;
     let caller: CallerInfo = client.get(&["whoami"], &[])?;
-    if args.node.json {
-        return Ok(output::json(&caller, out)?);
+    if out.is_json() {
+        return out.json(&caller);
     }
-    let scopes: Vec<String> = caller.scopes.iter().map(ToString::to_string).collect();
-    let role = caller.role.map_or("-".to_owned(), |role| role.to_string());
-    let mut table = output::table(&["CALLER", "ROLE", "SCOPES"]);
-    table.add_row([Cell::new(plain(&caller.name)), Cell::new(role), Cell::new(scopes.join(" "))]);
-    Ok(output::print(&table, out)?)
+    let mut table = ListTable::new([
+        ListColumn::left("CALLER"),
+        ListColumn::left("ROLE"),
+        ListColumn::reason("SCOPES"),
+    ]);
+    table.row([text(&caller.name), maybe(caller.role, text), texts(&caller.scopes)]);
+    Ok(out.table(&table)?)
 }

@@ -4,14 +4,15 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use reelyard_api::{AuditRowInfo, Page};
+use reelyard_api::AuditRowInfo;
+use reelyard_console::pages::audit::AuditPageQuery;
 
 use super::row_filter::RowFilterArgs;
 use super::row_table;
 use super::verify::{self, VerifyArgs};
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::output::{Printer, ViewArgs, web_query};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output;
 
 #[derive(Debug, Args)]
 pub struct NodeAuditArgs {
@@ -32,6 +33,8 @@ enum AuditCommand {
         oldest_first: bool,
         #[command(flatten)]
         page: PageArgs,
+        #[command(flatten)]
+        view: ViewArgs,
     },
     /// Print new rows as they are written.
     Follow {
@@ -52,53 +55,49 @@ enum AuditCommand {
 
 /// Runs `reelyard audit`.
 pub fn run(args: NodeAuditArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
-    let json = args.node.json;
+    let node = args.node;
     match args.command {
-        AuditCommand::Verify(verify) => return verify::run(verify, json, out),
-        AuditCommand::List { filter, oldest_first, page } => {
-            let client = NodeClient::new(&args.node)?;
-            let mut query = filter.query()?;
-            query.push(("order", oldest_first.then(|| "oldest".to_owned())));
-            let rows = client.list::<AuditRowInfo>(&["audit"], &filters(&query), &page)?;
-            print(&rows, json, out)?;
+        AuditCommand::Verify(verify) => return verify::run(verify, &mut node.output.printer(out)),
+        AuditCommand::List { filter, oldest_first, page, view } => {
+            let client = NodeClient::new(&node)?;
+            let web = AuditPageQuery::parse(&web_query(&filter.of_page()?)).address();
+            view.show(&node, &web, &mut node.output.printer(out), |out| {
+                let mut query = filter.query()?;
+                query.push(("order", oldest_first.then(|| "oldest".to_owned())));
+                let rows = client.list::<AuditRowInfo>(&["audit"], &filters(&query), &page)?;
+                out.list(&rows, row_table::table)
+            })?;
         }
         AuditCommand::Follow { filter, after } => {
-            let client = NodeClient::new(&args.node)?;
-            follow(&client, &filter, after, json, out)?;
+            let client = NodeClient::new(&node)?;
+            follow(&client, &filter, after, &mut node.output.printer(out))?;
         }
         AuditCommand::Export { filter } => {
-            let client = NodeClient::new(&args.node)?;
+            let client = NodeClient::new(&node)?;
             client.download(&["audit", "export"], &filters(&filter.query()?), out)?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(rows: &Page<AuditRowInfo>, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    if json {
-        return Ok(output::json(rows, out)?);
-    }
-    output::print(&row_table::table(&rows.items), out)?;
-    Ok(output::more(rows, out)?)
-}
-
 fn follow(
     client: &NodeClient,
     filter: &RowFilterArgs,
     after: Option<u64>,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
+    out.refuse_csv()?;
     let query = filter.query()?;
     let mut last = after.map(|after| after.to_string()).unwrap_or_default();
     let never = client.follow(&["audit", "events"], &filters(&query), &mut last, |event| {
         let Some(event) = event else { return Ok(()) };
-        if json {
-            writeln!(out, "{}", event.data)?;
+        if out.is_json() {
+            let row = serde_json::from_str::<serde_json::Value>(&event.data);
+            out.json_line(&row.map_err(anyhow::Error::from)?)?;
         } else {
             let row = serde_json::from_str::<AuditRowInfo>(&event.data);
             let row = row.map_err(anyhow::Error::from)?;
-            writeln!(out, "{}", row_table::line(&row))?;
+            writeln!(out, "{}", row_table::line(&row, out.style()))?;
         }
         Ok(out.flush()?)
     })?;

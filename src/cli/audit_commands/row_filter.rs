@@ -53,6 +53,25 @@ impl RowFilterArgs {
     }
 }
 
+impl RowFilterArgs {
+    /// The filter as parameters of the page of the console.
+    pub fn of_page(&self) -> Result<Vec<(&'static str, Option<String>)>, CommandFailure> {
+        let now = Clock::system().now();
+        let outcome = self.outcome.map(|outcome| match outcome {
+            OutcomeArg::Accepted => "done".to_owned(),
+            OutcomeArg::Refused => "refused".to_owned(),
+        });
+        Ok(vec![
+            ("q", self.subject.clone()),
+            ("actor", self.actor.clone()),
+            ("action", self.operation.clone()),
+            ("from", instant("--since", self.since.as_deref(), now)?),
+            ("to", instant("--until", self.until.as_deref(), now)?),
+            ("outcome", outcome),
+        ])
+    }
+}
+
 /// An instant in RFC 3339: the text itself, or this long before `now`.
 fn instant(
     option: &str,

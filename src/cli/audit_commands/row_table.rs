@@ -1,71 +1,65 @@
 //! Rows of the audit for people.
 
-use comfy_table::{Cell, Table};
 use reelyard_api::AuditRowInfo;
 
-use crate::cli::support::output::{self, number, plain};
+use crate::cli::output::cell::{maybe, text};
+use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, plain};
 
 /// A table with one line for each row.
-pub fn table(rows: &[AuditRowInfo]) -> Table {
-    let mut table = output::table(&[
-        "ROW",
-        "TIME",
-        "ACTOR",
-        "FROM",
-        "OPERATION",
-        "SUBJECT",
-        "OUTCOME",
-        "CHANGE",
-        "REASON",
+pub fn table(rows: &[AuditRowInfo], _: &PrintStyle) -> ListTable {
+    let mut table = ListTable::new([
+        ListColumn::right("ROW"),
+        ListColumn::left("TIME"),
+        ListColumn::name("ACTOR"),
+        ListColumn::left("FROM").leaves(3),
+        ListColumn::left("OPERATION"),
+        ListColumn::name("SUBJECT"),
+        ListColumn::name("OUTCOME").leaves(1),
+        ListColumn::name("CHANGE").leaves(2),
+        ListColumn::reason("REASON"),
     ]);
     for row in rows {
-        let [actor, from, operation, subject, outcome, change, reason] = cells(row);
-        table.add_row([
-            number(row.seq),
-            Cell::new(row.at),
-            Cell::new(actor),
-            Cell::new(from),
-            Cell::new(operation),
-            Cell::new(subject),
-            Cell::new(outcome),
-            Cell::new(change),
-            Cell::new(reason),
-        ]);
+        let mut line = vec![text(row.seq), ListCell::At(row.at.0)];
+        line.extend(cells(row).into_iter().map(|cell| maybe(cell, text)));
+        table.row(line);
     }
     table
 }
 
 /// A row as one line.
-pub fn line(row: &AuditRowInfo) -> String {
-    let cells = cells(row).into_iter().filter(|cell| cell != "-").collect::<Vec<_>>();
-    format!("{} {} {}", row.seq, row.at, cells.join("  "))
+pub fn line(row: &AuditRowInfo, style: &PrintStyle) -> String {
+    let cells: Vec<String> = cells(row).into_iter().flatten().map(|cell| plain(&cell)).collect();
+    format!("{} {} {}", row.seq, style.exact(row.at.0), cells.join("  "))
 }
 
-fn cells(row: &AuditRowInfo) -> [String; 7] {
-    let shown = |text: &Option<String>| text.as_deref().map_or("-".to_owned(), plain);
+/// The values of a row that are texts. They may have any characters.
+fn cells(row: &AuditRowInfo) -> [Option<String>; 7] {
     let name = if row.actor.name.is_empty() { "" } else { " " };
-    let actor = format!("{}{name}{}", row.actor.kind.word(), plain(&row.actor.name));
+    let actor = format!("{}{name}{}", row.actor.kind.word(), row.actor.name);
     let outcome = match (row.status, &row.problem) {
-        (None, _) => "-".to_owned(),
-        (Some(status), Some(problem)) => format!("{status} {}", plain(problem)),
-        (Some(status), None) => status.to_string(),
+        (None, _) => None,
+        (Some(status), Some(problem)) => Some(format!("{status} {problem}")),
+        (Some(status), None) => Some(status.to_string()),
     };
-    let count = row.count.map_or(String::new(), |count| format!(" ({count} times)"));
-    let change = match (&row.before, &row.after) {
-        (None, None) => "-".to_owned(),
-        (None, Some(after)) => plain(&after.to_string()),
-        (Some(before), None) => format!("{} ->", plain(&before.to_string())),
-        (Some(before), Some(after)) => {
-            format!("{} -> {}", plain(&before.to_string()), plain(&after.to_string()))
+    let outcome = match (outcome, row.count) {
+        (outcome, None) => outcome,
+        (outcome, Some(count)) => {
+            Some(format!("{} ({count} times)", outcome.unwrap_or_else(|| "-".to_owned())))
         }
     };
+    let change = match (&row.before, &row.after) {
+        (None, None) => None,
+        (None, Some(after)) => Some(after.to_string()),
+        (Some(before), None) => Some(format!("{before} ->")),
+        (Some(before), Some(after)) => Some(format!("{before} -> {after}")),
+    };
     [
-        actor,
-        shown(&row.from),
-        plain(&row.operation),
-        shown(&row.subject),
-        format!("{outcome}{count}"),
+        Some(actor),
+        row.from.clone(),
+        Some(row.operation.clone()),
+        row.subject.clone(),
+        outcome,
         change,
-        shown(&row.reason),
+        row.reason.clone(),
     ]
 }

@@ -6,11 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use reelyard_access::audit::{self, AuditPosition, AuditReport};
-use reelyard_api::Rfc3339;
 
+use crate::cli::output::{Printer, plain};
 use crate::cli::support::failure::{CommandFailure, NOT_WHOLE};
 use crate::cli::support::layers::LayerArgs;
-use crate::cli::support::output::{self, plain};
 use crate::config::load_node;
 use crate::node::audit_dir;
 
@@ -27,7 +26,8 @@ pub struct VerifyArgs {
 }
 
 /// Verifies the audit of a node, which may be running.
-pub fn run(args: VerifyArgs, json: bool, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {
+pub fn run(args: VerifyArgs, out: &mut Printer<'_>) -> Result<ExitCode, CommandFailure> {
+    out.refuse_csv()?;
     let data_dir = match args.data_dir {
         Some(dir) => dir,
         None => load_node(&args.layers.layers())?.data_dir,
@@ -40,8 +40,8 @@ pub fn run(args: VerifyArgs, json: bool, out: &mut dyn Write) -> Result<ExitCode
              configuration by --config FILE"
         ))
     })?;
-    if json {
-        output::json(&report, out)?;
+    if out.is_json() {
+        out.json(&report)?;
     } else {
         print(&report, out)?;
     }
@@ -49,19 +49,19 @@ pub fn run(args: VerifyArgs, json: bool, out: &mut dyn Write) -> Result<ExitCode
     Ok(code)
 }
 
-fn print(report: &AuditReport, out: &mut dyn Write) -> Result<(), CommandFailure> {
+fn print(report: &AuditReport, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     for finding in &report.findings {
         writeln!(out, "{}: {}", plain(&finding.file), plain(&finding.what))?;
     }
     for notice in &report.notices {
-        let (seq, at) = (notice.seq, Rfc3339(notice.at));
+        let (seq, at) = (notice.seq, out.exact(notice.at));
         writeln!(out, "row {seq} of {at}: {}", plain(&notice.what))?;
     }
     let AuditReport { rows, lost, .. } = report;
     let condition = if report.is_whole() { "whole" } else { "not whole" };
     match (report.first, report.since, report.last, report.until, &report.hash) {
         (Some(first), Some(since), Some(last), Some(until), Some(hash)) => {
-            let (since, until) = (Rfc3339(since), Rfc3339(until));
+            let (since, until) = (out.exact(since), out.exact(until));
             writeln!(
                 out,
                 "the audit is {condition}: {rows} rows, from row {first} of {since} to row {last} of {until}"

@@ -12,6 +12,7 @@ use reelyard_api::{
     WantedQuarantine, WantedRenewal,
 };
 use reelyard_boxes::box_lease::{BoxPhase, LeaseEnd, Priority};
+use reelyard_console::pages::boxes::BoxesPageQuery;
 use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId, PoolName, Reason};
 use serde::de::DeserializeOwned;
 
@@ -20,8 +21,9 @@ use super::box_tables;
 use super::option_values::{fence, priority};
 use super::pools::{self, PoolsArgs};
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ServerSentEvent, filters};
+use crate::cli::output::{Printer, ViewArgs, web_query};
+use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::{enum_word, output};
 
 #[derive(Debug, Args)]
 pub struct BoxArgs {
@@ -41,6 +43,8 @@ enum BoxCommand {
     Lease {
         /// Id of the lease.
         lease: LeaseId,
+        #[command(flatten)]
+        view: ViewArgs,
     },
     /// Lease boxes, and wait for them if needed: all requested boxes or none.
     Acquire(AcquireArgs),
@@ -67,7 +71,12 @@ enum BoxCommand {
     /// List the boxes of a pool with their state and holder.
     List(BoxListArgs),
     /// Show a box; for a quarantined one also the evidence.
-    Show(BoxNumberArgs),
+    Show {
+        #[command(flatten)]
+        place: BoxNumberArgs,
+        #[command(flatten)]
+        view: ViewArgs,
+    },
     /// Quarantine a free box.
     Quarantine {
         #[command(flatten)]
@@ -118,6 +127,8 @@ struct LeasesArgs {
     holder: Option<Holder>,
     #[command(flatten)]
     page: PageArgs,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 #[derive(Debug, Args)]
@@ -130,6 +141,8 @@ struct BoxListArgs {
     state: Option<BoxPhase>,
     #[command(flatten)]
     page: PageArgs,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 /// Options of `reelyard box acquire`.
@@ -189,6 +202,8 @@ struct AuditArgs {
     what: Option<String>,
     #[command(flatten)]
     page: PageArgs,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 /// Runs `reelyard box`.
@@ -202,61 +217,101 @@ pub fn run(args: BoxArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFailur
 }
 
 fn ask(node: &NodeArgs, command: BoxCommand, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let (client, json) = (NodeClient::new(node)?, node.json);
+    let out = &mut node.output.printer(out);
+    let client = NodeClient::new(node)?;
     match command {
-        BoxCommand::Pools(args) => pools::run(args, &client, json, out),
-        BoxCommand::Leases(wanted) => leases(&client, &wanted, json, out),
-        BoxCommand::Lease { lease } => {
-            let lease: LeaseInfo = client.get(&["leases", &lease.to_string()], &[])?;
-            print_answer(&lease, json, out, box_tables::lease)
+        BoxCommand::Pools(args) => pools::run(args, node, &client, out),
+        BoxCommand::Leases(wanted) => {
+            let web = page_of(&wanted.pool, None);
+            wanted.view.show(node, &web, out, |out| leases(&client, &wanted, out))
         }
+        BoxCommand::List(wanted) => {
+            let web = page_of(&wanted.pool, None);
+            wanted.view.show(node, &web, out, |out| list(&client, &wanted, out))
+        }
+        BoxCommand::Audit(wanted) => {
+            let web = page_of(&wanted.pool, wanted.number);
+            wanted.view.show(node, &web, out, |out| audit(&client, &wanted, out))
+        }
+        other => {
+            out.refuse_csv()?;
+            ask_for_one(node, &client, other, out)
+        }
+    }
+}
+
+/// The page of the console with a pool, and a box of it.
+fn page_of(pool: &PoolName, number: Option<u32>) -> String {
+    let filters =
+        [("pool", Some(pool.to_string())), ("number", number.map(|number| number.to_string()))];
+    BoxesPageQuery::parse(&web_query(&filters)).address()
+}
+
+/// Shows or changes one lease or one box.
+fn ask_for_one(
+    node: &NodeArgs,
+    client: &NodeClient,
+    command: BoxCommand,
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
+    match command {
+        BoxCommand::Lease { lease, view } => view.show(node, BoxesPageQuery::path(), out, |out| {
+            let lease: LeaseInfo = client.get(&["leases", &lease.to_string()], &[])?;
+            print_answer(&lease, out, box_tables::lease)
+        }),
         BoxCommand::Acquire(wanted) => {
             let (pool, wanted) = wanted.read();
-            let granted = acquire(&client, &pool, &wanted)?;
-            print_answer(&granted, json, out, |granted, out| {
-                box_tables::granted_leases(&granted.leases, out)
+            let granted = acquire(client, &pool, &wanted)?;
+            print_answer(&granted, out, |granted, out| {
+                Ok(out.table(&box_tables::granted_leases(&granted.leases))?)
             })
         }
         BoxCommand::Renew { lease, ttl } => {
             let wanted = WantedRenewal { token: lease.fence, ttl };
-            let lease: GrantedLease = lease.call(&client, "renew", &wanted)?;
-            print_answer(&lease, json, out, |lease, out| {
-                Ok(writeln!(out, "box {} until {}", lease.box_id, lease.expires_at)?)
+            let lease: GrantedLease = lease.call(client, "renew", &wanted)?;
+            print_answer(&lease, out, |lease, out| {
+                let until = out.clock(lease.expires_at.0);
+                Ok(writeln!(out, "box {} until {until}", lease.box_id)?)
             })
         }
         BoxCommand::Release(lease) => {
             let wanted = LeaseToken { token: lease.fence };
-            ended(&lease.call(&client, "release", &wanted)?, json, out)
+            ended(&lease.call(client, "release", &wanted)?, out)
         }
         BoxCommand::Verify(lease) => {
             let wanted = LeaseToken { token: lease.fence };
-            let valid: LeaseVerified = lease.call(&client, "verify", &wanted)?;
-            print_answer(&valid, json, out, box_tables::verified)
+            let valid: LeaseVerified = lease.call(client, "verify", &wanted)?;
+            print_answer(&valid, out, box_tables::verified)
         }
         BoxCommand::Revoke { lease, reason } => {
             let path = ["leases", &lease.to_string(), "revoke"];
-            ended(&client.post_body(&path, &WantedLeaseRevocation { reason })?, json, out)
+            ended(&client.post_body(&path, &WantedLeaseRevocation { reason })?, out)
         }
-        BoxCommand::List(wanted) => list(&client, &wanted, json, out),
-        BoxCommand::Show(place) => {
+        BoxCommand::Show { place, view } => {
             let number = place.number.to_string();
             let path = ["pools", place.pool.as_str(), "boxes", &number];
-            print_answer(&client.get(&path, &[])?, json, out, box_tables::one)
+            view.show(node, &page_of(&place.pool, Some(place.number)), out, |out| {
+                print_answer(&client.get(&path, &[])?, out, box_tables::one)
+            })
         }
         BoxCommand::Quarantine { place, reason } => {
             let number = place.number.to_string();
             let path = ["pools", place.pool.as_str(), "boxes", &number, "quarantine"];
             let answer = client.post_body(&path, &WantedQuarantine { reason })?;
-            print_answer(&answer, json, out, box_tables::one)
+            print_answer(&answer, out, box_tables::one)
         }
         BoxCommand::Unquarantine(place) => {
             let number = place.number.to_string();
             let path = ["pools", place.pool.as_str(), "boxes", &number, "unquarantine"];
-            print_answer(&client.post(&path)?, json, out, box_tables::one)
+            print_answer(&client.post(&path)?, out, box_tables::one)
         }
-        BoxCommand::Audit(wanted) => audit(&client, &wanted, json, out),
-        // These make their own calls.
-        BoxCommand::Run(_) | BoxCommand::Become(_) => Ok(()),
+        // These are lists, or make their own calls.
+        BoxCommand::Pools(_)
+        | BoxCommand::Leases(_)
+        | BoxCommand::List(_)
+        | BoxCommand::Audit(_)
+        | BoxCommand::Run(_)
+        | BoxCommand::Become(_) => Ok(()),
     }
 }
 
@@ -306,51 +361,45 @@ fn read<T: DeserializeOwned>(event: &ServerSentEvent, kind: &str) -> Option<T> {
     if event.kind == kind { serde_json::from_str(&event.data).ok() } else { None }
 }
 
-/// Prints an answer as JSON or as a table.
+/// Prints an answer as JSON or in words.
 fn print_answer<T: serde::Serialize>(
     answer: &T,
-    json: bool,
-    out: &mut dyn Write,
-    show: impl FnOnce(&T, &mut dyn Write) -> Result<(), CommandFailure>,
+    out: &mut Printer<'_>,
+    show: impl FnOnce(&T, &mut Printer<'_>) -> Result<(), CommandFailure>,
 ) -> Result<(), CommandFailure> {
-    if json { Ok(output::json(answer, out)?) } else { show(answer, out) }
+    if out.is_json() { out.json(answer) } else { show(answer, out) }
 }
 
-fn ended(lease: &LeaseEnded, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    print_answer(lease, json, out, |lease, out| {
-        Ok(writeln!(out, "{}", enum_word::of(lease.state))?)
-    })
+fn ended(lease: &LeaseEnded, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
+    print_answer(lease, out, |lease, out| Ok(writeln!(out, "{}", enum_word::of(lease.state))?))
 }
 
 fn leases(
     client: &NodeClient,
     wanted: &LeasesArgs,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let query = [("holder", wanted.holder.as_ref().map(ToString::to_string))];
     let path = ["pools", wanted.pool.as_str(), "leases"];
     let page: Page<LeaseInfo> = client.list(&path, &filters(&query), &wanted.page)?;
-    listed(&page, json, out, box_tables::leases)
+    out.list(&page, box_tables::leases)
 }
 
 fn list(
     client: &NodeClient,
     wanted: &BoxListArgs,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let query = [("state", wanted.state.map(enum_word::of))];
     let path = ["pools", wanted.pool.as_str(), "boxes"];
     let page: Page<BoxInfo> = client.list(&path, &filters(&query), &wanted.page)?;
-    listed(&page, json, out, box_tables::boxes)
+    out.list(&page, box_tables::boxes)
 }
 
 fn audit(
     client: &NodeClient,
     wanted: &AuditArgs,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let query = [
         ("holder", wanted.holder.as_ref().map(ToString::to_string)),
@@ -363,18 +412,5 @@ fn audit(
         None => vec!["pools", wanted.pool.as_str(), "audit"],
     };
     let page: Page<AuditLine> = client.list(&path, &filters(&query), &wanted.page)?;
-    listed(&page, json, out, box_tables::audit)
-}
-
-fn listed<T: serde::Serialize>(
-    page: &Page<T>,
-    json: bool,
-    out: &mut dyn Write,
-    show: impl FnOnce(&[T], &mut dyn Write) -> Result<(), CommandFailure>,
-) -> Result<(), CommandFailure> {
-    if json {
-        return Ok(output::json(page, out)?);
-    }
-    show(&page.items, out)?;
-    Ok(output::more(page, out)?)
+    out.list(&page, box_tables::audit)
 }

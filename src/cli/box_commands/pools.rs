@@ -6,18 +6,21 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use reelyard_api::{Page, PoolAdoption, PoolInfo, PoolRemoval, Span, WantedPool, WantedSlots};
 use reelyard_boxes::box_lease::PoolSpec;
+use reelyard_console::pages::boxes::BoxesPageQuery;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::boxes::{BoxNumber, HooksName, PoolName, SlotId};
 
 use super::box_tables;
-use crate::cli::client::{NodeClient, PageArgs};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs};
+use crate::cli::output::{Printer, ViewArgs, web_query};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output;
 
 #[derive(Debug, Args)]
 pub struct PoolsArgs {
     #[command(flatten)]
     page: PageArgs,
+    #[command(flatten)]
+    view: ViewArgs,
     #[command(subcommand)]
     command: Option<PoolsCommand>,
 }
@@ -29,6 +32,8 @@ enum PoolsCommand {
         /// Name of the pool.
         #[arg(value_parser = PoolName::new)]
         pool: PoolName,
+        #[command(flatten)]
+        view: ViewArgs,
     },
     /// Create or change a pool. Options that you omit keep their value, or their default in a new
     /// pool.
@@ -179,29 +184,32 @@ fn label(text: &str) -> Result<(String, String), String> {
 /// Runs `reelyard box pools`.
 pub fn run(
     args: PoolsArgs,
+    node: &NodeArgs,
     client: &NodeClient,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let Some(command) = args.command else {
-        let page: Page<PoolInfo> = client.list(&["pools"], &[], &args.page)?;
-        if json {
-            return Ok(output::json(&page, out)?);
-        }
-        box_tables::pools(&page.items, out)?;
-        return Ok(output::more(&page, out)?);
+        return args.view.show(node, BoxesPageQuery::path(), out, |out| {
+            let page: Page<PoolInfo> = client.list(&["pools"], &[], &args.page)?;
+            out.list(&page, box_tables::pools)
+        });
     };
+    out.refuse_csv()?;
     match command {
-        PoolsCommand::Show { pool } => {
-            print_pool(&client.get(&["pools", pool.as_str()], &[])?, json, out)
+        PoolsCommand::Show { pool, view } => {
+            let of_pool = [("pool", Some(pool.to_string()))];
+            let web = BoxesPageQuery::parse(&web_query(&of_pool)).address();
+            view.show(node, &web, out, |out| {
+                print_pool(&client.get(&["pools", pool.as_str()], &[])?, out)
+            })
         }
-        PoolsCommand::Put(wanted) => print_pool(&put(*wanted, client)?, json, out),
+        PoolsCommand::Put(wanted) => print_pool(&put(*wanted, client)?, out),
         PoolsCommand::Remove { pool, revoke } => {
             let revoke = if revoke { "true" } else { "false" };
             let path = ["pools", pool.as_str()];
             let removal: PoolRemoval = client.remove_with(&path, &[("revoke", revoke)])?;
-            if json {
-                return Ok(output::json(&removal, out)?);
+            if out.is_json() {
+                return out.json(&removal);
             }
             let message = if removal.gone {
                 "the pool was removed"
@@ -212,8 +220,8 @@ pub fn run(
         }
         PoolsCommand::Adopt { pool } => {
             let adoption: PoolAdoption = client.post(&["pools", pool.as_str(), "adopt"])?;
-            if json {
-                return Ok(output::json(&adoption, out)?);
+            if out.is_json() {
+                return out.json(&adoption);
             }
             let from: Vec<&str> = adoption.from.iter().map(PoolName::as_str).collect();
             let from = match from[..] {
@@ -228,8 +236,8 @@ pub fn run(
     }
 }
 
-fn print_pool(pool: &PoolInfo, json: bool, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    if json { Ok(output::json(pool, out)?) } else { box_tables::pool(pool, out) }
+fn print_pool(pool: &PoolInfo, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
+    if out.is_json() { out.json(pool) } else { box_tables::pool(pool, out) }
 }
 
 fn put(wanted: PutArgs, client: &NodeClient) -> Result<PoolInfo, CommandFailure> {

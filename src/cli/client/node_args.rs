@@ -13,6 +13,7 @@ use reqwest::{ClientBuilder, Url};
 use super::contexts::{BadContextName, ContextCredential, ContextFile, ContextName, SavedContext};
 use super::local_token;
 use crate::box_client::{BoxClient, BoxClientError};
+use crate::cli::output::OutputArgs;
 use crate::cli::support::failure::CommandFailure;
 
 /// Longest wait of commands for boxes for a node on this host that restarts. Jobs survive its restart.
@@ -58,9 +59,8 @@ pub struct NodeArgs {
     // Commands with a reason of their own declare the same argument, so both have the same type.
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "TEXT", value_parser = Reason::new)]
     reason: Option<Reason>,
-    /// Print JSON instead of tables
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// The node to call, with the credential for it.
@@ -144,6 +144,16 @@ impl NodeArgs {
         let of_environment = self.of_environment(URL_VARIABLE);
         let given = self.url.as_deref().or(of_environment.as_deref());
         url_of(given.or(otherwise).unwrap_or(LOCAL_NODE))
+    }
+
+    /// The URL of the node.
+    ///
+    /// # Errors
+    /// An option or the file of contexts is wrong.
+    pub fn url(&self) -> Result<Url, CommandFailure> {
+        let file = ContextFile::read()?;
+        let context = self.context(&file)?.map(|(_, context)| context);
+        self.url_or(context.map(|context| context.url.as_str()))
     }
 
     /// The file of `--ca-file` or of the environment, as an absolute path.

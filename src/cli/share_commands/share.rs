@@ -4,24 +4,22 @@ use std::io::Write;
 use std::num::NonZeroU32;
 
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 use reelyard_api::{
     FileMoveInfo, HookInfo, Page, ProblemKind, ReclaimView, Rfc3339, ShareInfo, Ttl, WantedMove,
     WantedReclaim, WantedShare, WantedTerms,
 };
-use reelyard_core::clock::Clock;
+use reelyard_console::address::encoded;
+use reelyard_console::pages::shares::SharesPageQuery;
 use reelyard_core::event::RequestId;
 use reelyard_shares::share_expiry::{Moved, OnlyIf, ShareNote, ShareOwner, ShareState};
 use serde::Serialize;
 
 use super::share_ref::ShareRef;
 use super::share_revoke::{RevokeArgs, revoke};
-use super::share_tables::{
-    created, downloads, ends_in, show, show_downloads, show_hooks, show_moves, status,
-};
+use super::share_tables::{self, created, downloads_table, moves_table, show, show_hooks, status};
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::output::{Printer, ViewArgs, web_query};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, maybe, plain};
 use crate::cli::support::{enum_word, password};
 use crate::cli::yard_commands::events;
 
@@ -44,6 +42,8 @@ enum ShareCommand {
         /// Id or link of the share.
         #[arg(allow_hyphen_values = true)]
         share: ShareRef,
+        #[command(flatten)]
+        view: ViewArgs,
     },
     /// List the logged downloads of a share, newest first.
     Downloads {
@@ -52,6 +52,8 @@ enum ShareCommand {
         share: ShareRef,
         #[command(flatten)]
         page: PageArgs,
+        #[command(flatten)]
+        view: ViewArgs,
     },
     /// Change the deadline or the number of downloads of a share.
     Extend(ExtendArgs),
@@ -60,7 +62,10 @@ enum ShareCommand {
     /// Move or rename a shared file or directory; all links to it keep working.
     Move(MoveArgs),
     /// List the moves in progress, and moves whose result only the disk shows.
-    Moves,
+    Moves {
+        #[command(flatten)]
+        view: ViewArgs,
+    },
     /// Pause the reclaim of ended shares. Links still stop at their deadlines.
     PauseReclaim,
     /// Resume the reclaim of ended shares.
@@ -78,7 +83,10 @@ enum ShareCommand {
         from: Option<u64>,
     },
     /// Show counts of shares, and the state of reclaim and webhooks.
-    Status,
+    Status {
+        #[command(flatten)]
+        view: ViewArgs,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -130,6 +138,8 @@ struct ShareListArgs {
     due_before: Option<Rfc3339>,
     #[command(flatten)]
     page: PageArgs,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 #[derive(Debug, Args)]
@@ -169,44 +179,77 @@ struct MoveArgs {
 
 /// Runs `reelyard share`.
 pub fn run(args: ShareArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let client = NodeClient::new(&args.node)?;
-    let json = args.node.json;
+    let node = args.node;
+    let out = &mut node.output.printer(out);
+    let client = NodeClient::new(&node)?;
     match args.command {
+        ShareCommand::List(wanted) => {
+            let web = wanted.web_page();
+            wanted.view.show(&node, &web, out, |out| list(&client, &wanted, out))
+        }
+        ShareCommand::Moves { view } => view.show(&node, SharesPageQuery::path(), out, |out| {
+            let moves: Page<FileMoveInfo> = client.get(&["files", "moves"], &[])?;
+            if out.is_json() {
+                return out.json(&moves.items);
+            }
+            Ok(out.table(&moves_table(&moves.items))?)
+        }),
+        ShareCommand::Downloads { share, page, view } => {
+            let id = share.0.to_string();
+            view.show(&node, &page_of(&id), out, |out| {
+                let path = ["shares", &id, "downloads"];
+                out.list(&client.list(&path, &[], &page)?, downloads_table)
+            })
+        }
+        other => {
+            out.refuse_csv()?;
+            act(&node, &client, other, out)
+        }
+    }
+}
+
+/// The page of the console with a share.
+fn page_of(id: &str) -> String {
+    format!("{}/{}", SharesPageQuery::path(), encoded(id))
+}
+
+/// Shows or changes shares.
+fn act(
+    node: &NodeArgs,
+    client: &NodeClient,
+    command: ShareCommand,
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
+    match command {
         ShareCommand::Create(wanted) => {
             let share: ShareInfo = client.post_named(&["shares"], &wanted.read()?)?;
-            created(&share, json, out)
+            created(&share, out)
         }
-        ShareCommand::List(wanted) => list(&client, &wanted, json, out),
-        ShareCommand::Show { share } => {
-            let share = client.get(&["shares", &share.0.to_string()], &[])?;
-            show(&share, json, out)
+        ShareCommand::Show { share, view } => {
+            let id = share.0.to_string();
+            view.show(node, &page_of(&id), out, |out| {
+                show(&client.get(&["shares", &id], &[])?, out)
+            })
         }
-        ShareCommand::Extend(wanted) => extend(&client, &wanted, json, out),
-        ShareCommand::Revoke(wanted) => revoke(&client, wanted, json, out),
-        ShareCommand::Move(wanted) => move_file(&client, wanted, json, out),
-        ShareCommand::Moves => {
-            let moves: Page<FileMoveInfo> = client.get(&["files", "moves"], &[])?;
-            if json {
-                return Ok(output::json(&moves.items, out)?);
-            }
-            show_moves(&moves.items, out)
-        }
+        ShareCommand::Extend(wanted) => extend(client, &wanted, out),
+        ShareCommand::Revoke(wanted) => revoke(client, wanted, out),
+        ShareCommand::Move(wanted) => move_file(client, wanted, out),
         ShareCommand::Events { after, from } => {
             // Used for the first request; reconnects continue after the last received event.
             let from = from.or(after.map(first_after)).map(|from| from.to_string());
             let query: Vec<_> = from.iter().map(|from| ("from", from.as_str())).collect();
-            events::follow(&client, &["shares", "events"], &query, String::new(), json, out)
+            events::follow(client, &["shares", "events"], &query, String::new(), out)
         }
-        ShareCommand::Downloads { share, page } => {
-            let path = ["shares", &share.0.to_string(), "downloads"];
-            show_downloads(&client.list(&path, &[], &page)?, json, out)
+        ShareCommand::PauseReclaim => pause_reclaim(client, true, out),
+        ShareCommand::ResumeReclaim => pause_reclaim(client, false, out),
+        ShareCommand::ConfirmClock => status(&client.post(&["shares", "clock", "confirm"])?, out),
+        ShareCommand::Status { view } => {
+            view.show(node, SharesPageQuery::path(), out, |out| status_of_all(client, out))
         }
-        ShareCommand::PauseReclaim => pause_reclaim(&client, true, json, out),
-        ShareCommand::ResumeReclaim => pause_reclaim(&client, false, json, out),
-        ShareCommand::ConfirmClock => {
-            status(&client.post(&["shares", "clock", "confirm"])?, json, out)
+        // These are lists.
+        ShareCommand::List(_) | ShareCommand::Moves { .. } | ShareCommand::Downloads { .. } => {
+            Ok(())
         }
-        ShareCommand::Status => status_of_all(&client, json, out),
     }
 }
 
@@ -218,8 +261,7 @@ fn first_after(number: u64) -> u64 {
 fn extend(
     client: &NodeClient,
     wanted: &ExtendArgs,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let path = ["shares", &wanted.share.0.to_string()];
     let terms = wanted.terms();
@@ -233,21 +275,20 @@ fn extend(
             );
             Err(CommandFailure::Refused(problem))
         }
-        changed => show(&changed?, json, out),
+        changed => show(&changed?, out),
     }
 }
 
 fn move_file(
     client: &NodeClient,
     wanted: MoveArgs,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let MoveArgs { from, to, overwrite, request_id } = wanted;
     let wanted = WantedMove { from, to, overwrite, request_id };
     let moved: Moved = client.post_body(&["files", "move"], &wanted)?;
-    if json {
-        return Ok(output::json(&moved, out)?);
+    if out.is_json() {
+        return out.json(&moved);
     }
     let ended = match moved.ended {
         0 => String::new(),
@@ -259,27 +300,22 @@ fn move_file(
 fn pause_reclaim(
     client: &NodeClient,
     paused: bool,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
-    status(&client.put(&["shares", "reclaim"], &WantedReclaim { paused })?, json, out)
+    status(&client.put(&["shares", "reclaim"], &WantedReclaim { paused })?, out)
 }
 
-fn status_of_all(
-    client: &NodeClient,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<(), CommandFailure> {
-    let reclaim = client.get(&["shares", "reclaim"], &[])?;
+fn status_of_all(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
+    let reclaim: ReclaimView = client.get(&["shares", "reclaim"], &[])?;
     let hooks: Page<HookInfo> = client.get(&["shares", "hooks"], &[])?;
-    if json {
-        return Ok(output::json(&ShareStatus { reclaim, hooks: hooks.items }, out)?);
+    if out.is_json() {
+        return out.json(&ShareStatus { reclaim, hooks: hooks.items });
     }
-    status(&reclaim, json, out)?;
+    status(&reclaim, out)?;
     show_hooks(&hooks.items, out)
 }
 
-/// Output of `reelyard share status --json`.
+/// The state of shares as JSON.
 #[derive(Serialize)]
 struct ShareStatus {
     #[serde(flatten)]
@@ -318,11 +354,21 @@ impl CreateArgs {
     }
 }
 
+impl ShareListArgs {
+    /// The page of the console with the same filter.
+    fn web_page(&self) -> String {
+        let filters = [
+            ("q", self.path.clone().or(self.owner.clone())),
+            ("state", self.state.map(enum_word::of)),
+        ];
+        SharesPageQuery::parse(&web_query(&filters)).address()
+    }
+}
+
 fn list(
     client: &NodeClient,
     wanted: &ShareListArgs,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let query = [
         ("owner", wanted.owner.clone()),
@@ -331,23 +377,7 @@ fn list(
         ("due_before", wanted.due_before.map(|at| at.to_string())),
     ];
     let page: Page<ShareInfo> = client.list(&["shares"], &filters(&query), &wanted.page)?;
-    if json {
-        return Ok(output::json(&page, out)?);
-    }
-    let now = Clock::system().now();
-    let mut table = output::table(&["ID", "PATH", "STATE", "ENDS IN", "DOWNLOADS", "OWNER"]);
-    for share in &page.items {
-        table.add_row([
-            Cell::new(share.id),
-            Cell::new(plain(&share.path)),
-            Cell::new(enum_word::of(share.state)),
-            Cell::new(ends_in(share.expires_at, now)),
-            downloads(share),
-            maybe(share.owner.as_ref(), |owner| Cell::new(plain(owner.as_str()))),
-        ]);
-    }
-    output::print(&table, out)?;
-    Ok(output::more(&page, out)?)
+    out.list(&page, share_tables::table)
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use reelyard_shares::share_expiry::{Revoked, ShareId, ShareOwner};
 
 use super::share_ref::ShareRef;
 use crate::cli::client::NodeClient;
+use crate::cli::output::Printer;
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output;
 
 #[derive(Debug, Args)]
 pub struct RevokeArgs {
@@ -32,8 +32,7 @@ pub struct RevokeArgs {
 pub fn revoke(
     client: &NodeClient,
     wanted: RevokeArgs,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let RevokeArgs { shares, owner, path, hard } = wanted;
     // Removes duplicates.
@@ -42,8 +41,8 @@ pub fn revoke(
     let wanted = WantedRevocation { ids: named, owner, path, hard };
     let revoked: Revoked = client.post_body(&["shares", "revoke"], &wanted)?;
     let unknown = if revoked.others == 0 { Vec::new() } else { unknown(client, &ids)? };
-    if json {
-        output::json(&revoked, out)?;
+    if out.is_json() {
+        out.json(&revoked)?;
     } else {
         print_revocations(&revoked, unknown.len() as u64, out)?;
     }
@@ -71,7 +70,7 @@ fn unknown(client: &NodeClient, ids: &BTreeSet<ShareId>) -> Result<Vec<String>, 
 fn print_revocations(
     revoked: &Revoked,
     unknown: u64,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let others = match revoked.others.saturating_sub(unknown) {
         0 => String::new(),

@@ -2,22 +2,21 @@
 
 use std::io::{self, Write};
 
-use bytesize::ByteSize;
-use comfy_table::{Cell, Table};
 use reelyard_simulate::{ComparedReport, SimulationReport};
 use reelyard_yard::settings::popularity::PopularityMode;
 
 use super::report_tables::{
     effect_rows, percent_or_dash, reference_text, references, setting_line,
 };
-use crate::cli::support::output::{self, number};
+use crate::cli::output::cell::{maybe, text};
+use crate::cli::output::{ListCell, ListColumn, ListTable, Printer};
 
 /// Prints one table: a column for each mode, and one for the placement that knows the next days.
-pub fn print(reports: &[ComparedReport], out: &mut dyn Write) -> io::Result<()> {
+pub fn print(reports: &[ComparedReport], out: &mut Printer<'_>) -> io::Result<()> {
     let Some(first) = reports.first().map(|compared| &compared.report) else { return Ok(()) };
     setting_line(&first.setting, out)?;
     writeln!(out)?;
-    output::print(&table(reports, first), out)?;
+    out.table(&table(reports, first))?;
     writeln!(out)?;
     for (what, reference) in references(first) {
         writeln!(out, "{what}: {}", reference_text(reference))?;
@@ -25,34 +24,33 @@ pub fn print(reports: &[ComparedReport], out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-fn table(reports: &[ComparedReport], first: &SimulationReport) -> Table {
+fn table(reports: &[ComparedReport], first: &SimulationReport) -> ListTable {
     let modes = reports.iter().map(|compared| mode_word(compared.mode).to_uppercase());
-    let mut header = vec!["WHAT".to_owned()];
-    header.extend(modes);
-    header.push("7 DAYS KNOWN".to_owned());
-    let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let mut table = output::table(&header);
+    let mut columns = vec![ListColumn::left("WHAT")];
+    columns.extend(modes.map(|mode| ListColumn::right(&mode)));
+    columns.push(ListColumn::right("7 DAYS KNOWN"));
+    let mut table = ListTable::new(columns);
     let bound = &first.references.next_7_days;
     for (day, known) in bound.days.iter().enumerate() {
-        let mut row = vec![Cell::new(format!("hit ratio, day {}", day + 1))];
+        let mut row = vec![text(format!("hit ratio, day {}", day + 1))];
         for ComparedReport { report, .. } in reports {
             let ratio = report.days.get(day).and_then(|day| day.hit_ratio);
             row.push(percent_or_dash(ratio));
         }
         row.push(percent_or_dash(known.hit_ratio()));
-        table.add_row(row);
+        table.row(row);
     }
-    let mut all = vec![Cell::new("hit ratio, all days")];
+    let mut all = vec![text("hit ratio, all days")];
     all.extend(reports.iter().map(|compared| percent_or_dash(compared.report.hit_ratio)));
     all.push(percent_or_dash(bound.hit_ratio));
-    table.add_row(all);
+    table.row(all);
     let effects: Vec<_> = reports.iter().map(|compared| effect_rows(&compared.report)).collect();
     for (index, (what, _)) in effect_rows(first).into_iter().enumerate() {
-        let mut row = vec![Cell::new(what)];
-        row.extend(effects.iter().map(|effect| number(&effect[index].1)));
+        let mut row = vec![text(what)];
+        row.extend(effects.iter().map(|effect| text(&effect[index].1)));
         let bytes = bound.copied_a_day.filter(|_| index == 0);
-        row.push(output::maybe(bytes, |bytes| number(ByteSize::b(bytes))));
-        table.add_row(row);
+        row.push(maybe(bytes, ListCell::Bytes));
+        table.row(row);
     }
     table
 }

@@ -3,16 +3,16 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use comfy_table::{Cell, Table};
 use reelyard_core::counted::counted;
 use reelyard_core::durations::in_words;
 use reelyard_simulate::fitting::{DemandFit, Estimate};
 
 use super::report_tables::percent;
-use crate::cli::support::output::{self, number};
+use crate::cli::output::cell::text;
+use crate::cli::output::{ListColumn, ListTable, Printer};
 
 /// Prints the estimates with their intervals, the warnings, and the command that simulates them.
-pub fn print(fit: &DemandFit, out: &mut dyn Write) -> io::Result<()> {
+pub fn print(fit: &DemandFit, out: &mut Printer<'_>) -> io::Result<()> {
     writeln!(
         out,
         "{} for {} in {}",
@@ -21,17 +21,21 @@ pub fn print(fit: &DemandFit, out: &mut dyn Write) -> io::Result<()> {
         in_words(Duration::from_secs(fit.seconds))
     )?;
     writeln!(out)?;
-    output::print(&table(fit), out)?;
+    out.table(&table(fit))?;
     for warning in &fit.warnings {
         writeln!(out, "\nwarning: {warning}.")?;
     }
     writeln!(out, "\n{}", command(fit))
 }
 
-fn table(fit: &DemandFit) -> Table {
-    let mut table = output::table(&["ESTIMATE", "VALUE", "95% INTERVAL"]);
+fn table(fit: &DemandFit) -> ListTable {
+    let mut table = ListTable::new([
+        ListColumn::left("ESTIMATE"),
+        ListColumn::right("VALUE"),
+        ListColumn::left("95% INTERVAL"),
+    ]);
     let mut add = |what: &str, value: String, interval: String| {
-        table.add_row([Cell::new(what), number(value), Cell::new(interval)]);
+        table.row([text(what), text(value), text(interval)]);
     };
     let mut estimate = |what: &str, found: Option<Estimate>, shown: &dyn Fn(f64) -> String| {
         let Some(found) = found else { return add(what, "-".to_owned(), String::new()) };

@@ -22,9 +22,9 @@ use reelyard_simulate::results::plots;
 use reelyard_simulate::{ComparedReport, Rules, SimulationReport, simulate};
 use reelyard_yard::settings::popularity::PopularityMode;
 
+use crate::cli::output::OutputArgs;
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::layers::LayerArgs;
-use crate::cli::support::output;
 use crate::config::{self, size_argument};
 use crate::node::simulation_rules;
 use progress::SimulationBar;
@@ -46,7 +46,7 @@ Examples:
   reelyard simulate --event-log 'EventLog[20180603].log' --days 3 --destinations 8 --sources 2
   reelyard simulate --days 60 --compare off,on --plots plots
   reelyard simulate --fit 'EventLog[20180603].log' 'EventLog[20180604].log'
-  reelyard simulate --destinations 2000 --files 2000000 --json > week.json";
+  reelyard simulate --destinations 2000 --files 2000000 -o json > week.json";
 
 /// Options of the simulation.
 #[derive(Debug, Args)]
@@ -119,9 +119,8 @@ pub struct SimulateArgs {
     /// Compare these values of popularity.mode on the same demand, in one table: "off,on".
     #[arg(long, value_name = "MODE", value_delimiter = ',', value_parser = popularity_mode)]
     compare: Vec<PopularityMode>,
-    /// Print JSON with every hour.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Write SVG plots of hit ratio, copies, removals, disks and times to serve into this
     /// directory.
     #[arg(long, value_name = "DIR")]
@@ -130,23 +129,25 @@ pub struct SimulateArgs {
 
 /// Runs the simulations and prints their report.
 pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let out = &mut args.output.printer(out);
+    out.refuse_csv()?;
     if !args.fit.is_empty() {
         let fit = fit_demand(args.fit, args.seed)?;
-        match args.json {
-            true => output::json(&fit, out)?,
+        match out.is_json() {
+            true => out.json(&fit)?,
             false => fit_table::print(&fit, out)?,
         }
         return Ok(());
     }
-    let (json, plots_dir, modes) = (args.json, args.plots.clone(), args.compare.clone());
+    let (plots_dir, modes) = (args.plots.clone(), args.compare.clone());
     let (layers, options) = args.taken_apart();
     let rules = simulation_rules(&config::load_node(&layers.layers())?);
     options.check().map_err(|bad| CommandFailure::Usage(bad.to_string()))?;
     let began = Instant::now();
     let drawn = if modes.is_empty() {
         let report = simulated(&options, rules, "simulated")?;
-        match json {
-            true => output::json(&report, out)?,
+        match out.is_json() {
+            true => out.json(&report)?,
             false => report_tables::print(&report, out)?,
         }
         plots_dir.map(|dir| plots::write(&report, &dir))
@@ -157,8 +158,8 @@ pub fn run(args: SimulateArgs, out: &mut dyn Write) -> Result<(), CommandFailure
             let report = simulated(&options, rules, comparison::mode_word(mode))?;
             reports.push(ComparedReport { mode, report });
         }
-        match json {
-            true => output::json(&reports, out)?,
+        match out.is_json() {
+            true => out.json(&reports)?,
             false => comparison::print(&reports, out)?,
         }
         plots_dir.map(|dir| plots::write_comparison(&reports, &dir))

@@ -4,25 +4,25 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use comfy_table::{Cell, Table};
 use reelyard_core::counted::counted;
 use reelyard_simulate::{
     Amount, DiskFill, Effect, Reference, References, Setting, SimulationReport, Tally,
 };
 
-use crate::cli::support::output::{self, number, size};
+use crate::cli::output::cell::{count, maybe, text};
+use crate::cli::output::{ListCell, ListColumn, ListTable, Printer};
 
 /// Prints a report as two tables.
-pub fn print(report: &SimulationReport, out: &mut dyn Write) -> io::Result<()> {
+pub fn print(report: &SimulationReport, out: &mut Printer<'_>) -> io::Result<()> {
     setting_line(&report.setting, out)?;
     writeln!(out)?;
-    output::print(&days_table(report), out)?;
+    out.table(&days_table(report))?;
     writeln!(out)?;
-    output::print(&figures(report), out)
+    out.table(&figures(report))
 }
 
 /// Prints the yard and the demand in one line.
-pub fn setting_line(setting: &Setting, out: &mut dyn Write) -> io::Result<()> {
+pub fn setting_line(setting: &Setting, out: &mut Printer<'_>) -> io::Result<()> {
     let days = setting.seconds as f64 / 86_400.0;
     writeln!(
         out,
@@ -37,34 +37,34 @@ pub fn setting_line(setting: &Setting, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-fn days_table(report: &SimulationReport) -> Table {
+fn days_table(report: &SimulationReport) -> ListTable {
     let header =
         ["DAY", "REQUESTS", "HIT RATIO", "7 DAYS KNOWN", "COPIED", "BYTES", "REMOVED", "BYTES"];
-    let mut table = output::table(&header);
-    let mut add = |name: Cell, tally: &Tally, known: Option<f64>| {
-        table.add_row([
+    let mut table = ListTable::new(header.map(ListColumn::right));
+    let mut add = |name: ListCell, tally: &Tally, known: Option<f64>| {
+        table.row([
             name,
-            number(tally.requests),
+            count(tally.requests),
             percent_or_dash(tally.hit_ratio()),
             percent_or_dash(known),
-            number(tally.copied.files),
-            size(tally.copied.bytes),
-            number(tally.removed.files),
-            size(tally.removed.bytes),
+            count(tally.copied.files),
+            ListCell::Bytes(tally.copied.bytes),
+            count(tally.removed.files),
+            ListCell::Bytes(tally.removed.bytes),
         ]);
     };
     let bound = &report.references.next_7_days;
     for ((day, known), number) in report.days.iter().zip(&bound.days).zip(1..) {
-        add(Cell::new(number), &day.tally, known.hit_ratio());
+        add(text(number), &day.tally, known.hit_ratio());
     }
-    add(Cell::new("all"), &report.all, bound.hit_ratio);
+    add(text("all"), &report.all, bound.hit_ratio);
     table
 }
 
-fn figures(report: &SimulationReport) -> Table {
-    let mut table = output::table(&["WHAT", "FIGURE"]);
+fn figures(report: &SimulationReport) -> ListTable {
+    let mut table = ListTable::new([ListColumn::left("WHAT"), ListColumn::left("FIGURE")]);
     let mut add = |what: &str, figure: String| {
-        table.add_row([Cell::new(what), Cell::new(figure)]);
+        table.row([text(what), text(figure)]);
     };
     let SimulationReport { copies, churn, hot, rounds, .. } = report;
     for (what, figure) in effect_rows(report) {
@@ -158,8 +158,8 @@ pub fn percent(share: f64) -> String {
 }
 
 /// A share in percent, or a dash.
-pub fn percent_or_dash(share: Option<f64>) -> Cell {
-    output::maybe(share, |share| number(percent(share)))
+pub fn percent_or_dash(share: Option<f64>) -> ListCell {
+    maybe(share, |share| text(percent(share)))
 }
 
 fn seconds(seconds: Option<f64>) -> String {

@@ -3,5 +3,4 @@
 pub(in crate::cli) mod enum_word;
 pub(in crate::cli) mod failure;
 pub(in crate::cli) mod layers;
-pub(in crate::cli) mod output;
 pub(in crate::cli) mod password;

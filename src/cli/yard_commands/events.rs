@@ -15,9 +15,9 @@ use reelyard_core::names::NameText;
 use serde_json::{Value, json};
 
 use crate::cli::client::{NodeArgs, NodeClient, ServerSentEvent};
+use crate::cli::output::{PrintStyle, Printer, name, plain};
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{name, plain};
 
 /// First and longest pause before a reconnect; it doubles each time.
 const RETRY_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
@@ -29,20 +29,22 @@ pub struct EventsArgs {
     /// Only changes of these kinds, separated by commas
     #[arg(long, value_delimiter = ',', value_parser = enum_word::parser::<ChangeKind>())]
     kinds: Vec<ChangeKind>,
-    /// Start after the event with this id; --json prints the ids.
+    /// Start after the event with this id; -o json prints the ids.
     #[arg(long, value_name = "ID")]
     after: Option<ChangeId>,
 }
 
 /// Prints changes until the command is stopped. It reconnects if the node disappears.
 pub fn run(args: EventsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let out = &mut args.node.output.printer(out);
+    out.refuse_csv()?;
     let client = NodeClient::new(&args.node)?;
     let kinds: Vec<&str> = args.kinds.iter().map(|kind| kind.word()).collect();
-    let (kinds, json) = (kinds.join(","), args.node.json);
+    let kinds = kinds.join(",");
     let query = [("kinds", kinds.as_str())];
     let query = if kinds.is_empty() { &[][..] } else { &query };
     let last = args.after.map(|id| id.to_string()).unwrap_or_default();
-    follow(&client, &["events"], query, last, json, out)
+    follow(&client, &["events"], query, last, out)
 }
 
 /// Prints the events after `last` until the command is stopped. It reconnects at its last position
@@ -52,15 +54,14 @@ pub fn follow(
     path: &[&str],
     query: &[(&str, &str)],
     mut last: String,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let (mut connected, mut pause) = (false, RETRY_AFTER[0]);
     loop {
         let mut begun = false;
         let result = client.follow(path, query, &mut last, |event| {
             begun = true;
-            event.map_or(Ok(()), |event| Ok(print(&event, json, out)?))
+            event.map_or(Ok(()), |event| print(&event, out))
         });
         let Err(failure) = result;
         connected |= begun;
@@ -81,23 +82,26 @@ pub fn follow(
 }
 
 /// Prints an event and flushes.
-fn print(event: &ServerSentEvent, json: bool, out: &mut dyn Write) -> io::Result<()> {
-    if json {
+fn print(event: &ServerSentEvent, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
+    if out.is_json() {
         let data = serde_json::from_str(&event.data).unwrap_or(Value::Null);
-        let line = json!({ "id": event.id, "event": event.kind, "data": data });
-        writeln!(out, "{line}")?;
+        out.json_line(&json!({ "id": event.id, "event": event.kind, "data": data }))?;
     } else {
+        // The day may have changed.
+        let style = out.style().now();
         match serde_json::from_str::<ChangeEvent>(&event.data) {
-            Ok(ChangeEvent { time, change }) => writeln!(out, "{time} {}", words(&change))?,
+            Ok(ChangeEvent { time, change }) => {
+                writeln!(out, "{} {}", out.exact(time), words(&change, &style))?;
+            }
             // A newer node may have more kinds.
             Err(_) => writeln!(out, "{} {}", plain(&event.kind), plain(&event.data))?,
         }
     }
-    out.flush()
+    Ok(out.flush()?)
 }
 
 /// Formats a change as one line.
-fn words(change: &Change) -> String {
+fn words(change: &Change, style: &PrintStyle) -> String {
     match change {
         Change::Task(change) => of_task(change),
         Change::Placement(change) => of_placement(change),
@@ -118,8 +122,8 @@ fn words(change: &Change) -> String {
             let by = asked_by.as_deref().map(|by| format!(" by {}", plain(by))).unwrap_or_default();
             format!("{} is {}{by}", name(file), if *pinned { "pinned" } else { "unpinned" })
         }
-        Change::BackOff(change) => of_back_off(change),
-        Change::Share(change) => of_share(change),
+        Change::BackOff(change) => of_back_off(change, style),
+        Change::Share(change) => of_share(change, style),
         Change::Box(change) => of_box(change),
         Change::Configuration(ConfigurationChange { applied, needs_restart }) => {
             let list = |what: &str, keys: &[String]| {
@@ -232,7 +236,7 @@ fn of_input(change: &InputChange) -> String {
     }
 }
 
-fn of_back_off(change: &BackOffChange) -> String {
+fn of_back_off(change: &BackOffChange, style: &PrintStyle) -> String {
     let who = match (&change.source, &change.destination, &change.file) {
         (Some(source), Some(destination), _) => format!("copies from {source} to {destination}"),
         (Some(source), None, _) => format!("{source} as a source"),
@@ -241,15 +245,14 @@ fn of_back_off(change: &BackOffChange) -> String {
         (None, None, None) => "something".to_owned(),
     };
     match &change.back_off {
-        Some(held) if held.failures == 0 => {
-            format!("{who}: in backoff until {}: {}", held.until, plain(&held.reason))
+        Some(held) => {
+            let (until, reason) = (style.clock(held.until), plain(&held.reason));
+            let after = match held.failures {
+                0 => String::new(),
+                failures => format!(" after failure {failures}"),
+            };
+            format!("{who}: in backoff until {until}{after}: {reason}")
         }
-        Some(held) => format!(
-            "{who}: in backoff until {} after failure {}: {}",
-            held.until,
-            held.failures,
-            plain(&held.reason)
-        ),
         None => format!("{who}: backoff ended, failures reset"),
     }
 }
@@ -267,9 +270,11 @@ fn of_removal(change: &RemovalChange) -> String {
     }
 }
 
-fn of_share(change: &ShareChange) -> String {
+fn of_share(change: &ShareChange, style: &PrintStyle) -> String {
     let named = |share: &ShareSummary| {
-        let ends = share.expires_at.map_or("never ends".to_owned(), |at| format!("ends {at}"));
+        let ends = share
+            .expires_at
+            .map_or("never ends".to_owned(), |at| format!("ends {}", style.clock(at)));
         let what = plain(&format!("{}/{}", share.root, share.path));
         (what, ends)
     };
@@ -352,6 +357,7 @@ mod tests {
     use reelyard_yard::heartbeat::Health;
 
     use super::*;
+    use crate::cli::output::{ColorWhen, OutputForm};
 
     #[test]
     fn a_change_is_one_line_that_steers_no_terminal() {
@@ -364,9 +370,11 @@ mod tests {
             came: vec![shown("a\n.mpg")],
             gone: vec![],
         };
+        let style = PrintStyle::of_stdout(OutputForm::Table, ColorWhen::Never);
+        let words = |change: &Change| words(change, &style);
         assert_eq!(
             words(&Change::Placement(placement)),
-            "10.0.0.21:8888 holds 12 files (a\\n.mpg, ...) more"
+            "10.0.0.21:8888 holds 12 files (a␊.mpg, ...) more"
         );
         let health = HostEvent::Health { host, from: Health::Up, to: Health::Down };
         assert_eq!(words(&Change::Host(health)), "10.0.0.21:8888 is down, was up");

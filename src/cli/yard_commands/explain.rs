@@ -1,43 +1,52 @@
 //! `reelyard files show FILE` and `reelyard plan --explain FILE`
 
 use std::ffi::OsStr;
-use std::io::{self, Write};
+use std::io::Write;
 
-use comfy_table::Cell;
 use reelyard_api::{DemandView, ExplainView};
+use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_core::backoff::BackOff;
 use reelyard_yard::remover::CopyDecision;
 use reelyard_yard::task_manager::plan::{DestinationState, LinkLoad, MasterState, SourceState};
 
 use super::file_name::file_name;
 use crate::cli::client::NodeClient;
+use crate::cli::output::cell::{count, maybe, text, texts};
+use crate::cli::output::{
+    DetailSheet, ListCell, ListColumn, ListTable, PrintStyle, Printer, name, plain, web_query,
+};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, maybe, name, number, plain, size};
+
+/// The page of the console with the explanation of `file`.
+pub fn web_page(file: &OsStr, percent_encoded: bool) -> Result<String, CommandFailure> {
+    let file = file_name(file, percent_encoded)
+        .map_err(|bad| CommandFailure::Usage(format!("{}: {bad}", file.to_string_lossy())))?;
+    let why = [("why", Some(file.to_text().name))];
+    Ok(FilesPageQuery::parse(&web_query(&why)).address())
+}
 
 /// Requests the explanation of `file` and prints it.
 pub fn run(
     client: &NodeClient,
     file: &OsStr,
     percent_encoded: bool,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let file = file_name(file, percent_encoded)
         .map_err(|bad| CommandFailure::Usage(format!("{}: {bad}", file.to_string_lossy())))?;
     let view: ExplainView = client.get_file(&file, "explain")?;
-    if json {
-        return Ok(output::json(&view, out)?);
+    if out.is_json() {
+        return out.json(&view);
     }
     writeln!(out, "{}: {}", name(&view.name), plain(&view.why))?;
     print_figures(&view, out)?;
     print_copies(&view.copies, out)?;
     print_sources(&view.explanation.sources, out)?;
-    Ok(print_destinations(&view.explanation.destinations, out)?)
+    print_destinations(&view.explanation.destinations, out)
 }
 
-fn print_figures(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
+fn print_figures(view: &ExplainView, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let explanation = &view.explanation;
-    let list = |items: Vec<String>| Some(items.join(" ")).filter(|items| !items.is_empty());
     let rank = match explanation.rank {
         Some(rank) => rank.to_string(),
         None => "none: not in grade.info".to_owned(),
@@ -49,24 +58,22 @@ fn print_figures(view: &ExplainView, out: &mut dyn Write) -> io::Result<()> {
         MasterState::Absent => "listed, but not a regular file on disk".to_owned(),
         MasterState::Unknown => "listed, but the check failed".to_owned(),
     };
-    let lines = [
-        ("rank", Some(rank)),
-        ("demand", view.demand.as_ref().map(demand)),
-        ("room", view.demand.as_ref().and_then(|demand| demand.room.as_deref()).map(plain)),
-        ("hits", Some(explanation.hits.to_string())),
-        ("master", Some(master)),
-        ("before it", explanation.ahead.map(|ahead| format!("files that need a copy: {ahead}"))),
-        ("held on", list(explanation.held_on.iter().map(|held| held.host.to_string()).collect())),
-        ("history", list(explanation.listed_on.iter().map(ToString::to_string).collect())),
-        ("task", explanation.task.map(|task| task.to_string())),
-        ("backoff", explanation.back_off.as_ref().map(back_off)),
-    ];
-    for (label, value) in lines {
-        if let Some(value) = value {
-            writeln!(out, "{label:<11}{value}")?;
-        }
-    }
-    Ok(())
+    let mut sheet = DetailSheet::default();
+    sheet.row("rank", text(rank));
+    sheet.maybe("demand", view.demand.as_ref().map(demand), text);
+    sheet.maybe("room", view.demand.as_ref().and_then(|demand| demand.room.as_deref()), text);
+    sheet.row("hits", count(explanation.hits));
+    sheet.row("master", text(master));
+    let ahead = explanation.ahead.map(|ahead| format!("files that need a copy: {ahead}"));
+    sheet.maybe("before it", ahead, text);
+    let held = explanation.held_on.iter().map(|held| held.host);
+    sheet.maybe("held on", (!explanation.held_on.is_empty()).then_some(held), texts);
+    let listed = &explanation.listed_on;
+    sheet.maybe("history", (!listed.is_empty()).then_some(listed), texts);
+    sheet.maybe("task", explanation.task, text);
+    let held_back = explanation.back_off.as_ref();
+    sheet.maybe("backoff", held_back.map(|held| back_off(held, out.style())), text);
+    Ok(sheet.print(out)?)
 }
 
 /// The demand in one line.
@@ -82,29 +89,25 @@ fn demand(view: &DemandView) -> String {
     )
 }
 
-fn print_copies(copies: &[CopyDecision], out: &mut dyn Write) -> io::Result<()> {
+fn print_copies(copies: &[CopyDecision], out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     if copies.is_empty() {
         return Ok(());
     }
-    let mut table = output::table(&["COPY ON", "OUTLOOK"]);
+    let mut table = ListTable::new([ListColumn::left("COPY ON"), ListColumn::reason("OUTLOOK")]);
     for copy in copies {
-        table.add_row([Cell::new(copy.host), Cell::new(plain(&copy.outlook.words()))]);
+        table.row([text(copy.host), text(copy.outlook.words())]);
     }
-    output::print(&table, out)
+    Ok(out.table(&table)?)
 }
 
-fn back_off(held: &BackOff) -> String {
-    let (until, failures) = (held.until, held.failures);
+fn back_off(held: &BackOff, style: &PrintStyle) -> String {
+    let (until, failures) = (style.clock(held.until), held.failures);
     let after = match failures {
         0 => String::new(),
         _ => format!(" after {failures} failures"),
     };
     format!("until {until}{after}: {}", plain(&held.reason))
 }
-
-/// Index of the optional column about links.
-const SOURCE_LINK_AT: usize = 3;
-const DESTINATION_LINK_AT: usize = 4;
 
 /// The used part of a link, and its mark.
 fn link(link: LinkLoad) -> String {
@@ -114,53 +117,58 @@ fn link(link: LinkLoad) -> String {
     }
 }
 
-fn print_sources(sources: &[SourceState], out: &mut dyn Write) -> io::Result<()> {
-    let with_links = sources.iter().any(|source| source.link.is_some());
-    let mut header = vec!["SOURCE", "SERVES", "FREE", "STATE", "BACKOFF"];
-    if with_links {
-        header.insert(SOURCE_LINK_AT, "LINK");
-    }
-    let mut table = output::table(&header);
+fn print_sources(sources: &[SourceState], out: &mut Printer<'_>) -> Result<(), CommandFailure> {
+    let mut table = ListTable::new([
+        ListColumn::left("SOURCE"),
+        ListColumn::right("SERVES"),
+        ListColumn::right("FREE"),
+        ListColumn::right("LINK").leaves(1).if_known(),
+        ListColumn::left("STATE"),
+        ListColumn::reason("BACKOFF"),
+    ]);
     for source in sources {
         let not_with: Vec<String> = source.not_with.iter().map(ToString::to_string).collect();
         let not_with = Some(format!("not with {}", not_with.join(" ")));
         let not_with = not_with.filter(|_| !source.not_with.is_empty());
-        let mut row = vec![
-            Cell::new(source.host),
-            number(source.serving),
-            number(source.free),
-            Cell::new(source.usability),
-            maybe(source.back_off.as_ref().map(back_off).or(not_with), Cell::new),
-        ];
-        if with_links {
-            row.insert(SOURCE_LINK_AT, maybe(source.link.map(link), number));
-        }
-        table.add_row(row);
+        let back_off = source.back_off.as_ref().map(|held| back_off(held, out.style()));
+        table.row([
+            text(source.host),
+            count(source.serving),
+            count(source.free),
+            maybe(source.link.map(link), text),
+            text(source.usability),
+            maybe(back_off.or(not_with), text),
+        ]);
     }
-    output::print(&table, out)
+    Ok(out.table(&table)?)
 }
 
-fn print_destinations(destinations: &[DestinationState], out: &mut dyn Write) -> io::Result<()> {
-    let with_links = destinations.iter().any(|destination| destination.link.is_some());
-    let mut header = vec!["DESTINATION", "ROOM", "COMING", "FETCHES", "TURN", "STATE", "BACKOFF"];
-    if with_links {
-        header.insert(DESTINATION_LINK_AT, "LINK");
-    }
-    let mut table = output::table(&header);
+fn print_destinations(
+    destinations: &[DestinationState],
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
+    let mut table = ListTable::new([
+        ListColumn::left("DESTINATION"),
+        ListColumn::right("ROOM"),
+        ListColumn::right("COMING").leaves(3),
+        ListColumn::right("FETCHES").leaves(2),
+        ListColumn::right("LINK").leaves(1).if_known(),
+        ListColumn::right("TURN").leaves(4),
+        ListColumn::left("STATE"),
+        ListColumn::reason("BACKOFF"),
+    ]);
     for destination in destinations {
-        let mut row = vec![
-            Cell::new(destination.host),
-            maybe(destination.room, size),
-            size(destination.on_its_way),
-            number(destination.fetching),
-            maybe(destination.turns, number),
-            Cell::new(destination.usability),
-            maybe(destination.back_off.as_ref().map(back_off), Cell::new),
-        ];
-        if with_links {
-            row.insert(DESTINATION_LINK_AT, maybe(destination.link.map(link), number));
-        }
-        table.add_row(row);
+        let back_off = destination.back_off.as_ref().map(|held| back_off(held, out.style()));
+        table.row([
+            text(destination.host),
+            maybe(destination.room, ListCell::Bytes),
+            ListCell::Bytes(destination.on_its_way),
+            count(destination.fetching),
+            maybe(destination.link.map(link), text),
+            maybe(destination.turns, text),
+            text(destination.usability),
+            maybe(back_off, text),
+        ]);
     }
-    output::print(&table, out)
+    Ok(out.table(&table)?)
 }

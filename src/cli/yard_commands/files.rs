@@ -1,14 +1,14 @@
 //! `reelyard files`
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 use reelyard_api::{
     CopyBegun, FileState, FileView, InputState, InputView, Page, PinSet, PinView, StatusView,
     WantedCopy,
 };
+use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileName, NameText};
 use serde::Serialize;
@@ -16,14 +16,19 @@ use serde::Serialize;
 use super::explain;
 use super::file_name::file_name;
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::output::cell::{self, count, maybe, state, text, texts};
+use crate::cli::output::{
+    ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs, name, plain, web_query,
+};
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, maybe, name, number, plain, size};
 
 #[derive(Debug, Args)]
 pub struct FilesArgs {
     #[command(flatten)]
     node: NodeArgs,
+    #[command(flatten)]
+    view: ViewArgs,
     #[command(subcommand)]
     command: Option<FilesCommand>,
     /// Only files whose names begin with this text.
@@ -51,6 +56,8 @@ enum FilesCommand {
         /// The name is percent-encoded, as lists show names that are not UTF-8.
         #[arg(long)]
         percent_encoded: bool,
+        #[command(flatten)]
+        view: ViewArgs,
     },
     /// Copy a file to a destination now, before better files.
     Copy {
@@ -80,6 +87,8 @@ enum FilesCommand {
     Pins {
         #[command(flatten)]
         page: PageArgs,
+        #[command(flatten)]
+        view: ViewArgs,
     },
 }
 
@@ -103,7 +112,7 @@ impl NamesArgs {
     }
 }
 
-/// The output of `--json`.
+/// The list as JSON.
 #[derive(Serialize)]
 struct FilesOutput {
     #[serde(flatten)]
@@ -111,29 +120,61 @@ struct FilesOutput {
     inputs: Vec<InputView>,
 }
 
+impl FilesArgs {
+    /// The filter as a query of the API.
+    fn query(&self) -> [(&'static str, Option<String>); 4] {
+        [
+            ("prefix", self.prefix.clone()),
+            ("state", self.state.map(enum_word::of)),
+            ("host", self.host.map(|host| host.to_string())),
+            ("hot", self.hot.then(|| "true".to_owned())),
+        ]
+    }
+
+    /// The page of the console with the same filter.
+    fn web_page(&self) -> String {
+        let state = if self.hot { Some("hot".to_owned()) } else { self.state.map(enum_word::of) };
+        let filters = [
+            ("q", self.prefix.clone()),
+            ("state", state),
+            ("host", self.host.map(|host| host.to_string())),
+        ];
+        FilesPageQuery::parse(&web_query(&filters)).address()
+    }
+}
+
 /// Prints the files, and problems of the inputs.
 pub fn run(args: FilesArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let out = &mut args.node.output.printer(out);
     let client = NodeClient::new(&args.node)?;
-    let json = args.node.json;
-    match &args.command {
-        None => list(&client, &args, out),
-        Some(FilesCommand::Show { file, percent_encoded }) => {
-            explain::run(&client, file, *percent_encoded, json, out)
+    let Some(command) = &args.command else {
+        return args.view.show(&args.node, &args.web_page(), out, |out| list(&client, &args, out));
+    };
+    if let FilesCommand::Pins { page, view } = command {
+        let web = FilesPageQuery::path();
+        return view.show(&args.node, web, out, |out| list_pins(&client, page, out));
+    }
+    out.refuse_csv()?;
+    match command {
+        FilesCommand::Show { file, percent_encoded, view } => {
+            let web = explain::web_page(file, *percent_encoded)?;
+            view.show(&args.node, &web, out, |out| {
+                explain::run(&client, file, *percent_encoded, out)
+            })
         }
-        Some(FilesCommand::Copy { file, to, from, percent_encoded }) => {
+        FilesCommand::Copy { file, to, from, percent_encoded } => {
             let file = file_name(file, *percent_encoded).map_err(|bad| {
                 CommandFailure::Usage(format!("{}: {bad}", file.to_string_lossy()))
             })?;
-            copy(&client, &file, *to, *from, json, out)
+            copy(&client, &file, *to, *from, out)
         }
-        Some(FilesCommand::Pin { names, force }) => {
+        FilesCommand::Pin { names, force } => {
             let pin = |file: &FileName| client.put_file(file, "pin", *force);
-            set_pins(names, pin, json, out)
+            set_pins(names, pin, out)
         }
-        Some(FilesCommand::Unpin(names)) => {
-            set_pins(names, |file| client.delete_file(file, "pin"), json, out)
-        }
-        Some(FilesCommand::Pins { page }) => list_pins(&client, page, json, out),
+        FilesCommand::Unpin(names) => set_pins(names, |file| client.delete_file(file, "pin"), out),
+        // It was listed above.
+        FilesCommand::Pins { .. } => Ok(()),
     }
 }
 
@@ -142,14 +183,13 @@ fn copy(
     file: &FileName,
     destination: HostAddr,
     source: Option<HostAddr>,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let NameText { name: text, percent_encoded } = file.to_text();
     let wanted = WantedCopy { name: text, percent_encoded, destination, source };
     let begun: CopyBegun = client.post_body(&["tasks"], &wanted)?;
-    if json {
-        return Ok(output::json(&begun, out)?);
+    if out.is_json() {
+        return out.json(&begun);
     }
     let task = begun.task;
     writeln!(out, "{} is being copied to {destination}: task {task}", name(&file.to_text()))?;
@@ -159,13 +199,12 @@ fn copy(
 fn set_pins(
     names: &NamesArgs,
     set: impl Fn(&FileName) -> Result<PinSet, CommandFailure>,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     for file in names.names()? {
         let done = set(&file)?;
-        if json {
-            output::json(&done, out)?;
+        if out.is_json() {
+            out.json(&done)?;
             continue;
         }
         let state = if done.pinned { "pinned: no copy of it is removed" } else { "not pinned" };
@@ -178,76 +217,68 @@ fn set_pins(
 fn list_pins(
     client: &NodeClient,
     page: &PageArgs,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
     let pins = client.list::<PinView>(&["pins"], &[], page)?;
-    if json {
-        return Ok(output::json(&pins, out)?);
-    }
-    let mut table = output::table(&["FILE", "PINNED BY", "SINCE"]);
-    for pin in &pins.items {
-        let by = Cell::new(plain(&pin.asked_by));
-        table.add_row([Cell::new(name(&pin.name)), by, Cell::new(pin.since)]);
-    }
-    output::print(&table, out)?;
-    Ok(output::more(&pins, out)?)
+    out.list(&pins, |pins, _| {
+        let columns = ["PINNED BY", "SINCE"].map(ListColumn::left);
+        let mut table = ListTable::new([&[ListColumn::name("FILE")][..], &columns].concat());
+        for pin in pins {
+            table.row([cell::name(&pin.name), text(&pin.asked_by), ListCell::At(pin.since)]);
+        }
+        table
+    })
 }
 
-fn list(client: &NodeClient, args: &FilesArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let filter = [
-        ("prefix", args.prefix.clone()),
-        ("state", args.state.map(enum_word::of)),
-        ("host", args.host.map(|host| host.to_string())),
-        ("hot", args.hot.then(|| "true".to_owned())),
-    ];
-    let files = client.list::<FileView>(&["files"], &filters(&filter), &args.page)?;
+fn list(
+    client: &NodeClient,
+    args: &FilesArgs,
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
+    let files = client.list::<FileView>(&["files"], &filters(&args.query()), &args.page)?;
     let StatusView { inputs, .. } = client.get(&["status"], &[])?;
-    if args.node.json {
-        return Ok(output::json(&FilesOutput { files, inputs }, out)?);
+    if out.is_json() {
+        return out.json(&FilesOutput { files, inputs });
     }
-    print_files(&files, out)?;
-    inputs.iter().try_for_each(|input| print_input(input, out))?;
-    Ok(())
+    out.list(&files, table)?;
+    inputs.iter().try_for_each(|input| print_input(input, out))
 }
 
-/// Index of the optional columns about demand.
-const DEMAND_AT: usize = 1;
-
-fn print_files(files: &Page<FileView>, out: &mut dyn Write) -> io::Result<()> {
-    let is_measured = files.items.iter().any(|file| file.requests_a_day.is_some());
-    let mut header = vec!["RANK", "HITS", "SIZE", "STATE", "FILE", "PLACED ON", "WHY"];
-    if is_measured {
-        header.splice(DEMAND_AT..DEMAND_AT, ["BY DEMAND", "A DAY"]);
-    }
-    let mut table = output::table(&header);
-    for file in &files.items {
-        let hosts: Vec<_> = file.placed_on.iter().map(|host| host.to_string()).collect();
+/// The table of files.
+pub fn table(files: &[FileView], style: &PrintStyle) -> ListTable {
+    let mut table = ListTable::new([
+        ListColumn::right("RANK"),
+        ListColumn::right("BY DEMAND").leaves(5).if_known(),
+        ListColumn::right("A DAY").leaves(6).if_known(),
+        ListColumn::right("HITS").leaves(3),
+        ListColumn::right("SIZE").leaves(2),
+        ListColumn::left("STATE"),
+        ListColumn::name("FILE"),
+        ListColumn::left("PLACED ON").leaves(1),
+        ListColumn::reason("WHY"),
+    ]);
+    for file in files {
         let why = file.back_off.as_ref().map(|back_off| {
-            format!("in backoff until {}: {}", back_off.until, plain(&back_off.reason))
+            format!("in backoff until {}: {}", style.clock(back_off.until), back_off.reason)
         });
         let why = why.or_else(|| file.task.map(|task| format!("task {task}")));
-        let mut row = vec![
-            maybe(file.rank, number),
-            number(file.hits),
-            maybe(file.size, size),
-            Cell::new(state(file.state)),
-            Cell::new(name(&file.name)),
-            maybe(Some(hosts.join(" ")).filter(|hosts| !hosts.is_empty()), Cell::new),
-            maybe(why, Cell::new),
-        ];
-        if is_measured {
-            let a_day = maybe(file.requests_a_day, |a_day| number(format!("{a_day:.2}")));
-            row.splice(DEMAND_AT..DEMAND_AT, [maybe(file.demand_rank, number), a_day]);
-        }
-        table.add_row(row);
+        table.row([
+            maybe(file.rank, count),
+            maybe(file.demand_rank, count),
+            maybe(file.requests_a_day, |a_day| text(format!("{a_day:.2}"))),
+            count(file.hits),
+            maybe(file.size, ListCell::Bytes),
+            state(state_word(file.state)),
+            cell::name(&file.name),
+            texts(&file.placed_on),
+            maybe(why, text),
+        ]);
     }
-    output::print(&table, out)?;
-    output::more(files, out)
+    table
 }
 
 /// Prints an input with a problem, and nothing for a good one.
-fn print_input(input: &InputView, out: &mut dyn Write) -> io::Result<()> {
+fn print_input(input: &InputView, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let fault = match input.state {
         InputState::Missing => Some("is missing"),
         InputState::Unreadable => Some("cannot be read"),
@@ -258,21 +289,23 @@ fn print_input(input: &InputView, out: &mut dyn Write) -> io::Result<()> {
     if let Some(fault) = fault {
         let detail = input.detail.as_deref().map(|detail| format!(": {}", plain(detail)));
         let kept = match input.read {
-            Some(read) => format!("; the content read at {read} stays in use"),
+            Some(read) => format!("; the content read at {} stays in use", out.clock(read)),
             None => "; it was never read".to_owned(),
         };
-        writeln!(out, "{what} {fault}{}{kept}", detail.unwrap_or_default())?;
+        out.remark(&format!("{what} {fault}{}{kept}", detail.unwrap_or_default()))?;
     }
     if input.bad_rows > 0 {
-        writeln!(out, "{what} has {} bad rows and {} good rows:", input.bad_rows, input.rows)?;
+        let (bad_rows, rows) = (input.bad_rows, input.rows);
+        out.remark(&format!("{what} has {bad_rows} bad rows and {rows} good rows:"))?;
         for row in &input.first_bad_rows {
-            writeln!(out, "  line {}: {}: {}", row.line, plain(&row.why), plain(&row.text))?;
+            let (why, text) = (plain(&row.why), plain(&row.text));
+            out.remark(&format!("  line {}: {why}: {text}", row.line))?;
         }
     }
     Ok(())
 }
 
-fn state(state: FileState) -> &'static str {
+fn state_word(state: FileState) -> &'static str {
     match state {
         FileState::Placed => "placed",
         FileState::Copying => "copying",

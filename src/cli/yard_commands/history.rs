@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
-use comfy_table::Cell;
 use reelyard_api::{HistoryEntry, HistoryLine};
+use reelyard_console::pages::history::HistoryPageQuery;
 use reelyard_core::host::HostAddr;
 use reelyard_yard::task_manager::TaskState;
 
-use crate::cli::client::{NodeArgs, NodeClient, PageArgs};
+use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::output::cell::{self, maybe, text};
+use crate::cli::output::{ListCell, ListColumn, ListTable, PrintStyle, ViewArgs, web_query};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, maybe, name, plain, size};
 
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
@@ -28,6 +29,8 @@ pub struct HistoryArgs {
     what: Option<HistoryKindArg>,
     #[command(flatten)]
     page: PageArgs,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -38,8 +41,8 @@ enum HistoryKindArg {
 
 /// Prints the history.
 pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let out = &mut args.node.output.printer(out);
     let client = NodeClient::new(&args.node)?;
-    let host = args.host.map(|host| host.to_string());
     let file = match &args.file {
         Some(file) => Some(file.to_str().ok_or_else(|| {
             CommandFailure::Usage("--file: the name is not UTF-8: use --percent-encoded".to_owned())
@@ -50,28 +53,50 @@ pub fn run(args: HistoryArgs, out: &mut dyn Write) -> Result<(), CommandFailure>
         HistoryKindArg::Copy => "copy",
         HistoryKindArg::Removal => "removal",
     });
-    let filters = [("file", file), ("host", host.as_deref()), ("what", what)];
-    let query: Vec<(&str, &str)> =
-        filters.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
-    let lines = client.list::<HistoryLine>(&["history"], &query, &args.page)?;
-    if args.node.json {
-        return Ok(output::json(&lines, out)?);
-    }
-    let mut table = output::table(&["WHEN", "WHAT", "FILE", "HOST", "SIZE", "ASKED BY", "WHY"]);
-    for line in &lines.items {
+    let query = [
+        ("file", file.map(str::to_owned)),
+        ("host", args.host.map(|host| host.to_string())),
+        ("what", what.map(str::to_owned)),
+    ];
+    let step = args.what.map(|what| match what {
+        HistoryKindArg::Copy => "copies",
+        HistoryKindArg::Removal => "removals",
+    });
+    let of_page = [
+        ("q", query[0].1.clone()),
+        ("host", query[1].1.clone()),
+        ("step", step.map(str::to_owned)),
+    ];
+    let web = HistoryPageQuery::parse(&web_query(&of_page)).address();
+    args.view.show(&args.node, &web, out, |out| {
+        let lines = client.list::<HistoryLine>(&["history"], &filters(&query), &args.page)?;
+        out.list(&lines, table)
+    })
+}
+
+fn table(lines: &[HistoryLine], _: &PrintStyle) -> ListTable {
+    let mut table = ListTable::new([
+        ListColumn::left("WHEN"),
+        ListColumn::left("WHAT"),
+        ListColumn::name("FILE"),
+        ListColumn::left("HOST"),
+        ListColumn::right("SIZE").leaves(2),
+        ListColumn::left("ASKED BY").leaves(1),
+        ListColumn::reason("WHY"),
+    ]);
+    for line in lines {
         let (what, why) = describe(&line.what);
-        table.add_row([
-            Cell::new(line.at),
-            Cell::new(what),
-            Cell::new(name(&line.name)),
-            Cell::new(line.host),
-            maybe(line.size, size),
-            Cell::new(plain(&line.asked_by)),
-            Cell::new(plain(&why)),
+        table.row([
+            ListCell::At(line.at),
+            cell::state(what),
+            cell::name(&line.name),
+            text(line.host),
+            maybe(line.size, ListCell::Bytes),
+            text(&line.asked_by),
+            text(&why),
         ]);
     }
-    output::print(&table, out)?;
-    Ok(output::more(&lines, out)?)
+    table
 }
 
 /// The kind of a history line, and its details.
@@ -89,7 +114,10 @@ fn describe(what: &HistoryEntry) -> (String, String) {
         }
         HistoryEntry::Removal { why, keeper, ending, .. } => {
             let kept = keeper.map(|keeper| format!("; {keeper} keeps one")).unwrap_or_default();
-            (ending.words(), format!("{why}{kept}"))
+            let ending = ending.words();
+            let (what, detail) = ending.split_once(": ").unwrap_or((&ending, ""));
+            let detail = if detail.is_empty() { String::new() } else { format!("; {detail}") };
+            (what.to_owned(), format!("{why}{kept}{detail}"))
         }
     }
 }

@@ -2,14 +2,13 @@
 
 use std::io::Write;
 
-use bytesize::ByteSize;
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 use reelyard_api::{
     BackOffView, BreakerOf, BreakerState, BreakerView, DrainView, HostAdopted, HostChange,
     HostReset, HostView, StaysView, WantedMode, WantedRole,
 };
-use reelyard_core::clock::Clock;
+use reelyard_console::address::host_page;
+use reelyard_console::pages::hosts::HostsPageQuery;
 use reelyard_core::counted::counted;
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostKind, HostMode, HostRole};
 use reelyard_core::traffic::Traffic;
@@ -17,12 +16,12 @@ use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::plan::LinkLoad;
 
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::output::cell::{count, maybe, state, text, unit};
+use crate::cli::output::{
+    DetailSheet, ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs, plain, web_query,
+};
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, age, maybe, number, plain, size};
-
-/// Index of the optional column about traffic.
-const TRAFFIC_AT: usize = 10;
 
 #[derive(Debug, Args)]
 pub struct HostsArgs {
@@ -32,6 +31,8 @@ pub struct HostsArgs {
     filter: HostFilter,
     #[command(flatten)]
     page: PageArgs,
+    #[command(flatten)]
+    view: ViewArgs,
     #[command(subcommand)]
     command: Option<HostsCommand>,
 }
@@ -55,6 +56,8 @@ enum HostsCommand {
     Show {
         /// Address of the host (ip:port).
         host: HostAddr,
+        #[command(flatten)]
+        view: ViewArgs,
     },
     /// Close the circuit breaker and end backoff and probation of hosts, after you repaired them.
     Reset {
@@ -105,38 +108,62 @@ enum HostsCommand {
 
 /// Prints hosts or changes them.
 pub fn run(args: HostsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let client = NodeClient::new(&args.node)?;
-    let json = args.node.json;
+    let HostsArgs { node, filter, page, view, command } = args;
+    let out = &mut node.output.printer(out);
+    let client = NodeClient::new(&node)?;
+    let Some(command) = command else {
+        let web = HostsPageQuery::parse(&web_query(&filter.query())).address();
+        let list = |out: &mut Printer<'_>| list(&client, &filter, &page, out);
+        return view.show(&node, &web, out, list);
+    };
+    out.refuse_csv()?;
+    match command {
+        HostsCommand::Show { host, view } => {
+            let web = host_page(&host.to_string());
+            view.show(&node, &web, out, |out| show(&client, host, out))
+        }
+        HostsCommand::Reset { hosts } => {
+            hosts.iter().try_for_each(|host| reset(&client, *host, out))
+        }
+        HostsCommand::Adopt { hosts } => {
+            hosts.iter().try_for_each(|host| adopt(&client, *host, out))
+        }
+        other => change(other, &client, out),
+    }
+}
+
+/// Changes hosts.
+fn change(
+    command: HostsCommand,
+    client: &NodeClient,
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
     let mut each = |hosts: Vec<HostAddr>,
                     change: &dyn Fn(&NodeClient, HostAddr) -> HostChangeResult| {
-        hosts.into_iter().try_for_each(|host| print_change(&change(&client, host)?, json, out))
+        hosts.into_iter().try_for_each(|host| print_change(&change(client, host)?, out))
     };
-    match args.command {
-        None => list(&client, &args.filter, &args.page, json, out),
-        Some(HostsCommand::Show { host }) => show(&client, host, json, out),
-        Some(HostsCommand::Reset { hosts }) => {
-            hosts.iter().try_for_each(|host| reset(&client, *host, json, out))
-        }
-        Some(HostsCommand::Adopt { hosts }) => {
-            hosts.iter().try_for_each(|host| adopt(&client, *host, json, out))
-        }
-        Some(HostsCommand::Drain { hosts }) => {
+    match command {
+        HostsCommand::Drain { hosts } => {
             each(hosts, &|client, host| set(client, host, HostMode::Draining))
         }
-        Some(HostsCommand::Maintain { hosts }) => {
+        HostsCommand::Maintain { hosts } => {
             each(hosts, &|client, host| set(client, host, HostMode::Maintenance))
         }
-        Some(HostsCommand::Activate { hosts }) => {
+        HostsCommand::Activate { hosts } => {
             each(hosts, &|client, host| set(client, host, HostMode::Active))
         }
-        Some(HostsCommand::Add { hosts, role }) => each(hosts, &|client, host| {
+        HostsCommand::Add { hosts, role } => each(hosts, &|client, host| {
             let change = client.put(&["hosts", &host.to_string()], &WantedRole { role })?;
             Ok((change, format!("{host} is now a host of the yard")))
         }),
-        Some(HostsCommand::Remove { hosts }) => each(hosts, &|client, host| {
+        HostsCommand::Remove { hosts } => each(hosts, &|client, host| {
             let change = client.remove(&["hosts", &host.to_string()])?;
             Ok((change, format!("{host} is no longer a host of the yard")))
         }),
+        // These print something else.
+        HostsCommand::Show { .. } | HostsCommand::Reset { .. } | HostsCommand::Adopt { .. } => {
+            Ok(())
+        }
     }
 }
 
@@ -155,11 +182,10 @@ fn set(client: &NodeClient, host: HostAddr, mode: HostMode) -> HostChangeResult 
 
 fn print_change(
     (change, is_now): &(HostChange, String),
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
-    if json {
-        return Ok(output::json(change, out)?);
+    if out.is_json() {
+        return out.json(change);
     }
     writeln!(out, "{is_now}")?;
     if change.taken_back > 0 {
@@ -178,156 +204,152 @@ fn print_change(
     Ok(())
 }
 
-fn reset(
-    client: &NodeClient,
-    host: HostAddr,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<(), CommandFailure> {
+fn reset(client: &NodeClient, host: HostAddr, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let done: HostReset = client.post(&["hosts", &host.to_string(), "reset"])?;
-    if json {
-        return Ok(output::json(&done, out)?);
+    if out.is_json() {
+        return out.json(&done);
     }
     let back_offs = done.back_offs;
     writeln!(out, "{host} was reset; {back_offs} backoffs of its copies were ended")?;
     Ok(())
 }
 
-fn adopt(
-    client: &NodeClient,
-    host: HostAddr,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<(), CommandFailure> {
+fn adopt(client: &NodeClient, host: HostAddr, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let done: HostAdopted = client.post(&["hosts", &host.to_string(), "adopt"])?;
-    if json {
-        return Ok(output::json(&done, out)?);
+    if out.is_json() {
+        return out.json(&done);
     }
     let HostAdopted { epoch, before, .. } = done;
     writeln!(out, "{host} obeys this cluster in epoch {epoch}; its epoch was {before}")?;
     Ok(())
 }
 
+impl HostFilter {
+    /// The filter as a query of the API.
+    fn query(&self) -> [(&'static str, Option<String>); 3] {
+        [
+            ("role", self.role.map(enum_word::of)),
+            ("health", self.health.map(enum_word::of)),
+            ("mode", self.mode.map(enum_word::of)),
+        ]
+    }
+}
+
 fn list(
     client: &NodeClient,
     filter: &HostFilter,
     page: &PageArgs,
-    json: bool,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
-    let filter = [
-        ("role", filter.role.map(enum_word::of)),
-        ("health", filter.health.map(enum_word::of)),
-        ("mode", filter.mode.map(enum_word::of)),
-    ];
-    let hosts = client.list::<HostView>(&["hosts"], &filters(&filter), page)?;
-    if json {
-        return Ok(output::json(&hosts, out)?);
+    let hosts = client.list::<HostView>(&["hosts"], &filters(&filter.query()), page)?;
+    out.list(&hosts, table)?;
+    if !out.is_json() {
+        print_foreign_managers(&hosts.items, out)?;
     }
-    let now = Clock::system().now();
-    // The column is shown only if the traffic of any host is known.
-    let with_traffic = hosts.items.iter().any(|host| host.traffic.is_some());
-    let mut header = vec![
-        "HOST", "ROLE", "KIND", "MODE", "HEALTH", "FOR", "LATENCY", "FILES", "DISK", "ROOM",
-        "COPIES", "LIMIT", "WHY",
-    ];
-    if with_traffic {
-        header.insert(TRAFFIC_AT, "TRAFFIC");
+    Ok(())
+}
+
+/// The table of hosts.
+pub fn table(hosts: &[HostView], style: &PrintStyle) -> ListTable {
+    let mut table = ListTable::new([
+        ListColumn::left("HOST"),
+        ListColumn::left("ROLE").leaves(4),
+        ListColumn::left("KIND").leaves(8),
+        ListColumn::left("MODE").leaves(5),
+        ListColumn::left("HEALTH"),
+        ListColumn::left("SINCE").leaves(2),
+        ListColumn::right("LATENCY").leaves(7),
+        ListColumn::right("FILES").leaves(3),
+        ListColumn::right("DISK"),
+        ListColumn::right("ROOM").leaves(1),
+        ListColumn::left("TRAFFIC").leaves(9).if_known(),
+        ListColumn::left("COPIES").leaves(6),
+        ListColumn::left("LIMIT").leaves(10),
+        ListColumn::reason("WHY"),
+    ]);
+    for host in hosts {
+        let why = whys(host, style);
+        table.row([
+            text(host.host),
+            text(enum_word::of(host.role)),
+            maybe(kind(host.kind), text),
+            mode(host.mode),
+            state(enum_word::of(host.health)),
+            maybe(host.health_since, ListCell::Since),
+            maybe(host.latency_ms, |ms| unit(ms, " ms")),
+            maybe(host.files, count),
+            maybe(host.disk, |disk| unit(disk.used_percent, "%")),
+            maybe(host.room, ListCell::Bytes),
+            maybe(host.traffic.as_ref().map(traffic), text),
+            text(format!("{} out, {} in", host.serving, host.fetching)),
+            maybe(limit(host), text),
+            maybe(Some(why).filter(|why| !why.is_empty()), |why| text(why.join("; "))),
+        ]);
     }
-    let mut table = output::table(&header);
-    for host in &hosts.items {
-        let why = whys(host);
-        let mut row = vec![
-            Cell::new(host.host),
-            Cell::new(format!("{:?}", host.role).to_lowercase()),
-            Cell::new(kind(host.kind)),
-            Cell::new(host.mode),
-            Cell::new(format!("{:?}", host.health).to_lowercase()),
-            maybe(host.health_since, |since| Cell::new(age(since, now))),
-            maybe(host.latency_ms, |ms| number(format!("{ms} ms"))),
-            maybe(host.files, number),
-            maybe(host.disk, |disk| number(format!("{}%", disk.used_percent))),
-            maybe(host.room, size),
-            Cell::new(format!("{} out, {} in", host.serving, host.fetching)),
-            maybe(limit(host), Cell::new),
-            maybe(Some(why).filter(|why| !why.is_empty()), |why| Cell::new(plain(&why.join("; ")))),
-        ];
-        if with_traffic {
-            row.insert(TRAFFIC_AT, maybe(host.traffic.as_ref().map(traffic), Cell::new));
-        }
-        table.add_row(row);
-    }
-    output::print(&table, out)?;
-    output::more(&hosts, out)?;
-    print_foreign_managers(&hosts.items, out)
+    table
+}
+
+/// The mode, as a state if a person has changed it.
+fn mode(mode: HostMode) -> ListCell {
+    if mode == HostMode::Active { text(mode) } else { state(mode) }
 }
 
 /// Prints all details of one host.
-fn show(
-    client: &NodeClient,
-    host: HostAddr,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<(), CommandFailure> {
+fn show(client: &NodeClient, host: HostAddr, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let host: HostView = client.get(&["hosts", &host.to_string()], &[])?;
-    if json {
-        return Ok(output::json(&host, out)?);
+    if out.is_json() {
+        return out.json(&host);
     }
-    let now = Clock::system().now();
-    let lines = [
-        ("host", Some(host.host.to_string())),
-        ("role", Some(enum_word::of(host.role))),
-        ("kind", Some(kind(host.kind).to_owned())),
-        ("mode", Some(host.mode.to_string())),
-        ("health", Some(enum_word::of(host.health))),
-        ("for", host.health_since.map(|since| age(since, now))),
-        ("latency", host.latency_ms.map(|ms| format!("{ms} ms"))),
-        ("files", host.files.map(|files| files.to_string())),
-        ("disk used", host.disk.map(|disk| format!("{} %", disk.used_percent))),
-        ("room", host.room.map(|room| ByteSize::b(room).to_string())),
-        ("copies", Some(format!("{} out, {} in", host.serving, host.fetching))),
-        ("limit", limit(&host)),
-        ("traffic", host.traffic.as_ref().map(traffic)),
-    ];
-    for (label, value) in lines {
-        writeln!(out, "{label:<11}{}", value.as_deref().unwrap_or("-"))?;
+    let mut sheet = DetailSheet::default();
+    sheet.row("host", text(host.host));
+    sheet.row("role", text(enum_word::of(host.role)));
+    sheet.row("kind", maybe(kind(host.kind), text));
+    sheet.row("mode", text(host.mode));
+    sheet.row("health", text(enum_word::of(host.health)));
+    sheet.row("since", maybe(host.health_since, ListCell::Since));
+    sheet.row("latency", maybe(host.latency_ms, |ms| unit(ms, " ms")));
+    sheet.row("files", maybe(host.files, count));
+    sheet.row("disk used", maybe(host.disk, |disk| unit(disk.used_percent, "%")));
+    sheet.row("room", maybe(host.room, ListCell::Bytes));
+    sheet.row("copies", text(format!("{} out, {} in", host.serving, host.fetching)));
+    sheet.row("limit", maybe(limit(&host), text));
+    sheet.row("traffic", maybe(host.traffic.as_ref().map(traffic), text));
+    for why in whys(&host, out.style()) {
+        sheet.row("why", text(why));
     }
-    for why in whys(&host) {
-        writeln!(out, "{:<11}{}", "why", plain(&why))?;
-    }
+    sheet.print(out)?;
     print_foreign_managers(&[host], out)
 }
 
 /// Why a host gets no new copies or fewer.
-fn whys(host: &HostView) -> Vec<String> {
-    let breakers = host.breakers.iter().map(breaker);
-    state_text(host).into_iter().chain(breakers).chain(host.failure.clone()).collect()
+fn whys(host: &HostView, style: &PrintStyle) -> Vec<String> {
+    let breakers = host.breakers.iter().map(|one| breaker(one, style));
+    state_text(host, style).into_iter().chain(breakers).chain(host.failure.clone()).collect()
 }
 
 /// Prints the signs of another manager of these hosts.
-fn print_foreign_managers(hosts: &[HostView], out: &mut dyn Write) -> Result<(), CommandFailure> {
+fn print_foreign_managers(hosts: &[HostView], out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     for host in hosts {
         for manager in &host.foreign_managers {
             let how_sure = if manager.sure { "manages" } else { "may manage" };
             let (addr, what) = (host.host, plain(&manager.what));
-            let (times, last) = (counted(manager.times, "time", "times"), manager.last);
-            writeln!(
-                out,
+            let (times, last) = (counted(manager.times, "time", "times"), out.clock(manager.last));
+            out.remark(&format!(
                 "another manager {how_sure} {addr}: {what} ({times}, last seen at {last})"
-            )?;
+            ))?;
         }
     }
     Ok(())
 }
 
 /// Unusual recorded states of a host, as text.
-fn state_text(host: &HostView) -> Vec<String> {
+fn state_text(host: &HostView, style: &PrintStyle) -> Vec<String> {
     let draining = host.draining.as_ref().map(|DrainView { left, only_here, stays }| {
         let stay: u64 = stays.iter().map(|stays| stays.files).sum();
         let left = counted(left, "file", "files");
         format!("{left} left, {only_here} of them only there, {stay} cannot leave")
     });
-    let silent = host.silent_since.map(|since| format!("silent since {since}"));
+    let silent = host.silent_since.map(|since| format!("silent since {}", style.clock(since)));
     let lost = host.lost.then(|| "presumed lost: its copies do not count".to_owned());
     let added = (!host.configured).then(|| "added at run time".to_owned());
     let source = host.source_link.and_then(|link| too_busy("source", link));
@@ -376,7 +398,7 @@ fn rough(rate: BitsPerSecond) -> String {
 }
 
 /// A circuit breaker as text.
-fn breaker(breaker: &BreakerView) -> String {
+fn breaker(breaker: &BreakerView, style: &PrintStyle) -> String {
     let of = match breaker.of {
         BreakerOf::Source => "as source",
         BreakerOf::Destination => "as destination",
@@ -384,7 +406,10 @@ fn breaker(breaker: &BreakerView) -> String {
     };
     let BackOffView { until, reason, .. } = &breaker.back_off;
     match breaker.state {
-        BreakerState::Open => format!("{of}: circuit breaker open until {until}: {reason}"),
+        BreakerState::Open => {
+            let until = style.clock(*until);
+            format!("{of}: circuit breaker open until {until}: {reason}")
+        }
         BreakerState::Probation => format!("{of}: on probation after {reason}"),
     }
 }
@@ -397,10 +422,10 @@ fn limit(host: &HostView) -> Option<String> {
     (!limits.is_empty()).then(|| limits.join(", "))
 }
 
-fn kind(kind: HostKind) -> &'static str {
+fn kind(kind: HostKind) -> Option<&'static str> {
     match kind {
-        HostKind::Unknown => "-",
-        HostKind::Cfw => "cfw",
-        HostKind::Reelyard { .. } => "reelyard",
+        HostKind::Unknown => None,
+        HostKind::Cfw => Some("cfw"),
+        HostKind::Reelyard { .. } => Some("reelyard"),
     }
 }

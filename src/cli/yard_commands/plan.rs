@@ -2,17 +2,18 @@
 
 use reelyard_core::counted::counted;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::Args;
-use comfy_table::Cell;
 use reelyard_api::{BackedOff, PlanView, PlannedCopy, Skipped};
+use reelyard_console::pages::plan::PlanPageQuery;
 use reelyard_yard::catalog::popularity::served_requests::ServedShares;
 
 use super::{explain, removals};
 use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::output::cell::{self, count, maybe, text};
+use crate::cli::output::{ListCell, ListColumn, ListTable, Printer, ViewArgs, name, plain};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, maybe, name, number, plain, size};
 
 #[derive(Debug, Args)]
 pub struct PlanArgs {
@@ -24,20 +25,32 @@ pub struct PlanArgs {
     /// FILE is percent-encoded, as lists show names that are not UTF-8
     #[arg(long, requires = "explain")]
     percent_encoded: bool,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 /// Prints the last round, or explains a file.
 pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let out = &mut args.node.output.printer(out);
+    out.refuse_csv()?;
     let client = NodeClient::new(&args.node)?;
     if let Some(file) = &args.explain {
-        return explain::run(&client, file, args.percent_encoded, args.node.json, out);
+        let web = explain::web_page(file, args.percent_encoded)?;
+        return args.view.show(&args.node, &web, out, |out| {
+            explain::run(&client, file, args.percent_encoded, out)
+        });
     }
+    args.view.show(&args.node, PlanPageQuery::path(), out, |out| print_round(&client, out))
+}
+
+fn print_round(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let plan: PlanView = client.get(&["plan"], &[])?;
-    if args.node.json {
-        return Ok(output::json(&plan, out)?);
+    if out.is_json() {
+        return out.json(&plan);
     }
     match plan.at {
         Some(at) => {
+            let at = out.clock(at);
             let took = plan.took_us.map(|us| format!(", took {:.1} ms", us as f64 / 1000.0));
             writeln!(out, "last round {at}{}", took.unwrap_or_default())?;
         }
@@ -50,20 +63,22 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
         writeln!(out, "warning: {}", plain(unlisted))?;
     }
     print_planned(&plan.planned, out)?;
+    out.left_out(plan.planned.len(), plan.planned_total)?;
     if !plan.removals.is_empty() {
         writeln!(out, "copies to remove:")?;
         removals::print_copies(&plan.removals, out)?;
+        out.left_out(plan.removals.len(), plan.removals_total)?;
     }
     let waiting = counted(plan.waiting, "file", "files");
     writeln!(out, "waiting for a source or a destination: {waiting}")?;
     print_served(&plan.served, out)?;
     print_skipped(&plan.skipped, out)?;
     print_back_offs(&plan.back_offs, out)?;
-    Ok(())
+    Ok(out.left_out(plan.back_offs.len(), plan.back_offs_total)?)
 }
 
 /// Prints the share of requests that copies served. Prints nothing without a request.
-fn print_served(served: &ServedShares, out: &mut dyn Write) -> io::Result<()> {
+fn print_served(served: &ServedShares, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     for (time, share) in [("hour", served.last_hour), ("day", served.last_day)] {
         if let Some(share) = share {
             let percent = share * 100.0;
@@ -73,48 +88,63 @@ fn print_served(served: &ServedShares, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn print_planned(planned: &[PlannedCopy], out: &mut dyn Write) -> io::Result<()> {
+fn print_planned(planned: &[PlannedCopy], out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     if planned.is_empty() {
-        return writeln!(out, "the round planned no copies");
+        return Ok(writeln!(out, "the round planned no copies")?);
     }
-    let header = ["TASK", "FILE", "RANK", "HITS", "SIZE", "SOURCE", "DESTINATION"];
-    let mut table = output::table(&header);
+    let mut table = ListTable::new([
+        ListColumn::left("TASK"),
+        ListColumn::name("FILE"),
+        ListColumn::right("RANK").leaves(3),
+        ListColumn::right("HITS").leaves(4),
+        ListColumn::right("SIZE").leaves(2),
+        ListColumn::left("SOURCE").leaves(1),
+        ListColumn::left("DESTINATION"),
+    ]);
     for copy in planned {
-        table.add_row([
-            Cell::new(copy.task),
-            Cell::new(name(&copy.name)),
-            maybe(copy.rank, number),
-            number(copy.hits),
-            size(copy.size),
-            Cell::new(copy.source),
-            Cell::new(copy.destination),
+        table.row([
+            text(copy.task),
+            cell::name(&copy.name),
+            maybe(copy.rank, count),
+            count(copy.hits),
+            ListCell::Bytes(copy.size),
+            text(copy.source),
+            text(copy.destination),
         ]);
     }
-    output::print(&table, out)
+    Ok(out.table(&table)?)
 }
 
-fn print_skipped(skipped: &[Skipped], out: &mut dyn Write) -> io::Result<()> {
+fn print_skipped(skipped: &[Skipped], out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     if skipped.is_empty() {
         return Ok(());
     }
-    let mut table = output::table(&["SKIPPED", "FILES", "BEST FILE"]);
+    let mut table = ListTable::new([
+        ListColumn::left("SKIPPED"),
+        ListColumn::right("FILES"),
+        ListColumn::name("BEST FILE"),
+    ]);
     for reason in skipped {
-        let first = reason.first.as_ref().map(name);
-        table.add_row([
-            Cell::new(plain(&reason.reason).replace('_', " ")),
-            number(reason.files),
-            maybe(first, Cell::new),
+        let first = reason.first.as_ref();
+        table.row([
+            text(reason.reason.replace('_', " ")),
+            count(reason.files),
+            maybe(first, cell::name),
         ]);
     }
-    output::print(&table, out)
+    Ok(out.table(&table)?)
 }
 
-fn print_back_offs(back_offs: &[BackedOff], out: &mut dyn Write) -> io::Result<()> {
+fn print_back_offs(back_offs: &[BackedOff], out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     if back_offs.is_empty() {
         return Ok(());
     }
-    let header = ["IN BACKOFF", "UNTIL", "FAILURES", "WHY"];
-    let mut table = output::table(&header);
+    let mut table = ListTable::new([
+        ListColumn::name("IN BACKOFF"),
+        ListColumn::left("UNTIL"),
+        ListColumn::right("FAILURES").leaves(1),
+        ListColumn::reason("WHY"),
+    ]);
     for one in back_offs {
         let parts = [
             one.file.as_ref().map(|file| format!("file {}", name(file))),
@@ -122,12 +152,12 @@ fn print_back_offs(back_offs: &[BackedOff], out: &mut dyn Write) -> io::Result<(
             one.destination.map(|host| format!("destination {host}")),
         ];
         let who: Vec<_> = parts.into_iter().flatten().collect();
-        table.add_row([
-            Cell::new(who.join(" with ")),
-            Cell::new(one.back_off.until),
-            number(one.back_off.failures),
-            Cell::new(plain(&one.back_off.reason)),
+        table.row([
+            text(who.join(" with ")),
+            ListCell::At(one.back_off.until),
+            count(one.back_off.failures),
+            text(&one.back_off.reason),
         ]);
     }
-    output::print(&table, out)
+    Ok(out.table(&table)?)
 }

@@ -1,17 +1,18 @@
 //! `reelyard removals`
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use bytesize::ByteSize;
 use clap::Args;
-use comfy_table::Cell;
 use reelyard_api::{RemovalView, RemovalsView};
+use reelyard_console::pages::plan::PlanPageQuery;
 use reelyard_core::host::HostAddr;
 use reelyard_yard::remover::{ExchangeBudget, Relief, RemovalMode, RemoverWaits};
 
 use crate::cli::client::{NodeArgs, NodeClient};
+use crate::cli::output::cell::{self, count, maybe, text};
+use crate::cli::output::{ListCell, ListColumn, ListTable, Printer, ViewArgs};
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, maybe, name, number, plain, size};
 
 #[derive(Debug, Args)]
 pub struct RemovalsArgs {
@@ -20,26 +21,36 @@ pub struct RemovalsArgs {
     /// Check all copies now instead of at the next interval.
     #[arg(long)]
     now: bool,
+    #[command(flatten)]
+    view: ViewArgs,
 }
 
 /// Runs `reelyard removals`.
 pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
+    let out = &mut args.node.output.printer(out);
+    out.refuse_csv()?;
     let client = NodeClient::new(&args.node)?;
     if args.now {
         client.post_for_nothing(&["removals"])?;
-        if !args.node.json {
+        if !out.is_json() {
             writeln!(out, "the check of all copies has started")?;
         }
         return Ok(());
     }
+    let web = format!("{}#removals", PlanPageQuery::path());
+    args.view.show(&args.node, &web, out, |out| print_all(&client, out))
+}
+
+fn print_all(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let view: RemovalsView = client.get(&["removals"], &[])?;
-    if args.node.json {
-        return Ok(output::json(&view, out)?);
+    if out.is_json() {
+        return out.json(&view);
     }
     print_state(&view, out)?;
     if !view.open.is_empty() {
         writeln!(out, "being removed:")?;
         print_copies(&view.open, out)?;
+        out.left_out(view.open.len(), view.open_total)?;
     }
     if !view.decided.is_empty() {
         let would = view.mode == RemovalMode::DryRun;
@@ -49,13 +60,14 @@ pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), CommandFailure
             if would { "would be removed:" } else { "decided by the last check:" }
         )?;
         print_copies(&view.decided, out)?;
+        out.left_out(view.decided.len(), view.decided_total)?;
     }
     print_reliefs(&view, out)?;
     print_rooms(&view, out)?;
-    Ok(print_spared(&view, out)?)
+    print_spared(&view, out)
 }
 
-fn print_state(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
+fn print_state(view: &RemovalsView, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     match view.mode {
         RemovalMode::On => {}
         RemovalMode::DryRun => writeln!(out, "dry run: no copies are removed")?,
@@ -64,6 +76,7 @@ fn print_state(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
     match view.at {
         Some(at) => {
             let took = view.took_us.map(|us| format!(", took {:.1} ms", us as f64 / 1000.0));
+            let at = out.clock(at);
             writeln!(out, "last check of all copies {at}{}", took.unwrap_or_default())?;
         }
         None => writeln!(out, "this node has not checked the copies yet")?,
@@ -73,65 +86,80 @@ fn print_state(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "exchanges may remove {left} of {bytes} in 24 hours")?;
     }
     match view.waits {
-        None => Ok(()),
+        None => {}
         Some(RemoverWaits::Ranking) => {
-            writeln!(out, "no removals yet: the ranking was not read")
+            writeln!(out, "no removals yet: the ranking was not read")?;
         }
         Some(RemoverWaits::Masters) => {
-            writeln!(out, "no removals yet: the source directories were not listed")
+            writeln!(out, "no removals yet: the source directories were not listed")?;
         }
     }
+    Ok(())
 }
 
 /// Prints planned removals with the remaining copy and the reason.
-pub(in crate::cli) fn print_copies(copies: &[RemovalView], out: &mut dyn Write) -> io::Result<()> {
-    let mut table = output::table(&["FILE", "ON", "SIZE", "KEPT ON", "WHY"]);
+pub(in crate::cli) fn print_copies(
+    copies: &[RemovalView],
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
+    let mut table = ListTable::new([
+        ListColumn::name("FILE"),
+        ListColumn::left("ON"),
+        ListColumn::right("SIZE").leaves(1),
+        ListColumn::left("KEPT ON"),
+        ListColumn::reason("WHY"),
+    ]);
     for copy in copies {
         let why = match copy.spared {
             Some(spared) => format!("kept after all: {}", spared.words()),
             None => copy.why.clone(),
         };
-        table.add_row([
-            Cell::new(name(&copy.name)),
-            Cell::new(copy.host),
-            maybe(copy.size, size),
-            maybe(copy.keeper, Cell::new),
-            Cell::new(plain(&why)),
+        table.row([
+            cell::name(&copy.name),
+            text(copy.host),
+            maybe(copy.size, ListCell::Bytes),
+            maybe(copy.keeper, text),
+            text(why),
         ]);
     }
-    output::print(&table, out)
+    Ok(out.table(&table)?)
 }
 
-fn print_reliefs(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
+fn print_reliefs(view: &RemovalsView, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let line = |(host, relief): (&HostAddr, &Relief)| {
         let Relief { used, limit, low_water, .. } = relief;
         let short =
             if relief.falls_short { "; removing all removable copies is not enough" } else { "" };
         format!("{host} is over its limit: {used} of {limit} bytes, target {low_water}{short}")
     };
-    view.reliefs.iter().try_for_each(|relief| writeln!(out, "{}", line(relief)))
+    Ok(view.reliefs.iter().try_for_each(|relief| writeln!(out, "{}", line(relief)))?)
 }
 
-fn print_rooms(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
+fn print_rooms(view: &RemovalsView, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     if view.rooms.is_empty() {
         return Ok(());
     }
     writeln!(out, "wanted files that fit nowhere:")?;
-    let mut table = output::table(&["FILE", "SIZE", "HITS", "ACTION"]);
+    let mut table = ListTable::new([
+        ListColumn::name("FILE"),
+        ListColumn::right("SIZE"),
+        ListColumn::right("HITS"),
+        ListColumn::reason("ACTION"),
+    ]);
     for room in &view.rooms {
-        let done = Cell::new(plain(&room.why));
-        table.add_row([Cell::new(name(&room.name)), size(room.size), number(room.hits), done]);
+        let size = ListCell::Bytes(room.size);
+        table.row([cell::name(&room.name), size, count(room.hits), text(&room.why)]);
     }
-    output::print(&table, out)
+    Ok(out.table(&table)?)
 }
 
-fn print_spared(view: &RemovalsView, out: &mut dyn Write) -> io::Result<()> {
+fn print_spared(view: &RemovalsView, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     if view.spared.is_empty() {
         return Ok(());
     }
-    let mut table = output::table(&["KEPT BECAUSE", "COPIES"]);
+    let mut table = ListTable::new([ListColumn::left("KEPT BECAUSE"), ListColumn::right("COPIES")]);
     for (why, copies) in &view.spared {
-        table.add_row([Cell::new(why.words()), number(copies)]);
+        table.row([text(why.words()), count(*copies)]);
     }
-    output::print(&table, out)
+    Ok(out.table(&table)?)
 }

@@ -4,16 +4,19 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 use reelyard_api::{CopyBegun, StateFilter, TaskView};
-use reelyard_core::clock::Clock;
+use reelyard_console::pages::tasks::TasksPageQuery;
+use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
 use reelyard_protocol::worker::{Blame, TaskId};
 
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, filters};
+use crate::cli::output::cell::{self, count, maybe, state, text, unit};
+use crate::cli::output::{
+    DetailSheet, ListCell, ListColumn, ListTable, PrintStyle, Printer, ViewArgs, web_query,
+};
 use crate::cli::support::enum_word;
 use crate::cli::support::failure::CommandFailure;
-use crate::cli::support::output::{self, age, maybe, name, number, plain, size};
 
 #[derive(Debug, Args)]
 pub struct TasksArgs {
@@ -21,6 +24,8 @@ pub struct TasksArgs {
     node: NodeArgs,
     #[command(flatten)]
     filter: TaskListArgs,
+    #[command(flatten)]
+    view: ViewArgs,
     #[command(subcommand)]
     command: Option<TasksCommand>,
 }
@@ -32,6 +37,8 @@ enum TasksCommand {
         /// Number of the task.
         #[arg(value_parser = task_id)]
         id: TaskId,
+        #[command(flatten)]
+        view: ViewArgs,
     },
     /// Retry failed or cancelled copies now.
     Retry {
@@ -69,30 +76,56 @@ fn task_id(text: &str) -> Result<TaskId, std::num::ParseIntError> {
     text.parse().map(TaskId)
 }
 
-fn state_word(state: impl std::fmt::Debug) -> String {
-    format!("{state:?}").to_lowercase()
+impl TaskListArgs {
+    /// The filter as a query of the API.
+    fn query(&self, now: Millis) -> [(&'static str, Option<String>); 4] {
+        [
+            ("state", self.state.map(enum_word::of)),
+            ("host", self.host.map(|host| host.to_string())),
+            ("blame", self.blame.map(enum_word::of)),
+            ("since", self.within.map(|time| now.before(time).0.to_string())),
+        ]
+    }
+
+    /// The page of the console with the same filter.
+    fn web_page(&self) -> String {
+        let filters = [
+            ("state", self.state.map(enum_word::of)),
+            ("host", self.host.map(|host| host.to_string())),
+            ("blamed", self.blame.map(enum_word::of)),
+        ];
+        TasksPageQuery::parse(&web_query(&filters)).address()
+    }
 }
 
 /// Runs `reelyard tasks`.
 pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let client = NodeClient::new(&args.node)?;
-    match args.command {
-        None => list(&client, args.filter, args.node.json, out),
-        Some(TasksCommand::Show { id }) => show(&client, id, args.node.json, out),
-        Some(TasksCommand::Retry { ids }) => {
+    let TasksArgs { node, filter, view, command } = args;
+    let out = &mut node.output.printer(out);
+    let client = NodeClient::new(&node)?;
+    let Some(command) = command else {
+        return view.show(&node, &filter.web_page(), out, |out| list(&client, &filter, out));
+    };
+    out.refuse_csv()?;
+    match command {
+        TasksCommand::Show { id, view } => {
+            let web = TasksPageQuery::parse(&web_query(&[("q", Some(id.to_string()))])).address();
+            view.show(&node, &web, out, |out| show(&client, id, out))
+        }
+        TasksCommand::Retry { ids } => {
             for id in ids {
                 let begun: CopyBegun = client.post(&["tasks", &id.to_string(), "retry"])?;
-                match args.node.json {
-                    true => output::json(&begun, out)?,
+                match out.is_json() {
+                    true => out.json(&begun)?,
                     false => writeln!(out, "task {id} is retried as task {}", begun.task)?,
                 }
             }
             Ok(())
         }
-        Some(TasksCommand::Cancel { ids }) => {
+        TasksCommand::Cancel { ids } => {
             for id in ids {
                 client.delete(&["tasks", &id.to_string()])?;
-                if !args.node.json {
+                if !out.is_json() {
                     writeln!(
                         out,
                         "task {id} is cancelled, or removed from the list if it had ended"
@@ -106,88 +139,75 @@ pub fn run(args: TasksArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
 
 fn list(
     client: &NodeClient,
-    args: TaskListArgs,
-    json: bool,
-    out: &mut dyn Write,
+    filter: &TaskListArgs,
+    out: &mut Printer<'_>,
 ) -> Result<(), CommandFailure> {
-    let now = Clock::system().now();
-    let filter = [
-        ("state", args.state.map(enum_word::of)),
-        ("host", args.host.map(|host| host.to_string())),
-        ("blame", args.blame.map(enum_word::of)),
-        ("since", args.within.map(|time| now.before(time).0.to_string())),
-    ];
-    let tasks = client.list::<TaskView>(&["tasks"], &filters(&filter), &args.page)?;
-    if json {
-        return Ok(output::json(&tasks, out)?);
-    }
-    let mut table = output::table(&[
-        "TASK",
-        "STATE",
-        "FILE",
-        "SOURCE",
-        "DESTINATION",
-        "RANK",
-        "HITS",
-        "SIZE",
-        "COPIED",
-        "RATE",
-        "AGE",
-        "WHY",
-    ]);
-    for task in &tasks.items {
-        table.add_row([
-            Cell::new(task.id),
-            Cell::new(state_word(task.state)),
-            Cell::new(name(&task.name)),
-            Cell::new(task.source),
-            Cell::new(task.destination),
-            maybe(task.rank, number),
-            number(task.hits),
-            size(task.size),
-            maybe(copied_percent(task), |percent| number(format!("{percent}%"))),
-            maybe(task.copy_speed.filter(|_| task.state.is_open()), number),
-            Cell::new(age(task.created, now)),
-            maybe(task.reason.as_deref(), |reason| Cell::new(plain(reason))),
-        ]);
-    }
-    output::print(&table, out)?;
-    Ok(output::more(&tasks, out)?)
+    let query = filter.query(out.now());
+    let tasks = client.list::<TaskView>(&["tasks"], &filters(&query), &filter.page)?;
+    out.list(&tasks, table)
 }
 
-fn show(
-    client: &NodeClient,
-    id: TaskId,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<(), CommandFailure> {
+/// The table of tasks.
+pub fn table(tasks: &[TaskView], _: &PrintStyle) -> ListTable {
+    let mut table = ListTable::new([
+        ListColumn::left("TASK"),
+        ListColumn::left("STATE"),
+        ListColumn::name("FILE"),
+        ListColumn::left("SOURCE").leaves(3),
+        ListColumn::left("DESTINATION").leaves(1),
+        ListColumn::right("RANK").leaves(8),
+        ListColumn::right("HITS").leaves(7),
+        ListColumn::right("SIZE").leaves(5),
+        ListColumn::right("COPIED").leaves(2),
+        ListColumn::right("RATE").leaves(6),
+        ListColumn::left("SINCE").leaves(4),
+        ListColumn::left("CHANGED").wide(),
+        ListColumn::left("BLAMED").wide(),
+        ListColumn::reason("WHY"),
+    ]);
+    for task in tasks {
+        table.row([
+            text(task.id),
+            state(enum_word::of(task.state)),
+            cell::name(&task.name),
+            text(task.source),
+            text(task.destination),
+            maybe(task.rank, count),
+            count(task.hits),
+            ListCell::Bytes(task.size),
+            maybe(copied_percent(task), |percent| unit(percent, "%")),
+            maybe(task.copy_speed.filter(|_| task.state.is_open()), text),
+            ListCell::Since(task.created),
+            ListCell::Since(task.changed),
+            maybe(task.blame.map(enum_word::of), text),
+            maybe(task.reason.as_deref(), text),
+        ]);
+    }
+    table
+}
+
+fn show(client: &NodeClient, id: TaskId, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
     let task: TaskView = client.get(&["tasks", &id.to_string()], &[])?;
-    if json {
-        return Ok(output::json(&task, out)?);
+    if out.is_json() {
+        return out.json(&task);
     }
-    let lines = [
-        ("task", Some(task.id.to_string())),
-        ("state", Some(state_word(task.state))),
-        ("file", Some(name(&task.name))),
-        ("from", Some(format!("{} in {}", task.source, plain(&task.dir)))),
-        ("to", Some(task.destination.to_string())),
-        ("rank", task.rank.map(|rank| rank.to_string())),
-        ("hits", Some(task.hits.to_string())),
-        ("size", Some(format!("{} bytes", task.size))),
-        ("copied", task.copied.map(|bytes| format!("{bytes} bytes"))),
-        ("rate below", task.copy_speed.map(|rate| rate.to_string())),
-        ("planned", Some(task.created.to_string())),
-        ("changed", Some(task.changed.to_string())),
-        ("why", task.reason.as_deref().map(plain)),
-        ("blamed", task.blame.map(|blame| format!("{blame:?}").to_lowercase())),
-        ("blake3", task.hash.map(|hash| hash.to_string())),
-    ];
-    for (label, value) in lines {
-        if let Some(value) = value {
-            writeln!(out, "{label:<11}{value}")?;
-        }
-    }
-    Ok(())
+    let mut sheet = DetailSheet::default();
+    sheet.row("task", text(task.id));
+    sheet.row("state", text(enum_word::of(task.state)));
+    sheet.row("file", cell::name(&task.name));
+    sheet.row("from", text(format!("{} in {}", task.source, task.dir)));
+    sheet.row("to", text(task.destination));
+    sheet.maybe("rank", task.rank, count);
+    sheet.row("hits", count(task.hits));
+    sheet.row("size", text(format!("{} bytes", task.size)));
+    sheet.maybe("copied", task.copied, |bytes| text(format!("{bytes} bytes")));
+    sheet.maybe("rate below", task.copy_speed, text);
+    sheet.row("planned", ListCell::Since(task.created));
+    sheet.row("changed", ListCell::Since(task.changed));
+    sheet.maybe("why", task.reason.as_deref(), text);
+    sheet.maybe("blamed", task.blame.map(enum_word::of), text);
+    sheet.maybe("blake3", task.hash, text);
+    Ok(sheet.print(out)?)
 }
 
 /// The copied part in whole percent; none if the size is unknown.

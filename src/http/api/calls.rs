@@ -8,7 +8,7 @@ use reelyard_access::rights::AccessScope::{
 };
 
 use super::api_call::{API, ApiCall};
-use super::node_calls::{config, document, events, status};
+use super::node_calls::{config, document, events, overview, status};
 use crate::http::access::CallRights::{Known, LeaseInPath, LeaseOfPool, Open, OwnWorker, Scope};
 use crate::http::api::access_calls::{sessions, tokens, users, whoami};
 use crate::http::api::audit_calls::{audit, audit_events, audit_export};
@@ -157,6 +157,7 @@ fn of_the_node() -> Vec<ApiCall> {
         ApiCall::of::<plan::__path_show, _, _>(Scope(YardRead), plan::show),
         ApiCall::of::<config::__path_reload, _, _>(Scope(ConfigWrite), config::reload),
         ApiCall::of::<events::__path_follow, _, _>(Scope(YardRead), events::follow).held(),
+        ApiCall::of::<overview::__path_show, _, _>(Scope(YardRead), overview::show),
         ApiCall::of::<status::__path_show, _, _>(Scope(YardRead), status::show),
         ApiCall::of::<document::__path_show, _, _>(Known, document::show),
         ApiCall::of::<workers::__path_tasks, _, _>(OwnWorker, workers::tasks).held(),

@@ -22,7 +22,7 @@ use super::pages;
 use super::refusal::ConsoleRefusal;
 use super::share_counts::ShareCounts;
 use super::visitor::Visitor;
-use crate::http::access::CallerRightsWatch;
+use crate::http::access::{self, CallerRightsWatch};
 use crate::http::api::call_parts::event_stream::{EventSource, KEEP_ALIVE, streamed};
 use crate::http::node_state::NodeHttpState;
 
@@ -42,6 +42,21 @@ pub enum LivePage {
     Hosts,
     /// The table of copies.
     Tasks,
+    /// The last round.
+    Plan,
+    /// The pools of boxes.
+    Boxes,
+}
+
+impl LivePage {
+    /// The scope that a visitor of the page needs, and further ones.
+    const fn scopes(self) -> (AccessScope, &'static [AccessScope]) {
+        match self {
+            LivePage::Yard => (AccessScope::YardRead, &pages::yard::OTHER_SCOPES),
+            LivePage::Hosts | LivePage::Tasks | LivePage::Plan => (AccessScope::YardRead, &[]),
+            LivePage::Boxes => (AccessScope::BoxesRead, &[]),
+        }
+    }
 }
 
 /// Facts that decide how a page looks for a viewer.
@@ -68,60 +83,78 @@ struct Rendering {
     parts: Vec<RenderedPart>,
 }
 
+/// The latest rendering of a page in one form.
+type RenderingSlot = tokio::sync::Mutex<Option<Arc<Rendering>>>;
+
 /// The latest rendering of each page that somebody looks at.
 #[derive(Default)]
-pub struct LiveRenderings(Mutex<HashMap<RenderingKey, Arc<Rendering>>>);
+pub struct LiveRenderings(Mutex<HashMap<RenderingKey, Arc<RenderingSlot>>>);
 
 impl LiveRenderings {
-    /// The page as it is now, or was less than [`INTERVAL`] ago. None while the node stops.
-    async fn get(
-        &self,
-        key: &RenderingKey,
-        state: &web::Data<NodeHttpState>,
-        viewer: &Viewer,
-    ) -> Option<Arc<Rendering>> {
-        let now = Instant::now();
-        let is_fresh = |rendering: &Arc<Rendering>| now - rendering.at < INTERVAL / 2;
-        {
-            let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(rendering) = kept.get(key).filter(|rendering| is_fresh(rendering)) {
-                return Some(Arc::clone(rendering));
-            }
+    /// The slot that all viewers of the same page share.
+    fn slot(&self, key: &RenderingKey) -> Arc<RenderingSlot> {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = slots.get(key) {
+            return Arc::clone(slot);
         }
-        // Rendered unlocked. Two threads may do it at once, which costs little.
-        let links = match key.page {
-            LivePage::Yard => pages::yard::links(state).await,
-            LivePage::Hosts | LivePage::Tasks => None,
-        };
-        let (of_key, of_viewer) = (key.clone(), viewer.clone());
-        let render = move |state: &NodeHttpState| {
-            Rendering::of(&of_key, state, links.as_deref(), &of_viewer, now)
-        };
-        let rendering = Arc::new(computed(state, render).await.ok()?);
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|_, kept| is_fresh(kept));
-        if kept.len() < MOST_KEPT {
-            kept.insert(key.clone(), Arc::clone(&rendering));
+        // Each viewer has a reference to its slot. The last one has gone from the others.
+        slots.retain(|_, slot| Arc::strong_count(slot) > 1);
+        let slot = Arc::new(RenderingSlot::default());
+        if slots.len() < MOST_KEPT {
+            slots.insert(key.clone(), Arc::clone(&slot));
         }
-        Some(rendering)
+        slot
     }
 }
 
-impl Rendering {
-    fn of(
-        key: &RenderingKey,
-        state: &NodeHttpState,
-        links: Option<&ShareCounts>,
-        viewer: &Viewer,
-        at: Instant,
-    ) -> Self {
-        let viewer = Viewer { now: Moment(state.clock.now().0), ..viewer.clone() };
-        let parts = match key.page {
-            LivePage::Yard => pages::yard::live_parts(state, links, &viewer),
-            LivePage::Hosts => pages::storage::hosts::live_parts(state, &key.query, &viewer),
-            LivePage::Tasks => pages::storage::tasks::live_parts(state, &key.query, &viewer),
-        };
-        Rendering { at, parts: parts.into_iter().map(RenderedPart::of).collect() }
+/// The page as it is now, or was less than half of [`INTERVAL`] ago. None while it cannot be computed.
+async fn latest(
+    slot: &RenderingSlot,
+    key: &RenderingKey,
+    state: &web::Data<NodeHttpState>,
+    viewer: &Viewer,
+) -> Option<Arc<Rendering>> {
+    // Viewers of the same page wait here for the one that computes it.
+    let mut kept = slot.lock().await;
+    if let Some(rendering) = kept.as_ref().filter(|kept| kept.at.elapsed() < INTERVAL / 2) {
+        return Some(Arc::clone(rendering));
+    }
+    let viewer = Viewer { now: Moment(state.clock.now().0), ..viewer.clone() };
+    let parts = match key.page {
+        LivePage::Boxes => pages::given_out::boxes::live_parts(state, &key.query, &viewer).await?,
+        page => {
+            let links = match page {
+                LivePage::Yard => pages::yard::links(state).await,
+                _ => None,
+            };
+            let query = key.query.clone();
+            let render = move |state: &NodeHttpState| {
+                live_parts(state, page, &query, links.as_deref(), &viewer)
+            };
+            computed(state, render).await.ok()?
+        }
+    };
+    let parts = parts.into_iter().map(RenderedPart::of).collect();
+    let rendering = Arc::new(Rendering { at: Instant::now(), parts });
+    *kept = Some(Arc::clone(&rendering));
+    Some(rendering)
+}
+
+/// The parts of a page that are computed from views.
+fn live_parts(
+    state: &NodeHttpState,
+    page: LivePage,
+    query: &str,
+    links: Option<&ShareCounts>,
+    viewer: &Viewer,
+) -> Vec<LivePart> {
+    match page {
+        LivePage::Yard => pages::yard::live_parts(state, links, viewer),
+        LivePage::Hosts => pages::storage::hosts::live_parts(state, query, viewer),
+        LivePage::Tasks => pages::storage::tasks::live_parts(state, query, viewer),
+        LivePage::Plan => pages::storage::plan::live_parts(state, query, viewer),
+        // Its queue is asked of an actor.
+        LivePage::Boxes => Vec::new(),
     }
 }
 
@@ -141,12 +174,13 @@ pub async fn follow(
     renderings: web::Data<LiveRenderings>,
     page: web::Path<LivePage>,
 ) -> Result<HttpResponse, ConsoleRefusal> {
-    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
     let page = page.into_inner();
+    let (first, others) = page.scopes();
+    let visitor = Visitor::of(&request, &state, &first)?;
     let mut rights = CallerRightsWatch::of(&request, &state);
-    if page == LivePage::Yard {
-        pages::yard::check_rights(&visitor)?;
-        pages::yard::OTHER_SCOPES.into_iter().for_each(|scope| rights.need(scope));
+    for scope in others {
+        access::require(&visitor.caller.0, scope)?;
+        rights.need(scope.clone());
     }
     let viewer = visitor.viewer;
     let key = RenderingKey {
@@ -163,7 +197,7 @@ pub async fn follow(
     let stream = LivePageStream {
         stopping: state.stopping.clone(),
         state,
-        renderings,
+        slot: renderings.slot(&key),
         viewer,
         key,
         sent: HashMap::new(),
@@ -177,7 +211,7 @@ pub async fn follow(
 /// The parts of one page for one viewer.
 struct LivePageStream {
     state: web::Data<NodeHttpState>,
-    renderings: web::Data<LiveRenderings>,
+    slot: Arc<RenderingSlot>,
     viewer: Viewer,
     key: RenderingKey,
     /// The hash of each part as the viewer has it.
@@ -197,8 +231,8 @@ impl EventSource for LivePageStream {
                 () = sleep_until(self.next_look) => {}
             }
             self.next_look = Instant::now() + INTERVAL;
-            let rendering = self.renderings.get(&self.key, &self.state, &self.viewer).await?;
-            let message = self.message(&rendering);
+            let rendering = latest(&self.slot, &self.key, &self.state, &self.viewer).await;
+            let message = rendering.and_then(|rendering| self.message(&rendering));
             if message.is_some() || Instant::now() >= self.keep_alive {
                 self.keep_alive = Instant::now() + KEEP_ALIVE;
                 return Some(message.unwrap_or(Bytes::from_static(b": still here\n\n")));

@@ -19,8 +19,10 @@ use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 pub use answer::yard_name;
 pub use live::LiveRenderings;
+pub use page_work::computed;
 pub use page_work_limit::PageWorkLimit;
 pub use pages::storage::host_lines::{DiskMarks, line as host_line};
+pub use pages::yard::{links as link_counts, model as yard_model};
 pub use posted_form::is_console_path;
 pub use share_counts::KeptShareCounts;
 

@@ -9,6 +9,9 @@ use super::HOUR_MILLIS;
 /// Interval of the samples in milliseconds.
 const SAMPLE_MILLIS: i64 = 60_000;
 
+/// A longer time without a sample ends the series, in milliseconds.
+const LONGEST_GAP_MILLIS: i64 = 3 * SAMPLE_MILLIS;
+
 /// The load of all links at one moment, in bits a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSample {
@@ -31,6 +34,10 @@ impl LinkTraffic {
         // A clock that steps back by more than a sample makes the later ones useless.
         while self.0.back().is_some_and(|(at, _)| now.0 < at.0) {
             self.0.pop_back();
+        }
+        // The samples of a chart have even distances. After a gap it begins again.
+        if self.0.back().is_some_and(|(at, _)| now.0 - at.0 > LONGEST_GAP_MILLIS) {
+            self.0.clear();
         }
         while self.0.front().is_some_and(|(at, _)| now.0 - at.0 > HOUR_MILLIS) {
             self.0.pop_front();
@@ -63,6 +70,8 @@ mod tests {
         assert_eq!(traffic.samples().len(), 60);
         traffic.observe(Millis(3 * HOUR_MILLIS + 1), None);
         assert_eq!(traffic.samples().len(), 59);
+        traffic.observe(Millis(3 * HOUR_MILLIS + 400_000), Some(LinkSample::default()));
+        assert_eq!(traffic.samples().len(), 1, "after a gap");
         traffic.observe(Millis(0), Some(LinkSample::default()));
         assert_eq!(traffic.samples().collect::<Vec<_>>(), [(Millis(0), LinkSample::default())]);
     }

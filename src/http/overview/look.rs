@@ -1,4 +1,4 @@
-//! A look at the yard: its troubles with their begins, and the task that looks while nobody opens a page.
+//! A look at the yard: its troubles with their begins, and the task that remembers them.
 
 use std::time::Duration;
 
@@ -15,12 +15,13 @@ use super::troubles::{count_inputs, joined, troubles};
 use super::yard_views::YardViews;
 use crate::http::node_state::NodeHttpState;
 
-/// Interval between two looks while nobody opens a page.
+/// Interval between two looks.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// The facts of the first sentence. They are remembered for later looks.
+/// The facts of the first sentence.
 pub fn verdict(views: &YardViews<'_>) -> VerdictFacts {
-    let (troubles, history) = views.state.overview.observe(look(views));
+    let mut troubles = troubles(views);
+    let history = views.state.overview.date(views.now, &mut troubles);
     let served = views.catalog.event_log.as_ref().and_then(|log| {
         let hour = log.served.last_hour?;
         Some(((1.0 - hour) * 100.0, log.served.last_day.map(|day| (1.0 - day) * 100.0)))
@@ -85,7 +86,9 @@ pub async fn keep(state: web::Data<NodeHttpState>) {
             looked.overview.observe(look(&YardViews::load(&looked)));
         });
         if look.await.is_err() {
-            return;
+            tracing::error!(
+                "a look at the yard failed: begins of troubles and rates of copies are incomplete"
+            );
         }
         tokio::select! {
             biased;

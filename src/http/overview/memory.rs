@@ -40,15 +40,19 @@ struct EarlierLooks {
 }
 
 impl OverviewMemory {
-    /// Adds a look, and answers its troubles with their begins.
-    pub fn observe(&self, look: YardLook) -> (Vec<Trouble>, TroubleHistory) {
-        let YardLook { now, mut troubles, health, traffic, progress } = look;
+    /// Adds a look. Only the task that looks at even intervals does it, so looks come in the order of time.
+    pub fn observe(&self, look: YardLook) {
+        let YardLook { now, troubles, health, traffic, progress } = look;
         let mut memory = self.lock();
-        let history = memory.troubles.observe(now, &mut troubles);
+        memory.troubles.observe(now, &troubles);
         memory.health.observe(now, health.into_iter());
         memory.traffic.observe(now, traffic);
         memory.rates.observe(now, progress.into_iter());
-        (troubles, history)
+    }
+
+    /// Adds the begins to the troubles of a page.
+    pub fn date(&self, now: Millis, troubles: &mut [Trouble]) -> TroubleHistory {
+        self.lock().troubles.date(now, troubles)
     }
 
     /// The rate of a copy in bytes a second, if it was seen before.

@@ -1,6 +1,7 @@
 //! When troubles began and ended. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
 
 use reelyard_console::Moment;
 use reelyard_console::pages::yard::{Trouble, TroubleCause};
@@ -36,13 +37,12 @@ pub struct TroubleHistory {
 }
 
 impl TroubleLog {
-    /// Takes the troubles of this moment, and gives each without a known begin the time when it was first seen.
-    pub fn observe(&mut self, now: Millis, troubles: &mut [Trouble]) -> TroubleHistory {
+    /// Takes the troubles of this moment. Looks come in the order of time.
+    pub fn observe(&mut self, now: Millis, troubles: &[Trouble]) {
         let mut open = BTreeMap::new();
         for trouble in troubles {
             let key = key(&trouble.cause);
             let seen = self.open.get(&key).or_else(|| open.get(&key)).copied().unwrap_or(now);
-            trouble.since = trouble.since.or(Some(Moment(seen.0)));
             open.insert(key, seen);
         }
         let ended = self.open.keys().filter(|key| !open.contains_key(*key)).count();
@@ -57,6 +57,14 @@ impl TroubleLog {
             self.fine_since.get_or_insert(now);
         } else {
             self.fine_since = None;
+        }
+    }
+
+    /// Gives each trouble without a known begin the time when it was first seen. One that was never seen begins now.
+    pub fn date(&self, now: Millis, troubles: &mut [Trouble]) -> TroubleHistory {
+        for trouble in troubles {
+            let seen = self.open.get(&key(&trouble.cause)).copied().unwrap_or(now);
+            trouble.since = trouble.since.or(Some(Moment(seen.0)));
         }
         TroubleHistory { fine_since: self.fine_since, cleared: self.ends.len() as u64 }
     }
@@ -78,11 +86,20 @@ fn key(cause: &TroubleCause) -> TroubleKey {
         TroubleCause::Blocked { .. } => ("plan", String::new()),
         TroubleCause::OtherManager { host } => ("manager", host.clone()),
         TroubleCause::HookFails { hook, .. } => ("hook", hook.clone()),
-        // A warning may contain a count or a time. Another number is no new trouble.
-        TroubleCause::Warning { text } => {
-            ("warning", text.chars().filter(|letter| !letter.is_ascii_digit()).collect())
-        }
+        TroubleCause::Warning { text } => ("warning", without_numbers(text)),
     }
+}
+
+/// A warning may contain a count or a time, and another number is no new trouble. Another host is.
+fn without_numbers(text: &str) -> String {
+    let mut words = Vec::new();
+    for word in text.split(' ') {
+        let bare = word.trim_end_matches([':', ',', '.', ';']);
+        let is_host = bare.parse::<SocketAddr>().is_ok() || bare.parse::<IpAddr>().is_ok();
+        let kept = word.chars().filter(|letter| is_host || !letter.is_ascii_digit());
+        words.push(kept.collect::<String>());
+    }
+    words.join(" ")
 }
 
 #[cfg(test)]
@@ -97,7 +114,8 @@ mod tests {
 
     fn observe(log: &mut TroubleLog, at: i64, texts: &[&str]) -> (Vec<i64>, TroubleHistory) {
         let mut troubles: Vec<Trouble> = texts.iter().map(|text| warning(text)).collect();
-        let history = log.observe(Millis(at), &mut troubles);
+        log.observe(Millis(at), &troubles);
+        let history = log.date(Millis(at), &mut troubles);
         (troubles.iter().filter_map(|trouble| Some(trouble.since?.0)).collect(), history)
     }
 
@@ -114,6 +132,8 @@ mod tests {
         let (_, history) = observe(&mut log, 4 * MINUTE, &[]);
         assert_eq!((history.fine_since, history.cleared), (Some(Millis(4 * MINUTE)), 2));
         assert_eq!(observe(&mut log, 5 * MINUTE, &[]).1, history);
+        let of_hosts = ["10.0.0.1:80: in vain 3 times", "10.0.0.2:80: in vain 4 times"];
+        assert_ne!(without_numbers(of_hosts[0]), without_numbers(of_hosts[1]));
         let day = observe(&mut log, 3 * MINUTE + KEPT_MILLIS, &[]).1;
         assert_eq!(day.cleared, 1);
     }
@@ -126,7 +146,8 @@ mod tests {
             cause: TroubleCause::Suspect { host: host.clone() },
             since: Some(Moment(7)),
         }];
-        log.observe(Millis(MINUTE), &mut suspect);
+        log.observe(Millis(MINUTE), &suspect);
+        log.date(Millis(MINUTE), &mut suspect);
         assert_eq!(suspect[0].since, Some(Moment(7)));
         let down = TroubleCause::HostDown {
             host,
@@ -137,7 +158,8 @@ mod tests {
             is_lost: false,
         };
         let mut down = [Trouble { cause: down, since: None }];
-        let history = log.observe(Millis(2 * MINUTE), &mut down);
+        log.observe(Millis(2 * MINUTE), &down);
+        let history = log.date(Millis(2 * MINUTE), &mut down);
         assert_eq!((history.cleared, down[0].since), (0, Some(Moment(MINUTE))));
     }
 }

@@ -26,6 +26,13 @@ pub fn troubles(views: &YardViews<'_>) -> Vec<Trouble> {
         troubles.push(without_begin(TroubleCause::Warning { text }));
     }
     troubles.extend(of_inputs(&views.catalog));
+    for hook in views.state.actors.hooks.views() {
+        if let Some(why) = &hook.trouble {
+            let (hook, reason) = (hook.name.to_string(), why.reason.clone());
+            let cause = TroubleCause::HookFails { hook, reason };
+            troubles.push(Trouble { cause, since: Some(Moment(why.since.0)) });
+        }
+    }
     troubles
 }
 
@@ -101,7 +108,9 @@ fn over_limit(views: &YardViews<'_>, line: &HostLine, host: HostAddr, used: f64)
         limit: views.marks.limit,
         low_water: views.marks.low_water,
         removing: of_host.clone().count() as u64,
-        removing_bytes: of_host.filter_map(|(_, removal)| removal.intent.size).sum(),
+        removing_bytes: of_host
+            .filter_map(|(_, removal)| removal.intent.size)
+            .fold(0, u64::saturating_add),
     }
 }
 

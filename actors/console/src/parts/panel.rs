@@ -49,11 +49,16 @@ pub fn panel_with(head: &PanelHead<'_>, class: &str, body: Markup, end: Markup) 
 pub fn page_head(title: &str, sentence: &str, actions: Markup) -> Markup {
     html! {
         div.head {
-            div { h1 { (title) } p #page-sentence { (sentence) } }
+            div { h1 { (title) } (page_sentence(sentence)) }
             @let shown = actions.into_string();
             @if !shown.is_empty() { div.acts { (maud::PreEscaped(shown)) } }
         }
     }
+}
+
+/// The sentence of a page. Its id is `page-sentence`, for live updates.
+pub fn page_sentence(sentence: &str) -> Markup {
+    html! { p #page-sentence { (sentence) } }
 }
 
 /// A figure of a strip.

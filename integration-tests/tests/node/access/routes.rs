@@ -19,7 +19,7 @@ const DECIDED: [(&str, &str); 53] = [
     ("/console", "a session with yard:read"),
     ("/console/assets/{hash}/{name}", "open: style and scripts without data"),
     ("/console/preferences", "open: it changes cookies of the browser only"),
-    ("/console/live/{page}", "a session with yard:read"),
+    ("/console/live/{page}", "a session with the scopes of the page"),
     ("/console/hosts", "a session with yard:read"),
     ("/console/hosts/{host}", "a session with yard:read"),
     ("/console/hosts/{host}/{action}", "a session with yard:write, and its CSRF token"),

@@ -11,7 +11,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reelyard_api::{BadRowView, Cursor, FileState, FileView, InputState, InputView, Page, Problem};
 use reelyard_core::clock::Millis;
 use reelyard_core::names::{FileName, NameText};
-use reelyard_integration_tests::rigs::binary::{self, ProgramOutput, run};
+use reelyard_integration_tests::rigs::binary::{self, ProgramOutput, ended, reelyard, run};
 use serde_json::{Value, json};
 
 const TOKEN: &str = "open-sesame-open-now";
@@ -170,21 +170,16 @@ fn ask(node: SocketAddr, arguments: &[&str]) -> ProgramOutput {
 
 #[test]
 fn files_are_listed_over_pages_with_the_faults_of_the_inputs() {
-    let ended = ask(node(), &["files"]);
+    let url = format!("http://{}", node());
+    let ended = ended(reelyard(&["files", "--url", &url]).env("TZ", "UTC"));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let lines: Vec<&str> = ended.out.lines().collect();
     assert!(lines[0].trim_start().starts_with("RANK"), "{}", ended.out);
     assert!(lines[1].contains("%FF%FE.mpg (bytes)"), "{}", ended.out);
-    assert!(
-        lines[5].contains("\\u{1b}[31m4.mpg") && !ended.out.contains('\u{1b}'),
-        "{}",
-        ended.out
-    );
-    assert!(
-        lines[6]
-            .contains("cannot be read: permission denied; the content read at 2018-06-02T15:00:00")
-    );
-    assert_eq!(lines[8], "  line 7: the grade is no number: a\\tb");
+    assert!(lines[5].contains("␛[31m4.mpg") && !ended.out.contains('\u{1b}'), "{}", ended.out);
+    let why = "cannot be read: permission denied; the content read at 2018-06-02 15:00:";
+    assert!(lines[6].contains(why), "{}", ended.out);
+    assert_eq!(lines[8], "  line 7: the grade is no number: a␉b");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod cli_client;
 mod cli_help;
+mod cli_output;
 mod cli_roles;
 mod cli_store;
 mod demo;

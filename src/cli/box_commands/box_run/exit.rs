@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::cli::support::output::plain;
+use crate::cli::output::plain;
 
 /// Exit code: the lease was lost before the command ended.
 pub(super) const LOST: u8 = 124;

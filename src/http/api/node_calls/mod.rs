@@ -3,4 +3,5 @@
 pub mod config;
 pub mod document;
 pub mod events;
+pub mod overview;
 pub mod status;

@@ -150,7 +150,7 @@ fn bad_row(row: &BadRow) -> BadRowView {
     BadRowView { line: row.line, text: row.text.clone(), why: row.fault.to_string() }
 }
 
-fn journal(status: &JournalStatus) -> JournalView {
+pub(super) fn journal(status: &JournalStatus) -> JournalView {
     let role = match status.leading {
         Some(_) => NodeRole::Leader,
         None if status.leader == Some(status.node) => NodeRole::Candidate,

@@ -92,20 +92,26 @@ async fn act(
     let names: Vec<String> = files.iter().map(|name| name.to_text().name).collect();
     audit.subject(format!("file {}", names.join(", ")));
     let undo = undo_address(&files, action);
-    let mut acted: u64 = 0;
+    let (mut acted, mut has_changed) = (0_u64, false);
     for name in files {
         let result = match action {
-            FileAction::Pin => pins::set(name, state, &visitor.caller, true).await.map(drop),
-            FileAction::Unpin => pins::set(name, state, &visitor.caller, false).await.map(drop),
-            FileAction::Copy => copy(state, &visitor, name).await,
+            FileAction::Pin => {
+                pins::set(name, state, &visitor.caller, true).await.map(|set| set.changed)
+            }
+            FileAction::Unpin => {
+                pins::set(name, state, &visitor.caller, false).await.map(|set| set.changed)
+            }
+            FileAction::Copy => copy(state, &visitor, name).await.map(|()| true),
         };
-        if let Err(why) = result {
-            return Ok(refused(form, &visitor.viewer, acted, &why));
+        match result {
+            Ok(changed) => has_changed |= changed,
+            Err(why) => return Ok(refused(form, &visitor.viewer, acted, &why)),
         }
         acted += 1;
     }
     let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
-    Ok(match undo {
+    // Nothing is to be taken back where the file was pinned, or not pinned, before.
+    Ok(match undo.filter(|_| has_changed) {
         Some(undo) => done_with_undo(form, outcome, undo),
         None => done(form, outcome),
     })

@@ -102,7 +102,7 @@ async fn act(
         let refusal = ProblemResponse::bad_request(detail);
         return Ok(refused(form, &visitor.viewer, 0, &refusal));
     }
-    if let Some(why) = changed_meanwhile(state, form).await {
+    if let Some(why) = changed_meanwhile(state, form) {
         return Ok(refused(form, &visitor.viewer, 0, &why));
     }
     let mut acted: u64 = 0;

@@ -4,6 +4,7 @@
 mod copy_lines;
 pub mod find;
 pub mod given_out;
+mod host_choices;
 pub mod of_node;
 pub mod on_record;
 mod reasons;

@@ -8,4 +8,4 @@ mod render;
 pub use model::{BoxesPageModel, LeaseLine, OneBox, PoolPanel, QuarantineLine, QueueLine};
 pub use panels::{leases, pool_grid, quarantine, queue};
 pub use query::BoxesPageQuery;
-pub use render::render;
+pub use render::{boxes_sentence, pools_in_full, render};

@@ -75,8 +75,6 @@ pub struct QuarantineLine {
     pub since: Moment,
     /// The person who asked for it, if one did.
     pub by: Option<String>,
-    /// Failed cleanings.
-    pub failures: u64,
     /// Output of the last cleaning, or the reason of the person.
     pub output: String,
 }

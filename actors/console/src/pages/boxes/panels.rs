@@ -162,10 +162,7 @@ fn evidence(viewer: &Viewer, line: &QuarantineLine) -> Markup {
     let words = boxes::BOX_N.fill(language, &values);
     let cause = match &line.by {
         Some(user) => boxes::BY_USER.fill(language, &[("user", &visible_text(user))]),
-        None => {
-            let failures = counted(language, common::FAILURES, line.failures);
-            boxes::AFTER_FAILURES.fill(language, &[("failures", &failures)])
-        }
+        None => boxes::CLEANING_FAILED.of(language).to_owned(),
     };
     let base = format!("{ROOT}/boxes/{}/{number}", encoded(&line.pool));
     html! {

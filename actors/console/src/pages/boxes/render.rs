@@ -17,35 +17,43 @@ use crate::viewer::Viewer;
 /// The content of the page.
 pub fn render(query: &BoxesPageQuery, model: &BoxesPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
-    let chosen = model.pools.iter().find(|pool| pool.name == model.chosen);
-    let content = html! {
-        @if model.pools.is_empty() {
-            div.tablebox {
-                div.empty {
-                    b { (boxes::NO_POOLS.of(language)) }
-                    (boxes::NO_POOLS_BODY.of(language))
-                    div.mt { (command(language, "reelyard boxes pool create judges --size 32")) }
-                }
-            }
-        } @else {
-            div.grid {
-                @for pool in &model.pools { (pool_grid(viewer, pool)) }
-                @if let Some(pool) = chosen {
-                    (queue(viewer, pool, &model.queue))
-                    (leases(viewer, pool, &model.leases))
-                }
-                (quarantine(viewer, &model.quarantine))
-            }
-        }
-    };
     html! {
-        (page_head(frame::BOXES.of(language), &sentence(viewer, model), html! {}))
-        (split(content, model.one.as_ref().map(|one| one_box(viewer, query, one))))
+        (page_head(frame::BOXES.of(language), &boxes_sentence(viewer, model), html! {}))
+        (split(pools_in_full(viewer, model), model.one.as_ref().map(|one| one_box(viewer, query, one))))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
 }
 
-fn sentence(viewer: &Viewer, model: &BoxesPageModel) -> String {
+/// The pools with their queue, leases and quarantine. The id is `boxes-content`, for live updates.
+pub fn pools_in_full(viewer: &Viewer, model: &BoxesPageModel) -> Markup {
+    let language = viewer.language;
+    let chosen = model.pools.iter().find(|pool| pool.name == model.chosen);
+    html! {
+        div #boxes-content {
+            @if model.pools.is_empty() {
+                div.tablebox {
+                    div.empty {
+                        b { (boxes::NO_POOLS.of(language)) }
+                        (boxes::NO_POOLS_BODY.of(language))
+                        div.mt { (command(language, "reelyard boxes pool create judges --size 32")) }
+                    }
+                }
+            } @else {
+                div.grid {
+                    @for pool in &model.pools { (pool_grid(viewer, pool)) }
+                    @if let Some(pool) = chosen {
+                        (queue(viewer, pool, &model.queue))
+                        (leases(viewer, pool, &model.leases))
+                    }
+                    (quarantine(viewer, &model.quarantine))
+                }
+            }
+        }
+    }
+}
+
+/// The sentence at the top of the page.
+pub fn boxes_sentence(viewer: &Viewer, model: &BoxesPageModel) -> String {
     let language = viewer.language;
     let boxes_in_all: u64 = model.pools.iter().map(PoolPanel::size).sum();
     let pools = counted(language, common::POOLS, model.pools.len() as u64);

@@ -10,4 +10,4 @@ pub use model::{
 };
 pub use panels::{back_offs, copies, exchanges, passed, removals, spared};
 pub use query::PlanPageQuery;
-pub use render::render;
+pub use render::{plan_sentence, render, round_in_full};

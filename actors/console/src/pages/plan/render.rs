@@ -17,7 +17,15 @@ use crate::viewer::Viewer;
 pub fn render(query: &PlanPageQuery, model: &PlanPageModel, viewer: &Viewer) -> Markup {
     let language = viewer.language;
     html! {
-        (page_head(frame::PLAN.of(language), &sentence(viewer, model), html! {}))
+        (page_head(frame::PLAN.of(language), &plan_sentence(viewer, model), html! {}))
+        (round_in_full(viewer, query, model))
+    }
+}
+
+/// The round with all its lists. The id is `plan-content`, for live updates.
+pub fn round_in_full(viewer: &Viewer, query: &PlanPageQuery, model: &PlanPageModel) -> Markup {
+    let language = viewer.language;
+    html! { div #plan-content {
         @if let Some(reason) = &model.blocked {
             div.mb { (notice(Tone::Warn, plan::BLOCKED.of(language), html! { p { (visible_text(reason)) } }, html! {})) }
         }
@@ -41,10 +49,11 @@ pub fn render(query: &PlanPageQuery, model: &PlanPageModel, viewer: &Viewer) -> 
                 }
             }
         }
-    }
+    } }
 }
 
-fn sentence(viewer: &Viewer, model: &PlanPageModel) -> String {
+/// The sentence at the top of the page.
+pub fn plan_sentence(viewer: &Viewer, model: &PlanPageModel) -> String {
     let language = viewer.language;
     let Some(at) = model.at else { return plan::SENTENCE_NONE.of(language).to_owned() };
     let values = [

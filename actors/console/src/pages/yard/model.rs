@@ -2,6 +2,7 @@
 
 use super::trouble::Trouble;
 use crate::pages::files::FileCondition;
+use crate::pages::hosts::HostTotals;
 use crate::pages::why::PassedReason;
 use crate::parts::boxes::BoxCondition;
 use crate::parts::chart::ChartFigure;
@@ -21,6 +22,8 @@ pub struct YardPageModel {
     pub waits: Vec<WaitLine>,
     /// Hot files, hottest first, at most five.
     pub hot: Vec<HotLine>,
+    /// Hosts by state.
+    pub hosts: HostTotals,
     /// Disks of the destinations.
     pub disks: DiskSummary,
     /// Link traffic of the last hour, if the node has the series.

@@ -64,10 +64,12 @@ fn title(viewer: &Viewer, trouble: &Trouble) -> String {
         }
         TroubleCause::ManyDown { hosts } => {
             let hosts = counted(language, common::HOSTS, *hosts);
-            yard::MANY_DOWN_TITLE.fill(language, &[("hosts", &hosts), ("since", &begin)])
+            let (long, short) = (yard::MANY_DOWN_TITLE, yard::MANY_DOWN_TITLE_SHORT);
+            dated(viewer, at, long, short, ("hosts", &hosts))
         }
         TroubleCause::Suspect { host } => {
-            yard::SUSPECT_TITLE.fill(language, &[("host", bare_host(host)), ("since", &begin)])
+            let (long, short) = (yard::SUSPECT_TITLE, yard::SUSPECT_TITLE_SHORT);
+            dated(viewer, at, long, short, ("host", bare_host(host)))
         }
         TroubleCause::OverLimit { host, used, limit, .. } => {
             let title = if at.is_some() { yard::OVER_TITLE_SINCE } else { yard::OVER_TITLE };
@@ -92,7 +94,7 @@ fn title(viewer: &Viewer, trouble: &Trouble) -> String {
             yard::FOREIGN_TITLE.fill(language, &[("host", bare_host(host))])
         }
         TroubleCause::HookFails { hook, .. } => {
-            yard::HOOK_TITLE.fill(language, &[("hook", hook), ("since", &begin)])
+            dated(viewer, at, yard::HOOK_TITLE, yard::HOOK_TITLE_SHORT, ("hook", hook))
         }
         TroubleCause::Warning { text } => visible_text(text),
     }

@@ -20,8 +20,10 @@ texts! {
     DOWN_LOST = "If it stays silent until {at}, it is presumed lost and its files are copied again.", "{at}까지 응답이 없으면 유실로 추정하고 파일을 다시 복사합니다.";
     IS_LOST = "It is presumed lost. Its files are copied again from their masters.", "유실로 추정합니다. 파일을 원본에서 다시 복사합니다.";
     MANY_DOWN_TITLE = "{hosts} do not answer, since {since}", "{hosts} 응답 없음, {since}";
+    MANY_DOWN_TITLE_SHORT = "{hosts} do not answer", "{hosts} 응답 없음";
     MANY_DOWN = "Check the network of this node first: hosts rarely fail in such numbers at once.", "이 노드의 네트워크를 먼저 확인하십시오. 이렇게 많은 호스트가 동시에 고장 나는 일은 드뭅니다.";
     SUSPECT_TITLE = "{host} answers slowly or not always, since {since}", "{host} 응답이 느리거나 불규칙함, {since}";
+    SUSPECT_TITLE_SHORT = "{host} answers slowly or not always", "{host} 응답이 느리거나 불규칙함";
     SUSPECT_DETAIL = "Nothing to do yet: after more failed probes it counts as down.", "아직 할 일은 없습니다. 확인이 더 실패하면 응답 없음으로 바뀝니다.";
     OVER_TITLE = "{host} is {used} full, over its limit of {limit}", "{host} 사용률 {used}, 한도 {limit} 초과";
     OVER_TITLE_SINCE = "{host} is {used} full, over its limit of {limit}, since {since}", "{host} 사용률 {used}, 한도 {limit} 초과, {since}";
@@ -41,6 +43,7 @@ texts! {
     FOREIGN_TITLE = "Another manager commands {host}", "다른 관리자가 {host}에 명령함";
     FOREIGN_DETAIL = "Two managers remove the files of each other. Stop one of them.", "관리자 둘이 서로의 파일을 삭제합니다. 하나를 중지하십시오.";
     HOOK_TITLE = "The webhook {hook} fails, since {since}", "웹훅 {hook} 실패, {since}";
+    HOOK_TITLE_SHORT = "The webhook {hook} fails", "웹훅 {hook} 실패";
     HOOK_DETAIL = "{reason}. Notifications wait and are sent when it answers.", "{reason}. 알림은 대기하며, 응답하면 전송합니다.";
     SEEN_SINCE = "Since {since}.", "시작: {since}.";
     SEE_ONLY_FILES = "See the {n} files", "파일 {n}개 보기";
@@ -80,7 +83,7 @@ texts! {
     TRAFFIC = "Link traffic", "회선 트래픽";
     LAST_HOUR = "last hour", "지난 1시간";
     AS_CHART = "As a chart", "그래프로 보기";
-    TRAFFIC_LABEL = "All hosts send {sent} and receive {received}.", "전체 호스트 송신 {sent}, 수신 {received}.";
+    TRAFFIC_LABEL = "Hosts that report their load send {sent} and receive {received}.", "부하를 보고하는 호스트의 송신 {sent}, 수신 {received}.";
     TRAFFIC_SENT = "Sent", "송신";
     TRAFFIC_RECEIVED = "Received", "수신";
     TRAFFIC_COPIES = "Copies", "복사";

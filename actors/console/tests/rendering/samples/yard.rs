@@ -2,7 +2,7 @@
 
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::files::FileCondition;
-use reelyard_console::pages::hosts::{HostCondition, HostModeWord};
+use reelyard_console::pages::hosts::{HostCondition, HostModeWord, HostTotals};
 use reelyard_console::pages::why::PassedReason;
 use reelyard_console::pages::yard::{
     CopyLine, DiskSummary, DueLink, HotLine, PoolSummary, RecentLine, RecentStep, Trouble,
@@ -200,6 +200,7 @@ pub fn trouble(viewer: &Viewer) -> PageParts {
         copies: (0..8).map(copy).collect(),
         waits: reasons.map(|(reason, files)| WaitLine { reason, files }).to_vec(),
         hot: hot(),
+        hosts: HostTotals::default(),
         disks: disks(),
         traffic: Some(traffic()),
         traffic_as_table: false,

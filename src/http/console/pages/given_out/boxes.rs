@@ -13,12 +13,15 @@ use reelyard_console::pages::boxes::{
     self, BoxesPageModel, BoxesPageQuery, LeaseLine, OneBox, PoolPanel, QuarantineLine, QueueLine,
 };
 use reelyard_console::parts::boxes::{BoxCondition, GridBox};
+use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::{Moment, Viewer};
 use reelyard_protocol::boxes::{BoxNumber, PoolName};
 
 use super::box_dialogs;
 use crate::http::api::box_calls::pools::views;
 use crate::http::console::answer;
+use crate::http::console::live_part::LivePart;
+use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -56,7 +59,24 @@ pub async fn show(
     let content = boxes::render(&query, &model, &visitor.viewer);
     let title = NavPage::Boxes.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Boxes, title, content);
-    Ok(answer::page(&request, &state, &visitor, &parts))
+    Ok(answer::live_page(&request, &state, &visitor, &parts, "boxes"))
+}
+
+/// The parts of the page that follow changes. None while the node does not know its boxes.
+pub async fn live_parts(
+    state: &web::Data<NodeHttpState>,
+    query: &str,
+    viewer: &Viewer,
+) -> Option<Vec<LivePart>> {
+    let query = BoxesPageQuery::parse(query);
+    let model = model(state, &query, viewer).await.ok()?;
+    let viewer = viewer.clone();
+    let render = move |_: &NodeHttpState| {
+        let sentence = page_sentence(&boxes::boxes_sentence(&viewer, &model));
+        let content = boxes::pools_in_full(&viewer, &model);
+        vec![("page-sentence".to_owned(), sentence), ("boxes-content".to_owned(), content)]
+    };
+    computed(state, render).await.ok()
 }
 
 async fn model(
@@ -238,7 +258,6 @@ fn quarantine(
                     number: u64::from(info.number.0),
                     since: Moment(info.since.0.0),
                     by: info.quarantined_by,
-                    failures: u64::from(pool.spec.clean_attempts),
                     output: info.output.unwrap_or_default(),
                 });
             }

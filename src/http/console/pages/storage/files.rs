@@ -20,6 +20,7 @@ use super::why;
 use crate::http::api::yard_calls::files::FileListSnapshot;
 use crate::http::console::answer;
 use crate::http::console::page_work::computed;
+use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::pages::reasons::passed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -83,7 +84,7 @@ fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
             previous: (first > 0).then(|| at(first.saturating_sub(ROWS))),
             next: (end < matching.len()).then(|| at(end)),
         },
-        hosts: files.snapshot.tasks.placements.keys().map(HostAddr::to_string).collect(),
+        hosts: host_choices(files.snapshot.tasks.placements.keys(), &query.host),
         is_set_up: files.snapshot.catalog.ranking.is_some(),
         ask: None,
         why: None,

@@ -4,17 +4,19 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{BackedOff, PlannedCopy, RemovalView, RoomSoughtView, Skipped};
-use reelyard_console::Moment;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::plan::{
     self, BackOffLine, ExchangeLine, PassedLine, PlanLine, PlanPageModel, PlanPageQuery,
     RemovalLine, SparedLine,
 };
 use reelyard_console::pages::why::PassedReason;
+use reelyard_console::parts::panel::page_sentence;
+use reelyard_console::{Moment, Viewer};
 use reelyard_yard::remover::RemovalMode;
 
 use crate::http::api::yard_calls::{plan as round, removals};
 use crate::http::console::answer;
+use crate::http::console::live_part::LivePart;
 use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -40,7 +42,17 @@ pub async fn show(
     let content = computed(&state, render).await?;
     let title = NavPage::Plan.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Plan, title, content);
-    Ok(answer::page(&request, &state, &visitor, &parts))
+    Ok(answer::live_page(&request, &state, &visitor, &parts, "plan"))
+}
+
+/// The parts of the page that follow changes.
+pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
+    let query = PlanPageQuery::parse(query);
+    let model = model(state, &query);
+    vec![
+        ("page-sentence".to_owned(), page_sentence(&plan::plan_sentence(viewer, &model))),
+        ("plan-content".to_owned(), plan::round_in_full(viewer, &query, &model)),
+    ]
 }
 
 fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {

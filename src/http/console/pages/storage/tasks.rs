@@ -26,6 +26,7 @@ use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
 use crate::http::console::page_work::computed;
 use crate::http::console::pages::copy_lines::copy_line;
+use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -97,7 +98,7 @@ fn model(state: &NodeHttpState, query: &TasksPageQuery) -> TasksPageModel {
         causes: failures::by_cause(&view, now),
         rows: shown.into_iter().map(|task| line(&view, &catalog, task, state)).collect(),
         page,
-        hosts: view.hosts.iter().map(|planned| planned.host.to_string()).collect(),
+        hosts: host_choices(view.hosts.iter().map(|planned| &planned.host), &query.host),
         ask: None,
         why: None,
     }

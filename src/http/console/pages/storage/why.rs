@@ -29,10 +29,12 @@ pub async fn of_file(
     let catalog = state.actors.catalog_view.load();
     let removals = state.actors.remover_views.load();
     let size = file.and_then(|file| catalog.master_sizes.get(file));
+    let wanted = state.actors.task_views.load().plan.wanted;
     let hot_from = state.live.now().config.yard.event_log.hit_base.get();
     Ok(Some(WhyFile {
         rank: view.explanation.rank.map(u64::from),
         ranked: catalog.ranking.as_ref().map(|ranking| ranking.files().len() as u64),
+        place: view.explanation.ahead.map(|ahead| (ahead + 1, wanted.max(ahead + 1))),
         hot_from: Some(u64::from(hot_from)),
         size: size.or_else(|| size_of(&view.explanation.master)),
         is_pinned: file.is_some_and(|file| removals.pins.contains_key(&file)),
@@ -75,7 +77,6 @@ fn explained(view: &ExplainView) -> WhyFile {
         answer,
         passed,
         detail: detail.or(room).unwrap_or_default(),
-        place: explanation.ahead.map(|ahead| (ahead + 1, ahead + 1)),
         hits: u64::from(explanation.hits),
         requests_a_day: view.demand.as_ref().map(|demand| demand.requests_a_day),
         master_dir: match &explanation.master {

@@ -13,6 +13,7 @@ use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::yard::{self, TRAFFIC_TABLE, YardPageModel};
 
 use super::recent;
+use super::storage::host_lines;
 use crate::http::access;
 use crate::http::api::share_calls::shares::share_time;
 use crate::http::console::answer;
@@ -23,13 +24,12 @@ use crate::http::console::share_counts::ShareCounts;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::{self, PlacedFiles, YardViews};
-use crate::http::problem::ProblemResponse;
 
 /// The most recent copies and removals that the page shows.
 const RECENT: usize = 8;
 
 /// Scopes that the page needs besides `yard:read`.
-pub const OTHER_SCOPES: [AccessScope; 2] = [AccessScope::SharesRead, AccessScope::BoxesRead];
+pub static OTHER_SCOPES: [AccessScope; 2] = [AccessScope::SharesRead, AccessScope::BoxesRead];
 
 /// `GET /console`.
 pub async fn show(
@@ -37,7 +37,9 @@ pub async fn show(
     state: web::Data<NodeHttpState>,
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
-    check_rights(&visitor)?;
+    for scope in &OTHER_SCOPES {
+        access::require(&visitor.caller.0, scope)?;
+    }
     let (links, viewer) = (links(&state).await, visitor.viewer.clone());
     let traffic_as_table = request.query_string() == TRAFFIC_TABLE;
     let render = move |state: &NodeHttpState| {
@@ -48,11 +50,6 @@ pub async fn show(
     let title = NavPage::Yard.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Yard, title, content);
     Ok(answer::live_page(&request, &state, &visitor, &parts, "yard"))
-}
-
-/// Refuses a visitor that may not read links and boxes, which the page shows too.
-pub fn check_rights(visitor: &Visitor) -> Result<(), ProblemResponse> {
-    OTHER_SCOPES.iter().try_for_each(|scope| access::require(&visitor.caller.0, scope))
 }
 
 /// The links by their ends. None while the node stops.
@@ -86,7 +83,8 @@ pub fn live_parts(
     parts
 }
 
-fn model(state: &NodeHttpState, links: Option<&ShareCounts>, viewer: &Viewer) -> YardPageModel {
+/// The facts of the page.
+pub fn model(state: &NodeHttpState, links: Option<&ShareCounts>, viewer: &Viewer) -> YardPageModel {
     let views = YardViews::load(state);
     let placed = PlacedFiles::new(&views.tasks, &views.beats);
     let verdict = overview::verdict(&views);
@@ -97,6 +95,7 @@ fn model(state: &NodeHttpState, links: Option<&ShareCounts>, viewer: &Viewer) ->
         copies,
         waits: panels::waits(&views.tasks),
         hot: panels::hot(&views),
+        hosts: host_lines::totals(&views.lines),
         disks: panels::disks(&views),
         traffic: traffic::figure(&views, viewer),
         traffic_as_table: false,

@@ -1,0 +1,6 @@
+//! The yard in short: `reelyard status` and `reelyard top`.
+
+mod figures;
+pub mod status;
+pub mod top;
+mod verdict;
