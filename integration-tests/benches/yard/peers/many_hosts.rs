@@ -6,6 +6,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::web::{self, Bytes};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use anyhow::Result;
+use reelyard_integration_tests::rigs::catalog::catalog_input::media_name;
 
 /// Hosts whose addresses differ only in the last number.
 const HOSTS_OF_A_NET: usize = 250;
@@ -18,8 +19,17 @@ pub struct ManyHosts {
 }
 
 impl ManyHosts {
+    /// Starts `hosts` hosts that hold the first `files` media files between them, each file once.
+    pub fn holding(files: usize, hosts: usize) -> Result<Self> {
+        let lists = (0..hosts).map(|host| {
+            let held = (host..files).step_by(hosts).map(|index| media_name(index) + "\n");
+            Bytes::from(held.collect::<String>())
+        });
+        ManyHosts::start(lists.collect())
+    }
+
     /// Starts one host for each list of files, with one name per line.
-    pub fn start(lists: Vec<Bytes>) -> Result<Self> {
+    fn start(lists: Vec<Bytes>) -> Result<Self> {
         let net = fastrand::u8(1..=254);
         let mut listeners = Vec::new();
         for number in 0..lists.len() {

@@ -5,14 +5,9 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use actix_web::web::Bytes;
 use anyhow::{Context, Result, ensure};
-use futures::future::try_join_all;
 use futures::{StreamExt, TryStreamExt};
-use reelyard_integration_tests::rigs::catalog::catalog_input::media_name;
 use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
-use reqwest::Method;
-use serde_json::json;
 
 use super::node::placed;
 use super::share_links::makes;
@@ -25,10 +20,6 @@ use crate::usage::cpu_of;
 
 const HOSTS: usize = 1000;
 const LINKS: u64 = 1_000_000;
-/// Ended copies in the history.
-const COPIES: usize = 100_000;
-/// Files that are copied and cancelled, each by a client of its own.
-const COPIED_FILES: usize = 64;
 const SHARED_FILES: usize = 16;
 /// Requests of one page.
 const REQUESTS: usize = 200;
@@ -80,11 +71,7 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
 }
 
 async fn watch(dir: &Path) -> Result<Vec<BenchFigure>> {
-    let lists = (0..HOSTS).map(|host| {
-        let held = (host..FILES).step_by(HOSTS).map(|index| media_name(index) + "\n");
-        Bytes::from(held.collect::<String>())
-    });
-    let hosts = ManyHosts::start(lists.collect())?;
+    let hosts = ManyHosts::holding(FILES, HOSTS)?;
     let listen = free_addr(Ipv4Addr::LOCALHOST)?;
     let node = RoleProcess::start("node", &settings(dir, &listen, &hosts)?, dir.join("node.log"))?;
     let api = BenchApi::new(listen, &dir.join("node"))?;
@@ -95,9 +82,6 @@ async fn watch(dir: &Path) -> Result<Vec<BenchFigure>> {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     create_links(dir, &api)?;
-    let destination = hosts.addrs.last().context("no host")?;
-    let copies = (0..COPIED_FILES).map(|file| copy_and_cancel(&api, file, destination));
-    try_join_all(copies).await?;
     let (page, slowest) = slowest_of(&api, &PAGES).await?;
     let (_, filter) = slowest_of(&api, &FILTERS).await?;
     let viewed = cost_of_viewers(&api, node.process().context("the node has ended")?).await?;
@@ -129,31 +113,21 @@ fn settings(dir: &Path, listen: &impl Display, hosts: &ManyHosts) -> Result<Vec<
     let (masters, films) = (dir.join("masters"), dir.join("films"));
     std::fs::create_dir(&masters)?;
     std::fs::create_dir(&films)?;
-    for file in 0..COPIED_FILES {
-        std::fs::write(masters.join(copied_name(file)), "some bytes")?;
-    }
     for file in 0..SHARED_FILES {
         std::fs::write(films.join(format!("{file}.mpg")), "some bytes")?;
     }
     let addrs: Vec<String> = hosts.addrs.iter().map(|addr| format!("\"{addr}\"")).collect();
-    let (source, destinations) = addrs.split_first().context("no host")?;
     let setting = |key: &str, value: &dyn Display| (key.to_owned(), value.to_string());
     Ok(vec![
         setting("listen", listen),
         setting("data_dir", &dir.join("node").display()),
         setting("source_dirs", &format!("[{masters:?}]")),
-        setting("hosts.sources", &format!("[{source}]")),
-        setting("hosts.destinations", &format!("[{source},{}]", destinations.join(","))),
-        setting("task.copies_per_source", &1000),
+        setting("hosts.destinations", &format!("[{}]", addrs.join(","))),
         setting("catalog.grade_info_file", &dir.join("grade.info").display()),
         setting("catalog.hitcount_history_file", &dir.join("hitcount.history").display()),
         setting("share.roots", &format!("{{ films = {films:?} }}")),
         setting("share.listen", &free_addr(Ipv4Addr::LOCALHOST)?),
     ])
-}
-
-fn copied_name(file: usize) -> String {
-    format!("copied-{file}.mpg")
 }
 
 /// Creates links until there are enough.
@@ -163,17 +137,6 @@ fn create_links(dir: &Path, api: &BenchApi) -> Result<()> {
     let span = Duration::from_secs(10);
     while created < LINKS as f64 {
         created += wrk::answers_per_second(&api.url(), &script, 64, span)? * span.as_secs_f64();
-    }
-    Ok(())
-}
-
-/// Plans copies of a file and cancels each, so that the history has them.
-async fn copy_and_cancel(api: &BenchApi, file: usize, destination: &impl Display) -> Result<()> {
-    let wanted = json!({ "name": copied_name(file), "destination": destination.to_string() });
-    for _ in 0..COPIES / COPIED_FILES {
-        let begun = api.ask(Method::POST, "/tasks", Some(wanted.clone())).await?;
-        let task = begun["task"].as_str().context("a copy without a task")?;
-        api.ask(Method::DELETE, &format!("/tasks/{task}"), None).await?;
     }
     Ok(())
 }

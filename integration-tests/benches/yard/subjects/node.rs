@@ -4,7 +4,6 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use actix_web::web::Bytes;
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::catalog::catalog_input::media_name;
 use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
@@ -37,11 +36,7 @@ pub fn measure() -> Result<Vec<BenchFigure>> {
 }
 
 async fn watch(dir: &Path) -> Result<Vec<BenchFigure>> {
-    let lists = (0..HOSTS).map(|host| {
-        let held = (host..FILES).step_by(HOSTS).map(|index| media_name(index) + "\n");
-        Bytes::from(held.collect::<String>())
-    });
-    let hosts = ManyHosts::start(lists.collect())?;
+    let hosts = ManyHosts::holding(FILES, HOSTS)?;
     let listen = free_addr(std::net::Ipv4Addr::LOCALHOST)?;
     let setting = |key: &str, value: &dyn std::fmt::Display| (key.to_owned(), value.to_string());
     let addrs: Vec<String> = hosts.addrs.iter().map(|addr| format!("\"{addr}\"")).collect();
