@@ -54,11 +54,11 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "526e336aaa3eb291a3fec653e8f14d542343ad70e4ae40ec35787c7dc05bc4b9";
+        "68145cb588dd739ef5679d768968fac9c04cfe5746cdc4893cad4198fc491aa2";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "7540b93085b72a5030f70ab7adf67e56f96adf1ff9af56c28ba2f3582835fe18";
+        "f4f8e9f758defd4a3c3de14fcdadbed31ce4f6389f92a168fdc3396484bb8f47";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

@@ -4,6 +4,7 @@
 mod actions;
 mod answer;
 mod assets;
+mod chosen;
 mod live;
 mod live_part;
 mod page_work;
@@ -24,6 +25,7 @@ pub use page_work_limit::PageWorkLimit;
 pub use pages::storage::host_lines::{DiskMarks, line as host_line};
 pub use pages::yard::{links as link_counts, model as yard_model};
 pub use posted_form::is_console_path;
+pub use refusal::in_language;
 pub use share_counts::KeptShareCounts;
 
 use crate::http::api::read;
@@ -68,12 +70,17 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
                 .route(web::post().to(actions::tasks::act_on_one)),
         )
         .service(
+            web::resource("/console/task-actions/{action}")
+                .route(web::post().to(actions::tasks::act_on_picked)),
+        )
+        .service(
             web::resource("/console/task-retries").route(web::post().to(actions::tasks::retry_all)),
         )
         .configure(given_out)
         .configure(on_record)
         .configure(of_access)
-        .configure(of_node);
+        .configure(of_node)
+        .service(web::resource("/console/{rest:.*}").route(read().to(refusal::no_page)));
 }
 
 /// The pages of links and boxes.

@@ -88,6 +88,7 @@ texts! {
     MAY_RECEIVE = "May receive copies up to", "복사 수신 상한";
     PROGRAM = "Program", "프로그램";
     LISTED = "Files listed", "파일 목록 확인";
+    NO_SERIES = "The chart begins after two minutes of reports.", "보고가 2분 이상 쌓이면 그래프를 표시합니다.";
     LINK_TITLE = "Link", "회선";
     INTERFACE = "Interface", "인터페이스";
     SPEED = "Speed", "속도";

@@ -35,6 +35,13 @@ texts! {
     HOT_HITS = "hot, {n}", "급상승, {n}회";
     BY_RANK = "rank {n}", "{n}위";
     BY_PERSON = "asked by {user}", "요청자 {user}";
+    WHY_THERE = "Why there", "선택 이유";
+    NEXT_IN_TURN = "next in turn", "차례";
+    ROOM_MADE = "room was made there for it", "이 파일을 위해 공간 확보";
+    ON_TRIAL = "on probation: its one copy", "시험 복귀: 사본 한 개";
+    MOST_ROOM = "best room and link: {room} free", "공간과 회선이 가장 좋음: 여유 {room}";
+    READY_SINCE = "waits for the host", "호스트 응답 대기";
+    DONE_IN = "{share}, about {left} left", "{share}, 약 {left} 남음";
     CAPTION = "Copies of the round", "이번 주기의 복사";
     AS_SOURCE = "as source", "원본 서버로서";
     AS_DESTINATION = "as destination", "저장 서버로서";

@@ -11,7 +11,7 @@ mod yard;
 
 use jiff::tz::TimeZone;
 use maud::Markup;
-use reelyard_console::frame::{FrameModel, LiveMark, PageParts, page};
+use reelyard_console::frame::{FrameModel, LiveMark, PageParts, RefusalPage, page, refusal_page};
 use reelyard_console::text::Language;
 use reelyard_console::{Density, Moment, Theme, Viewer, ViewerRights, ViewerRole};
 
@@ -107,5 +107,14 @@ pub fn all(viewer: &Viewer) -> Vec<Sample> {
     add("settings", record::values(viewer));
     add("access", record::people(viewer));
     add("guide", record::manual(viewer));
+    for (name, status, detail) in [
+        ("refusal", 404, "10.4.2.99:8888 is not a host of this yard"),
+        ("refusal-busy", 503, "the node computes other pages"),
+    ] {
+        let detail = detail.to_owned();
+        let (language, theme) = (viewer.language, viewer.theme);
+        let document = refusal_page(&RefusalPage { status, detail, language, theme });
+        samples.push(Sample { name, document });
+    }
     samples
 }

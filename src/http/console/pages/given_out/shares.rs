@@ -11,15 +11,18 @@ use reelyard_console::pages::shares::{
     self, NewLink, ShareCondition, ShareLine, ShareStateFilter, ShareTotals, SharesPageModel,
     SharesPageQuery,
 };
+use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::parts::timeline::EndColumn;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::clock::Millis;
 use reelyard_shares::share_expiry::{Share, ShareId, ShareKind, ShareLookup, ShareState};
 
-use super::share_dialogs;
+use super::{new_link, share_dialogs};
 use crate::http::api::share_calls::shares::{knows_its_shares, share_info, share_time};
 use crate::http::console::answer;
+use crate::http::console::chosen::ChosenRows;
+use crate::http::console::live_part::LivePart;
 use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::share_counts::{ShareCounts, span_of_column};
@@ -43,11 +46,27 @@ pub async fn show(
     let query = SharesPageQuery::parse(request.query_string());
     let mut model = model(&state, &query, &visitor.viewer).await?;
     if query.new && visitor.viewer.rights.shares {
-        let empty = NewLink { path: query.path.clone(), ..NewLink::default() };
+        let found = new_link::found(&state, &query.path).await;
+        let empty = NewLink { path: query.path.clone(), found, ..NewLink::default() };
         model.new = Some(NewLink { commands: share_dialogs::create_commands(&empty), ..empty });
     }
     let parts = parts(&query, &model, &visitor.viewer);
-    Ok(answer::page(&request, &state, &visitor, &parts))
+    Ok(answer::live_page(&request, &state, &visitor, &parts, "shares"))
+}
+
+/// The parts of the page that follow changes. None while the node reads its journal, or stops.
+pub async fn live_parts(
+    state: &web::Data<NodeHttpState>,
+    query: &str,
+    viewer: &Viewer,
+) -> Option<Vec<LivePart>> {
+    let query = SharesPageQuery::parse(query);
+    let model = model(state, &query, viewer).await.ok()?;
+    Some(vec![
+        ("page-sentence".to_owned(), page_sentence(&shares::sentence(viewer, &model))),
+        ("shares-timeline".to_owned(), shares::timeline(viewer, &model)),
+        ("rows".to_owned(), shares::share_rows(viewer, &query, &model)),
+    ])
 }
 
 /// The page around this model.
@@ -78,6 +97,18 @@ pub async fn model(
         failing_hooks: failing.count() as u64,
     };
     let closed = SharesPageQuery { ask: String::new(), ..query.clone() }.address();
+    let (of_ask, of_viewer) = (query.clone(), viewer.clone());
+    let ask = match (query.ask.as_str(), query.all) {
+        ("", _) => None,
+        (_, false) => share_dialogs::of_word(&query.ask, &picked(state, query), &closed, viewer),
+        (_, true) => {
+            let dialog = move |state: &NodeHttpState| {
+                let chosen = matching(state, &of_ask);
+                share_dialogs::of_matching(&of_ask, chosen, &closed, &of_viewer)
+            };
+            computed(state, dialog).await?
+        }
+    };
     let (of_rows, of_query) = (Arc::clone(&counts), query.clone());
     let (rows, page) = computed(state, move |state| rows(state, &of_query, &of_rows)).await?;
     Ok(SharesPageModel {
@@ -88,7 +119,7 @@ pub async fn model(
         rows,
         page,
         new: None,
-        ask: share_dialogs::of_word(&query.ask, &picked(state, query), &closed, viewer),
+        ask,
     })
 }
 
@@ -115,6 +146,15 @@ fn picked(state: &NodeHttpState, query: &SharesPageQuery) -> Vec<ShareLine> {
         }
     }
     lines
+}
+
+/// The links that match the filter of a page, and have not ended.
+pub fn matching(state: &NodeHttpState, query: &SharesPageQuery) -> ChosenRows<ShareLine> {
+    let now = share_time(state);
+    let (found, _) = looked_at(state, query, SharePosition::default(), now);
+    let chosen = ChosenRows::of(found, |share| share.state(now) == ShareState::Live);
+    let rows = chosen.rows.iter().map(|share| line(&share_info(state, share, now))).collect();
+    ChosenRows { rows, unsuited: chosen.unsuited, beyond: chosen.beyond }
 }
 
 /// The position of a page: the first link that is looked at, and the rows before it among these links.

@@ -6,10 +6,12 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use memchr::memmem::Finder;
 use reelyard_access::rights::AccessScope;
 use reelyard_api::FileState;
+use reelyard_console::Viewer;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::files::{
     self, FileCondition, FileLine, FileStateFilter, FileTotals, FilesPageModel, FilesPageQuery,
 };
+use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::parts::table::RowPage;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::{FileId, NameTable};
@@ -19,6 +21,7 @@ use super::file_dialogs;
 use super::why;
 use crate::http::api::yard_calls::files::FileListSnapshot;
 use crate::http::console::answer;
+use crate::http::console::live_part::LivePart;
 use crate::http::console::page_work::computed;
 use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::pages::reasons::passed;
@@ -53,7 +56,17 @@ pub async fn show(
     let content = computed(&state, render).await?;
     let title = NavPage::Files.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Files, title, content);
-    Ok(answer::page(&request, &state, &visitor, &parts))
+    Ok(answer::live_page(&request, &state, &visitor, &parts, "files"))
+}
+
+/// The parts of the page that follow changes.
+pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
+    let query = FilesPageQuery::parse(query);
+    let model = model(state, &query);
+    vec![
+        ("page-sentence".to_owned(), page_sentence(&files::files_sentence(viewer, &model))),
+        ("rows".to_owned(), files::file_rows(viewer, &query, &model)),
+    ]
 }
 
 fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
@@ -89,6 +102,14 @@ fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
         ask: None,
         why: None,
     }
+}
+
+/// All files that match the filter of a page, in the order of the list.
+pub fn matching_files(state: &NodeHttpState, query: &FilesPageQuery) -> Vec<FileId> {
+    let files = FileListSnapshot::new(state);
+    let beats = state.actors.heartbeat_view.load();
+    let placed = PlacedFiles::new(&files.snapshot.tasks, &beats);
+    Search { state, files: &files, placed: &placed, query }.matching()
 }
 
 /// A search over all files.
