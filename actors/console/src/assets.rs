@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "68145cb588dd739ef5679d768968fac9c04cfe5746cdc4893cad4198fc491aa2";
+        "b0921c0a8936fbdd0b6d0760ca5ae4082754dd6dc60e549950a552f4f07f303f";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

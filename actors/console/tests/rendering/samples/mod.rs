@@ -91,6 +91,7 @@ pub fn all(viewer: &Viewer) -> Vec<Sample> {
     add("hosts-ask", hosts::ask(viewer));
     add("hosts-why", hosts::why(viewer));
     add("host", hosts::one(viewer));
+    add("host-table", hosts::one_with_table(viewer));
     add("files", files::table(viewer));
     add("files-why", files::why(viewer));
     add("files-nothing", files::nothing(viewer));
