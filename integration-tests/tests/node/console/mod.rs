@@ -2,6 +2,7 @@
 
 mod actions;
 mod browser;
+mod choosing;
 mod console_yard;
 mod further_pages;
 mod pages;
