@@ -120,6 +120,7 @@ fn frame_model(state: &web::Data<NodeHttpState>) -> FrameModel {
         hosts_down: down.count() as u64,
         tasks_failed: failed_lately(state),
         boxes_quarantined: quarantined,
+        not_ready: state.not_ready(),
         live: LiveMark::Fixed,
         stream: None,
         here: String::new(),

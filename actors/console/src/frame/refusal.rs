@@ -62,7 +62,7 @@ pub fn refusal_page(refusal: &RefusalPage) -> Markup {
                             @if !refusal.detail.is_empty() {
                                 p.soft { (refusals::DETAIL.of(language)) ": " bdi lang="en" { (visible_text(&refusal.detail)) } }
                             }
-                            p.mt { a.btn.go href=(ROOT) { (refusals::TO_YARD.of(language)) } }
+                            div.acts.mt { a.btn.go href=(ROOT) { (refusals::TO_YARD.of(language)) } }
                         }
                     }
                 }

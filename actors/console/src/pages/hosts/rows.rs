@@ -4,8 +4,9 @@ use maud::{Markup, html};
 
 use super::model::{HostLine, HostRoleWord, HostsPageModel};
 use super::query::HostsPageQuery;
-use crate::address::SortBy;
+use crate::address::{ROOT, SortBy};
 use crate::format::{age_tag, bit_rate, bytes, count, host_link, percent};
+use crate::parts::act::command;
 use crate::parts::bars::{disk_cell, link_bar};
 use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
 use crate::parts::filter::ROWS;
@@ -104,6 +105,16 @@ fn bulk(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> Mark
 
 fn nothing(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> Markup {
     let language = viewer.language;
+    if model.totals.sources + model.totals.destinations == 0 {
+        return html! {
+            div.empty {
+                b { (hosts::EMPTY_SETUP.of(language)) }
+                (hosts::EMPTY_SETUP_BODY.of(language))
+                div.mt { (command(language, "[hosts]  sources = [\"10.0.0.1:8888\"]  destinations = [\"10.0.0.2:8888\"]")) }
+                div.acts { a.btn.sm.go href={ (ROOT) "/guide/first-yard" } { (hosts::HOW_TO_ADD.of(language)) } }
+            }
+        };
+    }
     let title = if query.q.is_empty() {
         hosts::EMPTY_STATE.of(language).to_owned()
     } else {

@@ -108,6 +108,10 @@ fn nothing(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> M
         let body = tasks::EMPTY_FAILED_BODY.fill(language, &[("n", &done)]);
         return empty(tasks::EMPTY_FAILED.of(language), &body, html! {});
     }
+    if model.totals.all == 0 {
+        let plan = html! { a.btn.sm.go href={ (ROOT) "/plan" } { (tasks::SEE_PLAN.of(language)) } };
+        return empty(tasks::EMPTY_ALL.of(language), tasks::EMPTY_ALL_BODY.of(language), plan);
+    }
     let title = if query.q.is_empty() {
         tasks::EMPTY_STATE.of(language).to_owned()
     } else {

@@ -38,14 +38,14 @@ pub fn figures_table(viewer: &Viewer, figure: &ChartFigure) -> Markup {
         table.tiny {
             thead { tr {
                 th scope="col" { (common::WHEN.of(viewer.language)) }
-                @for line in &figure.lines { th.r scope="col" { (line.name) } }
+                @for line in &figure.lines { th.num scope="col" { (line.name) } }
             } }
             tbody {
                 @for row in (0..rows).rev() {
                     tr {
                         td { (time_tag(viewer, at(row))) }
                         @for line in &figure.lines {
-                            td.r { (bit_rate(line.values.get(row).copied().unwrap_or(0.0) as u64)) }
+                            td.num.nw { (bit_rate(line.values.get(row).copied().unwrap_or(0.0) as u64)) }
                         }
                     }
                 }

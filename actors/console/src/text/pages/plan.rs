@@ -58,6 +58,6 @@ texts! {
     MAP_EMPTY = "No requests were counted yet", "아직 집계된 요청 없음";
     MAP_EMPTY_BODY = "The node counts requests from the hit counts of the hosts. Set the input, then reload.", "노드는 호스트의 요청 수 입력으로 요청을 집계합니다. 입력을 설정한 다음 다시 읽으십시오.";
     MAP_PANEL = "Requests an hour", "시간당 요청";
-    MAP_ESTIMATE = "The node measures requests of files. The map divides them evenly among the copies.", "노드는 파일별 요청을 집계합니다. 지도는 이를 사본 수로 고르게 나눕니다.";
+    MAP_ESTIMATE = "The node measures requests of files. The map divides them evenly among the copies.", "노드는 파일별 요청을 집계합니다. 이 페이지는 이를 사본 수로 고르게 나눕니다.";
     MAP_SUM = "Sum", "합계";
 }

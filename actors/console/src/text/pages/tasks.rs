@@ -26,6 +26,9 @@ texts! {
     REASON = "Reason", "사유";
     EMPTY_FAILED = "No copy failed in the last hour", "지난 1시간 동안 실패한 복사 없음";
     EMPTY_FAILED_BODY = "{n} were done.", "완료 {n}.";
+    EMPTY_ALL = "No copy was planned yet", "아직 계획한 복사 없음";
+    EMPTY_ALL_BODY = "The page Plan says what holds the planner back.", "배치 계획 페이지에 계획을 막는 이유가 있습니다.";
+    SEE_PLAN = "Open Plan", "배치 계획 열기";
     EMPTY_FILTER = "No task has “{text}” in its file, host or number", "파일, 호스트, 번호에 “{text}”가 들어간 작업이 없음";
     EMPTY_STATE = "No task is in this state", "이 상태의 작업 없음";
     RETRY_MANY = "Retry…", "다시 시도…";

@@ -62,6 +62,7 @@ fn frame(here: &str) -> FrameModel {
         hosts_down: 1,
         tasks_failed: 46,
         boxes_quarantined: 0,
+        not_ready: Vec::new(),
         live: LiveMark::Live,
         stream: None,
         here: here.into(),
