@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "b0921c0a8936fbdd0b6d0760ca5ae4082754dd6dc60e549950a552f4f07f303f";
+        "6daa173b3a3dcc9ce0b1a18ee66fed6e3a85eeeb0d40e860d41284459c09da58";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

@@ -4,6 +4,7 @@
 mod actions;
 mod answer;
 mod assets;
+mod choices;
 mod chosen;
 mod live;
 mod live_part;

@@ -13,13 +13,13 @@ use actix_web::middleware::Next;
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
 use maud::Markup;
 use reelyard_api::ProblemKind;
+use reelyard_console::Theme;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::frame::{REFUSAL_POLICY, RefusalPage, refusal_page};
 use reelyard_console::text::Language;
-use reelyard_console::{LANGUAGE_COOKIE, THEME_COOKIE, Theme};
 
+use super::choices::choices;
 use super::posted_form::is_console_path;
-use super::visitor::preferred_language;
 use crate::http::problem::ProblemResponse;
 
 /// Why a page of the console is not shown.
@@ -109,7 +109,7 @@ pub async fn in_language(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
-    let choice = is_console_path(request.path()).then(|| choice_of(request.request()));
+    let choice = is_console_path(request.path()).then(|| choices(request.request()));
     let answer = next.call(request).await?.map_into_boxed_body();
     let Some((language, theme)) = choice else { return Ok(answer) };
     let refused = answer.response().error().and_then(|error| {
@@ -124,14 +124,6 @@ pub async fn in_language(
         Some(refused) => answer.into_response(problem_page(&refused, language, theme)),
         None => answer,
     })
-}
-
-/// The language and the colours that the cookies of a request choose.
-fn choice_of(request: &HttpRequest) -> (Language, Theme) {
-    let cookie = |name| request.cookie(name).map(|cookie| cookie.value().to_owned());
-    let language = cookie(LANGUAGE_COOKIE).and_then(|code| Language::from_code(&code));
-    let theme = cookie(THEME_COOKIE).and_then(|word| Theme::from_word(&word));
-    (language.unwrap_or_else(|| preferred_language(request)), theme.unwrap_or_default())
 }
 
 /// An address of the console without a page.

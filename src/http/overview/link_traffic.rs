@@ -16,9 +16,9 @@ const LONGEST_GAP_MILLIS: i64 = 3 * SAMPLE_MILLIS;
 /// The load of one link, or of all links together, in bits a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSample {
-    /// Sent.
+    /// Rate away from the host.
     pub sent: u64,
-    /// Received.
+    /// Rate towards the host.
     pub received: u64,
     /// Sent by copies.
     pub copies: u64,

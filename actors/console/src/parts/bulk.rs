@@ -12,9 +12,9 @@ pub enum BulkSum {
     /// Nothing.
     #[default]
     None,
-    /// Bytes.
+    /// The sizes of the rows.
     Bytes,
-    /// Files.
+    /// How many files the rows hold.
     Files,
 }
 

@@ -21,6 +21,7 @@ use crate::http::audit::AuditDetails;
 use crate::http::console::chosen;
 use crate::http::console::page_work::computed;
 use crate::http::console::pages::storage::file_dialogs;
+use crate::http::console::pages::storage::files::matching_files;
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -92,7 +93,10 @@ pub async fn act_on_picked(
     if let Some(filter) = chosen::filter_of(&form) {
         let query =
             FilesPageQuery { ask: action.word().to_owned(), ..FilesPageQuery::parse(filter) };
-        files = computed(&state, move |state| file_dialogs::matching(state, &query).rows).await?;
+        files = computed(&state, move |state| {
+            file_dialogs::suited(state, &query, matching_files(state, &query)).rows
+        })
+        .await?;
         if let Some(why) = chosen::changed_since(&form, files.iter().map(FileName::to_percent)) {
             return Ok(refused(&form, &visitor.viewer, 0, &why));
         }

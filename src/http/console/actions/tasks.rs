@@ -17,6 +17,7 @@ use crate::http::console::chosen;
 use crate::http::console::page_work::computed;
 use crate::http::console::pages::storage::failures;
 use crate::http::console::pages::storage::task_dialogs::{chosen_tasks, key};
+use crate::http::console::pages::storage::tasks::is_wanted;
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -89,7 +90,8 @@ pub async fn act_on_picked(
     if let Some(filter) = chosen::filter_of(&form) {
         let ask = action.word().to_owned();
         let query = TasksPageQuery { ask, all: true, ..TasksPageQuery::parse(filter) };
-        let tasks = computed(&state, move |state| chosen_tasks(state, &query).rows).await?;
+        let tasks =
+            computed(&state, move |state| chosen_tasks(state, &query, is_wanted).rows).await?;
         ids = tasks.iter().map(|task| key(task)).collect();
         if let Some(why) = chosen::changed_since(&form, ids.iter().cloned()) {
             return Ok(refused(&form, &visitor.viewer, 0, &why));

@@ -85,7 +85,7 @@ pub enum FoundPath {
     NotLooked,
     /// A file with this many bytes.
     File(u64),
-    /// A directory.
+    /// The link gives out everything below it.
     Directory,
     /// It cannot be shared, with the reason in the words of the node.
     Refused(String),

@@ -172,8 +172,8 @@ async fn a_link(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     without_errors(browser, "the page of a link").await
 }
 
-/// A box is put into quarantine, the history and the audit are searched, a setting is found, a token is made, and a
-/// chapter is read.
+/// A box is put into quarantine. The history, the audit and the settings are searched. A token is made, and a chapter
+/// is read.
 async fn records_and_node(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     let bearer = yard.ground.bearer();
     let json = "content-type: application/json";
@@ -188,7 +188,7 @@ async fn records_and_node(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     open(yard, browser, "/history").await?;
     browser.write("#filters input[name=q]", "alpha").await?;
     until(browser, "!document.querySelector('#rows').textContent.includes('gamma')").await;
-    open(yard, browser, "/audit?q=quarantine").await?;
+    open(yard, browser, "/audit?q=judges").await?;
     until_shown(browser, "#rows", "its disk is slow").await;
     open(yard, browser, "/settings").await?;
     until_shown(browser, "#settings-inputs", "not set").await;

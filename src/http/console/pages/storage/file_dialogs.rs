@@ -9,11 +9,10 @@ use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
 use reelyard_console::text::{Text, common, outcomes};
 use reelyard_core::names::{FileId, FileName};
 
-use super::files::matching_files;
 use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
 use crate::http::node_state::NodeHttpState;
 
-/// The words of a dialog.
+/// Texts that differ from action to action.
 struct DialogWords {
     question: Text,
     text: Text,
@@ -46,17 +45,20 @@ fn words(ask: &str) -> Option<DialogWords> {
 }
 
 /// The dialog that an address asks for. None without chosen files.
+///
+/// `matching` gives all files of the filter of the page. It is called only if the address chooses them.
 pub fn of_query(
     state: &NodeHttpState,
     query: &FilesPageQuery,
     viewer: &Viewer,
+    matching: impl FnOnce() -> Vec<FileId>,
 ) -> Option<AskDialog> {
     let language = viewer.language;
     let words = words(&query.ask)?;
     let filed = |files: u64| counted(language, common::FILES, files);
     let mut left_out = Vec::new();
     let (names, values) = if query.all {
-        let chosen = matching(state, query);
+        let chosen = suited(state, query, matching());
         if chosen.unsuited > 0 {
             let files = filed(chosen.unsuited);
             left_out.push(words.left_out.fill(language, &[("files", &files)]));
@@ -132,8 +134,12 @@ fn filter(query: &FilesPageQuery) -> String {
     filter.pairs().print()
 }
 
-/// The files that match the filter of a page, and for which its action can do something.
-pub fn matching(state: &NodeHttpState, query: &FilesPageQuery) -> ChosenRows<FileName> {
+/// The files among these for which the action of the page can do something.
+pub fn suited(
+    state: &NodeHttpState,
+    query: &FilesPageQuery,
+    matching: Vec<FileId>,
+) -> ChosenRows<FileName> {
     let pins = &state.actors.remover_views.load().pins;
     let tasks = state.actors.task_views.load();
     let is_placed = |file: FileId| tasks.placements.values().any(|held| held.contains(file.0));
@@ -141,7 +147,7 @@ pub fn matching(state: &NodeHttpState, query: &FilesPageQuery) -> ChosenRows<Fil
         let name = state.names.name(file);
         tasks.open.values().any(|task| task.name == name)
     };
-    let chosen = ChosenRows::of(matching_files(state, query), |file| match query.ask.as_str() {
+    let chosen = ChosenRows::of(matching, |file| match query.ask.as_str() {
         "pin" => !pins.contains_key(file),
         "unpin" => pins.contains_key(file),
         _ => !is_placed(*file) && !is_copied(*file),

@@ -49,7 +49,10 @@ pub async fn show(
     let why = why::of_file(&state, &query.why).await?;
     let viewer = visitor.viewer.clone();
     let render = move |state: &NodeHttpState| {
-        let ask = file_dialogs::of_query(state, &query, &viewer);
+        let ask = {
+            let matching = || matching_files(state, &query);
+            file_dialogs::of_query(state, &query, &viewer, matching)
+        };
         let model = FilesPageModel { why, ask, ..model(state, &query) };
         files::render(&query, &model, &viewer)
     };

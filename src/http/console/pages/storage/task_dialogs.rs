@@ -14,15 +14,18 @@ use reelyard_protocol::worker::TaskId;
 use reelyard_yard::task_manager::{Task, TaskState};
 
 use super::failures;
-use super::tasks::is_wanted;
 use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
 use crate::http::node_state::NodeHttpState;
+
+/// Whether a task matches the filter of the page.
+pub type TaskFilter = fn(&Task, &TasksPageQuery) -> bool;
 
 /// The dialog that an address asks for. None without chosen tasks.
 pub fn of_query(
     state: &NodeHttpState,
     query: &TasksPageQuery,
     viewer: &Viewer,
+    is_wanted: TaskFilter,
 ) -> Option<AskDialog> {
     let language = viewer.language;
     let back = TasksPageQuery { ask: String::new(), ..query.clone() }.address();
@@ -37,7 +40,7 @@ pub fn of_query(
         "cancel" => true,
         _ => return None,
     };
-    let chosen = chosen_tasks(state, query);
+    let chosen = chosen_tasks(state, query, is_wanted);
     if chosen.rows.is_empty() && chosen.unsuited == 0 {
         return None;
     }
@@ -111,7 +114,11 @@ fn filter(query: &TasksPageQuery) -> String {
 }
 
 /// The picked tasks, or all that match the filter of a page, for which its action can do something. Newest first.
-pub fn chosen_tasks(state: &NodeHttpState, query: &TasksPageQuery) -> ChosenRows<Arc<Task>> {
+pub fn chosen_tasks(
+    state: &NodeHttpState,
+    query: &TasksPageQuery,
+    is_wanted: TaskFilter,
+) -> ChosenRows<Arc<Task>> {
     let view = state.actors.task_views.load();
     let picked: BTreeSet<&str> = query.pick.iter().map(String::as_str).collect();
     let is_chosen = |task: &&Arc<Task>| match query.all {

@@ -42,7 +42,7 @@ pub async fn show(
     let why = why::of_file(&state, &query.why).await?;
     let viewer = visitor.viewer.clone();
     let render = move |state: &NodeHttpState| {
-        let ask = task_dialogs::of_query(state, &query, &viewer);
+        let ask = task_dialogs::of_query(state, &query, &viewer, is_wanted);
         let model = TasksPageModel { why, ask, ..model(state, &query) };
         tasks::render(&query, &model, &viewer)
     };
