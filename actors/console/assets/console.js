@@ -62,11 +62,14 @@
   }
   const cutNow = () => { if (cut === null && !document.hidden) cut = now(); };
   const alive = () => { cut = null; };
-  for (const name of ['htmx:sse:error', 'htmx:sse:close', 'htmx:after:sse:connection']) {
-    document.addEventListener(name, name.endsWith('connection') ? alive : cutNow);
-  }
-  document.addEventListener('htmx:before:sse:reconnect', cutNow);
-  document.addEventListener('htmx:after:sse:message', alive);
+  document.addEventListener('htmx:sse:error', cutNow);
+  // A filter replaces the stream: its end is no cut.
+  document.addEventListener('htmx:sse:close', (event) => { if (event.detail.reason === 'ended') cutNow(); });
+  document.addEventListener('htmx:sse:before:connection', (event) => {
+    if (event.detail.connection.attempt > 0) cutNow();
+  });
+  document.addEventListener('htmx:sse:after:connection', alive);
+  document.addEventListener('htmx:sse:after:message', alive);
   window.addEventListener('offline', cutNow);
 
   // Copying. A page without TLS has no clipboard of its own, so a field of the page is copied there.
@@ -260,7 +263,7 @@
     const added = updated.size - [...body.rows].filter((row) => updated.has(row.id)).length;
     coming.replaceChildren(...kept);
     bar.hidden = added === 0;
-    bar.textContent = added === 0 ? '' : bar.dataset.newRows.replace('{n}', grouped(added));
+    one('a', bar).textContent = added === 0 ? '' : bar.dataset.newRows.replace('{n}', grouped(added));
   }
   document.addEventListener('htmx:before:swap', (event) => {
     if (event.target.id !== 'stream') return;

@@ -58,7 +58,7 @@ assets! {
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "f4f8e9f758defd4a3c3de14fcdadbed31ce4f6389f92a168fdc3396484bb8f47";
+        "be890cef1392e175c43e3437b58d5d947ac30d7ea6a5ad397e786cf72e3aeaf3";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

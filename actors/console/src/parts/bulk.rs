@@ -122,5 +122,5 @@ pub fn bulk_button(form: &str, action: &str, words: &str) -> Markup {
 /// reads or points at do not move.
 pub fn new_rows(viewer: &Viewer, address: &str) -> Markup {
     let words = common::NEW_ROWS.of(viewer.language);
-    html! { a.newrows href=(address) data-new-rows=(words) hidden role="status" { } }
+    html! { div data-new-rows=(words) hidden role="status" { a.newrows href=(address) {} } }
 }

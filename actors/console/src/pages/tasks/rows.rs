@@ -28,7 +28,7 @@ const COLUMNS: [TableColumn; 8] = [
     TableColumn::sorted(common::STATE, "state", ""),
     TableColumn::plain(common::FROM_TO, ""),
     TableColumn::plain(common::COPIED_PART, "w-p"),
-    TableColumn::sorted(common::RATE, "rate", "num p2"),
+    TableColumn::plain(common::RATE, "num p2"),
     TableColumn::plain(common::LEFT, "num p3"),
     TableColumn::sorted(common::AGE, "created", "num p0"),
     TableColumn::plain(tasks::REASON, "whyc p1"),

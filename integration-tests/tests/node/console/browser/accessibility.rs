@@ -20,6 +20,9 @@ const NARROW: (u32, u32) = (390, 844);
 /// Widths down to which no page is wider than its window.
 const WIDTHS: [u32; 5] = [320, 390, 768, 1024, 1440];
 
+/// The same for Korean pages, whose frame is that of the English ones: the narrowest width, and one with a side bar.
+const KOREAN_WIDTHS: [u32; 2] = [320, 1024];
+
 async fn set_theme(browser: &Browser, theme: &str) -> Result<()> {
     browser.evaluate(&format!("document.documentElement.dataset.theme = '{theme}'")).await.map(drop)
 }
@@ -162,8 +165,9 @@ async fn every_page_reflows_has_targets_of_24_pixels_and_no_wordless_state() -> 
         browser.open(&pages.url(path)).await?;
         let lines = wordless(&browser).await?;
         found.extend(lines.into_iter().map(|line| format!("{path}: {line}")));
-        for width in WIDTHS {
-            browser.resize(width, 900).await?;
+        let is_korean = path.starts_with("/ko/");
+        for width in if is_korean { &KOREAN_WIDTHS[..] } else { &WIDTHS[..] } {
+            browser.resize(*width, 900).await?;
             let lines = [too_wide(&browser).await?, small_targets(&browser).await?].concat();
             found.extend(lines.into_iter().map(|line| format!("{path} at {width}: {line}")));
         }
@@ -198,7 +202,8 @@ async fn axe_finds_nothing_on_the_pages_of_a_node() -> Result<()> {
         "/guide",
         "/find?q=alpha",
     ];
-    for page in pages {
+    let host = format!("/hosts/{}", yard.ground.destination(0));
+    for page in pages.into_iter().chain([host.as_str()]) {
         browser.open(&format!("{}/console{page}", yard.url())).await?;
         let lines = violations(&browser, AxeRules::All).await?;
         found.extend(lines.into_iter().map(|line| format!("{page}: {line}")));
@@ -215,7 +220,7 @@ async fn axe_finds_nothing_on_the_pages_of_a_node() -> Result<()> {
 }
 
 /// Keeps the picture of a page in `target/console-pictures`, for people who compare it with the design.
-async fn keep_picture(browser: &Browser, page: &str, window: &str) -> Result<()> {
+pub(super) async fn keep_picture(browser: &Browser, page: &str, window: &str) -> Result<()> {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let folder = target.parent().unwrap_or(&target).join("console-pictures");
     std::fs::create_dir_all(&folder)?;

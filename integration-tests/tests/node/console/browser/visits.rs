@@ -6,6 +6,7 @@ use reelyard_integration_tests::probes::browser::Browser;
 use reelyard_integration_tests::probes::waiting::eventually_some;
 
 use super::super::console_yard::{ConsoleYard, FILES};
+use super::accessibility::keep_picture;
 
 /// Waits until an element shows these words.
 async fn until_shown(browser: &Browser, selector: &str, words: &str) {
@@ -44,7 +45,7 @@ async fn without_errors(browser: &Browser, place: &str) -> Result<()> {
 /// The main task of each page, as a person does it. One yard and one browser carry all of them.
 #[tokio::test]
 async fn a_person_does_the_main_task_of_each_page() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+    let mut yard = ConsoleYard::start()?;
     let browser = by_login_link(&yard).await?;
     browser.resize(1440, 900).await?;
     hosts(&yard, &browser).await?;
@@ -52,7 +53,8 @@ async fn a_person_does_the_main_task_of_each_page() -> Result<()> {
     tasks_and_plan(&yard, &browser).await?;
     a_link(&yard, &browser).await?;
     records_and_node(&yard, &browser).await?;
-    in_korean_on_a_phone(&yard, &browser).await
+    in_korean_on_a_phone(&yard, &browser).await?;
+    a_cut_connection_is_visible_and_recovers(&mut yard, &browser).await
 }
 
 /// A browser that a login link has let in.
@@ -136,7 +138,7 @@ async fn tasks_and_plan(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
                 document.querySelector('#filters input[name=q]').value === 'mpg' && \
                 document.querySelector('.bulk').dataset.picked === '1'";
     assert_eq!(browser.evaluate(kept).await?, true, "pick or typed text is gone");
-    browser.click("[data-new-rows]").await?;
+    browser.click("[data-new-rows] a").await?;
     until_shown(browser, "#rows", "delta.mpg").await;
     open(yard, browser, "/plan").await?;
     until_shown(browser, "h1", "Plan").await;
@@ -209,6 +211,22 @@ async fn records_and_node(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     browser.console_errors().await.map(drop)
 }
 
+/// The page says that it is old while the node is away, and that it is live once the node is back.
+async fn a_cut_connection_is_visible_and_recovers(
+    yard: &mut ConsoleYard,
+    browser: &Browser,
+) -> Result<()> {
+    open(yard, browser, "/hosts").await?;
+    until(browser, "!document.documentElement.classList.contains('is-stale')").await;
+    yard.node.kill();
+    until(browser, "document.documentElement.classList.contains('is-stale')").await;
+    until(browser, "!document.querySelector('#stale-bar').hidden").await;
+    yard.node.start_again()?;
+    until(browser, "!document.documentElement.classList.contains('is-stale')").await;
+    until(browser, "document.querySelector('#stale-bar').hidden").await;
+    Ok(())
+}
+
 /// The pages in Korean on a phone: each shows its words, and its main part is within the window.
 async fn in_korean_on_a_phone(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     browser.resize(390, 844).await?;
@@ -229,6 +247,7 @@ async fn in_korean_on_a_phone(yard: &ConsoleYard, browser: &Browser) -> Result<(
     ] {
         open(yard, browser, page).await?;
         until_shown(browser, "body", words).await;
+        keep_picture(browser, page, "korean").await?;
         let wide = too_wide(browser).await?;
         ensure!(wide.is_empty(), "{page}: {wide:?}");
     }
