@@ -136,7 +136,8 @@ async fn tasks_and_plan(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
     assert_eq!(browser.evaluate(first).await?, before, "the picked row moved");
     let kept = "document.querySelector('#rows tbody input[name=pick]').checked && \
                 document.querySelector('#filters input[name=q]').value === 'mpg' && \
-                document.querySelector('.bulk').dataset.picked === '1'";
+                document.querySelector('.bulk').dataset.picked === '1' && \
+                !document.documentElement.classList.contains('is-stale')";
     assert_eq!(browser.evaluate(kept).await?, true, "pick or typed text is gone");
     browser.click("[data-new-rows] a").await?;
     until_shown(browser, "#rows", "delta.mpg").await;
