@@ -15,7 +15,7 @@ use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty, empty_by_filter};
 use crate::parts::table::{
-    TableColumn, actions_head, column_head, pick_all_head, table_foot, why_link,
+    TableColumn, actions_head, column_head, pick_all_head, table_foot, why_symbol,
 };
 use crate::text::{common, states, tasks, yard};
 use crate::viewer::Viewer;
@@ -161,7 +161,7 @@ pub fn task_row(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Mar
             td class={ "wide p1 whyc" @if line.reason.is_empty() { " none" } } data-l=(tasks::REASON.of(language)) {
                 @if line.reason.is_empty() { span.muted { "–" } } @else { (visible_text(&line.reason)) }
             }
-            td.act { (why_link(viewer, &why, &copy.name, is_open)) (row_action(viewer, line)) }
+            td.act { (why_symbol(viewer, &why, &copy.name, is_open)) (row_action(viewer, line)) }
         }
     }
 }
