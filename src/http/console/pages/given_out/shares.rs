@@ -60,7 +60,8 @@ pub async fn live_parts(
     query: &str,
     viewer: &Viewer,
 ) -> Option<Vec<LivePart>> {
-    let query = SharesPageQuery::parse(query);
+    // A dialog stays as it was opened.
+    let query = SharesPageQuery { ask: String::new(), ..SharesPageQuery::parse(query) };
     let model = model(state, &query, viewer).await.ok()?;
     Some(vec![
         ("page-sentence".to_owned(), page_sentence(&shares::sentence(viewer, &model))),

@@ -47,7 +47,8 @@ pub async fn show(
 
 /// The parts of the page that follow changes.
 pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
-    let query = HostsPageQuery::parse(query);
+    // A dialog stays as it was opened.
+    let query = HostsPageQuery { ask: String::new(), ..HostsPageQuery::parse(query) };
     let model = model(state, &query, viewer);
     vec![("rows".to_owned(), hosts::host_rows(viewer, &query, &model))]
 }
