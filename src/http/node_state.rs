@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use reelyard_access::audit::AuditRecorder;
+use reelyard_api::OverviewView;
 use reelyard_boxes::box_lease::BoxPhase;
 use reelyard_core::address_range::AddressRange;
 use reelyard_core::clock::{Clock, Millis};
@@ -21,8 +22,8 @@ use reelyard_yard::task_manager::{PlanningMode, TaskSettings};
 use tokio::sync::watch;
 
 use super::access::{LoginGuard, WorkerRefusals};
-use super::console::{KeptShareCounts, PageWorkLimit};
-use super::overview::OverviewMemory;
+use super::computing::{SharedAnswer, WorkLimit};
+use super::overview::{KeptShareCounts, OverviewMemory};
 use crate::node::{LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
 /// State of the HTTP handlers of a node: views, and addresses of actors. No handler touches the
@@ -60,8 +61,10 @@ pub struct NodeHttpState {
     pub share_counts: KeptShareCounts,
     /// The memory of troubles, rates and loads.
     pub overview: OverviewMemory,
-    /// Limits the pages of the console that are computed at once.
-    pub page_work: PageWorkLimit,
+    /// Limits the pages and overviews that are computed at once.
+    pub page_work: WorkLimit,
+    /// The last answer of `GET /overview`, with everything in it.
+    pub overview_answer: SharedAnswer<OverviewView>,
     /// True when the node stops: waiting calls are then answered at once.
     pub stopping: watch::Receiver<bool>,
 }

@@ -1,6 +1,7 @@
 //! The bytes of names by their ids, in segments that are freed when all of their names are
 //! forgotten.
 
+use memchr::memmem::Finder;
 use roaring::RoaringBitmap;
 
 /// How many ids a segment has.
@@ -30,6 +31,23 @@ impl NameSegment {
         &self.arena[start as usize..end as usize]
     }
 
+    /// Shows the index of each name that contains the text to `found`.
+    fn find(&self, text: &Finder<'_>, mut found: impl FnMut(usize)) {
+        let mut from = 0;
+        while let Some(offset) = self.arena.get(from..).and_then(|rest| text.find(rest)) {
+            let at = from + offset;
+            let index = self.ends.partition_point(|end| *end as usize <= at);
+            let Some(end) = self.ends.get(index).map(|end| *end as usize) else { return };
+            // A text over the end of a name is in no name.
+            if at + text.needle().len() <= end {
+                found(index);
+                from = end;
+            } else {
+                from = at + 1;
+            }
+        }
+    }
+
     fn push(&mut self, name: &[u8]) {
         self.arena.extend_from_slice(name);
         // A segment has 4096 names of 255 bytes at most.
@@ -51,6 +69,23 @@ impl NameSegments {
         match self.segments.get((id / IDS) as usize) {
             Some(Some(segment)) => segment.bytes((id % IDS) as usize),
             _ => &[],
+        }
+    }
+
+    /// How many segments there are.
+    pub fn count(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Adds the ids of a segment whose names contain the text. The text is not empty.
+    pub fn find_in(&self, segment: usize, text: &Finder<'_>, found: &mut RoaringBitmap) {
+        if let Some(Some(names)) = self.segments.get(segment) {
+            // Ids are u32, so the segment's first one is as well.
+            let first = segment as u32 * IDS;
+            names.find(text, |index| {
+                // Ids grow, so each is behind the last one.
+                let _ = found.try_push(first + index as u32);
+            });
         }
     }
 

@@ -18,8 +18,8 @@ use reelyard_yard::remover::Ending;
 use reelyard_yard::task_manager::TaskState;
 
 use crate::http::api::yard_calls::history::{HistoryFilter, HistoryPosition, Kind, history_page};
+use crate::http::computing::computed;
 use crate::http::console::answer;
-use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
