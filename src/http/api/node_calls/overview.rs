@@ -83,7 +83,7 @@ fn overview(state: &NodeHttpState, model: YardPageModel) -> OverviewView {
             up: hosts.up,
             suspect: hosts.suspect,
             down: hosts.down,
-            unknown: hosts.unknown,
+            unknown: hosts.unknown.saturating_sub(facts.maintenance.len() as u64),
             over_limit: hosts.over_limit,
             draining: hosts.draining,
             maintenance: facts.maintenance.len() as u64,
