@@ -214,7 +214,7 @@ fn status_says_by_its_exit_code_whether_something_is_broken() -> Result<()> {
     yard.destination.kill();
     let broken = wait_for("the host is down", &[&yard.node], || {
         let status = yard.ask(&["status"]);
-        (status.code == Some(1)).then_some(status.out)
+        (status.code == Some(7)).then_some(status.out)
     })?;
     for shown in [
         " wrong, the oldest since ",
@@ -225,7 +225,7 @@ fn status_says_by_its_exit_code_whether_something_is_broken() -> Result<()> {
     }
     let json = yard.ask(&["status", "-o", "json"]);
     let view: Value = serde_json::from_str(&json.out)?;
-    assert_eq!((json.code, &view["troubles"][0]["kind"]), (Some(1), &"host_down".into()), "{view}");
+    assert_eq!((json.code, &view["troubles"][0]["kind"]), (Some(7), &"host_down".into()), "{view}");
     assert_eq!(view["troubles"][0]["subject"], host.as_str());
     yard.node.kill();
     let gone = yard.ask(&["status", "--token", "open-sesame-open-now"]);
