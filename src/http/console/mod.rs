@@ -19,6 +19,7 @@ pub use live::LiveRenderings;
 pub use pages::yard::{links as link_counts, model as yard_model};
 pub use posted_form::is_console_path;
 pub use refusal::ConsoleRefusal;
+pub use visitor::choices_of;
 
 use crate::http::api::read;
 
