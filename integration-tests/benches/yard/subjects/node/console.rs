@@ -9,13 +9,13 @@ use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt};
 use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
 
-use super::node::placed;
-use super::share_links::makes;
+use super::whole_node::placed;
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::many_hosts::ManyHosts;
 use crate::peers::node_api::BenchApi;
 use crate::peers::wrk;
-use crate::subjects::catalog::{FILES, write_inputs_apart};
+use crate::subjects::shares::share_links::makes;
+use crate::subjects::yard::catalog::{FILES, write_inputs_apart};
 use crate::usage::cpu_of;
 
 const HOSTS: usize = 1000;
