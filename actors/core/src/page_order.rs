@@ -91,8 +91,7 @@ fn add_in_order(
         shown.extend_from_slice(&items[range]);
         return;
     }
-    let mut parts = Vec::with_capacity(items.len());
-    read(items, offset, &mut parts);
+    let (offset, parts) = first_difference(items, offset, read);
     let (before, candidates) = around(&parts, range.clone());
     let mut start = before;
     for alike in candidates.chunk_by(|a, b| a.0 == b.0) {
@@ -107,6 +106,24 @@ fn add_in_order(
             add_in_order(&numbers, within, offset + TEXT_PART, read, shown);
         }
         start = end;
+    }
+}
+
+/// The first part of text, from an offset on, that is not the same for all items, or in which all texts end.
+fn first_difference(
+    items: &[ItemNumber],
+    mut offset: usize,
+    read: &mut TextReader<'_>,
+) -> (usize, Vec<u64>) {
+    let mut parts = Vec::with_capacity(items.len());
+    loop {
+        parts.clear();
+        read(items, offset, &mut parts);
+        let first = parts.first().copied().unwrap_or_default();
+        if ends(first) || parts.iter().any(|part| *part != first) {
+            return (offset, parts);
+        }
+        offset += TEXT_PART;
     }
 }
 

@@ -31,16 +31,21 @@ impl NameSegment {
         &self.arena[start as usize..end as usize]
     }
 
-    /// Shows the index of each name that contains the text to `found`.
-    fn find(&self, text: &Finder<'_>, mut found: impl FnMut(usize)) {
-        let mut from = 0;
+    /// Sets the bit of each name that contains the text.
+    fn find(&self, text: &Finder<'_>, found: &mut [u8]) {
+        let (mut from, mut index) = (0, 0);
         while let Some(offset) = self.arena.get(from..).and_then(|rest| text.find(rest)) {
             let at = from + offset;
-            let index = self.ends.partition_point(|end| *end as usize <= at);
+            // Step by step: a short text is in most names.
+            while self.ends.get(index).is_some_and(|end| *end as usize <= at) {
+                index += 1;
+            }
             let Some(end) = self.ends.get(index).map(|end| *end as usize) else { return };
             // A text over the end of a name is in no name.
             if at + text.needle().len() <= end {
-                found(index);
+                if let Some(byte) = found.get_mut(index / 8) {
+                    *byte |= 1 << (index % 8);
+                }
                 from = end;
             } else {
                 from = at + 1;
@@ -77,16 +82,13 @@ impl NameSegments {
         self.segments.len()
     }
 
-    /// Adds the ids of a segment whose names contain the text. The text is not empty.
-    pub fn find_in(&self, segment: usize, text: &Finder<'_>, found: &mut RoaringBitmap) {
+    /// A bit for each id of a segment: whether its name contains the text, which is not empty.
+    pub fn find_in(&self, segment: usize, text: &Finder<'_>) -> [u8; IDS as usize / 8] {
+        let mut found = [0; IDS as usize / 8];
         if let Some(Some(names)) = self.segments.get(segment) {
-            // Ids are u32, so the segment's first one is as well.
-            let first = segment as u32 * IDS;
-            names.find(text, |index| {
-                // Ids grow, so each is behind the last one.
-                let _ = found.try_push(first + index as u32);
-            });
+            names.find(text, &mut found);
         }
+        found
     }
 
     /// Gives `name` the next id. One is free, because the caller has checked

@@ -180,12 +180,13 @@ impl NameTable {
             return self.read().present.clone();
         }
         let finder = Finder::new(text);
-        let mut found = RoaringBitmap::new();
         let segments = self.read().names.count();
+        let mut found = Vec::new();
         for segment in 0..segments {
-            self.read().names.find_in(segment, &finder, &mut found);
+            let of_segment = self.read().names.find_in(segment, &finder);
+            found.extend_from_slice(&of_segment);
         }
-        found
+        RoaringBitmap::from_lsb0_bytes(0, &found)
     }
 
     /// The part of each file's name from this offset on, for an order by name. The table is locked for a few thousand
