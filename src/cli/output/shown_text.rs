@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_line_is_cut_at_its_columns_and_not_in_its_colours() {
+    fn a_printed_line_is_cut_but_not_in_its_colours() {
         let colored = "\u{1b}[31mdown\u{1b}[0m  10.0.0.1:80";
         assert_eq!(cut_shown(colored, 17), colored);
         assert_eq!(cut_shown(colored, 8), "\u{1b}[31mdown\u{1b}[0m  1…\u{1b}[0m");

@@ -36,7 +36,7 @@ pub(crate) enum LinkRefusal {
     Absent,
     /// The request was for a file and the share is a directory, or the reverse.
     OtherKind {
-        /// What the share is.
+        /// The kind that the share has.
         instead: ShareKind,
     },
     /// This node cannot serve links now; the reason as text.

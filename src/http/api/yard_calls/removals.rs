@@ -57,7 +57,7 @@ pub(in crate::http) fn last_look(state: &NodeHttpState, most: usize) -> Removals
     }
 }
 
-/// A list of removals.
+/// The removals that a call lists.
 #[derive(Clone, Copy, Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RemovalList {
@@ -77,6 +77,7 @@ pub enum RemovalList {
 pub struct RemovalListQuery {
     /// The list: `open` without a value.
     #[serde(default)]
+    #[param(inline)]
     list: RemovalList,
     /// Largest number of items; above 1000 counts as 1000.
     #[param(value_type = Option<u32>, minimum = 1, default = 100)]

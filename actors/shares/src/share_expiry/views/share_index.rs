@@ -1,4 +1,4 @@
-//! The shares as rows of a list: what a list is sorted, filtered and counted by, without a look at the shares
+//! The shares as rows of a list. Lists are sorted, filtered and counted by them, without a look at the shares
 //! themselves.
 //!
 //! The index keeps the rows of each shard until the shard changes, so a look at a million shares reads only what is
@@ -11,7 +11,7 @@ use memchr::memmem::Finder;
 use reelyard_core::clock::Millis;
 use reelyard_core::page_order::{ItemNumber, text_part};
 
-use super::view_handle::ShareState;
+use super::share_state::ShareState;
 use crate::share_expiry::state::table::shards::{Shard, Shards};
 use crate::share_expiry::state::table::share::Share;
 use crate::share_expiry::state::values::id::ShareId;
@@ -24,10 +24,10 @@ const ROW_BITS: u32 = 18;
 #[derive(Default)]
 pub struct ShareIndex(Vec<Arc<IndexedShard>>);
 
-/// What a list knows of a share.
+/// The facts of a share that lists are sorted, filtered and counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexedShare {
-    /// Its id.
+    /// Finds the share itself.
     pub id: ShareId,
     /// When it ends without further changes.
     pub due: Deadline,
@@ -45,8 +45,8 @@ pub struct IndexedShare {
 struct IndexedShard {
     /// The shard may have been dropped. Its address is not used again before this is.
     of: Weak<Shard>,
-    /// Sum of the uses of its shares.
-    uses: u64,
+    /// How often its shares had been used.
+    uses: u32,
     rows: Vec<IndexedShare>,
     /// Of each row: root, a slash, path, NUL, owner, NUL. None of these contains NUL.
     texts: Vec<u8>,
@@ -64,14 +64,14 @@ impl IndexedShare {
 }
 
 impl IndexedShard {
-    fn of(shard: &Arc<Shard>) -> Self {
+    fn of(shard: &Arc<Shard>, uses: u32) -> Self {
         let mut shares: Vec<&Arc<Share>> = shard.shares().collect();
         shares.sort_unstable_by_key(|share| share.id());
         // A row has its place in the number of an item. No shard of random ids comes near.
         shares.truncate(1 << ROW_BITS);
         let mut texts = Vec::new();
         let rows = shares.iter().map(|share| row(share, &mut texts)).collect();
-        IndexedShard { of: Arc::downgrade(shard), uses: uses(shard), rows, texts }
+        IndexedShard { of: Arc::downgrade(shard), uses, rows, texts }
     }
 
     fn is_of(&self, shard: &Arc<Shard>) -> bool {
@@ -112,16 +112,12 @@ fn row(share: &Share, texts: &mut Vec<u8>) -> IndexedShare {
     }
 }
 
-fn uses(shard: &Shard) -> u64 {
-    shard.shares().map(|share| u64::from(share.uses())).sum()
-}
-
-/// Which uses of shares without a limit a look needs.
+/// How new the uses of shares without a limit must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsesNeeded {
-    /// The latest ones. All shares are looked at.
+    /// The latest ones. The shards with new uses are read again.
     Latest,
-    /// Any.
+    /// Those of the last look are good enough.
     Any,
 }
 
@@ -142,13 +138,14 @@ impl ShareIndex {
         uses_needed: UsesNeeded,
     ) -> Self {
         let mut rows = Vec::with_capacity(self.0.len());
-        for (place, shard) in shards.from(ShareId(0)).enumerate() {
+        // The uses before the shard: after a use in between, the shard is read once more.
+        for (place, (uses, shard)) in shards.uses().zip(shards.from(ShareId(0))).enumerate() {
             let has_uses =
-                |known: &IndexedShard| uses_needed == UsesNeeded::Any || known.uses == uses(&shard);
+                |known: &IndexedShard| uses_needed == UsesNeeded::Any || known.uses == uses;
             let known = self.0.get(place).filter(|known| known.is_of(&shard) && has_uses(known));
             rows.push(match known {
                 Some(known) => Arc::clone(known),
-                None => Arc::new(IndexedShard::of(&shard)),
+                None => Arc::new(IndexedShard::of(&shard, uses)),
             });
         }
         ShareIndex(rows)
@@ -284,7 +281,7 @@ mod tests {
     fn uses_are_read_again_only_on_demand() {
         let shards = shards(&["a"]);
         let index = ShareIndex::default().refreshed(&shards, UsesNeeded::Latest);
-        shards.look(ShareId(id(1)), |share| share.use_at(Millis(5)));
+        shards.record_use(ShareId(id(1)), Millis(5));
         let downloads = |index: &ShareIndex| {
             let mut downloads = 0;
             index.visit(|_, row| downloads = row.downloads);

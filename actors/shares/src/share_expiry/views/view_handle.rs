@@ -9,7 +9,6 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
-use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -17,6 +16,7 @@ use super::kept_index::KeptShareIndex;
 use super::revocation_set::RevocationSet;
 use super::share_expiry_view::ShareView;
 use super::share_index::{ShareIndex, UsesNeeded};
+use super::share_state::ShareState;
 use crate::share_expiry::policy::time::{ShareMoment, ShareTime};
 use crate::share_expiry::state::moves::pending_move::{
     PendingMove, PendingMoves, ResolvedLocation,
@@ -89,41 +89,6 @@ pub struct ShareFilter {
     pub state: Option<ShareState>,
     /// Shares that are due before this instant.
     pub due_before: Option<Millis>,
-}
-
-/// The state of a share that has not ended.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ShareState {
-    /// The link works.
-    Live,
-    /// Its last download was counted: only clients with a counted download may resume.
-    Exhausted,
-    /// It is due: it is refused, and will be reclaimed soon.
-    Due,
-}
-
-impl Share {
-    /// The state at `now`.
-    pub fn state(&self, now: Millis) -> ShareState {
-        match (self.is_live(now), self.exhausted()) {
-            (false, _) => ShareState::Due,
-            (true, Some(_)) => ShareState::Exhausted,
-            (true, None) => ShareState::Live,
-        }
-    }
 }
 
 impl ShareFilter {
@@ -228,7 +193,7 @@ impl ShareViewHandle {
     /// A share was used at `now`: its bytes or its page were requested.
     pub fn record_use(&self, share: &Share, now: Millis) {
         // The share in the table, because the record at hand may have been replaced meanwhile.
-        self.0.shards.load().look(share.id(), |share| share.use_at(now));
+        self.0.shards.load().record_use(share.id(), now);
     }
 
     /// The current time for shares: refusals use its `latest`, decisions its `now`.
