@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use reelyard_api::{Problem, ProblemKind};
 use reelyard_core::backoff::ExponentialBackoff;
 use reelyard_core::token::SharedToken;
+use reelyard_protocol::node_address::node_address;
 use reqwest::{Response, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -137,9 +138,7 @@ impl BoxApiCalls {
         url: &str,
         token: Option<SharedToken>,
     ) -> Result<Self, BoxClientError> {
-        let bad = || BoxClientError::BadUrl(url.to_owned());
-        let is_http = |url: &Url| ["http", "https"].contains(&url.scheme()) && url.has_host();
-        let parsed = Url::parse(url).ok().filter(is_http);
+        let url = node_address(url)?;
         let http = http
             .no_proxy()
             .connect_timeout(CONNECT)
@@ -150,7 +149,7 @@ impl BoxApiCalls {
             .user_agent(concat!("reelyard/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| BoxClientError::BadRequest(error.to_string()))?;
-        Ok(BoxApiCalls { http, url: parsed.ok_or_else(bad)?, token })
+        Ok(BoxApiCalls { http, url, token })
     }
 
     /// `POST /api/v1/<path>`, which may wait for `patience`.

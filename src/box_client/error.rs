@@ -1,13 +1,14 @@
 //! Why a box was not obtained, or was lost.
 
 use reelyard_api::Problem;
+use reelyard_protocol::node_address::BadNodeAddress;
 
 /// Why a box was not obtained, or was lost.
 #[derive(Debug, thiserror::Error)]
 pub enum BoxClientError {
     /// The address of the node is not valid.
-    #[error("{0:?} is not the address of a node: expected http://host:port")]
-    BadUrl(String),
+    #[error(transparent)]
+    BadUrl(#[from] BadNodeAddress),
     /// The request has an invalid value.
     #[error("{0}")]
     BadRequest(String),

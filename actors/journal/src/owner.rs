@@ -1,6 +1,7 @@
 //! One owner of a piece, as the journal sees it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use actix::Recipient;
@@ -65,21 +66,23 @@ pub(crate) struct PieceOwner {
 }
 
 impl PieceOwner {
-    /// Installs its piece and replays the log after the snapshot; false if it died.
+    /// Installs its piece and replays the log after the snapshot up to `applied_end`, one past the last applied entry;
+    /// false if it died.
     pub(crate) async fn rebuild(
         &self,
         store: &Arc<JournalStore>,
         snapshot: Option<&SnapshotManifest>,
-        applied: u64,
+        applied_end: u64,
         read_entry: ReadEntry,
     ) -> Result<bool, OwnersError> {
         if !self.install(store, snapshot).await? {
             return Ok(false);
         }
         let mut next = snapshot.map_or(0, |snapshot| snapshot.index + 1);
-        while next <= applied {
-            let end = (next + REPLAY_CHUNK).min(applied + 1);
+        while next < applied_end {
+            let end = (next + REPLAY_CHUNK).min(applied_end);
             let rows = blocking(store, move |trees| trees.log.read(next..end)).await?;
+            check_complete(next..end, &rows)?;
             for (index, stored) in rows {
                 let Some(mut entry) = read_entry(index, &stored)? else {
                     continue;
@@ -172,6 +175,17 @@ impl PieceOwner {
     }
 }
 
+/// Checks that the rows are all entries of `range`. A piece without one of them would differ from those of other nodes.
+fn check_complete(range: Range<u64>, rows: &[(u64, Vec<u8>)]) -> Result<(), OwnersError> {
+    let mut found = rows.iter().map(|(index, _)| *index);
+    for index in range {
+        if found.next() != Some(index) {
+            return Err(OwnersError::Entry { index, why: "it is missing".to_owned() });
+        }
+    }
+    Ok(())
+}
+
 /// Reads from the store off the runtime's threads.
 async fn blocking<T: Send + 'static>(
     store: &Arc<JournalStore>,
@@ -181,5 +195,22 @@ async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(move || read(&trees)).await {
         Ok(read) => Ok(read?),
         Err(error) => Err(OwnersError::Store(StoreError::Io(error.to_string()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_in_the_log_is_an_error_wherever_it_is() {
+        let rows =
+            |indices: &[u64]| -> Vec<_> { indices.iter().map(|&at| (at, vec![0])).collect() };
+        assert!(check_complete(3..6, &rows(&[3, 4, 5])).is_ok());
+        assert!(check_complete(3..3, &rows(&[])).is_ok());
+        for (found, missing) in [(&[4, 5][..], 3), (&[3, 5], 4), (&[3, 4], 5), (&[], 3)] {
+            let error = check_complete(3..6, &rows(found)).unwrap_err().to_string();
+            assert_eq!(error, format!("log entry {missing} cannot be read: it is missing"));
+        }
     }
 }

@@ -5,6 +5,8 @@
 //!
 //! **Invariant:** if an owner is missing, application waits for it, so that no entry is skipped.
 
+mod install;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -73,7 +75,8 @@ struct AppliedPosition {
     /// None once the journal has stopped.
     store: Option<Arc<JournalStore>>,
     snapshot: Option<SnapshotManifest>,
-    applied: u64,
+    /// One past the last applied entry; 0 before the first.
+    end: u64,
 }
 
 impl PieceOwners {
@@ -87,14 +90,14 @@ impl PieceOwners {
     ) -> Result<Self, OwnersError> {
         let pieces: BTreeSet<PieceId> = pieces.iter().copied().collect();
         snapshot.as_ref().map_or(Ok(()), |snapshot| check_parts(&pieces, snapshot))?;
-        let applied = snapshot.as_ref().map_or(0, |snapshot| snapshot.index);
+        let end = snapshot.as_ref().map_or(0, |snapshot| snapshot.index + 1);
         Ok(PieceOwners {
             pieces,
             roster: Mutex::default(),
             apply_lock: tokio::sync::Mutex::new(AppliedPosition {
                 store: Some(store),
                 snapshot,
-                applied,
+                end,
             }),
             joined: Notify::new(),
             tickets: AtomicU64::new(0),
@@ -130,7 +133,7 @@ impl PieceOwners {
             return Ok(());
         };
         let snapshot = position.snapshot.as_ref();
-        if !owner.rebuild(store, snapshot, position.applied, self.read_entry).await? {
+        if !owner.rebuild(store, snapshot, position.end, self.read_entry).await? {
             tracing::warn!(?piece, "the actor of a piece ended while its piece was rebuilt");
             return Ok(());
         }
@@ -158,7 +161,7 @@ impl PieceOwners {
             let missing = self.ask(&parts, &mut answered).await;
             match missing {
                 None => {
-                    position.applied = entry.index;
+                    position.end = entry.index + 1;
                     break;
                 }
                 Some(piece) => {
@@ -203,7 +206,7 @@ impl PieceOwners {
 
     /// An entry of the raft layer: nothing must be applied.
     pub(crate) async fn pass(&self, index: u64) {
-        self.apply_lock.lock().await.applied = index;
+        self.apply_lock.lock().await.end = index + 1;
     }
 
     /// Freezes every piece at the current index.
@@ -240,23 +243,6 @@ impl PieceOwners {
         if position.snapshot.as_ref().is_none_or(|present| present.index <= snapshot.index) {
             position.snapshot = Some(snapshot);
         }
-    }
-
-    /// Replaces every piece by its content in a snapshot from another node.
-    pub(crate) async fn install(&self, snapshot: SnapshotManifest) -> Result<(), OwnersError> {
-        check_parts(&self.pieces, &snapshot)?;
-        let mut position = self.apply_lock.lock().await;
-        let owners = self.roster().owners.clone();
-        if let Some(store) = position.store.clone() {
-            for (piece, RegisteredOwner { owner, ticket, .. }) in owners {
-                if !owner.install(&store, Some(&snapshot)).await? {
-                    self.dismiss(piece, ticket);
-                }
-            }
-        }
-        position.applied = snapshot.index;
-        position.snapshot = Some(snapshot);
-        Ok(())
     }
 
     /// This node leads, or no longer does. Sent to all owners at once.

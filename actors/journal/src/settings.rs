@@ -25,8 +25,8 @@ pub struct JournalOptions {
     /// How long a commit waits before its outcome is reported as unknown.
     pub commit_timeout: Duration,
     /// The interval of a leader's heartbeats. Also the time-out of one append call between nodes: below
-    /// 100 ms, slow first connections look like lost ones. A node that founds its cluster alone uses
-    /// sixteen times this value for heartbeats and elections, because no other node needs them.
+    /// 100 ms, slow first connections look like lost ones. A node that is alone sends none, and uses the same
+    /// value, so that other nodes can join it while it runs.
     pub heartbeat: Duration,
     /// A follower without a heartbeat starts an election after a random time between these.
     pub election: (Duration, Duration),
@@ -38,8 +38,8 @@ pub struct JournalOptions {
     /// takes no memory afterwards, and the next start has fewer entries to apply.
     pub snapshot_when_quiet: Duration,
     /// How many entries before a snapshot are kept, so that a follower that is slightly behind needs no
-    /// snapshot. Each entry takes up to 32 KiB of memory until the next snapshot. A node that founds its
-    /// cluster alone keeps none, because it has no follower.
+    /// snapshot. Each entry takes up to 32 KiB of memory until the next snapshot. A node that is alone keeps
+    /// none, because it has no follower.
     pub keep_entries: u64,
     /// Bytes of the disk that are kept in reserve. If less than a quarter of that is free, no commits
     /// are accepted.

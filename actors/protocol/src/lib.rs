@@ -7,6 +7,7 @@ pub mod boxes;
 pub mod http_client;
 pub mod inventory;
 pub mod legacy;
+pub mod node_address;
 #[cfg(test)]
 mod sent_tests;
 pub mod signed_call;

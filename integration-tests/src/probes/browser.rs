@@ -2,7 +2,7 @@
 //! WebDriver protocol.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -20,8 +20,17 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// The value of a browser setting that blocks scripts.
 const BLOCKED: u8 = 2;
 
+/// Attempts to start the driver.
+const DRIVER_STARTS: u32 = 5;
+
 /// The longest time that the browser may take for one call.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The port in the line that the driver prints when it listens.
+fn port_in(line: &str) -> Option<u16> {
+    let (_, port) = line.split_once("started successfully on port ")?;
+    port.trim_end_matches('.').parse().ok()
+}
 
 /// A browser. It is closed when it is dropped.
 pub struct Browser {
@@ -35,34 +44,45 @@ impl Browser {
     /// Starts a browser, with or without scripts.
     pub async fn start(runs_scripts: bool) -> Result<Self> {
         let place = tempfile::tempdir()?;
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .env("HOME", place.path())
-            .env("TMPDIR", place.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .context("chromedriver: install chromium-driver")?;
-        let stdout = driver.stdout.take().context("no output")?;
+        let (driver, port) = Self::start_driver(place.path())?;
         let http = without_tls().no_proxy().timeout(PATIENCE).build()?;
         // From here on, dropping the value ends the driver.
         let mut browser = Browser { driver, http, session: String::new(), place };
-        let mut lines = BufReader::new(stdout).lines();
-        let port = lines.by_ref().find_map(|line| {
-            let line = line.ok()?;
-            let (_, port) = line.split_once("started successfully on port ")?;
-            port.trim_end_matches('.').parse::<u16>().ok()
-        });
-        let port = port.context("the driver says no port")?;
-        // Reads the pipe to its end: the driver must never find it full or closed.
-        std::thread::spawn(move || lines.for_each(drop));
         let driver = format!("http://127.0.0.1:{port}");
         let wanted = Self::wanted(runs_scripts);
         let begun = browser.call(Method::POST, &format!("{driver}/session"), &wanted).await?;
         let id = begun["sessionId"].as_str().context("no session")?;
         browser.session = format!("{driver}/session/{id}");
         Ok(browser)
+    }
+
+    /// Starts the driver on a free port. The port that it picks for IPv4 may be in use for IPv6: then it ends, and
+    /// another one picks another port.
+    fn start_driver(home: &Path) -> Result<(Child, u16)> {
+        let mut output = String::new();
+        for _ in 0..DRIVER_STARTS {
+            let mut driver = Command::new("chromedriver")
+                .arg("--port=0")
+                .env("HOME", home)
+                .env("TMPDIR", home)
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .context("chromedriver: install chromium-driver")?;
+            let mut lines = BufReader::new(driver.stdout.take().context("no output")?).lines();
+            while let Some(Ok(line)) = lines.next() {
+                if let Some(port) = port_in(&line) {
+                    // Reads the pipe to its end: the driver must never find it full or closed.
+                    std::thread::spawn(move || lines.for_each(drop));
+                    return Ok((driver, port));
+                }
+                output.push_str(&line);
+                output.push('\n');
+            }
+            driver.wait()?;
+        }
+        bail!("chromedriver ended {DRIVER_STARTS} times before it listened:\n{output}")
     }
 
     fn wanted(runs_scripts: bool) -> Value {

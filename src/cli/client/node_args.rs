@@ -8,6 +8,7 @@ use reelyard_core::bounded_read::{self, InputSource};
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::boxes::Reason;
 use reelyard_protocol::http_client;
+use reelyard_protocol::node_address::node_address;
 use reqwest::{ClientBuilder, Url};
 
 use super::contexts::{BadContextName, ContextCredential, ContextFile, ContextName, SavedContext};
@@ -222,18 +223,9 @@ impl NodeArgs {
 /// The URL of a node from its text. Without a scheme it is http.
 ///
 /// # Errors
-/// It is no URL of http or https.
+/// It is no URL of http or https, or it has a user name or a password.
 pub fn url_of(given: &str) -> Result<Url, CommandFailure> {
-    let text = match given.split_once("://") {
-        Some(_) => given.to_owned(),
-        None => format!("http://{given}"),
-    };
-    let url = Url::parse(&text).ok();
-    let url = url.filter(|url| ["http", "https"].contains(&url.scheme()) && url.host().is_some());
-    url.ok_or_else(|| {
-        let detail = format!("--url {given}: expected http://host:port or https://host:port");
-        CommandFailure::Usage(detail)
-    })
+    node_address(given).map_err(|bad| CommandFailure::Usage(format!("--url: {bad}")))
 }
 
 fn token_of(option: &str, text: &str) -> Result<SharedToken, CommandFailure> {
@@ -250,6 +242,6 @@ fn token_in(option: &str, file: &Path) -> Result<SharedToken, CommandFailure> {
 
 impl std::fmt::Debug for NodeArgs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NodeArgs").field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("NodeArgs").finish_non_exhaustive()
     }
 }

@@ -97,9 +97,9 @@ fn of_the_yard() -> Vec<ApiCall> {
         ApiCall::of::<pins::__path_unpin, _, _>(Scope(YardWrite), pins::unpin),
         ApiCall::of::<pins::__path_list, _, _>(Scope(YardRead), pins::list),
         ApiCall::of::<removals::__path_show, _, _>(Scope(YardRead), removals::show),
+        ApiCall::of::<removals::__path_look_now, _, _>(Scope(YardWrite), removals::look_now),
         ApiCall::of::<removals::__path_list_copies, _, _>(Scope(YardRead), removals::list_copies),
         ApiCall::of::<removals::__path_list_rooms, _, _>(Scope(YardRead), removals::list_rooms),
-        ApiCall::of::<removals::__path_look_now, _, _>(Scope(YardWrite), removals::look_now),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! A summary of the whole yard: troubles with their start times, and series of the last hours.
 //!
-//! The node looks at its views every few seconds. It remembers facts that no view has: start times of troubles, rates
-//! of copies, loads of links. The memory is of this process; after a restart it begins again.
+//! The node looks at its views every few seconds. It remembers facts that no view has: start times of troubles,
+//! rates of copies, loads of links. The memory is of this process; after a restart it begins again.
 
 mod copy_rates;
 mod health_history;

@@ -2,6 +2,7 @@
 // openraft's own error types are large, and its traits use them by value.
 #![allow(clippy::result_large_err)]
 
+mod append_budget;
 mod log_store;
 mod network;
 mod node;

@@ -1,7 +1,7 @@
 //! openraft's calls as opaque bytes over a [`Transport`].
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use openraft::error::{
     InstallSnapshotError, RPCError, RaftError, RemoteError, Unreachable as PeerUnreachable,
@@ -15,6 +15,7 @@ use openraft::{BasicNode, RaftNetwork, RaftNetworkFactory};
 use serde::{Deserialize, Serialize};
 
 use super::Types;
+use super::append_budget::AppendBudget;
 use crate::transport::{NodeUnreachable, Transport};
 
 /// Version of the calls between nodes. The bodies are openraft's types in postcard, so a new version of
@@ -73,7 +74,7 @@ impl RaftNetworkFactory<Types> for PeerFactory {
     type Network = Peer;
 
     async fn new_client(&mut self, target: u64, _: &BasicNode) -> Peer {
-        Peer { target, transport: self.transport.clone() }
+        Peer { target, transport: self.transport.clone(), append_budget: AppendBudget::default() }
     }
 }
 
@@ -81,6 +82,7 @@ impl RaftNetworkFactory<Types> for PeerFactory {
 pub(super) struct Peer {
     target: u64,
     transport: Arc<dyn Transport>,
+    append_budget: AppendBudget,
 }
 
 type CallError<E> = RPCError<u64, BasicNode, E>;
@@ -95,6 +97,17 @@ impl Peer {
             Some(response) => Ok(response),
             None => Err(unreachable(ANOTHER_VERSION)),
         }
+    }
+
+    async fn append(
+        &self,
+        request: AppendEntriesRequest<Types>,
+    ) -> Result<AppendEntriesResponse<u64>, CallError<RaftError<u64>>> {
+        let answer = self.call(RaftRequest::Append(request)).await.map(|response| match response {
+            RaftResponse::Append(answer) => Some(answer),
+            _ => None,
+        });
+        self.raft_answer(answer)
     }
 
     /// The answer to a call in openraft's form. None if it is the answer to another kind of call.
@@ -118,14 +131,29 @@ impl Peer {
 impl RaftNetwork<Types> for Peer {
     async fn append_entries(
         &mut self,
-        request: AppendEntriesRequest<Types>,
-        _: RPCOption,
+        mut request: AppendEntriesRequest<Types>,
+        option: RPCOption,
     ) -> Result<AppendEntriesResponse<u64>, CallError<RaftError<u64>>> {
-        let answer = self.call(RaftRequest::Append(request)).await.map(|response| match response {
-            RaftResponse::Append(answer) => Some(answer),
-            _ => None,
-        });
-        self.raft_answer(answer)
+        if request.entries.is_empty() {
+            return self.append(request).await;
+        }
+        let sent = self.append_budget.fitting(&request.entries);
+        let is_cut = sent < request.entries.len();
+        request.entries.truncate(sent);
+        let last = request.entries.last().map(|entry| entry.log_id);
+        // openraft drops this future at the end of the time limit. Then nothing after the call runs.
+        self.append_budget.begin();
+        let began = Instant::now();
+        let answer = self.append(request).await;
+        if answer.is_ok() {
+            self.append_budget.answered(began.elapsed(), option.hard_ttl(), is_cut);
+        }
+        match answer {
+            Ok(AppendEntriesResponse::Success) if is_cut => {
+                Ok(AppendEntriesResponse::PartialSuccess(last))
+            }
+            answer => answer,
+        }
     }
 
     async fn install_snapshot(

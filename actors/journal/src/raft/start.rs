@@ -16,15 +16,13 @@ use crate::settings::{JournalOptions, OpenError};
 use crate::store::{JournalStore, SnapshotManifest};
 use crate::transport::Transport;
 
-/// The most entries of one append call: up to 2 MiB, with entries of up to 32 KiB.
+/// The most entries that are read for one append call: up to 2 MiB, with entries of up to 32 KiB. The call carries as
+/// many of them as its budget of bytes allows.
 const ENTRIES_PER_CALL: u64 = 64;
 /// How long the last call of a snapshot may take, because the other node installs it before it
 /// answers.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(60);
 const SNAPSHOT_CALL_BYTES: u64 = 1 << 20;
-
-/// The factor of the times of a node that founds its cluster alone.
-const SLOWER_ALONE: u32 = 16;
 
 impl RaftNode {
     /// Starts the node on the current runtime. It answers at once: the log is applied in the
@@ -65,19 +63,17 @@ impl RaftNode {
 
 fn config(settings: &JournalOptions) -> Result<Config, OpenError> {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let is_alone = settings.founders.keys().eq([&settings.node]);
-    let slower = if is_alone { SLOWER_ALONE } else { 1 };
     Config {
         cluster_name: "reelyard".to_owned(),
-        heartbeat_interval: millis(settings.heartbeat * slower),
-        election_timeout_min: millis(settings.election.0 * slower),
-        election_timeout_max: millis(settings.election.1 * slower),
+        heartbeat_interval: millis(settings.heartbeat),
+        election_timeout_min: millis(settings.election.0),
+        election_timeout_max: millis(settings.election.1),
         install_snapshot_timeout: millis(INSTALL_TIMEOUT),
         snapshot_max_chunk_size: SNAPSHOT_CALL_BYTES,
         max_payload_entries: ENTRIES_PER_CALL,
         // Snapshots are taken by the size of the log, not by its count of entries.
         snapshot_policy: SnapshotPolicy::Never,
-        max_in_snapshot_log_to_keep: if is_alone { 0 } else { settings.keep_entries },
+        max_in_snapshot_log_to_keep: settings.keep_entries,
         ..Config::default()
     }
     .validate()

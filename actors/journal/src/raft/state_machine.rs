@@ -20,7 +20,8 @@ use super::{
 use crate::owner::OwnersError;
 use crate::owners::PieceOwners;
 use crate::store::{
-    JournalStore, SnapshotInstalled, SnapshotManifest, SnapshotReader, SnapshotWriter, StoreError,
+    JournalStore, Purged, SnapshotInstalled, SnapshotManifest, SnapshotReader, SnapshotWriter,
+    StoreError,
 };
 use crate::stream::{StreamChecker, StreamPart, StreamWriter};
 
@@ -159,8 +160,9 @@ impl RaftStateMachine<Types> for PieceStateMachine {
         while let Some(piece) = next_piece(&mut snapshot).await? {
             writer.write(&piece).await.map_err(cannot_snapshot)?;
         }
-        let kept = keep(writer, &self.growth, meta, parts).await?;
-        self.owners.install(kept.current).await.map_err(|error| cannot_apply(&error))?;
+        let pieces = self.owners.begin_install().await;
+        let kept = keep_received(writer, &self.growth, meta, parts).await?;
+        pieces.install(kept.current).await.map_err(|error| cannot_apply(&error))?;
         drop_former(&self.store, kept.former).await?;
         self.growth.since_snapshot.store(0, Ordering::Relaxed);
         self.applied = meta.last_log_id;
@@ -189,6 +191,11 @@ async fn next_piece(snapshot: &mut SnapshotBody) -> Result<Option<Vec<u8>>, Raft
 #[derive(Debug, thiserror::Error)]
 #[error("these pieces were written to a snapshot before")]
 struct WrittenBefore;
+
+/// Another node sent a snapshot without a last entry.
+#[derive(Debug, thiserror::Error)]
+#[error("the received snapshot contains no log entry")]
+struct EmptySnapshot;
 
 /// The frozen pieces at one index, before they are stored.
 pub(super) struct Builder {
@@ -251,6 +258,23 @@ async fn keep(
     let encoded = postcard::to_stdvec(meta).map_err(cannot_snapshot)?;
     let index = meta.last_log_id.map_or(0, |log_id| log_id.index);
     let kept = writer.finish(index, encoded, parts).await.map_err(cannot_snapshot)?;
+    growth.snapshot_bytes.store(kept.current.bytes, Ordering::Relaxed);
+    Ok(kept)
+}
+
+/// Keeps a snapshot of another node, which replaces the log up to its last entry.
+async fn keep_received(
+    writer: SnapshotWriter,
+    growth: &LogGrowth,
+    meta: &RaftSnapshotMeta,
+    parts: Vec<StreamPart>,
+) -> Result<SnapshotInstalled, RaftStorageError> {
+    // openraft installs no snapshot without entries.
+    let last = meta.last_log_id.ok_or_else(|| cannot_snapshot(EmptySnapshot))?;
+    let log_id = postcard::to_stdvec(&last).map_err(cannot_snapshot)?;
+    let encoded = postcard::to_stdvec(meta).map_err(cannot_snapshot)?;
+    let last = Purged { index: last.index, log_id };
+    let kept = writer.finish_received(last, encoded, parts).await.map_err(cannot_snapshot)?;
     growth.snapshot_bytes.store(kept.current.bytes, Ordering::Relaxed);
     Ok(kept)
 }

@@ -94,6 +94,9 @@ impl RaftWatcher {
             let is_alone =
                 leading.is_some() && members.nodes().map(|(id, _)| id).eq([&self.node.id]);
             raft.runtime_config().tick(!is_alone);
+            if is_alone {
+                purge_covered(raft, &now).await;
+            }
             let patience = if is_alone { until_quiet.unwrap_or(ALONE) } else { self.heartbeat };
             match tokio::time::timeout(patience, metrics.changed()).await {
                 Ok(Ok(())) => seen = Instant::now(),
@@ -207,6 +210,15 @@ impl RaftWatcher {
     pub(super) fn fail(&self, why: &str) {
         self.node.fail(&self.owners, why);
     }
+}
+
+/// Drops the log up to the snapshot. openraft itself keeps some entries for followers, and there are none.
+async fn purge_covered(raft: &Raft, metrics: &Metrics) {
+    let Some(covered) = metrics.snapshot.filter(|covered| metrics.purged < Some(*covered)) else {
+        return;
+    };
+    // It fails only if the raft node has ended, which its metrics report.
+    let _ = raft.trigger().purge_log(covered.index).await;
 }
 
 #[cfg(test)]

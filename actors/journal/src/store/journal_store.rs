@@ -167,14 +167,12 @@ impl JournalStore {
         self.write(move |trees| trees.truncate(index)).await
     }
 
-    /// Drops the log up to `purged`, which a snapshot covers.
+    /// Drops the log up to `purged`, unless the snapshot of this store does not cover it yet. openraft asks for the
+    /// purge before a received snapshot is durable here; the log is then dropped together with its installation.
     pub(crate) async fn purge(&self, purged: Purged) -> Result<(), StoreError> {
-        let write = move |trees: &Trees| {
-            // The head is written first, so that rows before its purged position are not reported
-            // as missing.
-            trees.change_head(|head| head.purged = Some(purged.clone()));
-            trees.put_head()?;
-            trees.log.purge(purged.index)
+        let write = move |trees: &Trees| match trees.snapshot() {
+            Some(snapshot) if snapshot.index >= purged.index => trees.purge(&purged),
+            _ => Ok(()),
         };
         self.write(write).await
     }

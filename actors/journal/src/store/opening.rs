@@ -22,6 +22,7 @@ pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenErr
     if let Some(fault) = seen.fault {
         return Err(failed(fault));
     }
+    head.check_purged().map_err(failed)?;
     match head.node {
         Some(found) if found != node => {
             return Err(OpenError::AnotherNode { dir: dir.to_owned(), found, asked: node });

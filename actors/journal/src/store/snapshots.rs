@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::store::database::head::Purged;
 use crate::store::database::snapshot_chunks::{chunk_link, tree_name};
 use crate::store::database::snapshot_manifest::{CHUNK_BYTES, SnapshotManifest};
 use crate::store::database::trees::Trees;
@@ -70,12 +71,33 @@ impl SnapshotWriter {
         self.store.write(write).await
     }
 
-    /// Makes the written snapshot the current one, durably, unless a newer one was finished first.
+    /// Makes the written snapshot the current one, durably, unless a newer one was finished first. The log stays.
     pub(crate) async fn finish(
+        self,
+        index: u64,
+        meta: Vec<u8>,
+        parts: Vec<StreamPart>,
+    ) -> Result<SnapshotInstalled, StoreError> {
+        self.finish_and_purge(index, meta, parts, None).await
+    }
+
+    /// The same for a snapshot that another node sent. In the same write it replaces the log up to its last entry,
+    /// so that no crash can leave a gap between the two.
+    pub(crate) async fn finish_received(
+        self,
+        last: Purged,
+        meta: Vec<u8>,
+        parts: Vec<StreamPart>,
+    ) -> Result<SnapshotInstalled, StoreError> {
+        self.finish_and_purge(last.index, meta, parts, Some(last)).await
+    }
+
+    async fn finish_and_purge(
         mut self,
         index: u64,
         meta: Vec<u8>,
         parts: Vec<StreamPart>,
+        purged: Option<Purged>,
     ) -> Result<SnapshotInstalled, StoreError> {
         let rest = std::mem::take(&mut self.waiting);
         if !rest.is_empty() {
@@ -93,6 +115,9 @@ impl SnapshotWriter {
                 }
                 former => {
                     trees.change_head(|head| head.snapshot = Some(written.clone()));
+                    if let Some(purged) = &purged {
+                        trees.purge(purged)?;
+                    }
                     SnapshotInstalled { current: written, former }
                 }
             };
@@ -212,5 +237,73 @@ mod tests {
         assert_eq!(second.former.map(|former| former.index), Some(10));
         let current = store.trees().await.unwrap().snapshot();
         assert_eq!(current.map(|current| current.index), Some(20));
+    }
+
+    fn settings(dir: &std::path::Path) -> StoreSettings {
+        StoreSettings { dir: dir.to_owned(), node: 1, reserve: 1 << 20, observer: None }
+    }
+
+    async fn append(store: &JournalStore, range: std::ops::Range<u64>) {
+        let rows: Vec<_> = range.map(|index| (index, vec![7; 40])).collect();
+        store.write(move |trees| trees.log.append(&rows)).await.unwrap();
+    }
+
+    fn purged(index: u64) -> Purged {
+        Purged { index, log_id: vec![4] }
+    }
+
+    /// The process dies at any moment between the purge that openraft asks for and the end of the installation.
+    #[tokio::test]
+    async fn the_log_stays_until_a_received_snapshot_is_durable() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, mut closed) = JournalStore::open(settings(dir.path())).unwrap();
+        append(&store, 0..10).await;
+        store.purge(purged(30)).await.unwrap();
+        assert_eq!(store.trees().await.unwrap().log.read(0..10).unwrap().len(), 10);
+        let mut received = SnapshotWriter::new(store.clone());
+        received.write(b"rows").await.unwrap();
+        drop((received, store));
+        closed.wait_for(|closed| *closed).await.unwrap();
+
+        let (store, mut closed) = JournalStore::open(settings(dir.path())).unwrap();
+        assert_eq!(store.trees().await.unwrap().log.end(), 10, "the log is still there");
+        let mut received = SnapshotWriter::new(store.clone());
+        received.write(b"rows").await.unwrap();
+        received.finish_received(purged(30), Vec::new(), Vec::new()).await.unwrap();
+        append(&store, 31..33).await;
+        drop(store);
+        closed.wait_for(|closed| *closed).await.unwrap();
+
+        let (store, _closed) = JournalStore::open(settings(dir.path())).unwrap();
+        let trees = store.trees().await.unwrap();
+        let rows: Vec<u64> = trees.log.read(0..100).unwrap().iter().map(|row| row.0).collect();
+        assert_eq!(rows, [31, 32]);
+        assert_eq!(trees.snapshot().map(|current| current.index), Some(30));
+    }
+
+    #[tokio::test]
+    async fn a_purge_stops_at_the_snapshot() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, _closed) = JournalStore::open(settings(dir.path())).unwrap();
+        append(&store, 0..10).await;
+        let mut taken = SnapshotWriter::new(store.clone());
+        taken.write(b"rows").await.unwrap();
+        taken.finish(6, Vec::new(), Vec::new()).await.unwrap();
+        store.purge(purged(7)).await.unwrap();
+        assert_eq!(store.trees().await.unwrap().log.read(0..10).unwrap().len(), 10);
+        store.purge(purged(6)).await.unwrap();
+        assert_eq!(store.trees().await.unwrap().log.read(0..10).unwrap().len(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_store_with_a_gap_between_snapshot_and_log_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, mut closed) = JournalStore::open(settings(dir.path())).unwrap();
+        append(&store, 0..10).await;
+        store.write(|trees| trees.purge(&purged(5))).await.unwrap();
+        drop(store);
+        closed.wait_for(|closed| *closed).await.unwrap();
+        let refused = JournalStore::open(settings(dir.path())).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("begins after entry 5, and there is no snapshot"), "{refused}");
     }
 }

@@ -251,7 +251,8 @@ fn status_says_by_its_exit_code_whether_something_is_broken() -> Result<()> {
 #[test]
 fn a_watch_without_a_first_answer_keeps_what_is_on_the_screen() -> Result<()> {
     let closed = free_addr(Ipv4Addr::LOCALHOST)?;
-    let command = format!("reelyard hosts --watch --token none --url http://{closed}");
+    let command =
+        format!("reelyard hosts --watch --token open-sesame-open-now --url http://{closed}");
     let shown = at_a_terminal(&[], &command)?;
     assert!(shown.contains("cannot be reached"), "{shown:?}");
     assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");

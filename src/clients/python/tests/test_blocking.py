@@ -424,6 +424,10 @@ class Refusing(BoxesCase):
             Boxes("http://127.0.0.1:9").acquire(self.pool)
         with self.assertRaises(ValueError):
             Boxes("localhost:8080")
+        for address in ("http://ci:hidden@127.0.0.1:9", "ftp://ci:hidden@127.0.0.1:9"):
+            with self.assertRaises(ValueError) as raised:
+                Boxes(address)
+            self.assertNotIn("hidden", str(raised.exception))
 
     def test_durations_of_the_api_are_read(self):
         durations = {"1m 30s": 90.0, "500ms": 0.5, "2h 1s 5ms": 7201.005, "1day": 86400.0, "2years": 63115200.0}

@@ -75,6 +75,23 @@ impl StoreHead {
         })
     }
 
+    /// Checks that every entry of the log is in the snapshot or in the log.
+    ///
+    /// # Errors
+    /// `Damaged` if the log is purged beyond the snapshot: the entries between them exist nowhere.
+    pub(in crate::store) fn check_purged(&self) -> Result<(), StoreError> {
+        let Some(purged) = self.purged.as_ref().map(|purged| purged.index) else { return Ok(()) };
+        let covered = match self.snapshot.as_ref().map(|snapshot| snapshot.index) {
+            Some(covered) if covered >= purged => return Ok(()),
+            Some(covered) => format!("the snapshot ends with entry {covered}"),
+            None => "there is no snapshot".to_owned(),
+        };
+        Err(StoreError::damaged(
+            "the log",
+            format!("it begins after entry {purged}, and {covered}"),
+        ))
+    }
+
     /// Writes the head into sled. Durable with the next flush.
     pub(in crate::store) fn write(&self, db: &sled::Db) -> Result<(), StoreError> {
         let body = postcard::to_stdvec(self).map_err(|error| StoreError::Io(error.to_string()))?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::store::StoreError;
-use crate::store::database::head::StoreHead;
+use crate::store::database::head::{Purged, StoreHead};
 use crate::store::database::log::LogTrees;
 use crate::store::database::sled_database::{get, guarded, open_log_file, open_sled};
 use crate::store::error::unsynced;
@@ -54,6 +54,14 @@ impl Trees {
         self.change_head(|head| head.log = Some(end));
         self.put_head()?;
         self.log.truncate(end)
+    }
+
+    /// Drops the log up to `purged`, which the snapshot in the head covers.
+    pub(in crate::store) fn purge(&self, purged: &Purged) -> Result<(), StoreError> {
+        // The head is written first, so that rows before its purged position are not reported as missing.
+        self.change_head(|head| head.purged = Some(purged.clone()));
+        self.put_head()?;
+        self.log.purge(purged.index)
     }
 
     /// Removes the remains of a crash from the log.

@@ -165,6 +165,9 @@ impl StoreReport {
             let condition = if end >= needed { Condition::Lost } else { Condition::Damaged };
             self.fault(condition, fault.to_string());
         }
+        if let Err(error) = head.check_purged() {
+            self.fault(Condition::Damaged, error.to_string());
+        }
         if let Err(error) = self.describe_snapshot(trees) {
             self.fault(Condition::Damaged, error.to_string());
         }

@@ -148,7 +148,11 @@ class Node:
         url = url or os.environ.get("REELYARD_URL") or "http://127.0.0.1:8080"
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("the address %r is invalid: give http://host:port or https://host:port" % url)
+            shown = url.rpartition("@")[2]
+            raise ValueError("the address %r is invalid: give http://host:port or https://host:port" % shown)
+        if parts.username is not None or parts.password is not None:
+            message = "the address of %s has a user name or a password: remove it, and give a token instead"
+            raise ValueError(message % parts.hostname)
         self.host: str = parts.hostname
         self.netloc = parts.netloc
         self.is_https = parts.scheme == "https"

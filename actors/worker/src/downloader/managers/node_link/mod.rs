@@ -12,7 +12,7 @@ pub(in crate::downloader) use answer::body_of;
 pub(in crate::downloader) use link_error::LinkError;
 pub(in crate::downloader) use shared::NodeLinkShared;
 pub use shared::{NodeLinkSettings, NodeLinkView, NodeProtocol};
-pub use url::{BadNodeUrl, NodeUrl};
+pub use url::NodeUrl;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;

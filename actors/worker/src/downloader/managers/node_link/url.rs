@@ -2,19 +2,13 @@
 
 use std::str::FromStr;
 
+use reelyard_protocol::node_address::{BadNodeAddress, node_address};
 use serde::{Deserialize, Serialize};
 
 /// The address of a node (or an old cfm): `http://host:port` or `https://host:port`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NodeUrl(String);
-
-/// A text that is not the address of a node.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "\"{0}\" is not the address of a node: expected host:port, http://host:port or https://host:port"
-)]
-pub struct BadNodeUrl(String);
 
 impl NodeUrl {
     /// Whether the node is called over TLS.
@@ -29,27 +23,23 @@ impl NodeUrl {
 }
 
 impl FromStr for NodeUrl {
-    type Err = BadNodeUrl;
+    type Err = BadNodeAddress;
 
-    fn from_str(text: &str) -> Result<Self, BadNodeUrl> {
+    fn from_str(text: &str) -> Result<Self, BadNodeAddress> {
+        let url = node_address(text)?;
+        if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+            return Err(BadNodeAddress::NotHttp(text.to_owned()));
+        }
         let with_scheme =
             if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-        let url = with_scheme.trim_end_matches('/');
-        let parsed = reqwest::Url::parse(url).map_err(|_| BadNodeUrl(text.to_owned()))?;
-        let is_known = ["http", "https"].contains(&parsed.scheme());
-        let plain = is_known && parsed.has_host() && parsed.path() == "/";
-        if plain && parsed.query().is_none() && parsed.username().is_empty() {
-            Ok(NodeUrl(url.to_owned()))
-        } else {
-            Err(BadNodeUrl(text.to_owned()))
-        }
+        Ok(NodeUrl(with_scheme.trim_end_matches('/').to_owned()))
     }
 }
 
 impl TryFrom<String> for NodeUrl {
-    type Error = BadNodeUrl;
+    type Error = BadNodeAddress;
 
-    fn try_from(text: String) -> Result<Self, BadNodeUrl> {
+    fn try_from(text: String) -> Result<Self, BadNodeAddress> {
         text.parse()
     }
 }
@@ -70,7 +60,9 @@ mod tests {
             assert_eq!(text.parse::<NodeUrl>(), Ok(NodeUrl("http://127.0.0.1:8080".into())));
         }
         assert!("https://yard:1".parse::<NodeUrl>().is_ok_and(|url| url.is_https()));
-        for bad in ["", "ftp://x:1", "http://x/path", "http://u@x:1", "http://x?y", "a b:1"] {
+        for bad in
+            ["", "ftp://x:1", "http://x/path", "http://u@x:1", "http://x?y", "http://x/#y", "a b:1"]
+        {
             assert!(bad.parse::<NodeUrl>().is_err(), "{bad}");
         }
     }

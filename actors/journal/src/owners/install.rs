@@ -1,0 +1,43 @@
+//! Replaces every piece by its content in a snapshot from another node.
+
+use tokio::sync::MutexGuard;
+
+use super::{AppliedPosition, PieceOwners, RegisteredOwner, check_parts};
+use crate::owner::OwnersError;
+use crate::store::SnapshotManifest;
+
+/// The owners while nothing is applied, frozen or rebuilt. The caller stores the snapshot, which drops the log, and
+/// then installs it.
+pub(crate) struct PieceInstall<'a> {
+    owners: &'a PieceOwners,
+    position: MutexGuard<'a, AppliedPosition>,
+}
+
+impl PieceOwners {
+    /// Begins to replace every piece. Until the end no owner is rebuilt, because the log that it would need is
+    /// dropped in the middle.
+    pub(crate) async fn begin_install(&self) -> PieceInstall<'_> {
+        PieceInstall { owners: self, position: self.apply_lock.lock().await }
+    }
+}
+
+impl PieceInstall<'_> {
+    /// Sends every owner its piece in the stored snapshot.
+    ///
+    /// # Errors
+    /// The snapshot cannot be read, or it holds pieces of another version.
+    pub(crate) async fn install(mut self, snapshot: SnapshotManifest) -> Result<(), OwnersError> {
+        check_parts(&self.owners.pieces, &snapshot)?;
+        let registered = self.owners.roster().owners.clone();
+        if let Some(store) = self.position.store.clone() {
+            for (piece, RegisteredOwner { owner, ticket, .. }) in registered {
+                if !owner.install(&store, Some(&snapshot)).await? {
+                    self.owners.dismiss(piece, ticket);
+                }
+            }
+        }
+        self.position.end = snapshot.index + 1;
+        self.position.snapshot = Some(snapshot);
+        Ok(())
+    }
+}

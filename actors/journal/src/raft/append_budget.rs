@@ -1,0 +1,117 @@
+//! The number of bytes that one append call to another node carries, adapted to the link and the disk of that node.
+
+use std::time::Duration;
+
+use super::CommitBatch;
+use openraft::EntryPayload;
+
+/// Bytes of the first call, before anything is known about the node.
+const FIRST: usize = 256 << 10;
+
+/// Bytes of the largest call. Larger ones gain nothing and delay the heartbeats behind them.
+const LARGEST: usize = 2 << 20;
+
+/// Bytes of an entry beside its commits.
+const OVERHEAD: usize = 64;
+
+/// A call that is answered within this part of its time limit may be followed by a larger one.
+const QUICK: u32 = 4;
+
+/// Adapts like the congestion window of TCP: doubled after a quick answer, halved without one.
+#[derive(Debug)]
+pub(super) struct AppendBudget {
+    bytes: usize,
+}
+
+impl Default for AppendBudget {
+    fn default() -> Self {
+        AppendBudget { bytes: FIRST }
+    }
+}
+
+impl AppendBudget {
+    /// How many of the entries one call carries. At least one, because an entry cannot be divided.
+    pub(super) fn fitting(&self, entries: &[openraft::Entry<super::Types>]) -> usize {
+        let mut bytes = 0;
+        for (count, entry) in entries.iter().enumerate() {
+            bytes += OVERHEAD + payload_bytes(&entry.payload);
+            if count > 0 && bytes > self.bytes {
+                return count;
+            }
+        }
+        entries.len()
+    }
+
+    /// A call begins. Until its answer it counts as lost, because its caller may give it up at any time.
+    pub(super) fn begin(&mut self) {
+        self.bytes = (self.bytes / 2).max(OVERHEAD);
+    }
+
+    /// The call that began last was answered after `elapsed`, and had the time `limit`. `is_full` if it carried all
+    /// that it was allowed to.
+    pub(super) fn answered(&mut self, elapsed: Duration, limit: Duration, is_full: bool) {
+        let before = self.bytes.saturating_mul(2);
+        let is_quick = elapsed.saturating_mul(QUICK) <= limit;
+        let next = if is_full && is_quick { before.saturating_mul(2) } else { before };
+        self.bytes = next.min(LARGEST);
+    }
+}
+
+fn payload_bytes(payload: &EntryPayload<super::Types>) -> usize {
+    match payload {
+        EntryPayload::Normal(CommitBatch(bytes)) => bytes.len(),
+        EntryPayload::Blank | EntryPayload::Membership(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openraft::{CommittedLeaderId, Entry, LogId};
+
+    const LIMIT: Duration = Duration::from_millis(100);
+
+    fn entries(count: u64) -> Vec<Entry<super::super::Types>> {
+        let entry = |index| Entry {
+            log_id: LogId::new(CommittedLeaderId::new(1, 1), index),
+            payload: EntryPayload::Normal(CommitBatch(vec![0; 32 << 10].into())),
+        };
+        (0..count).map(entry).collect()
+    }
+
+    #[test]
+    fn a_call_carries_at_least_one_entry_and_at_most_its_bytes() {
+        let mut budget = AppendBudget::default();
+        let all = entries(100);
+        assert_eq!(budget.fitting(&all), 7, "256 KiB hold 7 entries with their overhead");
+        assert_eq!(budget.fitting(&all[..3]), 3);
+        assert_eq!(budget.fitting(&[]), 0);
+        for _ in 0..40 {
+            budget.begin();
+        }
+        assert_eq!(budget.fitting(&all), 1);
+    }
+
+    #[test]
+    fn it_grows_with_quick_answers_and_shrinks_without_answers() {
+        let mut budget = AppendBudget::default();
+        let call = |budget: &mut AppendBudget, answer: Option<u64>| {
+            budget.begin();
+            if let Some(millis) = answer {
+                budget.answered(Duration::from_millis(millis), LIMIT, true);
+            }
+            budget.bytes
+        };
+        assert_eq!(call(&mut budget, Some(5)), 2 * FIRST);
+        assert_eq!(call(&mut budget, Some(60)), 2 * FIRST, "a slow answer keeps the size");
+        assert_eq!(call(&mut budget, None), FIRST);
+        assert_eq!(call(&mut budget, None), FIRST / 2);
+        for _ in 0..20 {
+            call(&mut budget, Some(1));
+        }
+        assert_eq!(budget.bytes, LARGEST);
+        budget.begin();
+        budget.answered(Duration::from_millis(1), LIMIT, false);
+        assert_eq!(budget.bytes, LARGEST, "a small call says nothing about large ones");
+    }
+}
