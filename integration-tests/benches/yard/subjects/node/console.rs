@@ -31,15 +31,17 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const SPAN: Duration = Duration::from_secs(30);
 
 /// The pages, most of them in several states.
-const PAGES: [&str; 26] = [
+const PAGES: [&str; 30] = [
     "",
     "/hosts",
     "/hosts?sort=-files",
     "/files",
     "/files?sort=name",
+    "/files?sort=-name&after=500000",
     "/files?sort=-size",
     "/files?state=placed&after=500000",
     "/files?state=waiting",
+    "/files?state=problem",
     "/files?why=E7.mpg",
     "/tasks",
     "/tasks?state=cancelled",
@@ -48,6 +50,8 @@ const PAGES: [&str; 26] = [
     "/map?view=table",
     "/shares",
     "/shares?sort=path",
+    "/shares?sort=-path&after=500000",
+    "/shares?sort=-downloads",
     "/shares?q=films/7",
     "/boxes",
     "/history",
