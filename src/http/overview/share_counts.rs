@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use reelyard_console::parts::timeline::{END_COLUMNS, hours_at};
 use reelyard_core::clock::Millis;
-use reelyard_core::page_order::{PageRange, page_by_number};
 use reelyard_shares::share_expiry::{IndexedShare, ShareId, ShareIndex, ShareState};
 
 /// The next ends that a count lists.
@@ -69,14 +68,15 @@ impl KeptShareCounts {
 fn count(index: &ShareIndex, now: Millis) -> ShareCounts {
     let mut counts =
         ShareCounts { at: now, columns: vec![0; END_COLUMNS], ..ShareCounts::default() };
-    let ends: Vec<i64> = (0..END_COLUMNS).map(column_end).collect();
+    let ends = ColumnEnds::new();
     let first_hour = now.0.div_euclid(HOUR_MILLIS);
     let mut by_hour = vec![0_u64; HOURS as usize + 1];
-    let mut working = Vec::new();
-    index.visit(|item, share| {
+    // The next ends, sorted. Nearly every link ends later than all of them.
+    let mut soonest: Vec<(Millis, ShareId)> = Vec::with_capacity(SOONEST + 1);
+    index.visit(|_, share| {
         let Some(due) = add(&mut counts, share, now) else { return };
         let left = due.0 - now.0;
-        if let Some(column) = counts.columns.get_mut(column_of(&ends, left)) {
+        if let Some(column) = counts.columns.get_mut(ends.column_of(left)) {
             *column += 1;
         }
         if left < HOURS * HOUR_MILLIS {
@@ -85,14 +85,15 @@ fn count(index: &ShareIndex, now: Millis) -> ShareCounts {
                 *links += 1;
             }
         }
-        // A working link ends in the future.
-        working.push((left.unsigned_abs(), item));
+        let end = (due, share.id);
+        if soonest.len() < SOONEST || soonest.last().is_some_and(|last| end < *last) {
+            let place = soonest.partition_point(|other| *other < end);
+            soonest.insert(place, end);
+            soonest.truncate(SOONEST);
+        }
     });
-    let soonest = PageRange { positions: 0..SOONEST, descending: false };
-    let soonest = page_by_number(working, &soonest).into_iter();
-    let soonest: Vec<&IndexedShare> = soonest.filter_map(|item| index.share(item)).collect();
-    counts.next_due = soonest.first().and_then(|share| share.due.instant());
-    counts.soonest = soonest.into_iter().map(|share| share.id).collect();
+    counts.next_due = soonest.first().map(|(due, _)| *due);
+    counts.soonest = soonest.into_iter().map(|(_, id)| id).collect();
     // The first of several hours that are alike.
     let hours = by_hour.into_iter().enumerate().rev();
     let most = hours.max_by_key(|(_, links)| *links).filter(|(_, links)| *links > 1);
@@ -115,9 +116,30 @@ fn add(counts: &mut ShareCounts, share: &IndexedShare, now: Millis) -> Option<Mi
     Some(due)
 }
 
-/// The column of the time line for an end in this many milliseconds; behind the last one for a later end.
-fn column_of(ends: &[i64], left: i64) -> usize {
-    ends.partition_point(|end| *end <= left)
+/// The ends of the columns of the time line, in milliseconds from now.
+struct ColumnEnds {
+    ends: Vec<i64>,
+    /// The column of the begin of each hour.
+    of_hours: Vec<usize>,
+}
+
+impl ColumnEnds {
+    fn new() -> Self {
+        let ends: Vec<i64> = (0..END_COLUMNS).map(column_end).collect();
+        let begins = (0..HOURS).map(|hour| hour * HOUR_MILLIS);
+        let of_hours = begins.map(|begin| ends.partition_point(|end| *end <= begin)).collect();
+        ColumnEnds { ends, of_hours }
+    }
+
+    /// The column for an end in this many milliseconds, which are not negative; behind the last one for a later end.
+    fn column_of(&self, left: i64) -> usize {
+        let hour = usize::try_from(left / HOUR_MILLIS).unwrap_or_default();
+        let Some(mut column) = self.of_hours.get(hour).copied() else { return END_COLUMNS };
+        while self.ends.get(column).is_some_and(|end| *end <= left) {
+            column += 1;
+        }
+        column
+    }
 }
 
 /// The end of a column in milliseconds from now.
@@ -138,14 +160,14 @@ mod tests {
 
     #[test]
     fn every_end_is_in_the_span_of_its_column() {
-        let ends: Vec<i64> = (0..END_COLUMNS).map(column_end).collect();
+        let ends = ColumnEnds::new();
         for left in [0, 1, 59 * 60_000, 5 * HOUR_MILLIS, 400 * HOUR_MILLIS, HOURS * HOUR_MILLIS - 1]
         {
-            let column = column_of(&ends, left);
+            let column = ends.column_of(left);
             let (begin, end) = span_of_column(column as u64).unwrap();
             assert!((begin..end).contains(&left), "{left}: column {column}");
         }
-        assert_eq!(column_of(&ends, HOURS * HOUR_MILLIS), END_COLUMNS);
+        assert_eq!(ends.column_of(HOURS * HOUR_MILLIS), END_COLUMNS);
         assert_eq!(span_of_column(END_COLUMNS as u64), None);
     }
 }
