@@ -20,7 +20,27 @@ struct HubState {
     journals: BTreeMap<u64, Journal>,
     /// Nodes without any connection to the others.
     isolated: BTreeSet<u64>,
+    /// A fault for the next part of a snapshot with data.
+    snapshot_fault: Option<SnapshotFault>,
 }
+
+/// A fault of the link that carries a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotFault {
+    /// One bit of the data arrives changed.
+    Damage,
+    /// The part arrives, and its answer does not.
+    LostAnswer,
+    /// The part does not arrive.
+    LostPart,
+}
+
+/// The position of the kind in a call, and the kind of a part of a snapshot.
+const KIND_AT: usize = 1;
+const SNAPSHOT_PART: u8 = 2;
+
+/// A part with at least this length has data.
+const WITH_DATA: usize = 300;
 
 impl MemoryHub {
     /// Opens the journal of one of three nodes, connected to the others, with these settings. When the leader
@@ -64,6 +84,21 @@ impl MemoryHub {
         self.state().isolated.is_empty()
     }
 
+    /// Lets the next part of a snapshot with data meet this fault.
+    pub fn disturb_snapshot(&self, fault: SnapshotFault) {
+        self.state().snapshot_fault = Some(fault);
+    }
+
+    /// Whether the fault has happened.
+    pub fn was_disturbed(&self) -> bool {
+        self.state().snapshot_fault.is_none()
+    }
+
+    fn fault_of(&self, request: &[u8]) -> Option<SnapshotFault> {
+        let is_part = request.get(KIND_AT) == Some(&SNAPSHOT_PART) && request.len() > WITH_DATA;
+        if is_part { self.state().snapshot_fault.take() } else { None }
+    }
+
     /// Restores every link.
     pub fn heal(&self) {
         self.state().isolated.clear();
@@ -92,13 +127,24 @@ impl Transport for HubTransport {
     fn call(
         &self,
         target: u64,
-        request: Vec<u8>,
+        mut request: Vec<u8>,
     ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>> {
         let (hub, node) = (self.hub.clone(), self.node);
         Box::pin(async move {
+            let lost =
+                || NodeUnreachable { node: target, why: "the connection is lost".to_owned() };
+            let fault = hub.fault_of(&request);
+            match fault {
+                Some(SnapshotFault::Damage) => {
+                    let last = request.len() - 1;
+                    request[last] ^= 1;
+                }
+                Some(SnapshotFault::LostPart) => return Err(lost()),
+                Some(SnapshotFault::LostAnswer) | None => {}
+            }
             let answer = hub.reach(node, target)?.answer(&request).await;
             hub.reach(target, node)?;
-            Ok(answer)
+            if fault == Some(SnapshotFault::LostAnswer) { Err(lost()) } else { Ok(answer) }
         })
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix::{Actor, Addr};
 use reelyard_core::event::{Epoch, PieceId};
-use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES};
+use reelyard_integration_tests::fakes::memory_hub::{MemoryHub, NODES, SnapshotFault};
 use reelyard_integration_tests::fakes::stoppable_disk::StoppableDisk;
 use reelyard_integration_tests::probes::journal_probe::{
     AccountsView, CommitEvents, ProbeActor, ProbeEvent, ReadAccounts, request_of, small_snapshots,
@@ -222,7 +222,23 @@ fn a_leader_whose_disk_hangs_stops_deciding() {
 
 #[test]
 fn a_node_that_was_away_for_long_is_given_a_snapshot() {
-    on_a_system(async {
+    give_a_snapshot(None);
+}
+
+#[test]
+fn a_damaged_snapshot_is_fetched_again() {
+    give_a_snapshot(Some(SnapshotFault::Damage));
+}
+
+#[test]
+fn a_snapshot_goes_on_after_a_lost_part_or_answer() {
+    give_a_snapshot(Some(SnapshotFault::LostPart));
+    give_a_snapshot(Some(SnapshotFault::LostAnswer));
+}
+
+/// A node comes back after the others have dropped the log that it lacks.
+fn give_a_snapshot(fault: Option<SnapshotFault>) {
+    on_a_system(async move {
         let cluster = JournalCluster::found().await;
         let (leader, _) = cluster.leader(|_, _| true).await;
         cluster.commit(0, 0).await;
@@ -236,12 +252,16 @@ fn a_node_that_was_away_for_long_is_given_a_snapshot() {
             id += 1;
         }
         let installs = cluster.look(away).await.installs;
+        if let Some(fault) = fault {
+            cluster.hub.disturb_snapshot(fault);
+        }
         cluster.hub.heal();
         let views = cluster.agreed().await;
         assert_same(&views);
         assert_eq!(views[0].books.taken, (0..id).collect::<Vec<_>>());
         assert!(cluster.look(away).await.installs > installs, "it was not given a snapshot");
         assert!(cluster.members[&away].journal.status().snapshot > Some(left_at));
+        assert!(cluster.hub.was_disturbed(), "no part of a snapshot met the fault");
         cluster.stop().await;
     });
 }

@@ -8,6 +8,7 @@ mod network;
 mod node;
 mod reading;
 mod snapshot_body;
+mod snapshot_transfer;
 mod start;
 mod state_machine;
 mod watcher;

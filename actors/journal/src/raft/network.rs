@@ -1,27 +1,33 @@
 //! openraft's calls as opaque bytes over a [`Transport`].
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openraft::error::{
-    InstallSnapshotError, RPCError, RaftError, RemoteError, Unreachable as PeerUnreachable,
+    Fatal, RPCError, RaftError, RemoteError, ReplicationClosed, StreamingError,
+    Unreachable as PeerUnreachable,
 };
 use openraft::network::{Backoff, RPCOption};
 use openraft::raft::{
-    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
-    VoteRequest, VoteResponse,
+    AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, VoteRequest, VoteResponse,
 };
-use openraft::{BasicNode, RaftNetwork, RaftNetworkFactory};
+use openraft::{BasicNode, RaftNetwork, RaftNetworkFactory, Snapshot, Vote};
 use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
 
 use super::Types;
 use super::append_budget::AppendBudget;
+use super::cannot_read_log;
+use super::snapshot_transfer::{
+    PART_TIMEOUT, SnapshotNotSent, SnapshotPart, SnapshotProgress, SnapshotSender,
+};
 use crate::transport::{NodeUnreachable, Transport};
 
 /// Version of the calls between nodes. The bodies are openraft's types in postcard, so a new version of
 /// openraft, and any change of [`RaftRequest`] or [`RaftResponse`], needs another number. A test keeps the
 /// bytes.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// The reason why a node with another call version cannot be used.
 const ANOTHER_VERSION: &str = "it speaks another version of the calls between nodes: run the same version of reelyard on all nodes";
 /// How long a node that could not be reached gets no calls.
@@ -32,7 +38,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 pub(super) enum RaftRequest {
     Append(AppendEntriesRequest<Types>),
     Vote(VoteRequest<u64>),
-    Snapshot(InstallSnapshotRequest<Types>),
+    Snapshot(SnapshotPart),
 }
 
 /// The answer of a node to a call.
@@ -40,7 +46,7 @@ pub(super) enum RaftRequest {
 pub(super) enum RaftResponse {
     Append(Result<AppendEntriesResponse<u64>, RaftError<u64>>),
     Vote(Result<VoteResponse<u64>, RaftError<u64>>),
-    Snapshot(Result<InstallSnapshotResponse<u64>, RaftError<u64, InstallSnapshotError>>),
+    Snapshot(SnapshotProgress),
     /// The journal there is starting or stopping.
     NotReady,
     /// The call is in a version, or of a kind, that is not known there.
@@ -67,6 +73,8 @@ pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> 
 
 /// Makes a [`Peer`] for each other node.
 pub(super) struct PeerFactory {
+    /// Id of the node that calls.
+    pub(super) node: u64,
     pub(super) transport: Arc<dyn Transport>,
 }
 
@@ -74,12 +82,15 @@ impl RaftNetworkFactory<Types> for PeerFactory {
     type Network = Peer;
 
     async fn new_client(&mut self, target: u64, _: &BasicNode) -> Peer {
-        Peer { target, transport: self.transport.clone(), append_budget: AppendBudget::default() }
+        let (node, transport) = (self.node, self.transport.clone());
+        Peer { node, target, transport, append_budget: AppendBudget::default() }
     }
 }
 
 /// Another node of the cluster.
 pub(super) struct Peer {
+    /// Id of the node that calls.
+    node: u64,
     target: u64,
     transport: Arc<dyn Transport>,
     append_budget: AppendBudget,
@@ -110,6 +121,34 @@ impl Peer {
         self.raft_answer(answer)
     }
 
+    async fn send_snapshot(
+        &self,
+        vote: Vote<u64>,
+        snapshot: Snapshot<Types>,
+    ) -> Result<Vote<u64>, SnapshotNotSent> {
+        let Snapshot { meta, snapshot } = snapshot;
+        let body = Arc::from(snapshot);
+        let mut sender = SnapshotSender::new(self.node, self.target, vote, meta, body)?;
+        loop {
+            let part = sender.next_part().await?;
+            let answer = timeout(PART_TIMEOUT, self.call(RaftRequest::Snapshot(part))).await;
+            let silent = |_| NodeUnreachable {
+                node: self.target,
+                why: format!("it took no part of a snapshot within {PART_TIMEOUT:?}"),
+            };
+            let RaftResponse::Snapshot(progress) = answer.map_err(silent)?? else {
+                return Err(self.another_kind().into());
+            };
+            if let Some(vote) = sender.answered(progress)? {
+                return Ok(vote);
+            }
+        }
+    }
+
+    fn another_kind(&self) -> NodeUnreachable {
+        NodeUnreachable { node: self.target, why: "its answer is of another kind".to_owned() }
+    }
+
     /// The answer to a call in openraft's form. None if it is the answer to another kind of call.
     fn raft_answer<T, E: std::error::Error>(
         &self,
@@ -118,10 +157,7 @@ impl Peer {
         let unreachable = match answer {
             Ok(Some(Ok(answer))) => return Ok(answer),
             Ok(Some(Err(error))) => return Err(RemoteError::new(self.target, error).into()),
-            Ok(None) => NodeUnreachable {
-                node: self.target,
-                why: "its answer is of another kind".to_owned(),
-            },
+            Ok(None) => self.another_kind(),
             Err(unreachable) => unreachable,
         };
         Err(PeerUnreachable::new(&unreachable).into())
@@ -156,17 +192,21 @@ impl RaftNetwork<Types> for Peer {
         }
     }
 
-    async fn install_snapshot(
+    async fn full_snapshot(
         &mut self,
-        request: InstallSnapshotRequest<Types>,
+        vote: Vote<u64>,
+        snapshot: Snapshot<Types>,
+        cancel: impl Future<Output = ReplicationClosed> + Send + 'static,
         _: RPCOption,
-    ) -> Result<InstallSnapshotResponse<u64>, CallError<RaftError<u64, InstallSnapshotError>>> {
-        let answer =
-            self.call(RaftRequest::Snapshot(request)).await.map(|response| match response {
-                RaftResponse::Snapshot(answer) => Some(answer),
-                _ => None,
-            });
-        self.raft_answer(answer)
+    ) -> Result<SnapshotResponse<u64>, StreamingError<Types, Fatal<u64>>> {
+        tokio::select! {
+            closed = cancel => Err(closed.into()),
+            sent = self.send_snapshot(vote, snapshot) => match sent {
+                Ok(vote) => Ok(SnapshotResponse::new(vote)),
+                Err(SnapshotNotSent::Unreachable(why)) => Err(PeerUnreachable::new(&why).into()),
+                Err(SnapshotNotSent::Unreadable(why)) => Err(cannot_read_log(why).into()),
+            },
+        }
     }
 
     async fn vote(
@@ -193,11 +233,11 @@ mod tests {
     use openraft::error::Fatal;
     use openraft::{
         CommittedLeaderId, Entry, EntryPayload, LogId, Membership, SnapshotMeta, StoredMembership,
-        Vote,
     };
 
     use super::*;
     use crate::raft::CommitBatch;
+    use crate::raft::snapshot_transfer::SnapshotSource;
 
     fn log_id(index: u64) -> LogId<u64> {
         LogId::new(CommittedLeaderId::new(3, 1), index)
@@ -221,7 +261,8 @@ mod tests {
             entries: entries(),
             leader_commit: Some(log_id(5)),
         };
-        let snapshot = InstallSnapshotRequest {
+        let part = SnapshotPart {
+            source: SnapshotSource { node: 1, number: 4, bytes: 600 },
             vote,
             meta: SnapshotMeta {
                 last_log_id: Some(log_id(9)),
@@ -230,28 +271,33 @@ mod tests {
             },
             offset: 512,
             data: vec![1, 2, 3],
-            done: true,
         };
         let fatal = RaftError::Fatal(Fatal::Stopped);
         let voted = VoteResponse { vote, vote_granted: true, last_log_id: Some(log_id(4)) };
-        let installed = InstallSnapshotResponse { vote };
+        let failed = SnapshotProgress::Failed { why: "no".to_owned() };
         vec![
             (
                 encode(&RaftRequest::Append(append)),
-                "0100030101010301060303010701020100030108000301090202010102010202010d31302e302e302e313a38303832020d31302e302e302e323a3830383201030105",
+                "0200030101010301060303010701020100030108000301090202010102010202010d31302e302e302e313a38303832020d31302e302e302e323a3830383201030105",
             ),
-            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "010103010100"),
+            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "020103010100"),
             (
-                encode(&RaftRequest::Snapshot(snapshot)),
-                "01020301010103010900000003332d3980040301020301",
+                encode(&RaftRequest::Snapshot(part)),
+                "02020104d8040301010103010900000003332d39800403010203",
             ),
-            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Success))), "01000000"),
-            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Conflict))), "01000002"),
-            (encode(&RaftResponse::Vote(Ok(voted))), "0101000301010101030104"),
-            (encode(&RaftResponse::Vote(Err(fatal))), "0101010102"),
-            (encode(&RaftResponse::Snapshot(Ok(installed))), "010200030101"),
-            (encode(&RaftResponse::NotReady), "0103"),
-            (encode(&RaftResponse::NotUnderstood), "0104"),
+            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Success))), "02000000"),
+            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Conflict))), "02000002"),
+            (encode(&RaftResponse::Vote(Ok(voted))), "0201000301010101030104"),
+            (encode(&RaftResponse::Vote(Err(fatal))), "0201010102"),
+            (
+                encode(&RaftResponse::Snapshot(SnapshotProgress::Wants { offset: 512 })),
+                "0202008004",
+            ),
+            (encode(&RaftResponse::Snapshot(SnapshotProgress::Busy)), "020201"),
+            (encode(&RaftResponse::Snapshot(SnapshotProgress::Done { vote })), "020202030101"),
+            (encode(&RaftResponse::Snapshot(failed)), "020203026e6f"),
+            (encode(&RaftResponse::NotReady), "0203"),
+            (encode(&RaftResponse::NotUnderstood), "0204"),
         ]
     }
 

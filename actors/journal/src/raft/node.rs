@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::network::{RaftRequest, RaftResponse, decode, encode};
+use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::LogGrowth;
 use super::{CommitBatch, Metrics, Raft};
 use crate::owners::PieceOwners;
@@ -40,6 +41,7 @@ pub(crate) struct RaftNode {
     /// Set once the log is applied up to its known commit position.
     pub(super) raft: OnceLock<Raft>,
     pub(super) growth: Arc<LogGrowth>,
+    snapshots: SnapshotReceiver,
     /// Session for the proposer. It changes before the owners get `LeaderStarted`, so that the
     /// proposer accepts their first decision.
     session: watch::Sender<ProposerSession>,
@@ -54,11 +56,16 @@ pub(crate) struct RaftNode {
 
 impl RaftNode {
     /// A node that has not started.
-    pub(super) fn new(settings: &JournalOptions, growth: Arc<LogGrowth>) -> Self {
+    pub(super) fn new(
+        settings: &JournalOptions,
+        growth: Arc<LogGrowth>,
+        snapshots: SnapshotReceiver,
+    ) -> Self {
         RaftNode {
             id: settings.node,
             raft: OnceLock::new(),
             growth,
+            snapshots,
             session: watch::Sender::new(ProposerSession {
                 leadership: Leadership::Nobody,
                 number: 0,
@@ -109,8 +116,8 @@ impl RaftNode {
                 RaftResponse::Append(raft.append_entries(request).await)
             }
             Some(RaftRequest::Vote(request)) => RaftResponse::Vote(raft.vote(request).await),
-            Some(RaftRequest::Snapshot(request)) => {
-                RaftResponse::Snapshot(raft.install_snapshot(request).await)
+            Some(RaftRequest::Snapshot(part)) => {
+                RaftResponse::Snapshot(self.snapshots.take(raft, part).await)
             }
             None => RaftResponse::NotUnderstood,
         };

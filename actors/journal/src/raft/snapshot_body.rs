@@ -1,135 +1,122 @@
-//! The bytes of a snapshot as openraft moves them. The sending node reads them out of its store, and the
-//! receiving node writes them to a file. Neither node holds all of them in memory.
+//! The bytes of a snapshot as openraft passes them on: those of the store, to be sent, or those of another node, to be
+//! installed. Neither node holds all of them in memory.
 
 use std::fs::File;
-use std::io::{self, SeekFrom};
+use std::io;
 use std::os::unix::fs::FileExt;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
-use tokio::time::Sleep;
+use tokio::time::sleep;
 
-use crate::store::SnapshotReader;
+use crate::store::{SnapshotReader, StoreError};
+use crate::stream::StreamPart;
 
 /// How often a store that is closed for lack of room is tried again.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// A snapshot's bytes with a position in them.
-///
-/// To read a chunk from the store or to write a piece into the page cache takes microseconds, so the
-/// caller's thread does it.
-pub(crate) struct SnapshotBody {
-    bytes: SnapshotBytes,
-    at: u64,
-    /// Runs while the store has no room.
-    waiting: Option<Pin<Box<Sleep>>>,
+/// The bytes of a snapshot cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SnapshotBodyError {
+    #[error("the snapshot cannot be read: {0}")]
+    Store(#[from] StoreError),
+    #[error("the received snapshot cannot be read: {0}")]
+    File(#[from] io::Error),
+    #[error("the snapshot of another node is installed, not sent on")]
+    NotStored,
+    #[error("the snapshot of this node is sent, not installed")]
+    NotReceived,
 }
 
+/// A snapshot's bytes.
+pub(crate) struct SnapshotBody(SnapshotBytes);
+
 enum SnapshotBytes {
-    Stored(SnapshotReader),
-    /// A file without a name: it disappears when the last handle closes.
-    Received(File),
+    Stored(Mutex<SnapshotReader>),
+    /// A checked file without a name: it disappears when the last handle closes.
+    Received {
+        file: Arc<File>,
+        parts: Vec<StreamPart>,
+    },
 }
 
 impl SnapshotBody {
     /// The bytes of a snapshot in the store.
     pub(super) fn stored(reader: SnapshotReader) -> Self {
-        SnapshotBody { bytes: SnapshotBytes::Stored(reader), at: 0, waiting: None }
+        SnapshotBody(SnapshotBytes::Stored(Mutex::new(reader)))
     }
 
-    /// The bytes of a snapshot that will be received into `file`.
-    pub(super) fn to_receive(file: File) -> Self {
-        SnapshotBody { bytes: SnapshotBytes::Received(file), at: 0, waiting: None }
+    /// The bytes that another node sent. They are checked, and contain these parts.
+    pub(super) fn received(file: Arc<File>, parts: Vec<StreamPart>) -> Self {
+        SnapshotBody(SnapshotBytes::Received { file, parts })
     }
 
-    fn length(&self) -> io::Result<u64> {
-        match &self.bytes {
-            SnapshotBytes::Stored(reader) => Ok(reader.manifest().bytes),
-            SnapshotBytes::Received(file) => Ok(file.metadata()?.len()),
-        }
-    }
-
-    /// Reads at the position. None while the store is closed for lack of room.
-    fn read(&mut self, buffer: &mut ReadBuf<'_>) -> io::Result<Option<()>> {
-        let read = match &mut self.bytes {
+    /// Number and size of a snapshot in the store.
+    ///
+    /// # Errors
+    /// It was received.
+    pub(super) fn number_and_bytes(&self) -> Result<(u64, u64), SnapshotBodyError> {
+        match &self.0 {
+            SnapshotBytes::Received { .. } => Err(SnapshotBodyError::NotStored),
             SnapshotBytes::Stored(reader) => {
-                let Some(bytes) = reader.read_at(self.at).map_err(io::Error::other)? else {
-                    return Ok(None);
-                };
-                let read = bytes.len().min(buffer.remaining());
-                buffer.put_slice(&bytes[..read]);
-                read
+                let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok((reader.manifest().number, reader.manifest().bytes))
             }
-            SnapshotBytes::Received(file) => {
-                let read = file.read_at(buffer.initialize_unfilled(), self.at)?;
-                buffer.advance(read);
-                read
-            }
-        };
-        self.at += read as u64;
-        Ok(Some(()))
+        }
     }
-}
 
-impl AsyncRead for SnapshotBody {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    /// The parts of a received snapshot.
+    ///
+    /// # Errors
+    /// It is in the store.
+    pub(super) fn received_parts(&self) -> Result<Vec<StreamPart>, SnapshotBodyError> {
+        match &self.0 {
+            SnapshotBytes::Stored(_) => Err(SnapshotBodyError::NotReceived),
+            SnapshotBytes::Received { parts, .. } => Ok(parts.clone()),
+        }
+    }
+
+    /// Up to `most` bytes from `at` on, read on a thread of its own; empty at the end. Waits while the store is closed
+    /// for lack of room.
+    pub(super) async fn read(
+        self: Arc<Self>,
+        at: u64,
+        most: usize,
+    ) -> Result<Vec<u8>, SnapshotBodyError> {
         loop {
-            if let Some(waiting) = &mut self.waiting {
-                ready!(waiting.as_mut().poll(context));
-                self.waiting = None;
-            }
-            match self.read(buffer) {
-                Ok(Some(())) => return Poll::Ready(Ok(())),
-                Ok(None) => self.waiting = Some(Box::pin(tokio::time::sleep(RETRY))),
-                Err(error) => return Poll::Ready(Err(error)),
+            let body = self.clone();
+            let read = tokio::task::spawn_blocking(move || body.read_now(at, most)).await;
+            match read.map_err(io::Error::from)?? {
+                Some(bytes) => return Ok(bytes),
+                None => sleep(RETRY).await,
             }
         }
     }
-}
 
-impl AsyncWrite for SnapshotBody {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = match &self.bytes {
-            SnapshotBytes::Stored(_) => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
-            SnapshotBytes::Received(file) => file.write_at(bytes, self.at),
-        };
-        if let Ok(written) = &written {
-            self.at += *written as u64;
+    /// None while the store is closed for lack of room.
+    fn read_now(&self, at: u64, most: usize) -> Result<Option<Vec<u8>>, SnapshotBodyError> {
+        match &self.0 {
+            SnapshotBytes::Received { file, .. } => {
+                let mut bytes = vec![0; most];
+                let read = file.read_at(&mut bytes, at)?;
+                bytes.truncate(read);
+                Ok(Some(bytes))
+            }
+            SnapshotBytes::Stored(reader) => {
+                let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut bytes = Vec::with_capacity(most);
+                while bytes.len() < most {
+                    let Some(some) = reader.read_at(at + bytes.len() as u64)? else {
+                        return Ok(None);
+                    };
+                    if some.is_empty() {
+                        break;
+                    }
+                    let left = most - bytes.len();
+                    bytes.extend_from_slice(&some[..some.len().min(left)]);
+                }
+                Ok(Some(bytes))
+            }
         }
-        Poll::Ready(written)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncSeek for SnapshotBody {
-    fn start_seek(mut self: Pin<&mut Self>, to: SeekFrom) -> io::Result<()> {
-        let sought = match to {
-            SeekFrom::Start(at) => Some(at),
-            SeekFrom::Current(by) => self.at.checked_add_signed(by),
-            SeekFrom::End(by) => self.length()?.checked_add_signed(by),
-        };
-        self.at = sought.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(())
-    }
-
-    fn poll_complete(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<u64>> {
-        Poll::Ready(Ok(self.at))
     }
 }

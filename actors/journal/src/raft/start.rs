@@ -9,6 +9,7 @@ use super::Raft;
 use super::log_store::LogStore;
 use super::network::PeerFactory;
 use super::node::RaftNode;
+use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::{LogGrowth, PieceStateMachine};
 use super::watcher::RaftWatcher;
 use crate::owners::PieceOwners;
@@ -19,11 +20,6 @@ use crate::transport::Transport;
 /// The most entries that are read for one append call: up to 2 MiB, with entries of up to 32 KiB. The call carries as
 /// many of them as its budget of bytes allows.
 const ENTRIES_PER_CALL: u64 = 64;
-/// How long the last call of a snapshot may take, because the other node installs it before it
-/// answers.
-const INSTALL_TIMEOUT: Duration = Duration::from_secs(60);
-const SNAPSHOT_CALL_BYTES: u64 = 1 << 20;
-
 impl RaftNode {
     /// Starts the node on the current runtime. It answers at once: the log is applied in the
     /// background when the owners of the pieces register.
@@ -39,7 +35,7 @@ impl RaftNode {
         let machine =
             PieceStateMachine::new(owners.clone(), store.clone(), growth.clone(), snapshot)
                 .map_err(|error| OpenError::of_store(&settings.dir, error))?;
-        let node = Arc::new(RaftNode::new(settings, growth));
+        let node = Arc::new(RaftNode::new(settings, growth, SnapshotReceiver::new(&store)));
         let run = RaftWatcher {
             node: node.clone(),
             owners,
@@ -49,7 +45,7 @@ impl RaftNode {
             snapshot_when_quiet: settings.snapshot_when_quiet,
         };
         let task = async move {
-            let network = PeerFactory { transport };
+            let network = PeerFactory { node: run.node.id, transport };
             let opened = Raft::new(run.node.id, config, network, LogStore::new(store), machine);
             match opened.await {
                 Ok(raft) => run.until_it_ends(raft).await,
@@ -68,8 +64,6 @@ fn config(settings: &JournalOptions) -> Result<Config, OpenError> {
         heartbeat_interval: millis(settings.heartbeat),
         election_timeout_min: millis(settings.election.0),
         election_timeout_max: millis(settings.election.1),
-        install_snapshot_timeout: millis(INSTALL_TIMEOUT),
-        snapshot_max_chunk_size: SNAPSHOT_CALL_BYTES,
         max_payload_entries: ENTRIES_PER_CALL,
         // Snapshots are taken by the size of the log, not by its count of entries.
         snapshot_policy: SnapshotPolicy::Never,

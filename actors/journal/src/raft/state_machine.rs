@@ -10,9 +10,9 @@ use openraft::{
 };
 use reelyard_core::event::PieceId;
 use reelyard_replication::{CommitAnswer, FrozenPiece};
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::sync::mpsc;
 
+use super::snapshot_body::SnapshotBodyError;
 use super::{
     LogId, RaftStorageError, SnapshotBody, Types, cannot_apply, cannot_read_log, cannot_snapshot,
     read_entry,
@@ -23,7 +23,7 @@ use crate::store::{
     JournalStore, Purged, SnapshotInstalled, SnapshotManifest, SnapshotReader, SnapshotWriter,
     StoreError,
 };
-use crate::stream::{StreamChecker, StreamPart, StreamWriter};
+use crate::stream::{StreamPart, StreamWriter};
 
 /// Bytes of a snapshot that are written, or received, at once.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -138,26 +138,27 @@ impl RaftStateMachine<Types> for PieceStateMachine {
         }
     }
 
+    /// openraft does not receive snapshots itself: see the folder `snapshot_transfer`.
     async fn begin_receiving_snapshot(&mut self) -> Result<Box<SnapshotBody>, RaftStorageError> {
-        let file = self.store.scratch_file().map_err(cannot_snapshot)?;
-        Ok(Box::new(SnapshotBody::to_receive(file)))
+        Err(cannot_snapshot(SnapshotBodyError::NotReceived))
     }
 
-    /// The received stream is checked completely before any of it is used.
+    /// The snapshot was checked completely when it was received.
     async fn install_snapshot(
         &mut self,
         meta: &RaftSnapshotMeta,
-        mut snapshot: Box<SnapshotBody>,
+        snapshot: Box<SnapshotBody>,
     ) -> Result<(), RaftStorageError> {
-        let mut checker = StreamChecker::new();
-        snapshot.rewind().await.map_err(cannot_snapshot)?;
-        while let Some(piece) = next_piece(&mut snapshot).await? {
-            checker.check_bytes(&piece).map_err(cannot_snapshot)?;
-        }
-        let parts = checker.finish().map_err(cannot_snapshot)?;
+        let snapshot: Arc<SnapshotBody> = Arc::from(snapshot);
+        let parts = snapshot.received_parts().map_err(cannot_snapshot)?;
         let mut writer = SnapshotWriter::new(self.store.clone());
-        snapshot.rewind().await.map_err(cannot_snapshot)?;
-        while let Some(piece) = next_piece(&mut snapshot).await? {
+        let mut at = 0;
+        loop {
+            let piece = snapshot.clone().read(at, PIECE_BYTES).await.map_err(cannot_snapshot)?;
+            if piece.is_empty() {
+                break;
+            }
+            at += piece.len() as u64;
             writer.write(&piece).await.map_err(cannot_snapshot)?;
         }
         let pieces = self.owners.begin_install().await;
@@ -179,12 +180,6 @@ impl RaftStateMachine<Types> for PieceStateMachine {
 fn to_send(reader: SnapshotReader) -> Result<Snapshot<Types>, RaftStorageError> {
     let meta = read_meta(reader.manifest()).map_err(cannot_read_log)?;
     Ok(Snapshot { meta, snapshot: Box::new(SnapshotBody::stored(reader)) })
-}
-
-async fn next_piece(snapshot: &mut SnapshotBody) -> Result<Option<Vec<u8>>, RaftStorageError> {
-    let mut piece = Vec::with_capacity(PIECE_BYTES);
-    snapshot.read_buf(&mut piece).await.map_err(cannot_snapshot)?;
-    Ok((!piece.is_empty()).then_some(piece))
 }
 
 /// The same pieces were already written as a snapshot.

@@ -349,7 +349,8 @@ fn a_missing_node_is_reported_with_exit_code_3() {
 fn a_url_with_a_password_is_refused_and_not_shown() {
     let node = node();
     let url = format!("http://ci:hidden@{node}");
-    let commands: [&[&str]; 3] = [&["plan", "--web"], &["status"], &["box", "acquire", "p"]];
+    let commands: [&[&str]; 3] =
+        [&["plan", "--web"], &["status"], &["box", "acquire", "p", "--holder", "job"]];
     for command in commands {
         let ended = run(&[command, &["--url", &url]].concat());
         assert_eq!(ended.code, Some(2), "{command:?}: {}{}", ended.out, ended.err);
