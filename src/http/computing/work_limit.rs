@@ -55,6 +55,7 @@ mod tests {
     use actix_web::ResponseError;
     use actix_web::http::StatusCode;
     use actix_web::http::header::RETRY_AFTER;
+    use tokio::time::Instant;
 
     use super::*;
     use crate::http::console::ConsoleRefusal;
@@ -63,7 +64,9 @@ mod tests {
     async fn a_request_without_a_place_is_refused_after_a_while() {
         let limit = WorkLimit::of(1);
         let place = limit.place().await.unwrap();
+        let begin = Instant::now();
         let refused = limit.place().await.unwrap_err();
+        assert_eq!(begin.elapsed(), LONGEST_WAIT);
         let answer = refused.error_response();
         assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(answer.headers().get(RETRY_AFTER).unwrap(), "5");
