@@ -4,7 +4,7 @@ use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER,
     X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
@@ -99,6 +99,9 @@ fn problem_page(refused: &ProblemResponse) -> HttpResponse {
                   frame-ancestors 'none'";
     let plain = refused.error_response();
     let mut answer = html_answer(refused.status_code(), policy, body);
+    if let Some(wait) = plain.headers().get(RETRY_AFTER) {
+        answer.headers_mut().insert(RETRY_AFTER, wait.clone());
+    }
     // The audit reads the kind of the problem there.
     if let Some(kind) = plain.extensions().get::<ProblemKind>() {
         answer.extensions_mut().insert(*kind);

@@ -8,10 +8,7 @@ use jiff::tz::TimeZone;
 use reelyard_access::rights::{AccessScope, Caller};
 use reelyard_access::secrets::draw;
 use reelyard_api::ProblemKind;
-use reelyard_console::text::Language;
-use reelyard_console::{
-    Density, LANGUAGE_COOKIE, Moment, THEME_COOKIE, Theme, Viewer, ViewerRights, ViewerRole,
-};
+use reelyard_console::{BrowserChoices, Density, Moment, Viewer, ViewerRights, ViewerRole};
 
 use super::posted_form::PostedForm;
 use super::refusal::ConsoleRefusal;
@@ -86,15 +83,14 @@ impl Visitor {
             ProblemResponse::new(ProblemKind::Unreadable, detail)
         })?;
         let cookie = |name| request.cookie(name).map(|cookie| cookie.value().to_owned());
-        let language = cookie(LANGUAGE_COOKIE).and_then(|code| Language::from_code(&code));
-        let theme = cookie(THEME_COOKIE).and_then(|word| Theme::from_word(&word));
+        let BrowserChoices { language, theme } = choices_of(request);
         let is_compact = cookie(DENSITY_COOKIE).is_some_and(|word| word == "compact");
         let viewer = Viewer {
             user: caller.name(),
             role: role_of(&caller.0),
             rights: rights_of(&caller.0),
-            language: language.unwrap_or_else(|| preferred_language(request)),
-            theme: theme.unwrap_or_default(),
+            language,
+            theme,
             density: if is_compact { Density::Compact } else { Density::Usual },
             zone: cookie(ZONE_COOKIE).as_deref().map_or(TimeZone::UTC, zone_of),
             now: Moment(state.clock.now().0),
@@ -134,9 +130,9 @@ fn rights_of(caller: &Caller) -> ViewerRights {
     }
 }
 
-/// The language that the browser prefers.
-pub fn preferred_language(request: &HttpRequest) -> Language {
-    let header = request.headers().get(ACCEPT_LANGUAGE);
-    let header = header.and_then(|header| header.to_str().ok());
-    Language::of_header(header.unwrap_or_default())
+/// The language and the colours that the browser of a request asks for.
+pub fn choices_of(request: &HttpRequest) -> BrowserChoices {
+    let cookie = |name: &str| request.cookie(name).map(|cookie| cookie.value().to_owned());
+    let accepted = request.headers().get(ACCEPT_LANGUAGE);
+    BrowserChoices::read(cookie, accepted.map(|header| header.as_bytes()))
 }

@@ -22,9 +22,9 @@ use reelyard_yard::task_manager::{Task, TaskManagerView, TaskState};
 
 use super::failures;
 use super::why;
+use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
-use crate::http::console::page_work::computed;
 use crate::http::console::pages::copy_lines::copy_line;
 use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::refusal::ConsoleRefusal;

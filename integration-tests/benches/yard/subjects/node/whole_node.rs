@@ -12,7 +12,7 @@ use reqwest::Method;
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::many_hosts::ManyHosts;
 use crate::peers::node_api::BenchApi;
-use crate::subjects::catalog::{FILES, write_inputs_apart};
+use crate::subjects::yard::catalog::{FILES, write_inputs_apart};
 use crate::usage::{MOST_MEMORY_MIB, cpu_of, memory_of, mib, peak_memory_of};
 
 const HOSTS: usize = 50;
