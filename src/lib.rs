@@ -5,6 +5,7 @@
 pub mod box_client;
 pub mod cli;
 pub mod config;
+mod csv;
 pub mod demo;
 pub mod guide;
 pub mod http;

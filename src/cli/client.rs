@@ -274,9 +274,13 @@ impl NodeClient {
     }
 
     /// Reads a whole list, over several pages if needed.
-    pub fn list_all<T: DeserializeOwned>(&self, path: &[&str]) -> Result<Page<T>, CommandFailure> {
+    pub fn list_all<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<Page<T>, CommandFailure> {
         let all = PageArgs { limit: DEFAULT_LIMIT, all: true, cursor: None };
-        self.list(path, &[], &all)
+        self.list(path, query, &all)
     }
 
     /// `DELETE /api/v1/<path>` with a query, for a call that answers with a body.

@@ -59,12 +59,13 @@ Examples:
 
 Exit codes:
   0    success
-  1    failure; of \"status\": something is broken
+  1    failure
   2    the command line or the configuration is wrong; all faults are listed
   3    the node cannot be reached
   4    the node refused the request
   5    the store or the audit is damaged, or its end is missing
   6    a running node uses the store
+  7    of \"status\": something is broken in the yard
   123  no box was free in time, or the queue is full; try again later";
 
 #[derive(Debug, Subcommand)]

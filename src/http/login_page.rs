@@ -1,23 +1,23 @@
 //! `/login` and `/logout`: a session in a browser, without scripts.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{self, ACCEPT_LANGUAGE, LOCATION, RETRY_AFTER};
+use actix_web::http::header::{self, LOCATION, RETRY_AFTER};
 use actix_web::web::{Data, Form, Query};
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
 use reelyard_access::access::EndSession;
 use reelyard_access::rights::Caller;
 use reelyard_access::secrets::SessionSecret;
 use reelyard_api::{Password, ProblemKind};
+use reelyard_console::Moment;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::card::{
     CardContext, ChoiceForm, SignInModel, SignInRefusal, SignInStep, sign_in, sign_in_policy,
 };
-use reelyard_console::{LANGUAGE_COOKIE, Moment, THEME_COOKIE};
 use serde::Deserialize;
 
 use super::access::{self, BegunSession, GivenProof, address_of, session_cookie};
 use super::audit::AuditDetails;
-use super::console::{is_console_path, yard_name};
+use super::console::{choices_of, is_console_path, yard_name};
 use super::node_state::NodeHttpState;
 use super::problem::ProblemResponse;
 
@@ -165,15 +165,11 @@ fn page(
     step: SignInStep,
     refused: Option<SignInRefusal>,
 ) -> HttpResponse {
-    let cookie = |name: &str| request.cookie(name).map(|cookie| cookie.value().to_owned());
-    let accepted = request.headers().get(ACCEPT_LANGUAGE);
-    let accepted = accepted.and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let (language, theme) = (cookie(LANGUAGE_COOKIE), cookie(THEME_COOKIE));
     let context = CardContext {
         now: Moment(state.clock.now().0),
         site: "Reelyard".to_owned(),
         choices: ChoiceForm::Elsewhere(format!("{ROOT}/preferences"), address_of_step(&step)),
-        ..CardContext::of_browser(language.as_deref(), theme.as_deref(), accepted)
+        ..CardContext::of_browser(choices_of(request))
     };
     let document = sign_in(&context, &SignInModel { refused, step });
     HttpResponse::build(status)

@@ -7,6 +7,7 @@ mod auth;
 mod called_name;
 mod clean_path;
 pub mod compat;
+pub mod computing;
 mod connections;
 pub mod console;
 mod file_table;

@@ -1,10 +1,12 @@
 //! State of the HTTP handlers of a node, and what it says about the node: warnings and readiness.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use reelyard_access::audit::AuditRecorder;
+use reelyard_api::OverviewView;
 use reelyard_boxes::box_lease::BoxPhase;
 use reelyard_core::address_range::AddressRange;
 use reelyard_core::clock::{Clock, Millis};
@@ -21,8 +23,8 @@ use reelyard_yard::task_manager::{PlanningMode, TaskSettings};
 use tokio::sync::watch;
 
 use super::access::{LoginGuard, WorkerRefusals};
-use super::console::{KeptShareCounts, PageWorkLimit};
-use super::overview::OverviewMemory;
+use super::computing::{SharedAnswer, WorkLimit};
+use super::overview::{KeptShareCounts, OverviewMemory};
 use crate::node::{LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
 /// State of the HTTP handlers of a node: views, and addresses of actors. No handler touches the
@@ -60,10 +62,34 @@ pub struct NodeHttpState {
     pub share_counts: KeptShareCounts,
     /// The memory of troubles, rates and loads.
     pub overview: OverviewMemory,
-    /// Limits the pages of the console that are computed at once.
-    pub page_work: PageWorkLimit,
+    /// Limits the pages and overviews that are computed at once.
+    pub page_work: WorkLimit,
+    /// The last answer of `GET /overview`, with everything in it.
+    pub overview_answer: SharedAnswer<OverviewView>,
     /// True when the node stops: waiting calls are then answered at once.
     pub stopping: watch::Receiver<bool>,
+}
+
+/// The destinations of a yard of which none answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoDestination {
+    /// Destinations that do not answer.
+    pub down: u64,
+    /// Destinations in maintenance.
+    pub in_maintenance: u64,
+}
+
+impl fmt::Display for NoDestination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("No destination is up, so no copies are possible. ")?;
+        let NoDestination { down, in_maintenance } = self;
+        match (down, in_maintenance) {
+            (0, 0) => f.write_str("None is configured: set hosts.destinations."),
+            (0, resting) => write!(f, "All {resting} are in maintenance: see reelyard hosts."),
+            (down, 0) => write!(f, "{down} do not answer: see reelyard hosts."),
+            (down, resting) => write!(f, "{down} do not answer, {resting} are in maintenance."),
+        }
+    }
 }
 
 impl NodeHttpState {
@@ -89,6 +115,23 @@ impl NodeHttpState {
 
     /// Conditions that need attention although the node is ready, as text lines.
     pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.other_warnings();
+        warnings.extend(self.planning_off());
+        warnings.extend(self.no_destination().map(|missing| missing.to_string()));
+        warnings
+    }
+
+    /// Says that planning is switched off, if it is.
+    pub fn planning_off(&self) -> Option<String> {
+        let off = self.live.now().config.yard.task.mode == PlanningMode::Off;
+        off.then(|| {
+            "Planning is off: no new copies are planned. Set task.mode = \"on\" and reload."
+                .to_owned()
+        })
+    }
+
+    /// The warnings besides those about planning.
+    pub fn other_warnings(&self) -> Vec<String> {
         let view = self.actors.task_views.load();
         let message = view.foreign_managers.iter().map(|manager| {
             let host = manager.host.map(|host| format!("{host}: ")).unwrap_or_default();
@@ -105,13 +148,8 @@ impl NodeHttpState {
             let why = queue.silence.as_ref()?;
             Some(format!("the host of pool {pool} does not prepare or clean its boxes: {why}"))
         });
-        let off = self.live.now().config.yard.task.mode == PlanningMode::Off;
-        let off = off.then(|| {
-            "Planning is off: no new copies are planned. Set task.mode = \"on\" and reload."
-                .to_owned()
-        });
         let of_boxes = not_so.chain(silent).chain(self.hindered_pools());
-        let of_copies = self.unlisted_hosts().into_iter().chain(off).chain(self.no_destination());
+        let of_copies = self.unlisted_hosts().into_iter();
         let of_inputs = self.actors.catalog_view.load().warnings.clone();
         let clock = self.actors.share_views.view().trouble.map(|trouble| trouble.to_string());
         let hosts = self.actors.hosts.present();
@@ -192,38 +230,43 @@ impl NodeHttpState {
         words.collect()
     }
 
-    /// Warns that no destination answers. None if one does, before the first probes, and in a yard
-    /// without hosts.
-    fn no_destination(&self) -> Option<String> {
+    /// Why no copies are possible. None if a destination answers, before the first probes, and in a yard without hosts.
+    pub fn no_destination(&self) -> Option<NoDestination> {
         let (hosts, beats) = (self.actors.hosts.present(), self.actors.heartbeat_view.load());
         let health = |host| beats.of(host).map(|one| one.health);
         let destinations = hosts.iter().filter(|(_, host)| host.role.is_destination());
-        let (mut down, mut in_maintenance) = (0, 0);
+        let mut missing = NoDestination::default();
         for (addr, host) in destinations {
             match health(*addr) {
-                _ if host.in_maintenance() => in_maintenance += 1,
-                Some(Health::Suspect | Health::Down) => down += 1,
+                _ if host.in_maintenance() => missing.in_maintenance += 1,
+                Some(Health::Suspect | Health::Down) => missing.down += 1,
                 Some(Health::Up | Health::Unknown) | None => return None,
             }
         }
-        let what = match (down, in_maintenance) {
-            _ if hosts.is_empty() => return None,
-            (0, 0) => "None is configured: set hosts.destinations.".to_owned(),
-            (down, 0) => format!("{down} do not answer: see reelyard hosts."),
-            (down, resting) => format!("{down} do not answer, {resting} are in maintenance."),
-        };
-        Some(format!("No destination is up, so no copies are possible. {what}"))
+        (!hosts.is_empty()).then_some(missing)
+    }
+
+    /// Whether no node leads the yard.
+    pub fn has_no_leader(&self) -> bool {
+        matches!(*self.journal.leadership().borrow(), Leadership::Nobody)
     }
 
     /// Conditions that make the node not ready, as text lines; empty if it is ready.
     pub fn not_ready(&self) -> Vec<String> {
+        let mut missing = self.not_ready_with_leader();
+        if self.has_no_leader() {
+            missing.insert(0, "no node leads the yard".to_owned());
+        }
+        missing
+    }
+
+    /// The same conditions besides a missing leader.
+    pub fn not_ready_with_leader(&self) -> Vec<String> {
         let mut missing = Vec::new();
         missing.extend(self.journal.disk_full());
         missing.extend(self.journal.stuck());
-        match *self.journal.leadership().borrow() {
-            Leadership::Leading { .. } | Leadership::Following { .. } => {}
-            Leadership::Nobody => missing.push("no node leads the yard".to_owned()),
-            Leadership::Stopped => missing.push("the journal has stopped".to_owned()),
+        if matches!(*self.journal.leadership().borrow(), Leadership::Stopped) {
+            missing.push("the journal has stopped".to_owned());
         }
         let catalog = self.actors.catalog_view.load();
         missing.extend(catalog.problems.iter().cloned());

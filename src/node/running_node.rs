@@ -26,9 +26,10 @@ use super::share_links::{self, ShareLinks};
 use super::{name_sweep, settings};
 use crate::config::NodeConfig;
 use crate::http::access::{LoginGuard, WorkerRefusals};
-use crate::http::console::{KeptShareCounts, PageWorkLimit};
+use crate::http::computing::{SharedAnswer, WorkLimit};
 use crate::http::node as http;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::KeptShareCounts;
 use crate::http::overview::OverviewMemory;
 
 /// All actors of a started node, and the handles that stop them.
@@ -108,7 +109,8 @@ impl RunningNode {
             share_links: share_links.view(),
             share_counts: KeptShareCounts::default(),
             overview: OverviewMemory::default(),
-            page_work: PageWorkLimit::default(),
+            page_work: WorkLimit::default(),
+            overview_answer: SharedAnswer::default(),
             stopping: stopping.subscribe(),
         };
         if let Some(warning) = state.insecure_listen() {

@@ -95,7 +95,7 @@ pub struct HostFigures {
     pub suspect: u64,
     /// Hosts that do not answer.
     pub down: u64,
-    /// Hosts without an answer or a failure yet, and hosts in maintenance.
+    /// Hosts without an answer or a failure yet. Hosts in maintenance are counted apart.
     pub unknown: u64,
     /// Hosts with a disk over its limit.
     pub over_limit: u64,

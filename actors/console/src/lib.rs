@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod assets;
+mod browser_choices;
 pub mod card;
 pub mod format;
 pub mod frame;
@@ -13,6 +14,7 @@ pub mod parts;
 pub mod text;
 mod viewer;
 
+pub use browser_choices::BrowserChoices;
 pub use viewer::{
     Density, LANGUAGE_COOKIE, Moment, THEME_COOKIE, Theme, Viewer, ViewerRights, ViewerRole,
 };

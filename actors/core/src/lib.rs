@@ -16,6 +16,7 @@ pub mod host;
 pub mod live_setting;
 pub mod manager;
 pub mod names;
+pub mod page_order;
 pub mod secret_id;
 pub mod settings;
 pub mod supervision;

@@ -16,10 +16,10 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use figure::BenchFigure;
-use subjects::{
-    access, audit, boxes, boxes_http, caches, catalog, console, event_log, host_count, journal,
-    node, planner, share_links, share_reclaim, shares, transfers,
-};
+use subjects::boxes::{box_actor, boxes_http};
+use subjects::node::{access, audit, console, journal, whole_node};
+use subjects::shares::{share_links, share_reclaim, share_table};
+use subjects::yard::{caches, catalog, event_log, host_count, planner, transfers};
 
 /// The same allocator as in the program.
 #[global_allocator]
@@ -37,18 +37,18 @@ const SUBJECTS: [(&str, BenchSubject); 18] = [
     ("caches", caches::measure),
     ("hosts", host_count::measure),
     ("journal", journal::measure),
-    ("shares", shares::measure),
+    ("shares", share_table::measure),
     ("share-reclaim", share_reclaim::measure),
     ("share-links", share_links::measure),
     ("access", access::measure),
-    ("boxes", boxes::measure),
+    ("boxes", box_actor::measure),
     ("boxes-http", boxes_http::measure),
     ("audit", audit::measure),
     ("one-file", transfers::measure_one_file),
     ("one-file-tls", transfers::measure_one_file_with_tls),
     ("many-files", transfers::measure_many_files),
     ("console", console::measure),
-    ("node", node::measure),
+    ("node", whole_node::measure),
 ];
 
 fn main() -> ExitCode {

@@ -95,7 +95,7 @@ pub fn run(args: TokenArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     if let TokenCommand::List { view } = &command {
         return view.show(&args.node, AccessPageQuery::path(), out, |out| {
-            let tokens: Page<TokenInfo> = client.list_all(&["tokens"])?;
+            let tokens: Page<TokenInfo> = client.list_all(&["tokens"], &[])?;
             out.list(&tokens, table)
         });
     }

@@ -83,7 +83,7 @@ pub fn run(args: UserArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
     let client = NodeClient::new(&args.node)?;
     if let UserCommand::List { view } = &args.command {
         return view.show(&args.node, AccessPageQuery::path(), out, |out| {
-            let users: Page<UserInfo> = client.list_all(&["users"])?;
+            let users: Page<UserInfo> = client.list_all(&["users"], &[])?;
             out.list(&users, table)
         });
     }

@@ -1,29 +1,14 @@
-//! Comma-separated values, as RFC 4180 has them.
+//! Tables as comma-separated values.
 
 use reelyard_console::Viewer;
 
 use super::table::ListTable;
-
-/// First characters that make a spreadsheet read a field as a formula.
-const FORMULAS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+use crate::csv::row;
 
 /// The table with every column.
 pub fn text(table: &ListTable, viewer: &Viewer) -> String {
-    let lines = table.raw(viewer).into_iter().map(|row| {
-        let fields: Vec<String> = row.iter().map(|value| field(value)).collect();
-        format!("{}\r\n", fields.join(","))
-    });
-    lines.collect()
-}
-
-/// A field, in quotes where it needs them. An apostrophe in front keeps a spreadsheet from reading it as a formula.
-fn field(value: &str) -> String {
-    let harmless = if value.starts_with(FORMULAS) { format!("'{value}") } else { value.to_owned() };
-    if harmless.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", harmless.replace('"', "\"\""))
-    } else {
-        harmless
-    }
+    let rows = table.raw(viewer);
+    rows.iter().map(|fields| row(fields.iter().map(AsRef::as_ref))).collect()
 }
 
 #[cfg(test)]
@@ -35,16 +20,6 @@ mod tests {
     use super::super::style;
     use super::super::table::ListColumn;
     use super::*;
-
-    #[test]
-    fn fields_are_quoted_and_never_formulas() {
-        assert_eq!(field("a.mpg"), "a.mpg");
-        assert_eq!(field("a, \"b\".mpg"), "\"a, \"\"b\"\".mpg\"");
-        for formula in ["=1+1", "+1", "-2", "@SUM(A1)", "\tx"] {
-            assert_eq!(field(formula), format!("'{formula}"));
-        }
-        assert_eq!(field("=HYPERLINK(\"x\",\"y\")"), "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\"");
-    }
 
     #[test]
     fn programs_get_numbers_and_instants_without_units() {

@@ -116,7 +116,7 @@ impl<'a> Printer<'a> {
     pub fn left_out(&mut self, shown: usize, total: u64) -> io::Result<()> {
         match total.saturating_sub(shown as u64) {
             0 => Ok(()),
-            more => self.remark(&format!("and {} more", format::count(more))),
+            more => self.remark(&format!("and {} more: --all lists them", format::count(more))),
         }
     }
 

@@ -44,6 +44,37 @@ pub fn cut_end(text: &str, most: usize) -> String {
     format!("{}{CUT}", first_columns(text, most.saturating_sub(width(CUT))))
 }
 
+/// The begin of a printed line, with a mark behind it, in at most this many columns. Its colours take no column, and are
+/// reset behind the cut.
+pub fn cut_shown(line: &str, most: usize) -> String {
+    let mut parts = Vec::new();
+    for (index, part) in line.split('\u{1b}').enumerate() {
+        // Behind an escape character comes its sequence, up to the letter m.
+        let end = if index == 0 { 0 } else { part.find('m').map_or(part.len(), |end| end + 1) };
+        parts.push(part.split_at(end));
+    }
+    if parts.iter().map(|(_, text)| width(text)).sum::<usize>() <= most {
+        return line.to_owned();
+    }
+    let mut left = most.saturating_sub(width(CUT));
+    let mut cut = String::new();
+    for (index, (sequence, text)) in parts.iter().enumerate() {
+        if index > 0 {
+            cut.push('\u{1b}');
+            cut.push_str(sequence);
+        }
+        let shown = first_columns(text, left);
+        left -= width(&shown).min(left);
+        let is_cut = shown.len() < text.len();
+        cut.push_str(&shown);
+        if is_cut {
+            break;
+        }
+    }
+    let reset = if parts.len() > 1 { "\u{1b}[0m" } else { "" };
+    format!("{cut}{CUT}{reset}")
+}
+
 fn first_columns(text: &str, most: usize) -> String {
     let (mut taken, mut used) = (String::new(), 0);
     for cluster in text.graphemes(true) {
@@ -130,6 +161,16 @@ mod tests {
         assert!(width(&cut_middle(&family, 21)) <= 21);
         let arabic = "فيلم".repeat(31);
         assert!(width(&cut_end(&arabic, 16)) <= 16);
+    }
+
+    #[test]
+    fn a_printed_line_is_cut_but_not_in_its_colours() {
+        let colored = "\u{1b}[31mdown\u{1b}[0m  10.0.0.1:80";
+        assert_eq!(cut_shown(colored, 17), colored);
+        assert_eq!(cut_shown(colored, 8), "\u{1b}[31mdown\u{1b}[0m  1…\u{1b}[0m");
+        assert_eq!(cut_shown(colored, 3), "\u{1b}[31mdo…\u{1b}[0m");
+        assert_eq!(cut_shown("plain text", 6), "plain…");
+        assert_eq!(cut_shown("한국어", 4), "한…");
     }
 
     #[test]

@@ -10,12 +10,15 @@ use rustix::termios::tcgetwinsize;
 
 use super::local_time;
 use super::printer::Printer;
-use super::shown_text::{cut_end, plain};
+use super::shown_text::{cut_end, cut_shown, plain};
 use crate::cli::client::NodeArgs;
 use crate::cli::support::failure::CommandFailure;
 
 /// Rows of a terminal that does not say how high it is.
 const USUAL_HEIGHT: usize = 24;
+
+/// Columns of a terminal that does not say how wide it is.
+const USUAL_WIDTH: usize = 80;
 
 /// Shortest pause between two outputs.
 const LEAST_PAUSE: Duration = Duration::from_millis(100);
@@ -56,9 +59,7 @@ impl ViewArgs {
         }
         let Some(pause) = self.watch else { return print(out) };
         let (mut shown, mut shown_at) = (Vec::new(), None);
-        if io::stdout().is_terminal() {
-            write!(out, "\u{1b}[2J")?;
-        }
+        let mut is_first = true;
         loop {
             let style = out.style().now();
             let mut text = Vec::new();
@@ -71,6 +72,10 @@ impl ViewArgs {
                 Err(failure) => return Err(failure),
             }
             let stale = trouble.as_ref().map(|failure| stale_line(out, shown_at, failure));
+            // Only now, so that an error of the first output stands below what was on the screen before.
+            if std::mem::take(&mut is_first) && io::stdout().is_terminal() {
+                write!(out, "\u{1b}[2J")?;
+            }
             print_frame(out, &String::from_utf8_lossy(&shown), stale)?;
             std::thread::sleep(pause.max(LEAST_PAUSE));
         }
@@ -119,12 +124,15 @@ fn print_frame(out: &mut Printer<'_>, text: &str, stale: Option<String>) -> io::
     let rows = size.map_or(0, |size| usize::from(size.ws_row));
     let rows = if rows == 0 { USUAL_HEIGHT } else { rows };
     let head = stale.unwrap_or_else(|| local_time::exact(out.viewer(), now));
-    let head = cut_end(&head, out.style().width.unwrap_or_default());
+    // Read each time: the window may have another size by now.
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    let columns = if columns == 0 { out.style().width.unwrap_or(USUAL_WIDTH) } else { columns };
+    let head = cut_end(&head, columns);
     let lines: Vec<&str> = text.lines().collect();
     let room = rows.saturating_sub(2);
     let mut frame = format!("\u{1b}[H{}\u{1b}[K\n", out.strong(&head));
     for line in lines.iter().take(room) {
-        frame.push_str(&format!("{line}\u{1b}[K\n"));
+        frame.push_str(&format!("{}\u{1b}[K\n", cut_shown(line, columns)));
     }
     if let more @ 1.. = lines.len().saturating_sub(room) {
         // The last line of the screen, so without an end of line.

@@ -61,7 +61,7 @@ fn hosts(view: &OverviewView) -> String {
         (hosts.up, "up"),
         (hosts.suspect, "suspect"),
         (hosts.down, "down"),
-        (hosts.unknown, "unknown or not asked"),
+        (hosts.unknown, "not asked yet"),
         (hosts.over_limit, "over the limit"),
         (hosts.draining, "draining"),
         (hosts.maintenance, "in maintenance"),

@@ -10,13 +10,15 @@ use reelyard_console::address::ROOT;
 use super::{figures, verdict};
 use crate::cli::client::{NodeArgs, NodeClient};
 use crate::cli::output::{PrintStyle, ShownLine, ViewArgs};
-use crate::cli::support::failure::CommandFailure;
+use crate::cli::support::failure::{BROKEN, CommandFailure};
 
 pub const AFTER_HELP: &str = "\
 Exit codes:
   0  nothing is broken; warnings may be listed
-  1  something is broken: viewers or files are affected now
-  3  the node cannot be reached";
+  1  the command failed
+  3  the node cannot be reached
+  4  the node refused the request
+  7  something is broken: viewers or files are affected now";
 
 #[derive(Debug, Args)]
 pub struct StatusArgs {
@@ -44,7 +46,7 @@ pub fn run(args: StatusArgs, out: &mut dyn Write) -> Result<ExitCode, CommandFai
         }
         Ok(())
     })?;
-    Ok(if is_bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if is_bad { ExitCode::from(BROKEN) } else { ExitCode::SUCCESS })
 }
 
 /// The page: the verdict, and the figures below it.

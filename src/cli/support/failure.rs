@@ -13,6 +13,9 @@ pub const NO_BOX: u8 = 123;
 /// Exit code for a store that is damaged or incomplete.
 pub const NOT_WHOLE: u8 = 5;
 
+/// Exit code of `status` if something is broken in the yard.
+pub const BROKEN: u8 = 7;
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandFailure {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use reelyard_api::{BackedOff, PlanView, PlannedCopy, Skipped};
+use reelyard_api::{BackedOff, Page, PlanView, PlannedCopy, Skipped, TaskView};
 use reelyard_console::pages::plan::PlanPageQuery;
 use reelyard_yard::catalog::popularity::served_requests::ServedShares;
 
@@ -25,6 +25,9 @@ pub struct PlanArgs {
     /// FILE is percent-encoded, as lists show names that are not UTF-8
     #[arg(long, requires = "explain")]
     percent_encoded: bool,
+    /// List all copies and backoffs instead of the first 200 of each list.
+    #[arg(long, conflicts_with = "explain")]
+    all: bool,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -40,11 +43,25 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
             explain::run(&client, file, args.percent_encoded, out)
         });
     }
-    args.view.show(&args.node, PlanPageQuery::path(), out, |out| print_round(&client, out))
+    args.view
+        .show(&args.node, PlanPageQuery::path(), out, |out| print_round(&client, args.all, out))
 }
 
-fn print_round(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
-    let plan: PlanView = client.get(&["plan"], &[])?;
+fn print_round(
+    client: &NodeClient,
+    with_all: bool,
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
+    let mut plan: PlanView = client.get(&["plan"], &[])?;
+    if with_all {
+        let open: Page<TaskView> = client.list_all(&["tasks"], &[("state", "open")])?;
+        plan.planned = open.items.into_iter().map(planned).collect();
+        plan.removals = removals::all_copies(client, "planned")?;
+        plan.back_offs = client.list_all(&["plan", "back-offs"], &[])?.items;
+        plan.planned_total = plan.planned.len() as u64;
+        plan.removals_total = plan.removals.len() as u64;
+        plan.back_offs_total = plan.back_offs.len() as u64;
+    }
     if out.is_json() {
         return out.json(&plan);
     }
@@ -75,6 +92,19 @@ fn print_round(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), Command
     print_skipped(&plan.skipped, out)?;
     print_back_offs(&plan.back_offs, out)?;
     Ok(out.left_out(plan.back_offs.len(), plan.back_offs_total)?)
+}
+
+/// A task as the plan shows it.
+fn planned(task: TaskView) -> PlannedCopy {
+    PlannedCopy {
+        task: task.id,
+        name: task.name,
+        rank: task.rank,
+        hits: task.hits,
+        source: task.source,
+        destination: task.destination,
+        size: task.size,
+    }
 }
 
 /// Prints the share of requests that copies served. Prints nothing without a request.

@@ -21,6 +21,9 @@ pub struct RemovalsArgs {
     /// Check all copies now instead of at the next interval.
     #[arg(long)]
     now: bool,
+    /// List all copies and files instead of the first 200 of each list.
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     view: ViewArgs,
 }
@@ -38,11 +41,23 @@ pub fn run(args: RemovalsArgs, out: &mut dyn Write) -> Result<(), CommandFailure
         return Ok(());
     }
     let web = format!("{}#removals", PlanPageQuery::path());
-    args.view.show(&args.node, &web, out, |out| print_all(&client, out))
+    args.view.show(&args.node, &web, out, |out| print_all(&client, args.all, out))
 }
 
-fn print_all(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
-    let view: RemovalsView = client.get(&["removals"], &[])?;
+fn print_all(
+    client: &NodeClient,
+    with_all: bool,
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
+    let mut view: RemovalsView = client.get(&["removals"], &[])?;
+    if with_all {
+        view.open = all_copies(client, "open")?;
+        view.decided = all_copies(client, "decided")?;
+        view.rooms = client.list_all(&["removals", "rooms"], &[])?.items;
+        view.open_total = view.open.len() as u64;
+        view.decided_total = view.decided.len() as u64;
+        view.rooms_total = view.rooms.len() as u64;
+    }
     if out.is_json() {
         return out.json(&view);
     }
@@ -65,6 +80,14 @@ fn print_all(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFa
     print_reliefs(&view, out)?;
     print_rooms(&view, out)?;
     print_spared(&view, out)
+}
+
+/// Every copy of one list of removals.
+pub(in crate::cli) fn all_copies(
+    client: &NodeClient,
+    list: &str,
+) -> Result<Vec<RemovalView>, CommandFailure> {
+    Ok(client.list_all(&["removals", "copies"], &[("list", list)])?.items)
 }
 
 fn print_state(view: &RemovalsView, out: &mut Printer<'_>) -> Result<(), CommandFailure> {
@@ -150,7 +173,8 @@ fn print_rooms(view: &RemovalsView, out: &mut Printer<'_>) -> Result<(), Command
         let size = ListCell::Bytes(room.size);
         table.row([cell::name(&room.name), size, count(room.hits), text(&room.why)]);
     }
-    Ok(out.table(&table)?)
+    out.table(&table)?;
+    Ok(out.left_out(view.rooms.len(), view.rooms_total)?)
 }
 
 fn print_spared(view: &RemovalsView, out: &mut Printer<'_>) -> Result<(), CommandFailure> {

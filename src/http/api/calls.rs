@@ -98,6 +98,8 @@ fn of_the_yard() -> Vec<ApiCall> {
         ApiCall::of::<pins::__path_list, _, _>(Scope(YardRead), pins::list),
         ApiCall::of::<removals::__path_show, _, _>(Scope(YardRead), removals::show),
         ApiCall::of::<removals::__path_look_now, _, _>(Scope(YardWrite), removals::look_now),
+        ApiCall::of::<removals::__path_list_copies, _, _>(Scope(YardRead), removals::list_copies),
+        ApiCall::of::<removals::__path_list_rooms, _, _>(Scope(YardRead), removals::list_rooms),
     ]
 }
 
@@ -155,6 +157,7 @@ fn of_the_node() -> Vec<ApiCall> {
     vec![
         ApiCall::of::<history::__path_list, _, _>(Scope(YardRead), history::list),
         ApiCall::of::<plan::__path_show, _, _>(Scope(YardRead), plan::show),
+        ApiCall::of::<plan::__path_list_back_offs, _, _>(Scope(YardRead), plan::list_back_offs),
         ApiCall::of::<config::__path_reload, _, _>(Scope(ConfigWrite), config::reload),
         ApiCall::of::<events::__path_follow, _, _>(Scope(YardRead), events::follow).held(),
         ApiCall::of::<overview::__path_show, _, _>(Scope(YardRead), overview::show),

@@ -17,14 +17,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::live_part::LivePart;
-use super::page_work::computed;
 use super::pages;
 use super::refusal::ConsoleRefusal;
-use super::share_counts::ShareCounts;
 use super::visitor::Visitor;
 use crate::http::access::{self, CallerRightsWatch};
 use crate::http::api::call_parts::event_stream::{EventSource, KEEP_ALIVE, streamed};
+use crate::http::computing::{SharedAnswer, computed};
 use crate::http::node_state::NodeHttpState;
+use crate::http::problem::ProblemResponse;
 
 /// Interval between two renderings of a page.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -102,14 +102,8 @@ struct RenderedPart {
     text: Bytes,
 }
 
-/// A page at one moment.
-struct Rendering {
-    at: Instant,
-    parts: Vec<RenderedPart>,
-}
-
 /// The latest rendering of a page in one form.
-type RenderingSlot = tokio::sync::Mutex<Option<Arc<Rendering>>>;
+type RenderingSlot = SharedAnswer<Vec<RenderedPart>>;
 
 /// The latest rendering of each page that somebody looks at.
 #[derive(Default)]
@@ -138,14 +132,19 @@ async fn latest(
     key: &RenderingKey,
     state: &web::Data<NodeHttpState>,
     viewer: &Viewer,
-) -> Option<Arc<Rendering>> {
-    // Viewers of the same page wait here for the one that computes it.
-    let mut kept = slot.lock().await;
-    if let Some(rendering) =
-        kept.as_ref().filter(|kept| kept.at.elapsed() < key.page.interval() / 2)
-    {
-        return Some(Arc::clone(rendering));
-    }
+) -> Option<Arc<Vec<RenderedPart>>> {
+    slot.get(key.page.interval() / 2, rendered(key, state, viewer)).await.ok()
+}
+
+/// The page as it is now.
+///
+/// # Errors
+/// The node is busy, or stops.
+async fn rendered(
+    key: &RenderingKey,
+    state: &web::Data<NodeHttpState>,
+    viewer: &Viewer,
+) -> Result<Vec<RenderedPart>, ProblemResponse> {
     let viewer = Viewer { now: Moment(state.clock.now().0), ..viewer.clone() };
     let parts = match key.page {
         LivePage::Boxes => pages::given_out::boxes::live_parts(state, &key.query, &viewer).await?,
@@ -153,21 +152,12 @@ async fn latest(
             pages::given_out::shares::live_parts(state, &key.query, &viewer).await?
         }
         page => {
-            let links = match page {
-                LivePage::Yard => pages::yard::links(state).await,
-                _ => None,
-            };
             let query = key.query.clone();
-            let render = move |state: &NodeHttpState| {
-                live_parts(state, page, &query, links.as_deref(), &viewer)
-            };
-            computed(state, render).await.ok()?
+            let render = move |state: &NodeHttpState| live_parts(state, page, &query, &viewer);
+            computed(state, render).await?
         }
     };
-    let parts = parts.into_iter().map(RenderedPart::of).collect();
-    let rendering = Arc::new(Rendering { at: Instant::now(), parts });
-    *kept = Some(Arc::clone(&rendering));
-    Some(rendering)
+    Ok(parts.into_iter().map(RenderedPart::of).collect())
 }
 
 /// The parts of a page that are computed from views.
@@ -175,11 +165,10 @@ fn live_parts(
     state: &NodeHttpState,
     page: LivePage,
     query: &str,
-    links: Option<&ShareCounts>,
     viewer: &Viewer,
 ) -> Vec<LivePart> {
     match page {
-        LivePage::Yard => pages::yard::live_parts(state, links, viewer),
+        LivePage::Yard => pages::yard::live_parts(state, viewer),
         LivePage::Hosts => pages::storage::hosts::live_parts(state, query, viewer),
         LivePage::Host => pages::storage::host::live_parts(state, query, viewer),
         LivePage::Files => pages::storage::files::live_parts(state, query, viewer),
@@ -265,7 +254,7 @@ impl EventSource for LivePageStream {
             }
             self.next_look = Instant::now() + self.key.page.interval();
             let rendering = latest(&self.slot, &self.key, &self.state, &self.viewer).await;
-            let message = rendering.and_then(|rendering| self.message(&rendering));
+            let message = rendering.and_then(|parts| self.message(&parts));
             if message.is_some() || Instant::now() >= self.keep_alive {
                 self.keep_alive = Instant::now() + KEEP_ALIVE;
                 return Some(message.unwrap_or(Bytes::from_static(b": still here\n\n")));
@@ -276,9 +265,9 @@ impl EventSource for LivePageStream {
 
 impl LivePageStream {
     /// The parts that differ from those that the viewer has. None if all are alike.
-    fn message(&mut self, rendering: &Rendering) -> Option<Bytes> {
+    fn message(&mut self, parts: &[RenderedPart]) -> Option<Bytes> {
         let mut data = Vec::new();
-        for part in &rendering.parts {
+        for part in parts {
             if self.sent.get(&part.id) != Some(&part.hash) {
                 self.sent.insert(part.id.clone(), part.hash);
                 data.extend_from_slice(&part.text);
@@ -297,5 +286,34 @@ impl LivePageStream {
         }
         text.push(b'\n');
         Some(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(query: &str) -> RenderingKey {
+        RenderingKey {
+            page: LivePage::Yard,
+            query: query.to_owned(),
+            language: "en",
+            rights: ViewerRights::default(),
+            zone: String::new(),
+        }
+    }
+
+    #[test]
+    fn viewers_of_one_page_share_a_slot_while_others_come_and_go() {
+        let renderings = LiveRenderings::default();
+        let mut viewers = vec![renderings.slot(&key(""))];
+        for number in 0..2 * MOST_KEPT {
+            drop(renderings.slot(&key(&format!("q={number}"))));
+            if number % 20 == 0 {
+                viewers.push(renderings.slot(&key("")));
+            }
+        }
+        assert!(viewers.iter().all(|slot| Arc::ptr_eq(slot, &viewers[0])));
+        assert!(renderings.0.lock().unwrap().len() <= 2, "slots without viewers are dropped");
     }
 }

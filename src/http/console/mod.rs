@@ -8,26 +8,20 @@ mod choices;
 mod chosen;
 mod live;
 mod live_part;
-mod page_work;
-mod page_work_limit;
 mod pages;
 mod posted_form;
 mod preferences;
 mod refusal;
-mod share_counts;
 mod visitor;
 
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 pub use answer::yard_name;
+pub use choices::choices_of;
 pub use live::LiveRenderings;
-pub use page_work::computed;
-pub use page_work_limit::PageWorkLimit;
-pub use pages::storage::host_lines::{DiskMarks, line as host_line};
 pub use pages::yard::{links as link_counts, model as yard_model};
 pub use posted_form::is_console_path;
-pub use refusal::in_language;
-pub use share_counts::KeptShareCounts;
+pub use refusal::{ConsoleRefusal, in_language};
 
 use crate::http::api::read;
 

@@ -13,12 +13,12 @@ use actix_web::middleware::Next;
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
 use maud::Markup;
 use reelyard_api::ProblemKind;
-use reelyard_console::Theme;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::frame::{REFUSAL_POLICY, RefusalPage, refusal_page};
 use reelyard_console::text::Language;
+use reelyard_console::{BrowserChoices, Theme};
 
-use super::choices::choices;
+use super::choices::choices_of;
 use super::posted_form::is_console_path;
 use crate::http::problem::ProblemResponse;
 
@@ -109,9 +109,9 @@ pub async fn in_language(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
-    let choice = is_console_path(request.path()).then(|| choices(request.request()));
+    let choice = is_console_path(request.path()).then(|| choices_of(request.request()));
     let answer = next.call(request).await?.map_into_boxed_body();
-    let Some((language, theme)) = choice else { return Ok(answer) };
+    let Some(BrowserChoices { language, theme }) = choice else { return Ok(answer) };
     let refused = answer.response().error().and_then(|error| {
         let of_page = error.as_error::<ConsoleRefusal>();
         match of_page {

@@ -7,9 +7,9 @@ use jiff::tz::TimeZone;
 use reelyard_access::rights::{AccessScope, Caller};
 use reelyard_access::secrets::draw;
 use reelyard_api::ProblemKind;
-use reelyard_console::{Density, Moment, Viewer, ViewerRights, ViewerRole};
+use reelyard_console::{BrowserChoices, Density, Moment, Viewer, ViewerRights, ViewerRole};
 
-use super::choices::choices;
+use super::choices::choices_of;
 use super::posted_form::PostedForm;
 use super::refusal::ConsoleRefusal;
 use crate::http::access::{self, CheckedScope, RequestCaller, RequestCredential};
@@ -83,7 +83,7 @@ impl Visitor {
             ProblemResponse::new(ProblemKind::Unreadable, detail)
         })?;
         let cookie = |name| request.cookie(name).map(|cookie| cookie.value().to_owned());
-        let (language, theme) = choices(request);
+        let BrowserChoices { language, theme } = choices_of(request);
         let is_compact = cookie(DENSITY_COOKIE).is_some_and(|word| word == "compact");
         let viewer = Viewer {
             user: caller.name(),

@@ -94,3 +94,35 @@ fn sum(links: &BTreeMap<HostAddr, LinkSample>) -> Option<LinkSample> {
     }
     sum
 }
+
+#[cfg(test)]
+mod tests {
+    use reelyard_console::pages::yard::TroubleCause;
+
+    use super::*;
+
+    fn warning(text: &str) -> Trouble {
+        Trouble { cause: TroubleCause::Warning { text: text.to_owned() }, since: None }
+    }
+
+    fn look(now: i64, troubles: Vec<Trouble>) -> YardLook {
+        let (health, progress) = (Vec::new(), Vec::new());
+        YardLook { now: Millis(now), troubles, health, traffic: BTreeMap::new(), progress }
+    }
+
+    #[test]
+    fn a_page_that_was_computed_late_changes_no_memory() {
+        let memory = OverviewMemory::default();
+        memory.observe(look(1000, vec![warning("a")]));
+        memory.observe(look(2000, vec![warning("a"), warning("b")]));
+        // A page of an earlier moment, when nothing was wrong, and one of a later moment.
+        for (moment, mut seen) in [(500, Vec::new()), (2500, vec![warning("c")])] {
+            memory.date(Millis(moment), &mut seen);
+        }
+        let mut troubles = [warning("a"), warning("b"), warning("c")];
+        let history = memory.date(Millis(3000), &mut troubles);
+        let begins = troubles.map(|trouble| trouble.since.map(|since| since.0));
+        assert_eq!(begins, [Some(1000), Some(2000), Some(3000)]);
+        assert_eq!((history.cleared, history.fine_since), (0, None));
+    }
+}

@@ -5,18 +5,22 @@
 
 mod copy_rates;
 mod health_history;
+pub mod host_lines;
 mod link_traffic;
 mod look;
 mod memory;
 mod placed_files;
+mod share_counts;
 mod trouble_log;
 mod troubles;
 mod yard_views;
 
+pub use host_lines::DiskMarks;
 pub use link_traffic::LinkSample;
 pub use look::{keep, verdict};
 pub use memory::OverviewMemory;
 pub use placed_files::{PlacedFiles, listed_files};
+pub use share_counts::{KeptShareCounts, ShareCounts, span_of_column};
 pub use yard_views::YardViews;
 
 /// An hour in milliseconds.

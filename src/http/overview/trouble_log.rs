@@ -156,6 +156,7 @@ mod tests {
             failed_copies: 0,
             lost_at: None,
             is_lost: false,
+            is_last: false,
         };
         let mut down = [Trouble { cause: down, since: None }];
         log.observe(Millis(2 * MINUTE), &down);

@@ -17,15 +17,26 @@ const MANY_DOWN: usize = 6;
 
 /// All troubles, each host and input alone. A begin is only set where a view knows it.
 pub fn troubles(views: &YardViews<'_>) -> Vec<Trouble> {
-    let mut troubles = of_hosts(views);
-    let not_ready = views.state.not_ready();
+    let missing = views.state.no_destination();
+    let mut troubles = of_hosts(views, missing.is_some());
+    if views.state.has_no_leader() {
+        troubles.push(without_begin(TroubleCause::NoLeader));
+    }
+    // Hosts that are down have their own troubles.
+    let missing = missing.filter(|missing| missing.down == 0).map(|missing| missing.to_string());
+    let blocked: Vec<String> = views.state.planning_off().into_iter().chain(missing).collect();
+    if !blocked.is_empty() {
+        troubles.push(without_begin(TroubleCause::Blocked { reason: blocked.join(" ") }));
+    }
+    let not_ready = views.state.not_ready_with_leader();
     if !not_ready.is_empty() {
         troubles.push(without_begin(TroubleCause::NotReady { reasons: not_ready }));
     }
-    for text in views.state.warnings() {
+    for text in views.state.other_warnings() {
         troubles.push(without_begin(TroubleCause::Warning { text }));
     }
     troubles.extend(of_inputs(&views.catalog));
+    troubles.extend(unset_ranking(views));
     for hook in views.state.actors.hooks.views() {
         if let Some(why) = &hook.trouble {
             let (hook, reason) = (hook.name.to_string(), why.reason.clone());
@@ -55,14 +66,15 @@ fn without_begin(cause: TroubleCause) -> Trouble {
 }
 
 /// Hosts that do not answer, answer badly, are over their limit, or obey another manager.
-fn of_hosts(views: &YardViews<'_>) -> Vec<Trouble> {
+fn of_hosts(views: &YardViews<'_>, is_any_missing: bool) -> Vec<Trouble> {
     let mut troubles = Vec::new();
     let failed = views.failed_copies();
     for (line, host) in views.lines.iter().zip(&views.hosts) {
         let since = line.since;
         match line.condition {
             HostCondition::Down | HostCondition::Lost => {
-                troubles.push(host_down(views, line, host, &failed));
+                let is_last = is_any_missing && host.role.is_destination();
+                troubles.push(host_down(views, line, host, &failed, is_last));
             }
             HostCondition::Suspect => {
                 let cause = TroubleCause::Suspect { host: line.host.clone() };
@@ -85,6 +97,7 @@ fn host_down(
     line: &HostLine,
     host: &HostView,
     failed: &BTreeMap<HostAddr, u64>,
+    is_last: bool,
 ) -> Trouble {
     let after = views.state.live.now().config.yard.hosts.presumed_lost_after;
     Trouble {
@@ -95,6 +108,7 @@ fn host_down(
             failed_copies: failed.get(&host.host).copied().unwrap_or(0),
             lost_at: host.silent_since.map(|at| Moment(at.after(after).0)),
             is_lost: line.condition == HostCondition::Lost,
+            is_last,
         },
         since: line.since,
     }
@@ -126,6 +140,17 @@ fn of_inputs(catalog: &CatalogView) -> Vec<Trouble> {
         }
     }
     troubles
+}
+
+/// A yard with destinations plans nothing without a ranking, unless hot files need no grade.
+fn unset_ranking(views: &YardViews<'_>) -> Option<Trouble> {
+    let catalog = &views.catalog;
+    let plans_hot =
+        catalog.event_log.is_some() && views.state.live.now().config.yard.catalog.ungraded_hot;
+    let has_destinations = views.hosts.iter().any(|host| host.role.is_destination());
+    let is_unset = catalog.grade_info.is_none() && has_destinations && !plans_hot;
+    let input = "catalog.grade_info_file".to_owned();
+    is_unset.then(|| without_begin(TroubleCause::InputUnset { input }))
 }
 
 fn of_file(input: &CatalogInputView) -> Option<Trouble> {
@@ -167,6 +192,7 @@ mod tests {
                 failed_copies: 0,
                 lost_at: None,
                 is_lost: false,
+                is_last: false,
             },
             since: Some(Moment(number as i64 + 7)),
         };

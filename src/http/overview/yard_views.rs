@@ -13,8 +13,8 @@ use reelyard_yard::remover::RemoverView;
 use reelyard_yard::task_manager::{TaskManagerView, TaskState};
 
 use super::HOUR_MILLIS;
+use super::host_lines::{self, DiskMarks};
 use crate::http::api::host_views;
-use crate::http::console::{DiskMarks, host_line};
 use crate::http::node_state::NodeHttpState;
 
 /// Everything that the overview reads.
@@ -45,7 +45,7 @@ impl<'a> YardViews<'a> {
         let tasks = state.actors.task_views.load();
         let (marks, now) = (DiskMarks::of(state), state.clock.now());
         let hosts = host_views(state);
-        let lines = hosts.iter().map(|host| host_line(host, &tasks, marks, now)).collect();
+        let lines = hosts.iter().map(|host| host_lines::line(host, &tasks, marks, now)).collect();
         YardViews {
             state,
             tasks,

@@ -25,14 +25,14 @@ pub struct PlanView {
     /// Number of copies that are planned or under way.
     #[serde(default)]
     pub planned_total: u64,
-    /// Copies planned for removal, at most 200. A dry run does not remove them.
+    /// Copies planned for removal, at most 200. A dry run does not remove them. `GET /removals/copies` lists all.
     pub removals: Vec<RemovalView>,
     /// Number of copies planned for removal.
     #[serde(default)]
     pub removals_total: u64,
     /// Files that the round skipped, by reason.
     pub skipped: Vec<Skipped>,
-    /// Hosts and files that back off after failures, at most 200.
+    /// Hosts and files that back off after failures, at most 200. `GET /plan/back-offs` lists all.
     pub back_offs: Vec<BackedOff>,
     /// Number of hosts and files that back off.
     #[serde(default)]

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct RemovalsView {
     /// Whether copies are removed.
     pub mode: RemovalMode,
-    /// Removals in the journal that have not ended, at most 200.
+    /// Removals in the journal that have not ended, at most 200. `GET /removals/copies` lists all.
     pub open: Vec<RemovalView>,
     /// Number of removals that have not ended.
     #[serde(default)]
@@ -29,7 +29,8 @@ pub struct RemovalsView {
     /// Duration of that look, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
-    /// Removals that the last pass decided, at most 200. A dry run executes none of them.
+    /// Removals that the last pass decided, at most 200. A dry run executes none of them. `GET /removals/copies` lists
+    /// all.
     pub decided: Vec<RemovalView>,
     /// Number of removals that the last pass decided.
     #[serde(default)]
@@ -38,9 +39,12 @@ pub struct RemovalsView {
     pub spared: BTreeMap<Spared, u64>,
     /// Destinations over their limits.
     pub reliefs: BTreeMap<HostAddr, Relief>,
-    /// Hot files that fit on no destination, with the decision for each.
+    /// Hot files that fit on no destination, with the decision for each: at most 200.
     #[serde(default)]
     pub rooms: Vec<RoomSoughtView>,
+    /// Number of hot files that fit on no destination.
+    #[serde(default)]
+    pub rooms_total: u64,
     /// Limit of exchanges in 24 hours, and the rest of it. Missing without exchanges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange_budget: Option<ExchangeBudget>,

@@ -8,6 +8,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
 use crate::assets::{SPRITE, STYLE};
+use crate::browser_choices::BrowserChoices;
 use crate::parts::icon::Glyph;
 use crate::text::{Language, card, frame};
 use crate::viewer::{Moment, Theme};
@@ -109,18 +110,10 @@ pub struct CardContext {
 }
 
 impl CardContext {
-    /// The context for the values of the cookies of a browser, and its `Accept-Language`.
-    pub fn of_browser(
-        language_cookie: Option<&str>,
-        theme_cookie: Option<&str>,
-        accept_language: &str,
-    ) -> CardContext {
-        let language = language_cookie.and_then(Language::from_code);
-        CardContext {
-            language: language.unwrap_or_else(|| Language::of_header(accept_language)),
-            theme: theme_cookie.and_then(Theme::from_word).unwrap_or_default(),
-            ..CardContext::default()
-        }
+    /// The context for the choices of a browser.
+    pub fn of_browser(choices: BrowserChoices) -> CardContext {
+        let BrowserChoices { language, theme } = choices;
+        CardContext { language, theme, ..CardContext::default() }
     }
 }
 
@@ -244,13 +237,5 @@ mod tests {
         assert!(CARD_STYLE.contains("--accent: #1551b5") && CARD_STYLE.contains(".card {"));
         assert!(!CARD_STYLE.contains(".shell"), "only tokens come from the console");
         assert!(!link_policy().contains("unsafe") && !sign_in_policy().contains("script-src"));
-    }
-
-    #[test]
-    fn cookies_come_before_the_preference_of_the_browser() {
-        let context = CardContext::of_browser(Some("en"), Some("dark"), "ko");
-        assert_eq!((context.language, context.theme), (Language::English, Theme::Dark));
-        let context = CardContext::of_browser(Some("xx"), Some("pink"), "ko");
-        assert_eq!((context.language, context.theme), (Language::Korean, Theme::Auto));
     }
 }

@@ -19,6 +19,10 @@ pub enum LinkRefusalKind {
     Expired,
     /// All downloads were used.
     Used,
+    /// All downloads were used, one of them by this visitor, who can resume it.
+    Held,
+    /// The same, but the file was replaced, so the download cannot be resumed.
+    Replaced,
     /// A caller took the link back.
     Revoked,
     /// The file was removed.
@@ -31,8 +35,16 @@ pub enum LinkRefusalKind {
     TooMany(u64),
     /// The file does not exist now.
     Absent,
+    /// A file was requested, and the link shares a directory.
+    IsDirectory,
+    /// An archive was requested, and the link shares a file.
+    IsFile,
     /// The node cannot serve links now.
     NotNow,
+    /// This address gets its largest number of archives at once; seconds until the next attempt.
+    TooManyArchives(u64),
+    /// No archive of the directory is possible.
+    NoArchive,
     /// The disk failed.
     Unreadable,
     /// The form of the password was not valid.
@@ -67,6 +79,16 @@ const fn words_of(kind: LinkRefusalKind) -> (Glyph, Tone, Text, Text, Option<Tex
             (Glyph::Clock, Tone::Off, card::EXPIRED, card::EXPIRED_AT, Some(card::EXPIRED_TEXT))
         }
         LinkRefusalKind::Used => (Glyph::Download, Tone::Warn, card::USED, card::USED_TITLE, ask),
+        LinkRefusalKind::Held => {
+            (Glyph::Download, Tone::Warn, card::USED, card::HELD_TITLE, Some(card::HELD_TEXT))
+        }
+        LinkRefusalKind::Replaced => (
+            Glyph::Download,
+            Tone::Warn,
+            card::REPLACED,
+            card::REPLACED_TITLE,
+            Some(card::REPLACED_TEXT),
+        ),
         LinkRefusalKind::Revoked => {
             (Glyph::Off, Tone::Off, card::REVOKED, card::REVOKED_TITLE, Some(card::REVOKED_TEXT))
         }
@@ -80,6 +102,34 @@ const fn words_of(kind: LinkRefusalKind) -> (Glyph, Tone, Text, Text, Option<Tex
             (Glyph::Off, Tone::Off, card::EVICTED, card::EVICTED_TITLE, ask)
         }
         LinkRefusalKind::TooMany(_) => (Glyph::Wait, Tone::Warn, card::WAIT, card::TOO_MANY, None),
+        LinkRefusalKind::TooManyArchives(_) => (
+            Glyph::Wait,
+            Tone::Warn,
+            card::WAIT,
+            card::TOO_MANY_ARCHIVES,
+            Some(card::TOO_MANY_ARCHIVES_TEXT),
+        ),
+        LinkRefusalKind::IsDirectory => (
+            Glyph::Warn,
+            Tone::Warn,
+            card::OTHER_KIND,
+            card::IS_DIRECTORY_TITLE,
+            Some(card::IS_DIRECTORY_TEXT),
+        ),
+        LinkRefusalKind::IsFile => (
+            Glyph::Warn,
+            Tone::Warn,
+            card::OTHER_KIND,
+            card::IS_FILE_TITLE,
+            Some(card::IS_FILE_TEXT),
+        ),
+        LinkRefusalKind::NoArchive => (
+            Glyph::Down,
+            Tone::Bad,
+            card::NO_ARCHIVE,
+            card::NO_ARCHIVE_TITLE,
+            Some(card::NO_ARCHIVE_TEXT),
+        ),
         LinkRefusalKind::Absent => {
             (Glyph::Warn, Tone::Warn, card::ABSENT, card::ABSENT_TITLE, Some(card::ABSENT_TEXT))
         }
@@ -125,7 +175,7 @@ pub fn link_refusal(context: &CardContext, model: &LinkRefusalModel) -> Markup {
                     _ => { (title.of(language)) }
                 }
             }
-            @if let LinkRefusalKind::TooMany(seconds) = model.kind {
+            @if let LinkRefusalKind::TooMany(seconds) | LinkRefusalKind::TooManyArchives(seconds) = model.kind {
                 p.soft { (card::TRY_AFTER.fill(language, &[("wait", &duration(language, seconds))])) }
             }
             @if let Some(text) = text { p.soft { (text.of(language)) } }
@@ -163,6 +213,12 @@ mod tests {
             LinkRefusalKind::NotShared,
             LinkRefusalKind::Evicted,
             LinkRefusalKind::TooMany(61),
+            LinkRefusalKind::Held,
+            LinkRefusalKind::Replaced,
+            LinkRefusalKind::TooManyArchives(10),
+            LinkRefusalKind::IsDirectory,
+            LinkRefusalKind::IsFile,
+            LinkRefusalKind::NoArchive,
             LinkRefusalKind::Absent,
             LinkRefusalKind::NotNow,
             LinkRefusalKind::Unreadable,

@@ -1,6 +1,7 @@
 //! The bytes of names by their ids, in segments that are freed when all of their names are
 //! forgotten.
 
+use memchr::memmem::Finder;
 use roaring::RoaringBitmap;
 
 /// How many ids a segment has.
@@ -30,6 +31,28 @@ impl NameSegment {
         &self.arena[start as usize..end as usize]
     }
 
+    /// Sets the bit of each name that contains the text.
+    fn find(&self, text: &Finder<'_>, found: &mut [u8]) {
+        let (mut from, mut index) = (0, 0);
+        while let Some(offset) = self.arena.get(from..).and_then(|rest| text.find(rest)) {
+            let at = from + offset;
+            // Step by step: a short text is in most names.
+            while self.ends.get(index).is_some_and(|end| *end as usize <= at) {
+                index += 1;
+            }
+            let Some(end) = self.ends.get(index).map(|end| *end as usize) else { return };
+            // A text over the end of a name is in no name.
+            if at + text.needle().len() <= end {
+                if let Some(byte) = found.get_mut(index / 8) {
+                    *byte |= 1 << (index % 8);
+                }
+                from = end;
+            } else {
+                from = at + 1;
+            }
+        }
+    }
+
     fn push(&mut self, name: &[u8]) {
         self.arena.extend_from_slice(name);
         // A segment has 4096 names of 255 bytes at most.
@@ -52,6 +75,20 @@ impl NameSegments {
             Some(Some(segment)) => segment.bytes((id % IDS) as usize),
             _ => &[],
         }
+    }
+
+    /// How many segments there are.
+    pub fn count(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// A bit for each id of a segment: whether its name contains the text, which is not empty.
+    pub fn find_in(&self, segment: usize, text: &Finder<'_>) -> [u8; IDS as usize / 8] {
+        let mut found = [0; IDS as usize / 8];
+        if let Some(Some(names)) = self.segments.get(segment) {
+            names.find(text, &mut found);
+        }
+        found
     }
 
     /// Gives `name` the next id. One is free, because the caller has checked

@@ -10,10 +10,12 @@ use std::sync::{
 };
 
 use hashbrown::{DefaultHashBuilder, HashTable};
+use memchr::memmem::Finder;
 use roaring::RoaringBitmap;
 
 use super::segments::NameSegments;
 use super::{BadFileName, FileId, FileName};
+use crate::page_order::{ItemNumber, text_part};
 
 /// From this id on only the journal's own names get one. The process has more names than it can number, and
 /// refuses lists with new names.
@@ -21,6 +23,9 @@ const LAST_ORDINARY: u32 = u32::MAX - (1 << 24);
 
 /// The id of every name after the last possible one. The id has no name.
 const NAMELESS: u32 = u32::MAX;
+
+/// How many names are read under one lock, so that nobody waits for long.
+const NAMES_AT_ONCE: usize = 10_000;
 
 /// The text instead of a name that was forgotten.
 const FORGOTTEN: &[u8] = b"\x01forgotten name";
@@ -166,6 +171,51 @@ impl NameTable {
         let interned = self.read();
         let name = interned.names.bytes(id.0);
         FileName((if name.is_empty() { FORGOTTEN } else { name }).into())
+    }
+
+    /// The files whose names contain a text. No caller waits for long: the table is locked for a few thousand names at
+    /// a time.
+    pub fn containing(&self, text: &[u8]) -> RoaringBitmap {
+        if text.is_empty() {
+            return self.read().present.clone();
+        }
+        let finder = Finder::new(text);
+        let segments = self.read().names.count();
+        let mut found = Vec::new();
+        for segment in 0..segments {
+            let of_segment = self.read().names.find_in(segment, &finder);
+            found.extend_from_slice(&of_segment);
+        }
+        RoaringBitmap::from_lsb0_bytes(0, &found)
+    }
+
+    /// The part of each file's name from this offset on, for an order by name. The table is locked for a few thousand
+    /// names at a time.
+    pub fn name_parts(&self, files: &[ItemNumber], offset: usize, parts: &mut Vec<u64>) {
+        for batch in files.chunks(NAMES_AT_ONCE) {
+            let interned = self.read();
+            parts.extend(batch.iter().map(|file| text_part(interned.names.bytes(*file), offset)));
+        }
+    }
+
+    /// The files of a set whose names fulfil a condition.
+    pub fn selected(
+        &self,
+        files: &RoaringBitmap,
+        mut is_wanted: impl FnMut(&[u8]) -> bool,
+    ) -> RoaringBitmap {
+        let mut found = RoaringBitmap::new();
+        let mut files = files.iter().peekable();
+        while files.peek().is_some() {
+            let interned = self.read();
+            for file in files.by_ref().take(NAMES_AT_ONCE) {
+                if is_wanted(interned.names.bytes(file)) {
+                    // The set is read in ascending order.
+                    let _ = found.try_push(file);
+                }
+            }
+        }
+        found
     }
 
     /// How many names are known.
@@ -396,6 +446,27 @@ impl Interned {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_found_by_a_part_that_is_in_one_name() {
+        let table = NameTable::new();
+        let names: Vec<String> = (0..9000).map(|number| format!("ab{number}.mpg")).collect();
+        let ids = table.intern_all(names.iter().map(|name| name.as_bytes()));
+        let dead: RoaringBitmap = [5, 70].into_iter().collect();
+        table.sweep(&(0..9000).filter(|id| !dead.contains(*id)).collect());
+        table.sweep(&(0..9000).filter(|id| !dead.contains(*id)).collect());
+        for text in ["ab5", "5.mpg", "gab", "mpgab1", ".", "899", "b7", "absent", "ab8999.mpg"] {
+            let expected: RoaringBitmap = (0..9000_u32)
+                .filter(|id| !dead.contains(*id) && names[*id as usize].contains(text))
+                .collect();
+            assert_eq!(table.containing(text.as_bytes()), expected, "{text}");
+            let all = (0..9000).collect();
+            let has_text = |name: &[u8]| memchr::memmem::find(name, text.as_bytes()).is_some();
+            assert_eq!(table.selected(&all, has_text), expected, "{text}");
+        }
+        assert_eq!(table.containing(b"").len(), 8998);
+        assert!(ids.iter().all(Result::is_ok));
+    }
 
     #[test]
     fn a_name_is_stored_once_and_found_again() {

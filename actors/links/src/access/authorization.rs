@@ -134,9 +134,7 @@ impl ShareServerState {
     ) -> Result<OpenedShare, LinkRefusal> {
         match self.open_share(share) {
             Ok(opened) if opened.kind == wanted => Ok(opened),
-            Ok(_) => Err(LinkRefusal::OtherKind {
-                instead: if wanted == ShareKind::File { "zip" } else { "file" },
-            }),
+            Ok(opened) => Err(LinkRefusal::OtherKind { instead: opened.kind }),
             Err(why) => Err(self.not_opened(share, why)),
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reelyard_core::clock::Millis;
-use reelyard_shares::share_expiry::{ShareEnding, ShareError, ShareRefusal};
+use reelyard_shares::share_expiry::{ShareEnding, ShareError, ShareKind, ShareRefusal};
 
 /// Why a link is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub(crate) enum LinkRefusal {
     Absent,
     /// The request was for a file and the share is a directory, or the reverse.
     OtherKind {
-        /// The path segment that works instead.
-        instead: &'static str,
+        /// The kind that the share has.
+        instead: ShareKind,
     },
     /// This node cannot serve links now; the reason as text.
     NotNow(String),
@@ -85,7 +85,13 @@ impl LinkRefusal {
             LinkRefusal::Password { wrong: false } => "This link needs a password.".into(),
             LinkRefusal::Password { wrong: true } => "The password is wrong.".into(),
             LinkRefusal::Absent => "The shared file or directory does not exist now.".into(),
-            LinkRefusal::OtherKind { instead } => format!("Use /{instead} of this link instead."),
+            LinkRefusal::OtherKind { instead } => {
+                let segment = match instead {
+                    ShareKind::File => "file",
+                    ShareKind::Directory => "zip",
+                };
+                format!("Use /{segment} of this link instead.")
+            }
             LinkRefusal::NotNow(why) => format!("Not now: {why}."),
             LinkRefusal::Failed => "The shared file or directory cannot be read now.".into(),
             LinkRefusal::NoArchive(why) => {

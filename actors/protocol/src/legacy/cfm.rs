@@ -68,8 +68,13 @@ pub struct CfmTask {
 /// Whether the old programs can carry a name. It must fit into this JSON and into cfw's list of one name a
 /// line. With `.` and the task's number it must be one directory entry of cfw's temporary directory.
 pub fn carries(name: &FileName) -> bool {
-    name.as_bytes().len() <= LONGEST_NAME_CARRIED
-        && name.as_utf8().is_some_and(|text| !text.chars().any(char::is_control))
+    carries_bytes(name.as_bytes())
+}
+
+/// The same for the bytes of a name.
+pub fn carries_bytes(name: &[u8]) -> bool {
+    let text = std::str::from_utf8(name).ok().filter(|name| name.len() <= LONGEST_NAME_CARRIED);
+    text.is_some_and(|text| !text.chars().any(char::is_control))
 }
 
 /// The body of `GET /tasks`: a JSON array sorted by id, then a newline.

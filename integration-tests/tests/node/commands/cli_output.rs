@@ -1,11 +1,12 @@
 //! The forms of output that all lists have, and `reelyard status`, with real nodes.
 
+use std::net::Ipv4Addr;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::binary::{self, ProgramOutput, ended, reelyard, run};
 use reelyard_integration_tests::rigs::boxes::box_node::BoxNode;
-use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, wait_for};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, RoleProcess, free_addr, wait_for};
 use serde_json::Value;
 
 /// A name that tries to control a terminal: it sets colours and changes the direction of writing.
@@ -211,10 +212,21 @@ fn status_says_by_its_exit_code_whether_something_is_broken() -> Result<()> {
         assert!(healthy.contains(shown), "{shown} is missing in:\n{healthy}");
     }
     let host = yard.ground.destination(0).to_string();
+    yard.done(&["hosts", "maintain", &host])?;
+    let resting = wait_for("the host is in maintenance", &[&yard.node], || {
+        let status = yard.ask(&["status"]).out;
+        status.contains("in maintenance").then_some(status)
+    })?;
+    assert!(resting.contains("2 in all: 1 up, 1 in maintenance\n"), "{resting}");
+    assert!(resting.contains("Nothing is planned"), "{resting}");
+    yard.done(&["hosts", "activate", &host])?;
+    wait_for("the host answers again", &[&yard.node], || {
+        yard.ask(&["status"]).out.contains("2 in all: 2 up").then_some(())
+    })?;
     yard.destination.kill();
     let broken = wait_for("the host is down", &[&yard.node], || {
         let status = yard.ask(&["status"]);
-        (status.code == Some(1)).then_some(status.out)
+        (status.code == Some(7)).then_some(status.out)
     })?;
     for shown in [
         " wrong, the oldest since ",
@@ -225,11 +237,40 @@ fn status_says_by_its_exit_code_whether_something_is_broken() -> Result<()> {
     }
     let json = yard.ask(&["status", "-o", "json"]);
     let view: Value = serde_json::from_str(&json.out)?;
-    assert_eq!((json.code, &view["troubles"][0]["kind"]), (Some(1), &"host_down".into()), "{view}");
+    assert_eq!((json.code, &view["troubles"][0]["kind"]), (Some(7), &"host_down".into()), "{view}");
     assert_eq!(view["troubles"][0]["subject"], host.as_str());
+    assert_eq!(view["troubles_total"], 1, "its silence is one trouble: {view}");
+    let detail = view["troubles"][0]["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("No destination is up, so no copies are possible."), "{view}");
     yard.node.kill();
     let gone = yard.ask(&["status", "--token", "open-sesame-open-now"]);
     assert_eq!(gone.code, Some(3), "{}", gone.err);
+    Ok(())
+}
+
+#[test]
+fn a_watch_without_a_first_answer_keeps_what_is_on_the_screen() -> Result<()> {
+    let closed = free_addr(Ipv4Addr::LOCALHOST)?;
+    let command =
+        format!("reelyard hosts --watch --token open-sesame-open-now --url http://{closed}");
+    let shown = at_a_terminal(&[], &command)?;
+    assert!(shown.contains("cannot be reached"), "{shown:?}");
+    assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
+    Ok(())
+}
+
+#[test]
+fn a_watch_cuts_lines_that_are_wider_than_the_terminal() -> Result<()> {
+    let yard = SmallYard::start()?;
+    let watch = "timeout 1 reelyard files --watch=200ms -o wide --color never";
+    let shown = at_a_terminal(&[], &format!("{watch} --url {}", yard.url()))?;
+    let frames: Vec<&str> = shown.split("\u{1b}[H").skip(1).collect();
+    assert!(!frames.is_empty(), "{shown:?}");
+    for line in frames.iter().flat_map(|frame| frame.split("\u{1b}[K")) {
+        let columns = line.trim().trim_start_matches("\u{1b}[J").chars().count();
+        assert!(columns <= 80, "{columns} columns: {line:?}");
+    }
+    assert!(frames[0].contains('…'), "the longest name was cut: {shown:?}");
     Ok(())
 }
 

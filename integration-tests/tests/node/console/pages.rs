@@ -74,6 +74,53 @@ fn pages_show_the_yard_in_both_languages_under_a_strict_policy() -> Result<()> {
 }
 
 #[test]
+fn filters_and_orders_of_files_show_the_right_rows() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("ops", "viewer")?;
+    let graded = [FILES.map(str::as_bytes).as_slice(), &[b"absent.mpg"]].concat();
+    yard.ground.grade(&graded)?;
+    wait_for("the file without a master", &[&yard.node], || {
+        let files = yard.ground.get("/api/v1/files?state=no_master")?;
+        (files["items"][0]["name"] == "absent.mpg").then_some(())
+    })?;
+    for (filter, shown, hidden) in [
+        ("state=problem", "absent.mpg", "alpha.mpg"),
+        ("reason=no_master", "absent.mpg", "alpha.mpg"),
+        ("state=placed", "alpha.mpg", "absent.mpg"),
+        ("reason=placed", "alpha.mpg", "absent.mpg"),
+        ("state=placed&q=pha", "alpha.mpg", "beta gamma.mpg"),
+    ] {
+        let page = yard.page(&visit, &format!("/console/files?{filter}"))?;
+        let rows = rows_of(&page);
+        assert!(rows.contains(shown) && !rows.contains(hidden), "{filter}: {rows}");
+    }
+    for filter in ["state=waiting", "state=copying", "q=alphagamma"] {
+        let page = yard.page(&visit, &format!("/console/files?{filter}"))?;
+        let rows = rows_of(&page);
+        assert!(!rows.contains("absent.mpg") && !rows.contains("alpha.mpg"), "{filter}: {rows}");
+    }
+    for (order, first, last) in [
+        ("name", "absent.mpg", "beta gamma.mpg"),
+        ("-name", "beta gamma.mpg", "absent.mpg"),
+        ("rank", "alpha.mpg", "absent.mpg"),
+        ("-rank", "absent.mpg", "alpha.mpg"),
+        ("-size", "beta gamma.mpg", "absent.mpg"),
+        ("size", "absent.mpg", "beta gamma.mpg"),
+    ] {
+        let page = yard.page(&visit, &format!("/console/files?sort={order}"))?;
+        let rows = rows_of(&page);
+        assert!(rows.find(first) < rows.find(last), "{order}: {rows}");
+    }
+    Ok(())
+}
+
+/// The body of the table of a page.
+fn rows_of(page: &str) -> &str {
+    let body = page.split("<tbody").nth(1).unwrap_or_default();
+    body.split("</tbody>").next().unwrap_or_default()
+}
+
+#[test]
 fn a_choice_is_kept_and_files_of_pages_are_cached() -> Result<()> {
     let yard = ConsoleYard::start()?;
     let visit = yard.visit("ops", "viewer")?;

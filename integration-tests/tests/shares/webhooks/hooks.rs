@@ -56,6 +56,15 @@ impl WebhookNode {
         Ok(answer.out)
     }
 
+    /// The webhooks that the overview of the yard shows as troubles. None if it shows none.
+    fn hook_troubles(&self) -> Option<Vec<String>> {
+        let overview = self.ask("GET", "/overview", &Value::Null)?;
+        let troubles = overview["troubles"].as_array()?.iter();
+        let of_hooks = troubles.filter(|trouble| trouble["kind"] == "hook_fails");
+        let names = of_hooks.filter_map(|trouble| Some(trouble["subject"].as_str()?.to_owned()));
+        Some(names.collect()).filter(|names: &Vec<String>| !names.is_empty())
+    }
+
     fn ask(&self, method: &str, path: &str, body: &Value) -> Option<Value> {
         let mut command = self.ground.curl();
         command.args(["-f", "-X", method]);
@@ -183,6 +192,8 @@ fn a_failing_receiver_gets_everything_later_and_delays_no_other() -> Result<()> 
         let reason = hook["failing"]["reason"].as_str()?.to_owned();
         (reason == "it did not answer within 300ms").then_some(())
     })?;
+    let troubles = wait_for("the overview names it", &[&place.node], || place.hook_troubles());
+    assert_eq!(troubles?, ["bad"]);
     bad.is_to(ReceiverMode::Refuses(410, Some(1)));
     wait_for("it refuses", &[&place.node], || {
         (place.hook("bad")["failing"]["reason"] == "the receiver answered 410 Gone").then_some(())
@@ -205,6 +216,9 @@ fn a_failing_receiver_gets_everything_later_and_delays_no_other() -> Result<()> 
     assert_eq!(place.taken(&good, 3)?, [0, 1, 2]);
     wait_for("it works again", &[&place.node], || {
         place.hook("bad")["failing"].is_null().then_some(())
+    })?;
+    wait_for("no webhook is a trouble", &[&place.node], || {
+        place.hook_troubles().is_none().then_some(())
     })?;
     let log = place.node.log_text();
     assert_eq!(log.matches("webhook failed").count(), 1, "{log}");

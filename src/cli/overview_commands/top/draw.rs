@@ -13,7 +13,7 @@ use reelyard_console::parts::mark::Tone;
 use super::keys::KEYS;
 use super::model::TopModel;
 use super::panel::TopPanel;
-use crate::cli::output::{PartLook, PrintStyle, ShownLine, cut_end, text_width};
+use crate::cli::output::{PartLook, PrintStyle, ShownLine, cut_end, text_width, wrapped};
 use crate::cli::overview_commands::{figures, verdict};
 
 /// Without an answer for this many seconds, the screen is stale.
@@ -135,6 +135,16 @@ fn put_panels(rows: &mut ScreenRows, buffer: &mut Buffer, chosen: TopPanel) {
 fn put_table(rows: &mut ScreenRows, buffer: &mut Buffer, model: &TopModel, style: &PrintStyle) {
     if model.table.columns.is_empty() {
         rows.put(buffer, &ShownLine::of("…", PartLook::Dim));
+        return;
+    }
+    if let Some(right) = &model.missing {
+        let name = model.panel.name().to_lowercase();
+        let text = format!(
+            "These {name} need the right {right}, which your token does not have. Ask an administrator for a token with it."
+        );
+        for part in wrapped(&text, usize::from(rows.area.width)) {
+            rows.put(buffer, &ShownLine::of(part, PartLook::Plain));
+        }
         return;
     }
     let lines = model.table.lines(style);

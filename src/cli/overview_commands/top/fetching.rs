@@ -3,6 +3,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use reelyard_access::rights::AccessScope;
 use reelyard_api::{FileView, HostView, LinkFigures, OverviewView, Page, PoolInfo, TaskView};
 
 use super::panel::TopPanel;
@@ -31,6 +32,8 @@ pub struct Fetched {
     pub overview: OverviewView,
     /// The list of the panel.
     pub table: ListTable,
+    /// The right that the caller lacks for the list.
+    pub missing: Option<AccessScope>,
 }
 
 /// Reads the answers for a panel.
@@ -44,6 +47,7 @@ pub fn fetch(
 ) -> Result<Fetched, CommandFailure> {
     let overview: OverviewView = client.get(&["overview"], &[])?;
     let style = &style.now();
+    let missing = missing_right(panel, &overview);
     let table = match panel {
         TopPanel::Overview | TopPanel::Copies => {
             let limit = if panel == TopPanel::Copies { ROWS } else { FEW };
@@ -61,14 +65,22 @@ pub fn fetch(
             files::table(&page.items, style)
         }
         TopPanel::Links => links(overview.links.as_ref()),
-        // A caller without the right gets no pools in the overview either.
-        TopPanel::Boxes if overview.pools.is_none() => ListTable::new([ListColumn::left("POOL")]),
+        TopPanel::Boxes if missing.is_some() => ListTable::new([ListColumn::left("POOL")]),
         TopPanel::Boxes => {
             let page: Page<PoolInfo> = client.get(&["pools"], &[("limit", ROWS)])?;
             box_tables::pools(&page.items, style)
         }
     };
-    Ok(Fetched { panel, overview, table })
+    Ok(Fetched { panel, overview, table, missing })
+}
+
+/// The right that the caller lacks for a panel. The overview leaves out what the caller may not read.
+pub fn missing_right(panel: TopPanel, overview: &OverviewView) -> Option<AccessScope> {
+    match panel {
+        TopPanel::Links if overview.links.is_none() => Some(AccessScope::SharesRead),
+        TopPanel::Boxes if overview.pools.is_none() => Some(AccessScope::BoxesRead),
+        _ => None,
+    }
 }
 
 /// The links that end next.

@@ -1,5 +1,6 @@
 //! The state of the screen of `reelyard top`.
 
+use reelyard_access::rights::AccessScope;
 use reelyard_api::OverviewView;
 use reelyard_core::clock::Millis;
 
@@ -17,6 +18,8 @@ pub struct TopModel {
     pub overview: OverviewView,
     /// The list of the panel.
     pub table: ListTable,
+    /// The right that the caller lacks for this list.
+    pub missing: Option<AccessScope>,
     /// When the last answer came.
     pub answered_at: Millis,
     /// Why the node did not answer since then.
@@ -32,11 +35,12 @@ pub struct TopModel {
 impl TopModel {
     /// The state after the first answer.
     pub fn new(address: String, first: Fetched, style: &PrintStyle) -> Self {
-        let Fetched { panel, overview, table } = first;
+        let Fetched { panel, overview, table, missing } = first;
         TopModel {
             address,
             overview,
             table,
+            missing,
             answered_at: style.instant(),
             failure: None,
             panel,
@@ -62,6 +66,7 @@ impl TopModel {
                 // An answer for the panel before belongs to no list on the screen.
                 if fetched.panel == self.panel {
                     self.table = fetched.table;
+                    self.missing = fetched.missing;
                 }
                 self.choose(self.row);
                 Ok(())
@@ -79,6 +84,7 @@ impl TopModel {
         if panel != self.panel {
             self.panel = panel;
             self.table = ListTable::new([]);
+            self.missing = None;
             self.row = 0;
         }
     }

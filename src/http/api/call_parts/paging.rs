@@ -66,6 +66,21 @@ pub fn page<T, K: std::fmt::Display>(
     Page { items: first, next }
 }
 
+/// Returns a page of a list that is made again for each call. The cursor is a position in it.
+///
+/// # Errors
+/// The limit or the cursor is not valid.
+pub fn page_by_position<T>(
+    query: &PageQuery,
+    items: impl Iterator<Item = T>,
+) -> Result<Page<T>, ProblemResponse> {
+    let (limit, from) = (query.limit()?, query.position::<usize>()?.unwrap_or(0));
+    let mut behind = items.skip(from);
+    let items: Vec<T> = behind.by_ref().take(limit).collect();
+    let next = behind.next().map(|_| Cursor((from + items.len()).to_string()));
+    Ok(Page { items, next })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +104,23 @@ mod tests {
         assert_eq!(numbers(3), Page { items: vec![0, 1, 2], next: None });
         assert_eq!(numbers(4), Page { items: vec![0, 1, 2], next: Some(Cursor("2".into())) });
         assert_eq!(numbers(0), Page { items: vec![], next: None });
+    }
+
+    #[test]
+    fn pages_by_position_are_together_the_whole_list() {
+        let (mut cursor, mut seen) = (None, Vec::new());
+        loop {
+            let query = PageQuery { limit: Some("3".to_owned()), cursor };
+            let page = page_by_position(&query, 0..7).unwrap();
+            assert!(page.items.len() <= 3);
+            seen.extend(page.items);
+            cursor = page.next.map(|next| next.0);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, (0..7).collect::<Vec<_>>());
+        let behind = PageQuery { limit: None, cursor: Some("99".to_owned()) };
+        assert_eq!(page_by_position(&behind, 0..7).unwrap(), Page { items: vec![], next: None });
     }
 }

@@ -1,11 +1,13 @@
 //! `/api/v1/overview`: the yard in short.
 
+use std::time::Duration;
+
 use actix_web::web;
 use jiff::tz::TimeZone;
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{
     DiskTotals, EndingLink, HostFigures, LinkFigures, OverviewView, PlacementFigures, PoolFigures,
-    Rfc3339, TroubleSeverity, TroubleView, WaitFigures,
+    Rfc3339, TroubleSeverity, TroubleView, WaitFigures, refused,
 };
 use reelyard_console::pages::yard::{
     DueLink, PoolSummary, Trouble, TroubleCause, WaitLine, YardPageModel, by_urgency, trouble_row,
@@ -19,12 +21,16 @@ use reelyard_core::clock::Millis;
 use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::node_calls::status::journal;
-use crate::http::console::{computed, link_counts, yard_model};
+use crate::http::computing::computed;
+use crate::http::console::{link_counts, yard_model};
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::Refusal;
 
 /// Most rows of a list in the answer.
 const ROWS: usize = 100;
+
+/// Callers at about the same time share one answer. It may be this old.
+const LONGEST_AGE: Duration = Duration::from_millis(500);
 
 /// `GET /overview`.
 #[utoipa::path(
@@ -41,20 +47,20 @@ pub async fn show(
     state: web::Data<NodeHttpState>,
     caller: RequestCaller,
     _: web::Query<NoQuery>,
-) -> Result<web::Json<OverviewView>, Refusal<()>> {
+) -> Result<web::Json<OverviewView>, Refusal<(refused::Busy, refused::Stopped)>> {
     let may_read = |scope: AccessScope| caller.0.rights.allow(&scope);
-    let (reads_links, reads_boxes) =
-        (may_read(AccessScope::SharesRead), may_read(AccessScope::BoxesRead));
-    let links = if reads_links { link_counts(&state).await } else { None };
-    let view = computed(&state, move |state| {
-        let view = overview(state, yard_model(state, links.as_deref(), &reader()));
-        OverviewView {
-            links: view.links.filter(|_| links.is_some()),
-            pools: view.pools.filter(|_| reads_boxes),
-            ..view
-        }
+    let whole = computed(&state, |state| {
+        overview(state, yard_model(state, Some(&link_counts(state)), &reader()))
     });
-    Ok(web::Json(view.await?))
+    let whole = state.overview_answer.get(LONGEST_AGE, whole).await?;
+    let mut view = OverviewView::clone(&whole);
+    if !may_read(AccessScope::SharesRead) {
+        view.links = None;
+    }
+    if !may_read(AccessScope::BoxesRead) {
+        view.pools = None;
+    }
+    Ok(web::Json(view))
 }
 
 fn overview(state: &NodeHttpState, model: YardPageModel) -> OverviewView {
@@ -77,7 +83,7 @@ fn overview(state: &NodeHttpState, model: YardPageModel) -> OverviewView {
             up: hosts.up,
             suspect: hosts.suspect,
             down: hosts.down,
-            unknown: hosts.unknown,
+            unknown: hosts.unknown.saturating_sub(facts.maintenance.len() as u64),
             over_limit: hosts.over_limit,
             draining: hosts.draining,
             maintenance: facts.maintenance.len() as u64,

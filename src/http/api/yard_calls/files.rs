@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actix_web::web;
 use reelyard_api::{BackOffView, Cursor, FileState, FileView, Page};
 use reelyard_core::host::{HostAddr, HostKind};
-use reelyard_core::names::{FileId, FileName};
+use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_protocol::legacy::cfm;
 use reelyard_yard::task_manager::plan::Skip;
 use reelyard_yard::task_manager::{Blamed, PlannedHost, Task};
@@ -230,14 +230,11 @@ impl FileListSnapshot {
 
     /// Why a file has no copy and gets none now.
     fn waits(&self, file: FileId, name: &FileName, backs_off: bool) -> FileState {
-        match self.snapshot.why_not(file, name) {
-            Some(Skip::Ignored) => FileState::Ignored,
-            Some(Skip::NoMaster) => FileState::NoMaster,
-            Some(Skip::Ungraded) => FileState::Ungraded,
-            Some(Skip::MasterAbsent) => FileState::MasterAbsent,
-            Some(Skip::Listed) => FileState::Listed,
-            Some(Skip::TooBig) => FileState::TooBig,
-            Some(Skip::NameNotCarried) => FileState::NameNotCarried,
+        let why = self.snapshot.why_not(file, name);
+        if let Some(state) = why.and_then(final_state) {
+            return state;
+        }
+        match why {
             _ if self.all_old && !cfm::carries(name) => FileState::NameNotCarried,
             _ if backs_off => FileState::BackingOff,
             Some(Skip::NoRoom) => FileState::NoRoom,
@@ -245,8 +242,61 @@ impl FileListSnapshot {
         }
     }
 
+    /// The states of many files without a copy, each with its files. A state may come more than once.
+    pub fn states_unplaced(
+        &self,
+        files: RoaringBitmap,
+        names: &NameTable,
+    ) -> Vec<(FileState, RoaringBitmap)> {
+        let ids = |name: &FileName| names.find(name.as_bytes()).map(|file| file.0);
+        let copied: RoaringBitmap = self.copying.keys().filter_map(ids).collect();
+        let copying = &files & &copied;
+        let (reasons, waiting) = self.snapshot.reasons_of(files - copied, names);
+        let mut states = vec![(FileState::Copying, copying)];
+        let mut others = waiting;
+        let mut without_room = RoaringBitmap::new();
+        for (why, of_reason) in reasons {
+            match (final_state(why), why) {
+                (Some(state), _) => states.push((state, of_reason)),
+                (None, Skip::NoRoom) => without_room |= of_reason,
+                (None, _) => others |= of_reason,
+            }
+        }
+        let mut left = &others | &without_room;
+        if self.all_old {
+            let carried = names.selected(&left, cfm::carries_bytes);
+            states.push((FileState::NameNotCarried, &left - &carried));
+            left = carried;
+        }
+        let blamed =
+            self.snapshot.tasks.back_offs.iter().filter_map(|(blamed, held)| match blamed {
+                Blamed::File(name) if held.holds(self.snapshot.tasks.at) => ids(name),
+                _ => None,
+            });
+        let backing_off = blamed.collect::<RoaringBitmap>() & &left;
+        left -= &backing_off;
+        states.push((FileState::BackingOff, backing_off));
+        states.push((FileState::NoRoom, &left & without_room));
+        states.push((FileState::Waiting, left & others));
+        states
+    }
+
     fn back_off(&self, name: &FileName) -> Option<BackOffView> {
         let held = self.snapshot.tasks.back_offs.get(&Blamed::File(name.clone()))?;
         held.holds(self.snapshot.tasks.at).then(|| super::plan::back_off(held))
+    }
+}
+
+/// The state of a file that no round copies for this reason. None if it depends on more than the reason.
+const fn final_state(why: Skip) -> Option<FileState> {
+    match why {
+        Skip::Ignored => Some(FileState::Ignored),
+        Skip::NoMaster => Some(FileState::NoMaster),
+        Skip::Ungraded => Some(FileState::Ungraded),
+        Skip::MasterAbsent => Some(FileState::MasterAbsent),
+        Skip::Listed => Some(FileState::Listed),
+        Skip::TooBig => Some(FileState::TooBig),
+        Skip::NameNotCarried => Some(FileState::NameNotCarried),
+        _ => None,
     }
 }

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 
 use actix_web::web;
-use reelyard_api::{BackOffView, BackedOff, PlanView, PlannedCopy, Skipped};
+use reelyard_api::{BackOffView, BackedOff, Page, PlanView, PlannedCopy, Skipped};
 use reelyard_core::backoff::BackOff;
 use reelyard_yard::task_manager::plan::{PlannerWaits, Skip};
 use reelyard_yard::task_manager::{Blamed, Task};
 
 use super::planning_snapshot::PlanningSnapshot;
 use super::removals;
-use crate::http::api::call_parts::{LimitedList, MOST_LISTED, NoQuery};
+use crate::http::api::call_parts::{
+    LimitedList, MOST_LISTED, NoQuery, PageQuery, page_by_position,
+};
 use crate::http::node_state::NodeHttpState;
+use crate::http::problem::Refusal;
 
 /// `GET /plan`.
 #[utoipa::path(
@@ -24,6 +27,24 @@ use crate::http::node_state::NodeHttpState;
 )]
 pub async fn show(state: web::Data<NodeHttpState>, _: web::Query<NoQuery>) -> web::Json<PlanView> {
     web::Json(last_round(&state, MOST_LISTED))
+}
+
+/// `GET /plan/back-offs`.
+#[utoipa::path(
+    get,
+    path = "/plan/back-offs",
+    tag = "plan",
+    operation_id = "listBackOffs",
+    summary = "Lists the hosts and files that back off after failures",
+    params(PageQuery),
+    responses((status = 200, description = "A page of hosts and files", body = Page<BackedOff>))
+)]
+pub async fn list_back_offs(
+    state: web::Data<NodeHttpState>,
+    query: web::Query<PageQuery>,
+) -> Result<web::Json<Page<BackedOff>>, Refusal<()>> {
+    let view = state.actors.task_views.load();
+    Ok(web::Json(page_by_position(&query, view.left_alone().map(backed_off))?))
 }
 
 /// The last round, with at most `most` entries in each list.

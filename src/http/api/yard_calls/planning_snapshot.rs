@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reelyard_core::names::{FileId, FileName};
+use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::task_manager::TaskManagerView;
 use reelyard_yard::task_manager::plan::Skip;
@@ -45,6 +45,53 @@ impl PlanningSnapshot {
         } else {
             passed_over()
         }
+    }
+
+    /// The reasons of [`PlanningSnapshot::why_not`] for many files without a copy, each with its files, and the files
+    /// that wait for their turn.
+    pub fn reasons_of(
+        &self,
+        files: RoaringBitmap,
+        names: &NameTable,
+    ) -> (Vec<(Skip, RoaringBitmap)>, RoaringBitmap) {
+        let ranking = self.catalog.ranking.as_ref();
+        let over = &self.tasks.plan.passed_over;
+        let mut left = files;
+        let mut reasons = Vec::new();
+        let mut set_aside = |left: &mut RoaringBitmap, why: Skip, of_reason: RoaringBitmap| {
+            *left -= &of_reason;
+            reasons.push((why, of_reason));
+        };
+        let prefixes = &self.in_force.ignore_prefixes;
+        let is_ignored = |name: &[u8]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        if !prefixes.is_empty() {
+            let ignored = names.selected(&left, is_ignored);
+            set_aside(&mut left, Skip::Ignored, ignored);
+        }
+        let without_master = match &self.catalog.masters {
+            Some(masters) => &left - &masters.files,
+            None => left.clone(),
+        };
+        set_aside(&mut left, Skip::NoMaster, without_master);
+        if !self.in_force.config.yard.catalog.ungraded_hot {
+            let ungraded = match ranking {
+                Some(ranking) => &left - ranking.set(),
+                None => left.clone(),
+            };
+            set_aside(&mut left, Skip::Ungraded, ungraded);
+        }
+        let ignored = &left & over.ignored();
+        set_aside(&mut left, Skip::Ignored, ignored);
+        if let Some(ranking) = ranking.filter(|_| over.has_unasked()) {
+            let is_listed = |file: &u32| over.is_listed(ranking.listed_on(FileId(*file)));
+            let listed = left.iter().filter(is_listed).collect();
+            set_aside(&mut left, Skip::Listed, listed);
+        }
+        for (why, of_reason) in over.behind_listed() {
+            let of_reason = &left & of_reason;
+            set_aside(&mut left, why, of_reason);
+        }
+        (reasons, left)
     }
 
     /// Number of graded files that a round does not examine, by reason, in the order of `why_not`.

@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 
 use actix_web::{HttpResponse, web};
-use reelyard_api::{RemovalView, RemovalsView, RoomSoughtView};
+use reelyard_api::{Page, RemovalView, RemovalsView, RoomSoughtView};
 use reelyard_yard::remover::{
     Decided, FileSeeksRoom, OpenRemoval, RemovalMode, RemoveNow, RemoverView,
 };
+use serde::Deserialize;
 
-use crate::http::api::call_parts::{LimitedList, MOST_LISTED, NoQuery};
+use crate::http::api::call_parts::{
+    LimitedList, MOST_LISTED, NoQuery, PageQuery, page_by_position,
+};
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, Refusal};
 
@@ -46,11 +49,91 @@ pub(in crate::http) fn last_look(state: &NodeHttpState, most: usize) -> Removals
         decided_total: of_last.total,
         spared: last.spared,
         reliefs: last.reliefs,
+        rooms_total: last.rooms.len() as u64,
         rooms: last.rooms.iter().take(most).map(seeks_room).collect(),
         exchange_budget: last.exchange_budget,
         waits: last.waits,
         counters: view.counters,
     }
+}
+
+/// The removals that a call lists.
+#[derive(Clone, Copy, Debug, Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RemovalList {
+    /// Removals in the journal that have not ended.
+    #[default]
+    Open,
+    /// Removals that the last look decided.
+    Decided,
+    /// Removals that have not ended, and those that a dry run would begin.
+    Planned,
+}
+
+/// Options of a list of removals.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RemovalListQuery {
+    /// The list: `open` without a value.
+    #[serde(default)]
+    #[param(inline)]
+    list: RemovalList,
+    /// Largest number of items; above 1000 counts as 1000.
+    #[param(value_type = Option<u32>, minimum = 1, default = 100)]
+    limit: Option<String>,
+    /// Cursor to continue a list: `next` of the previous page.
+    cursor: Option<String>,
+}
+
+/// `GET /removals/copies`.
+#[utoipa::path(
+    get,
+    path = "/removals/copies",
+    tag = "removals",
+    operation_id = "listRemovals",
+    summary = "Lists the copies of one list of removals",
+    params(RemovalListQuery),
+    responses((status = 200, description = "A page of copies", body = Page<RemovalView>))
+)]
+pub async fn list_copies(
+    state: web::Data<NodeHttpState>,
+    query: web::Query<RemovalListQuery>,
+) -> Result<web::Json<Page<RemovalView>>, Refusal<()>> {
+    let RemovalListQuery { list, limit, cursor } = query.into_inner();
+    let paging = PageQuery { limit, cursor };
+    let view = state.actors.remover_views.load();
+    let open = view.open.values().map(going);
+    let page = match list {
+        RemovalList::Open => page_by_position(&paging, open),
+        RemovalList::Decided => {
+            let of_last = view.last.iter().flat_map(|round| &round.decided);
+            page_by_position(&paging, of_last.map(decided))
+        }
+        RemovalList::Planned => {
+            page_by_position(&paging, open.chain(would_remove(&view).map(decided)))
+        }
+    };
+    Ok(web::Json(page?))
+}
+
+/// `GET /removals/rooms`.
+#[utoipa::path(
+    get,
+    path = "/removals/rooms",
+    tag = "removals",
+    operation_id = "listRoomsSought",
+    summary = "Lists the hot files that fit on no destination",
+    params(PageQuery),
+    responses((status = 200, description = "A page of files", body = Page<RoomSoughtView>))
+)]
+pub async fn list_rooms(
+    state: web::Data<NodeHttpState>,
+    query: web::Query<PageQuery>,
+) -> Result<web::Json<Page<RoomSoughtView>>, Refusal<()>> {
+    let view = state.actors.remover_views.load();
+    let rooms = view.last.iter().flat_map(|round| &round.rooms);
+    Ok(web::Json(page_by_position(&query, rooms.map(seeks_room))?))
 }
 
 /// `POST /removals`: checks all copies now instead of at the next interval.

@@ -8,12 +8,12 @@ use reelyard_console::address::{ROOT, encoded, host_page};
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, FindPageQuery};
 use reelyard_console::text::frame;
-use reelyard_core::names::FileId;
+use reelyard_shares::share_expiry::{ShareId, ShareLookup, UsesNeeded};
 
 use super::recent::shown_name;
 use crate::guide::CHAPTERS;
+use crate::http::computing::computed;
 use crate::http::console::answer;
-use crate::http::console::page_work::computed;
 use crate::http::console::pages::of_node::guide::guide_language;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -21,10 +21,6 @@ use crate::http::node_state::NodeHttpState;
 
 /// Hits of each kind.
 const HITS: usize = 8;
-/// How many names are read under one lock of the name table.
-const NAMES_AT_ONCE: usize = 10_000;
-/// Links that are looked at.
-const LINKS_LOOKED_AT: usize = 20_000;
 
 /// The pages that can be found by their titles.
 const PAGES: [NavPage; 13] = [
@@ -108,18 +104,10 @@ fn pages(text: &str, viewer: &Viewer) -> Vec<FindHit> {
 fn files(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
     let catalog = state.actors.catalog_view.load();
     let ranked = catalog.ranking.as_ref().map_or(&[][..], |ranking| ranking.files());
-    let finder = Finder::new(text);
-    let mut found: Vec<FileId> = Vec::new();
-    for chunk in ranked.chunks(NAMES_AT_ONCE) {
-        let names = state.names.lookup();
-        let has_part = |file: &&FileId| finder.find(names.bytes(**file)).is_some();
-        found.extend(chunk.iter().filter(has_part).take(HITS - found.len()));
-        if found.len() == HITS {
-            break;
-        }
-    }
-    let shown = found.into_iter().map(|file| {
-        let name = shown_name(&state.names, file);
+    let containing = state.names.containing(text.as_bytes());
+    let found = ranked.iter().filter(|file| containing.contains(file.0)).take(HITS);
+    let shown = found.map(|file| {
+        let name = shown_name(&state.names, *file);
         hit(FindKind::File, name.clone(), format!("{ROOT}/files?why={}", encoded(&name)))
     });
     shown.collect()
@@ -142,15 +130,22 @@ fn tasks(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
     shown.collect()
 }
 
-/// Links by a part of their paths.
+/// Links by a part of their paths or owners.
 fn links(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
-    let mut hits = Vec::new();
-    state.actors.share_views.visit(None, LINKS_LOOKED_AT, |share| {
-        if hits.len() < HITS && share.path().as_str().contains(text) {
-            let path = format!("{}/{}", share.root().as_str(), share.path().as_str());
-            let address = format!("{ROOT}/shares/{}", encoded(&share.id().to_string()));
-            hits.push(hit(FindKind::Share, path, address));
+    let index = state.actors.share_views.index(UsesNeeded::Any, state.clock.timer());
+    let mut found: Vec<ShareId> = Vec::new();
+    index.visit_containing(text, |_, share| {
+        if found.len() < HITS {
+            found.push(share.id);
         }
     });
+    let mut hits = Vec::new();
+    for id in found {
+        if let ShareLookup::Live(share) = state.actors.share_views.find(id) {
+            let path = format!("{}/{}", share.root().as_str(), share.path().as_str());
+            let address = format!("{ROOT}/shares/{}", encoded(&id.to_string()));
+            hits.push(hit(FindKind::Share, path, address));
+        }
+    }
     hits
 }

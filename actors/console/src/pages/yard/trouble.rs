@@ -29,6 +29,8 @@ pub enum TroubleCause {
         lost_at: Option<Moment>,
         /// It is presumed lost already.
         is_lost: bool,
+        /// It is a destination, and no other destination is up.
+        is_last: bool,
     },
     /// More than five hosts do not answer.
     ManyDown {

@@ -101,12 +101,17 @@ fn title(viewer: &Viewer, trouble: &Trouble) -> String {
 }
 
 fn host_down(viewer: &Viewer, cause: &TroubleCause) -> String {
-    let TroubleCause::HostDown { files, only_here, failed_copies, lost_at, is_lost, .. } = cause
+    let TroubleCause::HostDown {
+        files, only_here, failed_copies, lost_at, is_lost, is_last, ..
+    } = cause
     else {
         return String::new();
     };
     let language = viewer.language;
     let mut sentences = Vec::new();
+    if *is_last {
+        sentences.push(yard::DOWN_LAST.of(language).to_owned());
+    }
     if let Some(files) = files {
         let files = counted(language, common::FILES, *files);
         sentences.push(yard::DOWN_HOLDS.fill(language, &[("files", &files)]));

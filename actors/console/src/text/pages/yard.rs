@@ -14,6 +14,7 @@ texts! {
     MORE_TROUBLES = "{n} more, less urgent", "덜 급한 문제 {n}건 더";
     DOWN_TITLE = "{host} does not answer, since {since}", "{host} 응답 없음, {since}";
     DOWN_TITLE_SHORT = "{host} does not answer", "{host} 응답 없음";
+    DOWN_LAST = "No destination is up, so no copies are possible.", "응답하는 저장 서버가 없어 복사할 수 없습니다.";
     DOWN_HOLDS = "It holds {files}.", "보유 파일: {files}.";
     DOWN_ONLY = "{n} of them are nowhere else.", "그중 {n}개는 다른 곳에 없습니다.";
     DOWN_FAILED = "{n} to it failed.", "이 호스트로 가는 복사 실패: {n}.";

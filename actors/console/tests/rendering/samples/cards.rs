@@ -37,6 +37,11 @@ pub fn cards(language: Language, theme: Theme) -> Vec<Sample> {
         ("link-throttled", LinkRefusalKind::TooMany(42), None),
         ("link-absent", LinkRefusalKind::Absent, None),
         ("link-unreadable", LinkRefusalKind::Unreadable, None),
+        ("link-held", LinkRefusalKind::Held, None),
+        ("link-replaced", LinkRefusalKind::Replaced, None),
+        ("link-directory", LinkRefusalKind::IsDirectory, None),
+        ("link-no-archive", LinkRefusalKind::NoArchive, None),
+        ("link-archives", LinkRefusalKind::TooManyArchives(10), None),
     ] {
         add(name, link_refusal(&link, &LinkRefusalModel { kind, at, detail: String::new() }));
     }

@@ -33,6 +33,7 @@ fn troubles() -> Vec<Trouble> {
         failed_copies: 31,
         lost_at: Some(Moment(NOW.0 + 258_000_000)),
         is_lost: false,
+        is_last: false,
     };
     let over = TroubleCause::OverLimit {
         host: "10.4.2.27:8888".into(),

@@ -15,7 +15,7 @@ use reelyard_console::card::{
     link_page, link_policy, link_refusal, password_page,
 };
 use reelyard_console::text::Language;
-use reelyard_console::{LANGUAGE_COOKIE, THEME_COOKIE, Theme};
+use reelyard_console::{BrowserChoices, LANGUAGE_COOKIE, THEME_COOKIE, Theme};
 use reelyard_shares::share_expiry::{Share, ShareId};
 use serde::Deserialize;
 
@@ -225,10 +225,8 @@ fn context(request: &HttpRequest, state: &ShareServerState) -> CardContext {
 fn browser_context(request: &HttpRequest) -> CardContext {
     let cookie = |name: &str| request.cookie(name).map(|cookie| cookie.value().to_owned());
     let accepted = request.headers().get(header::ACCEPT_LANGUAGE);
-    let accepted = accepted.and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let (language, theme) = (cookie(LANGUAGE_COOKIE), cookie(THEME_COOKIE));
-    let context = CardContext::of_browser(language.as_deref(), theme.as_deref(), accepted);
-    CardContext { site: PRODUCT.to_owned(), ..context }
+    let choices = BrowserChoices::read(cookie, accepted.map(|header| header.as_bytes()));
+    CardContext { site: PRODUCT.to_owned(), ..CardContext::of_browser(choices) }
 }
 
 /// The host in the public URL. Without that URL no name is known that visitors use.

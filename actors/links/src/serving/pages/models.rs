@@ -3,7 +3,7 @@
 use reelyard_console::Moment;
 use reelyard_console::card::{LinkContents, LinkRefusalKind, LinkRefusalModel, LinkedEntry};
 use reelyard_core::clock::Millis;
-use reelyard_shares::share_expiry::ShareEnding;
+use reelyard_shares::share_expiry::{ShareEnding, ShareKind};
 
 use super::listing::Contents;
 use crate::access::refusal::LinkRefusal;
@@ -42,11 +42,19 @@ pub(super) fn refusal_model(refusal: &LinkRefusal) -> LinkRefusalModel {
             ShareEnding::RootGone => LinkRefusalKind::NotShared,
             ShareEnding::Evicted => LinkRefusalKind::Evicted,
         },
-        LinkRefusal::Exhausted | LinkRefusal::Held | LinkRefusal::Replaced => LinkRefusalKind::Used,
+        LinkRefusal::Exhausted => LinkRefusalKind::Used,
+        LinkRefusal::Held => LinkRefusalKind::Held,
+        LinkRefusal::Replaced => LinkRefusalKind::Replaced,
         LinkRefusal::Throttled(wait) => LinkRefusalKind::TooMany(wait.as_secs() + 1),
-        LinkRefusal::TooManyArchives | LinkRefusal::NotNow(_) => LinkRefusalKind::NotNow,
-        LinkRefusal::Absent | LinkRefusal::OtherKind { .. } => LinkRefusalKind::Absent,
-        LinkRefusal::Failed | LinkRefusal::NoArchive(_) => LinkRefusalKind::Unreadable,
+        LinkRefusal::TooManyArchives => {
+            LinkRefusalKind::TooManyArchives(refusal.retry_after().unwrap_or_default())
+        }
+        LinkRefusal::NotNow(_) => LinkRefusalKind::NotNow,
+        LinkRefusal::Absent => LinkRefusalKind::Absent,
+        LinkRefusal::OtherKind { instead: ShareKind::Directory } => LinkRefusalKind::IsDirectory,
+        LinkRefusal::OtherKind { instead: ShareKind::File } => LinkRefusalKind::IsFile,
+        LinkRefusal::Failed => LinkRefusalKind::Unreadable,
+        LinkRefusal::NoArchive(_) => LinkRefusalKind::NoArchive,
         LinkRefusal::Unknown | LinkRefusal::Password { .. } => LinkRefusalKind::Unknown,
     };
     let at = match refusal {
@@ -55,7 +63,39 @@ pub(super) fn refusal_model(refusal: &LinkRefusal) -> LinkRefusalModel {
     };
     let detail = match refusal {
         LinkRefusal::NotNow(why) => format!("Not now: {why}."),
+        LinkRefusal::NoArchive(why) => format!("The reason: {why}."),
         _ => String::new(),
     };
     LinkRefusalModel { kind, at, detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn each_refusal_has_a_reason_of_its_own() {
+        let refusals = [
+            LinkRefusal::Exhausted,
+            LinkRefusal::Held,
+            LinkRefusal::Replaced,
+            LinkRefusal::Throttled(Duration::from_secs(9)),
+            LinkRefusal::TooManyArchives,
+            LinkRefusal::Absent,
+            LinkRefusal::OtherKind { instead: ShareKind::File },
+            LinkRefusal::OtherKind { instead: ShareKind::Directory },
+            LinkRefusal::NotNow("try again".to_owned()),
+            LinkRefusal::Failed,
+            LinkRefusal::NoArchive("a path in it is too long".to_owned()),
+        ];
+        let models: Vec<LinkRefusalModel> = refusals.iter().map(refusal_model).collect();
+        for (index, model) in models.iter().enumerate() {
+            let others = models.iter().skip(index + 1);
+            assert!(others.into_iter().all(|other| other.kind != model.kind), "{:?}", model.kind);
+        }
+        assert_eq!(models[4].kind, LinkRefusalKind::TooManyArchives(10));
+        assert_eq!(models[10].detail, "The reason: a path in it is too long.");
+    }
 }

@@ -243,6 +243,7 @@ impl Owner for ShareExpiry {
     fn begin_tick(&mut self, ctx: &mut Context<Self>) {
         self.watch_clock(self.moment());
         self.views.prune_revocations(self.clock.timer());
+        self.views.prune_index(self.clock.timer());
         self.wake_after(LONGEST_SLEEP, ctx);
     }
 

@@ -9,12 +9,14 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use reelyard_core::actor_parts::ViewHandle;
 use reelyard_core::clock::{Clock, Millis};
-use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use super::kept_index::KeptShareIndex;
 use super::revocation_set::RevocationSet;
 use super::share_expiry_view::ShareView;
+use super::share_index::{ShareIndex, UsesNeeded};
+use super::share_state::ShareState;
 use crate::share_expiry::policy::time::{ShareMoment, ShareTime};
 use crate::share_expiry::state::moves::pending_move::{
     PendingMove, PendingMoves, ResolvedLocation,
@@ -51,6 +53,8 @@ struct ShareViewShared {
     time: Mutex<ShareTime>,
     view: ViewHandle<ShareView>,
     refused_by_time: AtomicU64,
+    /// The index of lists.
+    index: KeptShareIndex,
     /// The number of the next notification.
     notifications: watch::Sender<u64>,
 }
@@ -68,6 +72,7 @@ impl Default for ShareViewShared {
             time: Mutex::default(),
             view: ViewHandle::default(),
             refused_by_time: AtomicU64::default(),
+            index: KeptShareIndex::default(),
             notifications: watch::Sender::new(0),
         }
     }
@@ -84,41 +89,6 @@ pub struct ShareFilter {
     pub state: Option<ShareState>,
     /// Shares that are due before this instant.
     pub due_before: Option<Millis>,
-}
-
-/// The state of a share that has not ended.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    utoipa::ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum ShareState {
-    /// The link works.
-    Live,
-    /// Its last download was counted: only clients with a counted download may resume.
-    Exhausted,
-    /// It is due: it is refused, and will be reclaimed soon.
-    Due,
-}
-
-impl Share {
-    /// The state at `now`.
-    pub fn state(&self, now: Millis) -> ShareState {
-        match (self.is_live(now), self.exhausted()) {
-            (false, _) => ShareState::Due,
-            (true, Some(_)) => ShareState::Exhausted,
-            (true, None) => ShareState::Live,
-        }
-    }
 }
 
 impl ShareFilter {
@@ -209,35 +179,21 @@ impl ShareViewHandle {
         page
     }
 
-    /// Shows the shares from `from` on to `visit`, in the order of the ids, at most `most`. Answers with the
-    /// first share after them.
-    pub fn visit(
-        &self,
-        from: Option<ShareId>,
-        most: usize,
-        mut visit: impl FnMut(&Arc<Share>),
-    ) -> Option<ShareId> {
-        let from = from.unwrap_or(ShareId(0));
-        let mut visited = 0;
-        for shard in self.0.shards.load().from(from) {
-            let mut shares: Vec<&Arc<Share>> =
-                shard.shares().filter(|share| share.id() >= from).collect();
-            shares.sort_unstable_by_key(|share| share.id());
-            for share in shares {
-                if visited == most {
-                    return Some(share.id());
-                }
-                visited += 1;
-                visit(share);
-            }
-        }
-        None
+    /// All shares as rows of a list. The first look after a long time reads all shares; later ones only those that
+    /// changed.
+    pub fn index(&self, uses_needed: UsesNeeded, now: Instant) -> Arc<ShareIndex> {
+        self.0.index.refresh(&self.0.shards.load(), uses_needed, now)
+    }
+
+    /// Forgets the index if nobody has looked for a while.
+    pub(in crate::share_expiry) fn prune_index(&self, now: Instant) {
+        self.0.index.prune(now);
     }
 
     /// A share was used at `now`: its bytes or its page were requested.
     pub fn record_use(&self, share: &Share, now: Millis) {
         // The share in the table, because the record at hand may have been replaced meanwhile.
-        self.0.shards.load().look(share.id(), |share| share.use_at(now));
+        self.0.shards.load().record_use(share.id(), now);
     }
 
     /// The current time for shares: refusals use its `latest`, decisions its `now`.
@@ -403,20 +359,6 @@ mod tests {
             assert!(listed.is_sorted());
             assert_eq!(listed.len(), 33, "{most} a page");
         }
-    }
-
-    #[test]
-    fn a_visit_in_parts_sees_every_share_once() {
-        let (views, _) = views(100);
-        let (mut from, mut seen) = (None, Vec::new());
-        loop {
-            from = views.visit(from, 30, |share| seen.push(share.id()));
-            if from.is_none() {
-                break;
-            }
-        }
-        assert!(seen.is_sorted_by(|a, b| a < b));
-        assert_eq!(seen.len(), 100);
     }
 
     #[test]

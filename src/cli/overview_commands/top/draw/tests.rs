@@ -9,7 +9,7 @@ use reelyard_api::{
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 
-use super::super::fetching::Fetched;
+use super::super::fetching::{Fetched, missing_right};
 use super::super::keys::{KeyEffect, press};
 use super::*;
 use crate::cli::output::cell::{self, state, text};
@@ -106,8 +106,12 @@ fn table(rows: usize) -> ListTable {
 }
 
 fn model(troubles: Vec<TroubleView>, rows: usize) -> TopModel {
-    let fetched =
-        Fetched { panel: TopPanel::Overview, overview: overview(troubles), table: table(rows) };
+    let fetched = Fetched {
+        panel: TopPanel::Overview,
+        overview: overview(troubles),
+        table: table(rows),
+        missing: None,
+    };
     TopModel::new("http://10.4.2.1:8080/".to_owned(), fetched, &style_at(NOW))
 }
 
@@ -169,12 +173,32 @@ fn a_silent_node_is_stale_until_it_answers() {
     let rows = screen(&model, 80, 24, later);
     assert!(rows[0].starts_with("▲ Stale, 38 s  http://10.4.2.1:8080/ the node"), "{rows:#?}");
     assert!(rows.iter().any(|row| row.contains("24 in all")), "the last answer stays: {rows:#?}");
-    let again =
-        Fetched { panel: TopPanel::Overview, overview: overview(Vec::new()), table: table(1) };
+    let again = Fetched {
+        panel: TopPanel::Overview,
+        overview: overview(Vec::new()),
+        table: table(1),
+        missing: None,
+    };
     model.receive(Ok(again), &style_at(later)).unwrap();
     assert!(screen(&model, 80, 24, later)[0].starts_with("● live 14:02:49"));
     let refused = CommandFailure::NotThere("no such session".to_owned());
     assert!(model.receive(Err(refused), &style_at(later)).is_err());
+}
+
+#[test]
+fn a_list_without_a_right_names_the_right() {
+    let mut model = model(Vec::new(), 3);
+    model.show(TopPanel::Boxes);
+    let overview = OverviewView { pools: None, ..overview(Vec::new()) };
+    let missing = missing_right(TopPanel::Boxes, &overview);
+    assert_eq!(missing_right(TopPanel::Links, &overview), None, "the links are there");
+    let table = ListTable::new([ListColumn::left("POOL")]);
+    let fetched = Fetched { panel: TopPanel::Boxes, overview, table, missing };
+    model.receive(Ok(fetched), &style_at(NOW)).unwrap();
+    let rows = screen(&model, 80, 24, NOW);
+    assert!(rows.iter().any(|row| row.contains("need the right boxes:read")), "{rows:#?}");
+    model.show(TopPanel::Hosts);
+    assert_eq!(model.missing, None);
 }
 
 #[test]

@@ -19,9 +19,9 @@ use reelyard_protocol::boxes::{BoxNumber, PoolName};
 
 use super::box_dialogs;
 use crate::http::api::box_calls::pools::views;
+use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
-use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -62,21 +62,24 @@ pub async fn show(
     Ok(answer::live_page(&request, &state, &visitor, &parts, "boxes"))
 }
 
-/// The parts of the page that follow changes. None while the node does not know its boxes.
+/// The parts of the page that follow changes.
+///
+/// # Errors
+/// The node does not know its boxes yet, is busy, or stops.
 pub async fn live_parts(
     state: &web::Data<NodeHttpState>,
     query: &str,
     viewer: &Viewer,
-) -> Option<Vec<LivePart>> {
+) -> Result<Vec<LivePart>, ProblemResponse> {
     let query = BoxesPageQuery::parse(query);
-    let model = model(state, &query, viewer).await.ok()?;
+    let model = model(state, &query, viewer).await?;
     let viewer = viewer.clone();
     let render = move |_: &NodeHttpState| {
         let sentence = page_sentence(&boxes::boxes_sentence(&viewer, &model));
         let content = boxes::pools_in_full(&viewer, &model);
         vec![("page-sentence".to_owned(), sentence), ("boxes-content".to_owned(), content)]
     };
-    computed(state, render).await.ok()
+    computed(state, render).await
 }
 
 async fn model(

@@ -17,9 +17,10 @@ use reelyard_console::parts::table::RowPage;
 use reelyard_yard::remover::Ending;
 use reelyard_yard::task_manager::TaskState;
 
+use crate::csv;
 use crate::http::api::yard_calls::history::{HistoryFilter, HistoryPosition, Kind, history_page};
+use crate::http::computing::computed;
 use crate::http::console::answer;
-use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -151,7 +152,7 @@ pub async fn export(
         let (mut text, from) = at?;
         let page = history_page(&state, &filter, from, EXPORTED_AT_ONCE);
         for line in page.items {
-            text.push_str(&if is_csv { csv(line) } else { json(&line) });
+            text.push_str(&if is_csv { csv_row(line) } else { json(&line) });
         }
         let next = page.next.and_then(|next| next.0.parse().ok());
         let next = next.map(|next: HistoryPosition| (String::new(), next));
@@ -173,7 +174,7 @@ fn json(line: &HistoryLine) -> String {
     text
 }
 
-fn csv(line: HistoryLine) -> String {
+fn csv_row(line: HistoryLine) -> String {
     let at = line.at.to_string();
     let row = row(line);
     let step = match row.line.step {
@@ -184,32 +185,6 @@ fn csv(line: HistoryLine) -> String {
     };
     let size = row.size.map(|size| size.to_string()).unwrap_or_default();
     let source = row.source.unwrap_or_default();
-    let fields =
-        [&at, step, &row.line.name, &source, &row.line.host, &size, &row.asked_by, &row.reason];
-    let fields: Vec<String> = fields.iter().map(|field| csv_field(field)).collect();
-    format!("{}\r\n", fields.join(","))
-}
-
-/// A field as RFC 4180 has it. An apostrophe keeps a spreadsheet from computing a text that begins as a formula.
-fn csv_field(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
-    if text.contains([',', '"', '\r', '\n']) {
-        format!("\"{guard}{}\"", text.replace('"', "\"\""))
-    } else {
-        format!("{guard}{text}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_with_a_comma_or_quote_is_quoted() {
-        assert_eq!(csv_field("a.mpg"), "a.mpg");
-        assert_eq!(csv_field("a, \"b\".mpg"), "\"a, \"\"b\"\".mpg\"");
-        assert_eq!(csv_field("a\nb"), "\"a\nb\"");
-        assert_eq!(csv_field("=1+1"), "'=1+1");
-        assert_eq!(csv_field("@a,b"), "\"'@a,b\"");
-    }
+    let RecentLine { name, host, .. } = &row.line;
+    csv::row([at.as_str(), step, name, &source, host, &size, &row.asked_by, &row.reason])
 }

@@ -14,15 +14,15 @@ use reelyard_console::pages::hosts::{
 use reelyard_console::parts::table::RowPage;
 
 use super::host_dialogs;
-use super::host_lines::{self, DiskMarks};
 use crate::http::api::host_views;
+use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::chosen::ChosenRows;
 use crate::http::console::live_part::LivePart;
-use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::{DiskMarks, host_lines};
 
 /// Rows of a page.
 const ROWS: usize = 50;

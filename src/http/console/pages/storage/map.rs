@@ -20,9 +20,9 @@ use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::TaskManagerView;
 
+use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
-use crate::http::console::page_work::computed;
 use crate::http::console::pages::recent::shown_name;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;

@@ -2,10 +2,10 @@
 
 pub mod failures;
 pub mod file_dialogs;
+mod file_search;
 pub mod files;
 pub mod host;
 pub mod host_dialogs;
-pub mod host_lines;
 pub mod hosts;
 pub mod map;
 pub mod plan;

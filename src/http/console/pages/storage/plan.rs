@@ -19,9 +19,9 @@ use reelyard_yard::task_manager::{PlacementPolicy, TaskManagerView, TaskState};
 
 use super::why;
 use crate::http::api::yard_calls::{plan as round, removals};
+use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
-use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;

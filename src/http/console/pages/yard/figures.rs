@@ -4,7 +4,7 @@ use reelyard_console::Moment;
 use reelyard_console::pages::yard::YardFigures;
 use reelyard_yard::task_manager::TaskState;
 
-use crate::http::console::share_counts::ShareCounts;
+use crate::http::overview::ShareCounts;
 use crate::http::overview::{PlacedFiles, YardViews, listed_files};
 
 /// The figures of this moment.

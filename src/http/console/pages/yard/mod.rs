@@ -11,19 +11,19 @@ use reelyard_access::rights::AccessScope;
 use reelyard_console::Viewer;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::yard::{self, TRAFFIC_TABLE, YardPageModel};
+use reelyard_shares::share_expiry::UsesNeeded;
 
 use super::recent;
-use super::storage::host_lines;
+
 use crate::http::access;
 use crate::http::api::share_calls::shares::share_time;
+use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
-use crate::http::console::page_work::computed;
 use crate::http::console::refusal::ConsoleRefusal;
-use crate::http::console::share_counts::ShareCounts;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
-use crate::http::overview::{self, PlacedFiles, YardViews};
+use crate::http::overview::{self, PlacedFiles, ShareCounts, YardViews, host_lines};
 
 /// The most recent copies and removals that the page shows.
 const RECENT: usize = 8;
@@ -40,10 +40,10 @@ pub async fn show(
     for scope in &OTHER_SCOPES {
         access::require(&visitor.caller.0, scope)?;
     }
-    let (links, viewer) = (links(&state).await, visitor.viewer.clone());
+    let viewer = visitor.viewer.clone();
     let traffic_as_table = request.query_string() == TRAFFIC_TABLE;
     let render = move |state: &NodeHttpState| {
-        let model = model(state, links.as_deref(), &viewer);
+        let model = model(state, Some(&links(state)), &viewer);
         yard::render(&YardPageModel { traffic_as_table, ..model }, &viewer)
     };
     let content = computed(&state, render).await?;
@@ -52,19 +52,15 @@ pub async fn show(
     Ok(answer::live_page(&request, &state, &visitor, &parts, "yard"))
 }
 
-/// The links by their ends. None while the node stops.
-pub async fn links(state: &web::Data<NodeHttpState>) -> Option<Arc<ShareCounts>> {
-    let views = state.actors.share_views.clone();
-    state.share_counts.counts(views, share_time(state)).await.ok()
+/// The links by their ends.
+pub fn links(state: &NodeHttpState) -> Arc<ShareCounts> {
+    let index = state.actors.share_views.index(UsesNeeded::Any, state.clock.timer());
+    state.share_counts.counts(&index, share_time(state))
 }
 
 /// The parts of the page that follow changes.
-pub fn live_parts(
-    state: &NodeHttpState,
-    links: Option<&ShareCounts>,
-    viewer: &Viewer,
-) -> Vec<LivePart> {
-    let model = model(state, links, viewer);
+pub fn live_parts(state: &NodeHttpState, viewer: &Viewer) -> Vec<LivePart> {
+    let model = model(state, Some(&links(state)), viewer);
     let part = |id: &str, part| (id.to_owned(), part);
     let mut parts = vec![
         part("yard-verdict", yard::yard_verdict(viewer, &model.verdict)),

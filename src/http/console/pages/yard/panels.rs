@@ -20,8 +20,8 @@ use crate::http::api::share_calls::shares::{share_info, share_time};
 use crate::http::console::pages::copy_lines::copy_line;
 use crate::http::console::pages::reasons::passed;
 use crate::http::console::pages::recent;
-use crate::http::console::share_counts::ShareCounts;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::ShareCounts;
 use crate::http::overview::YardViews;
 
 /// Copies under way that the page shows.

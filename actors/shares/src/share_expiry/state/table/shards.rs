@@ -1,9 +1,11 @@
 //! Shares by their ids, in shards. Readers use one shard while the owner changes another. A frozen table
 //! shares all shards until they change.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use hashbrown::HashTable;
+use reelyard_core::clock::Millis;
 
 use super::share::Share;
 use crate::share_expiry::state::values::id::ShareId;
@@ -33,11 +35,18 @@ pub(in crate::share_expiry) struct Shard {
 }
 
 /// All of them, in the order of the ids.
-pub(in crate::share_expiry) struct Shards(Box<[RwLock<Arc<Shard>>]>);
+pub(in crate::share_expiry) struct Shards {
+    shards: Box<[RwLock<Arc<Shard>>]>,
+    /// How often shares of each shard were used in this process. Readers notice changes by it; it may begin again at 0.
+    uses: Box<[AtomicU32]>,
+}
 
 impl Default for Shards {
     fn default() -> Self {
-        Shards((0..SHARDS).map(|_| RwLock::default()).collect())
+        Shards {
+            shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
+            uses: (0..SHARDS).map(|_| AtomicU32::default()).collect(),
+        }
     }
 }
 
@@ -122,7 +131,7 @@ impl Shards {
     /// Reserves room for this many shares.
     pub(in crate::share_expiry) fn expect(&self, shares: usize) {
         let of_one = shares / SHARDS + 1;
-        for place in 0..self.0.len() {
+        for place in 0..self.shards.len() {
             Arc::make_mut(&mut self.write(place)).shares.reserve(of_one, hash_of);
         }
     }
@@ -166,12 +175,23 @@ impl Shards {
 
     /// The shards as they are now.
     pub(in crate::share_expiry) fn freeze(&self) -> Vec<Arc<Shard>> {
-        (0..self.0.len()).map(|place| Arc::clone(&self.read(place))).collect()
+        (0..self.shards.len()).map(|place| Arc::clone(&self.read(place))).collect()
     }
 
     /// The shards from that of `id` on, each in its state at the time of the read.
     pub(in crate::share_expiry) fn from(&self, id: ShareId) -> impl Iterator<Item = Arc<Shard>> {
-        (self.place(id)..self.0.len()).map(|place| Arc::clone(&self.read(place)))
+        (self.place(id)..self.shards.len()).map(|place| Arc::clone(&self.read(place)))
+    }
+
+    /// Records a use of a share at `now`, if it is there.
+    pub(in crate::share_expiry) fn record_use(&self, id: ShareId, now: Millis) {
+        self.look(id, |share| share.use_at(now));
+        self.uses[self.place(id)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often shares of each shard were used, in the order of [`Shards::from`] the least id.
+    pub(in crate::share_expiry) fn uses(&self) -> impl Iterator<Item = u32> {
+        self.uses.iter().map(|uses| uses.load(Ordering::Relaxed))
     }
 
     fn place(&self, id: ShareId) -> usize {
@@ -181,18 +201,16 @@ impl Shards {
 
     fn read(&self, place: usize) -> RwLockReadGuard<'_, Arc<Shard>> {
         // No code under a lock can panic during a change.
-        self.0[place].read().unwrap_or_else(PoisonError::into_inner)
+        self.shards[place].read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self, place: usize) -> RwLockWriteGuard<'_, Arc<Shard>> {
-        self.0[place].write().unwrap_or_else(PoisonError::into_inner)
+        self.shards[place].write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use reelyard_core::clock::Millis;
-
     use super::*;
     use crate::share_expiry::samples::share;
     use crate::share_expiry::state::values::value_types::{Deadline, ShareEnding};

@@ -37,6 +37,12 @@ impl PassedOver {
         unschedulable.map(|(why, _)| *why)
     }
 
+    /// The sets of files that [`PassedOver::why`] looks into behind the listed ones, in its order.
+    pub fn behind_listed(&self) -> impl Iterator<Item = (Skip, &RoaringBitmap)> {
+        let unschedulable = self.unschedulable.iter().map(|(why, files)| (*why, &**files));
+        std::iter::once((Skip::MasterAbsent, &*self.absent)).chain(unschedulable)
+    }
+
     /// The files that are set aside for this reason.
     pub fn set_aside(&self, why: Skip) -> impl Iterator<Item = FileId> + '_ {
         let unschedulable = self.unschedulable.iter().filter(move |(reason, _)| *reason == why);
@@ -78,6 +84,8 @@ mod tests {
         assert_eq!([1, 2, 3].map(why), [Skip::Ignored, Skip::MasterAbsent, Skip::TooBig].map(Some));
         assert_eq!([4, 5].map(why), [Some(Skip::NoRoom), None]);
         assert_eq!(over.why(FileId(5), &[ip]), Some(Skip::Listed));
+        let behind: Vec<Skip> = over.behind_listed().map(|(why, _)| why).collect();
+        assert_eq!(behind, [Skip::MasterAbsent, Skip::TooBig, Skip::NoRoom]);
         assert_eq!(over.set_aside(Skip::TooBig).collect::<Vec<_>>(), [FileId(1), FileId(3)]);
     }
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::node_api::BenchApi;
 use crate::peers::wrk;
-use crate::subjects::boxes::CLIENTS;
+use crate::subjects::boxes::box_actor::CLIENTS;
 
 /// The number of boxes: one is always free.
 const BOXES: u32 = 1000;

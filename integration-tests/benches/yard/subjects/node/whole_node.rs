@@ -12,13 +12,17 @@ use reqwest::Method;
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::many_hosts::ManyHosts;
 use crate::peers::node_api::BenchApi;
-use crate::subjects::catalog::{FILES, write_inputs_apart};
+use crate::subjects::yard::catalog::{FILES, write_inputs_apart};
 use crate::usage::{MOST_MEMORY_MIB, cpu_of, memory_of, mib, peak_memory_of};
 
 const HOSTS: usize = 50;
 
 /// The longest time until the node knows every file.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The rest before the observation. The node lists a directory again that had just changed, and long directories only
+/// after a rest.
+const SETTLES: Duration = Duration::from_secs(30);
 
 /// The duration of the observation afterwards. In this time the node lists every host's files once.
 const SPAN: Duration = Duration::from_secs(60);
@@ -58,6 +62,7 @@ async fn watch(dir: &Path) -> Result<Vec<BenchFigure>> {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let ready = began.elapsed();
+    tokio::time::sleep(SETTLES).await;
     let (peak, cpu) = (peak_memory_of(process)?, cpu_of(process)?);
     tokio::time::sleep(SPAN).await;
     let used = cpu_of(process)? - cpu;

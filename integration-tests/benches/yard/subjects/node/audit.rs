@@ -18,7 +18,7 @@ use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::boxes::PoolName;
 
 use crate::figure::{BenchFigure, FigureTarget};
-use crate::subjects::boxes::CLIENTS;
+use crate::subjects::boxes::box_actor::CLIENTS;
 
 /// The duration of each measurement.
 const SPAN: Duration = Duration::from_secs(4);

@@ -1,6 +1,12 @@
-//! Computing pages apart from the threads that answer requests.
+//! Computing answers apart from the threads that answer requests: a limit on the work, and answers that several
+//! readers share.
+
+mod shared_answer;
+mod work_limit;
 
 use actix_web::web;
+pub use shared_answer::SharedAnswer;
+pub use work_limit::WorkLimit;
 
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
@@ -9,12 +15,12 @@ use crate::http::problem::ProblemResponse;
 /// requests of a thread.
 ///
 /// # Errors
-/// The node stops.
+/// The node is busy with other answers, or stops.
 pub async fn computed<T: Send + 'static>(
     state: &web::Data<NodeHttpState>,
     work: impl FnOnce(&NodeHttpState) -> T + Send + 'static,
 ) -> Result<T, ProblemResponse> {
-    let place = state.page_work.place().await.ok_or_else(ProblemResponse::stopped)?;
+    let place = state.page_work.place().await?;
     let of_work = state.clone();
     let computed = web::block(move || {
         let computed = work(&of_work);

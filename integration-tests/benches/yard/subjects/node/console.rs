@@ -9,13 +9,13 @@ use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt};
 use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
 
-use super::node::placed;
-use super::share_links::makes;
+use super::whole_node::placed;
 use crate::figure::{BenchFigure, FigureTarget};
 use crate::peers::many_hosts::ManyHosts;
 use crate::peers::node_api::BenchApi;
 use crate::peers::wrk;
-use crate::subjects::catalog::{FILES, write_inputs_apart};
+use crate::subjects::shares::share_links::makes;
+use crate::subjects::yard::catalog::{FILES, write_inputs_apart};
 use crate::usage::cpu_of;
 
 const HOSTS: usize = 1000;
@@ -31,15 +31,17 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const SPAN: Duration = Duration::from_secs(30);
 
 /// The pages, most of them in several states.
-const PAGES: [&str; 26] = [
+const PAGES: [&str; 30] = [
     "",
     "/hosts",
     "/hosts?sort=-files",
     "/files",
     "/files?sort=name",
+    "/files?sort=-name&after=500000",
     "/files?sort=-size",
     "/files?state=placed&after=500000",
     "/files?state=waiting",
+    "/files?state=problem",
     "/files?why=E7.mpg",
     "/tasks",
     "/tasks?state=cancelled",
@@ -48,6 +50,8 @@ const PAGES: [&str; 26] = [
     "/map?view=table",
     "/shares",
     "/shares?sort=path",
+    "/shares?sort=-path&after=500000",
+    "/shares?sort=-downloads",
     "/shares?q=films/7",
     "/boxes",
     "/history",

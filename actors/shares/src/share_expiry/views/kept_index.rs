@@ -1,0 +1,73 @@
+//! The index of shares between two looks.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::share_index::{ShareIndex, UsesNeeded};
+use crate::share_expiry::state::table::shards::Shards;
+
+/// An index that nobody looks at is forgotten after this time. It takes about 100 bytes a share.
+const KEPT_FOR: Duration = Duration::from_secs(600);
+
+/// The last index, while somebody looks at lists.
+#[derive(Default)]
+pub(in crate::share_expiry) struct KeptShareIndex(Mutex<Option<LastIndex>>);
+
+struct LastIndex {
+    index: Arc<ShareIndex>,
+    looked_at: Instant,
+}
+
+impl KeptShareIndex {
+    /// The index with all changes until now. Looks at the same time wait for each other.
+    pub(in crate::share_expiry) fn refresh(
+        &self,
+        shards: &Shards,
+        uses_needed: UsesNeeded,
+        now: Instant,
+    ) -> Arc<ShareIndex> {
+        let mut last = self.lock();
+        let known = last.as_ref().map(|last| Arc::clone(&last.index)).unwrap_or_default();
+        let refreshed = known.refreshed(shards, uses_needed);
+        let index = if refreshed.is_same(&known) { known } else { Arc::new(refreshed) };
+        *last = Some(LastIndex { index: Arc::clone(&index), looked_at: now });
+        index
+    }
+
+    /// Forgets an index that nobody has looked at for a while.
+    pub(in crate::share_expiry) fn prune(&self, now: Instant) {
+        let mut last = self.lock();
+        let is_old =
+            |last: &mut LastIndex| now.saturating_duration_since(last.looked_at) >= KEPT_FOR;
+        drop(last.take_if(is_old));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<LastIndex>> {
+        // A refresh that panics leaves the last index.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::share_expiry::samples::share;
+
+    #[test]
+    fn an_index_is_kept_while_somebody_looks() {
+        let (kept, shards, begin) = (KeptShareIndex::default(), Shards::default(), Instant::now());
+        shards.insert(share(1, "a", 9));
+        let at = |minutes: u64| begin + Duration::from_secs(60 * minutes);
+        let first = kept.refresh(&shards, UsesNeeded::Any, at(0));
+        kept.prune(at(9));
+        let second = kept.refresh(&shards, UsesNeeded::Any, at(9));
+        assert!(Arc::ptr_eq(&first, &second));
+        kept.prune(at(18));
+        assert!(Arc::ptr_eq(&first, &kept.refresh(&shards, UsesNeeded::Any, at(18))));
+        kept.prune(at(28));
+        assert!(kept.lock().is_none());
+        assert!(!Arc::ptr_eq(&first, &kept.refresh(&shards, UsesNeeded::Any, at(28))));
+    }
+}

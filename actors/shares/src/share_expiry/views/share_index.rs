@@ -1,0 +1,328 @@
+//! The shares as rows of a list. Lists are sorted, filtered and counted by them, without a look at the shares
+//! themselves.
+//!
+//! The index keeps the rows of each shard until the shard changes, so a look at a million shares reads only what is
+//! new. It is built at the first look.
+
+use std::ops::Range;
+use std::sync::{Arc, Weak};
+
+use memchr::memmem::Finder;
+use reelyard_core::clock::Millis;
+use reelyard_core::page_order::{ItemNumber, text_part};
+
+use super::share_state::ShareState;
+use crate::share_expiry::state::table::shards::{Shard, Shards};
+use crate::share_expiry::state::table::share::Share;
+use crate::share_expiry::state::values::id::ShareId;
+use crate::share_expiry::state::values::value_types::Deadline;
+
+/// Bits of a row's number that are its position in its shard. The other bits are the shard.
+const ROW_BITS: u32 = 18;
+
+/// All shares at one moment, in the order of their ids.
+#[derive(Default)]
+pub struct ShareIndex(Vec<Arc<IndexedShard>>);
+
+/// The facts of a share that lists are sorted, filtered and counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexedShare {
+    /// Finds the share itself.
+    pub id: ShareId,
+    /// When it ends without further changes.
+    pub due: Deadline,
+    /// Counted downloads; its uses if it has no limit. Uses are those of the last change of its shard, or of the last
+    /// look that asked for them.
+    pub downloads: u32,
+    /// Whether its last download was counted.
+    is_exhausted: bool,
+    /// Where its text begins, and where its owner begins in it.
+    text: u32,
+    owner: u32,
+}
+
+/// The rows of a shard as it was at the last look.
+struct IndexedShard {
+    /// The shard may have been dropped. Its address is not used again before this is.
+    of: Weak<Shard>,
+    /// How often its shares had been used.
+    uses: u32,
+    rows: Vec<IndexedShare>,
+    /// Of each row: root, a slash, path, NUL, owner, NUL. None of these contains NUL.
+    texts: Vec<u8>,
+}
+
+impl IndexedShare {
+    /// The state at `now`.
+    pub fn state(&self, now: Millis) -> ShareState {
+        match (self.due.is_after(now), self.is_exhausted) {
+            (false, _) => ShareState::Due,
+            (true, true) => ShareState::Exhausted,
+            (true, false) => ShareState::Live,
+        }
+    }
+}
+
+impl IndexedShard {
+    fn of(shard: &Arc<Shard>, uses: u32) -> Self {
+        let mut shares: Vec<&Arc<Share>> = shard.shares().collect();
+        shares.sort_unstable_by_key(|share| share.id());
+        // A row has its place in the number of an item. No shard of random ids comes near.
+        shares.truncate(1 << ROW_BITS);
+        let mut texts = Vec::new();
+        let rows = shares.iter().map(|share| row(share, &mut texts)).collect();
+        IndexedShard { of: Arc::downgrade(shard), uses, rows, texts }
+    }
+
+    fn is_of(&self, shard: &Arc<Shard>) -> bool {
+        std::ptr::eq(self.of.as_ptr(), Arc::as_ptr(shard))
+    }
+
+    /// The positions of the rows whose texts contain this one.
+    fn containing(&self, text: &Finder<'_>, mut found: impl FnMut(usize)) {
+        let mut from = 0;
+        while let Some(offset) = self.texts.get(from..).and_then(|rest| text.find(rest)) {
+            let at = from + offset;
+            let next = self.rows.partition_point(|row| row.text as usize <= at);
+            found(next.saturating_sub(1));
+            from = self.rows.get(next).map_or(self.texts.len(), |row| row.text as usize);
+        }
+    }
+}
+
+/// The row of a share, and its text.
+fn row(share: &Share, texts: &mut Vec<u8>) -> IndexedShare {
+    // A shard has at most 2^18 rows of a few kilobytes; its texts are far below 4 GiB.
+    let text = texts.len() as u32;
+    texts.extend_from_slice(share.root().as_str().as_bytes());
+    texts.push(b'/');
+    texts.extend_from_slice(share.path().as_str().as_bytes());
+    texts.push(0);
+    let owner = texts.len() as u32;
+    let name = share.owner().map(|owner| owner.as_str()).unwrap_or_default();
+    texts.extend_from_slice(name.as_bytes());
+    texts.push(0);
+    IndexedShare {
+        id: share.id(),
+        due: share.due(),
+        downloads: share.downloads().map_or_else(|| share.uses(), |limit| limit.taken()),
+        is_exhausted: share.exhausted().is_some(),
+        text,
+        owner,
+    }
+}
+
+/// How new the uses of shares without a limit must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsesNeeded {
+    /// The latest ones. The shards with new uses are read again.
+    Latest,
+    /// Those of the last look are good enough.
+    Any,
+}
+
+/// A part of the text of a share, for orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexedText {
+    /// Root and path.
+    Path,
+    /// The owner; empty without one.
+    Owner,
+}
+
+impl ShareIndex {
+    /// The same index with the shards that changed since.
+    pub(in crate::share_expiry) fn refreshed(
+        &self,
+        shards: &Shards,
+        uses_needed: UsesNeeded,
+    ) -> Self {
+        let mut rows = Vec::with_capacity(self.0.len());
+        // The uses before the shard: after a use in between, the shard is read once more.
+        for (place, (uses, shard)) in shards.uses().zip(shards.from(ShareId(0))).enumerate() {
+            let has_uses =
+                |known: &IndexedShard| uses_needed == UsesNeeded::Any || known.uses == uses;
+            let known = self.0.get(place).filter(|known| known.is_of(&shard) && has_uses(known));
+            rows.push(match known {
+                Some(known) => Arc::clone(known),
+                None => Arc::new(IndexedShard::of(&shard, uses)),
+            });
+        }
+        ShareIndex(rows)
+    }
+
+    /// Whether all rows are those of another index.
+    pub fn is_same(&self, other: &ShareIndex) -> bool {
+        self.0.len() == other.0.len()
+            && self.0.iter().zip(&other.0).all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+
+    /// Shows every share, in the order of the ids.
+    pub fn visit(&self, mut visit: impl FnMut(ItemNumber, &IndexedShare)) {
+        for (place, shard) in (0..).zip(&self.0) {
+            for (position, row) in (0..).zip(&shard.rows) {
+                visit(number(place, position), row);
+            }
+        }
+    }
+
+    /// Shows every share whose root and path, or whose owner, contains a text.
+    pub fn visit_containing(&self, text: &str, mut visit: impl FnMut(ItemNumber, &IndexedShare)) {
+        if text.contains('\0') {
+            return;
+        }
+        let finder = Finder::new(text.as_bytes());
+        for (place, shard) in (0..).zip(&self.0) {
+            shard.containing(&finder, |position| {
+                if let Some(row) = shard.rows.get(position) {
+                    visit(number(place, position as u32), row);
+                }
+            });
+        }
+    }
+
+    /// The share of this number. The number is of the same index.
+    pub fn share(&self, item: ItemNumber) -> Option<&IndexedShare> {
+        let (place, position) = place_of(item);
+        self.0.get(place)?.rows.get(position)
+    }
+
+    /// The part of each share's text from this offset on, for an order by it.
+    pub fn text_parts(
+        &self,
+        text: IndexedText,
+        items: &[ItemNumber],
+        offset: usize,
+        parts: &mut Vec<u64>,
+    ) {
+        parts.extend(items.iter().map(|item| self.text_part(text, *item, offset)));
+    }
+
+    fn text_part(&self, text: IndexedText, item: ItemNumber, offset: usize) -> u64 {
+        let (place, position) = place_of(item);
+        let Some(shard) = self.0.get(place) else { return 0 };
+        let Some(row) = shard.rows.get(position) else { return 0 };
+        let span = shard.span(row, position, text);
+        text_part(shard.texts.get(span).unwrap_or_default(), offset)
+    }
+}
+
+impl IndexedShard {
+    /// Where a text of this row is, without the NUL behind it.
+    fn span(&self, row: &IndexedShare, position: usize, text: IndexedText) -> Range<usize> {
+        match text {
+            IndexedText::Path => row.text as usize..row.owner as usize - 1,
+            IndexedText::Owner => {
+                let next = self.rows.get(position + 1).map(|next| next.text as usize);
+                row.owner as usize..next.unwrap_or(self.texts.len()) - 1
+            }
+        }
+    }
+}
+
+const fn number(place: u32, position: u32) -> ItemNumber {
+    place << ROW_BITS | position
+}
+
+const fn place_of(item: ItemNumber) -> (usize, usize) {
+    ((item >> ROW_BITS) as usize, (item & ((1 << ROW_BITS) - 1)) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::page_order::{PageRange, page_by_text};
+
+    use super::*;
+    use crate::share_expiry::samples::share;
+
+    /// An id in a shard of its own.
+    fn id(number: u32) -> u128 {
+        u128::from(number) << 108
+    }
+
+    fn shards(paths: &[&str]) -> Shards {
+        let shards = Shards::default();
+        for (number, path) in (1..).zip(paths) {
+            shards.insert(share(id(number), path, i64::from(number)));
+        }
+        shards
+    }
+
+    fn containing(index: &ShareIndex, text: &str) -> Vec<u128> {
+        let mut found = Vec::new();
+        index.visit_containing(text, |item, row| {
+            assert_eq!(index.share(item), Some(row));
+            found.push(row.id.0);
+        });
+        found
+    }
+
+    #[test]
+    fn only_changed_shards_are_read_again() {
+        let shards = shards(&["a", "b", "c"]);
+        let index = ShareIndex::default().refreshed(&shards, UsesNeeded::Any);
+        assert!(index.refreshed(&shards, UsesNeeded::Any).is_same(&index));
+        shards.insert(share(id(2), "other", 9));
+        let next = index.refreshed(&shards, UsesNeeded::Any);
+        assert!(!next.is_same(&index));
+        let read_again = index.0.iter().zip(&next.0).filter(|(old, new)| !Arc::ptr_eq(old, new));
+        assert_eq!(read_again.count(), 1);
+        let seen = |index: &ShareIndex| {
+            let mut seen = Vec::new();
+            index.visit(|_, row| seen.push((row.id.0, row.due)));
+            seen
+        };
+        let due = |at| Deadline::at(Millis(at));
+        assert_eq!(seen(&index), [(id(1), due(1)), (id(2), due(2)), (id(3), due(3))]);
+        assert_eq!(seen(&next), [(id(1), due(1)), (id(2), due(9)), (id(3), due(3))]);
+    }
+
+    #[test]
+    fn uses_are_read_again_only_on_demand() {
+        let shards = shards(&["a"]);
+        let index = ShareIndex::default().refreshed(&shards, UsesNeeded::Latest);
+        shards.record_use(ShareId(id(1)), Millis(5));
+        let downloads = |index: &ShareIndex| {
+            let mut downloads = 0;
+            index.visit(|_, row| downloads = row.downloads);
+            downloads
+        };
+        let of_any = index.refreshed(&shards, UsesNeeded::Any);
+        let latest = index.refreshed(&shards, UsesNeeded::Latest);
+        assert_eq!([&index, &of_any, &latest].map(downloads), [0, 0, 1]);
+    }
+
+    #[test]
+    fn a_text_is_found_in_one_share_only() {
+        let index = ShareIndex::default()
+            .refreshed(&shards(&["film/a", "film/b", "b/film"]), UsesNeeded::Any);
+        let root = crate::share_expiry::samples::root();
+        assert_eq!(containing(&index, "film"), [1, 2, 3].map(id));
+        assert_eq!(containing(&index, "/b"), [2, 3].map(id));
+        assert_eq!(containing(&index, &format!("{}/b", root.as_str())), [id(3)]);
+        assert!(containing(&index, "a\0").is_empty());
+        assert!(containing(&index, "absent").is_empty());
+    }
+
+    #[test]
+    fn several_shares_of_a_shard_have_texts_of_their_own() {
+        let shards = Shards::default();
+        for (number, path) in [(3, "c"), (1, "b"), (2, "a")] {
+            shards.insert(share(number, path, 9));
+        }
+        let index = ShareIndex::default().refreshed(&shards, UsesNeeded::Any);
+        let mut items = Vec::new();
+        index.visit(|item, _| items.push(item));
+        let all = PageRange { positions: 0..9, descending: false };
+        let order = |text| {
+            let mut read = |items: &[u32], offset: usize, parts: &mut Vec<u64>| {
+                index.text_parts(text, items, offset, parts);
+            };
+            let ordered = page_by_text(&items, &all, &mut read).into_iter();
+            ordered.filter_map(|item| Some(index.share(item)?.id.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(order(IndexedText::Path), [2, 1, 3]);
+        assert_eq!(order(IndexedText::Owner), [1, 2, 3]);
+        assert_eq!(containing(&index, "c"), [3]);
+    }
+}
