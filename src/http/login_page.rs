@@ -56,7 +56,7 @@ pub async fn show(
     let LoginQuery { link, next } = query.into_inner();
     let step = match (link, session_of(&state, &request)) {
         (Some(secret), _) => SignInStep::Link { secret, next },
-        (None, Some((caller, secret))) => signed_in(&caller, &secret),
+        (None, Some((caller, secret))) => signed_in(&state, &caller, &secret),
         (None, None) => SignInStep::Password { name: String::new(), next },
     };
     page(StatusCode::OK, &state, &request, step, None)
@@ -98,7 +98,7 @@ pub async fn log_out(
 ) -> HttpResponse {
     if let Some((by, secret)) = session_of(&state, &request) {
         AuditDetails::of(&request).actor(&by.subject);
-        let step = signed_in(&by, &secret);
+        let step = signed_in(&state, &by, &secret);
         if !secret.has_csrf_token(&form.csrf_token.0) {
             return page(StatusCode::FORBIDDEN, &state, &request, step, None);
         }
@@ -125,8 +125,9 @@ fn session_of(state: &NodeHttpState, request: &HttpRequest) -> Option<(Caller, S
     Some((caller.ok()?, secret))
 }
 
-fn signed_in(caller: &Caller, secret: &SessionSecret) -> SignInStep {
+fn signed_in(state: &NodeHttpState, caller: &Caller, secret: &SessionSecret) -> SignInStep {
     SignInStep::SignedIn {
+        yard: yard_name(state),
         subject: caller.subject.to_string(),
         rights: caller.rights.to_string(),
         csrf: secret.csrf_token(),
@@ -170,7 +171,7 @@ fn page(
         choices: ChoiceForm::Elsewhere(format!("{ROOT}/preferences"), address_of_step(&step)),
         ..CardContext::of_browser(choices_of(request))
     };
-    let document = sign_in(&context, &SignInModel { yard: yard_name(state), refused, step });
+    let document = sign_in(&context, &SignInModel { refused, step });
     HttpResponse::build(status)
         .insert_header((header::CONTENT_TYPE, "text/html; charset=utf-8"))
         .insert_header((header::CONTENT_SECURITY_POLICY, sign_in_policy()))

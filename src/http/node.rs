@@ -84,6 +84,7 @@ pub fn serve(
             .app_data(state.clone())
             .app_data(requests.clone())
             .app_data(names.clone())
+            .wrap(middleware::from_fn(console::in_language))
             .wrap(middleware::from_fn(compat::paths::clean))
             .wrap(middleware::from_fn(called_name::check))
             .wrap(middleware::from_fn(audit::record))

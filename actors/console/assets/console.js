@@ -62,11 +62,14 @@
   }
   const cutNow = () => { if (cut === null && !document.hidden) cut = now(); };
   const alive = () => { cut = null; };
-  for (const name of ['htmx:sse:error', 'htmx:sse:close', 'htmx:after:sse:connection']) {
-    document.addEventListener(name, name.endsWith('connection') ? alive : cutNow);
-  }
-  document.addEventListener('htmx:before:sse:reconnect', cutNow);
-  document.addEventListener('htmx:after:sse:message', alive);
+  document.addEventListener('htmx:sse:error', cutNow);
+  // A filter replaces the stream: its end is no cut.
+  document.addEventListener('htmx:sse:close', (event) => { if (event.detail.reason === 'ended') cutNow(); });
+  document.addEventListener('htmx:sse:before:connection', (event) => {
+    if (event.detail.connection.attempt > 0) cutNow();
+  });
+  document.addEventListener('htmx:sse:after:connection', alive);
+  document.addEventListener('htmx:sse:after:message', alive);
   window.addEventListener('offline', cutNow);
 
   // Copying. A page without TLS has no clipboard of its own, so a field of the page is copied there.
@@ -89,14 +92,32 @@
     if (announce && done) setText(announce, announce.dataset.copied);
   }
 
-  // Picked rows: the bar counts them, the box in the head picks all.
+  // Picked rows: the bar counts them and adds up their amounts, the box in the head picks all of the page.
+  const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ',');
+  function inBytes(value) {
+    const names = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+    let unit = 0;
+    for (; value >= 999.5 && unit < names.length - 1; unit += 1) value /= 1024;
+    return value.toFixed(unit === 0 || value >= 99.95 ? 0 : 1) + ' ' + names[unit];
+  }
+  function sumWords(bar, sum) {
+    if (sum === 0 || !bar.dataset.sum) return '';
+    return ' · ' + (bar.dataset.sum === 'bytes' ? inBytes(sum) : bar.dataset.files.replace('{n}', grouped(sum)));
+  }
   function countPicked() {
     const boxes = all('input[name=pick]');
-    const picked = boxes.filter((box) => box.checked).length;
+    const ticked = boxes.filter((box) => box.checked);
+    const picked = ticked.length;
+    const sum = ticked.reduce((before, box) => before + Number(box.dataset.amount ?? 0), 0);
     for (const bar of all('.bulk')) {
-      bar.dataset.picked = String(picked);
+      const every = one('[data-pick-every]', bar);
+      if (every && picked === 0) every.checked = false;
+      const number = every?.checked ? Number(every.dataset.pickEvery) : picked;
+      bar.dataset.picked = String(number);
       const count = one('[data-picked-count]', bar);
-      if (count) setText(count, String(picked));
+      if (count) setText(count, grouped(number));
+      const words = one('[data-picked-sum]', bar);
+      if (words) setText(words, every?.checked ? '' : sumWords(bar, sum));
     }
     for (const box of boxes) {
       const row = box.closest('tr');
@@ -113,7 +134,7 @@
     if (event.target.matches('[data-pick-all]')) {
       for (const box of all('input[name=pick]')) box.checked = event.target.checked;
     }
-    if (event.target.matches('[data-pick-all], input[name=pick]')) countPicked();
+    if (event.target.matches('[data-pick-all], [data-pick-every], input[name=pick]')) countPicked();
   });
 
   document.addEventListener('click', (event) => {
@@ -227,11 +248,63 @@
     opener?.focus();
   }
 
+  // Rows that a person reads, points at or has picked keep their places. New ones wait until they are asked for.
+  function isRead(rows) {
+    return rows.matches(':hover, :focus-within') || rows.getBoundingClientRect().top < 0
+      || one('input[name=pick]:checked', rows) !== null || one('[data-dialog], details.menu[open]') !== null;
+  }
+  function holdNew(shown, fresh) {
+    const body = one('tbody', shown);
+    const coming = one('tbody', fresh);
+    const bar = one('[data-new-rows]', fresh);
+    if (!body || !coming || !bar || [...body.rows].some((row) => !row.id)) return;
+    const updated = new Map([...coming.rows].map((row) => [row.id, row]));
+    const kept = [...body.rows].map((row) => updated.get(row.id) ?? row.cloneNode(true));
+    const added = updated.size - [...body.rows].filter((row) => updated.has(row.id)).length;
+    coming.replaceChildren(...kept);
+    bar.hidden = added === 0;
+    one('a', bar).textContent = added === 0 ? '' : bar.dataset.newRows.replace('{n}', grouped(added));
+  }
+  document.addEventListener('htmx:before:swap', (event) => {
+    if (event.target.id !== 'stream') return;
+    for (const task of event.detail.tasks) {
+      const shown = task.target;
+      if (shown?.id === 'rows' && isRead(shown)) holdNew(shown, task.fragment);
+    }
+  });
+
+  // The preview of a new link follows the fields. The node looks at the path when the field is left.
+  function previewLink() {
+    const preview = one('[data-preview]');
+    const form = preview?.closest('form');
+    if (!form) return;
+    const value = (name) => form.elements.namedItem(name)?.value.trim() ?? '';
+    const name = value('path').split('/').filter(Boolean).pop();
+    setText(one('[data-preview-name]', preview), name ?? preview.dataset.noName);
+    const terms = [];
+    if (value('password')) terms.push(preview.dataset.password);
+    if (value('max_downloads')) terms.push(preview.dataset.most.replace('{n}', value('max_downloads')));
+    setText(one('[data-preview-terms]', preview), terms.join(' · '));
+    const preset = one('input[name=preset]:checked', form);
+    const ends = value('ttl') || preset?.dataset.words || '';
+    setText(one('[data-preview-ends]', preview), ends && preview.dataset.ends.replace('{ttl}', ends));
+  }
+  document.addEventListener('input', (event) => {
+    if (event.target.form && one('[data-preview]', event.target.form)) previewLink();
+  });
+  document.addEventListener('change', (event) => {
+    const look = event.target.dataset?.look;
+    if (!look || !event.target.value) return;
+    const address = look + encodeURIComponent(event.target.value);
+    htmx.ajax('GET', address, { target: '#new-found', select: '#new-found', swap: 'outerMorph' });
+  });
+
   // A filter that was replaced keeps its picked rows counted; a panel that opens gets the focus.
   document.addEventListener('htmx:after:swap', () => { countPicked(); countAges(); });
   document.addEventListener('DOMContentLoaded', () => {
     countAges();
     countPicked();
+    previewLink();
     showSwitch();
     all('[data-toast]').forEach(leaveLater);
     const dialog = one('[data-dialog]');

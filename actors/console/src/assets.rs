@@ -54,11 +54,11 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "526e336aaa3eb291a3fec653e8f14d542343ad70e4ae40ec35787c7dc05bc4b9";
+        "6daa173b3a3dcc9ce0b1a18ee66fed6e3a85eeeb0d40e860d41284459c09da58";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "7540b93085b72a5030f70ab7adf67e56f96adf1ff9af56c28ba2f3582835fe18";
+        "be890cef1392e175c43e3437b58d5d947ac30d7ea6a5ad397e786cf72e3aeaf3";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

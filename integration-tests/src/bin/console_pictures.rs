@@ -2,10 +2,10 @@
 //! their figures stay the same from one run to the next. `integration-tests/pictures` calls it.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::probes::browser::Browser;
+use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_integration_tests::rigs::console_samples::ConsoleSamples;
 
 /// Name of each picture, its sample page, and the height of its window. The width is [`WIDTH`].
@@ -32,12 +32,22 @@ async fn main() -> Result<()> {
         for (name, page, height) in PICTURES {
             browser.resize(WIDTH, height).await?;
             browser.open(&samples.url(&format!("/{language}/{page}"))).await?;
-            // Shapes load after the page.
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            until_drawn(&browser).await;
             let file = folder.join(format!("{name}.{language}.png"));
             std::fs::write(&file, browser.picture(None).await?)?;
             println!("{}", file.display());
         }
     }
     Ok(())
+}
+
+/// Waits until all visible shapes have a size: they load from the sprite after the page.
+async fn until_drawn(browser: &Browser) {
+    let drawn = "document.fonts.status === 'loaded' && [...document.querySelectorAll('svg use')].every((shape) => \
+                 !shape.checkVisibility() || shape.getBBox().width > 0)";
+    eventually_some("all shapes are drawn", || async {
+        let value = browser.evaluate(drawn).await.ok()?;
+        (value.as_bool() == Some(true)).then_some(())
+    })
+    .await;
 }

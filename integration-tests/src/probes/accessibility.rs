@@ -1,6 +1,6 @@
 //! Accessibility of a page: the rules of axe-core, and rules of our own about width and targets.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::browser::Browser;
@@ -56,7 +56,7 @@ pub async fn violations(browser: &Browser, rules: AxeRules) -> Result<Vec<String
          node.target.join(' ') + ' ' + node.html.slice(0, 120) + ' ' + \
          (node.failureSummary || '').replace(/\\s+/g, ' ')).join(' | ')))"
     );
-    Ok(texts(&browser.evaluate(&expression).await?))
+    texts(&browser.evaluate(&expression).await?)
 }
 
 /// Elements that make the page wider than its window. Boxes that scroll by themselves may be wider.
@@ -75,7 +75,7 @@ pub async fn too_wide(browser: &Browser) -> Result<Vec<String>> {
         return ['the page has ' + document.documentElement.scrollWidth + ' of ' + width + ' pixels']
             .concat(wide.slice(0, 4).map((element) => element.tagName + '.' + element.className));
     })()";
-    Ok(texts(&browser.evaluate(expression).await?))
+    texts(&browser.evaluate(expression).await?)
 }
 
 /// Controls whose target is smaller than 24 by 24 pixels. Links within a sentence may be lower.
@@ -95,7 +95,7 @@ pub async fn small_targets(browser: &Browser) -> Result<Vec<String>> {
             return element.outerHTML.slice(0, 100) + ' has ' + box.width + ' by ' + box.height;
         });
     })()";
-    Ok(texts(&browser.evaluate(expression).await?))
+    texts(&browser.evaluate(expression).await?)
 }
 
 /// States that only a colour shows, pictures without a name, and charts without a link to their figures.
@@ -111,10 +111,29 @@ pub async fn wordless(browser: &Browser) -> Result<Vec<String>> {
                 !chart.closest('section').querySelector('a[href*=\"as=table\"]')));
         return faults.slice(0, 5).map((element) => 'without words: ' + element.outerHTML.slice(0, 140));
     })()";
-    Ok(texts(&browser.evaluate(expression).await?))
+    texts(&browser.evaluate(expression).await?)
 }
 
-fn texts(value: &Value) -> Vec<String> {
-    let lines = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    lines.iter().map(|line| line.as_str().unwrap_or_default().to_owned()).collect()
+/// The texts of a list.
+///
+/// # Errors
+/// The page gave no list of texts: then nothing was checked.
+fn texts(value: &Value) -> Result<Vec<String>> {
+    let lines = value.as_array().with_context(|| format!("the check gave no list: {value}"))?;
+    let text = |line: &Value| line.as_str().map(str::to_owned);
+    lines.iter().map(|line| text(line).with_context(|| format!("no text: {line}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_list_of_texts_is_a_result() {
+        assert!(texts(&json!([])).is_ok_and(|lines| lines.is_empty()));
+        assert!(texts(&json!(["a"])).is_ok_and(|lines| lines == ["a"]));
+        for bad in [Value::Null, json!({}), json!(""), json!([1])] {
+            assert!(texts(&bad).is_err(), "{bad}");
+        }
+    }
 }

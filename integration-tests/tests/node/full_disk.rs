@@ -38,6 +38,9 @@ fn a_node_on_a_full_disk_remains_readable_and_names_the_remedy() -> Result<()> {
     assert!(journal["disk_full"].as_str().is_some_and(|why| text.contains(why)), "{journal}");
     assert_eq!(status["journal"]["role"], "leader");
     assert_eq!(get("/tasks").as_deref(), Some("[]\n"));
+    for page in ["/console", "/console/hosts", "/console/files", "/console/shares"] {
+        assert!(get(page).is_some_and(|page| page.contains("is full")), "{page}");
+    }
     assert!(hosts.is_some() && get("/api/v1/hosts").is_some());
     assert!(get("/dashboard").is_some());
 

@@ -12,12 +12,13 @@ const OF_PAGES: [(Method, &str, &str); 2] =
     [(Method::POST, "/login", "page.logIn"), (Method::POST, "/logout", "page.logOut")];
 
 /// The forms of the console.
-const OF_CONSOLE: [(Method, &str, &str); 17] = [
+const OF_CONSOLE: [(Method, &str, &str); 18] = [
     (Method::POST, "/console/files/{name}/{action}", "console.changeFile"),
     (Method::POST, "/console/file-actions/{action}", "console.changeFiles"),
     (Method::POST, "/console/hosts/{host}/{action}", "console.changeHost"),
     (Method::POST, "/console/host-actions/{action}", "console.changeHosts"),
     (Method::POST, "/console/tasks/{id}/{action}", "console.changeTask"),
+    (Method::POST, "/console/task-actions/{action}", "console.changeTasks"),
     (Method::POST, "/console/task-retries", "console.retryTasks"),
     (Method::POST, "/console/shares/new", "console.createShare"),
     (Method::POST, "/console/share-actions/{action}", "console.changeShares"),

@@ -39,7 +39,18 @@ pub fn live_page(
     parts: &PageParts,
     stream: &str,
 ) -> HttpResponse {
-    let query = request.query_string();
+    live_page_of(request, state, visitor, parts, stream, request.query_string())
+}
+
+/// The same with a query of the stream that is not the query of the page.
+pub fn live_page_of(
+    request: &HttpRequest,
+    state: &web::Data<NodeHttpState>,
+    visitor: &Visitor,
+    parts: &PageParts,
+    stream: &str,
+    query: &str,
+) -> HttpResponse {
     let mark = if query.is_empty() { "" } else { "?" };
     let stream = Some(format!("{ROOT}/live/{stream}{mark}{query}"));
     let frame = FrameModel { live: LiveMark::Live, stream, ..frame_model(state) };
@@ -109,6 +120,7 @@ fn frame_model(state: &web::Data<NodeHttpState>) -> FrameModel {
         hosts_down: down.count() as u64,
         tasks_failed: failed_lately(state),
         boxes_quarantined: quarantined,
+        not_ready: state.not_ready(),
         live: LiveMark::Fixed,
         stream: None,
         here: String::new(),

@@ -29,6 +29,9 @@ use crate::http::problem::ProblemResponse;
 /// Interval between two renderings of a page.
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// The same for pages whose rows are searched among all files or links.
+const SLOW_INTERVAL: Duration = Duration::from_secs(3);
+
 /// Most renderings that are kept at a time. More only means that fewer viewers share one.
 const MOST_KEPT: usize = 256;
 
@@ -40,10 +43,18 @@ pub enum LivePage {
     Yard,
     /// The table of hosts.
     Hosts,
+    /// One host in full.
+    Host,
+    /// The table of files.
+    Files,
     /// The table of copies.
     Tasks,
     /// The last round.
     Plan,
+    /// The files asked for most, by hosts.
+    Map,
+    /// The table of share links.
+    Shares,
     /// The pools of boxes.
     Boxes,
 }
@@ -53,8 +64,22 @@ impl LivePage {
     const fn scopes(self) -> (AccessScope, &'static [AccessScope]) {
         match self {
             LivePage::Yard => (AccessScope::YardRead, &pages::yard::OTHER_SCOPES),
-            LivePage::Hosts | LivePage::Tasks | LivePage::Plan => (AccessScope::YardRead, &[]),
+            LivePage::Hosts
+            | LivePage::Host
+            | LivePage::Files
+            | LivePage::Tasks
+            | LivePage::Plan
+            | LivePage::Map => (AccessScope::YardRead, &[]),
+            LivePage::Shares => (AccessScope::SharesRead, &[]),
             LivePage::Boxes => (AccessScope::BoxesRead, &[]),
+        }
+    }
+
+    /// Interval between two renderings. Tables of a million rows are searched as a whole each time.
+    const fn interval(self) -> Duration {
+        match self {
+            LivePage::Files | LivePage::Shares | LivePage::Map => SLOW_INTERVAL,
+            _ => INTERVAL,
         }
     }
 }
@@ -101,14 +126,14 @@ impl LiveRenderings {
     }
 }
 
-/// The page as it is now, or was less than half of [`INTERVAL`] ago. None while it cannot be computed.
+/// The page as it is now, or was less than half of its interval ago. None while it cannot be computed.
 async fn latest(
     slot: &RenderingSlot,
     key: &RenderingKey,
     state: &web::Data<NodeHttpState>,
     viewer: &Viewer,
 ) -> Option<Arc<Vec<RenderedPart>>> {
-    slot.get(INTERVAL / 2, rendered(key, state, viewer)).await.ok()
+    slot.get(key.page.interval() / 2, rendered(key, state, viewer)).await.ok()
 }
 
 /// The page as it is now.
@@ -123,6 +148,9 @@ async fn rendered(
     let viewer = Viewer { now: Moment(state.clock.now().0), ..viewer.clone() };
     let parts = match key.page {
         LivePage::Boxes => pages::given_out::boxes::live_parts(state, &key.query, &viewer).await?,
+        LivePage::Shares => {
+            pages::given_out::shares::live_parts(state, &key.query, &viewer).await?
+        }
         page => {
             let query = key.query.clone();
             let render = move |state: &NodeHttpState| live_parts(state, page, &query, &viewer);
@@ -142,10 +170,13 @@ fn live_parts(
     match page {
         LivePage::Yard => pages::yard::live_parts(state, viewer),
         LivePage::Hosts => pages::storage::hosts::live_parts(state, query, viewer),
+        LivePage::Host => pages::storage::host::live_parts(state, query, viewer),
+        LivePage::Files => pages::storage::files::live_parts(state, query, viewer),
+        LivePage::Map => pages::storage::map::live_parts(state, query, viewer),
         LivePage::Tasks => pages::storage::tasks::live_parts(state, query, viewer),
         LivePage::Plan => pages::storage::plan::live_parts(state, query, viewer),
-        // Its queue is asked of an actor.
-        LivePage::Boxes => Vec::new(),
+        // They are computed beside this function: they ask actors.
+        LivePage::Boxes | LivePage::Shares => Vec::new(),
     }
 }
 
@@ -221,7 +252,7 @@ impl EventSource for LivePageStream {
                 _ = self.stopping.wait_for(|stopping| *stopping) => return None,
                 () = sleep_until(self.next_look) => {}
             }
-            self.next_look = Instant::now() + INTERVAL;
+            self.next_look = Instant::now() + self.key.page.interval();
             let rendering = latest(&self.slot, &self.key, &self.state, &self.viewer).await;
             let message = rendering.and_then(|parts| self.message(&parts));
             if message.is_some() || Instant::now() >= self.keep_alive {

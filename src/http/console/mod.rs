@@ -4,6 +4,8 @@
 mod actions;
 mod answer;
 mod assets;
+mod choices;
+mod chosen;
 mod live;
 mod live_part;
 mod pages;
@@ -15,11 +17,11 @@ mod visitor;
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 pub use answer::yard_name;
+pub use choices::choices_of;
 pub use live::LiveRenderings;
 pub use pages::yard::{links as link_counts, model as yard_model};
 pub use posted_form::is_console_path;
-pub use refusal::ConsoleRefusal;
-pub use visitor::choices_of;
+pub use refusal::{ConsoleRefusal, in_language};
 
 use crate::http::api::read;
 
@@ -63,12 +65,17 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
                 .route(web::post().to(actions::tasks::act_on_one)),
         )
         .service(
+            web::resource("/console/task-actions/{action}")
+                .route(web::post().to(actions::tasks::act_on_picked)),
+        )
+        .service(
             web::resource("/console/task-retries").route(web::post().to(actions::tasks::retry_all)),
         )
         .configure(given_out)
         .configure(on_record)
         .configure(of_access)
-        .configure(of_node);
+        .configure(of_node)
+        .service(web::resource("/console/{rest:.*}").route(read().to(refusal::no_page)));
 }
 
 /// The pages of links and boxes.

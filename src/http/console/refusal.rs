@@ -1,18 +1,25 @@
-//! Refusals of the console: a redirection to the login, or a page with the problem.
+//! Refusals of the console: a redirection to the login, or a page with the problem in the language of the visitor.
 
 use std::fmt;
 
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER,
     X_CONTENT_TYPE_OPTIONS,
 };
+use actix_web::middleware::Next;
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
-use maud::{DOCTYPE, Markup, html};
+use maud::Markup;
 use reelyard_api::ProblemKind;
 use reelyard_console::address::{ROOT, encoded};
-use reelyard_console::assets::STYLE;
+use reelyard_console::frame::{REFUSAL_POLICY, RefusalPage, refusal_page};
+use reelyard_console::text::Language;
+use reelyard_console::{BrowserChoices, Theme};
 
+use super::choices::choices_of;
+use super::posted_form::is_console_path;
 use crate::http::problem::ProblemResponse;
 
 /// Why a page of the console is not shown.
@@ -69,44 +76,59 @@ impl ResponseError for ConsoleRefusal {
                 answer.extensions_mut().insert(ProblemKind::Unauthorized);
                 answer
             }
-            ConsoleRefusal::Problem(refused) => problem_page(refused),
+            ConsoleRefusal::Problem(refused) => {
+                problem_page(refused, Language::default(), Theme::default())
+            }
         }
     }
 }
 
 /// A refusal as a page, for visitors without a frame.
-fn problem_page(refused: &ProblemResponse) -> HttpResponse {
-    let problem = refused.problem();
-    let body = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (problem.title) " · Reelyard" }
-                link rel="stylesheet" href=(STYLE.address());
-            }
-            body {
-                main #main {
-                    h1 { (problem.title) }
-                    p role="alert" { (problem.detail) }
-                    p { a.btn href=(ROOT) { "Reelyard" } }
-                }
-            }
-        }
-    };
-    let policy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; \
-                  frame-ancestors 'none'";
+fn problem_page(refused: &ProblemResponse, language: Language, theme: Theme) -> HttpResponse {
     let plain = refused.error_response();
-    let mut answer = html_answer(refused.status_code(), policy, body);
-    if let Some(wait) = plain.headers().get(RETRY_AFTER) {
-        answer.headers_mut().insert(RETRY_AFTER, wait.clone());
-    }
+    let status = refused.status_code();
+    let detail = refused.problem().detail.clone();
+    let page = RefusalPage { status: status.as_u16(), detail, language, theme };
+    let mut answer = html_answer(status, REFUSAL_POLICY, refusal_page(&page));
     // The audit reads the kind of the problem there.
     if let Some(kind) = plain.extensions().get::<ProblemKind>() {
         answer.extensions_mut().insert(*kind);
     }
+    if let Some(retry) = plain.headers().get(RETRY_AFTER) {
+        answer.headers_mut().insert(RETRY_AFTER, retry.clone());
+    }
     answer
+}
+
+/// Middleware that writes refusals of pages in the language and the colours of the visitor. An error alone does not
+/// know its request.
+///
+/// # Errors
+/// Those of the inner service.
+pub async fn in_language(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    let choice = is_console_path(request.path()).then(|| choices_of(request.request()));
+    let answer = next.call(request).await?.map_into_boxed_body();
+    let Some(BrowserChoices { language, theme }) = choice else { return Ok(answer) };
+    let refused = answer.response().error().and_then(|error| {
+        let of_page = error.as_error::<ConsoleRefusal>();
+        match of_page {
+            Some(ConsoleRefusal::Problem(refused)) => Some(refused.clone()),
+            Some(ConsoleRefusal::LogIn(_)) => None,
+            None => error.as_error::<ProblemResponse>().cloned(),
+        }
+    });
+    Ok(match refused {
+        Some(refused) => answer.into_response(problem_page(&refused, language, theme)),
+        None => answer,
+    })
+}
+
+/// An address of the console without a page.
+pub async fn no_page(request: HttpRequest) -> Result<HttpResponse, ConsoleRefusal> {
+    Err(ProblemResponse::not_found(format!("no page has the path {}", request.path())).into())
 }
 
 /// An answer with a document and its policy.

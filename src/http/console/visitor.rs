@@ -1,6 +1,5 @@
 //! The person behind a request to the console: rights, and the choices that cookies keep.
 
-use actix_web::http::header::ACCEPT_LANGUAGE;
 use actix_web::{HttpMessage, HttpRequest, web};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,6 +9,7 @@ use reelyard_access::secrets::draw;
 use reelyard_api::ProblemKind;
 use reelyard_console::{BrowserChoices, Density, Moment, Viewer, ViewerRights, ViewerRole};
 
+use super::choices::choices_of;
 use super::posted_form::PostedForm;
 use super::refusal::ConsoleRefusal;
 use crate::http::access::{self, CheckedScope, RequestCaller, RequestCredential};
@@ -128,11 +128,4 @@ fn rights_of(caller: &Caller) -> ViewerRights {
         admin: may(AccessScope::AccessWrite),
         audit: may(AccessScope::AuditRead),
     }
-}
-
-/// The language and the colours that the browser of a request asks for.
-pub fn choices_of(request: &HttpRequest) -> BrowserChoices {
-    let cookie = |name: &str| request.cookie(name).map(|cookie| cookie.value().to_owned());
-    let accepted = request.headers().get(ACCEPT_LANGUAGE);
-    BrowserChoices::read(cookie, accepted.map(|header| header.as_bytes()))
 }

@@ -1,12 +1,15 @@
 //! A look at the yard: its troubles with their begins, and the task that remembers them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use actix_web::web;
+use reelyard_api::HostView;
 use reelyard_console::Moment;
 use reelyard_console::pages::hosts::HostCondition;
 use reelyard_console::pages::yard::VerdictFacts;
 use reelyard_console::parts::spark::HealthSpan;
+use reelyard_core::host::HostAddr;
 use reelyard_yard::heartbeat::Health;
 
 use super::link_traffic::LinkSample;
@@ -47,24 +50,22 @@ fn look(views: &YardViews<'_>) -> YardLook {
         now: views.now,
         troubles: troubles(views),
         health: hosts.zip(spans).collect(),
-        traffic: link_sample(views),
+        traffic: link_samples(views),
         progress: progress.collect(),
     }
 }
 
-/// The load of all links. None if no host reports its load.
-fn link_sample(views: &YardViews<'_>) -> Option<LinkSample> {
-    let mut sum: Option<LinkSample> = None;
+/// The load of the link of each host that reports it.
+fn link_samples(views: &YardViews<'_>) -> BTreeMap<HostAddr, LinkSample> {
     // The last figures of a host that does not answer say nothing about this moment.
     let up = views.hosts.iter().filter(|host| host.health == Health::Up);
-    for traffic in up.filter_map(|host| host.traffic.as_ref()) {
-        let sum = sum.get_or_insert_default();
-        sum.sent = sum.sent.saturating_add(traffic.all.sends.0);
-        sum.received = sum.received.saturating_add(traffic.all.receives.0);
+    let sample = |host: &HostView| {
+        let traffic = host.traffic.as_ref()?;
         let copies = traffic.copies.map_or(0, |copies| copies.sends.0);
-        sum.copies = sum.copies.saturating_add(copies);
-    }
-    sum
+        let (sent, received) = (traffic.all.sends.0, traffic.all.receives.0);
+        Some((host.host, LinkSample { sent, received, copies }))
+    };
+    up.filter_map(sample).collect()
 }
 
 const fn span(condition: HostCondition) -> HealthSpan {

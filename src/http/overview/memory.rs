@@ -1,5 +1,6 @@
 //! The memory of the overview. Pure but for its lock.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reelyard_console::pages::yard::Trouble;
@@ -10,7 +11,7 @@ use reelyard_protocol::worker::TaskId;
 
 use super::copy_rates::CopyRates;
 use super::health_history::HealthHistory;
-use super::link_traffic::{LinkSample, LinkTraffic};
+use super::link_traffic::{HostLinks, LinkSample, LinkTraffic};
 use super::trouble_log::{TroubleHistory, TroubleLog};
 
 /// The facts of one look at the yard that are remembered.
@@ -21,8 +22,8 @@ pub struct YardLook {
     pub troubles: Vec<Trouble>,
     /// The health of every host.
     pub health: Vec<(HostAddr, HealthSpan)>,
-    /// The load of all links. None if no host reports its load.
-    pub traffic: Option<LinkSample>,
+    /// The load of each link. Hosts that report none are left out.
+    pub traffic: BTreeMap<HostAddr, LinkSample>,
     /// Bytes of each copy under way.
     pub progress: Vec<(TaskId, u64)>,
 }
@@ -36,6 +37,7 @@ struct EarlierLooks {
     troubles: TroubleLog,
     health: HealthHistory,
     traffic: LinkTraffic,
+    links: HostLinks,
     rates: CopyRates,
 }
 
@@ -46,7 +48,8 @@ impl OverviewMemory {
         let mut memory = self.lock();
         memory.troubles.observe(now, &troubles);
         memory.health.observe(now, health.into_iter());
-        memory.traffic.observe(now, traffic);
+        memory.traffic.observe(now, sum(&traffic));
+        memory.links.observe(now, &traffic);
         memory.rates.observe(now, progress.into_iter());
     }
 
@@ -65,6 +68,11 @@ impl OverviewMemory {
         self.lock().health.of(host)
     }
 
+    /// The load of the link of a host in the last hour, oldest first.
+    pub fn link(&self, host: HostAddr) -> Vec<(Millis, LinkSample)> {
+        self.lock().links.of(host)
+    }
+
     /// The load of all links in the last hour.
     pub fn traffic(&self) -> LinkTraffic {
         self.lock().traffic.clone()
@@ -73,6 +81,18 @@ impl OverviewMemory {
     fn lock(&self) -> MutexGuard<'_, EarlierLooks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The load of all links. None if no host reports its load.
+fn sum(links: &BTreeMap<HostAddr, LinkSample>) -> Option<LinkSample> {
+    let mut sum: Option<LinkSample> = None;
+    for link in links.values() {
+        let sum = sum.get_or_insert_default();
+        sum.sent = sum.sent.saturating_add(link.sent);
+        sum.received = sum.received.saturating_add(link.received);
+        sum.copies = sum.copies.saturating_add(link.copies);
+    }
+    sum
 }
 
 #[cfg(test)]
@@ -87,7 +107,7 @@ mod tests {
 
     fn look(now: i64, troubles: Vec<Trouble>) -> YardLook {
         let (health, progress) = (Vec::new(), Vec::new());
-        YardLook { now: Millis(now), troubles, health, traffic: None, progress }
+        YardLook { now: Millis(now), troubles, health, traffic: BTreeMap::new(), progress }
     }
 
     #[test]

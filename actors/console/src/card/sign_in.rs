@@ -1,4 +1,5 @@
-//! The sign-in: one card with the name of the yard, the fields, and above them what went wrong.
+//! The sign-in: one card with the fields, and above them what went wrong. The yard has its name there only for people
+//! with a session.
 
 use maud::{Markup, html};
 
@@ -15,8 +16,6 @@ const COMMAND: &str = "reelyard login --web";
 /// Data for the sign-in.
 #[derive(Clone, Debug)]
 pub struct SignInModel {
-    /// Name of the yard.
-    pub yard: String,
     /// Why the last attempt was refused.
     pub refused: Option<SignInRefusal>,
     /// The present step.
@@ -42,6 +41,8 @@ pub enum SignInStep {
     },
     /// The browser has a session.
     SignedIn {
+        /// Name of the yard. Only people with a session see it.
+        yard: String,
         /// Name and role.
         subject: String,
         /// Rights in words.
@@ -75,12 +76,14 @@ pub fn sign_in(context: &CardContext, model: &SignInModel) -> Markup {
                     _ => { (card::SIGN_IN_TITLE.of(language)) }
                 }
             }
-            p { (around(card::SIGN_IN_YARD.of(language), "yard", html! { bdi { (visible_text(&model.yard)) } })) }
             @if let Some(refused) = &model.refused { (refusal(language, refused)) }
             @match &model.step {
                 SignInStep::Password { name, next } => { (fields(language, name, next)) }
                 SignInStep::Link { secret, next } => { (link(language, secret, next)) }
-                SignInStep::SignedIn { subject, rights, csrf } => { (signed_in(language, subject, rights, csrf)) }
+                SignInStep::SignedIn { yard, subject, rights, csrf } => {
+                    p { (around(card::SIGN_IN_YARD.of(language), "yard", html! { bdi { (visible_text(yard)) } })) }
+                    (signed_in(language, subject, rights, csrf))
+                }
             }
         }
     };
@@ -169,7 +172,7 @@ mod tests {
     fn page(language: Language, refused: Option<SignInRefusal>, name: &str) -> String {
         let context = CardContext { language, ..CardContext::default() };
         let step = SignInStep::Password { name: name.into(), next: "/console/hosts".into() };
-        sign_in(&context, &SignInModel { yard: "yard-east".into(), refused, step }).into_string()
+        sign_in(&context, &SignInModel { refused, step }).into_string()
     }
 
     #[test]

@@ -5,9 +5,11 @@ use maud::{DOCTYPE, Markup, html};
 use super::navigation::{NavCounts, NavPage, side_bar, tabs};
 use super::top_bar::{LiveMark, top_bar};
 use crate::assets::{CHARTS, CHARTS_STYLE, HTMX, HTMX_EVENTS, HTMX_POLICY, SCRIPT, STYLE};
+use crate::format::visible_text;
 use crate::parts::act::act_form;
-use crate::parts::notice::{ActionOutcome, outcome};
-use crate::text::frame;
+use crate::parts::mark::Tone;
+use crate::parts::notice::{ActionOutcome, notice, outcome};
+use crate::text::{frame, yard};
 use crate::viewer::{Density, Viewer};
 
 /// Facts about the node and the page that the frame shows.
@@ -29,6 +31,8 @@ pub struct FrameModel {
     pub tasks_failed: u64,
     /// Boxes of all pools that are out of use.
     pub boxes_quarantined: u64,
+    /// Why the node is not ready, in its own words; empty if it is.
+    pub not_ready: Vec<String>,
     /// Whether the page shows the present.
     pub live: LiveMark,
     /// Address of the stream of updates; without one the page is fixed.
@@ -89,6 +93,7 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
                     main #main tabindex="-1" {
                         div #stale-bar .stalebar hidden role="status" data-words=(frame::STALE_BAR.of(language)) {}
                         @if let Some(done) = &model.outcome { (outcome(language, done)) }
+                        @if !model.not_ready.is_empty() && parts.nav != NavPage::Yard { (not_ready(viewer, &model.not_ready)) }
                         (parts.content)
                     }
                 }
@@ -100,6 +105,13 @@ pub fn page(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {
             }
         }
     }
+}
+
+/// The node starts, is full, or does not lead: every page says so, because its rows may be incomplete.
+fn not_ready(viewer: &Viewer, reasons: &[String]) -> Markup {
+    let title = yard::NOT_READY_TITLE.of(viewer.language);
+    let reasons = html! { p lang="en" { (visible_text(&reasons.join("; "))) } };
+    html! { div.mb { (notice(Tone::Warn, title, reasons, html! {})) } }
 }
 
 fn head(parts: &PageParts, model: &FrameModel, viewer: &Viewer) -> Markup {

@@ -13,9 +13,6 @@ use crate::parts::panel::page_head;
 use crate::text::{Text, common, frame, plan};
 use crate::viewer::Viewer;
 
-/// A host counts as a hot spot from this share of all requests on, in percent.
-const HOT_SPOT: f64 = 25.0;
-
 /// From this many hosts on the page shows hosts only.
 const MOST_COLUMNS: usize = 60;
 
@@ -50,6 +47,14 @@ pub struct MapPageModel {
 
 /// The content of the page.
 pub fn render(query: &MapPageQuery, model: &MapPageModel, viewer: &Viewer) -> Markup {
+    html! {
+        (page_head(frame::MAP.of(viewer.language), &sentence(viewer, &model.map), html! {}))
+        (map_content(viewer, query, model))
+    }
+}
+
+/// Everything below the title. Its id is `map-content`, for live updates.
+pub fn map_content(viewer: &Viewer, query: &MapPageQuery, model: &MapPageModel) -> Markup {
     let language = viewer.language;
     let map = &model.map;
     let view = if map.hosts.len() >= MOST_COLUMNS && query.view.is_none() {
@@ -57,8 +62,7 @@ pub fn render(query: &MapPageQuery, model: &MapPageModel, viewer: &Viewer) -> Ma
     } else {
         query.view
     };
-    html! {
-        (page_head(frame::MAP.of(language), &sentence(viewer, map), html! {}))
+    html! { div #map-content {
         @if map.rows.is_empty() {
             div.tablebox { (empty(plan::MAP_EMPTY.of(language), plan::MAP_EMPTY_BODY.of(language), html! {})) }
         } @else {
@@ -78,7 +82,7 @@ pub fn render(query: &MapPageQuery, model: &MapPageModel, viewer: &Viewer) -> Ma
                 Some(MapView::Table) => (figures_table(viewer, map)),
             }
         }
-    }
+    } }
 }
 
 /// The host with most requests, its share in percent, and the files that are only there.
@@ -96,10 +100,11 @@ fn hot_spot(map: &HeatMap) -> Option<(String, f64, u64)> {
     Some((host, share, alone))
 }
 
-fn sentence(viewer: &Viewer, map: &HeatMap) -> String {
+/// The sentence at the top: the hot spot, and its remedy.
+pub fn sentence(viewer: &Viewer, map: &HeatMap) -> String {
     let language = viewer.language;
     match hot_spot(map) {
-        Some((host, share, alone)) if share >= HOT_SPOT => {
+        Some((host, share, alone)) if map.has_hot_spot() => {
             let values = [("host", host.as_str()), ("share", &percent(share.round()))];
             let mut text = plan::MAP_SENTENCE_HOT.fill(language, &values);
             if alone > 0 {

@@ -7,7 +7,7 @@ use crate::format::{count, counted, time_tag, visible_text};
 use crate::parts::act::{ACT_FORM, command};
 use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
 use crate::parts::icon::Glyph;
-use crate::parts::mark::{Tone, state_saying, tag};
+use crate::parts::mark::{StateMark, Tone, state, tag};
 use crate::parts::notice::{empty_by_filter, notice};
 use crate::parts::panel::page_head;
 use crate::text::{Text, access, common, frame};
@@ -82,6 +82,46 @@ pub struct SettingDifference {
     pub needs_restart: bool,
 }
 
+/// The state of an input file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputCondition {
+    /// No setting names a file.
+    #[default]
+    Unset,
+    /// It is read and up to date.
+    Good,
+    /// It was not read yet.
+    Pending,
+    /// A program is writing it.
+    Changing,
+    /// It does not exist.
+    Missing,
+    /// It cannot be read.
+    Unreadable,
+}
+
+impl InputCondition {
+    /// Shape, colour and word.
+    pub const fn mark(self) -> StateMark {
+        match self {
+            InputCondition::Unset => StateMark::new(Glyph::Unknown, Tone::Off, access::NOT_SET),
+            InputCondition::Good => StateMark::new(Glyph::Up, Tone::Ok, access::INPUT_GOOD),
+            InputCondition::Pending => {
+                StateMark::new(Glyph::Wait, Tone::Plain, access::INPUT_PENDING)
+            }
+            InputCondition::Changing => {
+                StateMark::new(Glyph::Work, Tone::Work, access::INPUT_CHANGING)
+            }
+            InputCondition::Missing => {
+                StateMark::new(Glyph::Down, Tone::Bad, access::INPUT_MISSING)
+            }
+            InputCondition::Unreadable => {
+                StateMark::new(Glyph::Down, Tone::Bad, access::INPUT_UNREADABLE)
+            }
+        }
+    }
+}
+
 /// An input file of the node.
 #[derive(Clone, Debug, Default)]
 pub struct InputFileLine {
@@ -89,10 +129,10 @@ pub struct InputFileLine {
     pub setting: String,
     /// Path on the node's disk, as the setting has it.
     pub path: String,
-    /// It is read and up to date.
-    pub is_good: bool,
-    /// State in the words of the node.
-    pub state: String,
+    /// State.
+    pub condition: InputCondition,
+    /// Details in the words of the node; empty for none.
+    pub detail: String,
     /// When it was read.
     pub read: Option<Moment>,
     /// Lines.
@@ -204,8 +244,8 @@ fn inputs(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
                             tr {
                                 td.two.wide data-l=(access::SETTING.of(language)) { span.mono.b { (input.setting) } small { bdi { (visible_text(&input.path)) } } }
                                 td.wide data-l=(common::STATE.of(language)) {
-                                    @if input.is_good { (state_saying(Glyph::Up, Tone::Ok, &visible_text(&input.state))) }
-                                    @else { (state_saying(Glyph::Warn, Tone::Warn, &visible_text(&input.state))) }
+                                    (state(language, input.condition.mark()))
+                                    @if !input.detail.is_empty() { small.muted { " " bdi lang="en" { (visible_text(&input.detail)) } } }
                                 }
                                 td.num data-l=(access::INPUT_ROWS.of(language)) { (count(input.rows)) }
                                 td.num data-l=(access::INPUT_BAD.of(language)) { (count(input.bad_rows)) }

@@ -60,7 +60,7 @@ pub fn filter_bar(viewer: &Viewer, bar: &FilterBar) -> Markup {
     html! {
         form #filters .filters role="search" action=(bar.path) method="get"
             hx-get=(bar.path) hx-trigger="input delay:150ms, submit"
-            hx-target={ "#" (ROWS) } hx-select={ "#" (ROWS) } hx-select-oob="#filter-states:outerMorph,#filter-menus:outerMorph,#filter-status:outerMorph"
+            hx-target={ "#" (ROWS) } hx-select={ "#" (ROWS) } hx-select-oob="#filter-states:outerMorph,#filter-menus:outerMorph,#filter-status:outerMorph,#stream:outerHTML"
             hx-swap="outerMorph" hx-push-url="true"
             hx-nonce=(viewer.nonce) {
             @for (name, value) in &bar.others { input type="hidden" name=(name) value=(value); }

@@ -1,6 +1,7 @@
 //! Parts of pages: states, tables, panels, bars, charts, dialogs.
 
 pub mod act;
+pub mod bulk;
 pub mod dialog;
 pub mod filter;
 mod graphics;

@@ -66,16 +66,6 @@ pub fn pick_all_head(viewer: &Viewer) -> Markup {
     }
 }
 
-/// The box to tick of a row.
-pub fn pick_cell(viewer: &Viewer, form: &str, value: &str, shown: &str, is_picked: bool) -> Markup {
-    let label = common::PICK_ONE.fill(viewer.language, &[("name", shown)]);
-    html! {
-        td.pick {
-            label.hit { input type="checkbox" name="pick" form=(form) value=(value) checked[is_picked] aria-label=(label); }
-        }
-    }
-}
-
 /// The head above the actions of rows: hidden words.
 pub fn actions_head(viewer: &Viewer) -> Markup {
     html! { th.act scope="col" { span.vh { (common::ACTIONS.of(viewer.language)) } } }
@@ -156,21 +146,4 @@ pub fn named_table_foot(viewer: &Viewer, page: &RowPage, name: &str) -> Markup {
             }
         }
     }
-}
-
-/// A bar above the picked rows: how many, and the actions for them.
-pub fn bulk_bar(viewer: &Viewer, form: &str, picked: u64, clear: &str, actions: Markup) -> Markup {
-    let language = viewer.language;
-    html! {
-        div.bulk role="region" aria-label=(common::PICKED_ROWS.of(language)) data-picked=(picked) data-form=(form) {
-            span { b data-picked-count { (count(picked)) } " " (common::PICKED.of(language)) }
-            a href=(clear) data-pick-none { (common::CLEAR.of(language)) }
-            span.push.acts { (actions) }
-        }
-    }
-}
-
-/// A button of the bulk bar: opens the dialog of an action for the picked rows.
-pub fn bulk_button(form: &str, action: &str, words: &str) -> Markup {
-    html! { button.btn.sm type="submit" form=(form) name="ask" value=(action) { (words) } }
 }

@@ -48,7 +48,7 @@ texts! {
     REPLACED_TEXT = "Your download cannot be resumed, and all downloads of this link are used. Ask the sender for a new link.", "다운로드를 이어받을 수 없고 이 링크의 다운로드는 모두 사용되었습니다. 보낸 사람에게 새 링크를 요청하십시오.";
     REVOKED = "Revoked", "회수됨";
     REVOKED_TITLE = "This link was revoked", "이 링크는 회수되었습니다";
-    REVOKED_TEXT = "The owner took it back. Ask the sender for a new link.", "소유자가 링크를 회수했습니다. 보낸 사람에게 새 링크를 요청하십시오.";
+    REVOKED_TEXT = "The owner revoked it. Ask the sender for a new link.", "소유자가 링크를 회수했습니다. 보낸 사람에게 새 링크를 요청하십시오.";
     REMOVED = "File removed", "파일 삭제됨";
     REMOVED_TITLE = "The shared file or directory was removed", "공유된 파일이나 디렉터리가 삭제되었습니다";
     NOT_SHARED = "No longer shared", "공유 중지됨";
@@ -74,7 +74,7 @@ texts! {
     NO_ARCHIVE_TEXT = "Send the sender the reason below, and try again when it is corrected.", "아래 이유를 보낸 사람에게 알리고, 바로잡은 뒤 다시 시도하십시오.";
     ABSENT = "Not available now", "지금 사용할 수 없음";
     ABSENT_TITLE = "The shared file or directory does not exist now", "공유된 파일이나 디렉터리가 지금 없습니다";
-    ABSENT_TEXT = "The link still counts. Try again later, or ask the sender.", "링크는 유효합니다. 나중에 다시 시도하거나 보낸 사람에게 문의하십시오.";
+    ABSENT_TEXT = "The link is still valid. Try again later, or ask the sender.", "링크는 아직 유효합니다. 나중에 다시 시도하거나 보낸 사람에게 문의하십시오.";
     NOT_NOW_TITLE = "This link is not available now", "지금은 이 링크를 사용할 수 없습니다";
     NOT_NOW_TEXT = "Try again in a moment.", "잠시 후 다시 시도하십시오.";
     UNREADABLE = "Not readable", "읽을 수 없음";

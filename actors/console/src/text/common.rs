@@ -24,6 +24,9 @@ texts! {
     PICK_ONE = "Select {name}", "선택: {name}";
     PICKED_ROWS = "Selected rows", "선택한 행";
     PICKED = "selected", "개 선택됨";
+    PICK_EVERY = "All {n} that match", "조건에 맞는 {n}개 모두";
+    NEW_ROWS = "{n} new, show", "새 항목 {n}개 보기";
+    LEFT_OUT_MORE = "Left out, because one action takes at most {most}: {things}. Repeat it for them.", "한 번에 최대 {most}개만 처리하므로 제외: {things}. 나머지는 다시 실행하십시오.";
     CLEAR = "Clear", "선택 해제";
     PREVIOUS = "Previous", "이전";
     NEXT = "Next", "다음";

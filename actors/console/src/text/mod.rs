@@ -7,6 +7,7 @@ pub mod common;
 pub mod frame;
 pub mod outcomes;
 mod pages;
+pub mod refusals;
 pub mod states;
 
 mod entry;

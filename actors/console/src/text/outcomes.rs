@@ -34,6 +34,12 @@ texts! {
     ASK_COPY = "Copy {files} now?", "{files} 지금 복사";
     ASK_COPY_TEXT = "Each goes to the destination with the most room, before better files.", "더 순위가 높은 파일보다 먼저, 여유 공간이 가장 많은 저장 서버로 복사합니다.";
     VERB_COPY = "Copy", "복사";
+    LEFT_OUT_PINNED = "Left out, because they are pinned already: {files}.", "이미 고정되어 제외: {files}.";
+    LEFT_OUT_UNPINNED = "Left out, because they are not pinned: {files}.", "고정되지 않아 제외: {files}.";
+    LEFT_OUT_PLACED = "Left out, because a host holds them or a task copies them: {files}.", "이미 배치되었거나 복사 중이어서 제외: {files}.";
+    LEFT_OUT_MODE = "Left out, because they are in this mode already: {hosts}.", "이미 이 상태여서 제외: {hosts}.";
+    SUM_OF_FILES = "Together they have {bytes}.", "합계 크기: {bytes}.";
+    SUM_OF_HOSTS = "Together they hold {files}.", "합계 파일: {files}.";
     UNKNOWN_FILES = "The node does not know {files} of them.", "노드가 모르는 파일: {files}.";
     COPY_CANCELLED = "Copies cancelled: {n}", "복사 취소: {n}건";
     COPIES_RETRIED = "Copies begun again: {n}", "복사 다시 시작: {n}건";

@@ -10,7 +10,7 @@ const ALIKE: [&str; 1] = ["CSV"];
 
 /// All texts with the name of their table.
 fn all_texts() -> Vec<(String, Text)> {
-    let tables: [(&str, &[(&str, Text)]); 15] = [
+    let tables: [(&str, &[(&str, Text)]); 16] = [
         ("access", super::access::TEXTS),
         ("boxes", super::boxes::TEXTS),
         ("card", super::card::TEXTS),
@@ -21,6 +21,7 @@ fn all_texts() -> Vec<(String, Text)> {
         ("hosts", super::hosts::TEXTS),
         ("outcomes", super::outcomes::TEXTS),
         ("plan", super::plan::TEXTS),
+        ("refusals", super::refusals::TEXTS),
         ("shares", super::shares::TEXTS),
         ("states", super::states::TEXTS),
         ("tasks", super::tasks::TEXTS),

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 /// The routes outside of the API, with the decision for each. The calls of the API declare their rights.
-const DECIDED: [(&str, &str); 53] = [
+const DECIDED: [(&str, &str); 55] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
     ("/metrics", "metrics.allow, or metrics:read"),
@@ -29,6 +29,7 @@ const DECIDED: [(&str, &str); 53] = [
     ("/console/file-actions/{action}", "a session with yard:write, and its CSRF token"),
     ("/console/tasks", "a session with yard:read"),
     ("/console/tasks/{id}/{action}", "a session with yard:write, and its CSRF token"),
+    ("/console/task-actions/{action}", "a session with yard:write, and its CSRF token"),
     ("/console/task-retries", "a session with yard:write, and its CSRF token"),
     ("/console/shares", "a session with shares:read"),
     ("/console/shares/new", "a session with shares:write, and its CSRF token to post"),
@@ -54,6 +55,7 @@ const DECIDED: [(&str, &str); 53] = [
     ("/console/guide", "a session with yard:read"),
     ("/console/guide/{topic}", "a session with yard:read"),
     ("/console/find", "a session with yard:read"),
+    ("/console/{rest:.*}", "open: it only says that there is no page"),
     ("/tasks", "compat.allow"),
     ("/tasks/{id}", "compat.allow"),
     ("/dashboard", "compat.allow"),

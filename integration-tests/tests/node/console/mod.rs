@@ -1,7 +1,9 @@
 //! The console of a real node: its pages, its actions, and its live parts.
 
 mod actions;
+mod bare_node;
 mod browser;
+mod choosing;
 mod console_yard;
 mod further_pages;
 mod pages;

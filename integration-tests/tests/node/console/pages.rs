@@ -160,6 +160,24 @@ fn a_live_page_sends_the_parts_that_change() -> Result<()> {
     wait_for("the change", &[&yard.node], || text().contains("in maintenance").then_some(()))?;
     curl.kill()?;
     curl.wait()?;
+    for (page, part) in [
+        (format!("host?host={host}"), "#host-figures"),
+        ("files?q=gamma".to_owned(), "#rows"),
+        ("map".to_owned(), "#map-content"),
+        ("shares".to_owned(), "#rows"),
+    ] {
+        let address = format!("{}/console/live/{page}", yard.url());
+        let mut curl = Command::new("curl");
+        curl.args(["-s", "-N", "-m", "60", "-H", &visit.cookie, &address]);
+        let output = yard.ground.path("one live page");
+        let mut curl = curl.stdout(File::create(&output)?).stdin(Stdio::null()).spawn()?;
+        let target = format!("hx-target=\"{part}\"");
+        let text = || std::fs::read_to_string(&output).unwrap_or_default();
+        wait_for(&page, &[&yard.node], || text().contains(&target).then_some(()))?;
+        assert!(!text().contains("alpha.mpg") || !page.contains("gamma"), "{page}: {}", text());
+        curl.kill()?;
+        curl.wait()?;
+    }
     assert!(text().lines().all(|line| {
         line.is_empty() || ["id: ", "data: ", ": "].iter().any(|word| line.starts_with(word))
     }));

@@ -6,6 +6,7 @@ use reelyard_access::rights::AccessScope;
 use reelyard_api::ProblemKind;
 use reelyard_console::address::ROOT;
 use reelyard_console::format::count;
+use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_console::text::{Text, outcomes};
 use reelyard_core::event::RequestId;
 use reelyard_core::host::HostAddr;
@@ -17,6 +18,10 @@ use serde::Deserialize;
 use super::{done, done_with_undo, refused};
 use crate::http::api::yard_calls::pins;
 use crate::http::audit::AuditDetails;
+use crate::http::computing::computed;
+use crate::http::console::chosen;
+use crate::http::console::pages::storage::file_dialogs;
+use crate::http::console::pages::storage::files::matching_files;
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -36,6 +41,15 @@ pub enum FileAction {
 }
 
 impl FileAction {
+    /// The word in addresses.
+    const fn word(self) -> &'static str {
+        match self {
+            FileAction::Pin => "pin",
+            FileAction::Unpin => "unpin",
+            FileAction::Copy => "copy",
+        }
+    }
+
     /// The sentence after the action, with the number of files as `{n}`.
     fn outcome(self) -> Text {
         match self {
@@ -55,12 +69,14 @@ pub async fn act_on_one(
     form: PostedForm,
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let (name, action) = path.into_inner();
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
     // The router has decoded the name.
     let name = FileName::new(name.as_bytes()).map_err(|bad| bad_name(&name, &bad))?;
-    act(&request, &state, &audit, vec![name], action, &form).await
+    Ok(act(&visitor, &state, &audit, vec![name], action, &form).await)
 }
 
-/// `POST /console/file-actions/{action}`: on all files in the fields `pick`, each percent-encoded.
+/// `POST /console/file-actions/{action}`: on all files in the fields `pick`, each percent-encoded, or on all that
+/// match the filter of the form.
 pub async fn act_on_picked(
     request: HttpRequest,
     state: Data<NodeHttpState>,
@@ -68,11 +84,24 @@ pub async fn act_on_picked(
     action: Path<FileAction>,
     form: PostedForm,
 ) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
     let mut files = Vec::new();
     for picked in form.all("pick") {
         files.push(FileName::from_percent(picked).map_err(|bad| bad_name(picked, &bad))?);
     }
-    act(&request, &state, &audit, files, action.into_inner(), &form).await
+    let action = action.into_inner();
+    if let Some(filter) = chosen::filter_of(&form) {
+        let query =
+            FilesPageQuery { ask: action.word().to_owned(), ..FilesPageQuery::parse(filter) };
+        files = computed(&state, move |state| {
+            file_dialogs::suited(state, &query, matching_files(state, &query)).rows
+        })
+        .await?;
+        if let Some(why) = chosen::changed_since(&form, files.iter().map(FileName::to_percent)) {
+            return Ok(refused(&form, &visitor.viewer, 0, &why));
+        }
+    }
+    Ok(act(&visitor, &state, &audit, files, action, &form).await)
 }
 
 fn bad_name(given: &str, why: &dyn std::fmt::Display) -> ProblemResponse {
@@ -80,41 +109,47 @@ fn bad_name(given: &str, why: &dyn std::fmt::Display) -> ProblemResponse {
 }
 
 async fn act(
-    request: &HttpRequest,
+    visitor: &Visitor,
     state: &Data<NodeHttpState>,
     audit: &AuditDetails,
     files: Vec<FileName>,
     action: FileAction,
     form: &PostedForm,
-) -> Result<HttpResponse, ConsoleRefusal> {
-    let visitor = Visitor::posting(request, state, form, &AccessScope::YardWrite)?;
+) -> HttpResponse {
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
     let names: Vec<String> = files.iter().map(|name| name.to_text().name).collect();
-    audit.subject(format!("file {}", names.join(", ")));
+    audit.subject(format!("file {}", chosen::named(&names)));
     let undo = undo_address(&files, action);
-    let (mut acted, mut has_changed) = (0_u64, false);
-    for name in files {
-        let result = match action {
-            FileAction::Pin => {
-                pins::set(name, state, &visitor.caller, true).await.map(|set| set.changed)
-            }
-            FileAction::Unpin => {
-                pins::set(name, state, &visitor.caller, false).await.map(|set| set.changed)
-            }
-            FileAction::Copy => copy(state, &visitor, name).await.map(|()| true),
-        };
-        match result {
-            Ok(changed) => has_changed |= changed,
-            Err(why) => return Ok(refused(form, &visitor.viewer, acted, &why)),
-        }
-        acted += 1;
+    let (changed, why) =
+        chosen::act_on_all(files, |name| carry_out(state, visitor, name, action)).await;
+    let acted = changed.len() as u64;
+    if let Some(why) = why {
+        return refused(form, &visitor.viewer, acted, &why);
     }
     let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
     // Nothing is to be taken back where the file was pinned, or not pinned, before.
-    Ok(match undo.filter(|_| has_changed) {
+    match undo.filter(|_| changed.contains(&true)) {
         Some(undo) => done_with_undo(form, outcome, undo),
         None => done(form, outcome),
-    })
+    }
+}
+
+/// Whether the action changed anything.
+async fn carry_out(
+    state: &Data<NodeHttpState>,
+    visitor: &Visitor,
+    name: FileName,
+    action: FileAction,
+) -> Result<bool, ProblemResponse> {
+    match action {
+        FileAction::Pin => {
+            pins::set(name, state, &visitor.caller, true).await.map(|set| set.changed)
+        }
+        FileAction::Unpin => {
+            pins::set(name, state, &visitor.caller, false).await.map(|set| set.changed)
+        }
+        FileAction::Copy => copy(state, visitor, name).await.map(|()| true),
+    }
 }
 
 /// The address that takes the action back. None for a copy, and for several files.

@@ -5,6 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::WantedMode;
 use reelyard_console::format::count;
+use reelyard_console::pages::hosts::HostsPageQuery;
 use reelyard_console::parts::dialog::TYPED_FROM;
 use reelyard_console::text::{Text, outcomes};
 use reelyard_core::host::{HostAddr, HostMode};
@@ -15,6 +16,9 @@ use super::{done, refused};
 use crate::http::api::call_parts::{NoQuery, Objects};
 use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
 use crate::http::audit::AuditDetails;
+use crate::http::computing::computed;
+use crate::http::console::chosen;
+use crate::http::console::pages::storage::{host_dialogs, hosts as hosts_page};
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -40,6 +44,18 @@ pub enum HostAction {
 }
 
 impl HostAction {
+    /// The word in addresses.
+    const fn word(self) -> &'static str {
+        match self {
+            HostAction::Active => "active",
+            HostAction::Drain => "drain",
+            HostAction::Maintenance => "maintenance",
+            HostAction::Reset => "reset",
+            HostAction::Adopt => "adopt",
+            HostAction::Remove => "remove",
+        }
+    }
+
     /// The sentence after the action, with the number of hosts as `{n}`.
     fn outcome(self) -> Text {
         match self {
@@ -62,10 +78,12 @@ pub async fn act_on_one(
     form: PostedForm,
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let (host, action) = path.into_inner();
-    act(&request, &state, &audit, vec![host], action, &form).await
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
+    Ok(act(&visitor, &state, &audit, vec![host], action, &form).await)
 }
 
-/// `POST /console/host-actions/{action}`: on all hosts in the fields `pick`.
+/// `POST /console/host-actions/{action}`: on all hosts in the fields `pick`, or on all that match the filter of the
+/// form.
 pub async fn act_on_picked(
     request: HttpRequest,
     state: Data<NodeHttpState>,
@@ -73,47 +91,56 @@ pub async fn act_on_picked(
     action: Path<HostAction>,
     form: PostedForm,
 ) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
+    let action = action.into_inner();
     let mut hosts = Vec::new();
+    if let Some(filter) = chosen::filter_of(&form) {
+        let ask = action.word().to_owned();
+        let query = HostsPageQuery { ask, ..HostsPageQuery::parse(filter) };
+        let lines = computed(&state, move |state| hosts_page::matching(state, &query).rows).await?;
+        if let Some(why) = chosen::changed_since(&form, lines.iter().map(host_dialogs::key)) {
+            return Ok(refused(&form, &visitor.viewer, 0, &why));
+        }
+        hosts = lines.iter().filter_map(|line| line.host.parse().ok()).collect();
+    }
     for picked in form.all("pick") {
         let host = picked.parse().map_err(|error| {
             ProblemResponse::bad_request(format!("pick: \"{picked}\" is no host: {error}"))
         })?;
         hosts.push(host);
     }
-    act(&request, &state, &audit, hosts, action.into_inner(), &form).await
+    Ok(act(&visitor, &state, &audit, hosts, action, &form).await)
 }
 
 async fn act(
-    request: &HttpRequest,
+    visitor: &Visitor,
     state: &Data<NodeHttpState>,
     audit: &AuditDetails,
     hosts: Vec<HostAddr>,
     action: HostAction,
     form: &PostedForm,
-) -> Result<HttpResponse, ConsoleRefusal> {
-    let visitor = Visitor::posting(request, state, form, &AccessScope::YardWrite)?;
+) -> HttpResponse {
     audit.of_form(&visitor.caller.0.subject, form.first("reason"));
     let names: Vec<String> = hosts.iter().map(HostAddr::to_string).collect();
-    audit.subject(format!("host {}", names.join(", ")));
+    audit.subject(format!("host {}", chosen::named(&names)));
     let expected = hosts.len() as u64;
     let typed = form.first("typed").and_then(|typed| typed.parse::<u64>().ok());
     if action == HostAction::Remove && expected >= TYPED_FROM && typed != Some(expected) {
         let detail = format!("typed: expected {expected}, the number of hosts to remove");
         let refusal = ProblemResponse::bad_request(detail);
-        return Ok(refused(form, &visitor.viewer, 0, &refusal));
+        return refused(form, &visitor.viewer, 0, &refusal);
     }
     if let Some(why) = changed_meanwhile(state, form) {
-        return Ok(refused(form, &visitor.viewer, 0, &why));
+        return refused(form, &visitor.viewer, 0, &why);
     }
-    let mut acted: u64 = 0;
-    for host in hosts {
-        if let Err(why) = carry_out(state, &visitor, audit, host, action).await {
-            return Ok(refused(form, &visitor.viewer, acted, &why));
-        }
-        acted += 1;
+    let (done_on, why) =
+        chosen::act_on_all(hosts, |host| carry_out(state, visitor, audit, host, action)).await;
+    let acted = done_on.len() as u64;
+    if let Some(why) = why {
+        return refused(form, &visitor.viewer, acted, &why);
     }
     let outcome = action.outcome().fill(visitor.viewer.language, &[("n", &count(acted))]);
-    Ok(done(form, outcome))
+    done(form, outcome)
 }
 
 /// Does what the call of the API does.

@@ -23,7 +23,9 @@ use crate::http::api::call_parts::{NoQuery, Objects};
 use crate::http::api::share_calls::new_share::create_share;
 use crate::http::api::share_calls::shares;
 use crate::http::audit::AuditDetails;
+use crate::http::computing::computed;
 use crate::http::console::answer;
+use crate::http::console::chosen;
 use crate::http::console::pages::given_out::share_dialogs::create_commands;
 use crate::http::console::pages::given_out::shares as page;
 use crate::http::console::posted_form::PostedForm;
@@ -31,9 +33,6 @@ use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{ProblemResponse, Refusal};
-
-/// Links that a row of the audit names.
-const NAMED: usize = 8;
 
 /// An action on links, by its word in addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -58,7 +57,7 @@ pub async fn create(
     let typed = |name| form.first(name).unwrap_or_default().to_owned();
     let link = NewLink {
         path: typed("path"),
-        ttl: typed("ttl"),
+        ttl: form.first("ttl").or(form.first("preset")).unwrap_or_default().to_owned(),
         most: typed("max_downloads"),
         owner: typed("owner"),
         note: typed("note"),
@@ -93,7 +92,11 @@ pub async fn create(
 fn wanted(form: &PostedForm) -> Result<WantedShare, ProblemResponse> {
     Ok(WantedShare {
         path: form.first("path").unwrap_or_default().to_owned(),
-        ttl: parsed::<Ttl>(form, "ttl")?,
+        // The field replaces the choice above it.
+        ttl: match parsed::<Ttl>(form, "ttl")? {
+            Some(ttl) => Some(ttl),
+            None => parsed::<Ttl>(form, "preset")?,
+        },
         expires_at: None,
         password: form.first("password").map(|password| Password(password.to_owned())),
         max_downloads: parsed::<NonZeroU32>(form, "max_downloads")?,
@@ -150,6 +153,15 @@ pub async fn act_on_picked(
             picked.parse().map_err(|_| ProblemResponse::bad_request("pick: no id of a link"))?;
         ids.push(id);
     }
+    if let Some(filter) = chosen::filter_of(&form) {
+        let query = SharesPageQuery::parse(filter);
+        let lines = computed(&state, move |state| page::matching(state, &query).rows).await?;
+        let keys = lines.iter().map(|line| line.id.clone());
+        if let Some(why) = chosen::changed_since(&form, keys) {
+            return Ok(refused(&form, &visitor.viewer, 0, &why));
+        }
+        ids = lines.iter().filter_map(|line| line.id.parse().ok()).collect();
+    }
     let (action, links) = (action.into_inner(), ids.len() as u64);
     let typed = form.first("typed").and_then(|typed| typed.parse::<u64>().ok());
     if action == ShareAction::Revoke && links >= TYPED_FROM && typed != Some(links) {
@@ -179,21 +191,26 @@ async fn extend(
         Err(why) => return refused(form, &visitor.viewer, 0, &why),
     };
     let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    let (mut extended, mut kept): (u64, u64) = (0, 0);
-    for id in &named {
+    // Whether the link got a later end.
+    let extend_one = |id: String| async {
         let only_if = Some(OnlyIf::Greater);
         let body = Json(Objects(WantedTerms { ttl: Some(ttl), only_if, ..WantedTerms::default() }));
-        let (state, caller, path) = (state.clone(), visitor.caller.clone(), Path::from(id.clone()));
+        let (state, caller, path) = (state.clone(), visitor.caller.clone(), Path::from(id));
         let changed =
             shares::change(state, caller, audit.clone(), path, Query(NoQuery {}), body).await;
         match changed.map_err(Refusal::into_response) {
-            Ok(_) => extended += 1,
-            Err(why) if why.kind() == ProblemKind::ConditionFailed => kept += 1,
-            Err(why) => return refused(form, &visitor.viewer, extended, &why),
+            Ok(_) => Ok(true),
+            Err(why) if why.kind() == ProblemKind::ConditionFailed => Ok(false),
+            Err(why) => Err(why),
         }
+    };
+    let (results, why) = chosen::act_on_all(named.clone(), extend_one).await;
+    let extended = results.iter().filter(|extended| **extended).count() as u64;
+    let kept = results.len() as u64 - extended;
+    audit.subject(format!("share {}", chosen::named(&named)));
+    if let Some(why) = why {
+        return refused(form, &visitor.viewer, extended, &why);
     }
-    let shown: Vec<&str> = named.iter().take(NAMED).map(String::as_str).collect();
-    audit.subject(format!("share {}", shown.join(" ")));
     let values = [("n", count(extended)), ("kept", count(kept))];
     let values = [("n", values[0].1.as_str()), ("kept", values[1].1.as_str())];
     done(form, outcomes::LINKS_EXTENDED.fill(visitor.viewer.language, &values))

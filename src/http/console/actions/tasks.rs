@@ -5,14 +5,19 @@ use actix_web::{HttpRequest, HttpResponse};
 use reelyard_access::rights::AccessScope;
 use reelyard_console::address::QueryPairs;
 use reelyard_console::format::count;
-use reelyard_console::text::outcomes;
+use reelyard_console::pages::tasks::TasksPageQuery;
+use reelyard_console::text::{Text, outcomes};
 use serde::Deserialize;
 
 use super::{done, refused};
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::yard_calls::tasks;
 use crate::http::audit::AuditDetails;
+use crate::http::computing::computed;
+use crate::http::console::chosen;
 use crate::http::console::pages::storage::failures;
+use crate::http::console::pages::storage::task_dialogs::{chosen_tasks, key};
+use crate::http::console::pages::storage::tasks::is_wanted;
 use crate::http::console::posted_form::PostedForm;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -27,6 +32,24 @@ pub enum TaskAction {
     Cancel,
     /// Retries a copy that has failed.
     Retry,
+}
+
+impl TaskAction {
+    /// The word in addresses.
+    const fn word(self) -> &'static str {
+        match self {
+            TaskAction::Cancel => "cancel",
+            TaskAction::Retry => "retry",
+        }
+    }
+
+    /// The sentence after the action, with the number of tasks as `{n}`.
+    const fn outcome(self) -> Text {
+        match self {
+            TaskAction::Cancel => outcomes::COPY_CANCELLED,
+            TaskAction::Retry => outcomes::COPIES_RETRIED,
+        }
+    }
 }
 
 /// `POST /console/tasks/{id}/{action}`.
@@ -45,13 +68,50 @@ pub async fn act_on_one(
         TaskAction::Cancel => cancel(&state, &visitor, id).await,
         TaskAction::Retry => retry(&state, &visitor, id).await,
     };
-    let outcome = match action {
-        TaskAction::Cancel => outcomes::COPY_CANCELLED,
-        TaskAction::Retry => outcomes::COPIES_RETRIED,
-    };
     Ok(match result {
-        Ok(()) => done(&form, outcome.fill(visitor.viewer.language, &[("n", "1")])),
+        Ok(()) => done(&form, action.outcome().fill(visitor.viewer.language, &[("n", "1")])),
         Err(why) => refused(&form, &visitor.viewer, 0, &why),
+    })
+}
+
+/// `POST /console/task-actions/{action}`: on all tasks in the fields `pick`, or on all that match the filter of the
+/// form.
+pub async fn act_on_picked(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+    audit: AuditDetails,
+    action: Path<TaskAction>,
+    form: PostedForm,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
+    audit.of_form(&visitor.caller.0.subject, form.first("reason"));
+    let action = action.into_inner();
+    let mut ids: Vec<String> = form.all("pick").map(str::to_owned).collect();
+    if let Some(filter) = chosen::filter_of(&form) {
+        let ask = action.word().to_owned();
+        let query = TasksPageQuery { ask, all: true, ..TasksPageQuery::parse(filter) };
+        let tasks =
+            computed(&state, move |state| chosen_tasks(state, &query, is_wanted).rows).await?;
+        ids = tasks.iter().map(|task| key(task)).collect();
+        if let Some(why) = chosen::changed_since(&form, ids.iter().cloned()) {
+            return Ok(refused(&form, &visitor.viewer, 0, &why));
+        }
+    }
+    audit.subject(format!("task {}", chosen::named(&ids)));
+    let act = |id| async {
+        match action {
+            TaskAction::Cancel => cancel(&state, &visitor, id).await,
+            TaskAction::Retry => retry(&state, &visitor, id).await,
+        }
+    };
+    let (acted, why) = chosen::act_on_all(ids, act).await;
+    let acted = acted.len() as u64;
+    Ok(match why {
+        Some(why) => refused(&form, &visitor.viewer, acted, &why),
+        None => {
+            let values = [("n", &*count(acted))];
+            done(&form, action.outcome().fill(visitor.viewer.language, &values))
+        }
     })
 }
 

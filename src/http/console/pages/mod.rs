@@ -5,6 +5,7 @@ mod copy_lines;
 pub mod find;
 pub mod given_out;
 mod host_choices;
+mod link_chart;
 pub mod of_node;
 pub mod on_record;
 mod reasons;

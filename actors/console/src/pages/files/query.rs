@@ -50,6 +50,8 @@ page_query! {
         after: String,
         /// Picked files, each percent-encoded, because a form changes the ends of lines.
         pick: Vec<String>,
+        /// All rows that match are picked, of every page.
+        all: bool,
         /// Action whose dialog is open: `copy`, `pin`, `unpin` or `remove`.
         ask: String,
         /// File whose panel "Why?" is open.
@@ -71,6 +73,7 @@ mod tests {
             sort: SortBy::ascending("name"),
             after: "x".into(),
             pick: vec!["a b.mpg".into(), "100%41.mpg".into()],
+            all: true,
             ask: "pin".into(),
             why: "영화+예고편.mpg".into(),
         };

@@ -56,6 +56,7 @@ fn base(query: &FilesPageQuery) -> FilesPageQuery {
     FilesPageQuery {
         after: String::new(),
         pick: Vec::new(),
+        all: false,
         ask: String::new(),
         why: String::new(),
         ..query.clone()

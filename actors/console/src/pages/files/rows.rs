@@ -7,14 +7,14 @@ use super::query::FilesPageQuery;
 use crate::address::{ROOT, SortBy, encoded, host_page};
 use crate::format::{bytes, count, counted, file_name, percent_number, short_host, visible_text};
 use crate::parts::act::command;
+use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
 use crate::parts::filter::ROWS;
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::empty_by_filter;
 use crate::parts::spark::spark;
 use crate::parts::table::{
-    TableColumn, actions_head, bulk_bar, bulk_button, column_head, pick_all_head, pick_cell,
-    table_foot, why_link,
+    TableColumn, actions_head, column_head, pick_all_head, table_foot, why_link,
 };
 use crate::text::{common, files, states};
 use crate::viewer::Viewer;
@@ -40,7 +40,8 @@ pub fn file_rows(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel
     let language = viewer.language;
     html! {
         div #(ROWS) .tablebox.sticky data-rows {
-            @if viewer.rights.storage { (bulk(viewer, query)) }
+            @if viewer.rights.storage { (bulk(viewer, query, model)) }
+            (new_rows(viewer, &base(query).address()))
             @if model.rows.is_empty() {
                 (nothing(viewer, query, model))
             } @else {
@@ -65,20 +66,36 @@ pub fn file_rows(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel
     }
 }
 
-fn bulk(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
-    let language = viewer.language;
-    let clear = FilesPageQuery { pick: Vec::new(), ask: String::new(), ..query.clone() }.address();
-    let hidden = FilesPageQuery {
+/// The page without picked rows, dialog and panel.
+fn base(query: &FilesPageQuery) -> FilesPageQuery {
+    FilesPageQuery {
         pick: Vec::new(),
+        all: false,
         ask: String::new(),
         why: String::new(),
         ..query.clone()
+    }
+}
+
+fn bulk(viewer: &Viewer, query: &FilesPageQuery, model: &FilesPageModel) -> Markup {
+    let language = viewer.language;
+    let hidden = base(query);
+    let picked = |line: &&FileLine| query.pick.contains(&encoded(&line.name));
+    let bar = BulkBar {
+        form: FORM,
+        picked: query.pick.len() as u64,
+        is_all: query.all,
+        matching: model.matching.unwrap_or_default(),
+        shown: model.rows.len() as u64,
+        sum: BulkSum::Bytes,
+        amount: model.rows.iter().filter(picked).filter_map(|line| line.size).sum(),
+        clear: &hidden.address(),
     };
     html! {
         form #(FORM) method="get" action=(FilesPageQuery::path()) {
             @for (name, value) in hidden.pairs().pairs() { input type="hidden" name=(name) value=(value); }
         }
-        (bulk_bar(viewer, FORM, query.pick.len() as u64, &clear, html! {
+        (bulk_bar(viewer, &bar, html! {
             (bulk_button(FORM, "pin", files::PIN_MANY.of(language)))
             (bulk_button(FORM, "unpin", files::UNPIN_MANY.of(language)))
         }))
@@ -112,11 +129,14 @@ pub fn file_row(viewer: &Viewer, query: &FilesPageQuery, line: &FileLine) -> Mar
     let picked_name = encoded(&line.name);
     let is_picked = query.pick.contains(&picked_name);
     let is_open = query.why == line.name;
+    let shown = visible_text(&line.name);
+    let pick =
+        PickBox { form: FORM, value: &picked_name, shown: &shown, is_picked, amount: line.size };
     let why = FilesPageQuery { why: line.name.clone(), ..query.clone() }.address();
     let dash = || "–".to_owned();
     html! {
-        tr class=[is_open.then_some("open")] aria-selected=[is_picked.then_some("true")] {
-            @if viewer.rights.storage { (pick_cell(viewer, FORM, &picked_name, &visible_text(&line.name), is_picked)) }
+        tr #{ "file-" (picked_name) } class=[is_open.then_some("open")] aria-selected=[is_picked.then_some("true")] {
+            @if viewer.rights.storage { (pick_cell(viewer, &pick)) }
             td.num data-l=(common::RANK.of(language)) { (line.rank.map_or_else(dash, count)) }
             td.file data-l="" {
                 div.chips {

@@ -4,6 +4,7 @@ use crate::pages::files::FileCondition;
 use crate::pages::hosts::HostLine;
 use crate::pages::why::HostObstacle;
 use crate::pages::yard::RecentLine;
+use crate::parts::chart::ChartFigure;
 use crate::parts::dialog::AskDialog;
 use crate::parts::spark::HealthSpan;
 use crate::viewer::Moment;
@@ -51,6 +52,10 @@ pub struct HostPageModel {
     pub disk_used: Option<u64>,
     /// Traffic of the link.
     pub traffic: Option<HostTraffic>,
+    /// Traffic of the link in the last hour, if the node has the series.
+    pub traffic_hour: Option<ChartFigure>,
+    /// The page shows that traffic as a table.
+    pub traffic_as_table: bool,
     /// Rate of copies that it may send, in bits a second.
     pub sends_below: Option<u64>,
     /// Rate of copies that it may receive, in bits a second.

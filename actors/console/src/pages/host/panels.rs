@@ -3,20 +3,21 @@
 use maud::{Markup, html};
 
 use super::model::{Breaker, BreakerRole, HostPageModel, HostTraffic};
-use crate::address::{ROOT, encoded};
+use crate::address::{ROOT, encoded, host_page};
 use crate::format::{
     bit_rate, bytes, clock, count, counted, day_and_time, file_name, percent, time_tag,
     visible_text,
 };
-use crate::pages::yard::RecentStep;
+use crate::pages::yard::{RecentStep, TRAFFIC_TABLE, figures_table};
 use crate::parts::act::command;
 use crate::parts::bars::big_disk;
+use crate::parts::chart::chart;
 use crate::parts::icon::{Glyph, shape};
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::notice::empty;
 use crate::parts::panel::{PanelHead, flush_panel, panel};
 use crate::parts::spark::{HealthSpan, health_marks};
-use crate::text::{Text, common, hosts, shares, states, why};
+use crate::text::{Text, common, hosts, shares, states, why, yard};
 use crate::viewer::{Moment, Viewer};
 
 fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelHead<'a> {
@@ -129,11 +130,13 @@ pub fn only_here(viewer: &Viewer, model: &HostPageModel) -> Markup {
         return flush_panel(&head, empty(hosts::NO_ONLY_FILES.of(language), "", html! {}));
     }
     head.remark = hosts::MOST_ASKED.of(language).to_owned();
-    let host = encoded(&model.line.host);
-    head.link = Some((
-        common::ALL_N.fill(language, &[("n", &count(model.only_here.unwrap_or_default()))]),
-        format!("{ROOT}/files?state=out_of_reach&host={host}"),
-    ));
+    if model.lost_at.is_some() {
+        let host = encoded(&model.line.host);
+        head.link = Some((
+            common::ALL_N.fill(language, &[("n", &count(model.only_here.unwrap_or_default()))]),
+            format!("{ROOT}/files?state=out_of_reach&host={host}"),
+        ));
+    }
     let body = html! {
         table.tiny {
             thead { tr {
@@ -202,7 +205,20 @@ pub fn link(viewer: &Viewer, model: &HostPageModel) -> Markup {
     if let Some(at) = traffic.at {
         head.remark = hosts::AS_OF.fill(language, &[("at", &clock(viewer, at))]);
     }
-    panel(&head, traffic_facts(viewer, traffic))
+    let page = host_page(&model.line.host);
+    let Some(figure) = &model.traffic_hour else {
+        let body = html! { p.soft.mb { (hosts::NO_SERIES.of(language)) } (traffic_facts(viewer, traffic)) };
+        return panel(&head, body);
+    };
+    let body = if model.traffic_as_table {
+        head.link = Some((yard::AS_CHART.of(language).to_owned(), format!("{page}#host-link")));
+        html! { div.scroll-y tabindex="0" role="region" aria-label=(hosts::LINK_TITLE.of(language)) { (figures_table(viewer, figure)) } }
+    } else {
+        let table = format!("{page}?{TRAFFIC_TABLE}#host-link");
+        head.link = Some((common::AS_TABLE.of(language).to_owned(), table));
+        chart(viewer, figure)
+    };
+    panel(&head, html! { (body) div.mt2 { (traffic_facts(viewer, traffic)) } })
 }
 
 fn traffic_facts(viewer: &Viewer, traffic: &HostTraffic) -> Markup {

@@ -20,7 +20,7 @@ pub fn render(model: &HostPageModel, viewer: &Viewer) -> Markup {
     html! {
         (title(viewer, model))
         div #host-notices .mb { (notices(viewer, model)) }
-        (figure_strip("host-figures", "s4", hosts::HANGS.of(viewer.language), &figures(viewer, model)))
+        (strip(viewer, model))
         div.grid {
             @if !model.health.is_empty() { (health(viewer, model)) }
             (breakers(viewer, model))
@@ -36,6 +36,24 @@ pub fn render(model: &HostPageModel, viewer: &Viewer) -> Markup {
 fn title(viewer: &Viewer, model: &HostPageModel) -> Markup {
     let language = viewer.language;
     let line = &model.line;
+    html! {
+        div.head {
+            div {
+                nav.crumb aria-label=(frame::HOSTS.of(language)) {
+                    a href={ (ROOT) "/hosts" } { (frame::HOSTS.of(language)) } span aria-hidden="true" { "/" }
+                }
+                h1.mono.h1m { (line.host) }
+                (sentence(viewer, model))
+            }
+            @if viewer.rights.storage { div.acts #host-acts { (actions(viewer, model)) } }
+        }
+    }
+}
+
+/// State, mode and origin in one line. Its id is `page-sentence`, for live updates.
+fn sentence(viewer: &Viewer, model: &HostPageModel) -> Markup {
+    let language = viewer.language;
+    let line = &model.line;
     let origin = if model.is_configured { hosts::FROM_CONFIGURATION } else { hosts::FROM_CALL };
     let mut remarks = vec![line.role.words().of(language).to_owned()];
     if !model.program.is_empty() {
@@ -46,22 +64,41 @@ fn title(viewer: &Viewer, model: &HostPageModel) -> Markup {
     }
     remarks.push(origin.of(language).to_owned());
     html! {
-        div.head {
-            div {
-                nav.crumb aria-label=(frame::HOSTS.of(language)) {
-                    a href={ (ROOT) "/hosts" } { (frame::HOSTS.of(language)) } span aria-hidden="true" { "/" }
-                }
-                h1.mono.h1m { (line.host) }
-                p #page-sentence {
-                    (state(language, line.condition.mark())) " "
-                    @if let Some(mark) = line.mode.mark() { (tag(Some(mark.glyph), mark.tone, mark.word.of(language))) " " }
-                    @if let Some(at) = line.since { (hosts::STATE_SINCE.fill(language, &[("since", &since(viewer, at))])) " · " }
-                    (remarks.join(" · "))
-                }
-            }
-            @if viewer.rights.storage { div.acts { (actions(viewer, model)) } }
+        p #page-sentence {
+            (state(language, line.condition.mark())) " "
+            @if let Some(mark) = line.mode.mark() { (tag(Some(mark.glyph), mark.tone, mark.word.of(language))) " " }
+            @if let Some(at) = line.since { (hosts::STATE_SINCE.fill(language, &[("since", &since(viewer, at))])) " · " }
+            (remarks.join(" · "))
         }
     }
+}
+
+/// The parts that follow changes, with their ids.
+pub fn live_parts(viewer: &Viewer, model: &HostPageModel) -> Vec<(&'static str, Markup)> {
+    let mut parts = vec![
+        ("page-sentence", sentence(viewer, model)),
+        ("host-notices", html! { div #host-notices .mb { (notices(viewer, model)) } }),
+        ("host-figures", strip(viewer, model)),
+        ("host-obstacles", breakers(viewer, model)),
+        ("host-disk", disk(viewer, model)),
+        ("host-recent", recent_on_host(viewer, model)),
+    ];
+    if viewer.rights.storage {
+        parts.push(("host-acts", html! { div.acts #host-acts { (actions(viewer, model)) } }));
+    }
+    if !model.health.is_empty() {
+        parts.push(("host-health", health(viewer, model)));
+    }
+    // A table of figures stays as it is while somebody reads it.
+    if !model.traffic_as_table {
+        parts.push(("host-link", link(viewer, model)));
+    }
+    parts
+}
+
+fn strip(viewer: &Viewer, model: &HostPageModel) -> Markup {
+    let label = hosts::HANGS.of(viewer.language);
+    figure_strip("host-figures", "s4", label, &figures(viewer, model))
 }
 
 fn actions(viewer: &Viewer, model: &HostPageModel) -> Markup {

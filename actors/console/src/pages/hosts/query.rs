@@ -74,6 +74,8 @@ page_query! {
         after: String,
         /// Picked hosts.
         pick: Vec<String>,
+        /// All rows that match are picked, of every page.
+        all: bool,
         /// Action whose dialog is open: `drain`, `maintenance` or `remove`.
         ask: String,
         /// Host whose panel "Why?" is open.
@@ -95,6 +97,7 @@ mod tests {
             sort: SortBy::descending("disk"),
             after: "b==".into(),
             pick: vec!["10.4.2.31:8888".into(), "[::1]:8888".into()],
+            all: true,
             ask: "drain".into(),
             why: "10.4.2.31:8888".into(),
         };

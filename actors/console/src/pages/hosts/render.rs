@@ -61,6 +61,7 @@ fn filters(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> F
     let base = HostsPageQuery {
         after: String::new(),
         pick: Vec::new(),
+        all: false,
         ask: String::new(),
         why: String::new(),
         ..query.clone()

@@ -4,15 +4,16 @@ use maud::{Markup, html};
 
 use super::model::{HostLine, HostRoleWord, HostsPageModel};
 use super::query::HostsPageQuery;
-use crate::address::SortBy;
+use crate::address::{ROOT, SortBy};
 use crate::format::{age_tag, bit_rate, bytes, count, host_link, percent};
+use crate::parts::act::command;
 use crate::parts::bars::{disk_cell, link_bar};
+use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
 use crate::parts::filter::ROWS;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::empty_by_filter;
 use crate::parts::table::{
-    TableColumn, actions_head, bulk_bar, bulk_button, column_head, pick_all_head, pick_cell,
-    table_foot, why_symbol,
+    TableColumn, actions_head, column_head, pick_all_head, table_foot, why_symbol,
 };
 use crate::text::{common, hosts};
 use crate::viewer::Viewer;
@@ -38,7 +39,8 @@ pub fn host_rows(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel
     let language = viewer.language;
     html! {
         div #(ROWS) .tablebox.sticky data-rows {
-            @if viewer.rights.storage { (bulk(viewer, query)) }
+            @if viewer.rights.storage { (bulk(viewer, query, model)) }
+            (new_rows(viewer, &base(query).address()))
             @if model.rows.is_empty() {
                 (nothing(viewer, query, model))
             } @else {
@@ -63,20 +65,36 @@ pub fn host_rows(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel
     }
 }
 
-fn bulk(viewer: &Viewer, query: &HostsPageQuery) -> Markup {
-    let language = viewer.language;
-    let clear = HostsPageQuery { pick: Vec::new(), ask: String::new(), ..query.clone() }.address();
-    let hidden = HostsPageQuery {
+/// The page without picked rows, dialog and panel.
+fn base(query: &HostsPageQuery) -> HostsPageQuery {
+    HostsPageQuery {
         pick: Vec::new(),
+        all: false,
         ask: String::new(),
         why: String::new(),
         ..query.clone()
+    }
+}
+
+fn bulk(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> Markup {
+    let language = viewer.language;
+    let hidden = base(query);
+    let picked = |line: &&HostLine| query.pick.contains(&line.host);
+    let bar = BulkBar {
+        form: FORM,
+        picked: query.pick.len() as u64,
+        is_all: query.all,
+        matching: model.matching,
+        shown: model.rows.len() as u64,
+        sum: BulkSum::Files,
+        amount: model.rows.iter().filter(picked).filter_map(|line| line.files).sum(),
+        clear: &hidden.address(),
     };
     html! {
         form #(FORM) method="get" action=(HostsPageQuery::path()) {
             @for (name, value) in hidden.pairs().pairs() { input type="hidden" name=(name) value=(value); }
         }
-        (bulk_bar(viewer, FORM, query.pick.len() as u64, &clear, html! {
+        (bulk_bar(viewer, &bar, html! {
             (bulk_button(FORM, "drain", hosts::DRAIN.of(language)))
             (bulk_button(FORM, "maintenance", hosts::MAINTAIN.of(language)))
             (bulk_button(FORM, "active", hosts::ACTIVATE.of(language)))
@@ -87,6 +105,16 @@ fn bulk(viewer: &Viewer, query: &HostsPageQuery) -> Markup {
 
 fn nothing(viewer: &Viewer, query: &HostsPageQuery, model: &HostsPageModel) -> Markup {
     let language = viewer.language;
+    if model.totals.sources + model.totals.destinations == 0 {
+        return html! {
+            div.empty {
+                b { (hosts::EMPTY_SETUP.of(language)) }
+                (hosts::EMPTY_SETUP_BODY.of(language))
+                div.mt { (command(language, "[hosts]  sources = [\"10.0.0.1:8888\"]  destinations = [\"10.0.0.2:8888\"]")) }
+                div.acts { a.btn.sm.go href={ (ROOT) "/guide/first-yard" } { (hosts::HOW_TO_ADD.of(language)) } }
+            }
+        };
+    }
     let title = if query.q.is_empty() {
         hosts::EMPTY_STATE.of(language).to_owned()
     } else {
@@ -108,10 +136,12 @@ pub fn host_row(viewer: &Viewer, query: &HostsPageQuery, line: &HostLine) -> Mar
     let language = viewer.language;
     let is_picked = query.pick.contains(&line.host);
     let is_open = query.why == line.host;
+    let pick =
+        PickBox { form: FORM, value: &line.host, shown: &line.host, is_picked, amount: line.files };
     let why = HostsPageQuery { why: line.host.clone(), ..query.clone() }.address();
     html! {
         tr #(row_id(&line.host)) class=[is_open.then_some("open")] aria-selected=[is_picked.then_some("true")] {
-            @if viewer.rights.storage { (pick_cell(viewer, FORM, &line.host, &line.host, is_picked)) }
+            @if viewer.rights.storage { (pick_cell(viewer, &pick)) }
             td data-l=(common::HOST.of(language)) { (host_link(&line.host)) }
             td data-l=(common::STATE.of(language)) { (states_of(viewer, line)) }
             td.nw.soft.p3.none data-l=(hosts::FOR.of(language)) {

@@ -6,7 +6,8 @@ mod query;
 mod render;
 
 pub use model::{
-    BackOffLine, ExchangeLine, PassedLine, PlanLine, PlanPageModel, RemovalLine, SparedLine,
+    BackOffLine, CopyProgress, DestinationReason, ExchangeLine, GoingCopy, PassedLine, PlanLine,
+    PlanPageModel, RemovalLine, SparedLine,
 };
 pub use panels::{back_offs, copies, exchanges, passed, removals, spared};
 pub use query::PlanPageQuery;

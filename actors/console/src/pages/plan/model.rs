@@ -18,6 +18,45 @@ pub struct PlanLine {
     pub destination: String,
     /// Size in bytes.
     pub size: u64,
+    /// Why this destination got it.
+    pub why_there: DestinationReason,
+    /// When it was planned.
+    pub planned: Moment,
+    /// How far it is.
+    pub progress: CopyProgress,
+}
+
+/// Why the planner, or a person, chose a destination.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DestinationReason {
+    /// The destination is gone or its disk is not known any more.
+    #[default]
+    NotKnown,
+    /// A person or program chose it.
+    Asked(String),
+    /// It was next in turn.
+    NextInTurn,
+    /// Room was made there for this file.
+    RoomMade,
+    /// It tries one copy at a time after failures.
+    OnTrial,
+    /// It had the best mix of room and free link; this is its room in bytes.
+    MostRoom(u64),
+}
+
+/// How far a planned copy is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CopyProgress {
+    /// The destination has not begun.
+    #[default]
+    Ready,
+    /// Bytes arrive. The end is an estimate from the rate.
+    Working {
+        /// Bytes that have arrived.
+        copied: u64,
+        /// Seconds that are left, if the rate is known.
+        left: Option<u64>,
+    },
 }
 
 /// A copy that the round removes from a host.
@@ -55,8 +94,23 @@ pub struct ExchangeLine {
     pub size: u64,
     /// Hits in the last 10 minutes.
     pub hits: u64,
+    /// The host that makes room for it, if one does.
+    pub host: Option<String>,
+    /// The copies that go for it.
+    pub goes: Vec<GoingCopy>,
     /// The result in the words of the node.
     pub verdict: String,
+}
+
+/// A copy that goes for a better file.
+#[derive(Clone, Debug, Default)]
+pub struct GoingCopy {
+    /// Name of the file.
+    pub name: String,
+    /// Place in the ranking, from 1; `None` for a file that is not ranked.
+    pub rank: Option<u64>,
+    /// Size in bytes, if known.
+    pub size: Option<u64>,
 }
 
 /// Files that were passed over for the same reason.

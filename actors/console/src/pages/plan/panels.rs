@@ -2,10 +2,15 @@
 
 use maud::{Markup, html};
 
-use super::model::{BackOffLine, PassedLine, PlanLine, PlanPageModel, RemovalLine};
+use super::model::{
+    BackOffLine, CopyProgress, DestinationReason, ExchangeLine, PassedLine, PlanLine,
+    PlanPageModel, RemovalLine,
+};
 use super::query::PlanPageQuery;
 use crate::address::{ROOT, encoded};
-use crate::format::{bytes, clock, count, counted, file_name, host_short, visible_text};
+use crate::format::{
+    age, age_tag, bytes, clock, count, counted, file_name, host_short, percent, visible_text,
+};
 use crate::pages::yard::flow;
 use crate::parts::bars::reason_bar;
 use crate::parts::icon::{Glyph, shape};
@@ -45,7 +50,9 @@ pub fn copies(viewer: &Viewer, model: &PlanPageModel) -> Markup {
                 th scope="col" { (common::FILE.of(language)) }
                 th scope="col" { (common::BECAUSE.of(language)) }
                 th scope="col" { (common::FROM_TO.of(language)) }
-                th.num scope="col" { (common::SIZE.of(language)) }
+                th.p1 scope="col" { (plan::WHY_THERE.of(language)) }
+                th scope="col" { (common::WHEN.of(language)) }
+                th.num.p0 scope="col" { (common::SIZE.of(language)) }
             } }
             tbody { @for line in &model.copies { (copy_row(viewer, line)) } }
         }
@@ -66,7 +73,41 @@ fn copy_row(viewer: &Viewer, line: &PlanLine) -> Markup {
                 }
             }
             td data-l=(common::FROM_TO.of(language)) { (flow(&line.source, &line.destination)) }
-            td.num.nw data-l=(common::SIZE.of(language)) { (bytes(line.size)) }
+            td.soft.p1 data-l=(plan::WHY_THERE.of(language)) { (why_there(viewer, &line.why_there)) }
+            td.nw.soft data-l=(common::WHEN.of(language)) { (when(viewer, line)) }
+            td.num.nw.none.p0 data-l=(common::SIZE.of(language)) { (bytes(line.size)) }
+        }
+    }
+}
+
+fn why_there(viewer: &Viewer, reason: &DestinationReason) -> String {
+    let language = viewer.language;
+    match reason {
+        DestinationReason::NotKnown => "–".to_owned(),
+        DestinationReason::Asked(by) => {
+            plan::BY_PERSON.fill(language, &[("user", &visible_text(by))])
+        }
+        DestinationReason::NextInTurn => plan::NEXT_IN_TURN.of(language).to_owned(),
+        DestinationReason::RoomMade => plan::ROOM_MADE.of(language).to_owned(),
+        DestinationReason::OnTrial => plan::ON_TRIAL.of(language).to_owned(),
+        DestinationReason::MostRoom(room) => {
+            plan::MOST_ROOM.fill(language, &[("room", &bytes(*room))])
+        }
+    }
+}
+
+fn when(viewer: &Viewer, line: &PlanLine) -> Markup {
+    let language = viewer.language;
+    let share = |copied: u64| percent((copied as f64 * 100.0 / line.size.max(1) as f64).floor());
+    html! {
+        @match line.progress {
+            CopyProgress::Ready => div.chips { (state_saying(Glyph::Wait, Tone::Plain, plan::READY_SINCE.of(language))) (age_tag(viewer, line.planned)) },
+            CopyProgress::Working { copied, left: None } => (state_saying(Glyph::Work, Tone::Work, &share(copied))),
+            CopyProgress::Working { copied, left: Some(left) } => {
+                @let values = [("share", share(copied)), ("left", age(language, left))];
+                @let values = [("share", &*values[0].1), ("left", &*values[1].1)];
+                (state_saying(Glyph::Work, Tone::Work, &plan::DONE_IN.fill(language, &values)))
+            },
         }
     }
 }
@@ -130,21 +171,36 @@ pub fn exchanges(viewer: &Viewer, model: &PlanPageModel) -> Markup {
     }
     let body = html! {
         ul.list {
-            @for line in &model.exchanges {
-                li {
-                    div.grow.exch {
-                        div.flow {
-                            (state_saying(Glyph::Rise, Tone::Hot, plan::COMES.of(language)))
-                            (file_name(&line.name, Some(&file_address(&line.name))))
-                            span.muted { (plan::HOT_HITS.fill(language, &[("n", &count(line.hits))])) }
-                        }
-                        small { (bytes(line.size)) " · " (visible_text(&line.verdict)) }
-                    }
-                }
-            }
+            @for line in &model.exchanges { li { (exchange(viewer, line)) } }
         }
     };
     flush_panel(&head, body)
+}
+
+/// The file that comes, the copies that go for it, and where.
+fn exchange(viewer: &Viewer, line: &ExchangeLine) -> Markup {
+    let language = viewer.language;
+    html! {
+        div.grow.exch {
+            div.flow {
+                (state_saying(Glyph::Rise, Tone::Hot, plan::COMES.of(language)))
+                (file_name(&line.name, Some(&file_address(&line.name))))
+                span.muted { (plan::HOT_HITS.fill(language, &[("n", &count(line.hits))])) }
+            }
+            @for going in &line.goes {
+                div.flow {
+                    (state_saying(Glyph::Gone, Tone::Hold, plan::GOES.of(language)))
+                    (file_name(&going.name, Some(&file_address(&going.name))))
+                    @if let Some(rank) = going.rank { span.muted { (plan::BY_RANK.fill(language, &[("n", &count(rank))])) } }
+                    @else if let Some(size) = going.size { span.muted { (bytes(size)) } }
+                }
+            }
+            small {
+                @if let Some(host) = &line.host { (host_short(host)) " · " }
+                (bytes(line.size)) " · " (visible_text(&line.verdict))
+            }
+        }
+    }
 }
 
 /// Files that were passed over, by reason.

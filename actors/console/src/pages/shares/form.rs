@@ -2,16 +2,27 @@
 
 use maud::{Markup, html};
 
-use super::model::NewLink;
+use super::model::{FoundPath, NewLink};
 use super::query::SharesPageQuery;
 use crate::address::ROOT;
-use crate::format::{day_and_time, visible_text};
+use crate::format::{bytes, day_and_time, visible_text};
 use crate::parts::act::{command, command_lines};
 use crate::parts::mark::Tone;
 use crate::parts::notice::notice;
 use crate::parts::why::side_panel;
 use crate::text::{Text, common, shares};
 use crate::viewer::Viewer;
+
+/// Lifetimes to choose from, with their words.
+const PRESETS: [(&str, Text); 4] = [
+    ("1h", shares::PRESET_HOUR),
+    ("1d", shares::PRESET_DAY),
+    ("7d", shares::PRESET_WEEK),
+    ("30d", shares::PRESET_MONTH),
+];
+
+/// The lifetime that is chosen at first.
+const DEFAULT_PRESET: &str = "7d";
 
 /// The panel. It works as a plain form.
 pub fn new_link(viewer: &Viewer, query: &SharesPageQuery, link: &NewLink) -> Markup {
@@ -24,42 +35,117 @@ pub fn new_link(viewer: &Viewer, query: &SharesPageQuery, link: &NewLink) -> Mar
     side_panel(viewer, shares::NEW.of(language), &link.path, &close, body)
 }
 
-fn field(viewer: &Viewer, label: Text, name: &str, value: &str, hint: &str) -> Markup {
+fn field(viewer: &Viewer, label: Text, name: &str, value: &str) -> Markup {
     html! {
         label.field {
             span { (label.of(viewer.language)) }
             input type="text" name=(name) value=(visible_text(value)) autocomplete="off";
-            @if !hint.is_empty() { span.hint { (hint) } }
         }
     }
 }
 
 fn fields(viewer: &Viewer, link: &NewLink, close: &str) -> Markup {
     let language = viewer.language;
+    let look = format!("{}?new=true&path=", SharesPageQuery::path());
     html! {
         form method="post" action={ (ROOT) "/shares/new" } {
             section.form {
                 input type="hidden" name="csrf_token" value=(viewer.csrf);
                 input type="hidden" name="back" value=(close);
                 @if !link.refused.is_empty() { (notice(Tone::Bad, &visible_text(&link.refused), html! {}, html! {})) }
-                (field(viewer, shares::NEW_PATH, "path", &link.path, &link.found))
-                (field(viewer, shares::NEW_UNTIL, "ttl", &link.ttl, shares::NEW_TTL_HINT.of(language)))
+                label.field {
+                    span { (shares::NEW_PATH.of(language)) }
+                    input type="text" name="path" value=(visible_text(&link.path)) autocomplete="off" required data-look=(look);
+                    (found(viewer, &link.found))
+                }
+                (lifetime(viewer, link))
                 div.cols2 {
-                    (field(viewer, shares::NEW_MOST, "max_downloads", &link.most, ""))
-                    (field(viewer, shares::OWNER, "owner", &link.owner, ""))
+                    (field(viewer, shares::NEW_MOST, "max_downloads", &link.most))
+                    (field(viewer, shares::OWNER, "owner", &link.owner))
                 }
                 label.field {
                     span { (shares::NEW_PASSWORD.of(language)) }
                     input type="password" name="password" autocomplete="new-password";
                 }
-                (field(viewer, shares::NEW_NOTE, "note", &link.note, ""))
+                (field(viewer, shares::NEW_NOTE, "note", &link.note))
             }
+            section { (preview(viewer, link)) }
             section {
                 div.acts.mb {
                     button.btn.go type="submit" { (shares::CREATE.of(language)) }
                     a.btn href=(close) { (common::CANCEL.of(language)) }
                 }
                 (command_lines(language, &link.commands))
+            }
+        }
+    }
+}
+
+/// The result of the look at the path. Its id is `new-found`: the script asks for it again.
+fn found(viewer: &Viewer, found: &FoundPath) -> Markup {
+    let language = viewer.language;
+    let words = match found {
+        FoundPath::NotLooked => shares::NEW_PATH_HINT.of(language).to_owned(),
+        FoundPath::File(size) => shares::FOUND_FILE.fill(language, &[("size", &bytes(*size))]),
+        FoundPath::Directory => shares::FOUND_DIRECTORY.of(language).to_owned(),
+        FoundPath::Refused(why) => visible_text(why),
+    };
+    let class = if matches!(found, FoundPath::Refused(_)) { "hint badt" } else { "hint" };
+    html! { span #new-found class=(class) role="status" { (words) } }
+}
+
+/// Presets of the lifetime, and a field for another one.
+fn lifetime(viewer: &Viewer, link: &NewLink) -> Markup {
+    let language = viewer.language;
+    let chosen = PRESETS.iter().find(|preset| preset.0 == link.ttl).map(|preset| preset.0);
+    let chosen = chosen.unwrap_or(if link.ttl.is_empty() { DEFAULT_PRESET } else { "" });
+    let other = if chosen.is_empty() { link.ttl.as_str() } else { "" };
+    html! {
+        fieldset.field {
+            legend { (shares::NEW_UNTIL.of(language)) }
+            div.seg {
+                @for (value, words) in PRESETS {
+                    @let words = words.of(language);
+                    label { input.vh type="radio" name="preset" value=(value) checked[value == chosen] data-words=(words); (words) }
+                }
+            }
+            label.field.mt {
+                span { (shares::NEW_OTHER.of(language)) }
+                input type="text" name="ttl" value=(visible_text(other)) autocomplete="off" aria-describedby="ttl-hint";
+                span #ttl-hint .hint { (shares::NEW_TTL_HINT.of(language)) }
+            }
+        }
+    }
+}
+
+/// The card that visitors of the link will see. The script keeps it up to date with the fields.
+fn preview(viewer: &Viewer, link: &NewLink) -> Markup {
+    let language = viewer.language;
+    let no_name = shares::PREVIEW_NO_NAME.of(language);
+    let name = link.path.rsplit('/').find(|part| !part.is_empty()).map(visible_text);
+    let size = match link.found {
+        FoundPath::File(size) => bytes(size),
+        FoundPath::Directory => shares::DIRECTORY.of(language).to_owned(),
+        _ => String::new(),
+    };
+    let terms = match link.most.is_empty() {
+        true => String::new(),
+        false => shares::PREVIEW_MOST.fill(language, &[("n", &visible_text(&link.most))]),
+    };
+    let preset = PRESETS
+        .iter()
+        .find(|preset| preset.0 == link.ttl || link.ttl.is_empty() && preset.0 == DEFAULT_PRESET);
+    let lifetime =
+        preset.map_or_else(|| visible_text(&link.ttl), |preset| preset.1.of(language).to_owned());
+    html! {
+        h3 { (shares::PREVIEW.of(language)) }
+        div.preview.one data-preview data-no-name=(no_name) data-password=(shares::WITH_PASSWORD.of(language))
+            data-most=(shares::PREVIEW_MOST.of(language)) data-ends=(shares::PREVIEW_ENDS.of(language)) {
+            div {
+                b dir="auto" data-preview-name { (name.as_deref().unwrap_or(no_name)) }
+                @if !size.is_empty() { span.muted { (size) } }
+                span.muted data-preview-terms { (terms) }
+                span data-preview-ends { (shares::PREVIEW_ENDS.fill(language, &[("ttl", &lifetime)])) }
             }
         }
     }

@@ -8,8 +8,8 @@ mod render;
 mod rows;
 
 pub use form::new_link;
-pub use model::{NewLink, ShareCondition, ShareLine, ShareTotals, SharesPageModel};
+pub use model::{FoundPath, NewLink, ShareCondition, ShareLine, ShareTotals, SharesPageModel};
 pub use one::{DownloadLine, OneSharePageModel, render_one};
 pub use query::{ShareStateFilter, SharesPageQuery};
-pub use render::render;
+pub use render::{render, sentence, timeline};
 pub use rows::share_rows;

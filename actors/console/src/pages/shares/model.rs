@@ -77,6 +77,20 @@ pub struct ShareTotals {
     pub failing_hooks: u64,
 }
 
+/// The result of a look at the path of a new link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FoundPath {
+    /// Nobody looked.
+    #[default]
+    NotLooked,
+    /// A file with this many bytes.
+    File(u64),
+    /// The link gives out everything below it.
+    Directory,
+    /// It cannot be shared, with the reason in the words of the node.
+    Refused(String),
+}
+
 /// The values typed for a new link, and the node's answer to them.
 #[derive(Clone, Debug, Default)]
 pub struct NewLink {
@@ -90,8 +104,8 @@ pub struct NewLink {
     pub owner: String,
     /// Remark that the page of the link shows; empty for none.
     pub note: String,
-    /// The file or directory at the path, in one line; empty if nobody looked.
-    pub found: String,
+    /// The file or directory at the path.
+    pub found: FoundPath,
     /// Why the link was refused; empty for none.
     pub refused: String,
     /// The address of the link that was made.

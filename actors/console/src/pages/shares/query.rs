@@ -31,6 +31,8 @@ page_query! {
         after: String,
         /// Picked links, by number.
         pick: Vec<String>,
+        /// All rows that match are picked, of every page.
+        all: bool,
         /// Action whose dialog is open: `extend` or `revoke`.
         ask: String,
         /// The panel of a new link is open.
@@ -53,6 +55,7 @@ mod tests {
             sort: SortBy::ascending("path"),
             after: "z".into(),
             pick: vec!["12".into()],
+            all: true,
             ask: "revoke".into(),
             new: true,
             path: "a b/c.mpg".into(),

@@ -6,9 +6,10 @@ use super::form::new_link;
 use super::model::SharesPageModel;
 use super::query::{ShareStateFilter, SharesPageQuery};
 use super::rows::share_rows;
+use crate::address::SortBy;
 use crate::format::{age, count, counted, day_and_time};
 use crate::parts::dialog::ask_dialog;
-use crate::parts::filter::{FilterBar, FilterChoice, filter_bar};
+use crate::parts::filter::{FilterBar, FilterChoice, ROWS, filter_bar};
 use crate::parts::icon::{Glyph, icon};
 use crate::parts::panel::{PanelHead, page_head, panel};
 use crate::parts::timeline::end_timeline;
@@ -35,7 +36,8 @@ pub fn render(query: &SharesPageQuery, model: &SharesPageModel, viewer: &Viewer)
     }
 }
 
-fn sentence(viewer: &Viewer, model: &SharesPageModel) -> String {
+/// The sentence at the top of the page.
+pub fn sentence(viewer: &Viewer, model: &SharesPageModel) -> String {
     let language = viewer.language;
     let totals = model.totals;
     let links = counted(language, common::LINKS, totals.working);
@@ -61,7 +63,8 @@ fn sentence(viewer: &Viewer, model: &SharesPageModel) -> String {
     text
 }
 
-fn timeline(viewer: &Viewer, model: &SharesPageModel) -> Markup {
+/// The ends of the next 30 days. Its id is `shares-timeline`, for live updates.
+pub fn timeline(viewer: &Viewer, model: &SharesPageModel) -> Markup {
     let language = viewer.language;
     let peak = match model.peak {
         Some((at, links)) => {
@@ -70,12 +73,17 @@ fn timeline(viewer: &Viewer, model: &SharesPageModel) -> Markup {
         }
         None => String::new(),
     };
+    let links =
+        counted(language, common::LINKS, model.columns.iter().map(|column| column.links).sum());
+    // The rows below are the table: the link that ends next comes first.
+    let table = SharesPageQuery { sort: SortBy::ascending("ends"), ..SharesPageQuery::default() };
+    let table = format!("{}#{ROWS}", table.address());
     let head = PanelHead {
         class: "mb",
         id: "shares-timeline",
         title: shares::ENDS_NEXT.of(language).to_owned(),
-        remark: shares::ENDS_REMARK.of(language).to_owned(),
-        link: None,
+        remark: shares::TIMELINE_LINKS.fill(language, &[("links", &links)]),
+        link: Some((common::AS_TABLE.of(language).to_owned(), table)),
     };
     panel(&head, end_timeline(viewer, &model.columns, &peak))
 }
@@ -84,6 +92,7 @@ fn filters(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) ->
     let base = SharesPageQuery {
         after: String::new(),
         pick: Vec::new(),
+        all: false,
         ask: String::new(),
         new: false,
         ..query.clone()

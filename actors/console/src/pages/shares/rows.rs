@@ -6,14 +6,12 @@ use super::model::{ShareCondition, ShareLine, SharesPageModel};
 use super::query::SharesPageQuery;
 use crate::address::{ROOT, SortBy, encoded};
 use crate::format::{count, counted, day_and_time, file_name, until_tag, visible_text};
+use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
 use crate::parts::filter::ROWS;
 use crate::parts::icon::{Glyph, icon, symbol};
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty, empty_by_filter};
-use crate::parts::table::{
-    TableColumn, actions_head, bulk_bar, bulk_button, column_head, pick_all_head, pick_cell,
-    table_foot,
-};
+use crate::parts::table::{TableColumn, actions_head, column_head, pick_all_head, table_foot};
 use crate::text::{common, shares};
 use crate::viewer::Viewer;
 
@@ -35,7 +33,8 @@ pub fn share_rows(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageMo
     let language = viewer.language;
     html! {
         div #(ROWS) .tablebox.sticky data-rows {
-            @if viewer.rights.shares { (bulk(viewer, query)) }
+            @if viewer.rights.shares { (bulk(viewer, query, model)) }
+            (new_rows(viewer, &base(query).address()))
             @if model.rows.is_empty() {
                 (nothing(viewer, query, model))
                 // A page looks at a part of the links only, so later ones can match.
@@ -60,14 +59,29 @@ pub fn share_rows(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageMo
     }
 }
 
-fn bulk(viewer: &Viewer, query: &SharesPageQuery) -> Markup {
+/// The page without picked rows and dialog.
+fn base(query: &SharesPageQuery) -> SharesPageQuery {
+    SharesPageQuery { pick: Vec::new(), all: false, ask: String::new(), ..query.clone() }
+}
+
+fn bulk(viewer: &Viewer, query: &SharesPageQuery, model: &SharesPageModel) -> Markup {
     let language = viewer.language;
-    let hidden = SharesPageQuery { pick: Vec::new(), ask: String::new(), ..query.clone() };
+    let hidden = base(query);
+    let bar = BulkBar {
+        form: FORM,
+        picked: query.pick.len() as u64,
+        is_all: query.all,
+        matching: model.page.total.unwrap_or_default(),
+        shown: model.rows.len() as u64,
+        sum: BulkSum::None,
+        amount: 0,
+        clear: &hidden.address(),
+    };
     html! {
         form #(FORM) method="get" action=(SharesPageQuery::path()) {
             @for (name, value) in hidden.pairs().pairs() { input type="hidden" name=(name) value=(value); }
         }
-        (bulk_bar(viewer, FORM, query.pick.len() as u64, &hidden.address(), html! {
+        (bulk_bar(viewer, &bar, html! {
             (bulk_button(FORM, "extend", shares::EXTEND.of(language)))
             (bulk_button(FORM, "revoke", shares::REVOKE.of(language)))
         }))
@@ -105,9 +119,10 @@ fn row(viewer: &Viewer, query: &SharesPageQuery, line: &ShareLine) -> Markup {
         None => count(line.downloads),
     };
     let works = line.condition == ShareCondition::Works;
+    let pick = PickBox { form: FORM, value: &line.id, shown: &path, is_picked, amount: None };
     html! {
         tr #{ "share-" (encoded(&line.id)) } aria-selected=[is_picked.then_some("true")] {
-            @if viewer.rights.shares { (pick_cell(viewer, FORM, &line.id, &path, is_picked)) }
+            @if viewer.rights.shares { (pick_cell(viewer, &pick)) }
             td.file data-l="" {
                 div.chips {
                     (file_name(&line.path, Some(&format!("{ROOT}/shares/{}", encoded(&line.id)))))

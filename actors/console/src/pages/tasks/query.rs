@@ -60,7 +60,11 @@ page_query! {
         sort: SortBy,
         /// Cursor of the page of rows.
         after: String,
-        /// Action whose dialog is open: `retry`.
+        /// Picked tasks, by number.
+        pick: Vec<String>,
+        /// All rows that match are picked, of every page.
+        all: bool,
+        /// Action whose dialog is open: `retry`, `cancel`, or `retry_all` for every failure of the last hour.
         ask: String,
         /// File whose panel "Why?" is open.
         why: String,
@@ -81,6 +85,8 @@ mod tests {
             cause: "no space left".into(),
             sort: SortBy::descending("created"),
             after: "9".into(),
+            pick: vec!["17".into()],
+            all: true,
             ask: "retry".into(),
             why: "a&b.mpg".into(),
         };

@@ -62,7 +62,7 @@ pub fn failures(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel)
     let causes = counted(language, common::CAUSES, model.causes.len() as u64);
     let remark = format!("{copies}, {causes}");
     let retryable: u64 = model.causes.iter().map(|cause| cause.retryable).sum();
-    let ask = TasksPageQuery { ask: "retry".to_owned(), ..query.clone() }.address();
+    let ask = TasksPageQuery { ask: "retry_all".to_owned(), ..query.clone() }.address();
     html! {
         section #task-failures .panel.mb hidden[model.causes.is_empty()] {
             header {
@@ -113,7 +113,14 @@ fn cause_row(viewer: &Viewer, cause: &FailureCause) -> Markup {
 }
 
 fn base(query: &TasksPageQuery) -> TasksPageQuery {
-    TasksPageQuery { after: String::new(), ask: String::new(), why: String::new(), ..query.clone() }
+    TasksPageQuery {
+        after: String::new(),
+        pick: Vec::new(),
+        all: false,
+        ask: String::new(),
+        why: String::new(),
+        ..query.clone()
+    }
 }
 
 fn filters(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> FilterBar {

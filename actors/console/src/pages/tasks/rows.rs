@@ -9,20 +9,26 @@ use crate::format::{age, age_tag, byte_rate, count, counted, file_name, left, vi
 use crate::pages::yard::flow;
 use crate::parts::act::post_icon;
 use crate::parts::bars::progress;
+use crate::parts::bulk::{BulkBar, BulkSum, PickBox, bulk_bar, bulk_button, new_rows, pick_cell};
 use crate::parts::filter::ROWS;
 use crate::parts::icon::Glyph;
 use crate::parts::mark::{Tone, state, tag};
 use crate::parts::notice::{empty, empty_by_filter};
-use crate::parts::table::{TableColumn, actions_head, column_head, table_foot, why_link};
+use crate::parts::table::{
+    TableColumn, actions_head, column_head, pick_all_head, table_foot, why_symbol,
+};
 use crate::text::{common, states, tasks, yard};
 use crate::viewer::Viewer;
+
+/// The form of the picked rows.
+const FORM: &str = "pick-tasks";
 
 const COLUMNS: [TableColumn; 8] = [
     TableColumn::sorted(common::FILE, "name", ""),
     TableColumn::sorted(common::STATE, "state", ""),
     TableColumn::plain(common::FROM_TO, ""),
     TableColumn::plain(common::COPIED_PART, "w-p"),
-    TableColumn::sorted(common::RATE, "rate", "num p2"),
+    TableColumn::plain(common::RATE, "num p2"),
     TableColumn::plain(common::LEFT, "num p3"),
     TableColumn::sorted(common::AGE, "created", "num p0"),
     TableColumn::plain(tasks::REASON, "whyc p1"),
@@ -33,6 +39,8 @@ pub fn task_rows(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel
     let language = viewer.language;
     html! {
         div #(ROWS) .tablebox.sticky data-rows {
+            @if viewer.rights.storage { (bulk(viewer, query, model)) }
+            (new_rows(viewer, &base(query).address()))
             @if model.rows.is_empty() {
                 (nothing(viewer, query, model))
             } @else {
@@ -40,6 +48,7 @@ pub fn task_rows(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel
                     caption.vh { (tasks::CAPTION.of(language)) }
                     thead {
                         tr {
+                            @if viewer.rights.storage { (pick_all_head(viewer)) }
                             @for column in &COLUMNS {
                                 (column_head(viewer, column, &query.sort, &|sort: SortBy| {
                                     TasksPageQuery { sort, after: String::new(), ..query.clone() }.address()
@@ -56,12 +65,52 @@ pub fn task_rows(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel
     }
 }
 
+/// The page without picked rows, dialog and panel.
+fn base(query: &TasksPageQuery) -> TasksPageQuery {
+    TasksPageQuery {
+        pick: Vec::new(),
+        all: false,
+        ask: String::new(),
+        why: String::new(),
+        ..query.clone()
+    }
+}
+
+fn bulk(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Markup {
+    let language = viewer.language;
+    let hidden = base(query);
+    let picked = |line: &&TaskLine| query.pick.contains(&line.id);
+    let bar = BulkBar {
+        form: FORM,
+        picked: query.pick.len() as u64,
+        is_all: query.all,
+        matching: model.page.total.unwrap_or_default(),
+        shown: model.rows.len() as u64,
+        sum: BulkSum::Bytes,
+        amount: model.rows.iter().filter(picked).map(|line| line.copy.size).sum(),
+        clear: &hidden.address(),
+    };
+    html! {
+        form #(FORM) method="get" action=(TasksPageQuery::path()) {
+            @for (name, value) in hidden.pairs().pairs() { input type="hidden" name=(name) value=(value); }
+        }
+        (bulk_bar(viewer, &bar, html! {
+            (bulk_button(FORM, "retry", tasks::RETRY_MANY.of(language)))
+            (bulk_button(FORM, "cancel", tasks::CANCEL_MANY.of(language)))
+        }))
+    }
+}
+
 fn nothing(viewer: &Viewer, query: &TasksPageQuery, model: &TasksPageModel) -> Markup {
     let language = viewer.language;
     if query.q.is_empty() && query.state == Some(TaskStateFilter::Failed) && query.host.is_empty() {
         let done = count(model.totals.done_lately);
         let body = tasks::EMPTY_FAILED_BODY.fill(language, &[("n", &done)]);
         return empty(tasks::EMPTY_FAILED.of(language), &body, html! {});
+    }
+    if model.totals.all == 0 {
+        let plan = html! { a.btn.sm.go href={ (ROOT) "/plan" } { (tasks::SEE_PLAN.of(language)) } };
+        return empty(tasks::EMPTY_ALL.of(language), tasks::EMPTY_ALL_BODY.of(language), plan);
     }
     let title = if query.q.is_empty() {
         tasks::EMPTY_STATE.of(language).to_owned()
@@ -84,8 +133,13 @@ pub fn task_row(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Mar
         None => copy.rate.map_or_else(dash, byte_rate),
     };
     let id = format!("task-{}", encoded(&line.id));
+    let is_picked = query.pick.contains(&line.id);
+    let shown = visible_text(&copy.name);
+    let pick =
+        PickBox { form: FORM, value: &line.id, shown: &shown, is_picked, amount: Some(copy.size) };
     html! {
-        tr #(id) class=[is_open.then_some("open")] {
+        tr #(id) class=[is_open.then_some("open")] aria-selected=[is_picked.then_some("true")] {
+            @if viewer.rights.storage { (pick_cell(viewer, &pick)) }
             td.file data-l="" {
                 div.chips {
                     (file_name(&copy.name, Some(&why)))
@@ -107,7 +161,7 @@ pub fn task_row(viewer: &Viewer, query: &TasksPageQuery, line: &TaskLine) -> Mar
             td class={ "wide p1 whyc" @if line.reason.is_empty() { " none" } } data-l=(tasks::REASON.of(language)) {
                 @if line.reason.is_empty() { span.muted { "–" } } @else { (visible_text(&line.reason)) }
             }
-            td.act { (why_link(viewer, &why, &copy.name, is_open)) (row_action(viewer, line)) }
+            td.act { (why_symbol(viewer, &why, &copy.name, is_open)) (row_action(viewer, line)) }
         }
     }
 }

@@ -25,27 +25,31 @@ pub fn traffic_table(viewer: &Viewer, figure: &ChartFigure) -> Markup {
     let mut head = head(viewer, "c6 full-md", "yard-traffic-table", yard::TRAFFIC);
     head.remark = yard::LAST_HOUR.of(viewer.language).to_owned();
     head.link = link(viewer, yard::AS_CHART, "#yard-traffic");
+    flush_panel(&head, figures_table(viewer, figure))
+}
+
+/// The rows of the figures of a chart of links, newest first.
+pub fn figures_table(viewer: &Viewer, figure: &ChartFigure) -> Markup {
     let rows = figure.lines.iter().map(|line| line.values.len()).max().unwrap_or(0);
     let span = figure.to.0 - figure.from.0;
     let steps = i64::try_from(rows.saturating_sub(1)).unwrap_or(1).max(1);
     let at = |row: usize| Moment(figure.from.0 + span * i64::try_from(row).unwrap_or(0) / steps);
-    let body = html! {
+    html! {
         table.tiny {
             thead { tr {
                 th scope="col" { (common::WHEN.of(viewer.language)) }
-                @for line in &figure.lines { th.r scope="col" { (line.name) } }
+                @for line in &figure.lines { th.num scope="col" { (line.name) } }
             } }
             tbody {
                 @for row in (0..rows).rev() {
                     tr {
                         td { (time_tag(viewer, at(row))) }
                         @for line in &figure.lines {
-                            td.r { (bit_rate(line.values.get(row).copied().unwrap_or(0.0) as u64)) }
+                            td.num.nw { (bit_rate(line.values.get(row).copied().unwrap_or(0.0) as u64)) }
                         }
                     }
                 }
             }
         }
-    };
-    flush_panel(&head, body)
+    }
 }

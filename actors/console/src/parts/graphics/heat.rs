@@ -66,6 +66,17 @@ impl HeatMap {
         sums
     }
 
+    /// Whether one of several hosts answers far more of the requests than its even share.
+    pub fn has_hot_spot(&self) -> bool {
+        let sums = self.host_sums();
+        let (total, highest) = (sums.iter().sum::<u64>(), sums.iter().copied().max().unwrap_or(0));
+        let even = total as f64 / self.hosts.len().max(1) as f64;
+        // Among few hosts twice the even share is nearly everything.
+        let factor = if self.hosts.len() <= 4 { 1.5 } else { 2.0 };
+        let is_much = highest as f64 * 100.0 >= total as f64 * HOT_SPOT;
+        self.hosts.len() > 1 && total > 0 && is_much && highest as f64 >= factor * even
+    }
+
     /// The least requests of each of the five tones.
     pub fn steps(&self) -> [u64; 5] {
         let most = self.rows.iter().flat_map(|row| &row.cells).map(|cell| cell.requests).max();
@@ -84,11 +95,15 @@ fn side(tone: usize) -> f64 {
     8.0 + 2.6 * tone as f64
 }
 
+/// A host below this share of all requests is no hot spot, in percent.
+const HOT_SPOT: f64 = 10.0;
+
 /// The map as one drawing. A table with the same figures stands behind a link.
 pub fn heat_map(viewer: &Viewer, map: &HeatMap) -> Markup {
     let steps = map.steps();
     let sums = map.host_sums();
     let highest = sums.iter().copied().max().unwrap_or(0);
+    let is_hot_spot = map.has_hot_spot();
     let wide = (RIGHT - LEFT) / map.hosts.len().max(1) as f64;
     let height = TOP + ROW * map.rows.len() as f64 + 10.0;
     let shown = |value: f64| format!("{value:.1}");
@@ -101,6 +116,7 @@ pub fn heat_map(viewer: &Viewer, map: &HeatMap) -> Markup {
                     @let sum = sums.get(index).copied().unwrap_or(0);
                     @let is_highest = sum == highest && sum > 0;
                     @let bar = sum as f64 / highest.max(1) as f64 * 40.0;
+                    @if is_highest && is_hot_spot { rect.frame-hot x=(shown(x - wide / 2.0 + 1.0)) width=(shown((wide - 2.0).max(2.0))) y="2" height=(shown(height - 6.0)) rx="4" {} }
                     @if host.is_down { rect.sel2 x=(shown(x - wide / 2.0)) width=(shown(wide)) y="56" height=(shown(height - 60.0)) {} }
                     rect class=(if is_highest { "f-hot" } else { "f-disk" }) x=(shown(x - 8.0)) width="16" y=(shown(56.0 - bar)) height=(shown(bar)) rx="1" {}
                     @if is_highest { text.t1 x=(shown(x)) y="11" text-anchor="middle" { (count(sum)) } }
@@ -180,5 +196,27 @@ mod tests {
         assert_eq!([0, 799, 800, 3199, 3200, 4000].map(|n| tone(&steps, n)), [1, 1, 2, 4, 5, 5]);
         assert_eq!(map.host_sums(), [4000]);
         assert_eq!(HeatMap::default().steps(), [0; 5]);
+    }
+
+    #[test]
+    fn a_hot_spot_has_far_more_than_its_even_share() {
+        let map = |sums: &[u64]| {
+            let cell = |(host, requests): (usize, &u64)| HeatCell {
+                host,
+                requests: *requests,
+                is_coming: false,
+            };
+            let cells = sums.iter().enumerate().map(cell).collect();
+            let hosts = sums.iter().map(|_| HeatHost::default()).collect();
+            HeatMap { hosts, rows: vec![HeatRow { cells, ..HeatRow::default() }] }
+        };
+        for sums in [&[][..], &[5], &[0, 0], &[60, 40], &[30, 25, 25, 20], &[9; 20]] {
+            assert!(!map(sums).has_hot_spot(), "{sums:?}");
+        }
+        let mut twenty = [5; 20];
+        twenty[3] = 14;
+        for sums in [&[90, 10][..], &[60, 20, 20], &[50, 20, 15, 15], &twenty] {
+            assert!(map(sums).has_hot_spot(), "{sums:?}");
+        }
     }
 }

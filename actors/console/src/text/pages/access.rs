@@ -55,6 +55,11 @@ texts! {
     SECRET = "set, not shown", "설정됨, 표시하지 않음";
     NOT_SET = "not set", "설정 안 됨";
     INPUTS = "Inputs", "입력";
+    INPUT_GOOD = "Up to date", "최신";
+    INPUT_PENDING = "Not read yet", "아직 읽지 않음";
+    INPUT_CHANGING = "Being written", "쓰는 중";
+    INPUT_MISSING = "Missing", "파일 없음";
+    INPUT_UNREADABLE = "Unreadable", "읽을 수 없음";
     INPUT_ROWS = "Lines", "줄";
     INPUT_BAD = "Unreadable lines", "읽을 수 없는 줄";
     INPUT_READ = "Read", "읽은 시각";

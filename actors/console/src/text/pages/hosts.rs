@@ -35,6 +35,9 @@ texts! {
     REMOVE = "Remove…", "제거…";
     ADD = "Add host", "호스트 추가";
     FOREIGN = "other manager", "다른 관리자";
+    EMPTY_SETUP = "No host is set up", "설정된 호스트 없음";
+    EMPTY_SETUP_BODY = "Sources serve masters, and destinations get copies. Name them in the configuration, then reload:", "원본 서버는 원본을 제공하고 저장 서버는 사본을 받습니다. 설정에 지정한 다음 다시 읽으십시오.";
+    HOW_TO_ADD = "How to add hosts", "호스트 추가 방법";
     EMPTY_FILTER = "No host has “{text}” in its address", "주소에 “{text}”가 들어간 호스트가 없음";
     EMPTY_STATE = "No host is in this state", "이 상태의 호스트 없음";
     FROM_CONFIGURATION = "from the configuration", "설정에서 지정";
@@ -88,6 +91,7 @@ texts! {
     MAY_RECEIVE = "May receive copies up to", "복사 수신 상한";
     PROGRAM = "Program", "프로그램";
     LISTED = "Files listed", "파일 목록 확인";
+    NO_SERIES = "The chart begins after two minutes of reports.", "보고가 2분 이상 쌓이면 그래프를 표시합니다.";
     LINK_TITLE = "Link", "회선";
     INTERFACE = "Interface", "인터페이스";
     SPEED = "Speed", "속도";

@@ -35,6 +35,13 @@ texts! {
     HOT_HITS = "hot, {n}", "급상승, {n}회";
     BY_RANK = "rank {n}", "{n}위";
     BY_PERSON = "asked by {user}", "요청자 {user}";
+    WHY_THERE = "Why there", "선택 이유";
+    NEXT_IN_TURN = "next in turn", "차례";
+    ROOM_MADE = "room was made there for it", "이 파일을 위해 공간 확보";
+    ON_TRIAL = "on probation: its one copy", "시험 복귀: 사본 한 개";
+    MOST_ROOM = "best room and link: {room} free", "공간과 회선이 가장 좋음: 여유 {room}";
+    READY_SINCE = "waits for the host", "호스트 응답 대기";
+    DONE_IN = "{share}, about {left} left", "{share}, 약 {left} 남음";
     CAPTION = "Copies of the round", "이번 주기의 복사";
     AS_SOURCE = "as source", "원본 서버로서";
     AS_DESTINATION = "as destination", "저장 서버로서";
@@ -51,6 +58,6 @@ texts! {
     MAP_EMPTY = "No requests were counted yet", "아직 집계된 요청 없음";
     MAP_EMPTY_BODY = "The node counts requests from the hit counts of the hosts. Set the input, then reload.", "노드는 호스트의 요청 수 입력으로 요청을 집계합니다. 입력을 설정한 다음 다시 읽으십시오.";
     MAP_PANEL = "Requests an hour", "시간당 요청";
-    MAP_ESTIMATE = "The node measures requests of files. The map divides them evenly among the copies.", "노드는 파일별 요청을 집계합니다. 지도는 이를 사본 수로 고르게 나눕니다.";
+    MAP_ESTIMATE = "The node measures requests of files. The map divides them evenly among the copies.", "노드는 파일별 요청을 집계합니다. 이 페이지는 이를 사본 수로 고르게 나눕니다.";
     MAP_SUM = "Sum", "합계";
 }

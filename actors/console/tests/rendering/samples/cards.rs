@@ -49,6 +49,7 @@ pub fn cards(language: Language, theme: Theme) -> Vec<Sample> {
     let again = SignInStep::Password { name: "ops-1".into(), next: String::new() };
     let by_link = SignInStep::Link { secret: "secret-of-a-link".into(), next: String::new() };
     let inside = SignInStep::SignedIn {
+        yard: "yard-east".into(),
         subject: "user ops-1".into(),
         rights: "the role operator".into(),
         csrf: "csrf-token".into(),
@@ -59,7 +60,7 @@ pub fn cards(language: Language, theme: Theme) -> Vec<Sample> {
         ("sign-in-link", by_link, None),
         ("sign-in-done", inside, None),
     ] {
-        let model = SignInModel { yard: "yard-east".into(), refused, step };
+        let model = SignInModel { refused, step };
         add(name, sign_in(&login, &model));
     }
     samples

@@ -7,12 +7,12 @@ use reelyard_console::pages::boxes::{
 use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, FindPageQuery};
 use reelyard_console::pages::map::{self, MapPageModel, MapPageQuery};
 use reelyard_console::pages::plan::{
-    self, BackOffLine, ExchangeLine, PassedLine, PlanLine, PlanPageModel, PlanPageQuery,
-    RemovalLine, SparedLine,
+    self, BackOffLine, CopyProgress, DestinationReason, ExchangeLine, GoingCopy, PassedLine,
+    PlanLine, PlanPageModel, PlanPageQuery, RemovalLine, SparedLine,
 };
 use reelyard_console::pages::shares::{
-    self, DownloadLine, NewLink, OneSharePageModel, ShareCondition, ShareLine, ShareTotals,
-    SharesPageModel, SharesPageQuery,
+    self, DownloadLine, FoundPath, NewLink, OneSharePageModel, ShareCondition, ShareLine,
+    ShareTotals, SharesPageModel, SharesPageQuery,
 };
 use reelyard_console::pages::why::PassedReason;
 use reelyard_console::parts::act::CommandLines;
@@ -67,7 +67,7 @@ pub fn links(viewer: &Viewer) -> PageParts {
             ttl: "7d".into(),
             most: "5".into(),
             owner: "press".into(),
-            found: "8.9 GiB, root “movies”".into(),
+            found: FoundPath::File(9_556_302_233),
             commands: CommandLines {
                 reelyard: [
                     "share",
@@ -165,6 +165,18 @@ pub fn round(viewer: &Viewer) -> PageParts {
         source: "10.4.1.11:8888".into(),
         destination: format!("10.4.2.{}:8888", 22 + index),
         size: 9 << 30,
+        why_there: match index {
+            0 => DestinationReason::RoomMade,
+            1 => DestinationReason::Asked("ops-1".into()),
+            2 => DestinationReason::OnTrial,
+            _ => DestinationReason::MostRoom(2 << 40),
+        },
+        planned: ago(4),
+        progress: match index {
+            0 => CopyProgress::Working { copied: 4 << 30, left: Some(130) },
+            1 => CopyProgress::Working { copied: 0, left: None },
+            _ => CopyProgress::Ready,
+        },
     };
     let removal = |index: usize| RemovalLine {
         name: NAMES[index].into(),
@@ -201,6 +213,14 @@ pub fn round(viewer: &Viewer) -> PageParts {
             name: NAMES[0].into(),
             size: 15 << 30,
             hits: 38,
+            host: Some("10.4.2.23:8888".into()),
+            goes: (1..3)
+                .map(|index| GoingCopy {
+                    name: NAMES[index].into(),
+                    rank: (index == 1).then_some(4102),
+                    size: Some(8 << 30),
+                })
+                .collect(),
             verdict: "room is made on 10.4.2.23: 2 colder copies go".into(),
         }],
         passed: passed

@@ -175,6 +175,14 @@ pub fn why(viewer: &Viewer) -> PageParts {
 }
 
 pub fn one(viewer: &Viewer) -> PageParts {
+    host_page(viewer, false)
+}
+
+pub fn one_with_table(viewer: &Viewer) -> PageParts {
+    host_page(viewer, true)
+}
+
+fn host_page(viewer: &Viewer, traffic_as_table: bool) -> PageParts {
     let spans = (0..96).map(|index| match index {
         33 | 94 | 95 => HealthSpan::Down,
         41 => HealthSpan::Suspect,
@@ -227,6 +235,8 @@ pub fn one(viewer: &Viewer) -> PageParts {
             copies_in: Some(3_900_000_000),
             at: Some(ago(1100)),
         }),
+        traffic_hour: Some(super::yard::traffic()),
+        traffic_as_table,
         receives_below: Some(10_000_000_000),
         recent: (0..5).map(recent).collect(),
         ..HostPageModel::default()

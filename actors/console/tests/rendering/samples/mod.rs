@@ -11,7 +11,7 @@ mod yard;
 
 use jiff::tz::TimeZone;
 use maud::Markup;
-use reelyard_console::frame::{FrameModel, LiveMark, PageParts, page};
+use reelyard_console::frame::{FrameModel, LiveMark, PageParts, RefusalPage, page, refusal_page};
 use reelyard_console::text::Language;
 use reelyard_console::{Density, Moment, Theme, Viewer, ViewerRights, ViewerRole};
 
@@ -62,6 +62,7 @@ fn frame(here: &str) -> FrameModel {
         hosts_down: 1,
         tasks_failed: 46,
         boxes_quarantined: 0,
+        not_ready: Vec::new(),
         live: LiveMark::Live,
         stream: None,
         here: here.into(),
@@ -91,6 +92,7 @@ pub fn all(viewer: &Viewer) -> Vec<Sample> {
     add("hosts-ask", hosts::ask(viewer));
     add("hosts-why", hosts::why(viewer));
     add("host", hosts::one(viewer));
+    add("host-table", hosts::one_with_table(viewer));
     add("files", files::table(viewer));
     add("files-why", files::why(viewer));
     add("files-nothing", files::nothing(viewer));
@@ -107,5 +109,14 @@ pub fn all(viewer: &Viewer) -> Vec<Sample> {
     add("settings", record::values(viewer));
     add("access", record::people(viewer));
     add("guide", record::manual(viewer));
+    for (name, status, detail) in [
+        ("refusal", 404, "10.4.2.99:8888 is not a host of this yard"),
+        ("refusal-busy", 503, "the node computes other pages"),
+    ] {
+        let detail = detail.to_owned();
+        let (language, theme) = (viewer.language, viewer.theme);
+        let document = refusal_page(&RefusalPage { status, detail, language, theme });
+        samples.push(Sample { name, document });
+    }
     samples
 }

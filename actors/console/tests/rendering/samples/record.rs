@@ -6,8 +6,8 @@ use reelyard_console::pages::audit::{self, AuditLineView, AuditPageModel, AuditP
 use reelyard_console::pages::guide::{self, GuideChapter, GuidePageModel};
 use reelyard_console::pages::history::{self, HistoryPageModel, HistoryPageQuery, HistoryRow};
 use reelyard_console::pages::settings::{
-    self, InputFileLine, SettingDifference, SettingLine, SettingsPageModel, SettingsPageQuery,
-    ValueOrigin,
+    self, InputCondition, InputFileLine, SettingDifference, SettingLine, SettingsPageModel,
+    SettingsPageQuery, ValueOrigin,
 };
 use reelyard_console::pages::yard::{RecentLine, RecentStep};
 use reelyard_console::parts::table::RowPage;
@@ -111,8 +111,8 @@ pub fn values(viewer: &Viewer) -> PageParts {
             InputFileLine {
                 setting: "catalog.grade_info_file".into(),
                 path: "/data/.grade.info".into(),
-                is_good: true,
-                state: "good".into(),
+                condition: InputCondition::Good,
+                detail: String::new(),
                 read: Some(ago(30)),
                 rows: 18_430,
                 bad_rows: 0,
@@ -120,12 +120,13 @@ pub fn values(viewer: &Viewer) -> PageParts {
             InputFileLine {
                 setting: "catalog.hitcount_file".into(),
                 path: "/data/.hitcount.history".into(),
-                is_good: false,
-                state: "unreadable: permission denied".into(),
+                condition: InputCondition::Unreadable,
+                detail: "permission denied".into(),
                 read: Some(ago(2760)),
                 rows: 120,
                 bad_rows: 2,
             },
+            InputFileLine { setting: "catalog.event_log".into(), ..InputFileLine::default() },
         ],
     };
     let title = NavPage::Settings.title().of(viewer.language);

@@ -78,7 +78,7 @@ fn disks() -> DiskSummary {
     DiskSummary { disks, size: 164 << 40, used: 81.0, limit: 90.0, low_water: 85.0 }
 }
 
-fn traffic() -> ChartFigure {
+pub fn traffic() -> ChartFigure {
     let wave =
         |base: f64, step: f64| (0..60).map(|i| base + (f64::from(i) * step).sin() * 3.0).collect();
     ChartFigure {

@@ -2,78 +2,81 @@
 
 use anyhow::Result;
 use reelyard_integration_tests::probes::browser::Browser;
-use reelyard_integration_tests::probes::waiting::eventually_some;
 
 use super::super::console_yard::ConsoleYard;
-use super::visits::signed_in;
+use super::visits::{signed_in, until};
 
 /// Keys of the WebDriver protocol.
 const ENTER: &str = "\u{e007}";
 const ESCAPE: &str = "\u{e00c}";
 const TAB: &str = "\u{e004}";
 
-/// Waits until an expression of the page is true.
-async fn until(browser: &Browser, expression: &str) {
-    eventually_some(expression, || async {
-        let value = browser.evaluate(expression).await.ok()?;
-        (value.as_bool() == Some(true)).then_some(())
-    })
-    .await;
+async fn open(yard: &ConsoleYard, browser: &Browser, page: &str) -> Result<()> {
+    browser.open(&format!("{}/console{page}", yard.url())).await
 }
 
-/// A browser with the session of an administrator, at this page.
-async fn open(yard: &ConsoleYard, page: &str) -> Result<Browser> {
-    let browser = signed_in(yard).await?;
-    browser.open(&format!("{}/console{page}", yard.url())).await?;
-    Ok(browser)
-}
-
+/// The parts share a yard and a browser, because these take most of the time.
 #[tokio::test]
-async fn a_panel_takes_the_focus_and_gives_it_back() -> Result<()> {
+async fn the_console_is_used_by_keys_only() -> Result<()> {
     let yard = ConsoleYard::start()?;
-    let browser = open(&yard, "/files").await?;
+    let browser = signed_in(&yard).await?;
+    a_panel_takes_the_focus_and_gives_it_back(&yard, &browser).await?;
+    a_dialog_keeps_the_focus_and_leaves_by_escape(&yard, &browser).await?;
+    a_filter_keeps_the_focus_and_announces_its_count(&yard, &browser).await?;
+    letters_lead_to_pages_and_menus_close_by_escape(&yard, &browser).await?;
+    rows_are_picked_and_an_action_is_confirmed(&yard, &browser).await?;
+    nothing_moves_for_a_person_who_prefers_that(&yard, &browser).await
+}
+
+async fn a_panel_takes_the_focus_and_gives_it_back(
+    yard: &ConsoleYard,
+    browser: &Browser,
+) -> Result<()> {
+    open(yard, browser, "/files").await?;
     browser.press("j").await?;
-    until(&browser, "!!document.activeElement.closest('[data-rows] tbody tr')").await;
+    until(browser, "!!document.activeElement.closest('[data-rows] tbody tr')").await;
     let row = browser.evaluate("document.activeElement.closest('tr').textContent").await?;
     browser.press("w").await?;
-    until(&browser, "document.activeElement.id === 'why-title'").await;
+    until(browser, "document.activeElement.id === 'why-title'").await;
     browser.press(ESCAPE).await?;
-    until(&browser, "!location.search && !!document.activeElement.closest('tbody tr')").await;
+    until(browser, "!location.search && !!document.activeElement.closest('tbody tr')").await;
     let back = browser.evaluate("document.activeElement.closest('tr').textContent").await?;
     assert_eq!(back, row);
     Ok(())
 }
 
-#[tokio::test]
-async fn a_dialog_keeps_the_focus_and_leaves_by_escape() -> Result<()> {
-    let yard = ConsoleYard::start()?;
+async fn a_dialog_keeps_the_focus_and_leaves_by_escape(
+    yard: &ConsoleYard,
+    browser: &Browser,
+) -> Result<()> {
     let host = yard.ground.destination(0).to_string();
-    let browser = open(&yard, &format!("/hosts?ask=drain&pick={host}")).await?;
+    open(yard, browser, &format!("/hosts?ask=drain&pick={host}")).await?;
     let within = "document.activeElement.closest('[data-dialog]') !== null";
-    until(&browser, within).await;
+    until(browser, within).await;
     for _ in 0..12 {
         browser.press(TAB).await?;
         assert_eq!(browser.evaluate(within).await?, true, "the focus left the dialog");
     }
     browser.press(ESCAPE).await?;
-    until(&browser, "!document.querySelector('[data-dialog]')").await;
+    until(browser, "!document.querySelector('[data-dialog]')").await;
     // Nothing was done.
     let mode = yard.curl(&["-H", &yard.ground.bearer(), "/api/v1/hosts"])?.body;
     assert!(!mode.contains("draining"), "{mode}");
     Ok(())
 }
 
-#[tokio::test]
-async fn a_filter_keeps_the_focus_and_announces_its_count() -> Result<()> {
-    let yard = ConsoleYard::start()?;
-    let browser = open(&yard, "/files").await?;
+async fn a_filter_keeps_the_focus_and_announces_its_count(
+    yard: &ConsoleYard,
+    browser: &Browser,
+) -> Result<()> {
+    open(yard, browser, "/files").await?;
     browser.evaluate("window.status0 = document.querySelector('#filter-status')").await?;
     let before = browser.text("#filter-status").await?;
     browser.press("/").await?;
-    until(&browser, "document.activeElement.matches('[data-filter]')").await;
+    until(browser, "document.activeElement.matches('[data-filter]')").await;
     browser.press("gamma").await?;
-    until(&browser, "!document.querySelector('#rows').textContent.includes('alpha')").await;
-    until(&browser, "document.activeElement.matches('[data-filter]')").await;
+    until(browser, "!document.querySelector('#rows').textContent.includes('alpha')").await;
+    until(browser, "document.activeElement.matches('[data-filter]')").await;
     // A screen reader announces a change only within an element that stays.
     let stays = "window.status0 === document.querySelector('#filter-status') && \
                  window.status0.getAttribute('role') === 'status'";
@@ -82,32 +85,65 @@ async fn a_filter_keeps_the_focus_and_announces_its_count() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn letters_lead_to_pages_and_menus_close_by_escape() -> Result<()> {
-    let yard = ConsoleYard::start()?;
-    let browser = open(&yard, "").await?;
+async fn letters_lead_to_pages_and_menus_close_by_escape(
+    yard: &ConsoleYard,
+    browser: &Browser,
+) -> Result<()> {
+    open(yard, browser, "").await?;
     browser.press("g").await?;
     browser.press("t").await?;
-    until(&browser, "location.pathname === '/console/tasks'").await;
+    until(browser, "location.pathname === '/console/tasks'").await;
     browser.press("?").await?;
-    until(&browser, "document.querySelector('#keys').open").await;
+    until(browser, "document.querySelector('#keys').open").await;
     browser.press(ESCAPE).await?;
-    until(&browser, "!document.querySelector('#keys').open").await;
+    until(browser, "!document.querySelector('#keys').open").await;
     let menu = "document.querySelectorAll('.top details.menu')[1]";
     browser.evaluate(&format!("{menu}.querySelector('summary').focus()")).await?;
     browser.press(ENTER).await?;
-    until(&browser, &format!("{menu}.open")).await;
+    until(browser, &format!("{menu}.open")).await;
     browser.press(ESCAPE).await?;
-    until(&browser, &format!("!{menu}.open && document.activeElement.tagName === 'SUMMARY'")).await;
+    until(browser, &format!("!{menu}.open && document.activeElement.tagName === 'SUMMARY'")).await;
     let live = "document.querySelector('#live').getAttribute('role') === 'status'";
     assert_eq!(browser.evaluate(live).await?, true);
     Ok(())
 }
 
-#[tokio::test]
-async fn nothing_moves_for_a_person_who_prefers_that() -> Result<()> {
-    let yard = ConsoleYard::start()?;
-    let browser = open(&yard, "/hosts").await?;
+/// Keys only: a row is picked, its action asked for, confirmed and taken back.
+async fn rows_are_picked_and_an_action_is_confirmed(
+    yard: &ConsoleYard,
+    browser: &Browser,
+) -> Result<()> {
+    let host = yard.ground.destination(0).to_string();
+    open(yard, browser, "/hosts?role=destination").await?;
+    browser.press("j").await?;
+    until(browser, "!!document.activeElement.closest('[data-rows] tbody tr')").await;
+    browser.press("x").await?;
+    until(browser, "document.querySelector('.bulk').dataset.picked === '1'").await;
+    until(browser, "document.querySelector('[data-picked-sum]').textContent.includes('3 files')")
+        .await;
+    browser.evaluate("document.querySelector('.bulk button[value=maintenance]').focus()").await?;
+    browser.press(ENTER).await?;
+    until(browser, "!!document.activeElement.closest('[data-dialog]')").await;
+    browser.press(ENTER).await?;
+    until(
+        browser,
+        "!document.querySelector('[data-dialog]') && !!document.querySelector('[data-toast]')",
+    )
+    .await;
+    until(browser, "document.querySelector('#rows').textContent.includes('maintenance')").await;
+    let path = format!("/api/v1/hosts/{host}");
+    let mode = || Ok::<_, anyhow::Error>(yard.curl(&["-H", &yard.ground.bearer(), &path])?.body);
+    assert!(mode()?.contains("maintenance"));
+    let visit = yard.visit("keys", "operator")?;
+    assert_eq!(yard.post(&visit, &format!("/console/hosts/{host}/active"), &[])?.status, 303);
+    Ok(())
+}
+
+async fn nothing_moves_for_a_person_who_prefers_that(
+    yard: &ConsoleYard,
+    browser: &Browser,
+) -> Result<()> {
+    open(yard, browser, "/hosts").await?;
     let moving = "[...document.querySelectorAll('*')].filter((element) => { \
         const style = getComputedStyle(element); \
         return style.animationName !== 'none' || style.transitionDuration !== '0s'; }).length";

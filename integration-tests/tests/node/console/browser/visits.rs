@@ -1,10 +1,12 @@
 //! A person at the console of a node.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::probes::accessibility::too_wide;
 use reelyard_integration_tests::probes::browser::Browser;
 use reelyard_integration_tests::probes::waiting::eventually_some;
 
-use super::super::console_yard::ConsoleYard;
+use super::super::console_yard::{ConsoleYard, FILES};
+use super::accessibility::keep_picture;
 
 /// Waits until an element shows these words.
 async fn until_shown(browser: &Browser, selector: &str, words: &str) {
@@ -24,26 +26,235 @@ pub(super) async fn signed_in(yard: &ConsoleYard) -> Result<Browser> {
     Ok(browser)
 }
 
-#[tokio::test]
-async fn a_person_makes_a_link_and_a_visitor_opens_it() -> Result<()> {
-    let yard = ConsoleYard::start()?;
-    let browser = signed_in(&yard).await?;
-    let form = "/console/shares?new=true&path=movies/alpha.mpg";
-    browser.open(&format!("{}{form}", yard.url())).await?;
-    browser.write("#why input[name=max_downloads]", "3").await?;
-    browser.click("#why button.go").await?;
-    until_shown(&browser, "#why .preview", "movies/alpha.mpg").await;
-    let link = browser.text("#why .cmd code").await?.context("no link")?;
-    browser.open(&link).await?;
-    until_shown(&browser, "h1", "alpha.mpg").await;
-    until_shown(&browser, "main", "3 of 3 downloads left").await;
-    browser.click("button[data-copy]").await?;
-    until_shown(&browser, "button[data-copy]", "Copied").await;
-    browser.click("button[name=language]").await?;
-    until_shown(&browser, "main", "다운로드 3회 중 3회 남음").await;
+/// Waits until an expression of the page is true.
+pub(super) async fn until(browser: &Browser, expression: &str) {
+    eventually_some(expression, || async {
+        let value = browser.evaluate(expression).await.ok()?;
+        (value.as_bool() == Some(true)).then_some(())
+    })
+    .await;
+}
+
+/// Fails with the messages of the browser: script errors, and reports of the content policy.
+async fn without_errors(browser: &Browser, place: &str) -> Result<()> {
     let errors = browser.console_errors().await?;
-    assert!(errors.is_empty(), "{errors:?}");
+    ensure!(errors.is_empty(), "{place}: {errors:?}");
     Ok(())
+}
+
+/// The main task of each page, as a person does it. One yard and one browser carry all of them.
+#[tokio::test]
+async fn a_person_does_the_main_task_of_each_page() -> Result<()> {
+    let mut yard = ConsoleYard::start()?;
+    let browser = by_login_link(&yard).await?;
+    browser.resize(1440, 900).await?;
+    hosts(&yard, &browser).await?;
+    files(&yard, &browser).await?;
+    tasks_and_plan(&yard, &browser).await?;
+    a_link(&yard, &browser).await?;
+    records_and_node(&yard, &browser).await?;
+    in_korean_on_a_phone(&yard, &browser).await?;
+    a_cut_connection_is_visible_and_recovers(&mut yard, &browser).await
+}
+
+/// A browser that a login link has let in.
+async fn by_login_link(yard: &ConsoleYard) -> Result<Browser> {
+    let log = yard.node.log_text();
+    let link = log.split("/login?link=").nth(1).context("no link")?;
+    let link: String =
+        link.chars().take_while(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect();
+    let browser = Browser::start(true).await?;
+    browser.open(&format!("{}/login?link={link}", yard.url())).await?;
+    browser.click("main button").await?;
+    until_shown(&browser, "body", "Copies running").await;
+    Ok(browser)
+}
+
+async fn open(yard: &ConsoleYard, browser: &Browser, page: &str) -> Result<()> {
+    browser.open(&format!("{}/console{page}", yard.url())).await
+}
+
+/// A host is put into maintenance and used again, on its own page, which follows the change by itself.
+async fn hosts(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
+    open(yard, browser, "/hosts").await?;
+    until_shown(browser, "body", "troubled ones first").await;
+    let host = yard.ground.destination(0).to_string();
+    open(yard, browser, &format!("/hosts/{host}")).await?;
+    let visit = yard.visit("other", "operator")?;
+    let path = format!("/console/hosts/{host}/maintenance");
+    ensure!(yard.post(&visit, &path, &[])?.status == 303);
+    until_shown(browser, "#page-sentence", "maintenance").await;
+    until_shown(browser, "#host-acts", "Activate").await;
+    browser.click("#host-acts button[formaction$='/active']").await?;
+    until_shown(browser, "[data-toast]", "In operation again").await;
+    without_errors(browser, "hosts").await
+}
+
+/// Files are found, picked and pinned; then all that match are unpinned.
+async fn files(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
+    open(yard, browser, "/files").await?;
+    browser.write("#filters input[name=q]", "gamma").await?;
+    until(browser, "document.querySelectorAll('#rows tbody tr').length === 1").await;
+    until(
+        browser,
+        "document.querySelector('#stream').getAttribute('hx-sse:connect').includes('q=gamma')",
+    )
+    .await;
+    browser.click("#rows a.why-b").await?;
+    until_shown(browser, "#why", "beta gamma.mpg").await;
+    open(yard, browser, "/files").await?;
+    browser.click("[data-pick-all]").await?;
+    until_shown(browser, ".bulk", "3 selected · 29.3 KiB").await;
+    browser.click(".bulk button[value=pin]").await?;
+    until_shown(browser, "[data-dialog]", "Pin 3 files?").await;
+    browser.click("[data-dialog] button.go").await?;
+    until_shown(browser, "[data-toast]", "Pinned: 3").await;
+    open(yard, browser, "/files?q=mpg&ask=unpin&all=true").await?;
+    until_shown(browser, "[data-dialog]", "Unpin 3 files?").await;
+    browser.click("[data-dialog] button.go").await?;
+    until_shown(browser, "[data-toast]", "No longer pinned: 3").await;
+    without_errors(browser, "files").await
+}
+
+/// A picked row keeps its place while a copy begins; the new row comes in when it is asked for.
+async fn tasks_and_plan(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
+    open(yard, browser, "/tasks").await?;
+    until_shown(browser, "#rows", "beta gamma.mpg").await;
+    browser.write("#filters input[name=q]", "mpg").await?;
+    until(
+        browser,
+        "document.querySelector('#stream').getAttribute('hx-sse:connect').includes('q=mpg')",
+    )
+    .await;
+    browser.click("#rows tbody input[name=pick]").await?;
+    let first = "document.querySelector('#rows tbody tr').id";
+    let before = browser.evaluate(first).await?;
+    yard.ground.master(b"delta.mpg", 10_000)?;
+    let names = FILES.map(str::as_bytes);
+    yard.ground.grade(&[&[&b"delta.mpg"[..]], &names[..]].concat())?;
+    until_shown(browser, "[data-new-rows]", "1 new, show").await;
+    assert_eq!(browser.evaluate(first).await?, before, "the picked row moved");
+    let kept = "document.querySelector('#rows tbody input[name=pick]').checked && \
+                document.querySelector('#filters input[name=q]').value === 'mpg' && \
+                document.querySelector('.bulk').dataset.picked === '1' && \
+                !document.documentElement.classList.contains('is-stale')";
+    assert_eq!(browser.evaluate(kept).await?, true, "pick or typed text is gone");
+    browser.click("[data-new-rows] a").await?;
+    until_shown(browser, "#rows", "delta.mpg").await;
+    open(yard, browser, "/plan").await?;
+    until_shown(browser, "h1", "Plan").await;
+    open(yard, browser, "/map").await?;
+    until_shown(browser, "h1", "Map").await;
+    without_errors(browser, "tasks, plan and map").await
+}
+
+/// A link is made with a preset, its preview follows the fields, and a visitor opens it.
+async fn a_link(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
+    open(yard, browser, "/shares").await?;
+    until_shown(browser, "#rows", "Nothing is shared").await;
+    browser.click(".head a.go").await?;
+    until(browser, "document.activeElement.id === 'why-title'").await;
+    browser.write("#why input[name=path]", "movies/alpha.mpg").await?;
+    browser.write("#why input[name=max_downloads]", "3").await?;
+    until_shown(browser, "#new-found", "It is there: 9.8 KiB").await;
+    until_shown(browser, "#why .preview", "alpha.mpg").await;
+    until_shown(browser, "#why .preview", "3 downloads at most").await;
+    browser.click("#why .seg label:nth-child(2)").await?;
+    until_shown(browser, "#why .preview", "ends in 1 day").await;
+    browser.click("#why button.go").await?;
+    until_shown(browser, "#why .preview", "movies/alpha.mpg").await;
+    let link = browser.text("#why .cmd code").await?.context("no link")?;
+    without_errors(browser, "shares").await?;
+    browser.open(&link).await?;
+    until_shown(browser, "h1", "alpha.mpg").await;
+    until_shown(browser, "main", "3 of 3 downloads left").await;
+    browser.click("button[data-copy]").await?;
+    until_shown(browser, "button[data-copy]", "Copied").await;
+    browser.click("button[name=language]").await?;
+    until_shown(browser, "main", "다운로드 3회 중 3회 남음").await;
+    without_errors(browser, "the page of a link").await
+}
+
+/// A box is put into quarantine. The history, the audit and the settings are searched. A token is made, and a chapter
+/// is read.
+async fn records_and_node(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
+    let bearer = yard.ground.bearer();
+    let json = "content-type: application/json";
+    let body = r#"{"size":3}"#;
+    let pool = ["-X", "PUT", "-H", &bearer, "-H", json, "-d", body, "/api/v1/pools/judges"];
+    ensure!(yard.curl(&pool)?.status < 300);
+    open(yard, browser, "/boxes?pool=judges&number=1&ask=quarantine").await?;
+    until_shown(browser, "[data-dialog]", "Put box 1 into quarantine?").await;
+    browser.write("[data-dialog] input[name=reason]", "its disk is slow").await?;
+    browser.click("[data-dialog] button.go").await?;
+    until_shown(browser, "main", "its disk is slow").await;
+    open(yard, browser, "/history").await?;
+    browser.write("#filters input[name=q]", "alpha").await?;
+    until(browser, "!document.querySelector('#rows').textContent.includes('gamma')").await;
+    open(yard, browser, "/audit?q=judges").await?;
+    until_shown(browser, "#rows", "its disk is slow").await;
+    open(yard, browser, "/settings").await?;
+    until_shown(browser, "#settings-inputs", "not set").await;
+    browser.write("#filters input[name=q]", "limit_percent").await?;
+    until(browser, "document.querySelectorAll('#rows tbody tr').length < 9").await;
+    open(yard, browser, "/access?ask=new-token").await?;
+    browser.write("[data-dialog] input[name=name]", "backup").await?;
+    browser.click("[data-dialog] button.go").await?;
+    until_shown(browser, "main", "The secret of backup").await;
+    open(yard, browser, "/guide/troubleshooting").await?;
+    until_shown(browser, "h1", "").await;
+    open(yard, browser, "/find?q=gamma").await?;
+    until_shown(browser, "main", "beta gamma.mpg").await;
+    without_errors(browser, "records and the node").await?;
+    open(yard, browser, "/hosts/127.0.0.1:1").await?;
+    until_shown(browser, "h1", "There is nothing at this address").await;
+    // The browser reports the status of the page itself.
+    browser.console_errors().await.map(drop)
+}
+
+/// The page says that it is old while the node is away, and that it is live once the node is back.
+async fn a_cut_connection_is_visible_and_recovers(
+    yard: &mut ConsoleYard,
+    browser: &Browser,
+) -> Result<()> {
+    open(yard, browser, "/hosts").await?;
+    until(browser, "!document.documentElement.classList.contains('is-stale')").await;
+    yard.node.kill();
+    until(browser, "document.documentElement.classList.contains('is-stale')").await;
+    until(browser, "!document.querySelector('#stale-bar').hidden").await;
+    yard.node.start_again()?;
+    until(browser, "!document.documentElement.classList.contains('is-stale')").await;
+    until(browser, "document.querySelector('#stale-bar').hidden").await;
+    Ok(())
+}
+
+/// The pages in Korean on a phone: each shows its words, and its main part is within the window.
+async fn in_korean_on_a_phone(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
+    browser.resize(390, 844).await?;
+    browser.keep_cookie("reelyard_language", "ko").await?;
+    for (page, words) in [
+        ("", "진행 중인 복사"),
+        ("/hosts", "호스트"),
+        ("/files", "alpha.mpg"),
+        ("/tasks", "완료"),
+        ("/plan", "배치 주기"),
+        ("/shares", "alpha.mpg"),
+        ("/boxes", "격리됨"),
+        ("/history", "복사됨"),
+        ("/audit", "backup"),
+        ("/settings", "설정 안 됨"),
+        ("/access", "backup"),
+        ("/hosts/127.0.0.1:1", "이 주소에는 아무것도 없습니다"),
+    ] {
+        open(yard, browser, page).await?;
+        until_shown(browser, "body", words).await;
+        keep_picture(browser, page, "korean").await?;
+        let wide = too_wide(browser).await?;
+        ensure!(wide.is_empty(), "{page}: {wide:?}");
+    }
+    browser.console_errors().await.map(drop)?;
+    open(yard, browser, "/hosts").await?;
+    without_errors(browser, "Korean pages").await
 }
 
 #[tokio::test]
@@ -63,31 +274,5 @@ async fn a_person_signs_in_with_a_password_in_korean() -> Result<()> {
     until_shown(&browser, "[role=alert]", "이름 또는 비밀번호가 올바르지 않습니다.").await;
     browser.write("#password", "a long enough password\u{e007}").await?;
     until_shown(&browser, "h1", "호스트").await;
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_person_logs_in_and_reads_the_pages_without_an_error() -> Result<()> {
-    let yard = ConsoleYard::start()?;
-    let log = yard.node.log_text();
-    let link = log.split("/login?link=").nth(1).context("no link")?;
-    let link: String =
-        link.chars().take_while(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect();
-    let browser = Browser::start(true).await?;
-    browser.open(&format!("{}/login?link={link}", yard.url())).await?;
-    browser.click("main button").await?;
-    for (path, word) in [
-        ("/console", "Copies running"),
-        ("/console/hosts", "troubled ones first"),
-        ("/console/files", "alpha.mpg"),
-        ("/console/tasks", "beta gamma.mpg"),
-    ] {
-        browser.open(&format!("{}{path}", yard.url())).await?;
-        until_shown(&browser, "body", word).await;
-    }
-    browser.write("#filters input[name=q]", "gamma").await?;
-    until_shown(&browser, "#rows", "beta gamma.mpg").await;
-    let errors = browser.console_errors().await?;
-    assert!(errors.is_empty(), "{errors:?}");
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 pub mod box_dialogs;
 pub mod boxes;
+mod new_link;
 pub mod share;
 pub mod share_dialogs;
 pub mod shares;

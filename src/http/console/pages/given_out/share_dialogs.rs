@@ -4,11 +4,13 @@ use reelyard_api::WantedShare;
 use reelyard_console::Viewer;
 use reelyard_console::address::ROOT;
 use reelyard_console::format::counted;
-use reelyard_console::pages::shares::{NewLink, ShareCondition, ShareLine};
+use reelyard_console::pages::shares::{NewLink, ShareCondition, ShareLine, SharesPageQuery};
 use reelyard_console::parts::act::{CommandLines, CurlCall};
 use reelyard_console::parts::dialog::{AskDialog, AskField};
 use reelyard_console::text::{common, outcomes, shares};
 use serde_json::json;
+
+use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
 
 /// The dialog of an action on these links, by its word in an address. None for an unknown word, and without
 /// links that work. `back` is the page without the dialog.
@@ -62,9 +64,29 @@ pub fn of_word(word: &str, lines: &[ShareLine], back: &str, viewer: &Viewer) -> 
     }
 }
 
+/// The dialog of the action of a page on all links that match its filter.
+pub fn of_matching(
+    query: &SharesPageQuery,
+    chosen: ChosenRows<ShareLine>,
+    back: &str,
+    viewer: &Viewer,
+) -> Option<AskDialog> {
+    let dialog = of_word(&query.ask, &chosen.rows, back, viewer)?;
+    let mut left_out = Vec::new();
+    if chosen.unsuited > 0 {
+        let links = counted(viewer.language, common::LINKS, chosen.unsuited);
+        left_out.push(outcomes::LEFT_OUT_ENDED.fill(viewer.language, &[("links", &links)]));
+    }
+    left_out.extend(chosen.beyond_words(viewer, common::LINKS));
+    let filter = SharesPageQuery { pick: Vec::new(), after: String::new(), ..query.clone() };
+    let keys = chosen.rows.iter().map(|line| line.id.clone());
+    Some(AskDialog { values: chosen::fields(filter.pairs().print(), keys), left_out, ..dialog })
+}
+
 /// The same as lines of commands. An extension is one call for each link; the lines have the first.
 fn commands(word: &str, lines: &[&ShareLine]) -> CommandLines {
-    let ids: Vec<String> = lines.iter().map(|line| line.id.clone()).collect();
+    let ids = lines.iter().take(MOST_IN_COMMAND);
+    let ids: Vec<String> = ids.map(|line| line.id.clone()).collect();
     let Some(first) = ids.first() else { return CommandLines::default() };
     if word == "extend" {
         let words = ["share", "extend", first, "--ttl", "7d"].map(str::to_owned);

@@ -8,6 +8,7 @@ use reelyard_console::pages::shares::{
     self, NewLink, ShareCondition, ShareLine, ShareStateFilter, ShareTotals, SharesPageModel,
     SharesPageQuery,
 };
+use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::parts::table::RowPage;
 use reelyard_console::parts::timeline::EndColumn;
 use reelyard_console::{Moment, Viewer};
@@ -17,10 +18,12 @@ use reelyard_shares::share_expiry::{
     IndexedShare, IndexedText, ShareIndex, ShareKind, ShareLookup, ShareState, UsesNeeded,
 };
 
-use super::share_dialogs;
+use super::{new_link, share_dialogs};
 use crate::http::api::share_calls::shares::{knows_its_shares, share_info, share_time};
 use crate::http::computing::computed;
 use crate::http::console::answer;
+use crate::http::console::chosen::ChosenRows;
+use crate::http::console::live_part::LivePart;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -41,11 +44,31 @@ pub async fn show(
     let query = SharesPageQuery::parse(request.query_string());
     let mut model = model(&state, &query, &visitor.viewer).await?;
     if query.new && visitor.viewer.rights.shares {
-        let empty = NewLink { path: query.path.clone(), ..NewLink::default() };
+        let found = new_link::found(&state, &query.path).await;
+        let empty = NewLink { path: query.path.clone(), found, ..NewLink::default() };
         model.new = Some(NewLink { commands: share_dialogs::create_commands(&empty), ..empty });
     }
     let parts = parts(&query, &model, &visitor.viewer);
-    Ok(answer::page(&request, &state, &visitor, &parts))
+    Ok(answer::live_page(&request, &state, &visitor, &parts, "shares"))
+}
+
+/// The parts of the page that follow changes.
+///
+/// # Errors
+/// The node is still reading its journal, is busy, or stops.
+pub async fn live_parts(
+    state: &web::Data<NodeHttpState>,
+    query: &str,
+    viewer: &Viewer,
+) -> Result<Vec<LivePart>, ProblemResponse> {
+    // A dialog stays as it was opened.
+    let query = SharesPageQuery { ask: String::new(), ..SharesPageQuery::parse(query) };
+    let model = model(state, &query, viewer).await?;
+    Ok(vec![
+        ("page-sentence".to_owned(), page_sentence(&shares::sentence(viewer, &model))),
+        ("shares-timeline".to_owned(), shares::timeline(viewer, &model)),
+        ("rows".to_owned(), shares::share_rows(viewer, &query, &model)),
+    ])
 }
 
 /// The page around this model.
@@ -86,6 +109,13 @@ fn list(state: &NodeHttpState, query: &SharesPageQuery, viewer: &Viewer) -> Shar
         failing_hooks: failing.count() as u64,
     };
     let closed = SharesPageQuery { ask: String::new(), ..query.clone() }.address();
+    let ask = match (query.ask.as_str(), query.all) {
+        ("", _) => None,
+        (_, false) => share_dialogs::of_word(&query.ask, &picked(state, query), &closed, viewer),
+        (_, true) => {
+            share_dialogs::of_matching(query, suited(state, query, &index, now), &closed, viewer)
+        }
+    };
     let (rows, page) = rows(state, query, &index, now);
     SharesPageModel {
         totals,
@@ -95,7 +125,7 @@ fn list(state: &NodeHttpState, query: &SharesPageQuery, viewer: &Viewer) -> Shar
         rows,
         page,
         new: None,
-        ask: share_dialogs::of_word(&query.ask, &picked(state, query), &closed, viewer),
+        ask,
     }
 }
 
@@ -122,6 +152,31 @@ fn picked(state: &NodeHttpState, query: &SharesPageQuery) -> Vec<ShareLine> {
         }
     }
     lines
+}
+
+/// The links that match the filter of a page, and have not ended.
+pub fn matching(state: &NodeHttpState, query: &SharesPageQuery) -> ChosenRows<ShareLine> {
+    let index = state.actors.share_views.index(UsesNeeded::Any, state.clock.timer());
+    suited(state, query, &index, share_time(state))
+}
+
+fn suited(
+    state: &NodeHttpState,
+    query: &SharesPageQuery,
+    index: &ShareIndex,
+    now: Millis,
+) -> ChosenRows<ShareLine> {
+    let found = WantedLinks::of(query, now).among(index);
+    let found = found.into_iter().filter_map(|item| index.share(item));
+    let chosen = ChosenRows::of(found, |share| share.state(now) == ShareState::Live);
+    let mut rows = Vec::with_capacity(chosen.rows.len());
+    for share in &chosen.rows {
+        // A link that ended a moment ago is left out.
+        if let ShareLookup::Live(share) = state.actors.share_views.find(share.id) {
+            rows.push(line(&share_info(state, &share, now)));
+        }
+    }
+    ChosenRows { rows, unsuited: chosen.unsuited, beyond: chosen.beyond }
 }
 
 fn rows(

@@ -9,8 +9,8 @@ use reelyard_api::{InputState, InputView};
 use reelyard_console::Moment;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::settings::{
-    self, InputFileLine, SettingDifference, SettingLine, SettingsPageModel, SettingsPageQuery,
-    ValueOrigin,
+    self, InputCondition, InputFileLine, SettingDifference, SettingLine, SettingsPageModel,
+    SettingsPageQuery, ValueOrigin,
 };
 use reelyard_core::settings::{DescribedSetting, Presence, TakesEffect, sections};
 
@@ -113,19 +113,18 @@ fn difference(Difference { key, values }: Difference, needs_restart: bool) -> Se
 }
 
 fn input_line(input: InputView) -> InputFileLine {
-    let word = match input.state {
-        InputState::Good => "good",
-        InputState::Unset => "not set",
-        InputState::Pending => "not read yet",
-        InputState::Changing => "being written",
-        InputState::Missing => "missing",
-        InputState::Unreadable => "unreadable",
-    };
     InputFileLine {
         setting: input.setting,
         path: input.path,
-        is_good: matches!(input.state, InputState::Good | InputState::Unset),
-        state: input.detail.unwrap_or_else(|| word.to_owned()),
+        condition: match input.state {
+            InputState::Good => InputCondition::Good,
+            InputState::Unset => InputCondition::Unset,
+            InputState::Pending => InputCondition::Pending,
+            InputState::Changing => InputCondition::Changing,
+            InputState::Missing => InputCondition::Missing,
+            InputState::Unreadable => InputCondition::Unreadable,
+        },
+        detail: input.detail.unwrap_or_default(),
         read: input.read.map(|at| Moment(at.0)),
         rows: input.rows,
         bad_rows: input.bad_rows,

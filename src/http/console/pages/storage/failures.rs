@@ -106,15 +106,26 @@ fn settled(tasks: &TaskManagerView) -> BTreeSet<&FileName> {
 
 /// The last failed task of each file with this cause, or with any cause. Files that need no retry are left out.
 pub fn retryable(state: &NodeHttpState, cause: Option<&str>) -> Vec<TaskId> {
-    let (tasks, now) = (state.actors.task_views.load(), state.clock.now());
+    let now = state.clock.now();
+    let is_wanted = |task: &Task| {
+        now.0 - task.changed.0 < HOUR_MILLIS && cause.is_none_or(|cause| cause_key(task) == cause)
+    };
+    last_failed(state, is_wanted).into_iter().take(MOST_RETRIED).collect()
+}
+
+/// The last failed task of each file, however old. Files that need no retry are left out.
+pub fn retryable_of_any_age(state: &NodeHttpState) -> Vec<TaskId> {
+    last_failed(state, |_| true)
+}
+
+fn last_failed(state: &NodeHttpState, is_wanted: impl Fn(&Task) -> bool) -> Vec<TaskId> {
+    let tasks = state.actors.task_views.load();
     let settled = settled(&tasks);
     let mut last = BTreeMap::new();
     for task in tasks.ended.values().filter(|task| task.has_failed()) {
-        let is_recent = now.0 - task.changed.0 < HOUR_MILLIS;
-        let is_wanted = cause.is_none_or(|cause| cause_key(task) == cause);
-        if is_recent && is_wanted && !settled.contains(&task.name) {
+        if is_wanted(task) && !settled.contains(&task.name) {
             last.insert(&task.name, task.id);
         }
     }
-    last.into_values().take(MOST_RETRIED).collect()
+    last.into_values().collect()
 }

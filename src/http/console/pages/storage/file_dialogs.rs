@@ -2,63 +2,158 @@
 
 use reelyard_console::Viewer;
 use reelyard_console::address::ROOT;
-use reelyard_console::format::counted;
+use reelyard_console::format::{bytes, counted};
 use reelyard_console::pages::files::FilesPageQuery;
 use reelyard_console::parts::act::CommandLines;
-use reelyard_console::parts::dialog::AskDialog;
-use reelyard_console::text::{common, outcomes};
+use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
+use reelyard_console::text::{Text, common, outcomes};
+use reelyard_core::names::{FileId, FileName};
 
+use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
 use crate::http::node_state::NodeHttpState;
 
-/// The dialog that an address asks for. None without picked files.
+/// Texts that differ from action to action.
+struct DialogWords {
+    question: Text,
+    text: Text,
+    verb: Text,
+    left_out: Text,
+}
+
+fn words(ask: &str) -> Option<DialogWords> {
+    Some(match ask {
+        "pin" => DialogWords {
+            question: outcomes::ASK_PIN,
+            text: outcomes::ASK_PIN_TEXT,
+            verb: outcomes::VERB_PIN,
+            left_out: outcomes::LEFT_OUT_PINNED,
+        },
+        "unpin" => DialogWords {
+            question: outcomes::ASK_UNPIN,
+            text: outcomes::ASK_UNPIN_TEXT,
+            verb: outcomes::VERB_UNPIN,
+            left_out: outcomes::LEFT_OUT_UNPINNED,
+        },
+        "copy" => DialogWords {
+            question: outcomes::ASK_COPY,
+            text: outcomes::ASK_COPY_TEXT,
+            verb: outcomes::VERB_COPY,
+            left_out: outcomes::LEFT_OUT_PLACED,
+        },
+        _ => return None,
+    })
+}
+
+/// The dialog that an address asks for. None without chosen files.
+///
+/// `matching` gives all files of the filter of the page. It is called only if the address chooses them.
 pub fn of_query(
     state: &NodeHttpState,
     query: &FilesPageQuery,
     viewer: &Viewer,
+    matching: impl FnOnce() -> Vec<FileId>,
 ) -> Option<AskDialog> {
     let language = viewer.language;
-    let n = query.pick.len() as u64;
-    if n == 0 {
+    let words = words(&query.ask)?;
+    let filed = |files: u64| counted(language, common::FILES, files);
+    let mut left_out = Vec::new();
+    let (names, values) = if query.all {
+        let chosen = suited(state, query, matching());
+        if chosen.unsuited > 0 {
+            let files = filed(chosen.unsuited);
+            left_out.push(words.left_out.fill(language, &[("files", &files)]));
+        }
+        left_out.extend(chosen.beyond_words(viewer, common::FILES));
+        let keys = chosen.rows.iter().map(FileName::to_percent);
+        let values = chosen::fields(filter(query), keys);
+        (chosen.rows, values)
+    } else {
+        let picked = query.pick.iter().filter_map(|name| FileName::from_percent(name).ok());
+        let values = query.pick.iter().map(|picked| ("pick".to_owned(), picked.clone()));
+        (picked.collect(), values.collect())
+    };
+    let n = names.len() as u64;
+    if n == 0 && left_out.is_empty() {
         return None;
     }
-    let files = counted(language, common::FILES, n);
-    let values = [("files", files.as_str())];
-    let (question, text, verb) = match query.ask.as_str() {
-        "pin" => (outcomes::ASK_PIN, outcomes::ASK_PIN_TEXT, outcomes::VERB_PIN),
-        "unpin" => (outcomes::ASK_UNPIN, outcomes::ASK_UNPIN_TEXT, outcomes::VERB_UNPIN),
-        "copy" => (outcomes::ASK_COPY, outcomes::ASK_COPY_TEXT, outcomes::VERB_COPY),
-        _ => return None,
-    };
-    let mut names = Vec::new();
-    let mut unknown: u64 = 0;
-    for picked in &query.pick {
-        let name = percent_encoding::percent_decode_str(picked).decode_utf8_lossy().into_owned();
-        unknown += u64::from(state.names.find(name.as_bytes()).is_none());
-        names.push((name, String::new()));
+    let unknown = names.iter().filter(|name| state.names.find(name.as_bytes()).is_none()).count();
+    if unknown > 0 {
+        let files = filed(unknown as u64);
+        left_out.push(outcomes::UNKNOWN_FILES.fill(language, &[("files", &files)]));
     }
-    let left_out = (unknown > 0).then(|| {
-        let unknown = counted(language, common::FILES, unknown);
-        outcomes::UNKNOWN_FILES.fill(language, &[("files", &unknown)])
-    });
     let command = match query.ask.as_str() {
         "copy" => Vec::new(),
         word => vec!["files".to_owned(), word.to_owned()],
     };
-    let named = names.iter().map(|(name, _)| name.clone());
+    let shown = |name: &FileName| name.to_text().name;
+    let in_command = names.iter().take(MOST_IN_COMMAND).map(shown);
+    let listed = names.iter().take(NAMES_LISTED).map(|name| (shown(name), size(state, name)));
     Some(AskDialog {
-        question: question.fill(language, &values),
-        consequence: text.of(language).to_owned(),
+        question: words.question.fill(language, &[("files", &filed(n))]),
+        consequence: consequence(state, words.text, &names, viewer),
+        names: listed.collect(),
         things: n,
-        left_out: left_out.into_iter().collect(),
-        verb: verb.of(language).to_owned(),
+        left_out,
+        verb: words.verb.of(language).to_owned(),
         action: format!("{ROOT}/file-actions/{}", query.ask),
-        values: query.pick.iter().map(|picked| ("pick".to_owned(), picked.clone())).collect(),
+        values,
         reason_label: Some(outcomes::REASON.of(language).to_owned()),
         back: FilesPageQuery { ask: String::new(), ..query.clone() }.address(),
-        commands: CommandLines { reelyard: commands(command, named), curl: None },
-        names,
+        commands: CommandLines { reelyard: commands(command, in_command), curl: None },
         ..AskDialog::default()
     })
+}
+
+/// The effect, and the size of all files together.
+fn consequence(state: &NodeHttpState, text: Text, names: &[FileName], viewer: &Viewer) -> String {
+    let sizes = &state.actors.catalog_view.load().master_sizes;
+    let size = |name: &FileName| sizes.get(state.names.find(name.as_bytes())?);
+    let sum: u64 = names.iter().filter_map(size).sum();
+    let text = text.of(viewer.language);
+    if sum == 0 {
+        return text.to_owned();
+    }
+    let together = outcomes::SUM_OF_FILES.fill(viewer.language, &[("bytes", &bytes(sum))]);
+    format!("{text} {together}")
+}
+
+fn size(state: &NodeHttpState, name: &FileName) -> String {
+    let file = state.names.find(name.as_bytes());
+    let size = file.and_then(|file| state.actors.catalog_view.load().master_sizes.get(file));
+    size.map(bytes).unwrap_or_default()
+}
+
+/// The state of the page that finds the files of a dialog again.
+fn filter(query: &FilesPageQuery) -> String {
+    let filter = FilesPageQuery {
+        pick: Vec::new(),
+        after: String::new(),
+        why: String::new(),
+        ..query.clone()
+    };
+    filter.pairs().print()
+}
+
+/// The files among these for which the action of the page can do something.
+pub fn suited(
+    state: &NodeHttpState,
+    query: &FilesPageQuery,
+    matching: Vec<FileId>,
+) -> ChosenRows<FileName> {
+    let pins = &state.actors.remover_views.load().pins;
+    let tasks = state.actors.task_views.load();
+    let is_placed = |file: FileId| tasks.placements.values().any(|held| held.contains(file.0));
+    let is_copied = |file: FileId| {
+        let name = state.names.name(file);
+        tasks.open.values().any(|task| task.name == name)
+    };
+    let chosen = ChosenRows::of(matching, |file| match query.ask.as_str() {
+        "pin" => !pins.contains_key(file),
+        "unpin" => pins.contains_key(file),
+        _ => !is_placed(*file) && !is_copied(*file),
+    });
+    let names = chosen.rows.into_iter().map(|file| state.names.name(file)).collect();
+    ChosenRows { rows: names, unsuited: chosen.unsuited, beyond: chosen.beyond }
 }
 
 /// The words of a command with these names; none without a command.

@@ -3,10 +3,13 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::FileState;
+use reelyard_console::Viewer;
+use reelyard_console::address::SortBy;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::files::{
     self, FileCondition, FileLine, FileTotals, FilesPageModel, FilesPageQuery,
 };
+use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::parts::table::RowPage;
 use reelyard_core::names::FileId;
 use roaring::RoaringBitmap;
@@ -17,6 +20,7 @@ use super::why;
 use crate::http::api::yard_calls::files::FileListSnapshot;
 use crate::http::computing::computed;
 use crate::http::console::answer;
+use crate::http::console::live_part::LivePart;
 use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -39,14 +43,27 @@ pub async fn show(
     let why = why::of_file(&state, &query.why).await?;
     let viewer = visitor.viewer.clone();
     let render = move |state: &NodeHttpState| {
-        let ask = file_dialogs::of_query(state, &query, &viewer);
+        let ask = {
+            let matching = || matching_files(state, &query);
+            file_dialogs::of_query(state, &query, &viewer, matching)
+        };
         let model = FilesPageModel { why, ask, ..model(state, &query) };
         files::render(&query, &model, &viewer)
     };
     let content = computed(&state, render).await?;
     let title = NavPage::Files.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Files, title, content);
-    Ok(answer::page(&request, &state, &visitor, &parts))
+    Ok(answer::live_page(&request, &state, &visitor, &parts, "files"))
+}
+
+/// The parts of the page that follow changes.
+pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
+    let query = FilesPageQuery::parse(query);
+    let model = model(state, &query);
+    vec![
+        ("page-sentence".to_owned(), page_sentence(&files::files_sentence(viewer, &model))),
+        ("rows".to_owned(), files::file_rows(viewer, &query, &model)),
+    ]
 }
 
 fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
@@ -84,6 +101,18 @@ fn model(state: &NodeHttpState, query: &FilesPageQuery) -> FilesPageModel {
         ask: None,
         why: None,
     }
+}
+
+/// All files that match the filter of a page, in the order of the list.
+pub fn matching_files(state: &NodeHttpState, query: &FilesPageQuery) -> Vec<FileId> {
+    let files = FileListSnapshot::new(state);
+    let beats = state.actors.heartbeat_view.load();
+    let placed = PlacedFiles::new(&files.snapshot.tasks, &beats);
+    let listed = listed_files(&files.snapshot.catalog);
+    let query = &FilesPageQuery { sort: SortBy::default(), ..query.clone() };
+    let search =
+        FileSearch { files: &files, placed: &placed, names: &state.names, query, listed: &listed };
+    search.page(0, files.len()).shown
 }
 
 fn totals(files: &FileListSnapshot, placed: &PlacedFiles, listed: &RoaringBitmap) -> FileTotals {

@@ -1,23 +1,35 @@
 //! `/console/hosts/{host}`: one host in full.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{BreakerOf, BreakerState, BreakerView, DrainView, HostView, Stays};
-use reelyard_console::address::{QueryPairs, host_page};
+use reelyard_console::address::{QueryPairs, encoded, host_page};
+use reelyard_console::format::short_host;
 use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::files::FileCondition;
 use reelyard_console::pages::host::{
-    self, Breaker, BreakerRole, DrainFacts, HostPageModel, HostTraffic, OtherManager,
+    self, Breaker, BreakerRole, DrainFacts, HostPageModel, HostTraffic, OnlyHereFile, OtherManager,
 };
-use reelyard_console::pages::hosts::HostCondition;
-use reelyard_console::pages::yard::RecentLine;
+use reelyard_console::pages::hosts::{HostCondition, HostLine};
+use reelyard_console::pages::yard::{RecentLine, TRAFFIC_TABLE};
+use reelyard_console::parts::chart::ChartMark;
+use reelyard_console::text::yard as words;
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::host::{HostAddr, HostKind};
+use reelyard_core::names::FileId;
+use reelyard_yard::task_manager::TaskManagerView;
+use roaring::RoaringBitmap;
 
 use super::host_dialogs;
 use crate::http::api::yard_calls::host_calls::hosts::one_host;
 use crate::http::computing::computed;
 use crate::http::console::answer;
-use crate::http::console::pages::recent;
+use crate::http::console::live_part::LivePart;
+use crate::http::console::pages::link_chart::link_figure;
+use crate::http::console::pages::recent::{self, shown_name};
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
@@ -26,6 +38,8 @@ use crate::http::overview::{DiskMarks, host_lines};
 
 /// The most recent copies and removals that the page shows.
 const RECENT: usize = 20;
+/// Files that no other host holds, as the page shows them.
+const ONLY_FILES: usize = 5;
 
 /// `GET /console/hosts/{host}`.
 pub async fn show(
@@ -38,13 +52,31 @@ pub async fn show(
     let pairs = QueryPairs::parse(request.query_string());
     let asked = pairs.first("ask").unwrap_or_default();
     let (asked, viewer) = (asked.to_owned(), visitor.viewer.clone());
+    let traffic_as_table = shows_table(&pairs);
     let render = move |state: &NodeHttpState| {
         let model = model(state, &view, &asked, &viewer);
-        host::render(&model, &viewer)
+        host::render(&HostPageModel { traffic_as_table, ..model }, &viewer)
     };
     let content = computed(&state, render).await?;
     let parts = PageParts::new(NavPage::Hosts, &host.to_string(), content);
-    Ok(answer::page(&request, &state, &visitor, &parts))
+    let table = if traffic_as_table { format!("&{TRAFFIC_TABLE}") } else { String::new() };
+    let query = format!("host={}{table}", encoded(&host.to_string()));
+    Ok(answer::live_page_of(&request, &state, &visitor, &parts, "host", &query))
+}
+
+fn shows_table(pairs: &QueryPairs) -> bool {
+    pairs.first("as") == Some("table")
+}
+
+/// The parts of the page of the host in `query` that follow changes. None for a host that is gone.
+pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
+    let pairs = QueryPairs::parse(query);
+    let host = pairs.first("host").and_then(|host| host.parse::<HostAddr>().ok());
+    let Some(view) = host.and_then(|host| one_host(state, host).ok()) else { return Vec::new() };
+    let traffic_as_table = shows_table(&pairs);
+    let model = HostPageModel { traffic_as_table, ..model(state, &view, "", viewer) };
+    let parts = host::live_parts(viewer, &model);
+    parts.into_iter().map(|(id, part)| (id.to_owned(), part)).collect()
 }
 
 fn model(state: &NodeHttpState, view: &HostView, asked: &str, viewer: &Viewer) -> HostPageModel {
@@ -56,6 +88,7 @@ fn model(state: &NodeHttpState, view: &HostView, asked: &str, viewer: &Viewer) -
     let of_last_hour = copies.take_while(|copy| now.0 - copy.at.0 < HOUR_MILLIS);
     let failed = of_last_hour.filter(|copy| copy.destination == view.host && copy.blame.is_some());
     let lines: Vec<RecentLine> = recent::lines(state, Some(view.host), RECENT);
+    let only = only_here(&tasks, view.host);
     let obstacles = line.obstacle.into_iter().map(|obstacle| (obstacle, String::new()));
     HostPageModel {
         program: program(view.kind),
@@ -69,17 +102,24 @@ fn model(state: &NodeHttpState, view: &HostView, asked: &str, viewer: &Viewer) -
             since: Moment(manager.first.0),
         }),
         listed: view.observed.map(|at| Moment(at.0)),
-        only_here: view.draining.as_ref().map(|drain| drain.only_here),
+        only_here: only.as_ref().map(RoaringBitmap::len),
         failed_copies: failed.count() as u64,
         lost_at: view.silent_since.filter(|_| is_silent).map(|at| Moment(at.after(after).0)),
         drain: view.draining.as_ref().map(drain),
         health: state.overview.health(view.host),
         obstacles: obstacles.collect(),
         breakers: view.breakers.iter().map(breaker).collect(),
-        only_files: Vec::new(),
+        only_files: only.map(|only| most_asked(state, &only, is_silent)).unwrap_or_default(),
         disk_size: view.disk.as_ref().map(|disk| disk.used.saturating_add(disk.avail)),
         disk_used: view.disk.as_ref().map(|disk| disk.used),
         traffic: traffic(view),
+        traffic_hour: link_figure(
+            &state.overview.link(view.host),
+            words::TRAFFIC_LABEL,
+            down_mark(&line),
+            viewer,
+        ),
+        traffic_as_table: false,
         sends_below: view.sends_below.map(|rate| rate.0),
         receives_below: view.receives_below.map(|rate| rate.0),
         recent: lines,
@@ -91,6 +131,50 @@ fn model(state: &NodeHttpState, view: &HostView, asked: &str, viewer: &Viewer) -
         ),
         line,
     }
+}
+
+/// The files that no other host holds. None for a host without a list of files.
+fn only_here(tasks: &TaskManagerView, host: HostAddr) -> Option<RoaringBitmap> {
+    let mut only = RoaringBitmap::clone(tasks.placements.get(&host)?);
+    for (other, files) in &tasks.placements {
+        if *other != host {
+            only -= &**files;
+        }
+    }
+    Some(only)
+}
+
+/// The files among these with most hits, and then with the best ranks.
+fn most_asked(state: &NodeHttpState, files: &RoaringBitmap, is_silent: bool) -> Vec<OnlyHereFile> {
+    let catalog = state.actors.catalog_view.load();
+    let rank = |file: FileId| catalog.ranking.as_ref().and_then(|ranking| ranking.rank(file));
+    let hot: BTreeMap<FileId, u32> = catalog.rising.hot().iter().copied().collect();
+    let mut best: BTreeSet<(Reverse<u32>, u32, FileId)> = BTreeSet::new();
+    for file in files.iter().map(FileId) {
+        let hits = hot.get(&file).copied().unwrap_or(0);
+        best.insert((Reverse(hits), rank(file).unwrap_or(u32::MAX), file));
+        if best.len() > ONLY_FILES {
+            best.pop_last();
+        }
+    }
+    let shown = best.into_iter().map(|(Reverse(hits), _, file)| OnlyHereFile {
+        name: shown_name(&state.names, file),
+        rank: rank(file).map(u64::from),
+        hits: u64::from(hits),
+        size: catalog.master_sizes.get(file),
+        condition: match is_silent {
+            true => FileCondition::OutOfReach,
+            false => FileCondition::Placed,
+        },
+    });
+    shown.collect()
+}
+
+/// The moment at which the host went down, as a mark of its chart.
+fn down_mark(line: &HostLine) -> Vec<ChartMark> {
+    let is_down = matches!(line.condition, HostCondition::Down | HostCondition::Lost);
+    let at = line.since.filter(|_| is_down);
+    at.map(|at| ChartMark { at, word: short_host(&line.host) }).into_iter().collect()
 }
 
 fn program(kind: HostKind) -> String {

@@ -3,13 +3,14 @@
 use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::format::counted;
-use reelyard_console::pages::hosts::{HostLine, HostModeWord};
+use reelyard_console::pages::hosts::{HostLine, HostModeWord, HostsPageQuery};
 use reelyard_console::parts::act::{CommandLines, CurlCall};
-use reelyard_console::parts::dialog::AskDialog;
+use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
 use reelyard_console::text::{common, hosts as words, outcomes};
 use reelyard_core::host::HostMode;
 
 use crate::http::console::actions::changed_meanwhile::{SEEN, mode_word};
+use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
 
 /// The dialog of an action on these hosts, by its word in an address. None for an unknown word, and without hosts.
 /// `back` is the page without the dialog.
@@ -48,10 +49,20 @@ pub fn of_word(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> O
         let files = line.files.map(|files| counted(language, common::FILES, files));
         files.unwrap_or_default()
     };
+    let held: u64 = lines.iter().filter_map(|line| line.files).sum();
+    let files = counted(language, common::FILES, held);
+    let together = match n > 1 && held > 0 {
+        true => outcomes::SUM_OF_HOSTS.fill(language, &[("files", &files)]),
+        false => String::new(),
+    };
     Some(AskDialog {
         question,
-        consequence: text.of(language).to_owned(),
-        names: lines.iter().map(|line| (line.host.clone(), remark(line))).collect(),
+        consequence: format!("{} {together}", text.of(language)).trim_end().to_owned(),
+        names: lines
+            .iter()
+            .take(NAMES_LISTED)
+            .map(|line| (line.host.clone(), remark(line)))
+            .collect(),
         things: n,
         left_out: Vec::new(),
         warning: None,
@@ -66,15 +77,46 @@ pub fn of_word(word: &str, lines: &[HostLine], back: &str, viewer: &Viewer) -> O
     })
 }
 
-/// The host, and the mode that the page showed.
-fn values(line: &HostLine) -> [(String, String); 2] {
-    let mode = match line.mode {
+/// The dialog of the action of a page on all hosts that match its filter.
+pub fn of_matching(
+    query: &HostsPageQuery,
+    chosen: ChosenRows<HostLine>,
+    back: &str,
+    viewer: &Viewer,
+) -> Option<AskDialog> {
+    let dialog = of_word(&query.ask, &chosen.rows, back, viewer)?;
+    let mut left_out = Vec::new();
+    if chosen.unsuited > 0 {
+        let hosts = counted(viewer.language, common::HOSTS, chosen.unsuited);
+        left_out.push(outcomes::LEFT_OUT_MODE.fill(viewer.language, &[("hosts", &hosts)]));
+    }
+    left_out.extend(chosen.beyond_words(viewer, common::HOSTS));
+    let filter = HostsPageQuery {
+        pick: Vec::new(),
+        after: String::new(),
+        why: String::new(),
+        ..query.clone()
+    };
+    let keys = chosen.rows.iter().map(key);
+    Some(AskDialog { values: chosen::fields(filter.pairs().print(), keys), left_out, ..dialog })
+}
+
+/// A host with the mode that the page showed: another mode is another row.
+pub fn key(line: &HostLine) -> String {
+    format!("{} {}", line.host, mode_word(mode(line)))
+}
+
+fn mode(line: &HostLine) -> HostMode {
+    match line.mode {
         HostModeWord::Active => HostMode::Active,
         HostModeWord::Draining => HostMode::Draining,
         HostModeWord::Maintenance => HostMode::Maintenance,
-    };
-    let seen = format!("{} {}", line.host, mode_word(mode));
-    [("pick".to_owned(), line.host.clone()), (SEEN.to_owned(), seen)]
+    }
+}
+
+/// The host, and the mode that the page showed.
+fn values(line: &HostLine) -> [(String, String); 2] {
+    [("pick".to_owned(), line.host.clone()), (SEEN.to_owned(), key(line))]
 }
 
 /// The same as lines of commands. `curl` makes one call for each host; the line has the first.
@@ -85,7 +127,7 @@ fn commands(word: &str, mode: &str, lines: &[HostLine]) -> CommandLines {
         word => word,
     };
     let command = ["hosts", command].into_iter().map(str::to_owned);
-    let hosts = lines.iter().map(|line| line.host.clone());
+    let hosts = lines.iter().take(MOST_IN_COMMAND).map(|line| line.host.clone());
     let curl = lines.first().map(|line| {
         let host = encoded(&line.host);
         let (method, path, body) = match word {

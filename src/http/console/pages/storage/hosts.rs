@@ -17,6 +17,7 @@ use super::host_dialogs;
 use crate::http::api::host_views;
 use crate::http::computing::computed;
 use crate::http::console::answer;
+use crate::http::console::chosen::ChosenRows;
 use crate::http::console::live_part::LivePart;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -46,7 +47,8 @@ pub async fn show(
 
 /// The parts of the page that follow changes.
 pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
-    let query = HostsPageQuery::parse(query);
+    // A dialog stays as it was opened.
+    let query = HostsPageQuery { ask: String::new(), ..HostsPageQuery::parse(query) };
     let model = model(state, &query, viewer);
     vec![("rows".to_owned(), hosts::host_rows(viewer, &query, &model))]
 }
@@ -55,10 +57,15 @@ pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<Li
 fn model(state: &NodeHttpState, query: &HostsPageQuery, viewer: &Viewer) -> HostsPageModel {
     let lines = lines(state);
     let totals = host_lines::totals(&lines);
-    let picked: Vec<HostLine> =
-        lines.iter().filter(|line| query.pick.contains(&line.host)).cloned().collect();
     let closed = HostsPageQuery { ask: String::new(), ..query.clone() }.address();
-    let ask = host_dialogs::of_word(&query.ask, &picked, &closed, viewer);
+    let ask = match query.all {
+        true => host_dialogs::of_matching(query, chosen(&lines, query), &closed, viewer),
+        false => {
+            let picked = lines.iter().filter(|line| query.pick.contains(&line.host));
+            let picked: Vec<HostLine> = picked.cloned().collect();
+            host_dialogs::of_word(&query.ask, &picked, &closed, viewer)
+        }
+    };
     let why = lines.iter().find(|line| line.host == query.why).cloned();
     let mut matching: Vec<HostLine> =
         lines.into_iter().filter(|line| is_wanted(line, query)).collect();
@@ -91,6 +98,22 @@ fn model(state: &NodeHttpState, query: &HostsPageQuery, viewer: &Viewer) -> Host
         rows,
         ask,
     }
+}
+
+/// The hosts that match the filter of a page, and for which its action can do something.
+pub fn matching(state: &NodeHttpState, query: &HostsPageQuery) -> ChosenRows<HostLine> {
+    chosen(&lines(state), query)
+}
+
+fn chosen(lines: &[HostLine], query: &HostsPageQuery) -> ChosenRows<HostLine> {
+    let unsuited = match query.ask.as_str() {
+        "drain" => Some(HostModeWord::Draining),
+        "maintenance" => Some(HostModeWord::Maintenance),
+        "active" => Some(HostModeWord::Active),
+        _ => None,
+    };
+    let matching = lines.iter().filter(|line| is_wanted(line, query)).cloned();
+    ChosenRows::of(matching, |line| Some(line.mode) != unsuited)
 }
 
 /// All hosts of the yard.

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
+use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::map::{self, MapPageModel, MapPageQuery};
 use reelyard_console::parts::heat::{HeatCell, HeatHost, HeatMap, HeatRow};
+use reelyard_console::parts::panel::page_sentence;
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
 use reelyard_yard::catalog::views::CatalogView;
@@ -20,6 +22,7 @@ use reelyard_yard::task_manager::TaskManagerView;
 
 use crate::http::computing::computed;
 use crate::http::console::answer;
+use crate::http::console::live_part::LivePart;
 use crate::http::console::pages::recent::shown_name;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
@@ -51,7 +54,17 @@ pub async fn show(
     let content = computed(&state, render).await?;
     let title = NavPage::Map.title().of(visitor.viewer.language);
     let parts = PageParts::new(NavPage::Map, title, content);
-    Ok(answer::page(&request, &state, &visitor, &parts))
+    Ok(answer::live_page(&request, &state, &visitor, &parts, "map"))
+}
+
+/// The parts of the page that follow changes.
+pub fn live_parts(state: &NodeHttpState, query: &str, viewer: &Viewer) -> Vec<LivePart> {
+    let query = MapPageQuery::parse(query);
+    let model = MapPageModel { map: heat_map(state) };
+    vec![
+        ("page-sentence".to_owned(), page_sentence(&map::sentence(viewer, &model.map))),
+        ("map-content".to_owned(), map::map_content(viewer, &query, &model)),
+    ]
 }
 
 fn heat_map(state: &NodeHttpState) -> HeatMap {

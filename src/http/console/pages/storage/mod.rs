@@ -9,5 +9,6 @@ pub mod host_dialogs;
 pub mod hosts;
 pub mod map;
 pub mod plan;
+pub mod task_dialogs;
 pub mod tasks;
 pub mod why;

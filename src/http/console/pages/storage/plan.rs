@@ -6,14 +6,18 @@ use reelyard_access::rights::AccessScope;
 use reelyard_api::{BackedOff, PlannedCopy, RemovalView, RoomSoughtView, Skipped};
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::plan::{
-    self, BackOffLine, ExchangeLine, PassedLine, PlanLine, PlanPageModel, PlanPageQuery,
-    RemovalLine, SparedLine,
+    self, BackOffLine, CopyProgress, DestinationReason, ExchangeLine, GoingCopy, PassedLine,
+    PlanLine, PlanPageModel, PlanPageQuery, RemovalLine, SparedLine,
 };
 use reelyard_console::pages::why::PassedReason;
 use reelyard_console::parts::panel::page_sentence;
 use reelyard_console::{Moment, Viewer};
-use reelyard_yard::remover::RemovalMode;
+use reelyard_core::names::FileName;
+use reelyard_yard::remover::{RemovalMode, RoomVerdict};
+use reelyard_yard::task_manager::plan::Unusable;
+use reelyard_yard::task_manager::{PlacementPolicy, TaskManagerView, TaskState};
 
+use super::why;
 use crate::http::api::yard_calls::{plan as round, removals};
 use crate::http::computing::computed;
 use crate::http::console::answer;
@@ -24,6 +28,8 @@ use crate::http::node_state::NodeHttpState;
 
 /// Rows of a list among the others.
 const ROWS: usize = 12;
+/// Copies that go for one file, as the page shows them.
+const GOING: usize = 5;
 /// Rows of a list that is shown alone.
 const ALL_ROWS: usize = 500;
 
@@ -71,14 +77,24 @@ fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
         unlisted: round.unlisted,
         waiting: round.waiting,
         copies_total: round.planned_total,
-        copies: round.planned.into_iter().take(rows("copies")).map(copy).collect(),
+        copies: round
+            .planned
+            .into_iter()
+            .take(rows("copies"))
+            .map(|one| copy(state, one))
+            .collect(),
         remover_mode: mode(looked.mode).to_owned(),
         removals_total: round.removals_total,
         removal_bytes: sums.bytes,
         removal_hosts: sums.hosts,
-        removals: round.removals.into_iter().take(rows("removals")).map(removal).collect(),
         spared: spared.collect(),
-        exchanges: looked.rooms.into_iter().take(rows("exchanges")).map(exchange).collect(),
+        exchanges: looked
+            .rooms
+            .into_iter()
+            .take(rows("exchanges"))
+            .map(|sought| exchange(state, sought, &round.removals))
+            .collect(),
+        removals: round.removals.into_iter().take(rows("removals")).map(removal).collect(),
         passed: round.skipped.into_iter().filter_map(passed).collect(),
         back_offs: round.back_offs.into_iter().take(ROWS).map(back_off).collect(),
     }
@@ -92,8 +108,21 @@ fn mode(mode: RemovalMode) -> &'static str {
     }
 }
 
-fn copy(copy: PlannedCopy) -> PlanLine {
+fn copy(state: &NodeHttpState, copy: PlannedCopy) -> PlanLine {
+    let (tasks, now) = (state.actors.task_views.load(), state.clock.now());
+    let task = tasks.task(copy.task);
+    let seen = tasks.progress.get(&copy.task);
+    let is_working = task.is_some_and(|task| task.state == TaskState::Working);
+    let rate = seen.and_then(|seen| state.overview.rate(copy.task, seen.bytes, now));
+    let copied = seen.map_or(0, |seen| seen.bytes);
+    let left = rate.and_then(|rate| copy.size.saturating_sub(copied).checked_div(rate));
     PlanLine {
+        why_there: why_there(state, &tasks, &copy),
+        planned: Moment(task.map_or(now, |task| task.created).0),
+        progress: match is_working {
+            true => CopyProgress::Working { copied, left },
+            false => CopyProgress::Ready,
+        },
         name: copy.name.name,
         rank: copy.rank.map(u64::from),
         hits: u64::from(copy.hits),
@@ -101,6 +130,34 @@ fn copy(copy: PlannedCopy) -> PlanLine {
         destination: copy.destination.to_string(),
         size: copy.size,
     }
+}
+
+/// Why the destination of a copy was chosen, by the rules of the planner and the present state of the host.
+fn why_there(
+    state: &NodeHttpState,
+    tasks: &TaskManagerView,
+    copy: &PlannedCopy,
+) -> DestinationReason {
+    if let Some(by) = tasks.task(copy.task).and_then(|task| task.asked_by.clone()) {
+        return DestinationReason::Asked(by);
+    }
+    let removals = state.actors.remover_views.load();
+    let is_for_it = |better: &FileName| better.to_text() == copy.name;
+    let made_room = removals.open.values().any(|open| {
+        open.intent.host == copy.destination
+            && open.intent.reason.better().is_some_and(|(better, _)| is_for_it(better))
+    });
+    if made_room {
+        return DestinationReason::RoomMade;
+    }
+    let Some(host) = tasks.host(copy.destination) else { return DestinationReason::NotKnown };
+    if host.no_destination == Some(Unusable::OnTrial) {
+        return DestinationReason::OnTrial;
+    }
+    if state.live.now().config.yard.task.placement == PlacementPolicy::Ring {
+        return DestinationReason::NextInTurn;
+    }
+    host.room.map_or(DestinationReason::NotKnown, DestinationReason::MostRoom)
 }
 
 fn removal(removal: RemovalView) -> RemovalLine {
@@ -114,8 +171,34 @@ fn removal(removal: RemovalView) -> RemovalLine {
     }
 }
 
-fn exchange(sought: RoomSoughtView) -> ExchangeLine {
+/// The file that seeks room, with the removals that make it.
+fn exchange(
+    state: &NodeHttpState,
+    sought: RoomSoughtView,
+    removals: &[RemovalView],
+) -> ExchangeLine {
+    let catalog = state.actors.catalog_view.load();
+    let rank = |name: &str| {
+        let file = state.names.find(why::file_name(state, name)?.as_bytes())?;
+        catalog.ranking.as_ref()?.rank(file).map(u64::from)
+    };
+    let is_for_it = |removal: &&RemovalView| {
+        let better = removal.reason.better();
+        better.is_some_and(|(better, _)| better.to_text() == sought.name)
+    };
+    let going = |removal: &RemovalView| GoingCopy {
+        name: removal.name.name.clone(),
+        rank: rank(&removal.name.name),
+        size: removal.size,
+    };
     ExchangeLine {
+        goes: removals.iter().filter(is_for_it).take(GOING).map(going).collect(),
+        host: match sought.verdict {
+            RoomVerdict::Made { host, .. }
+            | RoomVerdict::MadeEarlier { host }
+            | RoomVerdict::Exchanged { host, .. } => Some(host.to_string()),
+            _ => None,
+        },
         name: sought.name.name,
         size: sought.size,
         hits: u64::from(sought.hits),

@@ -4,16 +4,12 @@ use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
-use reelyard_console::address::ROOT;
-use reelyard_console::format::counted;
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::tasks::{
     self, BlameFilter, TaskCondition, TaskLine, TaskStateFilter, TaskTotals, TasksPageModel,
     TasksPageQuery,
 };
-use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::parts::table::RowPage;
-use reelyard_console::text::{outcomes, tasks as words};
 use reelyard_console::{Moment, Viewer};
 use reelyard_core::clock::Millis;
 use reelyard_protocol::worker::{Blame, TaskId};
@@ -21,6 +17,7 @@ use reelyard_yard::catalog::views::CatalogView;
 use reelyard_yard::task_manager::{Task, TaskManagerView, TaskState};
 
 use super::failures;
+use super::task_dialogs;
 use super::why;
 use crate::http::computing::computed;
 use crate::http::console::answer;
@@ -45,7 +42,7 @@ pub async fn show(
     let why = why::of_file(&state, &query.why).await?;
     let viewer = visitor.viewer.clone();
     let render = move |state: &NodeHttpState| {
-        let ask = retry_dialog(state, &query, &viewer);
+        let ask = task_dialogs::of_query(state, &query, &viewer, is_wanted);
         let model = TasksPageModel { why, ask, ..model(state, &query) };
         tasks::render(&query, &model, &viewer)
     };
@@ -104,35 +101,6 @@ fn model(state: &NodeHttpState, query: &TasksPageQuery) -> TasksPageModel {
     }
 }
 
-/// The dialog before all failed copies are retried. None unless the address asks for it.
-fn retry_dialog(
-    state: &NodeHttpState,
-    query: &TasksPageQuery,
-    viewer: &Viewer,
-) -> Option<AskDialog> {
-    if query.ask != "retry" {
-        return None;
-    }
-    let language = viewer.language;
-    let view = state.actors.task_views.load();
-    let retried = failures::retryable(state, None);
-    let tasks = retried.iter().filter_map(|id| view.task(*id));
-    let line =
-        |task: &Arc<Task>| (task.name.to_text().name, task.reason_in_words().unwrap_or_default());
-    let n = retried.len() as u64;
-    Some(AskDialog {
-        question: counted(language, words::ASK_RETRY, n),
-        consequence: words::ASK_RETRY_TEXT.of(language).to_owned(),
-        names: tasks.map(line).collect(),
-        things: n,
-        verb: outcomes::VERB_RETRY.of(language).to_owned(),
-        action: format!("{ROOT}/task-retries"),
-        reason_label: Some(outcomes::REASON.of(language).to_owned()),
-        back: TasksPageQuery { ask: String::new(), ..query.clone() }.address(),
-        ..AskDialog::default()
-    })
-}
-
 /// Sorts tasks that are in the usual order, newest first.
 fn sort(tasks: &mut [&Arc<Task>], query: &TasksPageQuery) {
     match query.sort.key.as_str() {
@@ -147,7 +115,8 @@ fn sort(tasks: &mut [&Arc<Task>], query: &TasksPageQuery) {
     }
 }
 
-fn is_wanted(task: &Task, query: &TasksPageQuery) -> bool {
+/// Whether a task matches the filter of the page.
+pub fn is_wanted(task: &Task, query: &TasksPageQuery) -> bool {
     let state = query.state.is_none_or(|wanted| match wanted {
         TaskStateFilter::Open => matches!(task.state, TaskState::Ready | TaskState::Working),
         TaskStateFilter::Failed => task.has_failed(),

@@ -1,16 +1,15 @@
 //! The chart of the link traffic in the last hour.
 
-use reelyard_console::format::{bit_rate, short_host};
+use reelyard_console::Viewer;
+use reelyard_console::format::short_host;
 use reelyard_console::pages::hosts::{HostCondition, HostLine};
-use reelyard_console::parts::chart::{ChartFigure, ChartLine, ChartMark};
-use reelyard_console::text::{Text, yard as words};
-use reelyard_console::{Moment, Viewer};
+use reelyard_console::parts::chart::{ChartFigure, ChartMark};
+use reelyard_console::text::yard as words;
 use reelyard_core::clock::Millis;
 
+use crate::http::console::pages::link_chart::link_figure;
 use crate::http::overview::{LinkSample, YardViews};
 
-/// Intervals of the vertical axis.
-const STEPS: u64 = 3;
 /// Hosts that the chart marks. More words would cover each other.
 const MARKS: usize = 5;
 
@@ -18,33 +17,8 @@ const MARKS: usize = 5;
 pub fn figure(views: &YardViews<'_>, viewer: &Viewer) -> Option<ChartFigure> {
     let traffic = views.state.overview.traffic();
     let samples: Vec<(Millis, LinkSample)> = traffic.samples().collect();
-    let (first, last) = (samples.first()?, samples.last()?);
-    if first.0 == last.0 {
-        return None;
-    }
-    let language = viewer.language;
-    let most = samples.iter().map(|(_, sample)| sample.sent.max(sample.received)).max()?;
-    let step = axis_step(most);
-    let line = |name: Text, of: fn(&LinkSample) -> u64| ChartLine {
-        name: name.of(language).to_owned(),
-        values: samples.iter().map(|(_, sample)| of(sample) as f64).collect(),
-    };
-    Some(ChartFigure {
-        label: words::TRAFFIC_LABEL.fill(
-            language,
-            &[("sent", &bit_rate(last.1.sent)), ("received", &bit_rate(last.1.received))],
-        ),
-        from: Moment(first.0.0),
-        to: Moment(last.0.0),
-        most: step.saturating_mul(STEPS) as f64,
-        axis: axis_labels(step),
-        lines: vec![
-            line(words::TRAFFIC_SENT, |sample| sample.sent),
-            line(words::TRAFFIC_RECEIVED, |sample| sample.received),
-            line(words::TRAFFIC_COPIES, |sample| sample.copies),
-        ],
-        marks: down_marks(views, first.0),
-    })
+    let from = samples.first()?.0;
+    link_figure(&samples, words::TRAFFIC_LABEL, down_marks(views, from), viewer)
 }
 
 /// The hosts that went down in the time of the chart, and have not come back.
@@ -55,44 +29,4 @@ fn down_marks(views: &YardViews<'_>, from: Millis) -> Vec<ChartMark> {
         Some(ChartMark { at, word: short_host(&line.host) })
     };
     views.lines.iter().filter(down).filter_map(mark).take(MARKS).collect()
-}
-
-/// The labels of the axis from the top. Only the first one has the unit.
-fn axis_labels(step: u64) -> Vec<String> {
-    let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")];
-    let top = step as f64 * STEPS as f64;
-    let (scale, unit) =
-        units.into_iter().find(|(scale, _)| top >= *scale).unwrap_or((1.0, "bit/s"));
-    let mut labels = vec![format!("{} {unit}", top / scale)];
-    labels.extend((0..STEPS).rev().map(|mark| (step as f64 * mark as f64 / scale).to_string()));
-    labels
-}
-
-/// The least 1, 2 or 5 with zeros of which [`STEPS`] reach `most`.
-fn axis_step(most: u64) -> u64 {
-    let mut power = 1_u64;
-    loop {
-        for digit in [1, 2, 5] {
-            let step = power.saturating_mul(digit);
-            if step.saturating_mul(STEPS) >= most {
-                return step;
-            }
-        }
-        power = power.saturating_mul(10);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_axis_reaches_the_highest_value_in_round_steps() {
-        let steps = [(0, 1), (3, 1), (4, 2), (7, 5), (16, 10), (3_000_000_001, 2_000_000_000)];
-        for (most, step) in steps {
-            assert_eq!(axis_step(most), step, "{most}");
-        }
-        assert_eq!(axis_labels(500_000_000), ["1.5 Gbit/s", "1", "0.5", "0"]);
-        assert!(axis_step(u64::MAX).saturating_mul(STEPS) == u64::MAX);
-    }
 }

@@ -1,0 +1,126 @@
+//! Picked rows: the boxes to tick, and the bar with their number, their sum and their actions.
+
+use maud::{Markup, html};
+
+use crate::format::{bytes, count, counted};
+use crate::text::common;
+use crate::viewer::Viewer;
+
+/// The quantity that the bar adds up over the picked rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BulkSum {
+    /// Nothing.
+    #[default]
+    None,
+    /// The sizes of the rows.
+    Bytes,
+    /// How many files the rows hold.
+    Files,
+}
+
+impl BulkSum {
+    /// The word that the script reads.
+    const fn word(self) -> &'static str {
+        match self {
+            BulkSum::None => "",
+            BulkSum::Bytes => "bytes",
+            BulkSum::Files => "files",
+        }
+    }
+
+    /// The sum in words; empty without one.
+    fn words(self, viewer: &Viewer, sum: u64) -> String {
+        match self {
+            BulkSum::None => String::new(),
+            BulkSum::Bytes => bytes(sum),
+            BulkSum::Files => counted(viewer.language, common::FILES, sum),
+        }
+    }
+}
+
+/// The box to tick of a row. The bar adds up the amounts of the ticked rows.
+#[derive(Clone, Copy, Debug)]
+pub struct PickBox<'a> {
+    /// Id of the form of the bar.
+    pub form: &'a str,
+    /// Value in the address.
+    pub value: &'a str,
+    /// Name of the row for people.
+    pub shown: &'a str,
+    /// It is ticked.
+    pub is_picked: bool,
+    /// Bytes or files of the row, if known.
+    pub amount: Option<u64>,
+}
+
+/// The cell with the box to tick of a row.
+pub fn pick_cell(viewer: &Viewer, pick: &PickBox<'_>) -> Markup {
+    let label = common::PICK_ONE.fill(viewer.language, &[("name", pick.shown)]);
+    html! {
+        td.pick {
+            label.hit {
+                input type="checkbox" name="pick" form=(pick.form) value=(pick.value) checked[pick.is_picked]
+                    data-amount=[pick.amount] aria-label=(label);
+            }
+        }
+    }
+}
+
+/// The bar of picked rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BulkBar<'a> {
+    /// Id of the form that opens a dialog.
+    pub form: &'a str,
+    /// Rows that the address picks on this page.
+    pub picked: u64,
+    /// The address picks all rows that match the filter.
+    pub is_all: bool,
+    /// All rows that match the filter; 0 if the node does not count them.
+    pub matching: u64,
+    /// Rows of this page.
+    pub shown: u64,
+    /// The quantity that is added up.
+    pub sum: BulkSum,
+    /// The sum of the picked rows.
+    pub amount: u64,
+    /// Address of the page without picked rows.
+    pub clear: &'a str,
+}
+
+/// The bar. A tick there extends the actions from the picked rows to all rows that match the filter.
+pub fn bulk_bar(viewer: &Viewer, bar: &BulkBar<'_>, actions: Markup) -> Markup {
+    let language = viewer.language;
+    let chosen = if bar.is_all { bar.matching } else { bar.picked };
+    let more = bar.matching > bar.shown;
+    html! {
+        div.bulk role="region" aria-label=(common::PICKED_ROWS.of(language)) data-picked=(chosen) data-form=(bar.form)
+            data-sum=[(bar.sum != BulkSum::None).then(|| bar.sum.word())] data-files=(common::FILES.many.of(language)) {
+            span {
+                b data-picked-count { (count(chosen)) } " " (common::PICKED.of(language))
+                span.muted data-picked-sum {
+                    @if !bar.is_all && bar.amount > 0 { " · " (bar.sum.words(viewer, bar.amount)) }
+                }
+            }
+            @if more {
+                label.every {
+                    input type="checkbox" name="all" value="true" form=(bar.form) checked[bar.is_all] data-pick-every=(bar.matching);
+                    span { (common::PICK_EVERY.fill(language, &[("n", &count(bar.matching))])) }
+                }
+            }
+            a href=(bar.clear) data-pick-none { (common::CLEAR.of(language)) }
+            span.push.acts { (actions) }
+        }
+    }
+}
+
+/// A button of the bar: opens the dialog of an action for the picked rows.
+pub fn bulk_button(form: &str, action: &str, words: &str) -> Markup {
+    html! { button.btn.sm type="submit" form=(form) name="ask" value=(action) { (words) } }
+}
+
+/// The link that brings new rows in. The script shows it while it keeps them back, so that the rows that a person
+/// reads or points at do not move.
+pub fn new_rows(viewer: &Viewer, address: &str) -> Markup {
+    let words = common::NEW_ROWS.of(viewer.language);
+    html! { div data-new-rows=(words) hidden role="status" { a.newrows href=(address) {} } }
+}

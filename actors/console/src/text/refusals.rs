@@ -1,0 +1,20 @@
+//! Titles of pages that the node refuses, and the next step for each.
+
+use super::texts;
+
+texts! {
+    FORBIDDEN = "You may not see or do this", "권한이 없습니다";
+    FORBIDDEN_NEXT = "Sign in as a user with the right for it, or ask an administrator.", "권한이 있는 사용자로 로그인하거나 관리자에게 문의하십시오.";
+    NOT_FOUND = "There is nothing at this address", "이 주소에는 아무것도 없습니다";
+    NOT_FOUND_NEXT = "It may have ended or been removed. Go back, or begin at the first page.", "끝났거나 제거되었을 수 있습니다. 뒤로 가거나 첫 페이지에서 시작하십시오.";
+    CONFLICT = "It is not possible now", "지금은 할 수 없습니다";
+    CONFLICT_NEXT = "Nothing was done. Look at the present state, and then act again.", "아무 작업도 하지 않았습니다. 현재 상태를 확인한 뒤 다시 시도하십시오.";
+    TOO_MANY = "There were too many attempts", "시도 횟수가 너무 많습니다";
+    TOO_MANY_NEXT = "Wait a moment, and then load the page again.", "잠시 기다린 뒤 페이지를 다시 여십시오.";
+    BUSY = "The node cannot answer now", "노드가 지금 응답할 수 없습니다";
+    BUSY_NEXT = "It is starting, stopping or busy. Load the page again in a moment.", "시작 중이거나 종료 중이거나 바쁩니다. 잠시 후 페이지를 다시 여십시오.";
+    OTHER = "The node refused the request", "노드가 요청을 거부했습니다";
+    OTHER_NEXT = "Go back, correct the value, and send it again.", "뒤로 가서 값을 고친 뒤 다시 보내십시오.";
+    DETAIL = "In the words of the node", "노드의 답변";
+    TO_YARD = "To the first page", "첫 페이지로";
+}

@@ -1,0 +1,35 @@
+//! Pages of a node that has no hosts, no inputs and no data: each says so, and what to do.
+
+use anyhow::{Result, ensure};
+use reelyard_integration_tests::rigs::yard::{ProcessYard, wait_for};
+
+#[test]
+fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
+    let ground = ProcessYard::new(0, 0)?;
+    let node = ground.start_node(&[])?;
+    wait_for("the node answers", &[&node], || ground.get("/api/v1/whoami"))?;
+    let read = |path: &str, language: &str| -> Result<String> {
+        let url = format!("http://{}{path}", ground.node);
+        let accepted = format!("Accept-Language: {language}");
+        let output = ground.curl().args(["-s", "-m", "20", "-H", &accepted, &url]).output()?;
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    for (path, english, korean) in [
+        ("/console", "No destination is set up", "저장 서버가 설정되지 않음"),
+        ("/console/hosts", "No host is set up", "설정된 호스트 없음"),
+        ("/console/files", "Nothing is ranked yet", "순위 정보 없음"),
+        ("/console/tasks", "No copy was planned yet", "아직 계획한 복사 없음"),
+        ("/console/map", "No requests were counted yet", "아직 집계된 요청 없음"),
+        ("/console/shares", "Nothing is shared", "공유한 것이 없음"),
+        ("/console/boxes", "There is no pool", "풀 없음"),
+        ("/console/settings", "Missing", "파일 없음"),
+        ("/console/plan", "is not ready", "준비"),
+        ("/console/history", "is not ready", "준비"),
+    ] {
+        for (language, words) in [("en", english), ("ko", korean)] {
+            let page = read(path, language)?;
+            ensure!(page.contains(words), "{path} in {language} lacks {words:?}: {page}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Actions on all rows that match a filter, sessions that end, and two people who act on the same thing.
+
+use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::rigs::yard::wait_for;
+use serde_json::{Value, json};
+
+use super::console_yard::{ConsoleYard, FILES, Visit};
+
+impl ConsoleYard {
+    /// Opens a dialog, runs `between`, sends the hidden fields of the dialog, and returns the next page.
+    fn confirm(
+        &self,
+        visit: &Visit,
+        page: &str,
+        says: &[&str],
+        between: impl FnOnce() -> Result<()>,
+    ) -> Result<String> {
+        let asked = self.page(visit, page)?;
+        let dialog = asked.split("data-dialog").nth(1).context("no dialog")?;
+        let dialog = dialog.split("</form>").next().unwrap_or_default();
+        for words in says {
+            ensure!(dialog.contains(words), "{page} lacks {words:?}: {dialog}");
+        }
+        let action = value(dialog, "action=\"").context("no action")?;
+        let mut fields = Vec::new();
+        for field in dialog.split("<input type=\"hidden\" ").skip(1) {
+            let (name, text) = (value(field, "name=\""), value(field, "value=\""));
+            fields.push(format!("{}={}", name.context("no name")?, text.context("no value")?));
+        }
+        between()?;
+        let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+        self.post_and_look(visit, &action, &fields)
+    }
+
+    /// Posts a form, and returns the next page with the outcome.
+    fn post_and_look(&self, visit: &Visit, path: &str, fields: &[&str]) -> Result<String> {
+        let jar = self.ground.path("jar").display().to_string();
+        let csrf = format!("csrf_token={}", visit.csrf);
+        let mut arguments = vec!["-H", &visit.cookie, "-c", &jar, "--data-urlencode", &csrf];
+        for field in fields {
+            arguments.extend(["--data-urlencode", field]);
+        }
+        arguments.push(path);
+        let answer = self.curl(&arguments)?;
+        ensure!(answer.status == 303, "{path}: {} {}", answer.status, answer.body);
+        Ok(self.curl(&["-H", &visit.cookie, "-b", &jar, "/console/guide"])?.body)
+    }
+
+    /// The rows of a list of the API.
+    fn items(&self, path: &str) -> Result<Vec<Value>> {
+        let answer = self.curl(&["-H", &self.ground.bearer(), path])?;
+        let body: Value = serde_json::from_str(&answer.body)?;
+        Ok(body["items"].as_array().with_context(|| format!("{path}: {body}"))?.clone())
+    }
+}
+
+/// The value of an attribute, with the letters that entities of HTML stand for.
+fn value(text: &str, start: &str) -> Option<String> {
+    let found = text.split(start).nth(1)?.split('"').next()?;
+    Some(found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+}
+
+const NOTHING: fn() -> Result<()> = || Ok(());
+
+#[test]
+fn all_files_that_match_are_pinned_unless_they_changed_meanwhile() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("ops", "operator")?;
+    let ask = "/console/files?q=mpg&ask=pin&all=true";
+    // Another person pins one of them while the dialog is open: then the dialog counted other rows.
+    let other = || yard.post(&visit, "/console/files/alpha.mpg/pin", &[]).map(drop);
+    let changed = yard.confirm(&visit, ask, &["Pin 3 files?", "29.3 KiB", "alpha.mpg"], other)?;
+    assert!(changed.contains("Nothing was done.") && changed.contains("2 in all"), "{changed}");
+    assert_eq!(yard.items("/api/v1/pins")?.len(), 1);
+    let left_out = "Left out, because they are pinned already: 1 file.";
+    let pinned = yard.confirm(&visit, ask, &["Pin 2 files?", left_out], NOTHING)?;
+    assert!(pinned.contains("Pinned: 2"), "{pinned}");
+    let pins = yard.items("/api/v1/pins")?;
+    let names: Vec<&str> = pins.iter().filter_map(|pin| pin["name"].as_str()).collect();
+    assert_eq!((names.len(), names.contains(&FILES[2])), (3, true), "{names:?}");
+    // Only the filter decides, not the rows of the page.
+    let one = "/console/files?q=gamma&ask=unpin&all=true";
+    yard.confirm(&visit, one, &["Unpin 1 file?"], NOTHING)?;
+    assert_eq!(yard.items("/api/v1/pins")?.len(), 2);
+
+    // An action that changed nothing offers no way back.
+    let alpha = "/console/files/alpha.mpg";
+    let undo = format!("formaction=\"{alpha}/unpin\"");
+    let again = yard.post_and_look(&visit, &format!("{alpha}/pin"), &[])?;
+    assert!(again.contains("Pinned: 1") && !again.contains(&undo), "{again}");
+    yard.post_and_look(&visit, &format!("{alpha}/unpin"), &[])?;
+    let first = yard.post_and_look(&visit, &format!("{alpha}/pin"), &[])?;
+    assert!(first.contains("Pinned: 1") && first.contains(&undo), "{first}");
+    Ok(())
+}
+
+#[test]
+fn all_links_tasks_and_hosts_that_match_are_acted_on() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("ops", "operator")?;
+    // The choice of a lifetime counts while the field beside it is empty.
+    for (owner, lifetime) in [("press", "preset=1h"), ("press", "ttl=2h"), ("shop", "preset=1d")] {
+        let owner = format!("owner={owner}");
+        let fields = ["path=movies/alpha.mpg", &owner, lifetime];
+        let made = yard.post(&visit, "/console/shares/new", &fields)?;
+        assert_eq!(made.status, 200, "{}", made.body);
+    }
+    let bar = yard.page(&visit, "/console/shares?q=press")?;
+    assert!(bar.contains("2 in all") || bar.contains("1–2 of 2"), "{bar}");
+    let ask = "/console/shares?q=press&ask=revoke&all=true";
+    let revoked = yard.confirm(&visit, ask, &["Revoke 2 links?", "movies/alpha.mpg"], NOTHING)?;
+    assert!(revoked.contains("Links revoked: 2"), "{revoked}");
+    let left = yard.items("/api/v1/shares")?;
+    assert_eq!((left.len(), &left[0]["owner"]), (1, &json!("shop")));
+    let looked = yard.page(&visit, "/console/shares?new=true&path=movies/alpha.mpg")?;
+    assert!(looked.contains("It is there: 9.8 KiB"), "{looked}");
+    let absent = yard.page(&visit, "/console/shares?new=true&path=movies/absent.mpg")?;
+    assert!(absent.contains("movies/absent.mpg: "), "{absent}");
+
+    // Nothing is to be cancelled or retried, and the dialog says why.
+    let cancel = yard.page(&visit, "/console/tasks?q=mpg&ask=cancel&all=true")?;
+    assert!(cancel.contains("Cancel 0 copies?"), "{cancel}");
+    assert!(cancel.contains("Left out, because they have ended: 3 tasks."), "{cancel}");
+    let retry = yard.page(&visit, "/console/tasks?ask=retry&pick=1&pick=2")?;
+    assert!(!retry.contains("data-dialog"), "tasks that do not exist: {retry}");
+
+    let host = yard.ground.destination(0).to_string();
+    let ask = format!("/console/hosts?q={host}&role=destination&ask=maintenance&all=true");
+    let moved = yard.confirm(&visit, &ask, &["1 host", "3 files"], NOTHING)?;
+    assert!(moved.contains("In maintenance: 1"), "{moved}");
+    let mode = || {
+        let hosts = yard.items("/api/v1/hosts").ok()?;
+        let found = hosts.iter().find(|one| one["host"] == host.as_str())?;
+        (found["mode"] == "maintenance").then_some(())
+    };
+    wait_for("the mode", &[&yard.node], mode)?;
+    Ok(())
+}
+
+#[test]
+fn the_second_of_two_people_and_an_ended_session_change_nothing() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let (first, second) = (yard.visit("one", "operator")?, yard.visit("two", "operator")?);
+    let host = yard.ground.destination(0).to_string();
+    let mode = |wanted: &str| {
+        wait_for("the mode", &[&yard.node], || {
+            let hosts = yard.items("/api/v1/hosts").ok()?;
+            let found = hosts.iter().find(|one| one["host"] == host.as_str())?;
+            (found["mode"] == wanted).then_some(())
+        })
+    };
+    let ask = |action: &str| format!("/console/hosts?ask={action}&pick={host}");
+    let drain = || {
+        let path = format!("/console/hosts/{host}/drain");
+        ensure!(yard.post(&first, &path, &[])?.status == 303);
+        mode("draining")
+    };
+    let refused = yard.confirm(&second, &ask("maintenance"), &["1 host"], drain)?;
+    assert!(refused.contains("Nothing was done."), "{refused}");
+    assert!(refused.contains("is draining now, but the page showed active"), "{refused}");
+    mode("draining")?;
+
+    // The session ends while a dialog is open. The form leads to the sign-in.
+    let csrf = format!("csrf_token={}", first.csrf);
+    let out = yard.curl(&["-H", &first.cookie, "-d", &csrf, "/logout"])?;
+    assert_eq!(out.status, 303, "{}", out.body);
+    let late = yard.post(&first, &format!("/console/hosts/{host}/active"), &[])?;
+    let place = late.header("location").unwrap_or_default();
+    assert!(late.status == 303 && place.starts_with("/login?next="), "{}", late.head);
+    mode("draining")?;
+    Ok(())
+}
+
+#[test]
+fn a_refusal_is_a_page_in_the_language_of_the_visitor() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("eyes", "viewer")?;
+    let korean = format!("{}; reelyard_language=ko; reelyard_theme=dark", visit.cookie);
+    for (path, status, english, words) in [
+        ("/console/hosts/127.0.0.1:1", 404, "There is nothing at this address", "이 주소에는"),
+        ("/console/absent", 404, "There is nothing at this address", "이 주소에는"),
+        ("/console/audit", 403, "You may not see or do this", "권한이 없습니다"),
+    ] {
+        let answer = yard.curl(&["-H", &visit.cookie, path])?;
+        assert_eq!(answer.status, status, "{path}: {}", answer.body);
+        assert!(answer.body.contains(english), "{path}: {}", answer.body);
+        let answer = yard.curl(&["-H", &korean, path])?;
+        assert_eq!(answer.status, status, "{path}: {}", answer.body);
+        assert!(answer.body.contains(words) && answer.body.contains("lang=\"ko\""), "{path}");
+        assert!(answer.body.contains("data-theme=\"dark\""), "{path}: {}", answer.body);
+        assert!(answer.header("content-security-policy").is_some(), "{path}: {}", answer.head);
+    }
+    let forged = yard.curl(&["-H", &korean, "-d", "x=y", "/console/hosts/127.0.0.1:1/drain"])?;
+    assert!(forged.status == 403 && forged.body.contains("권한이 없습니다"), "{}", forged.body);
+    // The sign-in does not show the name of the host to strangers.
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let sign_in = yard.curl(&["/login"])?.body;
+    assert!(!name.is_empty() && !sign_in.contains(&name), "{sign_in}");
+    let inside = yard.curl(&["-H", &visit.cookie, "/login"])?.body;
+    assert!(inside.contains(&name), "{inside}");
+    Ok(())
+}
