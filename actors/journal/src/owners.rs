@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 
 use crate::owner::{CommittedEntry, OwnersError, PieceOwner, ReadEntry};
 use crate::store::{JournalStore, SnapshotManifest, StoreError};
+use crate::stream::StreamPart;
 
 /// Time to wait for a missing owner before each warning in the log.
 const MISSED_AFTER: Duration = Duration::from_secs(10);
@@ -89,7 +90,7 @@ impl PieceOwners {
         read_entry: ReadEntry,
     ) -> Result<Self, OwnersError> {
         let pieces: BTreeSet<PieceId> = pieces.iter().copied().collect();
-        snapshot.as_ref().map_or(Ok(()), |snapshot| check_parts(&pieces, snapshot))?;
+        snapshot.as_ref().map_or(Ok(()), |snapshot| check_parts(&pieces, &snapshot.parts))?;
         let end = snapshot.as_ref().map_or(0, |snapshot| snapshot.index + 1);
         Ok(PieceOwners {
             pieces,
@@ -237,6 +238,11 @@ impl PieceOwners {
         Ok(frozen)
     }
 
+    /// Checks that this node has an owner for each part of a snapshot.
+    pub(crate) fn check_parts(&self, parts: &[StreamPart]) -> Result<(), OwnersError> {
+        check_parts(&self.pieces, parts)
+    }
+
     /// From now on pieces are rebuilt from `snapshot`, which was taken here.
     pub(crate) async fn rebuild_from(&self, snapshot: SnapshotManifest) {
         let mut position = self.apply_lock.lock().await;
@@ -352,9 +358,9 @@ impl PieceOwners {
     }
 }
 
-fn check_parts(pieces: &BTreeSet<PieceId>, snapshot: &SnapshotManifest) -> Result<(), OwnersError> {
+fn check_parts(pieces: &BTreeSet<PieceId>, parts: &[StreamPart]) -> Result<(), OwnersError> {
     let unowned = |piece: u8| PieceId::try_from(piece).map_or(true, |id| !pieces.contains(&id));
-    match snapshot.parts.iter().find(|part| unowned(part.piece)) {
+    match parts.iter().find(|part| unowned(part.piece)) {
         Some(part) => Err(OwnersError::NoOwnerOfPart { piece: part.piece }),
         None => Ok(()),
     }

@@ -22,6 +22,8 @@ struct HubState {
     isolated: BTreeSet<u64>,
     /// A fault for the next part of a snapshot with data.
     snapshot_fault: Option<SnapshotFault>,
+    /// How many parts of snapshots with data were sent.
+    snapshot_parts: u64,
 }
 
 /// A fault of the link that carries a snapshot.
@@ -33,11 +35,16 @@ pub enum SnapshotFault {
     LostAnswer,
     /// The part does not arrive.
     LostPart,
+    /// The answer that the snapshot is installed does not arrive.
+    LostOutcome,
 }
 
 /// The position of the kind in a call, and the kind of a part of a snapshot.
 const KIND_AT: usize = 1;
 const SNAPSHOT_PART: u8 = 2;
+
+/// The beginning of the answer that a snapshot is installed, after its version.
+const SNAPSHOT_DONE: [u8; 2] = [2, 2];
 
 /// A part with at least this length has data.
 const WITH_DATA: usize = 300;
@@ -94,9 +101,27 @@ impl MemoryHub {
         self.state().snapshot_fault.is_none()
     }
 
+    /// How many parts of snapshots with data were sent.
+    pub fn snapshot_parts(&self) -> u64 {
+        self.state().snapshot_parts
+    }
+
     fn fault_of(&self, request: &[u8]) -> Option<SnapshotFault> {
-        let is_part = request.get(KIND_AT) == Some(&SNAPSHOT_PART) && request.len() > WITH_DATA;
-        if is_part { self.state().snapshot_fault.take() } else { None }
+        if request.get(KIND_AT) != Some(&SNAPSHOT_PART) || request.len() <= WITH_DATA {
+            return None;
+        }
+        let mut state = self.state();
+        state.snapshot_parts += 1;
+        state.snapshot_fault.take_if(|fault| *fault != SnapshotFault::LostOutcome)
+    }
+
+    fn loses_outcome(&self, answer: &[u8]) -> bool {
+        let is_done =
+            answer.get(KIND_AT..).is_some_and(|answer| answer.starts_with(&SNAPSHOT_DONE));
+        let mut state = self.state();
+        let fault =
+            state.snapshot_fault.take_if(|fault| is_done && *fault == SnapshotFault::LostOutcome);
+        fault.is_some()
     }
 
     /// Restores every link.
@@ -140,11 +165,12 @@ impl Transport for HubTransport {
                     request[last] ^= 1;
                 }
                 Some(SnapshotFault::LostPart) => return Err(lost()),
-                Some(SnapshotFault::LostAnswer) | None => {}
+                Some(SnapshotFault::LostAnswer | SnapshotFault::LostOutcome) | None => {}
             }
             let answer = hub.reach(node, target)?.answer(&request).await;
             hub.reach(target, node)?;
-            if fault == Some(SnapshotFault::LostAnswer) { Err(lost()) } else { Ok(answer) }
+            let is_lost = fault == Some(SnapshotFault::LostAnswer) || hub.loses_outcome(&answer);
+            if is_lost { Err(lost()) } else { Ok(answer) }
         })
     }
 }

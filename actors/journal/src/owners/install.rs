@@ -2,7 +2,7 @@
 
 use tokio::sync::MutexGuard;
 
-use super::{AppliedPosition, PieceOwners, RegisteredOwner, check_parts};
+use super::{AppliedPosition, PieceOwners, RegisteredOwner};
 use crate::owner::OwnersError;
 use crate::store::SnapshotManifest;
 
@@ -22,12 +22,11 @@ impl PieceOwners {
 }
 
 impl PieceInstall<'_> {
-    /// Sends every owner its piece in the stored snapshot.
+    /// Sends every owner its piece in the stored snapshot. Its parts were checked before it was stored.
     ///
     /// # Errors
-    /// The snapshot cannot be read, or it holds pieces of another version.
+    /// The snapshot cannot be read.
     pub(crate) async fn install(mut self, snapshot: SnapshotManifest) -> Result<(), OwnersError> {
-        check_parts(&self.owners.pieces, &snapshot)?;
         let registered = self.owners.roster().owners.clone();
         if let Some(store) = self.position.store.clone() {
             for (piece, RegisteredOwner { owner, ticket, .. }) in registered {

@@ -113,6 +113,7 @@ impl RaftNode {
         };
         let response = match decode(request) {
             Some(RaftRequest::Append(request)) => {
+                self.snapshots.drop_given_up();
                 RaftResponse::Append(raft.append_entries(request).await)
             }
             Some(RaftRequest::Vote(request)) => RaftResponse::Vote(raft.vote(request).await),

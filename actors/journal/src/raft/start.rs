@@ -20,6 +20,7 @@ use crate::transport::Transport;
 /// The most entries that are read for one append call: up to 2 MiB, with entries of up to 32 KiB. The call carries as
 /// many of them as its budget of bytes allows.
 const ENTRIES_PER_CALL: u64 = 64;
+
 impl RaftNode {
     /// Starts the node on the current runtime. It answers at once: the log is applied in the
     /// background when the owners of the pieces register.
@@ -35,7 +36,11 @@ impl RaftNode {
         let machine =
             PieceStateMachine::new(owners.clone(), store.clone(), growth.clone(), snapshot)
                 .map_err(|error| OpenError::of_store(&settings.dir, error))?;
-        let node = Arc::new(RaftNode::new(settings, growth, SnapshotReceiver::new(&store)));
+        let node = Arc::new(RaftNode::new(
+            settings,
+            growth,
+            SnapshotReceiver::new(&store, owners.clone()),
+        ));
         let run = RaftWatcher {
             node: node.clone(),
             owners,
