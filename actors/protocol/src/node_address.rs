@@ -40,14 +40,10 @@ pub fn node_address(text: &str) -> Result<Url, BadNodeAddress> {
 
 /// The text with `…` instead of everything that may be a user name or a password.
 fn without_user(text: &str) -> String {
-    let (scheme, rest) = match text.split_once("://") {
-        Some((scheme, rest)) => (format!("{scheme}://"), rest),
-        None => (String::new(), text),
-    };
-    match rest.rsplit_once('@') {
-        Some((_, host)) => format!("{scheme}…@{host}"),
-        None => text.to_owned(),
-    }
+    let Some((user, host)) = text.rsplit_once('@') else { return text.to_owned() };
+    // Other schemes may be parts of a password.
+    let scheme = ["http://", "https://"].into_iter().find(|scheme| user.starts_with(scheme));
+    format!("{}…@{host}", scheme.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -76,6 +72,8 @@ mod tests {
             "ci:hidden@yard:8080",
             "http://ci:hid/hidden@yard",
             "ftp://ci:hidden@yard",
+            "ci:hidden://x@yard",
+            "hidden://ci@yard",
             "http://ci:hidden@ya rd",
         ];
         for text in refused {

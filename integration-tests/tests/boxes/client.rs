@@ -123,7 +123,7 @@ fn reasons_for_a_missing_box_are_distinguished() {
         let nobody = BoxClient::new("http://127.0.0.1:9", None).unwrap();
         let nobody = nobody.acquire("p", &BoxRequest::by("me")).await;
         assert!(matches!(nobody, Err(BoxClientError::Unreachable { .. })), "{nobody:?}");
-        assert!(BoxClient::new("127.0.0.1:9", None).is_err());
+        assert!(BoxClient::new("ftp://127.0.0.1:9", None).is_err());
 
         // A client that stops waiting leaves the queue.
         let wanted = BoxRequest { wait: Duration::from_secs(600), ..BoxRequest::by("you") };
