@@ -19,8 +19,6 @@ pub use crate::cfw_worker::breaker::circuit_state::{CallTrouble, CircuitState, H
 pub use actor::CfwWorker;
 pub use breaker::circuit_breaker::CircuitBreakerSettings;
 pub use calls::ask_failure::{AskFailure, TokenTrouble};
-#[cfg(test)]
-pub(crate) use calls::client::IDLE_CONNECTION;
 pub use calls::client::http_client;
 pub use calls::routes::HostRoutes;
 pub use lists::{holdings, schedule};

@@ -9,9 +9,8 @@ use reelyard_core::settings::Fraction;
 settings! {
     /// Probes that find out which hosts are up.
     pub struct HeartbeatConfig {
-        /// Interval between two probes of a host. Old cfws close a connection after 5 s without a call, so
-        /// that probes in shorter intervals need no new connection.
-        interval: Duration = Default "4s",
+        /// Interval between two probes of a host.
+        interval: Duration = Default "5s",
         /// A probe without an answer fails after this time.
         timeout: Duration = Default "2s",
         /// Part of the interval that varies at random, so that probes do not come in bursts.

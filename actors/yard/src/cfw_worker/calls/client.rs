@@ -36,8 +36,8 @@ use tokio::time::Instant;
 const LONGEST_ANSWER: u64 = 64 << 10;
 
 /// An unused connection is dropped after this time. An old cfw closes it after 5 s. So no call is sent on a
-/// connection that the other side is closing. Probes come in shorter intervals, so that they keep a connection open.
-pub(crate) const IDLE_CONNECTION: Duration = Duration::from_millis(4_850);
+/// connection that the other side is closing.
+const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 
 /// The HTTP client for all hosts of a process: it keeps their connections.
 pub fn http_client(settings: &CfwWorkerSettings) -> Result<Client, reqwest::Error> {

@@ -125,20 +125,3 @@ impl HeartbeatSupervisor {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cfw_worker::IDLE_CONNECTION;
-    use crate::heartbeat::settings::HeartbeatSettings;
-
-    /// A new connection for each probe costs more than the probe.
-    #[test]
-    fn probes_with_the_defaults_keep_their_connection_open() {
-        let schedule = HeartbeatSettings::default().probe_schedule;
-        let longest = schedule.next(Millis(0), 1.0).since(Millis(0));
-        let collected = schedule.interval.mul_f64(BATCHED_PART).min(LONGEST_BATCH);
-        assert!(longest + collected < IDLE_CONNECTION, "{longest:?} and {collected:?}");
-        assert!(IDLE_CONNECTION < Duration::from_secs(5), "an old cfw closes it then");
-    }
-}
