@@ -138,7 +138,7 @@ pub fn main() -> ExitCode {
     // Not locked, because other threads of a role may write too.
     let mut out = io::BufWriter::new(io::stdout());
     let outcome = run(Cli::parse().command, &mut out);
-    let failure = match outcome.and_then(|code| Ok(out.flush().map(|()| code)?)) {
+    let failure = match outcome.and_then(|code| ended(code, out.flush())) {
         Ok(code) => return code,
         Err(failure) => failure,
     };
@@ -149,6 +149,14 @@ pub fn main() -> ExitCode {
         let _ = writeln!(io::stderr(), "reelyard: {}", message.join("\n"));
     }
     ExitCode::from(failure.exit_code())
+}
+
+/// The end of a command whose last output was written with this result. Its verdict holds although nobody reads on.
+fn ended(code: ExitCode, flushed: io::Result<()>) -> Result<ExitCode, CommandFailure> {
+    match flushed.map_err(CommandFailure::from) {
+        Err(failure) if !failure.is_closed_pipe() => Err(failure),
+        _ => Ok(code),
+    }
 }
 
 fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, CommandFailure> {

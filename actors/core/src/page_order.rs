@@ -61,7 +61,8 @@ fn selected<T: Ord>(items: &mut [T], range: Range<usize>) -> &mut [T] {
 }
 
 /// The items of a page in the order of their texts, byte by byte. `read` appends a number for each item: its text from
-/// an offset on, see [`text_part`]. Items with the same text are in the order of the list.
+/// an offset on, see [`text_part`]. Items with the same text are in the order of the list; in descending order they are
+/// in the opposite one.
 pub fn page_by_text(
     items: &[ItemNumber],
     page: &PageRange,

@@ -58,9 +58,6 @@ fn print_round(
         plan.planned = open.items.into_iter().map(planned).collect();
         plan.removals = removals::all_copies(client, "planned")?;
         plan.back_offs = client.list_all(&["plan", "back-offs"], &[])?.items;
-        plan.planned_total = plan.planned.len() as u64;
-        plan.removals_total = plan.removals.len() as u64;
-        plan.back_offs_total = plan.back_offs.len() as u64;
     }
     if out.is_json() {
         return out.json(&plan);

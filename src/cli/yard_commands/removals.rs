@@ -54,9 +54,6 @@ fn print_all(
         view.open = all_copies(client, "open")?;
         view.decided = all_copies(client, "decided")?;
         view.rooms = client.list_all(&["removals", "rooms"], &[])?.items;
-        view.open_total = view.open.len() as u64;
-        view.decided_total = view.decided.len() as u64;
-        view.rooms_total = view.rooms.len() as u64;
     }
     if out.is_json() {
         return out.json(&view);

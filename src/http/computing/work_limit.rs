@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::http::problem::ProblemResponse;
 
 /// How long a request waits for others. A browser shows nothing meanwhile.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+pub const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Limits the answers that are computed at once to the processors: more would only slow each other down.
 #[derive(Clone, Debug)]
@@ -38,16 +38,19 @@ impl WorkLimit {
         let place = Arc::clone(&self.0).acquire_owned();
         match timeout(LONGEST_WAIT, place).await {
             Ok(place) => place.map_err(|_| ProblemResponse::stopped()),
-            Err(_) => {
-                let seconds = LONGEST_WAIT.as_secs();
-                let detail = format!(
-                    "The node is busy: other pages and overviews took all processors for {seconds} seconds. Try again \
-                     in {seconds} seconds. If this stays, close pages that nobody looks at."
-                );
-                Err(ProblemResponse::new(ProblemKind::Busy, detail).retry_after(LONGEST_WAIT))
-            }
+            Err(_) => Err(busy()),
         }
     }
+}
+
+/// The refusal of a request that waited for [`LONGEST_WAIT`].
+pub fn busy() -> ProblemResponse {
+    let seconds = LONGEST_WAIT.as_secs();
+    let detail = format!(
+        "The node is busy: other pages and overviews took all processors for {seconds} seconds. Try again in \
+         {seconds} seconds. If this stays, close pages that nobody looks at."
+    );
+    ProblemResponse::new(ProblemKind::Busy, detail).retry_after(LONGEST_WAIT)
 }
 
 #[cfg(test)]

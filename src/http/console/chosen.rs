@@ -22,7 +22,10 @@ const NAMED: usize = 8;
 pub const MOST_IN_COMMAND: usize = 50;
 
 /// Rows that are acted on at the same time: their commits share an entry of the journal.
-const AT_ONCE: usize = 32;
+pub const AT_ONCE: usize = 32;
+
+/// Each row sees what the action on the row before has changed.
+pub const ONE_AFTER_ANOTHER: usize = 1;
 
 /// Field of a form with the query of the page whose matching rows are chosen.
 const FILTER: &str = "filter";
@@ -54,6 +57,12 @@ impl<T> ChosenRows<T> {
             }
         }
         chosen
+    }
+
+    /// The same rows in another form.
+    pub fn map<R>(self, form: impl FnMut(T) -> R) -> ChosenRows<R> {
+        let ChosenRows { rows, unsuited, beyond } = self;
+        ChosenRows { rows: rows.into_iter().map(form).collect(), unsuited, beyond }
     }
 
     /// The sentence about rows beyond the limit.
@@ -117,10 +126,11 @@ pub fn named<N: AsRef<str>>(names: &[N]) -> String {
     }
 }
 
-/// Acts on all things, some at the same time. Ends after the first refusal. Returns the results of the things that
-/// were acted on, and the refusal.
+/// Acts on all things, `at_once` at the same time. Ends after the first refusal. Returns the results of the things
+/// that were acted on, and the refusal.
 pub async fn act_on_all<T, R, A>(
     things: Vec<T>,
+    at_once: usize,
     act: impl Fn(T) -> A,
 ) -> (Vec<R>, Option<ProblemResponse>)
 where
@@ -129,7 +139,7 @@ where
     let (mut done, mut refused) = (Vec::new(), None);
     let mut things = things.into_iter();
     while refused.is_none() {
-        let acts: Vec<A> = things.by_ref().take(AT_ONCE).map(&act).collect();
+        let acts: Vec<A> = things.by_ref().take(at_once).map(&act).collect();
         if acts.is_empty() {
             break;
         }
@@ -178,9 +188,27 @@ mod tests {
             }
             Ok(thing)
         };
-        let (done, refused) = futures::executor::block_on(act_on_all((0..100).collect(), act));
-        assert_eq!((done.len(), refused.is_some()), (63, true));
-        let (done, refused) = futures::executor::block_on(act_on_all((0..40).collect(), act));
-        assert_eq!((done.len(), refused.is_none()), (40, true));
+        let on_all = |things: usize, at_once| {
+            let acts = act_on_all((0..things).collect(), at_once, act);
+            let (done, refused) = futures::executor::block_on(acts);
+            (done.len(), refused.is_some())
+        };
+        assert_eq!(on_all(100, AT_ONCE), (63, true));
+        assert_eq!(on_all(100, ONE_AFTER_ANOTHER), (40, true));
+        assert_eq!(on_all(40, AT_ONCE), (40, false));
+    }
+
+    #[test]
+    fn each_thing_sees_the_effect_of_the_one_before() {
+        let taken = std::cell::Cell::new(0);
+        let act = |_: usize| async {
+            let seen = taken.get();
+            tokio::task::yield_now().await;
+            taken.set(seen + 1);
+            Ok(seen)
+        };
+        let acts = act_on_all((0..5).collect(), ONE_AFTER_ANOTHER, act);
+        let (seen, _) = futures::executor::block_on(acts);
+        assert_eq!(seen, [0, 1, 2, 3, 4]);
     }
 }

@@ -19,11 +19,10 @@ const MANY_DOWN: usize = 6;
 pub fn troubles(views: &YardViews<'_>) -> Vec<Trouble> {
     let missing = views.state.no_destination();
     let mut troubles = of_hosts(views, missing.is_some());
+    let missing = missing.filter(|_| !is_last_named(&troubles)).map(|missing| missing.to_string());
     if views.state.has_no_leader() {
         troubles.push(without_begin(TroubleCause::NoLeader));
     }
-    // Hosts that are down have their own troubles.
-    let missing = missing.filter(|missing| missing.down == 0).map(|missing| missing.to_string());
     let blocked: Vec<String> = views.state.planning_off().into_iter().chain(missing).collect();
     if !blocked.is_empty() {
         troubles.push(without_begin(TroubleCause::Blocked { reason: blocked.join(" ") }));
@@ -49,15 +48,30 @@ pub fn troubles(views: &YardViews<'_>) -> Vec<Trouble> {
 
 /// Replaces many hosts that do not answer by one trouble: their cause is probably one.
 pub fn joined(troubles: Vec<Trouble>) -> Vec<Trouble> {
-    let is_down = |trouble: &Trouble| matches!(trouble.cause, TroubleCause::HostDown { .. });
-    let down = troubles.iter().filter(|trouble| is_down(trouble)).count();
-    if down < MANY_DOWN {
+    if !are_many_down(&troubles) {
         return troubles;
     }
     let (down, mut rest): (Vec<Trouble>, Vec<Trouble>) = troubles.into_iter().partition(is_down);
     let since = down.iter().filter_map(|trouble| trouble.since).min();
     rest.push(Trouble { cause: TroubleCause::ManyDown { hosts: down.len() as u64 }, since });
     rest
+}
+
+fn is_down(trouble: &Trouble) -> bool {
+    matches!(trouble.cause, TroubleCause::HostDown { .. })
+}
+
+/// Whether one trouble stands for all hosts that do not answer.
+fn are_many_down(troubles: &[Trouble]) -> bool {
+    troubles.iter().filter(|trouble| is_down(trouble)).count() >= MANY_DOWN
+}
+
+/// Whether the trouble of a host says that no destination is up. A suspect host, or the one trouble of many hosts, does
+/// not say it.
+fn is_last_named(troubles: &[Trouble]) -> bool {
+    let is_last =
+        |trouble: &Trouble| matches!(trouble.cause, TroubleCause::HostDown { is_last: true, .. });
+    !are_many_down(troubles) && troubles.iter().any(is_last)
 }
 
 /// A trouble whose begin no view knows.
@@ -182,9 +196,8 @@ pub fn count_inputs(catalog: &CatalogView) -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn many_hosts_without_an_answer_are_one_trouble() {
-        let down = |number: usize| Trouble {
+    fn host_down(number: usize, is_last: bool) -> Trouble {
+        Trouble {
             cause: TroubleCause::HostDown {
                 host: number.to_string(),
                 files: None,
@@ -192,10 +205,28 @@ mod tests {
                 failed_copies: 0,
                 lost_at: None,
                 is_lost: false,
-                is_last: false,
+                is_last,
             },
             since: Some(Moment(number as i64 + 7)),
+        }
+    }
+
+    #[test]
+    fn a_host_says_that_no_destination_is_up_unless_it_is_suspect_or_one_of_many() {
+        let last = |hosts: usize| -> Vec<Trouble> {
+            (0..hosts).map(|number| host_down(number, true)).collect()
         };
+        assert!(is_last_named(&last(1)));
+        assert!(is_last_named(&last(MANY_DOWN - 1)));
+        assert!(!is_last_named(&last(MANY_DOWN)), "one trouble stands for all");
+        assert!(!is_last_named(&[host_down(0, false)]), "only a source is down");
+        let suspect = without_begin(TroubleCause::Suspect { host: "10.0.0.1:80".to_owned() });
+        assert!(!is_last_named(&[suspect]));
+    }
+
+    #[test]
+    fn many_hosts_without_an_answer_are_one_trouble() {
+        let down = |number: usize| host_down(number, false);
         let few: Vec<Trouble> = (0..MANY_DOWN - 1).map(down).collect();
         assert_eq!(joined(few.clone()), few);
         let many: Vec<Trouble> = (0..MANY_DOWN).map(down).collect();

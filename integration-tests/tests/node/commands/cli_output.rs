@@ -1,7 +1,7 @@
 //! The forms of output that all lists have, and `reelyard status`, with real nodes.
 
 use std::net::Ipv4Addr;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use reelyard_integration_tests::rigs::binary::{self, ProgramOutput, ended, reelyard, run};
@@ -242,6 +242,10 @@ fn status_says_by_its_exit_code_whether_something_is_broken() -> Result<()> {
     assert_eq!(view["troubles_total"], 1, "its silence is one trouble: {view}");
     let detail = view["troubles"][0]["detail"].as_str().unwrap_or_default();
     assert!(detail.contains("No destination is up, so no copies are possible."), "{view}");
+    let url = yard.url();
+    let mut unread = reelyard(&["status", "--url", &url]).stdout(Stdio::piped()).spawn()?;
+    drop(unread.stdout.take());
+    assert_eq!(unread.wait()?.code(), Some(7), "the verdict holds although nobody reads it");
     yard.node.kill();
     let gone = yard.ask(&["status", "--token", "open-sesame-open-now"]);
     assert_eq!(gone.code, Some(3), "{}", gone.err);

@@ -252,5 +252,13 @@ fn hosts_pages_and_files_are_found() -> Result<()> {
     assert!(found.contains("beta gamma.mpg") && !found.contains("alpha.mpg"), "{found}");
     let found = yard.page(&visit, "/console/find?q=troubleshooting")?;
     assert!(found.contains("/console/guide/troubleshooting"), "{found}");
+
+    let operator = yard.visit("ops", "operator")?;
+    let fields = ["path=movies/alpha.mpg", "ttl=1h", "owner=press-office"];
+    assert_eq!(yard.post(&operator, "/console/shares/new", &fields)?.status, 200);
+    let found = yard.page(&operator, "/console/find?q=press")?;
+    assert!(found.contains("movies/alpha.mpg") && found.contains(">press-office<"), "{found}");
+    let found = yard.page(&operator, "/console/find?q=movies")?;
+    assert!(found.contains("movies/alpha.mpg") && !found.contains("press-office"), "{found}");
     Ok(())
 }

@@ -1,9 +1,12 @@
 //! Pages of lists: page size and cursor.
 
+use std::fmt;
 use std::num::{IntErrorKind, NonZeroUsize};
+use std::str::FromStr;
 
 use reelyard_api::{Cursor, Page};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
 use crate::http::problem::ProblemResponse;
@@ -40,7 +43,7 @@ impl PageQuery {
     }
 
     /// The position of the cursor: the key that [`page`] made it from.
-    pub fn position<K: std::str::FromStr>(&self) -> Result<Option<K>, ProblemResponse> {
+    pub fn position<K: FromStr>(&self) -> Result<Option<K>, ProblemResponse> {
         let read = |cursor: &String| {
             let unknown = || {
                 ProblemResponse::bad_request(format!(
@@ -55,7 +58,7 @@ impl PageQuery {
 
 /// Returns a page of at most `limit` items. The items start at the requested position, and `key`
 /// gives the cursor after an item.
-pub fn page<T, K: std::fmt::Display>(
+pub fn page<T, K: fmt::Display>(
     items: impl IntoIterator<Item = T>,
     limit: usize,
     key: impl Fn(&T) -> K,
@@ -66,19 +69,46 @@ pub fn page<T, K: std::fmt::Display>(
     Page { items: first, next }
 }
 
-/// Returns a page of a list that is made again for each call. The cursor is a position in it.
+/// Returns a page of a list in the order of its keys. The cursor is a key, so no row is missed when others come or go
+/// between two calls. No two rows have the same key.
 ///
 /// # Errors
 /// The limit or the cursor is not valid.
-pub fn page_by_position<T>(
+pub fn page_by_key<T, K: Ord + Serialize + DeserializeOwned>(
     query: &PageQuery,
     items: impl Iterator<Item = T>,
+    key: impl Fn(&T) -> K,
 ) -> Result<Page<T>, ProblemResponse> {
-    let (limit, from) = (query.limit()?, query.position::<usize>()?.unwrap_or(0));
-    let mut behind = items.skip(from);
-    let items: Vec<T> = behind.by_ref().take(limit).collect();
-    let next = behind.next().map(|_| Cursor((from + items.len()).to_string()));
-    Ok(Page { items, next })
+    let (limit, after) = (query.limit()?, query.position::<KeyCursor<K>>()?);
+    let keyed = items.map(|item| (key(&item), item));
+    let mut behind: Vec<(K, T)> =
+        keyed.filter(|(key, _)| after.as_ref().is_none_or(|after| *key > after.0)).collect();
+    if limit < behind.len() {
+        // The first item of the next page is kept: it says that there is one.
+        behind.select_nth_unstable_by(limit, |a, b| a.0.cmp(&b.0));
+        behind.truncate(limit + 1);
+    }
+    behind.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let items = behind.into_iter().map(|(_, item)| item);
+    Ok(page(items, limit, |item| KeyCursor(key(item))))
+}
+
+/// A key as the text of a cursor.
+struct KeyCursor<K>(K);
+
+impl<K: Serialize> fmt::Display for KeyCursor<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Keys consist of addresses, names and numbers: each has a form in JSON.
+        f.write_str(&serde_json::to_string(&self.0).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl<K: DeserializeOwned> FromStr for KeyCursor<K> {
+    type Err = serde_json::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        serde_json::from_str(text).map(KeyCursor)
+    }
 }
 
 #[cfg(test)]
@@ -107,20 +137,27 @@ mod tests {
     }
 
     #[test]
-    fn pages_by_position_are_together_the_whole_list() {
+    fn pages_by_key_miss_no_row_that_stays() {
+        let mut rows: Vec<(u32, String)> =
+            (0..9).map(|number| (number % 2, format!("\"{number}/"))).collect();
+        let all = rows.clone();
         let (mut cursor, mut seen) = (None, Vec::new());
         loop {
-            let query = PageQuery { limit: Some("3".to_owned()), cursor };
-            let page = page_by_position(&query, 0..7).unwrap();
-            assert!(page.items.len() <= 3);
+            let query = PageQuery { limit: Some("2".to_owned()), cursor };
+            let page = page_by_key(&query, rows.iter().cloned(), Clone::clone).unwrap();
+            assert!(page.items.len() <= 2);
+            // All that was listed goes before the next call.
+            rows.retain(|row| !page.items.contains(row));
             seen.extend(page.items);
             cursor = page.next.map(|next| next.0);
             if cursor.is_none() {
                 break;
             }
         }
-        assert_eq!(seen, (0..7).collect::<Vec<_>>());
-        let behind = PageQuery { limit: None, cursor: Some("99".to_owned()) };
-        assert_eq!(page_by_position(&behind, 0..7).unwrap(), Page { items: vec![], next: None });
+        let mut sorted = all;
+        sorted.sort();
+        assert_eq!(seen, sorted);
+        let bad = PageQuery { limit: None, cursor: Some("99".to_owned()) };
+        assert!(page_by_key(&bad, rows.iter().cloned(), Clone::clone).is_err());
     }
 }

@@ -10,9 +10,7 @@ use reelyard_yard::task_manager::{Blamed, Task};
 
 use super::planning_snapshot::PlanningSnapshot;
 use super::removals;
-use crate::http::api::call_parts::{
-    LimitedList, MOST_LISTED, NoQuery, PageQuery, page_by_position,
-};
+use crate::http::api::call_parts::{LimitedList, MOST_LISTED, NoQuery, PageQuery, page_by_key};
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::Refusal;
 
@@ -44,7 +42,9 @@ pub async fn list_back_offs(
     query: web::Query<PageQuery>,
 ) -> Result<web::Json<Page<BackedOff>>, Refusal<()>> {
     let view = state.actors.task_views.load();
-    Ok(web::Json(page_by_position(&query, view.left_alone().map(backed_off))?))
+    let page = page_by_key(&query, view.left_alone(), |(blamed, _)| Blamed::clone(blamed))?;
+    let items = page.items.into_iter().map(backed_off).collect();
+    Ok(web::Json(Page { items, next: page.next }))
 }
 
 /// The last round, with at most `most` entries in each list.

@@ -1,17 +1,18 @@
 //! `/api/v1/removals`: planned removals, and why other copies are kept.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use actix_web::{HttpResponse, web};
 use reelyard_api::{Page, RemovalView, RemovalsView, RoomSoughtView};
+use reelyard_core::host::HostAddr;
+use reelyard_core::names::FileName;
 use reelyard_yard::remover::{
     Decided, FileSeeksRoom, OpenRemoval, RemovalMode, RemoveNow, RemoverView,
 };
 use serde::Deserialize;
 
-use crate::http::api::call_parts::{
-    LimitedList, MOST_LISTED, NoQuery, PageQuery, page_by_position,
-};
+use crate::http::api::call_parts::{LimitedList, MOST_LISTED, NoQuery, PageQuery, page_by_key};
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, Refusal};
 
@@ -103,18 +104,46 @@ pub async fn list_copies(
     let RemovalListQuery { list, limit, cursor } = query.into_inner();
     let paging = PageQuery { limit, cursor };
     let view = state.actors.remover_views.load();
-    let open = view.open.values().map(going);
+    let open = view.open.values().map(RemovalRow::Open);
     let page = match list {
-        RemovalList::Open => page_by_position(&paging, open),
+        RemovalList::Open => page_by_key(&paging, open, RemovalRow::key),
         RemovalList::Decided => {
             let of_last = view.last.iter().flat_map(|round| &round.decided);
-            page_by_position(&paging, of_last.map(decided))
+            page_by_key(&paging, of_last.map(RemovalRow::Decided), RemovalRow::key)
         }
         RemovalList::Planned => {
-            page_by_position(&paging, open.chain(would_remove(&view).map(decided)))
+            let would = would_remove(&view).map(RemovalRow::Decided);
+            page_by_key(&paging, open.chain(would), RemovalRow::key)
         }
     };
-    Ok(web::Json(page?))
+    let Page { items, next } = page?;
+    Ok(web::Json(Page { items: items.iter().map(RemovalRow::view).collect(), next }))
+}
+
+/// A row of a list of removals.
+#[derive(Clone, Copy)]
+enum RemovalRow<'a> {
+    /// The removal has not ended.
+    Open(&'a OpenRemoval),
+    /// The last look decided it.
+    Decided(&'a Decided),
+}
+
+impl RemovalRow<'_> {
+    /// The copy. A dry run can decide on a copy whose removal from before has not ended: both rows are listed.
+    fn key(&self) -> (HostAddr, FileName, bool) {
+        match self {
+            RemovalRow::Open(open) => (open.intent.host, open.intent.name.clone(), false),
+            RemovalRow::Decided(decided) => (decided.host, decided.file.clone(), true),
+        }
+    }
+
+    fn view(&self) -> RemovalView {
+        match self {
+            RemovalRow::Open(open) => going(open),
+            RemovalRow::Decided(one) => decided(one),
+        }
+    }
 }
 
 /// `GET /removals/rooms`.
@@ -133,7 +162,9 @@ pub async fn list_rooms(
 ) -> Result<web::Json<Page<RoomSoughtView>>, Refusal<()>> {
     let view = state.actors.remover_views.load();
     let rooms = view.last.iter().flat_map(|round| &round.rooms);
-    Ok(web::Json(page_by_position(&query, rooms.map(seeks_room))?))
+    let key = |sought: &&FileSeeksRoom| (Reverse(sought.hits), sought.file.clone());
+    let Page { items, next } = page_by_key(&query, rooms, key)?;
+    Ok(web::Json(Page { items: items.into_iter().map(seeks_room).collect(), next }))
 }
 
 /// `POST /removals`: checks all copies now instead of at the next interval.

@@ -85,22 +85,22 @@ pub async fn act_on_picked(
     form: PostedForm,
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
-    let mut files = Vec::new();
-    for picked in form.all("pick") {
-        files.push(FileName::from_percent(picked).map_err(|bad| bad_name(picked, &bad))?);
-    }
     let action = action.into_inner();
-    if let Some(filter) = chosen::filter_of(&form) {
+    let files = if let Some(filter) = chosen::filter_of(&form) {
         let query =
             FilesPageQuery { ask: action.word().to_owned(), ..FilesPageQuery::parse(filter) };
-        files = computed(&state, move |state| {
+        let files = computed(&state, move |state| {
             file_dialogs::suited(state, &query, matching_files(state, &query)).rows
-        })
-        .await?;
+        });
+        let files = files.await?;
         if let Some(why) = chosen::changed_since(&form, files.iter().map(FileName::to_percent)) {
             return Ok(refused(&form, &visitor.viewer, 0, &why));
         }
-    }
+        files
+    } else {
+        let read = |picked| FileName::from_percent(picked).map_err(|bad| bad_name(picked, &bad));
+        form.all("pick").map(read).collect::<Result<_, _>>()?
+    };
     Ok(act(&visitor, &state, &audit, files, action, &form).await)
 }
 
@@ -120,8 +120,13 @@ async fn act(
     let names: Vec<String> = files.iter().map(|name| name.to_text().name).collect();
     audit.subject(format!("file {}", chosen::named(&names)));
     let undo = undo_address(&files, action);
-    let (changed, why) =
-        chosen::act_on_all(files, |name| carry_out(state, visitor, name, action)).await;
+    let at_once = match action {
+        FileAction::Pin | FileAction::Unpin => chosen::AT_ONCE,
+        // Each copy takes room at its destination.
+        FileAction::Copy => chosen::ONE_AFTER_ANOTHER,
+    };
+    let carry_out = |name| carry_out(state, visitor, name, action);
+    let (changed, why) = chosen::act_on_all(files, at_once, carry_out).await;
     let acted = changed.len() as u64;
     if let Some(why) = why {
         return refused(form, &visitor.viewer, acted, &why);

@@ -93,23 +93,28 @@ pub async fn act_on_picked(
 ) -> Result<HttpResponse, ConsoleRefusal> {
     let visitor = Visitor::posting(&request, &state, &form, &AccessScope::YardWrite)?;
     let action = action.into_inner();
-    let mut hosts = Vec::new();
-    if let Some(filter) = chosen::filter_of(&form) {
+    let hosts = if let Some(filter) = chosen::filter_of(&form) {
         let ask = action.word().to_owned();
         let query = HostsPageQuery { ask, ..HostsPageQuery::parse(filter) };
         let lines = computed(&state, move |state| hosts_page::matching(state, &query).rows).await?;
         if let Some(why) = chosen::changed_since(&form, lines.iter().map(host_dialogs::key)) {
             return Ok(refused(&form, &visitor.viewer, 0, &why));
         }
-        hosts = lines.iter().filter_map(|line| line.host.parse().ok()).collect();
-    }
-    for picked in form.all("pick") {
-        let host = picked.parse().map_err(|error| {
-            ProblemResponse::bad_request(format!("pick: \"{picked}\" is no host: {error}"))
-        })?;
-        hosts.push(host);
-    }
+        lines.iter().filter_map(|line| line.host.parse().ok()).collect()
+    } else {
+        picked_hosts(&form)?
+    };
     Ok(act(&visitor, &state, &audit, hosts, action, &form).await)
+}
+
+/// The hosts in the fields `pick`.
+fn picked_hosts(form: &PostedForm) -> Result<Vec<HostAddr>, ProblemResponse> {
+    let parsed = form.all("pick").map(|picked| {
+        picked.parse().map_err(|error| {
+            ProblemResponse::bad_request(format!("pick: \"{picked}\" is no host: {error}"))
+        })
+    });
+    parsed.collect()
 }
 
 async fn act(
@@ -133,8 +138,8 @@ async fn act(
     if let Some(why) = changed_meanwhile(state, form) {
         return refused(form, &visitor.viewer, 0, &why);
     }
-    let (done_on, why) =
-        chosen::act_on_all(hosts, |host| carry_out(state, visitor, audit, host, action)).await;
+    let carry_out = |host| carry_out(state, visitor, audit, host, action);
+    let (done_on, why) = chosen::act_on_all(hosts, chosen::AT_ONCE, carry_out).await;
     let acted = done_on.len() as u64;
     if let Some(why) = why {
         return refused(form, &visitor.viewer, acted, &why);

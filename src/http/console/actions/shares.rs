@@ -204,7 +204,7 @@ async fn extend(
             Err(why) => Err(why),
         }
     };
-    let (results, why) = chosen::act_on_all(named.clone(), extend_one).await;
+    let (results, why) = chosen::act_on_all(named.clone(), chosen::AT_ONCE, extend_one).await;
     let extended = results.iter().filter(|extended| **extended).count() as u64;
     let kept = results.len() as u64 - extended;
     audit.subject(format!("share {}", chosen::named(&named)));

@@ -104,7 +104,7 @@ pub async fn act_on_picked(
             TaskAction::Retry => retry(&state, &visitor, id).await,
         }
     };
-    let (acted, why) = chosen::act_on_all(ids, act).await;
+    let (acted, why) = chosen::act_on_all(ids, chosen::AT_ONCE, act).await;
     let acted = acted.len() as u64;
     Ok(match why {
         Some(why) => refused(&form, &visitor.viewer, acted, &why),

@@ -8,7 +8,7 @@ use reelyard_console::address::{ROOT, encoded, host_page};
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, FindPageQuery};
 use reelyard_console::text::frame;
-use reelyard_shares::share_expiry::{ShareId, ShareLookup, UsesNeeded};
+use reelyard_shares::share_expiry::{Share, ShareLookup, UsesNeeded};
 
 use super::recent::shown_name;
 use crate::guide::CHAPTERS;
@@ -133,19 +133,24 @@ fn tasks(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
 /// Links by a part of their paths or owners.
 fn links(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
     let index = state.actors.share_views.index(UsesNeeded::Any, state.clock.timer());
-    let mut found: Vec<ShareId> = Vec::new();
-    index.visit_containing(text, |_, share| {
-        if found.len() < HITS {
-            found.push(share.id);
+    let mut hits = Vec::new();
+    index.visit_containing(text, |_, row| {
+        if hits.len() == HITS {
+            return;
+        }
+        // A link that ended a moment ago is left out.
+        if let ShareLookup::Live(share) = state.actors.share_views.find(row.id) {
+            hits.push(link(&share, text));
         }
     });
-    let mut hits = Vec::new();
-    for id in found {
-        if let ShareLookup::Live(share) = state.actors.share_views.find(id) {
-            let path = format!("{}/{}", share.root().as_str(), share.path().as_str());
-            let address = format!("{ROOT}/shares/{}", encoded(&id.to_string()));
-            hits.push(hit(FindKind::Share, path, address));
-        }
-    }
     hits
+}
+
+/// A link whose path or owner contains the text. The remark names the owner if the path does not contain it.
+fn link(share: &Share, text: &str) -> FindHit {
+    let words = format!("{}/{}", share.root().as_str(), share.path().as_str());
+    let owner = share.owner().filter(|_| !words.contains(text));
+    let remark = owner.map(|owner| owner.as_str().to_owned()).unwrap_or_default();
+    let address = format!("{ROOT}/shares/{}", encoded(&share.id().to_string()));
+    FindHit { kind: FindKind::Share, words, remark, address }
 }

@@ -1,6 +1,6 @@
 //! The index of shares between two looks.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -36,9 +36,15 @@ impl KeptShareIndex {
         index
     }
 
-    /// Forgets an index that nobody has looked at for a while.
+    /// Forgets an index that nobody has looked at for a while. The actor calls this, so it never waits for a refresh.
     pub(in crate::share_expiry) fn prune(&self, now: Instant) {
-        let mut last = self.lock();
+        let mut last = match self.0.try_lock() {
+            Ok(last) => last,
+            // As in `lock`.
+            Err(TryLockError::Poisoned(last)) => last.into_inner(),
+            // Somebody looks now.
+            Err(TryLockError::WouldBlock) => return,
+        };
         let is_old =
             |last: &mut LastIndex| now.saturating_duration_since(last.looked_at) >= KEPT_FOR;
         drop(last.take_if(is_old));
@@ -69,5 +75,18 @@ mod tests {
         kept.prune(at(28));
         assert!(kept.lock().is_none());
         assert!(!Arc::ptr_eq(&first, &kept.refresh(&shards, UsesNeeded::Any, at(28))));
+    }
+
+    #[test]
+    fn a_prune_does_not_wait_for_a_refresh() {
+        let (kept, shards, begin) = (KeptShareIndex::default(), Shards::default(), Instant::now());
+        kept.refresh(&shards, UsesNeeded::Any, begin);
+        let refreshing = kept.lock();
+        // A prune that waited would never return: this thread holds the lock.
+        kept.prune(begin + 2 * KEPT_FOR);
+        assert!(refreshing.is_some());
+        drop(refreshing);
+        kept.prune(begin + 2 * KEPT_FOR);
+        assert!(kept.lock().is_none());
     }
 }

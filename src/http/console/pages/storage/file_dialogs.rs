@@ -8,9 +8,11 @@ use reelyard_console::parts::act::CommandLines;
 use reelyard_console::parts::dialog::{AskDialog, NAMES_LISTED};
 use reelyard_console::text::{Text, common, outcomes};
 use reelyard_core::names::{FileId, FileName};
+use roaring::RoaringBitmap;
 
 use crate::http::console::chosen::{self, ChosenRows, MOST_IN_COMMAND};
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::PlacedFiles;
 
 /// Texts that differ from action to action.
 struct DialogWords {
@@ -140,20 +142,23 @@ pub fn suited(
     query: &FilesPageQuery,
     matching: Vec<FileId>,
 ) -> ChosenRows<FileName> {
-    let pins = &state.actors.remover_views.load().pins;
-    let tasks = state.actors.task_views.load();
-    let is_placed = |file: FileId| tasks.placements.values().any(|held| held.contains(file.0));
-    let is_copied = |file: FileId| {
-        let name = state.names.name(file);
-        tasks.open.values().any(|task| task.name == name)
+    let done = match query.ask.as_str() {
+        "pin" | "unpin" => {
+            state.actors.remover_views.load().pins.keys().map(|file| file.0).collect()
+        }
+        _ => placed_or_copied(state),
     };
-    let chosen = ChosenRows::of(matching, |file| match query.ask.as_str() {
-        "pin" => !pins.contains_key(file),
-        "unpin" => pins.contains_key(file),
-        _ => !is_placed(*file) && !is_copied(*file),
-    });
-    let names = chosen.rows.into_iter().map(|file| state.names.name(file)).collect();
-    ChosenRows { rows: names, unsuited: chosen.unsuited, beyond: chosen.beyond }
+    let is_suited = |file: &FileId| done.contains(file.0) == (query.ask == "unpin");
+    ChosenRows::of(matching, is_suited).map(|file| state.names.name(file))
+}
+
+/// The files on any host, and those that are being copied.
+fn placed_or_copied(state: &NodeHttpState) -> RoaringBitmap {
+    let tasks = state.actors.task_views.load();
+    let copied = tasks.open.values().filter_map(|task| state.names.find(task.name.as_bytes()));
+    let mut files = PlacedFiles::new(&tasks, &state.actors.heartbeat_view.load()).all;
+    files.extend(copied.map(|file| file.0));
+    files
 }
 
 /// The words of a command with these names; none without a command.

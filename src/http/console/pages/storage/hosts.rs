@@ -112,8 +112,8 @@ fn chosen(lines: &[HostLine], query: &HostsPageQuery) -> ChosenRows<HostLine> {
         "active" => Some(HostModeWord::Active),
         _ => None,
     };
-    let matching = lines.iter().filter(|line| is_wanted(line, query)).cloned();
-    ChosenRows::of(matching, |line| Some(line.mode) != unsuited)
+    let matching = lines.iter().filter(|line| is_wanted(line, query));
+    ChosenRows::of(matching, |line| Some(line.mode) != unsuited).map(HostLine::clone)
 }
 
 /// All hosts of the yard.

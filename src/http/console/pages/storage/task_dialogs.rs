@@ -129,12 +129,12 @@ pub fn chosen_tasks(
         "retry" => failures::retryable_of_any_age(state).into_iter().collect(),
         _ => BTreeSet::new(),
     };
-    let is_suited = |task: &Arc<Task>| match query.ask.as_str() {
+    let is_suited = |task: &&Arc<Task>| match query.ask.as_str() {
         "retry" => retryable.contains(&task.id),
         _ => matches!(task.state, TaskState::Ready | TaskState::Working),
     };
     let all = view.tasks();
-    ChosenRows::of(all.into_iter().rev().filter(is_chosen).cloned(), is_suited)
+    ChosenRows::of(all.into_iter().rev().filter(is_chosen), is_suited).map(Arc::clone)
 }
 
 /// The same as lines of commands. `curl` makes one call for each task; the line has the first.

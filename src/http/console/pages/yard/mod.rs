@@ -14,7 +14,6 @@ use reelyard_console::pages::yard::{self, TRAFFIC_TABLE, YardPageModel};
 use reelyard_shares::share_expiry::UsesNeeded;
 
 use super::recent;
-
 use crate::http::access;
 use crate::http::api::share_calls::shares::share_time;
 use crate::http::computing::computed;
