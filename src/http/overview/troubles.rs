@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_says_that_no_destination_is_up_unless_it_is_suspect_or_one_of_many() {
+    fn a_host_that_is_down_alone_says_that_no_destination_is_up() {
         let last = |hosts: usize| -> Vec<Trouble> {
             (0..hosts).map(|number| host_down(number, true)).collect()
         };
