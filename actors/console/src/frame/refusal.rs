@@ -37,7 +37,7 @@ const fn words(status: u16) -> (Text, Text) {
     }
 }
 
-/// The document: what was refused, the next step, and the reason in the words of the node.
+/// The whole page. It shows the refused request, the next step, and the node's reason.
 pub fn refusal_page(refusal: &RefusalPage) -> Markup {
     let language = refusal.language;
     let (title, next) = words(refusal.status);

@@ -1,6 +1,7 @@
 //! Names of files, and the table that turns each into a small number once.
 
 mod by_file;
+mod hash;
 mod segments;
 mod table;
 
@@ -13,9 +14,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-pub use table::{
-    HashedName, NameHash, NameHasher, NameInterner, NameLookup, NamePin, NameTable, Swept,
-};
+pub use hash::{HashedName, NameHash, NameHasher};
+pub use table::{NameInterner, NameLookup, NamePin, NameTable, Swept};
 
 /// The longest name of a file system, in bytes. Part of the event version.
 pub const LONGEST_NAME: usize = 255;
