@@ -11,7 +11,6 @@ mod store;
 mod stream;
 mod stuck;
 mod thread;
-mod transport;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +20,7 @@ use futures::future::BoxFuture;
 use reelyard_replication::{
     CommitAnswer, CommitError, JournalCommand, Leadership, OnFullDisk, ReplicatedLog,
 };
+pub use reelyard_replication::{NoPeers, NodeUnreachable, Transport};
 pub use settings::{JournalConfig, JournalOptions, OpenError};
 pub use status::JournalStatus;
 pub use store::StoreObserver;
@@ -32,7 +32,6 @@ pub use store::maintenance::upkeep::{UpkeepError, accept_loss, check};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-pub use transport::{NoPeers, NodeUnreachable, Transport};
 
 use reelyard_core::event::{Commit, PieceId};
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use openraft::ServerState;
 use openraft::error::{Fatal, InitializeError, RaftError};
-use openraft::{BasicNode, ServerState};
 use reelyard_core::event::Epoch;
-use reelyard_replication::Leadership;
+use reelyard_replication::{Leadership, MemberRecord};
 
+use super::member_node::MemberNode;
 use super::node::{RaftNode, caught_up};
 use super::{Metrics, Raft};
 use crate::owners::PieceOwners;
@@ -30,7 +31,7 @@ const ALONE: Duration = Duration::from_secs(10);
 pub(super) struct RaftWatcher {
     pub(super) node: Arc<RaftNode>,
     pub(super) owners: Arc<PieceOwners>,
-    pub(super) founders: BTreeMap<u64, String>,
+    pub(super) founders: BTreeMap<u64, MemberRecord>,
     pub(super) heartbeat: Duration,
     pub(super) snapshot_log_bytes: u64,
     pub(super) snapshot_when_quiet: Duration,
@@ -110,8 +111,9 @@ impl RaftWatcher {
     async fn found(&self, raft: &Raft) -> Result<(), String> {
         let initialized = raft.is_initialized().await.map_err(|error| error.to_string())?;
         if !initialized && !self.founders.is_empty() {
-            let members: BTreeMap<u64, BasicNode> =
-                self.founders.iter().map(|(&id, address)| (id, BasicNode::new(address))).collect();
+            let founders = self.founders.iter();
+            let members: BTreeMap<u64, MemberNode> =
+                founders.map(|(&id, record)| (id, MemberNode(record.clone()))).collect();
             match raft.initialize(members).await {
                 // Another founder was quicker.
                 Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
