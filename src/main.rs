@@ -3,7 +3,7 @@
 /// A node reads a million names on many threads and keeps them: with glibc's allocator it needs
 /// half as much memory again.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
     reelyard::cli::main()

@@ -224,6 +224,17 @@ impl Clock {
         Instant::now()
     }
 
+    /// The wait until the last multiple of `period` on the monotonic clock within `longest`. A shorter wait
+    /// than `period` stays as it is. Actors that wake at such moments wake the process together.
+    pub fn shared_wait(&self, longest: Duration, period: Duration) -> Duration {
+        if longest < period || period.is_zero() {
+            return longest;
+        }
+        let end = self.reading().monotonic.saturating_add(longest);
+        let behind = end.as_nanos() % period.as_nanos();
+        longest - Duration::from_nanos(u64::try_from(behind).unwrap_or_default())
+    }
+
     /// The CPU time of the calling thread, without its waits. On a simulated machine all work costs nothing.
     pub fn cost(&self) -> Duration {
         match &self.0 {

@@ -23,7 +23,7 @@ use subjects::yard::{caches, catalog, event_log, host_count, planner, transfers}
 
 /// The same allocator as in the program.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Measures one subject in this process.
 type BenchSubject = fn() -> Result<Vec<BenchFigure>>;
