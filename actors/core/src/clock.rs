@@ -345,6 +345,18 @@ mod tests {
     }
 
     #[test]
+    fn a_shared_wait_ends_at_a_multiple_of_its_period() {
+        let clock = Clock::manual(Millis(5));
+        let wait = |millis: u64| {
+            let (longest, period) = (Duration::from_millis(millis), Duration::from_secs(1));
+            clock.shared_wait(longest, period).as_millis()
+        };
+        assert_eq!((wait(999), wait(1000), wait(2500)), (999, 1000, 2000));
+        clock.advance(Duration::from_millis(300));
+        assert_eq!((wait(999), wait(1000), wait(2500), wait(2700)), (999, 700, 1700, 2700));
+    }
+
+    #[test]
     fn clones_of_a_manual_clock_move_together() {
         let clock = Clock::manual(Millis(5));
         let same = clock.clone();

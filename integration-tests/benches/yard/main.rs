@@ -22,8 +22,9 @@ use subjects::shares::{share_links, share_reclaim, share_table};
 use subjects::yard::{caches, catalog, event_log, host_count, planner, transfers};
 
 /// The same allocator as in the program.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Measures one subject in this process.
 type BenchSubject = fn() -> Result<Vec<BenchFigure>>;
