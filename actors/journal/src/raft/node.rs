@@ -52,6 +52,8 @@ pub(crate) struct RaftNode {
     pub(super) patience: Duration,
     failure: watch::Sender<Option<String>>,
     running: Mutex<Option<JoinHandle<()>>>,
+    /// Held while the members change: one change at a time.
+    pub(super) changing: tokio::sync::Mutex<()>,
 }
 
 impl RaftNode {
@@ -74,6 +76,7 @@ impl RaftNode {
             patience: settings.election.1,
             failure: watch::Sender::new(None),
             running: Mutex::new(None),
+            changing: tokio::sync::Mutex::default(),
         }
     }
 

@@ -24,6 +24,7 @@ pub(crate) use database::head::Purged;
 pub(crate) use database::snapshot_manifest::SnapshotManifest;
 pub(crate) use database::trees::Trees;
 pub(crate) use disk::disk_space::DiskSpace;
+pub use disk::identity_file::StoreIdentity;
 pub(crate) use error::StoreError;
 pub(crate) use journal_store::{JournalStore, StoreSettings};
 pub use observer::StoreObserver;
