@@ -52,6 +52,16 @@ pub(super) fn check_caller(local: &LocalNode, hello: &NodeHello) -> Checked<Node
     if store.is_some_and(|store| store != own.store) {
         return refuse(RefusalKind::AnotherNode, emptied(number));
     }
+    if local.was_removed(sender.number) {
+        return refuse(
+            RefusalKind::Removed,
+            format!(
+                "node {0} was removed from the cluster, and no node gets number {0} again: join with an empty \
+                 data_dir and a new invitation",
+                sender.number
+            ),
+        );
+    }
     let member = local.record_of(sender.number);
     let known = member.and_then(|record| record.store);
     if known.is_some_and(|known| known != sender.store) {

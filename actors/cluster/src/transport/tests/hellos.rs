@@ -80,6 +80,21 @@ fn record_of_store(store: u128) -> MemberRecord {
 }
 
 #[tokio::test]
+async fn a_removed_member_is_refused_and_a_newer_one_is_not() {
+    let (first, second, _listener, target) = pair();
+    second.knows(2, record(2, "127.0.0.1:9"));
+    let why = refused(&first, &target, RefusalKind::Removed, false).await;
+    assert!(why.contains("node 1 was removed") && why.contains("new invitation"), "{why}");
+    // The list of node 2 may be older than node 3.
+    let third = TestNode::new(3);
+    third.transport.call(&target, CallLane::Vote, b"hi".to_vec()).await.unwrap();
+    // Number 4 was given before.
+    let record = MemberRecord { numbers_given: 4, ..record(2, "127.0.0.1:9") };
+    *second.member.members.lock().unwrap() = vec![(2, record)];
+    refused(&TestNode::new(4), &target, RefusalKind::Removed, false).await;
+}
+
+#[tokio::test]
 async fn another_node_at_the_address_is_refused() {
     let (first, _second, _listener, target) = pair();
     let third = CallTarget { node: 3, ..target };

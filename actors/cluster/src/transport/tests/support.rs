@@ -74,6 +74,7 @@ pub(super) fn record(number: u64, address: &str) -> MemberRecord {
         cluster_address: address.to_owned(),
         api_address: String::new(),
         format_level: 1,
+        numbers_given: number,
     }
 }
 
