@@ -1,6 +1,7 @@
 //! Connections between nodes: the calls of the journal, forwarded requests, and requests to join.
 
 mod caller;
+mod certificate_end;
 mod framing;
 mod hello_check;
 mod listener;

@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use super::admission::{Admission, AdmittedCaller};
 use super::call_server::CallServer;
+use super::certificate_watch::CertificateWatch;
 use super::connection_slots::{ConnectionSlots, GuestSlot, MemberSlot};
 use super::service::ClusterService;
 use crate::transport::framing::{FrameError, read_frame, write_frame};
@@ -22,6 +23,8 @@ use crate::transport::socket;
 use crate::transport::stream::NodeStream;
 use reelyard_protocol::cluster::{JoinOutcome, JoinRequest};
 
+/// Interval of the looks at the end of the certificate.
+const LOOK_AT_CERTIFICATE: Duration = Duration::from_secs(60 * 60);
 /// Pause after the system gave no connection, for example because too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Time limit for the request of a node that wants to join.
@@ -39,10 +42,19 @@ impl AcceptLoop {
     /// Runs until it is aborted. Then all connections end.
     pub(super) async fn run(self) {
         let mut connections = JoinSet::new();
+        let mut certificate = CertificateWatch::default();
+        let mut looks = tokio::time::interval(LOOK_AT_CERTIFICATE);
         loop {
             // Ended tasks leave the set, so that it does not grow.
             while connections.try_join_next().is_some() {}
-            match self.listener.accept().await {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                _ = looks.tick() => {
+                    certificate.look(&self.local.security(), self.local.clock().now());
+                    continue;
+                }
+            };
+            match accepted {
                 Ok((stream, from)) => self.start(stream, from, &mut connections),
                 Err(error) => {
                     let why = format!("the system gives no connection: {error}");

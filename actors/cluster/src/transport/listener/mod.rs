@@ -3,6 +3,7 @@
 mod accepting;
 mod admission;
 mod call_server;
+mod certificate_watch;
 mod cluster_listener;
 mod connection_slots;
 mod service;
