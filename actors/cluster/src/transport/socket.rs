@@ -14,6 +14,8 @@ const CONNECT_TIME: Duration = Duration::from_millis(500);
 const ADDRESSES: usize = 4;
 /// A connection ends if the other machine confirms nothing for this long.
 const SILENCE: Duration = Duration::from_millis(2500);
+/// The same for a stream whose reader may pause, because a slow client reads the answer.
+const PAUSE_OF_READER: Duration = Duration::from_secs(60);
 /// A connection without data is probed at this interval.
 const PROBE: Duration = Duration::from_secs(1);
 const PROBES: u32 = 2;
@@ -21,11 +23,11 @@ const PROBES: u32 = 2;
 /// An address of a member that is not `host:port`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not an address of a node: expected host:port, such as 10.0.0.1:8082")]
-pub(super) struct BadNodeAddress(String);
+pub(super) struct BadMemberAddress(String);
 
 /// Splits `host:port`. An IPv6 address loses its brackets.
-pub(super) fn split_address(address: &str) -> Result<(&str, u16), BadNodeAddress> {
-    let bad = || BadNodeAddress(address.to_owned());
+pub(super) fn split_address(address: &str) -> Result<(&str, u16), BadMemberAddress> {
+    let bad = || BadMemberAddress(address.to_owned());
     let (host, port) = address.rsplit_once(':').ok_or_else(bad)?;
     let port = port.parse().ok().filter(|port| *port != 0).ok_or_else(bad)?;
     let plain = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
@@ -64,12 +66,21 @@ pub(super) async fn connect(
 /// Sends small messages at once, and notices a machine that has vanished.
 pub(super) fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let silence = u32::try_from(SILENCE.as_millis()).unwrap_or(u32::MAX);
-    sockopt::set_tcp_user_timeout(stream, silence)?;
+    limit_silence(stream, SILENCE)?;
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, PROBE)?;
     sockopt::set_tcp_keepintvl(stream, PROBE)?;
     Ok(sockopt::set_tcp_keepcnt(stream, PROBES)?)
+}
+
+/// Lets the other side read nothing for a while. The kernel counts that as silence, although the machine answers.
+pub(super) fn let_reader_pause(stream: &TcpStream) -> io::Result<()> {
+    limit_silence(stream, PAUSE_OF_READER)
+}
+
+fn limit_silence(stream: &TcpStream, limit: Duration) -> io::Result<()> {
+    let milliseconds = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
+    Ok(sockopt::set_tcp_user_timeout(stream, milliseconds)?)
 }
 
 #[cfg(test)]
@@ -82,7 +93,7 @@ mod tests {
         assert_eq!(split_address("[::1]:8082"), Ok(("::1", 8082)));
         assert_eq!(split_address("a.example:1"), Ok(("a.example", 1)));
         for bad in ["", "a", "a:", "a:0", ":1", "::1:8082", "a:99999", "[]:1"] {
-            assert_eq!(split_address(bad), Err(BadNodeAddress(bad.to_owned())));
+            assert_eq!(split_address(bad), Err(BadMemberAddress(bad.to_owned())));
         }
     }
 

@@ -41,6 +41,14 @@ impl NodeStream {
         self.traffic = Some(traffic);
     }
 
+    /// The socket below.
+    pub(super) fn socket(&self) -> &TcpStream {
+        match &self.link {
+            StreamLink::Plain(stream) => stream,
+            StreamLink::Tls(stream) => stream.get_ref().0,
+        }
+    }
+
     /// The certificate of the other side. None without TLS.
     pub(super) fn peer_certificate(&self) -> Option<&CertificateDer<'static>> {
         match &self.link {

@@ -128,7 +128,7 @@ impl CallerConnection {
             ConnectionUse::Vote => CallLane::Vote,
             ConnectionUse::Log => CallLane::Log,
             ConnectionUse::Snapshot => CallLane::Snapshot,
-            ConnectionUse::Forward => return self.service.forward(from, stream).await,
+            ConnectionUse::Forward => return self.forward(from, stream).await,
             // The admission lets no member join.
             ConnectionUse::Join => return,
         };
@@ -143,6 +143,14 @@ impl CallerConnection {
         if let Err(error) = server.run(stream).await {
             self.ended(&error);
         }
+    }
+
+    async fn forward(&self, from: NodeIdentity, stream: NodeStream) {
+        if let Err(error) = socket::let_reader_pause(stream.socket()) {
+            tracing::debug!(%error, from = %self.from, "a connection ended after its hello");
+            return;
+        }
+        self.service.forward(from, stream).await;
     }
 
     /// Answers the one request of a newcomer.

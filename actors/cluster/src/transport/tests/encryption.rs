@@ -25,12 +25,12 @@ use crate::transport::{ClusterTls, LinkSecurity, join_cluster};
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// An authority that signs certificates for nodes.
-struct Authority {
+struct TestAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     dir: TempDir,
 }
 
-impl Authority {
+impl TestAuthority {
     fn new() -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "test");
@@ -38,12 +38,12 @@ impl Authority {
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let dir = TempDir::new().unwrap();
         std::fs::write(dir.path().join("ca.crt"), issuer.pem()).unwrap();
-        Authority { issuer, dir }
+        TestAuthority { issuer, dir }
     }
 
     /// A certificate for this name that ends after so many days, signed by this authority, for a node that trusts
     /// `trusted`.
-    fn issue_for(&self, name: &str, days: i64, trusted: &Authority) -> ClusterTls {
+    fn issue_for(&self, name: &str, days: i64, trusted: &TestAuthority) -> ClusterTls {
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
@@ -83,7 +83,7 @@ async fn refused(node: &TestNode, target: &CallTarget) -> (RefusalKind, String) 
 
 #[tokio::test]
 async fn members_with_certificates_of_one_authority_talk() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let (first, second) =
         (node(1, authority.issue("127.0.0.1")), node(2, authority.issue("localhost")));
     let listener = second.listen();
@@ -105,7 +105,7 @@ async fn members_with_certificates_of_one_authority_talk() {
 
 #[tokio::test]
 async fn a_called_node_must_have_the_name_of_its_address() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let (first, second) =
         (node(1, authority.issue("127.0.0.1")), node(2, authority.issue("127.0.0.9")));
     let listener = second.listen();
@@ -116,7 +116,7 @@ async fn a_called_node_must_have_the_name_of_its_address() {
 
 #[tokio::test]
 async fn a_caller_must_have_the_name_in_the_list_of_members() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let (first, second) =
         (node(1, authority.issue("127.0.0.7")), node(2, authority.issue("127.0.0.1")));
     let listener = second.listen();
@@ -132,7 +132,7 @@ async fn a_caller_must_have_the_name_in_the_list_of_members() {
 
 #[tokio::test]
 async fn a_certificate_of_another_authority_is_refused_on_both_sides() {
-    let (ours, theirs) = (Authority::new(), Authority::new());
+    let (ours, theirs) = (TestAuthority::new(), TestAuthority::new());
     let second = node(2, ours.issue("127.0.0.1"));
     let listener = second.listen();
     let target = second.at(listener.address());
@@ -150,7 +150,7 @@ async fn a_certificate_of_another_authority_is_refused_on_both_sides() {
 
 #[tokio::test]
 async fn a_caller_without_a_certificate_is_refused() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let second = node(2, authority.issue("127.0.0.1"));
     let listener = second.listen();
     let mut roots = RootCertStore::empty();
@@ -172,7 +172,7 @@ async fn a_caller_without_a_certificate_is_refused() {
 
 #[tokio::test]
 async fn an_ended_certificate_is_refused_on_both_sides() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let ended = || LinkSecurity::Tls(authority.issue_for("127.0.0.1", -1, &authority));
     let second = node(2, authority.issue("127.0.0.1"));
     let listener = second.listen();
@@ -188,7 +188,7 @@ async fn an_ended_certificate_is_refused_on_both_sides() {
 
 #[tokio::test]
 async fn tls_on_one_side_only_is_named_on_both_sides() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let encrypted = |number| node(number, authority.issue("127.0.0.1"));
     let plain = |number| node(number, LinkSecurity::PlainOnLoopback);
     for (caller, called) in [(encrypted(1), plain(2)), (plain(1), encrypted(2))] {
@@ -203,7 +203,7 @@ async fn tls_on_one_side_only_is_named_on_both_sides() {
 
 #[tokio::test]
 async fn new_certificates_are_used_by_new_connections() {
-    let (former, later) = (Authority::new(), Authority::new());
+    let (former, later) = (TestAuthority::new(), TestAuthority::new());
     let (first, second) = (node(1, former.issue("127.0.0.1")), node(2, former.issue("127.0.0.1")));
     let listener = second.listen();
     let target = second.at(listener.address());
@@ -218,7 +218,7 @@ async fn new_certificates_are_used_by_new_connections() {
 
 #[tokio::test]
 async fn a_newcomer_joins_with_a_certificate_of_the_same_authority() {
-    let (authority, other) = (Authority::new(), Authority::new());
+    let (authority, other) = (TestAuthority::new(), TestAuthority::new());
     let member = node(1, authority.issue("127.0.0.1"));
     let listener = member.listen();
     let request = JoinRequest {
@@ -240,14 +240,14 @@ async fn a_newcomer_joins_with_a_certificate_of_the_same_authority() {
 
 #[test]
 fn an_address_outside_is_allowed_with_certificates() {
-    let security = Authority::new().issue("192.0.2.1");
+    let security = TestAuthority::new().issue("192.0.2.1");
     let address: SocketAddr = "192.0.2.1:8082".parse().unwrap();
     assert_eq!(security.check_address(address), Ok(()));
 }
 
 #[test]
 fn a_certificate_says_its_names_and_its_end() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let tls = authority.issue_for("127.0.0.1", 20, &authority);
     assert_eq!(tls.check_own_name("127.0.0.1:8082"), Ok(()));
     let why = tls.check_own_name("10.0.0.1:8082").unwrap_err();

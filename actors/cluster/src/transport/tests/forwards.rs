@@ -1,6 +1,9 @@
 //! Streams for forwarded requests.
 
+use std::sync::atomic::Ordering;
+
 use futures::future::join_all;
+use rustix::net::sockopt::tcp_user_timeout;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::support::*;
@@ -20,6 +23,15 @@ async fn a_stream_reaches_the_service_of_the_other_node() {
     drop(stream);
     until("the stream has ended", || second.peer(1).unwrap().connections == 0).await;
     assert_eq!(first.peer(2).unwrap().connections, 0);
+}
+
+#[tokio::test]
+async fn a_slow_client_may_pause_the_answer_of_another_node() {
+    let (first, second, _listener, target) = pair();
+    let stream = first.transport.open_forward(&target).await.unwrap();
+    // The caller notices a vanished node soon. The other node waits for a slow client of the caller.
+    assert_eq!(tcp_user_timeout(stream.socket()).unwrap(), 2_500);
+    until("it waits", || second.service.silence_ms.load(Ordering::SeqCst) == 60_000).await;
 }
 
 #[tokio::test]
