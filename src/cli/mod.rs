@@ -4,6 +4,7 @@ mod access_commands;
 mod audit_commands;
 mod box_commands;
 mod client;
+mod cluster_commands;
 mod config;
 mod demo;
 mod guide;
@@ -103,6 +104,8 @@ enum Command {
     Context(context::ContextArgs),
     /// Create a private certificate authority, and certificates of hosts.
     Certs(certs::CertsArgs),
+    /// Create the certificates of a cluster.
+    Cluster(cluster_commands::ClusterArgs),
     /// List and verify the audit: every change and refused call, with its caller.
     Audit(audit::NodeAuditArgs),
     /// Show your own name and rights.
@@ -179,6 +182,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, CommandFailure
         Command::Logout(args) => login::log_out(args, out),
         Command::Context(args) => context::run(args, out),
         Command::Certs(args) => certs::run(args, out),
+        Command::Cluster(args) => cluster_commands::run(args, out),
         Command::Whoami(args) => whoami::run(args, out),
         Command::History(args) => history::run(args, out),
         Command::Hosts(args) => hosts::run(args, out),

@@ -17,7 +17,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-use super::certificate_end::certificate_end;
+use super::certificate_fields::{certificate_end, names_in};
 use super::socket::split_address;
 
 /// The certificates of this node. Cheap to clone; equal if the files were equal.
@@ -116,6 +116,20 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, BadClusterT
     Ok(found)
 }
 
+/// The names and addresses of the first certificate in a file (PEM).
+///
+/// # Errors
+/// When the file contains no certificate, or the certificate has no names.
+pub fn certificate_names(file: &Path) -> Result<Vec<String>, BadClusterTls> {
+    let found = certificates(file)?;
+    let names = found.first().and_then(|first| names_in(first)).unwrap_or_default();
+    if names.is_empty() {
+        let why = "its certificate has no names".to_owned();
+        return Err(BadClusterTls { file: file.to_owned(), why });
+    }
+    Ok(names)
+}
+
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
@@ -157,8 +171,9 @@ pub(super) fn check_name(
         .map_err(|error| format!("the certificate cannot be read: {error}"))?;
     verify_server_name(&parsed, &name).map_err(|_| {
         format!(
-            "the certificate does not name {}, the host of the cluster address: make one with \
+            "the certificate names {}, and not {}, the host of the cluster address: make one with \
              \"reelyard cluster certs node\"",
+            names_in(certificate).unwrap_or_default().join(", "),
             name.to_str()
         )
     })
