@@ -22,6 +22,7 @@ mod yard_commands;
 use crate::cli::access_commands::{certs, context, login, token, user, whoami};
 use crate::cli::audit_commands::audit;
 use crate::cli::box_commands::boxes;
+use crate::cli::cluster_commands::cluster;
 use crate::cli::overview_commands::{status, top};
 use crate::cli::share_commands::share;
 use crate::cli::support::layers;
@@ -104,8 +105,6 @@ enum Command {
     Context(context::ContextArgs),
     /// Create a private certificate authority, and certificates of hosts.
     Certs(certs::CertsArgs),
-    /// Create the certificates of a cluster.
-    Cluster(cluster_commands::ClusterArgs),
     /// List and verify the audit: every change and refused call, with its caller.
     Audit(audit::NodeAuditArgs),
     /// Show your own name and rights.
@@ -125,6 +124,8 @@ enum Command {
     Guide(guide::GuideArgs),
     /// Print the OpenAPI document of the API.
     Openapi,
+    /// Form a cluster of several nodes, and show and change its members.
+    Cluster(cluster::ClusterArgs),
     /// Check, back up and restore the store of a node.
     Store(store::StoreArgs),
     /// Show, check, reload and import configurations.
@@ -182,7 +183,6 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, CommandFailure
         Command::Logout(args) => login::log_out(args, out),
         Command::Context(args) => context::run(args, out),
         Command::Certs(args) => certs::run(args, out),
-        Command::Cluster(args) => cluster_commands::run(args, out),
         Command::Whoami(args) => whoami::run(args, out),
         Command::History(args) => history::run(args, out),
         Command::Hosts(args) => hosts::run(args, out),
@@ -191,6 +191,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, CommandFailure
         Command::Simulate(args) => simulate::run(args, out),
         Command::Guide(args) => guide::run(args, out),
         Command::Openapi => openapi::run(out),
+        Command::Cluster(args) => cluster::run(args, out),
         Command::Config(args) => config::run(args, out),
     }?;
     Ok(ExitCode::SUCCESS)

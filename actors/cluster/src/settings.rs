@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use reelyard_core::settings;
-use reelyard_core::settings::SettingsReader;
 use reelyard_core::settings::toml::Value;
+use reelyard_core::settings::{HostAndPort, SettingsReader};
 use reelyard_core::settings::{Read, SettingValue};
 
 use crate::transport::{ClusterTls, LinkSecurity};
@@ -15,6 +15,8 @@ settings! {
     pub struct ClusterConfig [node] {
         /// Address for the other nodes. Without it the node runs alone.
         listen: Option<SocketAddr> = Optional "127.0.0.1:8082",
+        /// Address by which the other nodes reach this one, as `host:port`. Without it, that is `listen`.
+        address: Option<HostAndPort> = Optional "10.0.0.1:8082",
         /// Accepts other nodes without encryption on all addresses. Everybody in that network can act as a
         /// node, and read and change everything. Only for tests in closed networks.
         insecure: bool = Default "false",
@@ -61,10 +63,28 @@ impl ClusterConfig {
     /// Reads the files of TLS, and checks that the address may be used.
     pub fn resolve(&mut self, reader: &mut SettingsReader) {
         self.tls.resolve(reader);
-        let Some(listen) = self.listen else { return };
+        let Some(listen) = self.listen else {
+            if self.address.is_some() {
+                reader
+                    .fault("cluster.address", "has no effect without cluster.listen: set that too");
+            }
+            return;
+        };
+        if listen.ip().is_unspecified() && self.address.is_none() {
+            let why = format!(
+                "is missing: other nodes cannot reach {listen}. Set it to an address of this host"
+            );
+            reader.fault("cluster.address", why);
+        }
         if let Err(why) = self.security().check_address(listen) {
             reader.fault("cluster.listen", why);
         }
+    }
+
+    /// The address for the records of other nodes. None without a listener.
+    pub fn public_address(&self) -> Option<String> {
+        let listen = self.listen?;
+        Some(self.address.as_ref().map_or_else(|| listen.to_string(), HostAndPort::to_string))
     }
 
     /// How connections to other nodes are protected.

@@ -25,6 +25,7 @@ use reelyard_replication::{
 pub use reelyard_replication::{NoPeers, NodeUnreachable, Transport};
 pub use settings::{JournalConfig, JournalOptions, OpenError};
 pub use status::JournalStatus;
+pub use store::identify::{found_cluster, has_store, keep_joiner, stored_identity};
 pub use store::maintenance::backup::{BackupError, BackupSummary, back_up, restore};
 pub use store::maintenance::report::{
     Condition, PieceSize, SnapshotReport, StoreFault, StoreReport,
@@ -240,6 +241,7 @@ impl Journal {
             leading: leadership.epoch().map(|epoch| epoch.0),
             last_log: figures.last_log,
             applied: figures.applied,
+            behind: figures.behind,
             snapshot: figures.snapshot,
             snapshot_bytes: figures.snapshot_bytes,
             bytes_since_snapshot: figures.bytes_since_snapshot,

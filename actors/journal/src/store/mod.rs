@@ -11,6 +11,7 @@
 mod database;
 mod disk;
 mod error;
+pub(crate) mod identify;
 mod journal_store;
 pub(crate) mod maintenance;
 mod observer;
