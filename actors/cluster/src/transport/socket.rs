@@ -8,6 +8,8 @@ use rustix::net::sockopt;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
+/// Time limit for the addresses of a name.
+const LOOKUP_TIME: Duration = Duration::from_secs(2);
 /// Time limit for the connection to one address.
 const CONNECT_TIME: Duration = Duration::from_millis(500);
 /// How many addresses of a name are tried.
@@ -46,7 +48,12 @@ pub(super) async fn connect(
 ) -> io::Result<TcpStream> {
     let no_address = || io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address"));
     let mut failure = no_address();
-    for address in lookup_host((host, port)).await?.take(ADDRESSES) {
+    let found = timeout(LOOKUP_TIME, lookup_host((host, port))).await;
+    let late = |_| {
+        let why = format!("no address of {host} was found within {} s", LOOKUP_TIME.as_secs());
+        io::Error::new(io::ErrorKind::TimedOut, why)
+    };
+    for address in found.map_err(late)??.take(ADDRESSES) {
         admits(address)?;
         match timeout(CONNECT_TIME, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {

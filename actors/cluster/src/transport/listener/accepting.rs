@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::admission::{Admission, AdmittedCaller};
 use super::call_server::CallServer;
 use super::certificate_watch::CertificateWatch;
-use super::connection_slots::{ConnectionSlots, GuestSlot, MemberSlot};
+use super::connection_slots::{ConnectionSlots, GuestSlot};
 use super::service::ClusterService;
 use crate::transport::framing::{FrameError, read_frame, write_frame};
 use crate::transport::local_node::LocalNode;
@@ -109,9 +109,9 @@ impl CallerConnection {
                 self.join(stream).await;
                 drop(guest);
             }
-            AdmittedCaller::Member { stream, purpose, identity, peer, slot } => {
+            AdmittedCaller::Member { stream, purpose, identity, peer } => {
                 drop(guest);
-                self.serve_member(stream, purpose, identity, &peer, &slot).await;
+                self.serve_member(stream, purpose, identity, &peer).await;
             }
         }
     }
@@ -122,7 +122,6 @@ impl CallerConnection {
         purpose: ConnectionUse,
         from: NodeIdentity,
         peer: &PeerRecord,
-        _slot: &MemberSlot,
     ) {
         let lane = match purpose {
             ConnectionUse::Vote => CallLane::Vote,

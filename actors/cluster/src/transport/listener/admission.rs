@@ -36,7 +36,6 @@ pub(super) enum AdmittedCaller {
         purpose: ConnectionUse,
         identity: NodeIdentity,
         peer: Arc<PeerRecord>,
-        slot: MemberSlot,
     },
 }
 
@@ -185,7 +184,8 @@ impl Admission<'_> {
         let peer = self.local.peers().peer(identity.number);
         peer.greeted(hello);
         stream.count_for(peer.traffic());
-        Ok(AdmittedCaller::Member { stream, purpose: hello.purpose, identity, peer, slot })
+        stream.take_slot(slot);
+        Ok(AdmittedCaller::Member { stream, purpose: hello.purpose, identity, peer })
     }
 
     /// Counts a refusal, sends it, and closes the connection. The number is the one in the hello.

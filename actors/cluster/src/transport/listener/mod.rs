@@ -10,4 +10,5 @@ mod service;
 
 pub use cluster_listener::{ClusterListener, ListenError};
 pub use connection_slots::ListenerLimits;
+pub(super) use connection_slots::MemberSlot;
 pub use service::ClusterService;
