@@ -21,6 +21,7 @@ pub trait ClusterService: Send + Sync + 'static {
     /// Decides about a node that wants to become a member. It must check the secret.
     fn join(&self, from: SocketAddr, request: JoinRequest) -> BoxFuture<'static, JoinOutcome>;
 
-    /// Serves the requests that a member writes to this stream. The connection ends with the future.
+    /// Serves the requests that a member writes to this stream. It may hand the stream over to another task: the
+    /// connection ends with the stream. When the listener stops, only the future ends.
     fn forward(&self, from: NodeIdentity, stream: NodeStream) -> BoxFuture<'static, ()>;
 }

@@ -181,10 +181,8 @@ async fn a_snapshot_at_full_speed_delays_no_heartbeat_by_20_ms() {
 
 #[tokio::test]
 async fn the_skew_of_clocks_is_measured() {
-    let here =
-        TestNode::of(TestMember::new(1), LinkSecurity::PlainOnLoopback, standing_clock(10_000));
-    let there =
-        TestNode::of(TestMember::new(2), LinkSecurity::PlainOnLoopback, standing_clock(13_000));
+    let here = TestNode::of(TestMember::new(1), LinkSecurity::PlainOnLoopback, clock_at(10_000));
+    let there = TestNode::of(TestMember::new(2), LinkSecurity::PlainOnLoopback, clock_at(13_000));
     let listener = there.listen();
     let target = there.at(listener.address());
     here.transport.call(&target, CallLane::Vote, b"hi".to_vec()).await.unwrap();

@@ -52,7 +52,7 @@ async fn a_member_is_counted_under_its_number() {
     let view = second.peer(1).unwrap();
     assert_eq!(view.refusals.get(&RefusalKind::AnotherCluster), Some(&1));
     let refusal = view.last_refusal.unwrap();
-    assert!(refusal.is_ours && refusal.why.contains("another") | refusal.why.contains("cluster"));
+    assert!(refusal.is_ours && refusal.why.contains("node 2 is of cluster"), "{refusal:?}");
     assert!(second.transport.refusals_of_others().is_empty());
 }
 
@@ -77,6 +77,21 @@ async fn an_emptied_disk_under_an_old_number_is_refused() {
 
 fn record_of_store(store: u128) -> MemberRecord {
     MemberRecord { store: Some(StoreId::from(store)), ..record(1, "127.0.0.1:9") }
+}
+
+#[tokio::test]
+async fn a_removed_member_is_refused_and_a_newer_one_is_not() {
+    let (first, second, _listener, target) = pair();
+    second.knows(2, record(2, "127.0.0.1:9"));
+    let why = refused(&first, &target, RefusalKind::Removed, false).await;
+    assert!(why.contains("node 1 was removed") && why.contains("new invitation"), "{why}");
+    // The list of node 2 may be older than node 3.
+    let third = TestNode::new(3);
+    third.transport.call(&target, CallLane::Vote, b"hi".to_vec()).await.unwrap();
+    // Number 4 was given before.
+    let record = MemberRecord { numbers_given: 4, ..record(2, "127.0.0.1:9") };
+    *second.member.members.lock().unwrap() = vec![(2, record)];
+    refused(&TestNode::new(4), &target, RefusalKind::Removed, false).await;
 }
 
 #[tokio::test]
