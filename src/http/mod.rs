@@ -13,6 +13,7 @@ pub mod console;
 mod file_table;
 mod guide;
 mod health;
+mod host_facts;
 mod login_page;
 mod metrics;
 pub mod node;

@@ -10,7 +10,6 @@ use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, Find
 use reelyard_console::text::frame;
 use reelyard_shares::share_expiry::{Share, ShareLookup, UsesNeeded};
 
-use super::recent::shown_name;
 use crate::guide::CHAPTERS;
 use crate::http::computing::computed;
 use crate::http::console::answer;
@@ -18,6 +17,7 @@ use crate::http::console::pages::of_node::guide::guide_language;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::yard_model::recent::shown_name;
 
 /// Hits of each kind.
 const HITS: usize = 8;
