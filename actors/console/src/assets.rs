@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "6daa173b3a3dcc9ce0b1a18ee66fed6e3a85eeeb0d40e860d41284459c09da58";
+        "63d37bb971dda0d691ab8ea9827eb97820fe7b7290848ef4c53597288a4f8369";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

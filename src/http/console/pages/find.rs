@@ -5,7 +5,7 @@ use memchr::memmem::Finder;
 use reelyard_access::rights::AccessScope;
 use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded, host_page};
-use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::frame::{NavPage, PageParts, may_open};
 use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, FindPageQuery};
 use reelyard_console::text::frame;
 use reelyard_shares::share_expiry::{Share, ShareLookup, UsesNeeded};
@@ -85,7 +85,7 @@ fn pages(text: &str, viewer: &Viewer) -> Vec<FindHit> {
     let wanted = text.to_lowercase();
     let is_found = |title: &str| title.to_lowercase().contains(&wanted);
     let mut hits = Vec::new();
-    for page in PAGES {
+    for page in PAGES.into_iter().filter(|page| may_open(viewer, *page)) {
         let title = page.title().of(viewer.language);
         if is_found(title) {
             hits.push(hit(FindKind::Page, title.to_owned(), page.address()));
