@@ -49,7 +49,10 @@ pub async fn show(
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<OverviewView>, Refusal<(refused::Busy, refused::Stopped)>> {
     let may_read = |scope: AccessScope| caller.0.rights.allow(&scope);
-    let whole = computed(&state, |state| overview(state, yard_model(state, &reader())));
+    let of_whole = state.clone();
+    let whole = async move {
+        computed(&of_whole, |state| overview(state, yard_model(state, &reader()))).await
+    };
     let whole = state.overview_answer.get(LONGEST_AGE, whole).await?;
     let mut view = OverviewView::clone(&whole);
     if !may_read(AccessScope::SharesRead) {
