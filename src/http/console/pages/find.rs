@@ -1,5 +1,7 @@
 //! `/console/find`: pages, hosts, files, tasks and links with a text in their names.
 
+use std::ops::ControlFlow;
+
 use actix_web::{HttpRequest, HttpResponse, web};
 use memchr::memmem::Finder;
 use reelyard_access::rights::AccessScope;
@@ -134,14 +136,13 @@ fn tasks(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
 fn links(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
     let index = state.actors.share_views.index(UsesNeeded::Any, state.clock.timer());
     let mut hits = Vec::new();
-    index.visit_containing(text, |_, row| {
-        if hits.len() == HITS {
-            return;
-        }
+    // A break only says that there are enough.
+    let _ = index.visit_containing_until(text, |_, row| {
         // A link that ended a moment ago is left out.
         if let ShareLookup::Live(share) = state.actors.share_views.find(row.id) {
             hits.push(link(&share, text));
         }
+        if hits.len() < HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     hits
 }

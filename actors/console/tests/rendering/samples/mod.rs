@@ -125,7 +125,13 @@ pub fn all(viewer: &Viewer) -> Vec<Sample> {
     ] {
         let detail = detail.to_owned();
         let (language, theme) = (viewer.language, viewer.theme);
-        let document = refusal_page(&RefusalPage { status, detail, language, theme });
+        let document = refusal_page(&RefusalPage {
+            status,
+            detail,
+            language,
+            theme,
+            ..RefusalPage::default()
+        });
         samples.push(Sample { name, document });
     }
     samples
