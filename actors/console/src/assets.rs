@@ -58,7 +58,7 @@ assets! {
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "be890cef1392e175c43e3437b58d5d947ac30d7ea6a5ad397e786cf72e3aeaf3";
+        "9291993a3081bb3bcb40257cc0494d71507ed645391e833b4e183a648c3d482d";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",
