@@ -74,7 +74,7 @@ pub static CHAPTERS: [Chapter; 17] = [
     chapter!("boxes"),
     chapter!("moving-from-cfm"),
     chapter!("configuration"),
-    chapter!("command-line"),
+    chapter!("command-line", ko),
     chapter!("api"),
     chapter!("benchmarks"),
     chapter!("limits"),
