@@ -11,6 +11,7 @@ pub mod computing;
 mod connections;
 pub mod console;
 mod file_table;
+mod forwarding;
 mod guide;
 mod health;
 mod host_facts;

@@ -19,6 +19,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::open_files;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::{Addressee, PROOF_HEADER, SignedCallRefused, VerifiedCall};
+use tokio::sync::mpsc;
 
 use super::access::{self, RequestCaller};
 use super::audit;
@@ -30,6 +31,7 @@ use super::connections::{
 };
 use super::console;
 use super::file_table::RankedFiles;
+use super::forwarding;
 use super::metrics;
 use super::metrics::requests::{self, RequestCounts};
 use super::node_state::NodeHttpState;
@@ -38,6 +40,7 @@ use super::problem::ProblemResponse;
 use super::{api, guide, health, login_page};
 use crate::config::HttpConfig;
 use crate::http::api::sessions;
+use crate::node::ForwardedStream;
 
 /// Longest wait for running answers when the server stops, in seconds.
 const STOP_PATIENCE_SECONDS: u64 = 5;
@@ -61,10 +64,10 @@ const BESIDE_WORKERS: usize = 1024;
 /// the rest is a reserve.
 const DESCRIPTORS_PERCENT: u64 = 40;
 
-/// Serves `state` on `listener` until the handle is stopped. There are enough connections for
+/// Serves `state` on `listener`, and on streams of other nodes, until the handle is stopped. There are enough connections for
 /// `hosts` workers. Needs an actix system.
 pub fn serve(
-    listener: TcpListener,
+    (listener, forwarded): (TcpListener, mpsc::Receiver<ForwardedStream>),
     settings: &HttpConfig,
     hosts: usize,
     state: NodeHttpState,
@@ -89,6 +92,7 @@ pub fn serve(
             .wrap(middleware::from_fn(compat::paths::clean))
             .wrap(middleware::from_fn(called_name::check))
             .wrap(middleware::from_fn(audit::record))
+            .wrap(middleware::from_fn(forwarding::to_leader))
             .wrap(middleware::from_fn(requests::count))
             .wrap(middleware::from_fn(connections::track_activity))
             .service(web::resource("/healthz").route(api::read().to(health::healthz)))
@@ -118,6 +122,7 @@ pub fn serve(
         stop_patience_seconds: STOP_PATIENCE_SECONDS,
     };
     let limiter = HttpConnectionLimiter::new(limits(settings, hosts));
+    connections::serve_forwarded(forwarded, app.clone());
     connections::serve(listener, &served, &limiter, certificate, app)
 }
 

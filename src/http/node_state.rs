@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use super::access::{LoginGuard, WorkerRefusals};
 use super::computing::{SharedAnswer, WorkLimit};
 use super::overview::{KeptShareCounts, OverviewMemory};
-use crate::node::{LiveConfig, NodeReloader, ShareLinksView, Wiring};
+use crate::node::{ClusterLink, LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
 /// State of the HTTP handlers of a node: views, and addresses of actors. No handler touches the
 /// state of an actor.
@@ -39,6 +39,8 @@ pub struct NodeHttpState {
     pub names: NameTable,
     /// Number of this node in its cluster.
     pub node_id: u64,
+    /// The network to the other nodes.
+    pub cluster: Arc<ClusterLink>,
     /// The running configuration.
     pub live: LiveConfig,
     /// The file with the token of the first administrator.

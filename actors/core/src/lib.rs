@@ -8,6 +8,7 @@ pub mod backoff;
 pub mod boot;
 pub mod change_feed;
 pub mod clock;
+pub mod cluster_id;
 pub mod durations;
 pub mod elapsed_time;
 pub mod event;

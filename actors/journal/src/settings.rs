@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use reelyard_core::settings;
-use reelyard_replication::ElectionConfig;
+use reelyard_replication::{ElectionConfig, MemberRecord};
 
 use crate::store::{StoreError, StoreObserver};
 
@@ -18,10 +18,10 @@ pub struct JournalOptions {
     pub dir: PathBuf,
     /// This node's id. Never reused for another store: a reused id can split a cluster.
     pub node: u64,
-    /// The voters of a new cluster, with the addresses at which they reach each other. Used only when
+    /// The voters of a new cluster, with their records. Used only when
     /// the store is empty. All founders must be given the same map; a node with an empty map waits
     /// until others add it.
-    pub founders: BTreeMap<u64, String>,
+    pub founders: BTreeMap<u64, MemberRecord>,
     /// How long a commit waits before its outcome is reported as unknown.
     pub commit_timeout: Duration,
     /// The interval of a leader's heartbeats. Also the time-out of one append call between nodes: below
@@ -77,7 +77,7 @@ impl JournalOptions {
         JournalOptions {
             dir: dir.into(),
             node,
-            founders: BTreeMap::from([(node, String::new())]),
+            founders: BTreeMap::from([(node, MemberRecord::default())]),
             commit_timeout,
             heartbeat: election.heartbeat,
             election: (election.election_min, election.election_max),
@@ -114,6 +114,13 @@ pub enum OpenError {
         found: u64,
         /// Id of the node that tried to open it.
         asked: u64,
+    },
+    /// The node has asked to join a cluster, and has no number yet.
+    #[error("the store in {} belongs to a node that has not joined its cluster yet: run `reelyard cluster join` \
+        again", .dir.display())]
+    NotJoined {
+        /// The store's directory.
+        dir: PathBuf,
     },
     /// The store cannot be read.
     #[error("the store in {} is damaged: {why}; run `reelyard store check` to see how much of it. Restore \

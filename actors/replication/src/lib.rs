@@ -6,6 +6,7 @@
 mod commits;
 mod election;
 mod leadership;
+mod member;
 mod messages;
 mod ownership;
 mod piece;
@@ -14,6 +15,7 @@ mod replicated_log;
 mod shapes;
 mod shell;
 pub mod stored;
+mod transport;
 
 pub use commits::batch;
 pub use commits::batch::{ENTRY_BYTES, ENTRY_EVENTS};
@@ -22,6 +24,7 @@ pub use commits::idempotency_ledger::{FrozenLedger, IdempotencyLedger, REMEMBERE
 pub use commits::in_flight::InFlight;
 pub use election::ElectionConfig;
 pub use leadership::{EPOCH_LEAP, Leadership};
+pub use member::{FORMAT_LEVEL, Member, MemberRecord, NodeIdentity, UnreadableMember};
 pub use messages::{Apply, CommitAnswer, CommitError, Install, InstallStage, JournalCommand};
 pub use ownership::{
     AppliedEntry, AppliedEvent, Outcomes, Ownership, RequestContext, decode_answers,
@@ -34,3 +37,4 @@ pub use shell::{
     Owner, OwnerCommands, OwnerCommits, OwnerReply, OwnerRequests, OwnerTicks, Replicated,
     reply_now,
 };
+pub use transport::{CallLane, CallTarget, NoPeers, NodeUnreachable, Transport};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use reelyard_core::event::PieceId;
 use reelyard_journal::{Journal, JournalOptions, NodeUnreachable, Transport};
+use reelyard_replication::{CallLane, CallTarget, MemberRecord};
 
 /// The node ids of a cluster of three.
 pub const NODES: [u64; 3] = [1, 2, 3];
@@ -54,7 +55,7 @@ impl MemoryHub {
     /// is lost, another node leads after one or two seconds.
     pub async fn open(&self, alone: JournalOptions, piece: PieceId) -> Journal {
         let settings = JournalOptions {
-            founders: NODES.map(|node| (node, String::new())).into(),
+            founders: NODES.map(|node| (node, MemberRecord::default())).into(),
             heartbeat: Duration::from_millis(100),
             election: (Duration::from_millis(600), Duration::from_millis(1200)),
             ..alone
@@ -151,10 +152,11 @@ struct HubTransport {
 impl Transport for HubTransport {
     fn call(
         &self,
-        target: u64,
+        target: &CallTarget,
+        _: CallLane,
         mut request: Vec<u8>,
     ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>> {
-        let (hub, node) = (self.hub.clone(), self.node);
+        let (hub, node, target) = (self.hub.clone(), self.node, target.node);
         Box::pin(async move {
             let lost =
                 || NodeUnreachable { node: target, why: "the connection is lost".to_owned() };

@@ -4,8 +4,11 @@
 
 mod append_budget;
 mod log_store;
+mod member_node;
+mod membership;
 mod network;
 mod node;
+mod promotion;
 mod reading;
 mod snapshot_body;
 mod snapshot_transfer;
@@ -25,6 +28,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::owner::{CommittedEntry, OwnersError};
 use crate::store::StoreError;
 
+use member_node::MemberNode;
+pub use membership::{MemberChange, MemberChangeError};
 pub(crate) use node::RaftNode;
 pub(crate) use reading::{raised_vote, read_vote, voters};
 use snapshot_body::SnapshotBody;
@@ -35,13 +40,13 @@ openraft::declare_raft_types!(
         D = CommitBatch,
         R = Vec<CommitAnswer>,
         NodeId = u64,
-        Node = openraft::BasicNode,
+        Node = MemberNode,
         Entry = openraft::Entry<Types>,
         SnapshotData = SnapshotBody,
 );
 
 type Raft = openraft::Raft<Types>;
-type Metrics = openraft::RaftMetrics<u64, openraft::BasicNode>;
+type Metrics = openraft::RaftMetrics<u64, MemberNode>;
 type LogId = openraft::LogId<u64>;
 type RaftStorageError = StorageError<u64>;
 

@@ -12,22 +12,23 @@ use openraft::network::{Backoff, RPCOption};
 use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, VoteRequest, VoteResponse,
 };
-use openraft::{BasicNode, RaftNetwork, RaftNetworkFactory, Snapshot, Vote};
+use openraft::{RaftNetwork, RaftNetworkFactory, Snapshot, Vote};
+use reelyard_replication::{CallLane, CallTarget, NodeUnreachable, Transport};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::Types;
 use super::append_budget::AppendBudget;
 use super::cannot_read_log;
+use super::member_node::MemberNode;
 use super::snapshot_transfer::{
     PART_TIMEOUT, SnapshotNotSent, SnapshotPart, SnapshotProgress, SnapshotSender,
 };
-use crate::transport::{NodeUnreachable, Transport};
 
 /// Version of the calls between nodes. The bodies are openraft's types in postcard, so a new version of
 /// openraft, and any change of [`RaftRequest`] or [`RaftResponse`], needs another number. A test keeps the
 /// bytes.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// The reason why a node with another call version cannot be used.
 const ANOTHER_VERSION: &str = "it speaks another version of the calls between nodes: run the same version of reelyard on all nodes";
 /// How long a node that could not be reached gets no calls.
@@ -39,6 +40,18 @@ pub(super) enum RaftRequest {
     Append(AppendEntriesRequest<Types>),
     Vote(VoteRequest<u64>),
     Snapshot(SnapshotPart),
+}
+
+impl RaftRequest {
+    /// The lane of the call. A heartbeat is an append without entries.
+    fn lane(&self) -> CallLane {
+        match self {
+            RaftRequest::Append(append) if append.entries.is_empty() => CallLane::Vote,
+            RaftRequest::Append(_) => CallLane::Log,
+            RaftRequest::Vote(_) => CallLane::Vote,
+            RaftRequest::Snapshot(_) => CallLane::Snapshot,
+        }
+    }
 }
 
 /// The answer of a node to a call.
@@ -81,8 +94,9 @@ pub(super) struct PeerFactory {
 impl RaftNetworkFactory<Types> for PeerFactory {
     type Network = Peer;
 
-    async fn new_client(&mut self, target: u64, _: &BasicNode) -> Peer {
+    async fn new_client(&mut self, target: u64, member: &MemberNode) -> Peer {
         let (node, transport) = (self.node, self.transport.clone());
+        let target = CallTarget { node: target, record: member.0.clone() };
         Peer { node, target, transport, append_budget: AppendBudget::default() }
     }
 }
@@ -91,17 +105,18 @@ impl RaftNetworkFactory<Types> for PeerFactory {
 pub(super) struct Peer {
     /// Id of the node that calls.
     node: u64,
-    target: u64,
+    target: CallTarget,
     transport: Arc<dyn Transport>,
     append_budget: AppendBudget,
 }
 
-type CallError<E> = RPCError<u64, BasicNode, E>;
+type CallError<E> = RPCError<u64, MemberNode, E>;
 
 impl Peer {
     async fn call(&self, request: RaftRequest) -> Result<RaftResponse, NodeUnreachable> {
-        let answer = self.transport.call(self.target, encode(&request)).await?;
-        let unreachable = |why: &str| NodeUnreachable { node: self.target, why: why.to_owned() };
+        let answer = self.transport.call(&self.target, request.lane(), encode(&request)).await?;
+        let unreachable =
+            |why: &str| NodeUnreachable { node: self.target.node, why: why.to_owned() };
         match decode(&answer) {
             Some(RaftResponse::NotReady) => Err(unreachable("its journal is not ready")),
             Some(RaftResponse::NotUnderstood) => Err(unreachable(ANOTHER_VERSION)),
@@ -128,12 +143,12 @@ impl Peer {
     ) -> Result<Vote<u64>, SnapshotNotSent> {
         let Snapshot { meta, snapshot } = snapshot;
         let body = Arc::from(snapshot);
-        let mut sender = SnapshotSender::new(self.node, self.target, vote, meta, body)?;
+        let mut sender = SnapshotSender::new(self.node, self.target.node, vote, meta, body)?;
         loop {
             let part = sender.next_part().await?;
             let answer = timeout(PART_TIMEOUT, self.call(RaftRequest::Snapshot(part))).await;
             let silent = |_| NodeUnreachable {
-                node: self.target,
+                node: self.target.node,
                 why: format!("it took no part of a snapshot within {PART_TIMEOUT:?}"),
             };
             let RaftResponse::Snapshot(progress) = answer.map_err(silent)?? else {
@@ -146,7 +161,7 @@ impl Peer {
     }
 
     fn another_kind(&self) -> NodeUnreachable {
-        NodeUnreachable { node: self.target, why: "its answer is of another kind".to_owned() }
+        NodeUnreachable { node: self.target.node, why: "its answer is of another kind".to_owned() }
     }
 
     /// The answer to a call in openraft's form. None if it is the answer to another kind of call.
@@ -156,7 +171,7 @@ impl Peer {
     ) -> Result<T, CallError<E>> {
         let unreachable = match answer {
             Ok(Some(Ok(answer))) => return Ok(answer),
-            Ok(Some(Err(error))) => return Err(RemoteError::new(self.target, error).into()),
+            Ok(Some(Err(error))) => return Err(RemoteError::new(self.target.node, error).into()),
             Ok(None) => self.another_kind(),
             Err(unreachable) => unreachable,
         };
@@ -235,6 +250,9 @@ mod tests {
         CommittedLeaderId, Entry, EntryPayload, LogId, Membership, SnapshotMeta, StoredMembership,
     };
 
+    use reelyard_core::cluster_id::StoreId;
+    use reelyard_replication::MemberRecord;
+
     use super::*;
     use crate::raft::CommitBatch;
     use crate::raft::snapshot_transfer::SnapshotSource;
@@ -245,7 +263,14 @@ mod tests {
 
     fn entries() -> Vec<Entry<Types>> {
         let batch = EntryPayload::Normal(CommitBatch(vec![1, 0].into()));
-        let voters = [1, 2].map(|node| (node, BasicNode::new(format!("10.0.0.{node}:8082"))));
+        let record = |node: u64| MemberRecord {
+            store: Some(StoreId::from(u128::from(node))),
+            cluster_address: format!("10.0.0.{node}:8082"),
+            api_address: format!("http://10.0.0.{node}:8080"),
+            format_level: 1,
+            numbers_given: node,
+        };
+        let voters = [1, 2].map(|node| (node, MemberNode(record(node))));
         let members = Membership::new(vec![[1].into(), [1, 2].into()], BTreeMap::from(voters));
         let payloads = [batch, EntryPayload::Blank, EntryPayload::Membership(members)];
         let entry = |(index, payload)| Entry { log_id: log_id(index), payload };
@@ -278,26 +303,38 @@ mod tests {
         vec![
             (
                 encode(&RaftRequest::Append(append)),
-                "0200030101010301060303010701020100030108000301090202010102010202010d31302e302e302e313a38303832020d31302e302e302e323a3830383201030105",
+                concat!(
+                    "030003010101030106030301070102010003010800",
+                    "03010902020101020102020185017b2276657273696f6e223a2231222c227374",
+                    "6f7265223a223030303030303030303030303030303030303030303030303030",
+                    "303030303031222c22636c7573746572223a2231302e302e302e313a38303832",
+                    "222c22617069223a22687474703a2f2f31302e302e302e313a38303830222c22",
+                    "6c6576656c223a312c22676976656e223a317d0285017b2276657273696f6e22",
+                    "3a2231222c2273746f7265223a22303030303030303030303030303030303030",
+                    "3030303030303030303030303032222c22636c7573746572223a2231302e302e",
+                    "302e323a38303832222c22617069223a22687474703a2f2f31302e302e302e32",
+                    "3a38303830222c226c6576656c223a312c22676976656e223a327d",
+                    "01030105",
+                ),
             ),
-            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "020103010100"),
+            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "030103010100"),
             (
                 encode(&RaftRequest::Snapshot(part)),
-                "02020104d8040301010103010900000003332d39800403010203",
+                "03020104d8040301010103010900000003332d39800403010203",
             ),
-            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Success))), "02000000"),
-            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Conflict))), "02000002"),
-            (encode(&RaftResponse::Vote(Ok(voted))), "0201000301010101030104"),
-            (encode(&RaftResponse::Vote(Err(fatal))), "0201010102"),
+            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Success))), "03000000"),
+            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Conflict))), "03000002"),
+            (encode(&RaftResponse::Vote(Ok(voted))), "0301000301010101030104"),
+            (encode(&RaftResponse::Vote(Err(fatal))), "0301010102"),
             (
                 encode(&RaftResponse::Snapshot(SnapshotProgress::Wants { offset: 512 })),
-                "0202008004",
+                "0302008004",
             ),
-            (encode(&RaftResponse::Snapshot(SnapshotProgress::Busy)), "020201"),
-            (encode(&RaftResponse::Snapshot(SnapshotProgress::Done { vote })), "020202030101"),
-            (encode(&RaftResponse::Snapshot(failed)), "020203026e6f"),
-            (encode(&RaftResponse::NotReady), "0203"),
-            (encode(&RaftResponse::NotUnderstood), "0204"),
+            (encode(&RaftResponse::Snapshot(SnapshotProgress::Busy)), "030201"),
+            (encode(&RaftResponse::Snapshot(SnapshotProgress::Done { vote })), "030202030101"),
+            (encode(&RaftResponse::Snapshot(failed)), "030203026e6f"),
+            (encode(&RaftResponse::NotReady), "0303"),
+            (encode(&RaftResponse::NotUnderstood), "0304"),
         ]
     }
 
@@ -335,9 +372,34 @@ mod tests {
             [
                 "03010701020100",
                 "03010800",
-                "0301090202010102010202010d31302e302e302e313a38303832020d31302e302e302e323a38303832"
+                concat!(
+                    "03010902020101020102020185017b2276657273696f6e223a2231222c227374",
+                    "6f7265223a223030303030303030303030303030303030303030303030303030",
+                    "303030303031222c22636c7573746572223a2231302e302e302e313a38303832",
+                    "222c22617069223a22687474703a2f2f31302e302e302e313a38303830222c22",
+                    "6c6576656c223a312c22676976656e223a317d0285017b2276657273696f6e22",
+                    "3a2231222c2273746f7265223a22303030303030303030303030303030303030",
+                    "3030303030303030303030303032222c22636c7573746572223a2231302e302e",
+                    "302e323a38303832222c22617069223a22687474703a2f2f31302e302e302e32",
+                    "3a38303830222c226c6576656c223a312c22676976656e223a327d",
+                )
             ],
             "stores hold entries of this form"
         );
+    }
+
+    /// Before records had versions, the text of a member was its address.
+    #[test]
+    fn stored_bytes_of_members_without_a_version_are_read() {
+        let stored =
+            "0301090202010102010202010d31302e302e302e313a38303832020d31302e302e302e323a38303832";
+        let digits = stored.as_bytes().chunks(2).map(|two| str::from_utf8(two).unwrap());
+        let bytes: Vec<u8> = digits.map(|two| u8::from_str_radix(two, 16).unwrap()).collect();
+        let entry = crate::raft::decode_entry(&bytes).unwrap();
+        let EntryPayload::Membership(members) = entry.payload else { panic!("{entry:?}") };
+        let MemberNode(record) = members.get_node(&2).unwrap();
+        let expected =
+            MemberRecord { cluster_address: "10.0.0.2:8082".to_owned(), ..MemberRecord::default() };
+        assert_eq!(record, &expected);
     }
 }

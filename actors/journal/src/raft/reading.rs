@@ -1,9 +1,10 @@
 //! Reads the data of the raft layer from a store without a raft node: for `reelyard store`.
 
-use openraft::{BasicNode, EntryPayload, SnapshotMeta, Vote};
+use openraft::{EntryPayload, SnapshotMeta, Vote};
 use reelyard_replication::EPOCH_LEAP;
 
 use super::decode_entry;
+use super::member_node::MemberNode;
 
 /// The term and the node that a stored vote is for.
 pub(crate) fn read_vote(vote: &[u8]) -> Option<(u64, Option<u64>)> {
@@ -28,7 +29,7 @@ pub(crate) fn voters<'a>(
 ) -> Vec<u64> {
     let mut voters = Vec::new();
     if let Some(meta) =
-        meta.and_then(|meta| postcard::from_bytes::<SnapshotMeta<u64, BasicNode>>(meta).ok())
+        meta.and_then(|meta| postcard::from_bytes::<SnapshotMeta<u64, MemberNode>>(meta).ok())
     {
         voters = meta.last_membership.membership().voter_ids().collect();
     }
@@ -66,9 +67,9 @@ mod tests {
         check(&Vote::<u64>::new_committed(300, 1), "ac020101");
         check(&log_id, "ac0201f0a204");
         check(&Some(log_id), "01ac0201f0a204");
-        let voters = BTreeMap::from([(1, BasicNode::new("10.0.0.1:8082"))]);
+        let voters = BTreeMap::from([(1, MemberNode::default())]);
         let members = Membership::new(vec![[1].into()], voters);
-        let meta = SnapshotMeta::<u64, BasicNode> {
+        let meta = SnapshotMeta::<u64, MemberNode> {
             last_log_id: Some(log_id),
             last_membership: StoredMembership::new(Some(log_id), members),
             snapshot_id: "300-70000".to_owned(),
@@ -79,14 +80,15 @@ mod tests {
                 "01ac0201f0a204",
                 "01ac0201f0a204",
                 "010101",
-                "01010d31302e302e302e313a38303832",
+                "0101467b2276657273696f6e223a2231222c2273746f7265223a6e756c6c2c22",
+                "636c7573746572223a22222c22617069223a22222c226c6576656c223a302c22676976656e223a307d",
                 "093330302d3730303030",
             ),
         );
         assert_eq!(voters_of(&meta), [1]);
     }
 
-    fn voters_of(meta: &SnapshotMeta<u64, BasicNode>) -> Vec<u64> {
+    fn voters_of(meta: &SnapshotMeta<u64, MemberNode>) -> Vec<u64> {
         voters(Some(&postcard::to_stdvec(meta).unwrap()), [])
     }
 }

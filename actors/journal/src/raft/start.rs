@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::{Config, SnapshotPolicy};
+use reelyard_replication::Transport;
 
 use super::Raft;
 use super::log_store::LogStore;
@@ -15,7 +16,6 @@ use super::watcher::RaftWatcher;
 use crate::owners::PieceOwners;
 use crate::settings::{JournalOptions, OpenError};
 use crate::store::{JournalStore, SnapshotManifest};
-use crate::transport::Transport;
 
 /// The most entries that are read for one append call: up to 2 MiB, with entries of up to 32 KiB. The call carries as
 /// many of them as its budget of bytes allows.

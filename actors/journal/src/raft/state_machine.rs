@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use openraft::storage::RaftStateMachine;
 use openraft::{
-    BasicNode, EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, SnapshotMeta,
-    StoredMembership,
+    EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, SnapshotMeta, StoredMembership,
 };
 use reelyard_core::event::PieceId;
 use reelyard_replication::{CommitAnswer, FrozenPiece};
 use tokio::sync::mpsc;
 
+use super::member_node::MemberNode;
 use super::snapshot_body::SnapshotBodyError;
 use super::{
     LogId, RaftStorageError, SnapshotBody, Types, cannot_apply, cannot_read_log, cannot_snapshot,
@@ -31,7 +31,7 @@ const PIECE_BYTES: usize = 256 * 1024;
 const PIECES_AHEAD: usize = 2;
 
 type FrozenPieces = Vec<(PieceId, Box<dyn FrozenPiece>)>;
-type RaftSnapshotMeta = SnapshotMeta<u64, BasicNode>;
+type RaftSnapshotMeta = SnapshotMeta<u64, MemberNode>;
 
 /// Figures of the state machine for readers.
 #[derive(Default)]
@@ -47,7 +47,7 @@ pub(super) struct PieceStateMachine {
     owners: Arc<PieceOwners>,
     store: Arc<JournalStore>,
     applied: Option<LogId>,
-    membership: StoredMembership<u64, BasicNode>,
+    membership: StoredMembership<u64, MemberNode>,
     growth: Arc<LogGrowth>,
 }
 
@@ -104,7 +104,7 @@ impl RaftStateMachine<Types> for PieceStateMachine {
 
     async fn applied_state(
         &mut self,
-    ) -> Result<(Option<LogId>, StoredMembership<u64, BasicNode>), RaftStorageError> {
+    ) -> Result<(Option<LogId>, StoredMembership<u64, MemberNode>), RaftStorageError> {
         Ok((self.applied, self.membership.clone()))
     }
 

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use openraft::ServerState;
 use openraft::error::{Fatal, InitializeError, RaftError};
-use openraft::{BasicNode, ServerState};
 use reelyard_core::event::Epoch;
-use reelyard_replication::Leadership;
+use reelyard_replication::{Leadership, MemberRecord};
 
+use super::member_node::MemberNode;
+use super::membership::{MemberChange, MemberChangeError};
 use super::node::{RaftNode, caught_up};
+use super::promotion::LearnerWatch;
 use super::{Metrics, Raft};
 use crate::owners::PieceOwners;
 
@@ -30,7 +33,7 @@ const ALONE: Duration = Duration::from_secs(10);
 pub(super) struct RaftWatcher {
     pub(super) node: Arc<RaftNode>,
     pub(super) owners: Arc<PieceOwners>,
-    pub(super) founders: BTreeMap<u64, String>,
+    pub(super) founders: BTreeMap<u64, MemberRecord>,
     pub(super) heartbeat: Duration,
     pub(super) snapshot_log_bytes: u64,
     pub(super) snapshot_when_quiet: Duration,
@@ -78,6 +81,7 @@ impl RaftWatcher {
         let mut metrics = raft.metrics();
         let mut seen = Instant::now();
         let mut leading = None;
+        let mut learners = LearnerWatch::default();
         let mut quiet = LogQuietPeriod { log: 0, since: Instant::now() };
         loop {
             let now = metrics.borrow_and_update().clone();
@@ -97,6 +101,11 @@ impl RaftWatcher {
             if is_alone {
                 purge_covered(raft, &now).await;
             }
+            if leading.is_some()
+                && let Some(number) = learners.due(&now, Instant::now())
+            {
+                self.promote(number);
+            }
             let patience = if is_alone { until_quiet.unwrap_or(ALONE) } else { self.heartbeat };
             match tokio::time::timeout(patience, metrics.changed()).await {
                 Ok(Ok(())) => seen = Instant::now(),
@@ -106,12 +115,25 @@ impl RaftWatcher {
         }
     }
 
+    /// Gives a learner a vote, beside the other work. If it fails, the next look tries again.
+    fn promote(&self, number: u64) {
+        let node = self.node.clone();
+        tokio::spawn(async move {
+            match node.change_members(MemberChange::Promote { number }).await {
+                Ok(()) => tracing::info!(node = number, "a learner that is up to date votes now"),
+                Err(MemberChangeError::InProgress) => {}
+                Err(error) => tracing::warn!(node = number, %error, "a learner got no vote"),
+            }
+        });
+    }
+
     /// Founds the cluster, if the store is empty and this node is among the founders.
     async fn found(&self, raft: &Raft) -> Result<(), String> {
         let initialized = raft.is_initialized().await.map_err(|error| error.to_string())?;
         if !initialized && !self.founders.is_empty() {
-            let members: BTreeMap<u64, BasicNode> =
-                self.founders.iter().map(|(&id, address)| (id, BasicNode::new(address))).collect();
+            let founders = self.founders.iter();
+            let members: BTreeMap<u64, MemberNode> =
+                founders.map(|(&id, record)| (id, MemberNode(record.clone()))).collect();
             match raft.initialize(members).await {
                 // Another founder was quicker.
                 Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}

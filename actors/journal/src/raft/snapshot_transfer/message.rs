@@ -1,7 +1,9 @@
 //! The calls of a transfer.
 
-use openraft::{BasicNode, SnapshotMeta, Vote};
+use openraft::{SnapshotMeta, Vote};
 use serde::{Deserialize, Serialize};
+
+use crate::raft::member_node::MemberNode;
 
 /// Identifies the bytes of a snapshot. Two nodes write the same state in different bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +24,7 @@ pub(in crate::raft) struct SnapshotPart {
     /// The vote of the leader that sends it.
     pub(in crate::raft) vote: Vote<u64>,
     /// The position in the log, and the members there.
-    pub(in crate::raft) meta: SnapshotMeta<u64, BasicNode>,
+    pub(in crate::raft) meta: SnapshotMeta<u64, MemberNode>,
     /// The position of the data in the snapshot.
     pub(in crate::raft) offset: u64,
     /// The next bytes.

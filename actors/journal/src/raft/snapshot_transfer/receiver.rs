@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Weak};
 
-use openraft::{BasicNode, Snapshot, SnapshotMeta, Vote};
+use openraft::{Snapshot, SnapshotMeta, Vote};
 use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use tokio::time::{Duration, Instant};
 use super::{SnapshotPart, SnapshotProgress, SnapshotSource};
 use crate::owners::PieceOwners;
 use crate::raft::Raft;
+use crate::raft::member_node::MemberNode;
 use crate::raft::snapshot_body::SnapshotBody;
 use crate::store::JournalStore;
 use crate::stream::{BadStream, StreamChecker, StreamPart};
@@ -244,7 +245,7 @@ async fn install(
     raft: Raft,
     owners: Arc<PieceOwners>,
     file: Arc<File>,
-    meta: SnapshotMeta<u64, BasicNode>,
+    meta: SnapshotMeta<u64, MemberNode>,
     vote: Vote<u64>,
 ) -> Result<Vote<u64>, NotInstalled> {
     let checked = file.clone();

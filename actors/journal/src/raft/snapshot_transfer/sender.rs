@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openraft::{BasicNode, SnapshotMeta, Vote};
+use openraft::{SnapshotMeta, Vote};
+use reelyard_replication::NodeUnreachable;
 use tokio::time::sleep;
 
 use super::{SnapshotPart, SnapshotProgress, SnapshotSource};
+use crate::raft::member_node::MemberNode;
 use crate::raft::snapshot_body::{SnapshotBody, SnapshotBodyError};
-use crate::transport::NodeUnreachable;
 
 /// Bytes of one call.
 const PART_BYTES: usize = 1 << 20;
@@ -34,7 +35,7 @@ pub(in crate::raft) enum SnapshotNotSent {
 pub(in crate::raft) struct SnapshotSender {
     target: u64,
     vote: Vote<u64>,
-    meta: SnapshotMeta<u64, BasicNode>,
+    meta: SnapshotMeta<u64, MemberNode>,
     body: Arc<SnapshotBody>,
     source: SnapshotSource,
     /// The last answer. None before the first call.
@@ -50,7 +51,7 @@ impl SnapshotSender {
         node: u64,
         target: u64,
         vote: Vote<u64>,
-        meta: SnapshotMeta<u64, BasicNode>,
+        meta: SnapshotMeta<u64, MemberNode>,
         body: Arc<SnapshotBody>,
     ) -> Result<Self, SnapshotNotSent> {
         let (number, bytes) = body.number_and_bytes()?;

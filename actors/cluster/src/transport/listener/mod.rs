@@ -1,0 +1,12 @@
+//! Connections that other nodes make to this one.
+
+mod accepting;
+mod admission;
+mod call_server;
+mod cluster_listener;
+mod connection_slots;
+mod service;
+
+pub use cluster_listener::{ClusterListener, ListenError};
+pub use connection_slots::ListenerLimits;
+pub use service::ClusterService;

@@ -1,0 +1,9 @@
+//! Tests with real sockets on the loopback addresses.
+
+mod abuse;
+mod calls;
+mod forwards;
+mod hellos;
+mod joins;
+mod listening;
+mod support;

@@ -1,0 +1,5 @@
+//! Commands about the cluster.
+
+pub mod cluster;
+mod forming;
+mod members;
