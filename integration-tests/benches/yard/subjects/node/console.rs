@@ -173,7 +173,8 @@ async fn end_copies(api: &BenchApi, hosts: &ManyHosts) -> Result<()> {
         let destination = hosts.addrs[1 + number % (HOSTS - 1)];
         let order = json!({"name": late_name(number % LATE_FILES), "destination": destination});
         let begun = api.ask(Method::POST, "/tasks", Some(order)).await?;
-        api.ask(Method::DELETE, &format!("/tasks/{}", begun["task"]), None).await
+        let task = begun["task"].as_str().context("a copy without a number")?;
+        api.ask(Method::DELETE, &format!("/tasks/{task}"), None).await
     });
     ends.buffer_unordered(ORDERED_AT_ONCE).try_for_each(|_| async { Ok(()) }).await
 }
