@@ -77,6 +77,8 @@ settings! {
         metrics: MetricsConfig,
         /// The HTTP server.
         http: HttpConfig,
+        /// The pages for operators.
+        console: ConsoleConfig,
         /// Logging.
         log: LogSettings,
     }
@@ -97,6 +99,14 @@ settings! {
         /// Addresses and networks that may read `/metrics` without a token. Without the setting, this host
         /// and the hosts of the yard may. Other callers need a token with `metrics:read`.
         allow: Option<Vec<AddressRange>> = Optional "[\"10.0.0.7\"]",
+    }
+}
+
+settings! {
+    /// The pages for operators.
+    pub struct ConsoleConfig [restart, node] {
+        /// Whether the node serves `/console` and `/login`. Without them it keeps nothing ready for pages.
+        enabled: bool = Default "true",
     }
 }
 

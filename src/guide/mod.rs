@@ -75,7 +75,7 @@ pub static CHAPTERS: [Chapter; 18] = [
     chapter!("cluster"),
     chapter!("moving-from-cfm"),
     chapter!("configuration"),
-    chapter!("command-line"),
+    chapter!("command-line", ko),
     chapter!("api"),
     chapter!("benchmarks"),
     chapter!("limits"),

@@ -14,6 +14,7 @@ mod file_table;
 mod forwarding;
 mod guide;
 mod health;
+mod host_facts;
 mod login_page;
 mod metrics;
 pub mod node;

@@ -80,6 +80,7 @@ pub fn serve(
     let requests = web::Data::new(RequestCounts::default());
     let names = web::Data::new(CalledNames::new(&settings.names));
     let renderings = web::Data::new(console::LiveRenderings::default());
+    let has_console = state.live.now().config.console.enabled;
     let body_limit = usize::try_from(settings.body_limit.as_u64()).unwrap_or(usize::MAX);
     actix_web::rt::spawn(overview::keep(state.clone()));
     let app = move || {
@@ -101,17 +102,16 @@ pub fn serve(
             .service(web::resource("/guide/pictures/{name}").route(api::read().to(guide::picture)))
             .service(web::resource("/guide/{topic}").route(api::read().to(guide::chapter)))
             .service(
-                web::resource("/login")
-                    .route(api::read().to(login_page::show))
-                    .route(web::post().to(login_page::log_in)),
-            )
-            .service(web::resource("/logout").route(web::post().to(login_page::log_out)))
-            .service(
                 web::scope(api::API)
                     .wrap(middleware::from_fn(with_token))
                     .configure(|config| api::routes(config, body_limit)),
             )
-            .configure(|config| console::routes(config, renderings.clone()))
+            .configure(|config| {
+                if has_console {
+                    login_page::routes(config);
+                    console::routes(config, renderings.clone());
+                }
+            })
             .configure(compat::routes(compat.clone()))
             .default_service(web::to(compat::not_found))
     };

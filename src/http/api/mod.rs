@@ -19,4 +19,3 @@ pub use api_call::{API, read};
 pub use calls::operations;
 pub use openapi::text as document;
 pub use routes::routes;
-pub use yard_calls::host_calls::hosts::host_views;
