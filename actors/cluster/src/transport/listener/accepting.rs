@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_protocol::cluster::{ConnectionRefusal, ConnectionUse, LARGEST_JOIN, RefusalKind};
-use reelyard_replication::{CallLane, NodeIdentity};
+use reelyard_replication::{CallKind, NodeIdentity};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -123,10 +123,10 @@ impl CallerConnection {
         from: NodeIdentity,
         peer: &PeerRecord,
     ) {
-        let lane = match purpose {
-            ConnectionUse::Vote => CallLane::Vote,
-            ConnectionUse::Log => CallLane::Log,
-            ConnectionUse::Snapshot => CallLane::Snapshot,
+        let kind = match purpose {
+            ConnectionUse::Vote => CallKind::Vote,
+            ConnectionUse::Log => CallKind::Log,
+            ConnectionUse::Snapshot => CallKind::Snapshot,
             ConnectionUse::Forward => return self.forward(from, stream).await,
             // The admission lets no member join.
             ConnectionUse::Join => return,
@@ -137,7 +137,7 @@ impl CallerConnection {
             peer,
             from,
             purpose,
-            lane,
+            kind,
         };
         if let Err(error) = server.run(stream).await {
             self.ended(&error);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use futures::future::BoxFuture;
 use reelyard_protocol::cluster::{JoinOutcome, JoinRequest};
-use reelyard_replication::{CallLane, NodeIdentity};
+use reelyard_replication::{CallKind, NodeIdentity};
 
 use crate::transport::stream::NodeStream;
 
@@ -13,7 +13,7 @@ pub trait ClusterService: Send + Sync + 'static {
     /// Answers a call of the journal of another member. Calls of one connection are handed over in their order.
     fn answer(
         &self,
-        lane: CallLane,
+        kind: CallKind,
         from: NodeIdentity,
         request: Vec<u8>,
     ) -> BoxFuture<'static, Vec<u8>>;

@@ -11,7 +11,7 @@ use rcgen::{
 use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::cluster_id::StoreId;
 use reelyard_protocol::cluster::{FormatLevels, JoinRequest, JoinSecret, RefusalKind};
-use reelyard_replication::{CallLane, CallTarget, Transport};
+use reelyard_replication::{CallKind, CallTarget, Transport};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tempfile::TempDir;
@@ -70,7 +70,7 @@ fn node(number: u64, security: LinkSecurity) -> TestNode {
 }
 
 async fn call(node: &TestNode, target: &CallTarget) -> Result<Vec<u8>, String> {
-    let call = node.transport.call(target, CallLane::Vote, b"hi".to_vec());
+    let call = node.transport.call(target, CallKind::Vote, b"hi".to_vec());
     call.await.map_err(|unreachable| unreachable.why)
 }
 
@@ -99,7 +99,7 @@ async fn members_with_certificates_of_one_authority_talk() {
     assert_eq!(&answer, b"again of node 1");
     // A large part needs many records of TLS.
     let part = vec![1; 1 << 20];
-    let answer = first.transport.call(&by_name, CallLane::Snapshot, part).await.unwrap();
+    let answer = first.transport.call(&by_name, CallKind::Snapshot, part).await.unwrap();
     assert_eq!(answer, b"1048576");
 }
 

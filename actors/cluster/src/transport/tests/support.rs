@@ -12,7 +12,7 @@ use reelyard_core::cluster_id::{ClusterId, StoreId};
 use reelyard_protocol::cluster::{
     ElectionTimes, Greeting, JoinAnswer, JoinOutcome, JoinRequest, LARGEST_GREETING, SettingsDigest,
 };
-use reelyard_replication::{CallLane, CallTarget, MemberRecord, NodeIdentity};
+use reelyard_replication::{CallKind, CallTarget, MemberRecord, NodeIdentity};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -102,7 +102,7 @@ struct SharedService(Arc<TestService>);
 impl ClusterService for SharedService {
     fn answer(
         &self,
-        lane: CallLane,
+        kind: CallKind,
         from: NodeIdentity,
         request: Vec<u8>,
     ) -> BoxFuture<'static, Vec<u8>> {
@@ -112,7 +112,7 @@ impl ClusterService for SharedService {
                 service.waiting.fetch_add(1, Ordering::SeqCst);
                 service.gate.acquire().await.unwrap().forget();
             }
-            if lane == CallLane::Snapshot {
+            if kind == CallKind::Snapshot {
                 return request.len().to_string().into_bytes();
             }
             let request = String::from_utf8_lossy(&request);
