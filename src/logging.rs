@@ -14,7 +14,7 @@ settings! {
     pub struct LogSettings [node] {
         /// Lowest level that is logged: error, warn, info, debug or trace. A level per module also
         /// works: "info,reelyard_yard::catalog=debug".
-        level: LogFilter = Default "info,openraft=warn,actix_server=warn",
+        level: LogFilter = Default "info,openraft=error,actix_server=warn",
         /// Form of the log, one line per event: "text" for people, "json" for programs.
         format: LogFormat = Default "text" [restart],
     }
@@ -25,7 +25,7 @@ settings! {
 pub struct LogFilter(String);
 
 /// Default levels of libraries, whose debug events would bury all others.
-const OF_LIBRARIES: &str = "openraft=warn,actix_server=warn";
+const OF_LIBRARIES: &str = "openraft=error,actix_server=warn";
 
 impl LogFilter {
     /// The filter for one level of Reelyard's own events; libraries keep their default levels.
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_level_for_all_keeps_libraries_quiet() {
         let of = |level| LogFilter::of_level(level).to_toml().unwrap().to_string();
-        assert_eq!(of(tracing::Level::DEBUG), "\"debug,openraft=warn,actix_server=warn\"");
+        assert_eq!(of(tracing::Level::DEBUG), "\"debug,openraft=error,actix_server=warn\"");
         assert_eq!(of(tracing::Level::ERROR), "\"error\"");
         let default = LogFilter::of_level(tracing::Level::INFO);
         assert_eq!(default, crate::config::NodeConfig::default().log.level);

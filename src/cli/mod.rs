@@ -4,6 +4,7 @@ mod access_commands;
 mod audit_commands;
 mod box_commands;
 mod client;
+mod cluster_commands;
 mod config;
 mod demo;
 mod guide;
@@ -21,6 +22,7 @@ mod yard_commands;
 use crate::cli::access_commands::{certs, context, login, token, user, whoami};
 use crate::cli::audit_commands::audit;
 use crate::cli::box_commands::boxes;
+use crate::cli::cluster_commands::cluster;
 use crate::cli::overview_commands::{status, top};
 use crate::cli::share_commands::share;
 use crate::cli::support::layers;
@@ -122,6 +124,8 @@ enum Command {
     Guide(guide::GuideArgs),
     /// Print the OpenAPI document of the API.
     Openapi,
+    /// Form a cluster of several nodes, and show and change its members.
+    Cluster(cluster::ClusterArgs),
     /// Check, back up and restore the store of a node.
     Store(store::StoreArgs),
     /// Show, check, reload and import configurations.
@@ -187,6 +191,7 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, CommandFailure
         Command::Simulate(args) => simulate::run(args, out),
         Command::Guide(args) => guide::run(args, out),
         Command::Openapi => openapi::run(out),
+        Command::Cluster(args) => cluster::run(args, out),
         Command::Config(args) => config::run(args, out),
     }?;
     Ok(ExitCode::SUCCESS)

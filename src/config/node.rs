@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use reelyard_access::access::{AccountLockConfig, SessionConfig};
 use reelyard_access::audit::AuditConfig;
+use reelyard_cluster::ClusterConfig;
 use reelyard_core::address_range::AddressRange;
 use reelyard_core::host::HostAddr;
 use reelyard_core::settings;
@@ -35,8 +36,9 @@ settings! {
         insecure: bool = Default "false" [restart, node],
         /// Directory of all durable data. The node creates it if it is missing.
         data_dir: PathBuf = Default "reelyard-data" [restart, node],
-        /// The number of this node in its cluster. Never change it.
-        node_id: NonZeroU64 = Default "1" [restart, node],
+        /// The number of this node in its cluster. The cluster gives it; the setting is only checked. A
+        /// node that founds a cluster has number 1.
+        node_id: Option<NonZeroU64> = Optional "1" [restart, node],
         /// Secret that the node shares with its workers. As the token `legacy` it also has the rights of
         /// an administrator. People and programs need tokens of their own: reelyard token create. Old
         /// cfws do not know a token; the node calls them without one.
@@ -59,6 +61,8 @@ settings! {
         r#box: BoxConfig,
         /// The replicated log.
         journal: JournalConfig,
+        /// The network between the nodes of a cluster.
+        cluster: ClusterConfig,
         /// Encryption of the API.
         tls: ApiTlsConfig,
         /// Sessions of users.
@@ -73,6 +77,8 @@ settings! {
         metrics: MetricsConfig,
         /// The HTTP server.
         http: HttpConfig,
+        /// The pages for operators.
+        console: ConsoleConfig,
         /// Logging.
         log: LogSettings,
     }
@@ -93,6 +99,14 @@ settings! {
         /// Addresses and networks that may read `/metrics` without a token. Without the setting, this host
         /// and the hosts of the yard may. Other callers need a token with `metrics:read`.
         allow: Option<Vec<AddressRange>> = Optional "[\"10.0.0.7\"]",
+    }
+}
+
+settings! {
+    /// The pages for operators.
+    pub struct ConsoleConfig [restart, node] {
+        /// Whether the node serves `/console` and `/login`. Without them it keeps nothing ready for pages.
+        enabled: bool = Default "true",
     }
 }
 
@@ -135,6 +149,7 @@ impl RoleConfig for NodeConfig {
             (share.webhooks.webhooks != then.webhooks.webhooks, "share.webhooks"),
             (certificate, "share.tls.certificate"),
             (self.tls.certificate() != after.tls.certificate(), "tls.certificate"),
+            (self.cluster.tls != after.cluster.tls, "cluster.tls.cert_file"),
             (self.yard.calls.ca_file != after.yard.calls.ca_file, "calls.ca_file"),
         ];
         differ.into_iter().filter(|(differs, _)| *differs).map(|(_, key)| key).collect()
@@ -185,6 +200,7 @@ impl RoleConfig for NodeConfig {
         self.check_order(reader);
         self.tls.resolve(reader);
         self.yard.calls.resolve(reader);
+        self.cluster.resolve(reader);
         if !self.listen.ip().is_loopback() && !self.tls.is_on() && !self.insecure {
             let what = format!(
                 "other hosts can reach {}, and tokens would cross the network unencrypted. Set tls.certificate and \

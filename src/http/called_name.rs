@@ -12,6 +12,7 @@ use actix_web::{HttpRequest, web};
 use reelyard_api::ProblemKind;
 use reelyard_core::settings::HostName;
 
+use super::forwarding::ForwardedBy;
 use super::problem::ProblemResponse;
 
 /// The names by which clients may call this server, besides `localhost` and IP addresses.
@@ -96,12 +97,21 @@ fn shown(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).escape_debug().to_string()
 }
 
+/// Whether the middleware [`check`] refuses a request.
+pub fn is_foreign(request: &HttpRequest) -> bool {
+    let names = request.app_data::<web::Data<CalledNames>>();
+    names.is_some_and(|names| names.check(request).is_err())
+}
+
 /// Middleware that refuses requests for another server, and changes that a page of another site causes.
 pub async fn check(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
+    // The node that received a forwarded request has checked it by its own names.
+    let is_from_node = request.request().conn_data::<ForwardedBy>().is_some();
     if let Some(names) = request.app_data::<web::Data<CalledNames>>()
+        && !is_from_node
         && let Err(foreign) = names.check(request.request())
     {
         return Err(ProblemResponse::new(ProblemKind::ForeignRequest, foreign.to_string()).into());

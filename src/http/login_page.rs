@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, LOCATION, RETRY_AFTER};
-use actix_web::web::{Data, Form, Query};
+use actix_web::web::{self, Data, Form, Query};
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
 use reelyard_access::access::EndSession;
 use reelyard_access::rights::Caller;
@@ -16,6 +16,7 @@ use reelyard_console::card::{
 use serde::Deserialize;
 
 use super::access::{self, BegunSession, GivenProof, address_of, session_cookie};
+use super::api::read;
 use super::audit::AuditDetails;
 use super::console::{choices_of, is_console_path, yard_name};
 use super::node_state::NodeHttpState;
@@ -45,6 +46,13 @@ pub struct LoginForm {
 #[derive(Deserialize)]
 pub struct LogoutForm {
     csrf_token: Password,
+}
+
+/// The routes of the sign-in.
+pub fn routes(config: &mut web::ServiceConfig) {
+    let sign_in = web::resource("/login").route(read().to(show)).route(web::post().to(log_in));
+    config.service(sign_in);
+    config.service(web::resource("/logout").route(web::post().to(log_out)));
 }
 
 /// `GET /login`: the form, or the session that the browser has.

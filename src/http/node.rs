@@ -19,6 +19,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::open_files;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::{Addressee, PROOF_HEADER, SignedCallRefused, VerifiedCall};
+use tokio::sync::mpsc;
 
 use super::access::{self, RequestCaller};
 use super::audit;
@@ -30,6 +31,7 @@ use super::connections::{
 };
 use super::console;
 use super::file_table::RankedFiles;
+use super::forwarding;
 use super::metrics;
 use super::metrics::requests::{self, RequestCounts};
 use super::node_state::NodeHttpState;
@@ -38,6 +40,7 @@ use super::problem::ProblemResponse;
 use super::{api, guide, health, login_page};
 use crate::config::HttpConfig;
 use crate::http::api::sessions;
+use crate::node::ForwardedStream;
 
 /// Longest wait for running answers when the server stops, in seconds.
 const STOP_PATIENCE_SECONDS: u64 = 5;
@@ -61,10 +64,10 @@ const BESIDE_WORKERS: usize = 1024;
 /// the rest is a reserve.
 const DESCRIPTORS_PERCENT: u64 = 40;
 
-/// Serves `state` on `listener` until the handle is stopped. There are enough connections for
+/// Serves `state` on `listener`, and on streams of other nodes, until the handle is stopped. There are enough connections for
 /// `hosts` workers. Needs an actix system.
 pub fn serve(
-    listener: TcpListener,
+    (listener, forwarded): (TcpListener, mpsc::Receiver<ForwardedStream>),
     settings: &HttpConfig,
     hosts: usize,
     state: NodeHttpState,
@@ -77,6 +80,7 @@ pub fn serve(
     let requests = web::Data::new(RequestCounts::default());
     let names = web::Data::new(CalledNames::new(&settings.names));
     let renderings = web::Data::new(console::LiveRenderings::default());
+    let has_console = state.live.now().config.console.enabled;
     let body_limit = usize::try_from(settings.body_limit.as_u64()).unwrap_or(usize::MAX);
     actix_web::rt::spawn(overview::keep(state.clone()));
     let app = move || {
@@ -88,6 +92,7 @@ pub fn serve(
             .wrap(middleware::from_fn(compat::paths::clean))
             .wrap(middleware::from_fn(called_name::check))
             .wrap(middleware::from_fn(audit::record))
+            .wrap(middleware::from_fn(forwarding::to_leader))
             .wrap(middleware::from_fn(requests::count))
             .wrap(middleware::from_fn(connections::track_activity))
             .service(web::resource("/healthz").route(api::read().to(health::healthz)))
@@ -97,17 +102,16 @@ pub fn serve(
             .service(web::resource("/guide/pictures/{name}").route(api::read().to(guide::picture)))
             .service(web::resource("/guide/{topic}").route(api::read().to(guide::chapter)))
             .service(
-                web::resource("/login")
-                    .route(api::read().to(login_page::show))
-                    .route(web::post().to(login_page::log_in)),
-            )
-            .service(web::resource("/logout").route(web::post().to(login_page::log_out)))
-            .service(
                 web::scope(api::API)
                     .wrap(middleware::from_fn(with_token))
                     .configure(|config| api::routes(config, body_limit)),
             )
-            .configure(|config| console::routes(config, renderings.clone()))
+            .configure(|config| {
+                if has_console {
+                    login_page::routes(config);
+                    console::routes(config, renderings.clone());
+                }
+            })
             .configure(compat::routes(compat.clone()))
             .default_service(web::to(compat::not_found))
     };
@@ -118,6 +122,7 @@ pub fn serve(
         stop_patience_seconds: STOP_PATIENCE_SECONDS,
     };
     let limiter = HttpConnectionLimiter::new(limits(settings, hosts));
+    connections::serve_forwarded(forwarded, app.clone());
     connections::serve(listener, &served, &limiter, certificate, app)
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use reelyard_access::audit::AuditRecorder;
-use reelyard_api::OverviewView;
+use reelyard_api::{OverviewView, ShareInfo};
 use reelyard_boxes::box_lease::BoxPhase;
 use reelyard_core::address_range::AddressRange;
 use reelyard_core::clock::{Clock, Millis};
@@ -17,6 +17,7 @@ use reelyard_core::token::SharedToken;
 use reelyard_journal::Journal;
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::Leadership;
+use reelyard_shares::share_expiry::Share;
 use reelyard_yard::heartbeat::Health;
 use reelyard_yard::task_manager::plan::Unusable;
 use reelyard_yard::task_manager::{PlanningMode, TaskSettings};
@@ -25,7 +26,7 @@ use tokio::sync::watch;
 use super::access::{LoginGuard, WorkerRefusals};
 use super::computing::{SharedAnswer, WorkLimit};
 use super::overview::{KeptShareCounts, OverviewMemory};
-use crate::node::{LiveConfig, NodeReloader, ShareLinksView, Wiring};
+use crate::node::{ClusterLink, LiveConfig, NodeReloader, ShareLinksView, Wiring};
 
 /// State of the HTTP handlers of a node: views, and addresses of actors. No handler touches the
 /// state of an actor.
@@ -38,6 +39,8 @@ pub struct NodeHttpState {
     pub names: NameTable,
     /// Number of this node in its cluster.
     pub node_id: u64,
+    /// The network to the other nodes.
+    pub cluster: Arc<ClusterLink>,
     /// The running configuration.
     pub live: LiveConfig,
     /// The file with the token of the first administrator.
@@ -105,6 +108,16 @@ impl NodeHttpState {
             Some(ranges) => ranges.iter().any(|range| range.contains(peer)),
             None => self.is_of_yard(peer),
         }
+    }
+
+    /// The time that decides whether a link has ended.
+    pub fn share_time(&self) -> Millis {
+        self.actors.share_views.moment(&self.clock).latest
+    }
+
+    /// A link as it is at `now`, with its address.
+    pub fn share_info(&self, share: &Share, now: Millis) -> ShareInfo {
+        ShareInfo::of(share, &self.share_links.public_url(), now)
     }
 
     /// The token that signs calls to and from the worker on this host: its own, or the shared one.

@@ -2,6 +2,8 @@
 
 mod actors;
 mod admin_token;
+mod cluster;
+mod identity;
 mod live_config;
 mod name_sweep;
 mod node_error;
@@ -12,10 +14,11 @@ mod share_links;
 
 pub use actors::{BoxServices, HostActor, HostActors, WebhookActors, Wiring};
 pub use admin_token::AdminTokenFiles;
+pub use cluster::{ClusterLink, ForwardedStream};
 pub use live_config::{ActiveConfig, LiveConfig};
 pub use node_error::NodeError;
 pub use reload::{LoadedNodeConfig, NodeReloader};
-pub use running_node::RunningNode;
+pub use running_node::{RunningNode, own_url};
 pub use settings::{
     audit_dir, journal_dir, remover as remover_settings, simulation_rules, tasks as task_settings,
 };

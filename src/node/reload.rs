@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 
 use super::actors::Wiring;
 use super::admin_token::{self, AdminTokenFiles};
+use super::cluster::ClusterLink;
 use super::live_config::{ActiveConfig, LiveConfig};
 use super::settings;
 use super::share_links::ShareLinks;
@@ -29,6 +30,7 @@ pub struct NodeReloader {
     live: LiveConfig,
     actors: Arc<Wiring>,
     share_links: Arc<ShareLinks>,
+    cluster: Arc<ClusterLink>,
     audit: AuditRecorder,
     clock: Clock,
     /// The running settings; locked during a reload.
@@ -40,11 +42,16 @@ impl NodeReloader {
     pub(super) fn new(
         layers: Layers,
         running: Vec<EffectiveSetting>,
-        (live, actors, share_links): (LiveConfig, Arc<Wiring>, Arc<ShareLinks>),
+        (live, actors, share_links, cluster): (
+            LiveConfig,
+            Arc<Wiring>,
+            Arc<ShareLinks>,
+            Arc<ClusterLink>,
+        ),
         (audit, clock): (AuditRecorder, Clock),
     ) -> Self {
         let running = Mutex::new(running);
-        NodeReloader { layers, live, actors, share_links, audit, clock, running }
+        NodeReloader { layers, live, actors, share_links, cluster, audit, clock, running }
     }
 
     /// The settings in force, each with its origin.
@@ -66,6 +73,8 @@ impl NodeReloader {
             let mut config = config;
             config.keep_until_restart(&before.config);
             let listener = self.share_links.prepare(&config).await.map_err(anyhow::Error::from)?;
+            let shared = self.cluster.apply_config(&config, &effective).await;
+            shared.map_err(anyhow::Error::from)?;
             let after = self.live.set(config).map_err(anyhow::Error::from)?;
             // Before the owner of shares gets new roots, because it must find them open.
             self.share_links.apply_config(&after.config, listener).await;

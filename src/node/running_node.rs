@@ -9,7 +9,7 @@ use reelyard_core::clock::Clock;
 use reelyard_core::event::PieceId;
 use reelyard_core::names::NameTable;
 use reelyard_core::private_dir;
-use reelyard_journal::{Journal, NoPeers};
+use reelyard_journal::Journal;
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::Leadership;
 use reelyard_yard::task_manager::CheckTasksNow;
@@ -19,11 +19,12 @@ use tokio::time::timeout;
 
 use super::actors::{Wiring, host_membership};
 use super::admin_token::{self, AdminTokenFiles};
+use super::cluster::{ClusterLink, JoinParts, keep_record, own_record};
 use super::live_config::LiveConfig;
 use super::node_error::NodeError;
 use super::reload::{LoadedNodeConfig, NodeReloader};
 use super::share_links::{self, ShareLinks};
-use super::{name_sweep, settings};
+use super::{identity, name_sweep, settings};
 use crate::config::NodeConfig;
 use crate::http::access::{LoginGuard, WorkerRefusals};
 use crate::http::computing::{SharedAnswer, WorkLimit};
@@ -44,6 +45,8 @@ pub struct RunningNode {
     stopping: watch::Sender<bool>,
     /// The task that drops unused file names.
     sweeping: JoinHandle<()>,
+    /// The task that keeps the record of this node correct.
+    recording: JoinHandle<()>,
     /// The task that creates the token of the first administrator.
     ensuring: JoinHandle<()>,
 }
@@ -67,7 +70,13 @@ impl RunningNode {
         let roots = share_links::open_roots(&config);
         let pieces =
             [PieceId::Tasks, PieceId::Removals, PieceId::Shares, PieceId::Boxes, PieceId::Access];
-        let journal = Journal::open(settings::journal(&config), Arc::new(NoPeers), &pieces).await?;
+        let identity = identity::identify(&config)?;
+        let (cluster, forwarded) =
+            ClusterLink::start(identity, &config, &effective, &clock).await?;
+        let transport = Arc::new(cluster.transport().clone());
+        let journal =
+            Journal::open(settings::journal(&config, identity), transport, &pieces).await?;
+        cluster.has_journal(&journal);
         // The store is locked for this process, so the audit beside it is too.
         let audit_dir = settings::audit_dir(&config.data_dir);
         let audit = AuditRecorder::start(&audit_dir, settings::audit(&config), clock.clone());
@@ -81,11 +90,20 @@ impl RunningNode {
         let stopping = watch::Sender::new(false);
         let share_links = ShareLinks::start(&live, roots, &journal, &actors, &clock).await?;
         let share_links = Arc::new(share_links);
-        let parts = (live.clone(), Arc::clone(&actors), Arc::clone(&share_links));
+        let parts =
+            (live.clone(), Arc::clone(&actors), Arc::clone(&share_links), Arc::clone(&cluster));
         let reloader = NodeReloader::new(layers, effective, parts, (audit.clone(), clock.clone()));
         let reloader = Arc::new(reloader);
         let token_files = AdminTokenFiles::new(&config.data_dir);
         let url = own_url(&config, listen);
+        cluster.admit_by(JoinParts {
+            actors: Arc::clone(&actors),
+            audit: audit.clone(),
+            clock: clock.clone(),
+        });
+        let wanted = watch::Sender::new(own_record(identity, &config, &url));
+        let recording = tokio::spawn(keep_record(journal.clone(), wanted.subscribe()));
+        cluster.record_by(wanted, url.clone());
         let ensuring =
             admin_token::ensure(Arc::clone(&actors), token_files.clone(), url, audit.clone());
         // A follower serves too: there the task waits until this node leads or somebody can administrate.
@@ -96,7 +114,8 @@ impl RunningNode {
             started: clock.now(),
             clock: clock.clone(),
             names,
-            node_id: config.node_id.get(),
+            node_id: identity.number,
+            cluster: Arc::clone(&cluster),
             live,
             admin_token_file: token_files.token(),
             login_guard: LoginGuard::default(),
@@ -117,10 +136,10 @@ impl RunningNode {
             tracing::warn!(%warning, "the API is reachable without TLS");
         }
         let hosts = config.yard.hosts.sources.len() + config.yard.hosts.destinations.len();
-        let server = http::serve(listener, &config.http, hosts, state)
+        let server = http::serve((listener, forwarded), &config.http, hosts, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
-        audit.record(started(&clock, &config));
-        tracing::info!(%listen, node_id = config.node_id, "node started");
+        audit.record(started(&clock, identity.number));
+        tracing::info!(%listen, node_id = identity.number, cluster = %identity.cluster, "node started");
         Ok(RunningNode {
             journal,
             actors,
@@ -131,6 +150,7 @@ impl RunningNode {
             clock,
             stopping,
             sweeping,
+            recording,
             ensuring,
         })
     }
@@ -151,6 +171,7 @@ impl RunningNode {
         self.stopping.send_replace(true);
         self.sweeping.abort();
         self.ensuring.abort();
+        self.recording.abort();
         self.share_links.stop(hurry).await;
         self.server.stop(true).await;
         self.actors.stop().await;
@@ -164,9 +185,9 @@ impl RunningNode {
 }
 
 /// The row about the start of a node.
-fn started(clock: &Clock, config: &NodeConfig) -> AuditRecord {
+fn started(clock: &Clock, node: u64) -> AuditRecord {
     let about = serde_json::json!({
-        "node": config.node_id,
+        "node": node,
         "version": env!("CARGO_PKG_VERSION"),
     });
     AuditRecord { after: Some(about), ..AuditRecord::of_node(clock.now(), "node.started") }
@@ -194,8 +215,8 @@ async fn wait_until_ready(journal: &Journal, actors: &Wiring, config: &NodeConfi
     let _ = timeout(config.journal.election.election_max * 5, ready).await;
 }
 
-/// The URL of the node itself.
-fn own_url(config: &NodeConfig, listen: SocketAddr) -> String {
+/// The URL of the API of the node that listens on `listen`.
+pub fn own_url(config: &NodeConfig, listen: SocketAddr) -> String {
     let scheme = if config.tls.is_on() { "https" } else { "http" };
     let mut reached = listen;
     if listen.ip().is_unspecified() {

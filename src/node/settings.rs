@@ -9,6 +9,7 @@ use reelyard_boxes::box_lease::BoxLinkSettings;
 use reelyard_core::open_files;
 use reelyard_journal::JournalOptions;
 use reelyard_links::ShareServerSettings;
+use reelyard_replication::NodeIdentity;
 use reelyard_shares::share_expiry::ShareExpirySettings;
 use reelyard_shares::webhook::{WebhookName, WebhookSettings};
 use reelyard_simulate::Rules;
@@ -126,9 +127,9 @@ pub fn journal_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("journal")
 }
 
-/// Settings of the journal.
-pub fn journal(config: &NodeConfig) -> JournalOptions {
-    JournalOptions::of(&config.journal, journal_dir(&config.data_dir), config.node_id.get())
+/// Settings of the journal of the node with this identity.
+pub fn journal(config: &NodeConfig, identity: NodeIdentity) -> JournalOptions {
+    JournalOptions::of(&config.journal, journal_dir(&config.data_dir), identity.number)
 }
 
 /// The rules by which `reelyard simulate` plans and removes: those of a node with this configuration.

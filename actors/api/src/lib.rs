@@ -10,6 +10,7 @@
 mod access;
 mod boxes;
 mod change;
+mod cluster;
 mod config;
 mod instant;
 mod overview;
@@ -38,6 +39,7 @@ pub use change::{
     BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, LeadershipChange, Reset,
     TaskChange,
 };
+pub use cluster::{ClusterView, MemberInfo, MemberRank};
 pub use config::{ReloadView, SettingChange};
 pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
 pub use overview::{

@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix::{Actor, Context, Handler, ResponseFuture};
 use reelyard_core::host::HostAddr;
 use reelyard_core::live_setting::LiveSetting;
-use reelyard_core::manager::{ClusterId, ManagerIdentity};
+use reelyard_core::manager::{ManagerIdentity, YardId};
 use reelyard_core::open_files;
 use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_core::token::{SharedToken, WorkerKeys};
@@ -274,7 +274,7 @@ async fn of_cluster(identity: ManagerIdentity, place: HookTarget) -> Result<Hook
             }
         }
     };
-    let cluster: Result<ClusterId, _> = tokio::time::timeout(UNNAMED, named).await;
+    let cluster: Result<YardId, _> = tokio::time::timeout(UNNAMED, named).await;
     match cluster {
         Ok(cluster) => Ok(HookTarget { cluster: Some(cluster), ..place }),
         Err(_) => Err("this node does not know the id of its cluster yet".to_owned()),
@@ -394,7 +394,7 @@ mod tests {
     async fn a_lack_of_descriptors_is_not_blamed_on_the_worker() {
         use rustix::process::{Resource, getrlimit, setrlimit};
         let identity = ManagerIdentity::of_node(1);
-        identity.set_cluster(ClusterId(1));
+        identity.set_cluster(YardId(1));
         let link = BoxLink::start(
             BoxLinkSettings::new(None, Duration::from_secs(2)),
             identity,

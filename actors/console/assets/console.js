@@ -8,10 +8,13 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const korean = root.lang === 'ko';
 
-  // The server writes instants in the zone of the browser. The live parts of the first page get it too.
+  // The server writes instants in the zone of the browser. The first page of a browser is loaded again with it.
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (zone && /^[\w+/-]{1,64}$/.test(zone)) {
+    const hasZone = () => document.cookie.includes('reelyard_zone=');
+    const hadZone = hasZone();
     document.cookie = 'reelyard_zone=' + zone + '; path=/console; max-age=31536000; samesite=lax';
+    if (!hadZone && hasZone()) location.reload();
   }
 
   // Ages go on by themselves: once a second up to a minute, otherwise once a minute.

@@ -54,11 +54,11 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "6daa173b3a3dcc9ce0b1a18ee66fed6e3a85eeeb0d40e860d41284459c09da58";
+        "63d37bb971dda0d691ab8ea9827eb97820fe7b7290848ef4c53597288a4f8369";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "be890cef1392e175c43e3437b58d5d947ac30d7ea6a5ad397e786cf72e3aeaf3";
+        "9291993a3081bb3bcb40257cc0494d71507ed645391e833b4e183a648c3d482d";
     /// Shapes of states, and icons.
     SPRITE = "sprite.svg", "sprite.svg", "image/svg+xml",
         "reelyard", "MIT OR Apache-2.0",

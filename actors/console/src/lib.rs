@@ -16,5 +16,6 @@ mod viewer;
 
 pub use browser_choices::BrowserChoices;
 pub use viewer::{
-    Density, LANGUAGE_COOKIE, Moment, THEME_COOKIE, Theme, Viewer, ViewerRights, ViewerRole,
+    Density, LANGUAGE_COOKIE, Moment, ReadableAreas, THEME_COOKIE, Theme, Viewer, ViewerRights,
+    ViewerRole,
 };

@@ -84,10 +84,41 @@ pub struct ViewerRights {
     pub shares: bool,
     /// May change pools, boxes and leases.
     pub boxes: bool,
-    /// May reload the configuration, and manage users, tokens and sessions.
+    /// May reload the configuration.
+    pub config: bool,
+    /// May manage users, tokens and sessions.
     pub admin: bool,
-    /// May read the audit.
+    /// Areas that it may read.
+    pub reads: ReadableAreas,
+}
+
+/// Areas that a viewer may read. The navigation leads only to their pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ReadableAreas {
+    /// Hosts, files, tasks, plans, and the history.
+    pub storage: bool,
+    /// Share links.
+    pub shares: bool,
+    /// Pools, boxes and leases.
+    pub boxes: bool,
+    /// The configuration.
+    pub config: bool,
+    /// Users, tokens and sessions.
+    pub access: bool,
+    /// The audit.
     pub audit: bool,
+}
+
+impl ReadableAreas {
+    /// Every area.
+    pub const ALL: ReadableAreas = ReadableAreas {
+        storage: true,
+        shares: true,
+        boxes: true,
+        config: true,
+        access: true,
+        audit: true,
+    };
 }
 
 /// The person, the request and the choices that a page is rendered for.

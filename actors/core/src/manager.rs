@@ -15,26 +15,26 @@ use crate::secret_id::IdSource;
 /// Header of a node's calls to our workers: its [`ManagerId`].
 pub const MANAGER_HEADER: &str = "Reelyard-Manager";
 
-/// The id of a cluster: 128 bits, drawn once; 32 hex digits in text.
+/// The id of a yard, as its hosts know it: 128 bits, drawn once; 32 hex digits in text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClusterId(pub u128);
+pub struct YardId(pub u128);
 
-impl ClusterId {
+impl YardId {
     /// The next one of `ids`.
     pub fn draw(ids: &mut IdSource) -> Self {
-        ClusterId(ids.draw_public())
+        YardId(ids.draw_public())
     }
 }
 
-impl fmt::Display for ClusterId {
+impl fmt::Display for YardId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }
 }
 
-impl fmt::Debug for ClusterId {
+impl fmt::Debug for YardId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ClusterId({self})")
+        write!(f, "YardId({self})")
     }
 }
 
@@ -42,7 +42,7 @@ impl fmt::Debug for ClusterId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManagerId {
     /// The id of the cluster.
-    pub cluster: ClusterId,
+    pub cluster: YardId,
     /// The number of the node in it.
     pub node: u64,
 }
@@ -64,7 +64,7 @@ impl FromStr for ManagerId {
     fn from_str(text: &str) -> Result<Self, BadManagerId> {
         let parts = text.split_once('/').filter(|(cluster, _)| cluster.len() == 32);
         let read = parts.and_then(|(cluster, node)| {
-            let cluster = ClusterId(u128::from_str_radix(cluster, 16).ok()?);
+            let cluster = YardId(u128::from_str_radix(cluster, 16).ok()?);
             Some(ManagerId { cluster, node: node.parse().ok()? })
         });
         // The log repeats only a part of the data that a foreign manager sent.
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for ManagerId {
 }
 
 // On disk an id is bytes, in only one form.
-impl Serialize for ClusterId {
+impl Serialize for YardId {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
             serializer.collect_str(self)
@@ -96,14 +96,14 @@ impl Serialize for ClusterId {
     }
 }
 
-impl<'de> Deserialize<'de> for ClusterId {
+impl<'de> Deserialize<'de> for YardId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if deserializer.is_human_readable() {
             let text = String::deserialize(deserializer)?;
             let read = u128::from_str_radix(&text, 16);
-            read.map(ClusterId).map_err(serde::de::Error::custom)
+            read.map(YardId).map_err(serde::de::Error::custom)
         } else {
-            <[u8; 16]>::deserialize(deserializer).map(u128::from_le_bytes).map(ClusterId)
+            <[u8; 16]>::deserialize(deserializer).map(u128::from_le_bytes).map(YardId)
         }
     }
 }
@@ -113,7 +113,7 @@ impl<'de> Deserialize<'de> for ClusterId {
 #[derive(Clone, Debug)]
 pub struct ManagerIdentity {
     node: u64,
-    cluster: Arc<OnceLock<ClusterId>>,
+    cluster: Arc<OnceLock<YardId>>,
 }
 
 impl ManagerIdentity {
@@ -123,7 +123,7 @@ impl ManagerIdentity {
     }
 
     /// The node's cluster is known.
-    pub fn set_cluster(&self, cluster: ClusterId) {
+    pub fn set_cluster(&self, cluster: YardId) {
         // A cluster never changes its id: the first known id stays.
         let _ = self.cluster.set(cluster);
     }
@@ -140,13 +140,13 @@ mod tests {
 
     #[test]
     fn a_manager_is_text_that_reads_back() {
-        let id = ManagerId { cluster: ClusterId(0xab), node: 3 };
+        let id = ManagerId { cluster: YardId(0xab), node: 3 };
         assert_eq!(id.to_string(), "000000000000000000000000000000ab/3");
         assert_eq!(id.to_string().parse(), Ok(id));
         for bad in ["", "ab/3", "000000000000000000000000000000ab", "x", "/"] {
             assert!(bad.parse::<ManagerId>().is_err(), "{bad}");
         }
         let bytes = postcard::to_stdvec(&id.cluster).unwrap();
-        assert_eq!(postcard::from_bytes::<ClusterId>(&bytes).unwrap(), id.cluster);
+        assert_eq!(postcard::from_bytes::<YardId>(&bytes).unwrap(), id.cluster);
     }
 }

@@ -17,18 +17,21 @@ use std::time::{Duration, Instant};
 
 use actix::Recipient;
 use futures::future::BoxFuture;
+pub use raft::{MemberChange, MemberChangeError};
 use reelyard_replication::{
-    CommitAnswer, CommitError, JournalCommand, Leadership, OnFullDisk, ReplicatedLog,
+    CommitAnswer, CommitError, JournalCommand, Leadership, Member, MemberRecord, NodeIdentity,
+    OnFullDisk, ReplicatedLog,
 };
 pub use reelyard_replication::{NoPeers, NodeUnreachable, Transport};
 pub use settings::{JournalConfig, JournalOptions, OpenError};
 pub use status::JournalStatus;
-pub use store::StoreObserver;
+pub use store::identify::{found_cluster, has_store, keep_joiner, stored_identity};
 pub use store::maintenance::backup::{BackupError, BackupSummary, back_up, restore};
 pub use store::maintenance::report::{
     Condition, PieceSize, SnapshotReport, StoreFault, StoreReport,
 };
 pub use store::maintenance::upkeep::{UpkeepError, accept_loss, check};
+pub use store::{StoreIdentity, StoreObserver};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -51,7 +54,7 @@ const CLOSING: Duration = Duration::from_secs(10);
 pub struct Journal(Arc<JournalInner>);
 
 struct JournalInner {
-    id: u64,
+    identity: NodeIdentity,
     /// The runtime the journal was opened in: owners may call from any thread.
     runtime: Handle,
     /// Where the proposer and the raft node run.
@@ -78,7 +81,7 @@ impl Journal {
     /// threads. Every piece in `pieces` needs an owner, which must register next. Until all owners have
     /// registered, nothing is applied and no node leads.
     pub async fn open(
-        settings: JournalOptions,
+        mut settings: JournalOptions,
         transport: Arc<dyn Transport>,
         pieces: &[PieceId],
     ) -> Result<Journal, OpenError> {
@@ -93,6 +96,13 @@ impl Journal {
         let opening = tokio::task::spawn_blocking(move || JournalStore::open(store)).await;
         let (store, closed) =
             opening.map_err(|error| failed(StoreError::Io(error.to_string())))??;
+        let identity = store.identity();
+        if identity.has_joined {
+            settings.founders.clear();
+        }
+        // A store without a number does not open.
+        let identity =
+            identity.node().ok_or_else(|| OpenError::NotJoined { dir: settings.dir.clone() })?;
         let snapshot = store.trees().await.map_err(failed)?.snapshot();
         let owners = PieceOwners::new(pieces, store.clone(), snapshot.clone(), raft::read_stored)
             .map_err(|error| OpenError::Settings(error.to_string()))?;
@@ -107,7 +117,7 @@ impl Journal {
             CommitProposer::start(node.clone(), timeout, room, counters.clone());
         drop(on_thread);
         Ok(Journal(Arc::new(JournalInner {
-            id,
+            identity,
             runtime: Handle::current(),
             _thread: thread,
             owners,
@@ -150,10 +160,42 @@ impl Journal {
         self.0.node.answer(request).await
     }
 
+    /// How other nodes know this one.
+    pub fn identity(&self) -> NodeIdentity {
+        self.0.identity
+    }
+
+    /// The members of the cluster that this node knows, by number. Empty while it is starting.
+    pub fn members(&self) -> Vec<Member> {
+        self.0.node.members()
+    }
+
+    /// Changes the members, and waits until a quorum has the change.
+    ///
+    /// # Errors
+    /// Another node leads, another change is not finished, or there is no such member.
+    pub async fn change_members(&self, change: MemberChange) -> Result<(), MemberChangeError> {
+        let node = self.0.node.clone();
+        let changed = self.0.runtime.spawn(async move { node.change_members(change).await });
+        // The task does not panic, and it is not aborted.
+        changed.await.unwrap_or_else(|error| Err(MemberChangeError::NotReady(error.to_string())))
+    }
+
+    /// Adds a node that follows and does not vote yet, and answers its number. A store that is a member already
+    /// keeps its number.
+    ///
+    /// # Errors
+    /// Another node leads, or another change is not finished.
+    pub async fn admit(&self, record: MemberRecord) -> Result<u64, MemberChangeError> {
+        let node = self.0.node.clone();
+        let admitted = self.0.runtime.spawn(async move { node.admit(record).await });
+        admitted.await.unwrap_or_else(|error| Err(MemberChangeError::NotReady(error.to_string())))
+    }
+
     /// The node that leads, if this node knows it.
     pub fn leader(&self) -> Option<u64> {
         match *self.leadership().borrow() {
-            Leadership::Leading { .. } => Some(self.0.id),
+            Leadership::Leading { .. } => Some(self.0.identity.number),
             Leadership::Following { leader } => Some(leader),
             Leadership::Nobody | Leadership::Stopped => None,
         }
@@ -192,13 +234,14 @@ impl Journal {
         let trees = store.as_ref().and_then(|store| store.open_trees());
         let room = store.map(|store| store.room().borrow().clone()).unwrap_or_default();
         let mut status = JournalStatus {
-            node: self.0.id,
+            node: self.0.identity.number,
             voters: figures.voters,
             term: figures.term,
             leader: figures.leader,
             leading: leadership.epoch().map(|epoch| epoch.0),
             last_log: figures.last_log,
             applied: figures.applied,
+            behind: figures.behind,
             snapshot: figures.snapshot,
             snapshot_bytes: figures.snapshot_bytes,
             bytes_since_snapshot: figures.bytes_since_snapshot,

@@ -115,6 +115,13 @@ pub enum OpenError {
         /// Id of the node that tried to open it.
         asked: u64,
     },
+    /// The node has asked to join a cluster, and has no number yet.
+    #[error("the store in {} belongs to a node that has not joined its cluster yet: run `reelyard cluster join` \
+        again", .dir.display())]
+    NotJoined {
+        /// The store's directory.
+        dir: PathBuf,
+    },
     /// The store cannot be read.
     #[error("the store in {} is damaged: {why}; run `reelyard store check` to see how much of it. Restore \
         it from a backup, or start this node under a new id so that it copies its state from the other \

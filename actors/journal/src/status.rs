@@ -1,5 +1,6 @@
 //! Status of the journal for operators.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub struct JournalStatus {
     pub last_log: Option<u64>,
     /// Index of the last entry applied here.
     pub applied: Option<u64>,
+    /// How many entries each member is behind this node. Empty unless this node leads.
+    pub behind: BTreeMap<u64, u64>,
     /// Index of the last entry in the current snapshot.
     pub snapshot: Option<u64>,
     /// Size of the current snapshot in bytes.

@@ -4,6 +4,7 @@
 //! only.
 
 pub mod boxes;
+pub mod cluster;
 pub mod http_client;
 pub mod inventory;
 pub mod legacy;

@@ -33,6 +33,8 @@ pub struct MemberRecord {
     pub api_address: String,
     /// The highest format level that its program reads and writes.
     pub format_level: u16,
+    /// A number up to which all numbers were given before, also to nodes that are no members now.
+    pub numbers_given: u64,
 }
 
 /// One member of the cluster.
@@ -60,7 +62,7 @@ pub struct UnreadableMember {
 #[serde(tag = "version")]
 enum StoredMember {
     #[serde(rename = "1")]
-    V1 { store: Option<StoreId>, cluster: String, api: String, level: u16 },
+    V1 { store: Option<StoreId>, cluster: String, api: String, level: u16, given: u64 },
 }
 
 impl MemberRecord {
@@ -71,6 +73,7 @@ impl MemberRecord {
             cluster: self.cluster_address.clone(),
             api: self.api_address.clone(),
             level: self.format_level,
+            given: self.numbers_given,
         };
         // A record without maps and floats has a JSON form.
         serde_json::to_string(&stored).unwrap_or_default()
@@ -88,9 +91,15 @@ impl MemberRecord {
             });
         }
         let stored = serde_json::from_str(text);
-        let StoredMember::V1 { store, cluster, api, level } =
+        let StoredMember::V1 { store, cluster, api, level, given } =
             stored.map_err(|error| UnreadableMember { why: error.to_string() })?;
-        Ok(MemberRecord { store, cluster_address: cluster, api_address: api, format_level: level })
+        Ok(MemberRecord {
+            store,
+            cluster_address: cluster,
+            api_address: api,
+            format_level: level,
+            numbers_given: given,
+        })
     }
 }
 
@@ -113,8 +122,9 @@ mod tests {
             cluster_address: "10.0.0.1:8082".to_owned(),
             api_address: "https://a:8080".to_owned(),
             format_level: 1,
+            numbers_given: 4,
         };
-        let kept = r#"{"version":"1","store":"00000000000000000000000000000007","cluster":"10.0.0.1:8082","api":"https://a:8080","level":1}"#;
+        let kept = r#"{"version":"1","store":"00000000000000000000000000000007","cluster":"10.0.0.1:8082","api":"https://a:8080","level":1,"given":4}"#;
         assert_eq!(record.stored_text(), kept);
         assert_eq!(MemberRecord::read(kept), Ok(record));
         let former = MemberRecord::read("10.0.0.1:8082").unwrap();

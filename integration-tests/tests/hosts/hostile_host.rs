@@ -10,7 +10,7 @@ use reelyard_boxes::box_lease::{BoxLink, BoxLinkSettings};
 use reelyard_core::clock::Clock;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostRole};
-use reelyard_core::manager::{ClusterId, ManagerIdentity};
+use reelyard_core::manager::{ManagerIdentity, YardId};
 use reelyard_core::names::{FileName, NameTable};
 use reelyard_core::token::{SharedToken, WorkerKeys};
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually};
@@ -127,7 +127,7 @@ async fn asked_by_a_node(host: SocketAddr) {
     let delete = DeleteCopy { name: FileName::new("a").unwrap(), epoch: Epoch(1) };
     let _ = worker.send(delete).await.unwrap();
     let identity = ManagerIdentity::of_node(1);
-    identity.set_cluster(ClusterId(1));
+    identity.set_cluster(YardId(1));
     let settings = BoxLinkSettings::new(Some(token()), PATIENCE);
     let link = BoxLink::start(settings, identity, WorkerKeys::default());
     let pool = PoolName::new("judges").unwrap();

@@ -16,7 +16,7 @@ use reelyard_core::boot::BootId;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{Epoch, RequestId};
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use reelyard_core::names::{FileName, LONGEST_NAME};
 use reelyard_protocol::boxes::{
     BoxNumber, FenceToken, Holder, HookOutput, LeaseId, PoolName, Reason,
@@ -104,7 +104,7 @@ fn task_events() -> Vec<TaskEvent> {
             back_offs: vec![Blamed::File(name.clone()); 100],
         },
         TaskEvent::CompletedUnverified { id, size, hash: ContentHash([255; 32]) },
-        TaskEvent::ClusterNamed { cluster: ClusterId(u128::MAX) },
+        TaskEvent::ClusterNamed { cluster: YardId(u128::MAX) },
         TaskEvent::HostModeSet { host, mode: HostMode::Active, asked_by: asked_by.clone() },
         TaskEvent::HostAdded { host, role, asked_by: asked_by.clone() },
         TaskEvent::HostRemoved { host, asked_by },

@@ -4,6 +4,7 @@
 mod alone;
 mod events_fit;
 mod full_disk;
+mod growing;
 mod owner_restarts;
 mod power_loss;
 mod sample_events;

@@ -2,7 +2,7 @@
 
 use reelyard_core::clock::Clock;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::{ClusterId, MANAGER_HEADER, ManagerId};
+use reelyard_core::manager::{MANAGER_HEADER, ManagerId, YardId};
 use reelyard_integration_tests::fakes::worker_fake_cfm::FakeCfm;
 use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_integration_tests::rigs::worker::worker_rig::{Rig, started};
@@ -29,7 +29,7 @@ async fn callers_that_list_or_delete_are_recorded_by_name_or_address() {
     http.get(url("/df")).send().await.unwrap();
     assert!(info(rig.host).await.managers.is_empty());
 
-    let node = ManagerId { cluster: ClusterId(0xbeef), node: 2 };
+    let node = ManagerId { cluster: YardId(0xbeef), node: 2 };
     for _ in 0..2 {
         let named = http.get(url("/inventory")).header(MANAGER_HEADER, node.to_string());
         named.send().await.unwrap();

@@ -3,8 +3,8 @@
 
 use actix_web::http::Method;
 use reelyard_access::rights::AccessScope::{
-    AccessRead, AccessWrite, AuditRead, BoxesRead, BoxesWrite, ConfigWrite, SharesRead,
-    SharesWrite, YardRead, YardWrite,
+    AccessRead, AccessWrite, AuditRead, BoxesRead, BoxesWrite, ClusterWrite, ConfigWrite,
+    SharesRead, SharesWrite, YardRead, YardWrite,
 };
 
 use super::api_call::{API, ApiCall};
@@ -13,6 +13,7 @@ use crate::http::access::CallRights::{Known, LeaseInPath, LeaseOfPool, Open, Own
 use crate::http::api::access_calls::{sessions, tokens, users, whoami};
 use crate::http::api::audit_calls::{audit, audit_events, audit_export};
 use crate::http::api::box_calls::{acquire, boxes, leases, pools};
+use crate::http::api::cluster_calls::{cluster, members};
 use crate::http::api::share_calls::{downloads, file_moves, new_share, share_events, shares};
 use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
 use crate::http::api::yard_calls::{explain, files, history, pins, plan, removals, tasks, workers};
@@ -27,6 +28,7 @@ pub fn all() -> Vec<ApiCall> {
     calls.extend(of_shares());
     calls.extend(of_access());
     calls.extend(of_audit());
+    calls.extend(of_the_cluster());
     calls.extend(of_the_node());
     calls
 }
@@ -150,6 +152,14 @@ fn of_audit() -> Vec<ApiCall> {
             .held(),
         ApiCall::of::<audit_export::__path_export, _, _>(Scope(AuditRead), audit_export::export)
             .held(),
+    ]
+}
+
+fn of_the_cluster() -> Vec<ApiCall> {
+    vec![
+        ApiCall::of::<cluster::__path_show, _, _>(Scope(YardRead), cluster::show),
+        ApiCall::of::<members::__path_promote, _, _>(Scope(ClusterWrite), members::promote),
+        ApiCall::of::<members::__path_remove, _, _>(Scope(ClusterWrite), members::remove),
     ]
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use reelyard_cluster::NodeStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
@@ -16,14 +17,22 @@ pub enum HttpClientStream {
     Plain(GuardedStream),
     /// With TLS, after the handshake.
     Tls(Box<TlsStream<GuardedStream>>),
+    /// Forwarded by another node, which has its own limits.
+    Forwarded {
+        /// The stream to the node.
+        stream: NodeStream,
+        /// Number of the node.
+        from: u64,
+    },
 }
 
 impl HttpClientStream {
-    /// The slot of the connection.
-    pub(super) fn slot(&self) -> &HttpConnectionSlot {
+    /// The slot of a connection to this node.
+    pub(super) fn slot(&self) -> Option<&HttpConnectionSlot> {
         match self {
-            HttpClientStream::Plain(stream) => stream.slot(),
-            HttpClientStream::Tls(stream) => stream.get_ref().0.slot(),
+            HttpClientStream::Plain(stream) => Some(stream.slot()),
+            HttpClientStream::Tls(stream) => Some(stream.get_ref().0.slot()),
+            HttpClientStream::Forwarded { .. } => None,
         }
     }
 }
@@ -37,6 +46,7 @@ impl AsyncRead for HttpClientStream {
         match self.get_mut() {
             HttpClientStream::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
             HttpClientStream::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+            HttpClientStream::Forwarded { stream, .. } => Pin::new(stream).poll_read(cx, buffer),
         }
     }
 }
@@ -50,6 +60,7 @@ impl AsyncWrite for HttpClientStream {
         match self.get_mut() {
             HttpClientStream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
             HttpClientStream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            HttpClientStream::Forwarded { stream, .. } => Pin::new(stream).poll_write(cx, bytes),
         }
     }
 
@@ -57,6 +68,7 @@ impl AsyncWrite for HttpClientStream {
         match self.get_mut() {
             HttpClientStream::Plain(stream) => Pin::new(stream).poll_flush(cx),
             HttpClientStream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            HttpClientStream::Forwarded { stream, .. } => Pin::new(stream).poll_flush(cx),
         }
     }
 
@@ -64,6 +76,7 @@ impl AsyncWrite for HttpClientStream {
         match self.get_mut() {
             HttpClientStream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             HttpClientStream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            HttpClientStream::Forwarded { stream, .. } => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

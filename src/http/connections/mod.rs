@@ -15,11 +15,12 @@ mod tls_handshake;
 
 use std::fmt;
 use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_http::error::DispatchError;
-use actix_http::{HttpService, Request, Response};
+use actix_http::{Extensions, HttpService, Request, Response};
 use actix_service::{
     IntoServiceFactory, Service, ServiceFactory, ServiceFactoryExt, fn_service, map_config,
 };
@@ -35,6 +36,10 @@ pub use connection_activity::HttpLimits;
 pub use connection_limiter::HttpConnectionLimiter;
 use guarded_stream::GuardedStream;
 use reelyard_file_server::certificate::Certificate;
+use tokio::sync::mpsc;
+
+use super::forwarding::{self, ForwardedBy};
+use crate::node::ForwardedStream;
 
 /// Interval of the check for overdue connections.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -97,9 +102,7 @@ where
             .client_request_timeout(of_server.head_time)
             // Needed to notice a client that left.
             .h1_allow_half_closed(false)
-            .on_connect_ext(|stream: &HttpClientStream, of_it| {
-                of_it.insert(stream.slot().connection().clone());
-            });
+            .on_connect_ext(remember_connection);
         let app = app().into_factory().map_err(|error| error.into().error_response());
         let service = service.h1(map_config(app, |()| AppConfig::default()));
         let (limiter, certificate) = (admitting.clone(), certificate.clone());
@@ -125,6 +128,60 @@ where
     actix_rt::spawn(server);
     actix_rt::spawn(end_overdue_connections(limiter.clone()));
     Ok(handle)
+}
+
+/// Serves `app` on streams of other nodes, on a thread of its own, while the sender of the streams exists.
+pub fn serve_forwarded<F, I, S, B>(mut streams: mpsc::Receiver<ForwardedStream>, app: F)
+where
+    F: Fn() -> I + Send + 'static,
+    I: IntoServiceFactory<S, Request>,
+    S: ServiceFactory<Request, Config = AppConfig> + 'static,
+    S::Error: Into<actix_web::Error> + 'static,
+    S::InitError: fmt::Debug,
+    S::Response: Into<Response<B>> + 'static,
+    <S::Service as Service<Request>>::Future: 'static,
+    S::Service: 'static,
+    B: MessageBody + 'static,
+{
+    actix_rt::Arbiter::new().spawn_fn(move || {
+        drop(actix_rt::spawn(async move {
+            let service = HttpService::build()
+                // Needed to notice a client that left.
+                .h1_allow_half_closed(false)
+                .on_connect_ext(remember_connection);
+            let app = app().into_factory().map_err(|error| error.into().error_response());
+            let service = service.h1(map_config(app, |()| AppConfig::default()));
+            let service = match service.new_service(()).await {
+                Ok(service) => Rc::new(service),
+                Err(error) => return tracing::error!(?error, "forwarded requests are not served"),
+            };
+            while let Some(forwarded) = streams.recv().await {
+                let (from, service) = (forwarded.from, Rc::clone(&service));
+                actix_rt::spawn(async move {
+                    match forwarding::accept(forwarded).await {
+                        Ok((stream, client)) => {
+                            let stream = HttpClientStream::Forwarded { stream, from };
+                            // The node at the other end answers its client.
+                            let _ = service.call((stream, Some(client))).await;
+                        }
+                        Err(error) => {
+                            tracing::debug!(from, %error, "a forwarded stream ended early")
+                        }
+                    }
+                });
+            }
+        }))
+    });
+}
+
+/// Keeps what handlers need to know of a connection.
+fn remember_connection(stream: &HttpClientStream, of_it: &mut Extensions) {
+    if let Some(slot) = stream.slot() {
+        of_it.insert(slot.connection().clone());
+    }
+    if let HttpClientStream::Forwarded { from, .. } = stream {
+        of_it.insert(ForwardedBy(*from));
+    }
 }
 
 /// The certificate for a new connection, which a reload may change. None without TLS.

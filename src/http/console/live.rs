@@ -133,7 +133,9 @@ async fn latest(
     state: &web::Data<NodeHttpState>,
     viewer: &Viewer,
 ) -> Option<Arc<Vec<RenderedPart>>> {
-    slot.get(key.page.interval() / 2, rendered(key, state, viewer)).await.ok()
+    slot.get(key.page.interval() / 2, rendered(key.clone(), state.clone(), viewer.clone()))
+        .await
+        .ok()
 }
 
 /// The page as it is now.
@@ -141,20 +143,17 @@ async fn latest(
 /// # Errors
 /// The node is busy, or stops.
 async fn rendered(
-    key: &RenderingKey,
-    state: &web::Data<NodeHttpState>,
-    viewer: &Viewer,
+    RenderingKey { page, query, .. }: RenderingKey,
+    state: web::Data<NodeHttpState>,
+    viewer: Viewer,
 ) -> Result<Vec<RenderedPart>, ProblemResponse> {
-    let viewer = Viewer { now: Moment(state.clock.now().0), ..viewer.clone() };
-    let parts = match key.page {
-        LivePage::Boxes => pages::given_out::boxes::live_parts(state, &key.query, &viewer).await?,
-        LivePage::Shares => {
-            pages::given_out::shares::live_parts(state, &key.query, &viewer).await?
-        }
+    let viewer = Viewer { now: Moment(state.clock.now().0), ..viewer };
+    let parts = match page {
+        LivePage::Boxes => pages::given_out::boxes::live_parts(&state, &query, &viewer).await?,
+        LivePage::Shares => pages::given_out::shares::live_parts(&state, &query, &viewer).await?,
         page => {
-            let query = key.query.clone();
             let render = move |state: &NodeHttpState| live_parts(state, page, &query, &viewer);
-            computed(state, render).await?
+            computed(&state, render).await?
         }
     };
     Ok(parts.into_iter().map(RenderedPart::of).collect())

@@ -19,7 +19,6 @@ use actix_web::{HttpResponse, web};
 pub use answer::yard_name;
 pub use choices::choices_of;
 pub use live::LiveRenderings;
-pub use pages::yard::{links as link_counts, model as yard_model};
 pub use posted_form::is_console_path;
 pub use refusal::{ConsoleRefusal, in_language};
 

@@ -88,11 +88,13 @@ fn problem_page(refused: &ProblemResponse, language: Language, theme: Theme) -> 
     let plain = refused.error_response();
     let status = refused.status_code();
     let detail = refused.problem().detail.clone();
-    let page = RefusalPage { status: status.as_u16(), detail, language, theme };
+    let kind = plain.extensions().get::<ProblemKind>().copied();
+    let is_starting = kind == Some(ProblemKind::Starting);
+    let page = RefusalPage { status: status.as_u16(), is_starting, detail, language, theme };
     let mut answer = html_answer(status, REFUSAL_POLICY, refusal_page(&page));
     // The audit reads the kind of the problem there.
-    if let Some(kind) = plain.extensions().get::<ProblemKind>() {
-        answer.extensions_mut().insert(*kind);
+    if let Some(kind) = kind {
+        answer.extensions_mut().insert(kind);
     }
     if let Some(retry) = plain.headers().get(RETRY_AFTER) {
         answer.headers_mut().insert(RETRY_AFTER, retry.clone());
@@ -140,4 +142,25 @@ pub fn html_answer(status: StatusCode, policy: &str, body: Markup) -> HttpRespon
         .insert_header((REFERRER_POLICY, "same-origin"))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .body(body.into_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body::to_bytes;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_starting_node_says_so_and_when_to_ask_again() {
+        for (language, words) in [
+            (Language::English, "The node is starting"),
+            (Language::Korean, "노드가 시작 중입니다"),
+        ] {
+            let answer = problem_page(&ProblemResponse::starting(), language, Theme::Auto);
+            assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(answer.headers().get(RETRY_AFTER).unwrap(), "1");
+            let body = to_bytes(answer.into_body()).await.unwrap();
+            assert!(String::from_utf8_lossy(&body).contains(words), "{body:?}");
+        }
+    }
 }

@@ -7,7 +7,9 @@ use jiff::tz::TimeZone;
 use reelyard_access::rights::{AccessScope, Caller};
 use reelyard_access::secrets::draw;
 use reelyard_api::ProblemKind;
-use reelyard_console::{BrowserChoices, Density, Moment, Viewer, ViewerRights, ViewerRole};
+use reelyard_console::{
+    BrowserChoices, Density, Moment, ReadableAreas, Viewer, ViewerRights, ViewerRole,
+};
 
 use super::choices::choices_of;
 use super::posted_form::PostedForm;
@@ -125,7 +127,15 @@ fn rights_of(caller: &Caller) -> ViewerRights {
         storage: may(AccessScope::YardWrite),
         shares: may(AccessScope::SharesWrite),
         boxes: may(AccessScope::BoxesWrite),
+        config: may(AccessScope::ConfigWrite),
         admin: may(AccessScope::AccessWrite),
-        audit: may(AccessScope::AuditRead),
+        reads: ReadableAreas {
+            storage: may(AccessScope::YardRead),
+            shares: may(AccessScope::SharesRead),
+            boxes: may(AccessScope::BoxesRead),
+            config: may(AccessScope::ConfigRead),
+            access: may(AccessScope::AccessRead),
+            audit: may(AccessScope::AuditRead),
+        },
     }
 }

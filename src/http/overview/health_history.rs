@@ -37,9 +37,14 @@ impl HealthHistory {
         self.0 = seen;
     }
 
-    /// The spans of a host, oldest first; the last one is under way. Empty for a host that was never seen.
-    pub fn of(&self, host: HostAddr) -> Vec<HealthSpan> {
-        self.0.get(&host).map(|host| host.spans.iter().copied().collect()).unwrap_or_default()
+    /// The spans of a host in two days, oldest first; the last one is under way.
+    pub fn of(&self, host: HostAddr) -> [HealthSpan; SPANS] {
+        let mut spans = [HealthSpan::NotAsked; SPANS];
+        let known = self.0.get(&host).map(|host| &host.spans);
+        for (span, health) in spans.iter_mut().rev().zip(known.into_iter().flatten().rev()) {
+            *span = *health;
+        }
+        spans
     }
 }
 
@@ -85,15 +90,20 @@ mod tests {
             history.observe(Millis(span * SPAN_MILLIS + 1), [(host, health)].into_iter());
             history.of(host)
         };
-        assert_eq!(at(1000, HealthSpan::Down), [HealthSpan::Down]);
-        assert_eq!(at(1000, HealthSpan::Up), [HealthSpan::Down]);
+        // Before the first look nobody asked the host.
+        let filled = |newest: &[HealthSpan]| {
+            let mut spans = [HealthSpan::NotAsked; SPANS];
+            spans[SPANS - newest.len()..].copy_from_slice(newest);
+            spans
+        };
+        assert_eq!(at(1000, HealthSpan::Down), filled(&[HealthSpan::Down]));
+        assert_eq!(at(1000, HealthSpan::Up), filled(&[HealthSpan::Down]));
         let expected =
-            [HealthSpan::Down, HealthSpan::NotAsked, HealthSpan::NotAsked, HealthSpan::Up];
+            filled(&[HealthSpan::Down, HealthSpan::NotAsked, HealthSpan::NotAsked, HealthSpan::Up]);
         assert_eq!(at(1003, HealthSpan::Up), expected);
         assert_eq!(at(999, HealthSpan::Up), expected, "a clock that steps back");
-        let later = at(1_000_000, HealthSpan::Suspect);
-        assert_eq!((later.len(), later.last()), (SPANS, Some(&HealthSpan::Suspect)));
+        assert_eq!(at(1_000_000, HealthSpan::Suspect), filled(&[HealthSpan::Suspect]));
         history.observe(Millis(0), std::iter::empty());
-        assert_eq!(history.of(host), []);
+        assert_eq!(history.of(host), filled(&[]));
     }
 }

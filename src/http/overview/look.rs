@@ -10,6 +10,7 @@ use reelyard_console::pages::hosts::HostCondition;
 use reelyard_console::pages::yard::VerdictFacts;
 use reelyard_console::parts::spark::HealthSpan;
 use reelyard_core::host::HostAddr;
+use reelyard_shares::share_expiry::UsesNeeded;
 use reelyard_yard::heartbeat::Health;
 
 use super::link_traffic::LinkSample;
@@ -85,6 +86,10 @@ pub async fn keep(state: web::Data<NodeHttpState>) {
         // Many hosts take a while; the thread has other requests.
         let look = web::block(move || {
             looked.overview.observe(look(&YardViews::load(&looked)));
+            if looked.live.now().config.console.enabled {
+                // A million links take a while. So no viewer of a page waits for them.
+                looked.actors.share_views.index(UsesNeeded::Any, looked.clock.timer());
+            }
         });
         if look.await.is_err() {
             tracing::error!(

@@ -65,7 +65,7 @@ impl OverviewMemory {
 
     /// The worst health of a host in each half hour, oldest first.
     pub fn health(&self, host: HostAddr) -> Vec<HealthSpan> {
-        self.lock().health.of(host)
+        self.lock().health.of(host).to_vec()
     }
 
     /// The load of the link of a host in the last hour, oldest first.

@@ -13,14 +13,16 @@ mod placed_files;
 mod share_counts;
 mod trouble_log;
 mod troubles;
+pub mod yard_model;
 mod yard_views;
 
 pub use host_lines::DiskMarks;
 pub use link_traffic::LinkSample;
-pub use look::{keep, verdict};
+pub use look::keep;
 pub use memory::OverviewMemory;
 pub use placed_files::{PlacedFiles, listed_files};
 pub use share_counts::{KeptShareCounts, ShareCounts, span_of_column};
+pub use yard_model::yard_model;
 pub use yard_views::YardViews;
 
 /// An hour in milliseconds.

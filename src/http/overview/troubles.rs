@@ -8,7 +8,7 @@ use reelyard_console::pages::hosts::{HostCondition, HostLine};
 use reelyard_console::pages::yard::{Trouble, TroubleCause};
 use reelyard_core::host::HostAddr;
 use reelyard_core::names::FileId;
-use reelyard_yard::catalog::views::{CatalogInputView, CatalogView};
+use reelyard_yard::catalog::views::{CatalogInputState, CatalogInputView, CatalogView};
 
 use super::yard_views::YardViews;
 
@@ -27,14 +27,15 @@ pub fn troubles(views: &YardViews<'_>) -> Vec<Trouble> {
     if !blocked.is_empty() {
         troubles.push(without_begin(TroubleCause::Blocked { reason: blocked.join(" ") }));
     }
-    let not_ready = views.state.not_ready_with_leader();
-    if !not_ready.is_empty() {
-        troubles.push(without_begin(TroubleCause::NotReady { reasons: not_ready }));
+    let of_inputs = of_inputs(&views.catalog);
+    let reasons = beside_inputs(&of_inputs, views.state.not_ready_with_leader());
+    if !reasons.is_empty() {
+        troubles.push(without_begin(TroubleCause::NotReady { reasons }));
     }
     for text in views.state.other_warnings() {
         troubles.push(without_begin(TroubleCause::Warning { text }));
     }
-    troubles.extend(of_inputs(&views.catalog));
+    troubles.extend(of_inputs);
     troubles.extend(unset_ranking(views));
     for hook in views.state.actors.hooks.views() {
         if let Some(why) = &hook.trouble {
@@ -142,10 +143,24 @@ fn over_limit(views: &YardViews<'_>, line: &HostLine, host: HostAddr, used: f64)
     }
 }
 
+/// The reasons that are not the trouble of an input. Each thing that is wrong is one trouble.
+fn beside_inputs(inputs: &[Trouble], mut reasons: Vec<String>) -> Vec<String> {
+    for trouble in inputs {
+        if let TroubleCause::InputUnreadable { input, reason } = &trouble.cause {
+            let known = format!("{input} {reason}");
+            reasons.retain(|reason| *reason != known);
+        }
+    }
+    reasons
+}
+
 /// Inputs that cannot be read, and rows of them that cannot.
 fn of_inputs(catalog: &CatalogView) -> Vec<Trouble> {
     let mut troubles = Vec::new();
-    let of_log = catalog.event_log.iter().flat_map(|log| log.files.iter().map(|day| &day.input));
+    // A day without a file is usual at midnight. The Catalog warns if no day has one.
+    let is_there = |input: &&CatalogInputView| input.state != CatalogInputState::Missing;
+    let days = catalog.event_log.iter().flat_map(|log| &log.files);
+    let of_log = days.map(|day| &day.input).filter(is_there);
     let files = catalog.grade_info.iter().chain(&catalog.hitcount_history).chain(of_log);
     troubles.extend(files.filter_map(of_file));
     for dir in &catalog.source_dirs.dirs {
@@ -222,6 +237,14 @@ mod tests {
         assert!(!is_last_named(&[host_down(0, false)]), "only a source is down");
         let suspect = without_begin(TroubleCause::Suspect { host: "10.0.0.1:80".to_owned() });
         assert!(!is_last_named(&[suspect]));
+    }
+
+    #[test]
+    fn an_unreadable_input_is_one_trouble() {
+        let input = unreadable("/data/grade.info", "does not exist".to_owned());
+        let reasons = ["/data/grade.info does not exist", "the journal has stopped"];
+        let left = beside_inputs(&[input], reasons.map(str::to_owned).to_vec());
+        assert_eq!(left, ["the journal has stopped"]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use reelyard_yard::task_manager::{TaskManagerView, TaskState};
 
 use super::HOUR_MILLIS;
 use super::host_lines::{self, DiskMarks};
-use crate::http::api::host_views;
+use crate::http::host_facts::host_views;
 use crate::http::node_state::NodeHttpState;
 
 /// Everything that the overview reads.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use reelyard_core::event::Epoch;
-use reelyard_core::manager::{ClusterId, MANAGER_HEADER, ManagerId};
+use reelyard_core::manager::{MANAGER_HEADER, ManagerId, YardId};
 use reelyard_core::names::{BadFileName, FileName};
 use reelyard_protocol::inventory::{InventoryLine, ListedFile, write_inventory};
 use reelyard_protocol::legacy::cfw::{Deleted, write_df};
@@ -217,7 +217,7 @@ fn epoch_of(request: &HttpRequest) -> Result<Option<Epoch>, StatusCode> {
 /// Deletes a file, unless the leader that decided it was deposed.
 async fn delete_file(
     http: &WorkerHttp,
-    cluster: Option<ClusterId>,
+    cluster: Option<YardId>,
     epoch: Option<Epoch>,
     name: FileName,
 ) -> Result<StatusCode, NotObeyed> {

@@ -148,7 +148,7 @@ impl Wiring {
         shared: &SharedDirs,
     ) -> Result<Arc<Self>, reqwest::Error> {
         let (live, names, clock) = (live.clone(), names.clone(), clock.clone());
-        let identity = ManagerIdentity::of_node(live.now().config.node_id.get());
+        let identity = ManagerIdentity::of_node(journal.identity().number);
         let changes = Feed::new(&clock);
         actix_rt::spawn(leadership::publish_leadership(
             journal.clone(),

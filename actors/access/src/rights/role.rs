@@ -57,7 +57,7 @@ static OPERATOR: [AccessScope; 6] = [
     AccessScope::AuditRead,
 ];
 
-static ADMIN: [AccessScope; 7] = [
+static ADMIN: [AccessScope; 8] = [
     AccessScope::YardWrite,
     AccessScope::SharesWrite,
     AccessScope::BoxesWrite,
@@ -65,6 +65,7 @@ static ADMIN: [AccessScope; 7] = [
     AccessScope::ConfigWrite,
     AccessScope::AccessWrite,
     AccessScope::AuditRead,
+    AccessScope::ClusterWrite,
 ];
 
 impl Role {

@@ -41,6 +41,10 @@ pub enum AccessScope {
     AccessWrite,
     /// Reads the audit.
     AuditRead,
+    /// Changes the members of the cluster, and invites new ones.
+    ClusterWrite,
+    /// Makes one new node a member of the cluster.
+    ClusterJoin,
 }
 
 /// A text that is no scope.
@@ -57,7 +61,7 @@ fn words_of_scopes() -> String {
 
 impl AccessScope {
     /// All scopes without an object, each with its text.
-    const PLAIN: [(AccessScope, &str); 13] = [
+    const PLAIN: [(AccessScope, &str); 15] = [
         (AccessScope::YardRead, "yard:read"),
         (AccessScope::YardWrite, "yard:write"),
         (AccessScope::SharesRead, "shares:read"),
@@ -71,6 +75,8 @@ impl AccessScope {
         (AccessScope::AccessRead, "access:read"),
         (AccessScope::AccessWrite, "access:write"),
         (AccessScope::AuditRead, "audit:read"),
+        (AccessScope::ClusterWrite, "cluster:write"),
+        (AccessScope::ClusterJoin, "cluster:join"),
     ];
 
     /// All scopes without an object, in the order of the documents.
@@ -87,7 +93,8 @@ impl AccessScope {
             | (BoxesWrite, BoxesRead | BoxesLease | BoxesLeaseOf(_))
             | (BoxesLease, BoxesLeaseOf(_))
             | (ConfigWrite, ConfigRead)
-            | (AccessWrite, AccessRead) => true,
+            | (AccessWrite, AccessRead)
+            | (ClusterWrite, ClusterJoin) => true,
             (same, other) => same == other,
         }
     }
@@ -107,6 +114,8 @@ impl AccessScope {
             AccessScope::AccessRead => "access:read",
             AccessScope::AccessWrite => "access:write",
             AccessScope::AuditRead => "audit:read",
+            AccessScope::ClusterWrite => "cluster:write",
+            AccessScope::ClusterJoin => "cluster:join",
         }
     }
 }

@@ -108,12 +108,23 @@ impl NavCounts {
     }
 }
 
-/// A page that the viewer may open. The audit needs a right of its own.
-fn is_shown(viewer: &Viewer, page: NavPage) -> bool {
+/// Whether the viewer may read the page.
+pub fn may_open(viewer: &Viewer, page: NavPage) -> bool {
+    let reads = viewer.rights.reads;
     match page {
-        NavPage::Audit => viewer.rights.audit,
-        NavPage::Access => viewer.rights.admin,
-        _ => true,
+        NavPage::Yard => reads.storage && reads.shares && reads.boxes,
+        NavPage::Hosts
+        | NavPage::Files
+        | NavPage::Tasks
+        | NavPage::Plan
+        | NavPage::Map
+        | NavPage::History
+        | NavPage::Guide => reads.storage,
+        NavPage::Shares => reads.shares,
+        NavPage::Boxes => reads.boxes,
+        NavPage::Audit => reads.audit,
+        NavPage::Settings => reads.config,
+        NavPage::Access => reads.access,
     }
 }
 
@@ -123,10 +134,9 @@ pub fn side_bar(viewer: &Viewer, current: NavPage, counts: NavCounts, foot: &[St
     html! {
         nav #side .side aria-label=(frame::MAIN_NAV.of(language)) {
             @for (title, pages) in GROUPS {
-                @if let Some(title) = title { h2 { (title.of(language)) } }
-                @for page in pages.iter().copied().filter(|page| is_shown(viewer, *page)) {
-                    (side_link(viewer, page, page == current, counts))
-                }
+                @let shown: Vec<NavPage> = pages.iter().copied().filter(|page| may_open(viewer, *page)).collect();
+                @if let Some(title) = title.filter(|_| !shown.is_empty()) { h2 { (title.of(language)) } }
+                @for page in shown { (side_link(viewer, page, page == current, counts)) }
             }
             div.foot { @for line in foot { div { (line) } } }
         }
@@ -153,7 +163,7 @@ pub fn tabs(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup {
     let is_more = !TABS.contains(&current);
     html! {
         nav #tabs .tabs aria-label=(frame::SHORT_NAV.of(language)) {
-            @for page in TABS {
+            @for page in TABS.into_iter().filter(|page| may_open(viewer, *page)) {
                 @let (words, glyph, _) = page.entry();
                 a href=(page.address()) aria-current=[(page == current).then_some("page")] {
                     (icon(glyph)) (words.of(language))
@@ -166,7 +176,7 @@ pub fn tabs(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup {
                 summary aria-current=[is_more.then_some("page")] { (icon(Glyph::More)) (frame::MORE.of(language)) }
                 ul {
                     @for (_, pages) in GROUPS {
-                        @for page in pages.iter().copied().filter(|page| !TABS.contains(page) && is_shown(viewer, *page)) {
+                        @for page in pages.iter().copied().filter(|page| !TABS.contains(page) && may_open(viewer, *page)) {
                             @let (words, glyph, _) = page.entry();
                             li { a href=(page.address()) aria-current=[(page == current).then_some("page")] { (icon(glyph)) (words.of(language)) } }
                         }
@@ -174,5 +184,31 @@ pub fn tabs(viewer: &Viewer, current: NavPage, counts: NavCounts) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::text::Language;
+    use crate::viewer::{Moment, ReadableAreas};
+
+    #[test]
+    fn the_navigation_leads_only_to_pages_that_the_viewer_may_read() {
+        let links = |reads: ReadableAreas| {
+            let mut viewer =
+                Viewer::without_session(Language::English, TimeZone::UTC, Moment::default());
+            viewer.rights.reads = reads;
+            let side = side_bar(&viewer, NavPage::Guide, NavCounts::default(), &[]).into_string();
+            let tabs = tabs(&viewer, NavPage::Guide, NavCounts::default()).into_string();
+            let count = |text: &str| text.matches("href=\"/console").count();
+            (count(&side), count(&tabs), side.contains(frame::NODE.of(Language::English)))
+        };
+        let shares = ReadableAreas { shares: true, ..ReadableAreas::default() };
+        assert_eq!(links(ReadableAreas::ALL), (13, 13, true));
+        assert_eq!(links(shares), (1, 1, false));
+        assert_eq!(links(ReadableAreas::default()), (0, 0, false));
     }
 }

@@ -17,6 +17,8 @@ pub const REFUSAL_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 
 pub struct RefusalPage {
     /// Status of the answer, such as 404.
     pub status: u16,
+    /// The node is starting: then the status alone does not say what to do.
+    pub is_starting: bool,
     /// Reason in the words of the node, which are English.
     pub detail: String,
     /// Language of the page.
@@ -40,7 +42,10 @@ const fn words(status: u16) -> (Text, Text) {
 /// The whole page. It shows the refused request, the next step, and the node's reason.
 pub fn refusal_page(refusal: &RefusalPage) -> Markup {
     let language = refusal.language;
-    let (title, next) = words(refusal.status);
+    let (title, next) = match refusal.is_starting {
+        true => (refusals::STARTING, refusals::STARTING_NEXT),
+        false => words(refusal.status),
+    };
     html! {
         (DOCTYPE)
         html lang=(language.code()) data-theme=(refusal.theme.word()) {
@@ -82,7 +87,13 @@ mod tests {
             for status in [400, 403, 404, 409, 429, 503] {
                 let detail = "no host is named <b>".to_owned();
                 let theme = Theme::Dark;
-                let page = refusal_page(&RefusalPage { status, detail, language, theme });
+                let page = refusal_page(&RefusalPage {
+                    status,
+                    detail,
+                    language,
+                    theme,
+                    ..RefusalPage::default()
+                });
                 let page = page.into_string();
                 let title = page.split("<h1>").nth(1).unwrap().split('<').next().unwrap();
                 titles.push(title.to_owned());

@@ -205,7 +205,7 @@ pub fn differences(viewer: &Viewer, model: &SettingsPageModel) -> Markup {
                     }
                 }
                 footer {
-                    @if viewer.rights.admin {
+                    @if viewer.rights.config {
                         button.btn.sm.go type="submit" form=(ACT_FORM) formaction={ (ROOT) "/settings/reload" } {
                             (access::RELOAD_CONFIRM.fill(language, &[("n", &changes)]))
                         }

@@ -89,5 +89,6 @@ count_texts! {
     DOWNLOADS = "{n} download" | "{n} downloads", "다운로드 {n}회";
     ENTRIES = "{n} entry" | "{n} entries", "기록 {n}건";
     SETTINGS = "{n} setting" | "{n} settings", "설정 {n}개";
+    HALF_HOURS = "{n} half hour" | "{n} half hours", "30분 단위 {n}개";
     REMOVALS = "{n} removal" | "{n} removals", "삭제 {n}건";
 }

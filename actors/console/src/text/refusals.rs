@@ -11,8 +11,10 @@ texts! {
     CONFLICT_NEXT = "Nothing was done. Look at the present state, and then act again.", "아무 작업도 하지 않았습니다. 현재 상태를 확인한 뒤 다시 시도하십시오.";
     TOO_MANY = "There were too many attempts", "시도 횟수가 너무 많습니다";
     TOO_MANY_NEXT = "Wait a moment, and then load the page again.", "잠시 기다린 뒤 페이지를 다시 여십시오.";
+    STARTING = "The node is starting", "노드가 시작 중입니다";
+    STARTING_NEXT = "It reads its journal. Load the page again in a moment.", "저널을 읽고 있습니다. 잠시 후 페이지를 다시 여십시오.";
     BUSY = "The node cannot answer now", "노드가 지금 응답할 수 없습니다";
-    BUSY_NEXT = "It is starting, stopping or busy. Load the page again in a moment.", "시작 중이거나 종료 중이거나 바쁩니다. 잠시 후 페이지를 다시 여십시오.";
+    BUSY_NEXT = "It is stopping or busy. Load the page again in a moment.", "종료 중이거나 바쁩니다. 잠시 후 페이지를 다시 여십시오.";
     OTHER = "The node refused the request", "노드가 요청을 거부했습니다";
     OTHER_NEXT = "Go back, correct the value, and send it again.", "뒤로 가서 값을 고친 뒤 다시 보내십시오.";
     DETAIL = "In the words of the node", "노드의 답변";

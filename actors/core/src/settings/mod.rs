@@ -22,7 +22,7 @@ mod value;
 pub use declaration::{Applicability, Declaration, Presence, Scope, TakesEffect};
 pub use declare::{DescribedSetting, Section, SettingsGroup, defaults, describe, join, sections};
 pub use fault::{ConfigFault, ConfigFaults, SettingOrigin};
-pub use network::{HostName, InterfaceName};
+pub use network::{HostAndPort, HostName, InterfaceName};
 pub use raw::{Gathered, RawSetting, RawValue};
 pub use reader::{EffectiveSetting, SettingsReader};
 pub use units::{Fraction, NamePrefix, Percent, is_bare_number};

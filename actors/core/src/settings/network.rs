@@ -1,5 +1,7 @@
 //! Network interfaces and speeds of links as settings.
 
+use std::fmt;
+
 use toml::Value;
 
 use super::value::{Read, SettingValue, quoted, text, wrong};
@@ -67,6 +69,34 @@ impl SettingValue for HostName {
             "expected the name of a host such as \"yard.example\", without a scheme and a port, not {}",
             quoted(value)
         ))
+    }
+
+    fn to_toml(&self) -> Option<Value> {
+        Some(Value::String(self.0.clone()))
+    }
+}
+
+/// The host and the port of a server, such as `10.0.0.1:8082` or `node-a:8082`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostAndPort(String);
+
+impl fmt::Display for HostAndPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl SettingValue for HostAndPort {
+    fn from_toml(value: &Value) -> Read<Self> {
+        let given = text(value, "a host and a port such as \"10.0.0.1:8082\"")?;
+        let parts = given.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+        match parts.map(|(_, port)| port.parse::<u16>()) {
+            Some(Ok(port)) if port > 0 => Ok(HostAndPort(given.to_owned())),
+            _ => wrong(format!(
+                "expected a host and a port such as \"10.0.0.1:8082\", not {}",
+                quoted(value)
+            )),
+        }
     }
 
     fn to_toml(&self) -> Option<Value> {

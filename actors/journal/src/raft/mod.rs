@@ -5,8 +5,10 @@
 mod append_budget;
 mod log_store;
 mod member_node;
+mod membership;
 mod network;
 mod node;
+mod promotion;
 mod reading;
 mod snapshot_body;
 mod snapshot_transfer;
@@ -27,6 +29,7 @@ use crate::owner::{CommittedEntry, OwnersError};
 use crate::store::StoreError;
 
 use member_node::MemberNode;
+pub use membership::{MemberChange, MemberChangeError};
 pub(crate) use node::RaftNode;
 pub(crate) use reading::{raised_vote, read_vote, voters};
 use snapshot_body::SnapshotBody;

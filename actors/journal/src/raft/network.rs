@@ -13,7 +13,7 @@ use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, VoteRequest, VoteResponse,
 };
 use openraft::{RaftNetwork, RaftNetworkFactory, Snapshot, Vote};
-use reelyard_replication::{CallLane, CallTarget, NodeUnreachable, Transport};
+use reelyard_replication::{CallKind, CallTarget, NodeUnreachable, Transport};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
@@ -43,13 +43,13 @@ pub(super) enum RaftRequest {
 }
 
 impl RaftRequest {
-    /// The lane of the call. A heartbeat is an append without entries.
-    fn lane(&self) -> CallLane {
+    /// The kind of the call. A heartbeat is an append without entries.
+    fn kind(&self) -> CallKind {
         match self {
-            RaftRequest::Append(append) if append.entries.is_empty() => CallLane::Vote,
-            RaftRequest::Append(_) => CallLane::Log,
-            RaftRequest::Vote(_) => CallLane::Vote,
-            RaftRequest::Snapshot(_) => CallLane::Snapshot,
+            RaftRequest::Append(append) if append.entries.is_empty() => CallKind::Vote,
+            RaftRequest::Append(_) => CallKind::Log,
+            RaftRequest::Vote(_) => CallKind::Vote,
+            RaftRequest::Snapshot(_) => CallKind::Snapshot,
         }
     }
 }
@@ -114,7 +114,7 @@ type CallError<E> = RPCError<u64, MemberNode, E>;
 
 impl Peer {
     async fn call(&self, request: RaftRequest) -> Result<RaftResponse, NodeUnreachable> {
-        let answer = self.transport.call(&self.target, request.lane(), encode(&request)).await?;
+        let answer = self.transport.call(&self.target, request.kind(), encode(&request)).await?;
         let unreachable =
             |why: &str| NodeUnreachable { node: self.target.node, why: why.to_owned() };
         match decode(&answer) {
@@ -268,6 +268,7 @@ mod tests {
             cluster_address: format!("10.0.0.{node}:8082"),
             api_address: format!("http://10.0.0.{node}:8080"),
             format_level: 1,
+            numbers_given: node,
         };
         let voters = [1, 2].map(|node| (node, MemberNode(record(node))));
         let members = Membership::new(vec![[1].into(), [1, 2].into()], BTreeMap::from(voters));
@@ -304,15 +305,15 @@ mod tests {
                 encode(&RaftRequest::Append(append)),
                 concat!(
                     "030003010101030106030301070102010003010800",
-                    "0301090202010102010202017b7b2276657273696f6e223a2231222c2273746f",
-                    "7265223a22303030303030303030303030303030303030303030303030303030",
-                    "3030303031222c22636c7573746572223a2231302e302e302e313a3830383222",
-                    "2c22617069223a22687474703a2f2f31302e302e302e313a38303830222c226c",
-                    "6576656c223a317d027b7b2276657273696f6e223a2231222c2273746f726522",
-                    "3a22303030303030303030303030303030303030303030303030303030303030",
-                    "3032222c22636c7573746572223a2231302e302e302e323a38303832222c2261",
-                    "7069223a22687474703a2f2f31302e302e302e323a38303830222c226c657665",
-                    "6c223a317d",
+                    "03010902020101020102020185017b2276657273696f6e223a2231222c227374",
+                    "6f7265223a223030303030303030303030303030303030303030303030303030",
+                    "303030303031222c22636c7573746572223a2231302e302e302e313a38303832",
+                    "222c22617069223a22687474703a2f2f31302e302e302e313a38303830222c22",
+                    "6c6576656c223a312c22676976656e223a317d0285017b2276657273696f6e22",
+                    "3a2231222c2273746f7265223a22303030303030303030303030303030303030",
+                    "3030303030303030303030303032222c22636c7573746572223a2231302e302e",
+                    "302e323a38303832222c22617069223a22687474703a2f2f31302e302e302e32",
+                    "3a38303830222c226c6576656c223a312c22676976656e223a327d",
                     "01030105",
                 ),
             ),
@@ -372,15 +373,15 @@ mod tests {
                 "03010701020100",
                 "03010800",
                 concat!(
-                    "0301090202010102010202017b7b2276657273696f6e223a2231222c2273746f",
-                    "7265223a22303030303030303030303030303030303030303030303030303030",
-                    "3030303031222c22636c7573746572223a2231302e302e302e313a3830383222",
-                    "2c22617069223a22687474703a2f2f31302e302e302e313a38303830222c226c",
-                    "6576656c223a317d027b7b2276657273696f6e223a2231222c2273746f726522",
-                    "3a22303030303030303030303030303030303030303030303030303030303030",
-                    "3032222c22636c7573746572223a2231302e302e302e323a38303832222c2261",
-                    "7069223a22687474703a2f2f31302e302e302e323a38303830222c226c657665",
-                    "6c223a317d",
+                    "03010902020101020102020185017b2276657273696f6e223a2231222c227374",
+                    "6f7265223a223030303030303030303030303030303030303030303030303030",
+                    "303030303031222c22636c7573746572223a2231302e302e302e313a38303832",
+                    "222c22617069223a22687474703a2f2f31302e302e302e313a38303830222c22",
+                    "6c6576656c223a312c22676976656e223a317d0285017b2276657273696f6e22",
+                    "3a2231222c2273746f7265223a22303030303030303030303030303030303030",
+                    "3030303030303030303030303032222c22636c7573746572223a2231302e302e",
+                    "302e323a38303832222c22617069223a22687474703a2f2f31302e302e302e32",
+                    "3a38303830222c226c6576656c223a312c22676976656e223a327d",
                 )
             ],
             "stores hold entries of this form"

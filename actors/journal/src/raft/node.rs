@@ -1,5 +1,6 @@
 //! A raft node: it writes entries, answers its peers, rebuilds owners, and stops.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::network::{RaftRequest, RaftResponse, decode, encode};
 use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::LogGrowth;
-use super::{CommitBatch, Metrics, Raft};
+use super::{CommitBatch, LogId, Metrics, Raft};
 use crate::owners::PieceOwners;
 use crate::session::ProposerSession;
 use crate::settings::JournalOptions;
@@ -30,6 +31,7 @@ pub(crate) struct NodeFigures {
     pub(crate) voters: Vec<u64>,
     pub(crate) last_log: Option<u64>,
     pub(crate) applied: Option<u64>,
+    pub(crate) behind: BTreeMap<u64, u64>,
     pub(crate) snapshot: Option<u64>,
     pub(crate) snapshot_bytes: u64,
     pub(crate) bytes_since_snapshot: u64,
@@ -52,6 +54,8 @@ pub(crate) struct RaftNode {
     pub(super) patience: Duration,
     failure: watch::Sender<Option<String>>,
     running: Mutex<Option<JoinHandle<()>>>,
+    /// Held while the members change: one change at a time.
+    pub(super) changing: tokio::sync::Mutex<()>,
 }
 
 impl RaftNode {
@@ -74,6 +78,7 @@ impl RaftNode {
             patience: settings.election.1,
             failure: watch::Sender::new(None),
             running: Mutex::new(None),
+            changing: tokio::sync::Mutex::default(),
         }
     }
 
@@ -137,6 +142,7 @@ impl RaftNode {
             voters: metrics.membership_config.membership().voter_ids().collect(),
             last_log: metrics.last_log_index,
             applied: metrics.last_applied.map(|log_id| log_id.index),
+            behind: behind(&metrics),
             snapshot: metrics.snapshot.map(|log_id| log_id.index),
             snapshot_bytes: self.growth.snapshot_bytes.load(Ordering::Relaxed),
             bytes_since_snapshot: self.growth.since_snapshot.load(Ordering::Relaxed),
@@ -236,6 +242,14 @@ impl RaftNode {
     pub(super) fn running(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How many entries each member is behind the log of this node, on the leader.
+fn behind(metrics: &Metrics) -> BTreeMap<u64, u64> {
+    let end = metrics.last_log_index.map_or(0, |last| last + 1);
+    let has = |matched: &Option<LogId>| matched.map_or(0, |log_id| log_id.index + 1);
+    let replication = metrics.replication.iter().flatten();
+    replication.map(|(&number, matched)| (number, end.saturating_sub(has(matched)))).collect()
 }
 
 /// Waits until a quorum confirms that this node leads in `epoch` and everything in its log is applied. None

@@ -11,7 +11,9 @@ use reelyard_core::event::Epoch;
 use reelyard_replication::{Leadership, MemberRecord};
 
 use super::member_node::MemberNode;
+use super::membership::{MemberChange, MemberChangeError};
 use super::node::{RaftNode, caught_up};
+use super::promotion::LearnerWatch;
 use super::{Metrics, Raft};
 use crate::owners::PieceOwners;
 
@@ -79,6 +81,7 @@ impl RaftWatcher {
         let mut metrics = raft.metrics();
         let mut seen = Instant::now();
         let mut leading = None;
+        let mut learners = LearnerWatch::default();
         let mut quiet = LogQuietPeriod { log: 0, since: Instant::now() };
         loop {
             let now = metrics.borrow_and_update().clone();
@@ -98,6 +101,11 @@ impl RaftWatcher {
             if is_alone {
                 purge_covered(raft, &now).await;
             }
+            if leading.is_some()
+                && let Some(number) = learners.due(&now, Instant::now())
+            {
+                self.promote(number);
+            }
             let patience = if is_alone { until_quiet.unwrap_or(ALONE) } else { self.heartbeat };
             match tokio::time::timeout(patience, metrics.changed()).await {
                 Ok(Ok(())) => seen = Instant::now(),
@@ -105,6 +113,18 @@ impl RaftWatcher {
                 Err(_) => {}
             }
         }
+    }
+
+    /// Gives a learner a vote, beside the other work. If it fails, the next look tries again.
+    fn promote(&self, number: u64) {
+        let node = self.node.clone();
+        tokio::spawn(async move {
+            match node.change_members(MemberChange::Promote { number }).await {
+                Ok(()) => tracing::info!(node = number, "a learner that is up to date votes now"),
+                Err(MemberChangeError::InProgress) => {}
+                Err(error) => tracing::warn!(node = number, %error, "a learner got no vote"),
+            }
+        });
     }
 
     /// Founds the cluster, if the store is empty and this node is among the founders.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::store::disk::identity_file::BadIdentity;
+
 /// Why an operation of the store failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum StoreError {
@@ -28,6 +30,15 @@ pub(crate) enum StoreError {
 impl StoreError {
     pub(super) fn damaged(what: &str, why: impl ToString) -> Self {
         StoreError::Damaged { what: what.to_owned(), why: why.to_string() }
+    }
+}
+
+impl From<BadIdentity> for StoreError {
+    fn from(error: BadIdentity) -> Self {
+        match error {
+            BadIdentity::Io(error) => error.into(),
+            BadIdentity::Damaged(why) => StoreError::damaged("the identity", why),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The open store: it reads at once, and writes on its own thread.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -14,6 +14,7 @@ use super::database::snapshot_chunks;
 use super::database::trees::Trees;
 use super::disk::disk_space::{DiskSpace, DiskSpaceMonitor};
 use super::disk::durability_mark::MarkFile;
+use super::disk::identity_file::StoreIdentity;
 use super::disk::lock::DirectoryLock;
 use super::error::{StoreError, is_full};
 use super::maintenance::rewrite;
@@ -35,6 +36,7 @@ pub(crate) struct StoreSettings {
 /// The open store. It closes when the last clone is dropped.
 pub(crate) struct JournalStore {
     dir: PathBuf,
+    identity: StoreIdentity,
     /// None while the database is closed for lack of room.
     trees: watch::Receiver<Option<Arc<Trees>>>,
     room: watch::Receiver<DiskSpace>,
@@ -82,6 +84,12 @@ impl JournalStore {
                 created => break created.map_err(io)?,
             }
         };
+        let identity = loop {
+            match use_identity(&dir, node) {
+                Err(StoreError::Full(_)) if room.give_up_reserve().map_err(io)? => {}
+                used => break used.map_err(failed)?,
+            }
+        };
         private_dir::narrow(&dir, &[""]);
         let (publish, trees) = watch::channel(Some(Arc::new(trees)));
         let seen = room.state();
@@ -99,8 +107,14 @@ impl JournalStore {
         };
         let (writer, closed) = StoreWriter::spawn(writer_state, lock).map_err(io)?;
         let readers = SnapshotReaders::default();
-        let store = JournalStore { dir, trees, room: seen, writer, next_snapshot, readers };
+        let store =
+            JournalStore { dir, identity, trees, room: seen, writer, next_snapshot, readers };
         Ok((Arc::new(store), closed))
+    }
+
+    /// The identity of the store. It has a number.
+    pub(crate) fn identity(&self) -> StoreIdentity {
+        self.identity
     }
 
     /// The trees, for reading. Durable writes go through [`JournalStore::write`]. Waits while the
@@ -185,6 +199,21 @@ impl JournalStore {
         self.writer.send(WriteJob { write: Box::new(write), mark, done })?;
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
+}
+
+/// The identity of a store that is in use from now on. A store of an earlier version becomes a founder: such
+/// a store was always alone.
+fn use_identity(dir: &Path, node: u64) -> Result<StoreIdentity, StoreError> {
+    let found = StoreIdentity::read(dir)?;
+    let identity = match found {
+        Some(identity) => identity,
+        None => StoreIdentity::founder(node).map_err(std::io::Error::other)?,
+    };
+    let used = StoreIdentity { was_used: true, ..identity };
+    if found != Some(used) {
+        used.write(dir)?;
+    }
+    Ok(used)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 mod database;
 mod disk;
 mod error;
+pub(crate) mod identify;
 mod journal_store;
 pub(crate) mod maintenance;
 mod observer;
@@ -24,6 +25,7 @@ pub(crate) use database::head::Purged;
 pub(crate) use database::snapshot_manifest::SnapshotManifest;
 pub(crate) use database::trees::Trees;
 pub(crate) use disk::disk_space::DiskSpace;
+pub use disk::identity_file::StoreIdentity;
 pub(crate) use error::StoreError;
 pub(crate) use journal_store::{JournalStore, StoreSettings};
 pub use observer::StoreObserver;

@@ -11,6 +11,7 @@ use crate::store::database::sled_database::guarded;
 use crate::store::database::snapshot_chunks;
 use crate::store::database::trees::{Trees, inspect};
 use crate::store::disk::durability_mark::{self, MarkState};
+use crate::store::disk::identity_file::StoreIdentity;
 
 /// Opens the store in `dir` if it has no fault.
 pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenError> {
@@ -18,6 +19,7 @@ pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenErr
     let found = durability_mark::find(dir).map_err(|error| failed(error.into()))?;
     let (seen, log_file) = inspect(&dir.join(SLED)).map_err(failed)?;
     let head = seen.trees.head();
+    check_identity(dir, node, &found)?;
     check_mark(dir, &found, &head, seen.trees.log.end())?;
     if let Some(fault) = seen.fault {
         return Err(failed(fault));
@@ -38,6 +40,23 @@ pub(super) fn open_whole(dir: &Path, node: u64) -> Result<(Trees, File), OpenErr
     guarded(|| seen.trees.tidy().and_then(|()| snapshot_chunks::drop_abandoned(&seen.trees)))
         .map_err(failed)?;
     Ok((seen.trees, log_file))
+}
+
+/// Refuses a store of another node, one that has no number yet, and one that was emptied beside its identity.
+fn check_identity(dir: &Path, asked: u64, found: &MarkState) -> Result<(), OpenError> {
+    let identity =
+        StoreIdentity::read(dir).map_err(|error| OpenError::of_store(dir, error.into()))?;
+    let Some(identity) = identity else { return Ok(()) };
+    match identity.member {
+        None => Err(OpenError::NotJoined { dir: dir.to_owned() }),
+        Some((_, found)) if found != asked => {
+            Err(OpenError::AnotherNode { dir: dir.to_owned(), found, asked })
+        }
+        Some(_) if identity.was_used && *found == MarkState::Nothing => {
+            Err(OpenError::NoMark { dir: dir.to_owned() })
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 /// Refuses a store that is older than its last known durable state.

@@ -9,7 +9,7 @@
 use actix::Message;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use reelyard_core::supervision::Route;
 
 use super::id::{BoxNumber, FenceToken, IdRange};
@@ -27,7 +27,7 @@ pub struct HookTarget {
     /// The name of the hooks in the worker's configuration; the pool's own name if none.
     pub hooks: Option<HooksName>,
     /// The cluster that decided it. The link to the worker sets it; none from a node of an older version.
-    pub cluster: Option<ClusterId>,
+    pub cluster: Option<YardId>,
     /// All current ids of the pool, in order: no other pool has them. Empty from a node of an older
     /// version.
     pub ids: Vec<IdRange>,

@@ -14,7 +14,7 @@
 
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -34,7 +34,7 @@ pub struct BoxRunTarget {
     pub hooks: Option<HooksName>,
     /// The cluster of the request; none from a node of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<ClusterId>,
+    pub cluster: Option<YardId>,
     /// All ids of the pool: no other pool has them. Empty from a node of an older version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<IdRange>,
@@ -322,7 +322,7 @@ mod tests {
             serde_json::from_str(r#"{"epoch":3,"pool":"p","boxes":[1]}"#).unwrap();
         let answered = serde_json::to_string(&old.answered(Ok(found.clone()))).unwrap();
         assert_eq!(answered, r#"{"looked_at":[{"number":1}]}"#);
-        let place = BoxRunTarget { cluster: Some(ClusterId(7)), ..old.place.clone() };
+        let place = BoxRunTarget { cluster: Some(YardId(7)), ..old.place.clone() };
         let new = BoxInspectionRequest { place, ..old };
         let asked = serde_json::to_string(&new).unwrap();
         assert_eq!(serde_json::from_str::<BoxInspectionRequest>(&asked).unwrap(), new);

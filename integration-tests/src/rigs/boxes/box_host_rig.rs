@@ -6,7 +6,7 @@ use anyhow::Result;
 use reelyard_boxes::box_lease::{BoxLink, BoxLinkSettings};
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::{ClusterId, ManagerIdentity};
+use reelyard_core::manager::{ManagerIdentity, YardId};
 use reelyard_core::token::{SharedToken, WorkerKeys};
 use reelyard_protocol::boxes::{
     BoxNumber, FenceToken, Holder, HookAnswer, HookKind, HookTarget, InspectBoxes, InspectedBox,
@@ -147,7 +147,7 @@ impl HostRig {
 pub fn link_of(cluster: u128) -> Result<BoxLink> {
     let token = Some(SharedToken::new(TOKEN)?);
     let identity = ManagerIdentity::of_node(1);
-    identity.set_cluster(ClusterId(cluster));
+    identity.set_cluster(YardId(cluster));
     Ok(BoxLink::start(BoxLinkSettings::new(token, PATIENCE), identity, WorkerKeys::default())?)
 }
 

@@ -1,7 +1,7 @@
 //! Samples of the events of tasks.
 
 use reelyard_core::host::{BitsPerSecond, HostMode, HostRole};
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
 use reelyard_yard::task_manager::{BackingOff, Blamed, GivenUp, NewTask, TaskEnding, TaskEvent};
 
@@ -58,7 +58,7 @@ pub fn task_samples() -> Vec<(&'static str, TaskEvent)> {
     };
     vec![
         ("hosts-configured", TaskEvent::HostsConfigured { hosts }),
-        ("cluster-named", TaskEvent::ClusterNamed { cluster: ClusterId(0x1234_5678) }),
+        ("cluster-named", TaskEvent::ClusterNamed { cluster: YardId(0x1234_5678) }),
         (
             "host-added",
             TaskEvent::HostAdded { host: other, role: HostRole::Both, asked_by: asked_by() },

@@ -88,6 +88,7 @@ fn paths_in(file: &str) -> Result<Vec<String>> {
 #[test]
 fn every_route_has_a_decision_about_rights() -> Result<()> {
     let mut routes = paths_in("src/http/node.rs")?;
+    routes.extend(paths_in("src/http/login_page.rs")?);
     routes.extend(paths_in("src/http/compat/routes.rs")?);
     routes.extend(paths_in("src/http/console/mod.rs")?);
     routes.sort();

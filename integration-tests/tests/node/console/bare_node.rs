@@ -33,3 +33,17 @@ fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_node_without_its_console_serves_only_the_api() -> Result<()> {
+    let ground = ProcessYard::new(0, 0)?;
+    let node = ground.start_node(&[("console.enabled", "false")])?;
+    wait_for("the node answers", &[&node], || ground.get("/api/v1/whoami"))?;
+    for (path, wanted) in [("/", 404), ("/console", 404), ("/login", 404), ("/guide", 200)] {
+        let url = format!("http://{}{path}", ground.node);
+        let arguments = ["-s", "-o", "/dev/null", "-w", "%{http_code}", &url];
+        let status = String::from_utf8(ground.curl().args(arguments).output()?.stdout)?;
+        ensure!(status == wanted.to_string(), "{path}: {status}");
+    }
+    Ok(())
+}

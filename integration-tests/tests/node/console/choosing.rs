@@ -138,6 +138,55 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on() -> Result<()> {
 }
 
 #[test]
+fn many_copies_share_two_destinations_and_many_hosts_are_chosen_by_a_filter() -> Result<()> {
+    let files = ["one.mpg", "two.mpg", "three.mpg", "four.mpg"];
+    let (yard, _disks) = ConsoleYard::start_empty(&files, 4 << 20)?;
+    let visit = yard.visit("ops", "operator")?;
+    let ask = "/console/files?ask=copy&all=true";
+    let begun = yard.confirm(&visit, ask, &["4 files", "16.0 MiB"], NOTHING)?;
+    assert!(begun.contains("Copies begun: 4"), "{begun}");
+    let held = |number| {
+        let names = files.map(|name| yard.ground.copies(number).join(name));
+        names.iter().filter(|copy| copy.is_file()).count()
+    };
+    let split = || (held(0) + held(1) == 4).then(|| (held(0), held(1)));
+    // Each copy takes room, so the next one goes to the other destination.
+    assert_eq!(wait_for("the copies", &[&yard.node], split)?, (2, 2));
+
+    let [first, second] = [0, 1].map(|number| yard.ground.destination(number).to_string());
+    let put = |host: &str| {
+        let path = format!("/console/hosts/{host}/maintenance");
+        ensure!(yard.post(&visit, &path, &[])?.status == 303);
+        Ok(())
+    };
+    let ask = "/console/hosts?role=destination&ask=maintenance&all=true";
+    let changed = yard.confirm(&visit, ask, &["2 hosts", "4 files"], || put(&first))?;
+    assert!(changed.contains("Nothing was done."), "{changed}");
+    let mode = |host: &str, wanted: &str| {
+        wait_for("the mode", &[&yard.node], || {
+            let hosts = yard.items("/api/v1/hosts").ok()?;
+            let found = hosts.iter().find(|one| one["host"] == host)?;
+            (found["mode"] == wanted).then_some(())
+        })
+    };
+    mode(&first, "maintenance")?;
+    mode(&second, "active")?;
+    let left_out = "Left out";
+    let moved = yard.confirm(&visit, ask, &["1 host", left_out, &second], NOTHING)?;
+    assert!(moved.contains("In maintenance: 1"), "{moved}");
+    mode(&second, "maintenance")?;
+
+    // A form with a digest is for the rows of its filter. Picked rows beside it do not count.
+    let source = yard.ground.source(0).to_string();
+    let pick = format!("pick={source}");
+    let fields = ["filter=role=destination", "chosen=0", pick.as_str()];
+    let forged = yard.post_and_look(&visit, "/console/host-actions/drain", &fields)?;
+    assert!(forged.contains("Nothing was done."), "{forged}");
+    mode(&source, "active")?;
+    Ok(())
+}
+
+#[test]
 fn the_second_of_two_people_and_an_ended_session_change_nothing() -> Result<()> {
     let yard = ConsoleYard::start()?;
     let (first, second) = (yard.visit("one", "operator")?, yard.visit("two", "operator")?);

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use reelyard_integration_tests::rigs::small_disk::SmallDisk;
 use reelyard_integration_tests::rigs::yard::{
     ProcessYard, RoleProcess, free_addr, holds, wait_for, wait_until_up,
 };
@@ -16,8 +17,7 @@ pub const FILES: [&str; 3] = ["alpha.mpg", "beta gamma.mpg", "<script>alert(1)<b
 pub struct ConsoleYard {
     pub ground: ProcessYard,
     pub node: RoleProcess,
-    _source: RoleProcess,
-    _destination: RoleProcess,
+    _workers: Vec<RoleProcess>,
 }
 
 /// A session of a browser.
@@ -63,7 +63,38 @@ impl ConsoleYard {
             let roles = [&node, &source, &destination];
             wait_for(name, &roles, || holds(&copy, bytes).then_some(()))?;
         }
-        Ok(ConsoleYard { ground, node, _source: source, _destination: destination })
+        Ok(ConsoleYard { ground, node, _workers: vec![source, destination] })
+    }
+
+    /// A yard with two empty destinations, each with a disk of its own. Nothing is planned; people order copies.
+    pub fn start_empty(files: &[&str], size: usize) -> Result<(Self, [SmallDisk; 2])> {
+        let ground = ProcessYard::new(1, 2)?;
+        for name in files {
+            ground.master(name.as_bytes(), size)?;
+        }
+        let names: Vec<&[u8]> = files.iter().map(|name| name.as_bytes()).collect();
+        ground.grade(&names)?;
+        let disks = [0, 1].map(|number| {
+            let copies = ground.copies(number);
+            std::fs::create_dir(&copies).unwrap();
+            SmallDisk::mount(&copies, 64)
+        });
+        let node = ground.start_node(&[("task.mode", "off"), ("task.copies_per_source", "8")])?;
+        let workers = vec![
+            ground.start_source(0, &[])?,
+            ground.start_destination(0, &[])?,
+            ground.start_destination(1, &[])?,
+        ];
+        for number in [0, 1] {
+            wait_until_up(ground.destination(number), &workers[number + 1])?;
+            let path = format!("/api/v1/hosts/{}", ground.destination(number));
+            let roles = [&node, &workers[number + 1]];
+            wait_for("the files and the disk of a destination", &roles, || {
+                let host = ground.get(&path)?;
+                (host["files"] == 0 && host["room"].is_number()).then_some(())
+            })?;
+        }
+        Ok((ConsoleYard { ground, node, _workers: workers }, disks))
     }
 
     pub fn url(&self) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{Epoch, RequestId};
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::{ClusterId, ManagerId, ManagerIdentity};
+use reelyard_core::manager::{ManagerId, ManagerIdentity, YardId};
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{ManagerAction, ManagerSeen, Report, ReportedState, TaskId};
@@ -181,7 +181,7 @@ fn a_workers_report_of_managers_is_compared_with_this_node() {
         plot.identity = Some(ManagerIdentity::of_node(1));
         let yard = plot.open_up(dir.path(), START).await;
         let us = yard.until("the cluster has an id", |view| view.manager).await;
-        let other = ManagerId { cluster: ClusterId(us.cluster.0 ^ 1), node: 7 };
+        let other = ManagerId { cluster: YardId(us.cluster.0 ^ 1), node: 7 };
         let seen = |manager, does| ManagerSeen {
             manager: Some(manager),
             from: "10.0.0.9".to_owned(),

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 
 use reelyard::worker::Worker;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::{ClusterId, ManagerId};
+use reelyard_core::manager::{ManagerId, YardId};
 use reelyard_core::token::SharedToken;
 use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, os_name, started};
@@ -167,7 +167,7 @@ async fn a_deposed_leader_deletes_nothing() {
     for name in [b"a", b"b", b"c"] {
         put(&rig, name);
     }
-    let of = |cluster: u128| ManagerId { cluster: ClusterId(cluster), node: 1 };
+    let of = |cluster: u128| ManagerId { cluster: YardId(cluster), node: 1 };
     let delete_as = async |manager: ManagerId, name: &str, epoch: &str| {
         let header = format!("Reelyard-Epoch: {epoch}\r\nReelyard-Manager: {manager}\r\n");
         let answer = raw(rig.host, &format!("DELETE /files/{name}"), &header).await;

@@ -22,8 +22,8 @@ use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::node_calls::status::journal;
 use crate::http::computing::computed;
-use crate::http::console::{link_counts, yard_model};
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::yard_model;
 use crate::http::problem::Refusal;
 
 /// Most rows of a list in the answer.
@@ -49,9 +49,10 @@ pub async fn show(
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<OverviewView>, Refusal<(refused::Busy, refused::Stopped)>> {
     let may_read = |scope: AccessScope| caller.0.rights.allow(&scope);
-    let whole = computed(&state, |state| {
-        overview(state, yard_model(state, Some(&link_counts(state)), &reader()))
-    });
+    let of_whole = state.clone();
+    let whole = async move {
+        computed(&of_whole, |state| overview(state, yard_model(state, &reader()))).await
+    };
     let whole = state.overview_answer.get(LONGEST_AGE, whole).await?;
     let mut view = OverviewView::clone(&whole);
     if !may_read(AccessScope::SharesRead) {

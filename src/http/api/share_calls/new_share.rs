@@ -10,7 +10,6 @@ use reelyard_shares::share_expiry::{
 };
 
 use super::share_password::{hashed, is_the_same};
-use super::shares::{share_info, share_time};
 use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
@@ -133,7 +132,7 @@ async fn created(
     if share.generation() == 0 {
         is_the_same(given, share).await?;
     }
-    let share_info = share_info(state, share, share_time(state));
+    let share_info = state.share_info(share, state.share_time());
     audit.subject(format!("share {}", share_info.id));
     audit.changed(None, Some(&share_info));
     Ok(share_info)

@@ -5,10 +5,9 @@ use reelyard_api::{
     Cursor, HookInfo, Page, ReclaimView, Rfc3339, ShareInfo, WantedReclaim, WantedRevocation,
     WantedTerms, place, refused, term,
 };
-use reelyard_core::clock::Millis;
 use reelyard_core::event::RequestId;
 use reelyard_shares::share_expiry::{
-    ChangeShare, ConfirmClock, LARGEST_PAGE, NewTerms, PauseReclaim, RevokeShares, Revoked, Share,
+    ChangeShare, ConfirmClock, LARGEST_PAGE, NewTerms, PauseReclaim, RevokeShares, Revoked,
     ShareFilter, ShareId, ShareLookup, ShareOwner, SharePage, ShareState,
 };
 use serde::Deserialize;
@@ -22,11 +21,6 @@ use crate::http::api::call_parts::PageQuery;
 use crate::http::audit::AuditDetails;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
-
-/// The time that decides whether a link has ended.
-pub(in crate::http) fn share_time(state: &NodeHttpState) -> Millis {
-    state.actors.share_views.moment(&state.clock).latest
-}
 
 /// Filter of the shares.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -93,9 +87,9 @@ pub async fn list(
     let (filter, page) = (query.filter()?, query.page());
     knows_its_shares(&state)?;
     let (limit, from) = (page.limit()?, page.position::<ShareId>()?);
-    let now = share_time(&state);
+    let now = state.share_time();
     let SharePage { shares, next } = state.actors.share_views.list(&filter, from, limit, now);
-    let items = shares.iter().map(|share| share_info(&state, share, now)).collect();
+    let items = shares.iter().map(|share| state.share_info(share, now)).collect();
     Ok(web::Json(Page { items, next: next.map(|id| Cursor(id.to_string())) }))
 }
 
@@ -116,7 +110,7 @@ pub async fn one(
 ) -> Result<web::Json<ShareInfo>, Refusal<(refused::NotFound, refused::Gone, refused::Starting)>> {
     knows_its_shares(&state)?;
     match state.actors.share_views.find(share_id(&id)?) {
-        ShareLookup::Live(share) => Ok(web::Json(share_info(&state, &share, share_time(&state)))),
+        ShareLookup::Live(share) => Ok(web::Json(state.share_info(&share, state.share_time()))),
         ShareLookup::Ended(tombstone) => {
             let (why, at) = (tombstone.why.word(), tombstone.refused_since());
             Err(ProblemResponse::gone(format!("the share has ended: {why} at {at}")).into())
@@ -171,7 +165,7 @@ pub async fn change(
     let before = known(&state, id);
     let change = ChangeShare { id, change, asked_by: caller.name(), request };
     let share = state.actors.share_expiry.ask(change).await??;
-    let info = share_info(&state, &share, share_time(&state));
+    let info = state.share_info(&share, state.share_time());
     audit.changed(before.as_ref(), Some(&info));
     if is_named {
         is_the_same(given, &share).await?;
@@ -275,7 +269,7 @@ pub async fn revoke_many(
     let filter = ShareFilter { owner, within, ..ShareFilter::default() };
     let (mut from, mut revoked) = (None, Revoked::default());
     loop {
-        let now = share_time(&state);
+        let now = state.share_time();
         let page = state.actors.share_views.list(&filter, from, LARGEST_PAGE, now);
         let ids: Vec<ShareId> = page.shares.iter().map(|share| share.id()).collect();
         if !ids.is_empty() {
@@ -391,7 +385,7 @@ const NAMED: usize = 8;
 /// The share as it is now, unless it has ended.
 fn known(state: &NodeHttpState, id: ShareId) -> Option<ShareInfo> {
     match state.actors.share_views.find(id) {
-        ShareLookup::Live(share) => Some(share_info(state, &share, share_time(state))),
+        ShareLookup::Live(share) => Some(state.share_info(&share, state.share_time())),
         ShareLookup::Ended(_) | ShareLookup::Unknown => None,
     }
 }
@@ -405,10 +399,6 @@ async fn revoke_all(
     let (asked_by, request) = (caller.name(), RequestId::random());
     let revoke = RevokeShares { ids, hard, asked_by, request };
     Ok(state.actors.share_expiry.ask(revoke).await??)
-}
-
-pub(in crate::http) fn share_info(state: &NodeHttpState, share: &Share, now: Millis) -> ShareInfo {
-    ShareInfo::of(share, &state.share_links.public_url(), now)
 }
 
 fn share_id(text: &str) -> Result<ShareId, ProblemResponse> {

@@ -16,6 +16,7 @@ use utoipa::IntoParams;
 
 use super::planning_snapshot::PlanningSnapshot;
 use crate::http::api::call_parts::PageQuery;
+use crate::http::host_facts::back_off_view;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::Refusal;
 
@@ -283,7 +284,7 @@ impl FileListSnapshot {
 
     fn back_off(&self, name: &FileName) -> Option<BackOffView> {
         let held = self.snapshot.tasks.back_offs.get(&Blamed::File(name.clone()))?;
-        held.holds(self.snapshot.tasks.at).then(|| super::plan::back_off(held))
+        held.holds(self.snapshot.tasks.at).then(|| back_off_view(held))
     }
 }
 

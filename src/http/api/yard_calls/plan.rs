@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::web;
-use reelyard_api::{BackOffView, BackedOff, Page, PlanView, PlannedCopy, Skipped};
+use reelyard_api::{BackedOff, Page, PlanView, PlannedCopy, Skipped};
 use reelyard_core::backoff::BackOff;
 use reelyard_yard::task_manager::plan::{PlannerWaits, Skip};
 use reelyard_yard::task_manager::{Blamed, Task};
@@ -11,6 +11,7 @@ use reelyard_yard::task_manager::{Blamed, Task};
 use super::planning_snapshot::PlanningSnapshot;
 use super::removals;
 use crate::http::api::call_parts::{LimitedList, MOST_LISTED, NoQuery, PageQuery, page_by_key};
+use crate::http::host_facts::back_off_view;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::Refusal;
 
@@ -74,11 +75,6 @@ pub(in crate::http) fn last_round(state: &NodeHttpState, most: usize) -> PlanVie
     }
 }
 
-/// A backoff without its host or file.
-pub(in crate::http::api) fn back_off(held: &BackOff) -> BackOffView {
-    BackOffView { until: held.until, failures: held.failures, reason: held.reason.clone() }
-}
-
 fn planned(task: &Task) -> PlannedCopy {
     PlannedCopy {
         task: task.id,
@@ -127,7 +123,7 @@ fn backed_off((blamed, held): (&Blamed, &BackOff)) -> BackedOff {
         Blamed::File(file) => (None, None, Some(file.to_text())),
         Blamed::Pair(source, destination) => (Some(*source), Some(*destination), None),
     };
-    BackedOff { source, destination, file, back_off: back_off(held) }
+    BackedOff { source, destination, file, back_off: back_off_view(held) }
 }
 
 /// Why no copy at all can be planned. None if planning is possible.

@@ -1,16 +1,17 @@
 //! `/console/find`: pages, hosts, files, tasks and links with a text in their names.
 
+use std::ops::ControlFlow;
+
 use actix_web::{HttpRequest, HttpResponse, web};
 use memchr::memmem::Finder;
 use reelyard_access::rights::AccessScope;
 use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded, host_page};
-use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::frame::{NavPage, PageParts, may_open};
 use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, FindPageQuery};
 use reelyard_console::text::frame;
 use reelyard_shares::share_expiry::{Share, ShareLookup, UsesNeeded};
 
-use super::recent::shown_name;
 use crate::guide::CHAPTERS;
 use crate::http::computing::computed;
 use crate::http::console::answer;
@@ -18,6 +19,7 @@ use crate::http::console::pages::of_node::guide::guide_language;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::yard_model::recent::shown_name;
 
 /// Hits of each kind.
 const HITS: usize = 8;
@@ -85,7 +87,7 @@ fn pages(text: &str, viewer: &Viewer) -> Vec<FindHit> {
     let wanted = text.to_lowercase();
     let is_found = |title: &str| title.to_lowercase().contains(&wanted);
     let mut hits = Vec::new();
-    for page in PAGES {
+    for page in PAGES.into_iter().filter(|page| may_open(viewer, *page)) {
         let title = page.title().of(viewer.language);
         if is_found(title) {
             hits.push(hit(FindKind::Page, title.to_owned(), page.address()));
@@ -134,14 +136,13 @@ fn tasks(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
 fn links(state: &NodeHttpState, text: &str) -> Vec<FindHit> {
     let index = state.actors.share_views.index(UsesNeeded::Any, state.clock.timer());
     let mut hits = Vec::new();
-    index.visit_containing(text, |_, row| {
-        if hits.len() == HITS {
-            return;
-        }
+    // A break only says that there are enough.
+    let _ = index.visit_containing_until(text, |_, row| {
         // A link that ended a moment ago is left out.
         if let ShareLookup::Live(share) = state.actors.share_views.find(row.id) {
             hits.push(link(&share, text));
         }
+        if hits.len() < HITS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     hits
 }

@@ -75,6 +75,8 @@ pub struct QuarantineLine {
     pub since: Moment,
     /// The person who asked for it, if one did.
     pub by: Option<String>,
+    /// Failed cleanings before it, if the log of the box still has them.
+    pub failures: Option<u64>,
     /// Output of the last cleaning, or the reason of the person.
     pub output: String,
 }

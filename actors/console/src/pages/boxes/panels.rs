@@ -160,9 +160,13 @@ fn evidence(viewer: &Viewer, line: &QuarantineLine) -> Markup {
     let number = line.number.to_string();
     let values = [("n", number.as_str()), ("pool", line.pool.as_str())];
     let words = boxes::BOX_N.fill(language, &values);
-    let cause = match &line.by {
-        Some(user) => boxes::BY_USER.fill(language, &[("user", &visible_text(user))]),
-        None => boxes::CLEANING_FAILED.of(language).to_owned(),
+    let cause = match (&line.by, line.failures) {
+        (Some(user), _) => boxes::BY_USER.fill(language, &[("user", &visible_text(user))]),
+        (None, Some(failures)) => {
+            let failures = counted(language, common::FAILURES, failures);
+            boxes::AFTER_FAILURES.fill(language, &[("failures", &failures)])
+        }
+        (None, None) => boxes::CLEANING_FAILED.of(language).to_owned(),
     };
     let base = format!("{ROOT}/boxes/{}/{number}", encoded(&line.pool));
     html! {

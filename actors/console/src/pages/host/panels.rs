@@ -65,8 +65,9 @@ fn health_words(viewer: &Viewer, spans: &[HealthSpan]) -> String {
     let language = viewer.language;
     let of = |span| count(spans.iter().filter(|other| **other == span).count() as u64);
     let (up, suspect, down) = (of(HealthSpan::Up), of(HealthSpan::Suspect), of(HealthSpan::Down));
-    let all = count(spans.len() as u64);
-    let values = [("up", &*up), ("suspect", &*suspect), ("down", &*down), ("n", &*all)];
+    let asked = spans.iter().filter(|span| **span != HealthSpan::NotAsked).count();
+    let asked = counted(language, common::HALF_HOURS, asked as u64);
+    let values = [("up", &*up), ("suspect", &*suspect), ("down", &*down), ("spans", &*asked)];
     hosts::HEALTH_SENTENCE.fill(language, &values)
 }
 

@@ -7,7 +7,7 @@ mod render;
 
 pub use model::{
     BackOffLine, CopyProgress, DestinationReason, ExchangeLine, GoingCopy, PassedLine, PlanLine,
-    PlanPageModel, RemovalLine, SparedLine,
+    PlanPageModel, RemovalLine, RemoverMode, SparedLine,
 };
 pub use panels::{back_offs, copies, exchanges, passed, removals, spared};
 pub use query::PlanPageQuery;

@@ -26,6 +26,29 @@ pub struct PlanLine {
     pub progress: CopyProgress,
 }
 
+/// Whether removals are carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RemoverMode {
+    /// They are.
+    #[default]
+    On,
+    /// They are only decided and shown.
+    DryRun,
+    /// None are decided.
+    Off,
+}
+
+impl RemoverMode {
+    /// The word of the setting.
+    pub const fn word(self) -> &'static str {
+        match self {
+            RemoverMode::On => "on",
+            RemoverMode::DryRun => "dry-run",
+            RemoverMode::Off => "off",
+        }
+    }
+}
+
 /// Why the planner, or a person, chose a destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DestinationReason {
@@ -159,7 +182,7 @@ pub struct PlanPageModel {
     /// All copies of the round.
     pub copies_total: u64,
     /// Mode of the remover: `on`, `dry-run` or `off`.
-    pub remover_mode: String,
+    pub remover_mode: RemoverMode,
     /// Open and decided removals.
     pub removals: Vec<RemovalLine>,
     /// Number of removals of the round; `removals` may have fewer.

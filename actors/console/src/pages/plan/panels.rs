@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::model::{
     BackOffLine, CopyProgress, DestinationReason, ExchangeLine, PassedLine, PlanLine,
-    PlanPageModel, RemovalLine,
+    PlanPageModel, RemovalLine, RemoverMode,
 };
 use super::query::PlanPageQuery;
 use crate::address::{ROOT, encoded};
@@ -116,12 +116,18 @@ fn when(viewer: &Viewer, line: &PlanLine) -> Markup {
 pub fn removals(viewer: &Viewer, model: &PlanPageModel) -> Markup {
     let language = viewer.language;
     let mut head = head(viewer, "c7 full-md", "removals", plan::REMOVALS);
-    head.remark = plan::MODE.fill(language, &[("mode", &model.remover_mode)]);
+    head.remark = plan::MODE.fill(language, &[("mode", model.remover_mode.word())]);
     head.link = all_link(viewer, "removals", model.removals.len(), model.removals_total);
+    let effect = match model.remover_mode {
+        RemoverMode::On => "",
+        RemoverMode::DryRun => plan::DRY_RUN.of(language),
+        RemoverMode::Off => plan::REMOVALS_OFF.of(language),
+    };
     if model.removals.is_empty() {
-        return flush_panel(&head, empty(plan::NO_REMOVALS.of(language), "", html! {}));
+        return flush_panel(&head, empty(plan::NO_REMOVALS.of(language), effect, html! {}));
     }
     let body = html! {
+        @if !effect.is_empty() { p.says { (effect) } }
         table.tiny {
             thead { tr {
                 th scope="col" { (common::FILE.of(language)) }

@@ -29,6 +29,7 @@ texts! {
     BOX_N = "Box {n} of {pool}", "{pool} 박스 {n}";
     SINCE_BY = "since {since}, {cause}", "격리 시각 {since}, {cause}";
     BY_USER = "by {user}", "{user} 요청";
+    AFTER_FAILURES = "after {failures} of its cleaning", "정리 {failures} 후";
     CLEANING_FAILED = "because its cleaning failed", "정리 실패";
     BACK_IN_USE = "Back in use…", "다시 사용…";
     EVIDENCE = "Evidence of box {n}", "박스 {n} 근거";

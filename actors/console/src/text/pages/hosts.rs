@@ -66,7 +66,7 @@ texts! {
     STAYS_PINNED = "pinned", "고정";
     COPIES_NOW = "Copies now", "현재 복사";
     HEALTH_48 = "Health, last 48 hours", "지난 48시간 상태";
-    HEALTH_SENTENCE = "Of {n} half hours: {up} up, {suspect} suspect, {down} down.", "30분 단위 {n}개 중 정상 {up}, 의심 {suspect}, 응답 없음 {down}.";
+    HEALTH_SENTENCE = "Of {spans}: {up} up, {suspect} suspect, {down} down.", "{spans} 중 정상 {up}, 의심 {suspect}, 응답 없음 {down}.";
     EACH_MARK = "each mark is half an hour", "표시 하나가 30분";
     NOTHING_BECAUSE = "Nothing goes there because", "복사하지 않는 이유";
     FREE_TO_TAKE = "It takes copies", "사본을 받는 중";

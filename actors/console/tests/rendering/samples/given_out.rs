@@ -8,7 +8,7 @@ use reelyard_console::pages::find::{self, FindHit, FindKind, FindPageModel, Find
 use reelyard_console::pages::map::{self, MapPageModel, MapPageQuery};
 use reelyard_console::pages::plan::{
     self, BackOffLine, CopyProgress, DestinationReason, ExchangeLine, GoingCopy, PassedLine,
-    PlanLine, PlanPageModel, PlanPageQuery, RemovalLine, SparedLine,
+    PlanLine, PlanPageModel, PlanPageQuery, RemovalLine, RemoverMode, SparedLine,
 };
 use reelyard_console::pages::shares::{
     self, DownloadLine, FoundPath, NewLink, OneSharePageModel, ShareCondition, ShareLine,
@@ -141,12 +141,14 @@ pub fn pools(viewer: &Viewer) -> PageParts {
                 since: ago(1680),
                 output: evidence.into(),
                 by: None,
+                failures: Some(3),
             },
             QuarantineLine {
                 pool: "judges".into(),
                 number: 30,
                 since: ago(57_600),
                 by: Some("ops-1".into()),
+                failures: None,
                 output: "its disk is slow".into(),
             },
         ],
@@ -200,7 +202,7 @@ pub fn round(viewer: &Viewer) -> PageParts {
         waiting: 212,
         copies: (0..6).map(copy).collect(),
         copies_total: 12,
-        remover_mode: "on".into(),
+        remover_mode: RemoverMode::DryRun,
         removals: (0..4).map(removal).collect(),
         removals_total: 23,
         removal_bytes: 212 << 30,

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use maud::Markup;
 use reelyard_console::frame::{FrameModel, LiveMark, PageParts, RefusalPage, page, refusal_page};
 use reelyard_console::text::Language;
-use reelyard_console::{Density, Moment, Theme, Viewer, ViewerRights, ViewerRole};
+use reelyard_console::{Density, Moment, ReadableAreas, Theme, Viewer, ViewerRights, ViewerRole};
 
 pub use cards::cards;
 pub use people::NAMES;
@@ -31,7 +31,14 @@ pub fn operator(language: Language, theme: Theme) -> Viewer {
     Viewer {
         user: "ops-2".into(),
         role: ViewerRole::Operator,
-        rights: ViewerRights { storage: true, shares: true, boxes: true, admin: true, audit: true },
+        rights: ViewerRights {
+            storage: true,
+            shares: true,
+            boxes: true,
+            config: true,
+            admin: true,
+            reads: ReadableAreas::ALL,
+        },
         language,
         theme,
         density: Density::Usual,
@@ -46,7 +53,10 @@ pub fn operator(language: Language, theme: Theme) -> Viewer {
 pub fn reader(language: Language) -> Viewer {
     Viewer {
         role: ViewerRole::Viewer,
-        rights: ViewerRights::default(),
+        rights: ViewerRights {
+            reads: ReadableAreas { access: false, audit: false, ..ReadableAreas::ALL },
+            ..ViewerRights::default()
+        },
         ..operator(language, Theme::Light)
     }
 }
@@ -115,7 +125,13 @@ pub fn all(viewer: &Viewer) -> Vec<Sample> {
     ] {
         let detail = detail.to_owned();
         let (language, theme) = (viewer.language, viewer.theme);
-        let document = refusal_page(&RefusalPage { status, detail, language, theme });
+        let document = refusal_page(&RefusalPage {
+            status,
+            detail,
+            language,
+            theme,
+            ..RefusalPage::default()
+        });
         samples.push(Sample { name, document });
     }
     samples

@@ -21,6 +21,7 @@ use crate::store::database::head::StoreHead;
 use crate::store::database::sled_database::SLED;
 use crate::store::database::trees::inspect;
 use crate::store::disk::durability_mark::{self, MarkFile};
+use crate::store::disk::identity_file::StoreIdentity;
 use crate::store::disk::lock::DirectoryLock;
 
 pub(super) const MAGIC: &[u8] = b"REELYARD STORE";
@@ -139,7 +140,7 @@ pub fn back_up(
 }
 
 /// Creates a store in `dir` from the backup in `file`. `dir` must have no store. Its term begins above
-/// all terms in which the node may have led since. Blocks.
+/// all terms in which the node may have led since. It gets another identity at its first start. Blocks.
 pub fn restore(file: &Path, dir: &Path) -> Result<BackupSummary, BackupError> {
     let failed = |why: String| BackupError::File { file: file.to_owned(), why };
     // The whole backup is read before anything is written.
@@ -180,6 +181,7 @@ fn make(file: &Path, dir: &Path, head: &mut StoreHead) -> Result<(), BackupError
     let votes = head.vote.iter().map(Vec::as_slice);
     let vote = raft::raised_vote(head.node.unwrap_or_default(), votes);
     head.vote = Some(vote.map_err(|error| failed(StoreError::Io(error.to_string())))?);
+    StoreIdentity::remove(dir).map_err(|error| failed(error.into()))?;
     let mut fresh = NewDatabase::create(&new).map_err(failed)?;
     read_items(file, |kind, (a, b), record| match kind {
         ROW => fresh.add(StoreItem::Row { index: a, record }),

@@ -21,6 +21,7 @@ use crate::store::database::snapshot_chunks;
 use crate::store::database::trees::inspect;
 use crate::store::disk::disk_space;
 use crate::store::disk::durability_mark::{self, MarkFile, MarkState};
+use crate::store::disk::identity_file::StoreIdentity;
 use crate::store::disk::lock::DirectoryLock;
 
 /// Why an operation on a store is not possible.
@@ -78,6 +79,9 @@ pub fn check(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, UpkeepEr
         Ok((seen, _)) => report.describe(&seen, &found),
         Err(error) => report.fault(Condition::Damaged, error.to_string()),
     }
+    if let Err(error) = StoreIdentity::read(dir) {
+        report.fault(Condition::Lost, format!("the file `identity` cannot be read: {error}"));
+    }
     Ok(report)
 }
 
@@ -115,6 +119,10 @@ pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, Up
             durability_mark::DurabilityMark::default()
         }
     };
+    if StoreIdentity::read(dir).is_err() {
+        // The next start gives the store another one.
+        StoreIdentity::remove(dir)?;
+    }
     let (seen, log_file) = inspect(&dir.join(SLED))?;
     let trees = seen.trees;
     let head = guarded(|| {

@@ -4,7 +4,7 @@
 //! The index keeps the rows of each shard until the shard changes, so a look at a million shares reads only what is
 //! new. It is built at the first look.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Weak};
 
 use memchr::memmem::Finder;
@@ -78,15 +78,20 @@ impl IndexedShard {
         std::ptr::eq(self.of.as_ptr(), Arc::as_ptr(shard))
     }
 
-    /// The positions of the rows whose texts contain this one.
-    fn containing(&self, text: &Finder<'_>, mut found: impl FnMut(usize)) {
+    /// The positions of the rows whose texts contain this one, until `found` breaks off.
+    fn containing(
+        &self,
+        text: &Finder<'_>,
+        mut found: impl FnMut(usize) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let mut from = 0;
         while let Some(offset) = self.texts.get(from..).and_then(|rest| text.find(rest)) {
             let at = from + offset;
             let next = self.rows.partition_point(|row| row.text as usize <= at);
-            found(next.saturating_sub(1));
+            found(next.saturating_sub(1))?;
             from = self.rows.get(next).map_or(self.texts.len(), |row| row.text as usize);
         }
+        ControlFlow::Continue(())
     }
 }
 
@@ -168,17 +173,30 @@ impl ShareIndex {
 
     /// Shows every share whose root and path, or whose owner, contains a text.
     pub fn visit_containing(&self, text: &str, mut visit: impl FnMut(ItemNumber, &IndexedShare)) {
+        // Without a break it never ends early.
+        let _ = self.visit_containing_until(text, |item, row| {
+            visit(item, row);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// The same until the visitor breaks off.
+    pub fn visit_containing_until(
+        &self,
+        text: &str,
+        mut visit: impl FnMut(ItemNumber, &IndexedShare) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         if text.contains('\0') {
-            return;
+            return ControlFlow::Continue(());
         }
         let finder = Finder::new(text.as_bytes());
         for (place, shard) in (0..).zip(&self.0) {
-            shard.containing(&finder, |position| {
-                if let Some(row) = shard.rows.get(position) {
-                    visit(number(place, position as u32), row);
-                }
-            });
+            shard.containing(&finder, |position| match shard.rows.get(position) {
+                Some(row) => visit(number(place, position as u32), row),
+                None => ControlFlow::Continue(()),
+            })?;
         }
+        ControlFlow::Continue(())
     }
 
     /// The share of this number. The number is of the same index.

@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use reelyard_core::event::Epoch;
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use reelyard_protocol::boxes::{FenceToken, HookKind, RunHook};
 
 use super::fair_queue::FairBoxQueue;
 use crate::box_host::jobs::box_key::HostedBoxKey;
 
 /// The last job of a box: its cluster, token and hook.
-type LastHookRequest = (Option<ClusterId>, FenceToken, HookKind);
+type LastHookRequest = (Option<YardId>, FenceToken, HookKind);
 
 /// The id of one run.
 pub(in crate::box_host) type HookRunId = u64;
@@ -27,7 +27,7 @@ pub(in crate::box_host) struct BoxJobQueue<W> {
     /// The last job of each box, within the last epoch of its cluster.
     last: HashMap<HostedBoxKey, LastHookRequest>,
     /// The epoch of the last request of each cluster.
-    epochs: HashMap<Option<ClusterId>, Epoch>,
+    epochs: HashMap<Option<YardId>, Epoch>,
     runs: HookRunId,
 }
 
@@ -322,7 +322,7 @@ mod tests {
     fn each_cluster_has_its_own_epochs_tokens_and_boxes() {
         let of = |cluster, hooks: &str, epoch, token| {
             let mut hook = hook(1, Cleanup, token);
-            hook.place.cluster = Some(ClusterId(cluster));
+            hook.place.cluster = Some(YardId(cluster));
             hook.place.hooks = HooksName::new(hooks).ok();
             hook.place.epoch = Epoch(epoch);
             hook

@@ -1,6 +1,6 @@
 //! The claim of a pool on boxes, as a worker stores it.
 
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use reelyard_protocol::boxes::{FenceToken, IdRange, PoolName};
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxClaim {
     /// The cluster of the pool; none if a node of an older version sent the request.
-    pub cluster: Option<ClusterId>,
+    pub cluster: Option<YardId>,
     /// The name of the pool.
     pub pool: PoolName,
     /// The name of its set of hooks.

@@ -189,7 +189,7 @@ fn conflict(other: &BoxClaim, wanted: &BoxClaim) -> Option<BoxClaimConflict> {
 
 #[cfg(test)]
 mod tests {
-    use reelyard_core::manager::ClusterId;
+    use reelyard_core::manager::YardId;
     use reelyard_protocol::boxes::HooksName;
 
     use super::*;
@@ -197,7 +197,7 @@ mod tests {
 
     fn at(cluster: u128, pool: &str, first: u32, count: u32) -> HookTarget {
         HookTarget {
-            cluster: Some(ClusterId(cluster)),
+            cluster: Some(YardId(cluster)),
             hooks: HooksName::new("h").ok(),
             ids: vec![IdRange { first, count }],
             ..place(pool)

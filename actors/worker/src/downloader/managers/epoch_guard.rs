@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use reelyard_core::event::Epoch;
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 
 pub use super::known_epochs::{Deposed, KnownEpochs, MOST_AHEAD, NotObeyed};
 use crate::downloader::disk::state_store::StateStore;
@@ -52,7 +52,7 @@ impl EpochGuard {
     }
 
     /// The highest epoch of a cluster; without a cluster, of the obeyed one. Never waits.
-    pub fn highest_of(&self, cluster: Option<ClusterId>) -> Epoch {
+    pub fn highest_of(&self, cluster: Option<YardId>) -> Epoch {
         self.published.load().highest_of(cluster)
     }
 
@@ -60,20 +60,20 @@ impl EpochGuard {
     /// then it blocks on the disk.
     pub fn accept_leader(
         &self,
-        cluster: Option<ClusterId>,
+        cluster: Option<YardId>,
         epoch: Epoch,
     ) -> Result<Result<(), NotObeyed>, StateStoreError> {
         self.obey(cluster, epoch, || ())
     }
 
     /// Whether a call of a leader of `cluster` in `epoch` would be obeyed. Raises no epoch.
-    pub fn would_obey(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<(), NotObeyed> {
+    pub fn would_obey(&self, cluster: Option<YardId>, epoch: Epoch) -> Result<(), NotObeyed> {
         self.held().called(cluster, epoch).map(drop)
     }
 
     /// Whether a request of a leader of `cluster` in `epoch` for its boxes would be served. Raises no
     /// epoch.
-    pub fn would_serve(&self, cluster: Option<ClusterId>, epoch: Epoch) -> Result<(), NotObeyed> {
+    pub fn would_serve(&self, cluster: Option<YardId>, epoch: Epoch) -> Result<(), NotObeyed> {
         self.held().served(cluster, epoch).map(drop)
     }
 
@@ -81,7 +81,7 @@ impl EpochGuard {
     /// higher epoch than before is durable when this returns; blocks on the disk then.
     pub fn serve(
         &self,
-        cluster: Option<ClusterId>,
+        cluster: Option<YardId>,
         epoch: Epoch,
     ) -> Result<Result<(), NotObeyed>, StateStoreError> {
         self.serve_within(cluster, epoch, EpochStepLimit::Bounded)
@@ -90,7 +90,7 @@ impl EpochGuard {
     /// The same, with a limit on how far a cluster that is not obeyed may be ahead of its known epoch.
     pub fn serve_within(
         &self,
-        cluster: Option<ClusterId>,
+        cluster: Option<YardId>,
         epoch: Epoch,
         step_limit: EpochStepLimit,
     ) -> Result<Result<(), NotObeyed>, StateStoreError> {
@@ -113,7 +113,7 @@ impl EpochGuard {
     /// refused, and it never takes effect later.
     pub fn obey<T>(
         &self,
-        cluster: Option<ClusterId>,
+        cluster: Option<YardId>,
         epoch: Epoch,
         act: impl FnOnce() -> T,
     ) -> Result<Result<T, NotObeyed>, StateStoreError> {
@@ -130,7 +130,7 @@ impl EpochGuard {
     /// disk if this is new.
     pub fn answered(
         &self,
-        cluster: Option<ClusterId>,
+        cluster: Option<YardId>,
         epoch: Epoch,
     ) -> Result<Result<(), NotObeyed>, StateStoreError> {
         let mut known = self.held();
@@ -150,7 +150,7 @@ impl EpochGuard {
 
     /// `cluster` is obeyed from now on, from `epoch` on, whatever it knew before. Answers the highest
     /// epoch before. Durable when this returns.
-    pub fn adopt(&self, cluster: ClusterId, epoch: Epoch) -> Result<Epoch, StateStoreError> {
+    pub fn adopt(&self, cluster: YardId, epoch: Epoch) -> Result<Epoch, StateStoreError> {
         let mut known = self.held();
         let (before, from) = (known.highest(), known.cluster());
         let more = known.leading(Some(cluster), epoch);

@@ -1,7 +1,7 @@
 //! The highest epoch that a worker knows of each cluster, and the callers that it therefore refuses. Pure.
 
 use reelyard_core::event::Epoch;
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use serde::{Deserialize, Serialize};
 
 /// The largest step of an epoch above the highest one. It is far larger than real steps: an election
@@ -14,7 +14,7 @@ pub(super) const MOST_CLUSTERS: usize = 64;
 
 /// The known epochs: the cluster that is obeyed comes first. Stored in this form. Pure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnownEpochs(Vec<(Option<ClusterId>, Epoch)>);
+pub struct KnownEpochs(Vec<(Option<YardId>, Epoch)>);
 
 /// A leader of an older epoch than this worker has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,9 +41,9 @@ pub enum NotObeyed {
     )]
     Foreign {
         /// The cluster of the leader.
-        given: ClusterId,
+        given: YardId,
         /// The cluster that is obeyed.
-        obeyed: ClusterId,
+        obeyed: YardId,
     },
     /// Its epoch is not plausible.
     #[error(
@@ -67,7 +67,7 @@ pub enum NotObeyed {
     )]
     BoxesTooFarAhead {
         /// The cluster that sent the request.
-        cluster: ClusterId,
+        cluster: YardId,
         /// The epoch it claims.
         given: Epoch,
         /// The highest epoch so far.
@@ -81,7 +81,7 @@ pub enum NotObeyed {
     )]
     TooManyClusters {
         /// The cluster that sent the request.
-        cluster: ClusterId,
+        cluster: YardId,
     },
 }
 
@@ -103,7 +103,7 @@ impl KnownEpochs {
     }
 
     /// The cluster that is obeyed.
-    pub fn cluster(&self) -> Option<ClusterId> {
+    pub fn cluster(&self) -> Option<YardId> {
         self.0.first()?.0
     }
 
@@ -114,7 +114,7 @@ impl KnownEpochs {
 
     /// The highest epoch of a cluster. Without a cluster, and while no cluster is known by its id, the
     /// epoch of the obeyed one.
-    pub fn highest_of(&self, cluster: Option<ClusterId>) -> Epoch {
+    pub fn highest_of(&self, cluster: Option<YardId>) -> Epoch {
         match self.cluster() {
             Some(obeyed) if cluster.is_some_and(|given| given != obeyed) => {
                 let known = self.0.iter().find(|(known, _)| *known == cluster);
@@ -128,7 +128,7 @@ impl KnownEpochs {
     /// that names no cluster can be deposed, and raises no epoch.
     pub(super) fn called(
         &self,
-        cluster: Option<ClusterId>,
+        cluster: Option<YardId>,
         epoch: Epoch,
     ) -> Result<Option<KnownEpochs>, NotObeyed> {
         if let (Some(given), Some(obeyed)) = (cluster, self.cluster())
@@ -144,7 +144,7 @@ impl KnownEpochs {
     /// The same for a request of a leader for boxes. It may belong to a cluster that is not obeyed.
     pub(super) fn served(
         &self,
-        cluster: Option<ClusterId>,
+        cluster: Option<YardId>,
         epoch: Epoch,
     ) -> Result<Option<KnownEpochs>, NotObeyed> {
         let given = match self.called(cluster, epoch) {
@@ -162,11 +162,7 @@ impl KnownEpochs {
     }
 
     /// A cluster that is not obeyed leads in `epoch`, regardless of earlier epochs.
-    pub(super) fn beside(
-        &self,
-        cluster: ClusterId,
-        epoch: Epoch,
-    ) -> Result<KnownEpochs, NotObeyed> {
+    pub(super) fn beside(&self, cluster: YardId, epoch: Epoch) -> Result<KnownEpochs, NotObeyed> {
         let others = self.0.iter().filter(|(known, _)| *known != Some(cluster));
         let mut all: Vec<_> = others.copied().collect();
         if all.len() == MOST_CLUSTERS {
@@ -181,7 +177,7 @@ impl KnownEpochs {
     /// address was put there by the operator, so its cluster is obeyed from now on.
     pub(super) fn answered(
         &self,
-        cluster: Option<ClusterId>,
+        cluster: Option<YardId>,
         epoch: Epoch,
     ) -> Result<Option<KnownEpochs>, NotObeyed> {
         let cluster = cluster.or(self.cluster());
@@ -196,7 +192,7 @@ impl KnownEpochs {
     }
 
     /// `cluster` leads in `epoch`, regardless of earlier epochs.
-    pub(super) fn leading(&self, cluster: Option<ClusterId>, epoch: Epoch) -> KnownEpochs {
+    pub(super) fn leading(&self, cluster: Option<YardId>, epoch: Epoch) -> KnownEpochs {
         let others = self.0.iter().filter(|(known, _)| known.is_some() && *known != cluster);
         let all = std::iter::once((cluster, epoch)).chain(others.copied());
         KnownEpochs(all.take(MOST_CLUSTERS).collect())

@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use reelyard_core::clock::Millis;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use reelyard_core::names::FileId;
 use reelyard_replication::{OwnerCommits, OwnerTicks};
 
@@ -43,7 +43,7 @@ impl TaskManager {
     fn naming(&mut self) -> Option<TaskEvent> {
         let (_, context) = self.at(self.clock.now());
         let is_unnamed = context.is_cluster_unnamed();
-        is_unnamed.then(|| TaskEvent::ClusterNamed { cluster: ClusterId::draw(self.replica.ids()) })
+        is_unnamed.then(|| TaskEvent::ClusterNamed { cluster: YardId::draw(self.replica.ids()) })
     }
 
     fn plan(&mut self, now: Millis, ctx: &mut Context<Self>) {

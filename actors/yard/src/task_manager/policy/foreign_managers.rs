@@ -10,7 +10,7 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use reelyard_core::names::{FileId, FileName};
 use reelyard_protocol::worker::{ManagerAction, ManagerSeen, Report, TaskId};
 use serde::{Deserialize, Serialize};
@@ -148,7 +148,7 @@ pub struct ForeignManagers {
 #[derive(Clone, Copy, Debug)]
 pub struct OwnLeadership {
     /// The id of this node's cluster.
-    pub cluster: ClusterId,
+    pub cluster: YardId,
     /// The epoch that this node leads in.
     pub epoch: Epoch,
 }
@@ -331,7 +331,7 @@ struct SeenByWorker {
 }
 
 impl SeenByWorker {
-    fn of(managers: &[ManagerSeen], ours: ClusterId) -> Self {
+    fn of(managers: &[ManagerSeen], ours: YardId) -> Self {
         let is_ours =
             |seen: &&ManagerSeen| seen.manager.is_some_and(|manager| manager.cluster == ours);
         let of_us = || managers.iter().filter(is_ours);
@@ -361,7 +361,7 @@ impl SeenByWorker {
 }
 
 /// The sign that an action on a worker gives, if it is one.
-fn sign_of(seen: &ManagerSeen, ours: ClusterId) -> Option<(ForeignManagerSign, String)> {
+fn sign_of(seen: &ManagerSeen, ours: YardId) -> Option<(ForeignManagerSign, String)> {
     let from = &seen.from;
     match (seen.manager, seen.does) {
         (Some(manager), _) if manager.cluster == ours => None,
@@ -407,10 +407,10 @@ mod tests {
     use crate::cfw_worker::CircuitState;
     use crate::task_manager::samples::host;
 
-    const US: OwnLeadership = OwnLeadership { cluster: ClusterId(1), epoch: Epoch(5) };
+    const US: OwnLeadership = OwnLeadership { cluster: YardId(1), epoch: Epoch(5) };
 
     fn seen(cluster: Option<u128>, does: ManagerAction) -> ManagerSeen {
-        let manager = cluster.map(|cluster| ManagerId { cluster: ClusterId(cluster), node: 1 });
+        let manager = cluster.map(|cluster| ManagerId { cluster: YardId(cluster), node: 1 });
         let (first, last) = (Millis(0), Millis(60_000));
         ManagerSeen { manager, from: "10.0.0.9".to_owned(), does, first, last, times: 3 }
     }
@@ -503,7 +503,7 @@ mod tests {
     }
 
     fn orders(cluster: Option<u128>, from: &str, last: i64) -> ManagerSeen {
-        let manager = cluster.map(|cluster| ManagerId { cluster: ClusterId(cluster), node: 1 });
+        let manager = cluster.map(|cluster| ManagerId { cluster: YardId(cluster), node: 1 });
         let (first, last) = (Millis(last - 5_000), Millis(last));
         let from = from.to_owned();
         ManagerSeen { manager, from, does: ManagerAction::Orders, first, last, times: 6 }

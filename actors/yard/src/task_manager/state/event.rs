@@ -6,7 +6,7 @@
 
 use reelyard_core::clock::Millis;
 use reelyard_core::host::{BitsPerSecond, HostAddr, HostMode, HostRole};
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use reelyard_core::names::FileName;
 use reelyard_protocol::worker::{Blame, ContentHash, TaskId};
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ pub enum TaskEvent {
     /// The cluster got its id. A second event of this kind changes nothing.
     ClusterNamed {
         /// The id that distinguishes this cluster from other managers of the same hosts.
-        cluster: ClusterId,
+        cluster: YardId,
     },
     /// An operator set the mode of a host.
     HostModeSet {

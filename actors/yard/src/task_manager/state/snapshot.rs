@@ -8,7 +8,7 @@ use reelyard_core::clock::Millis;
 use reelyard_core::event::PieceId;
 use reelyard_core::history::BoundedLog;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use reelyard_core::names::{FileId, FileName, NamePin, NameTable};
 use reelyard_protocol::worker::TaskId;
 use reelyard_replication::stored::{RowVersions, encode_row, read_row};
@@ -48,7 +48,7 @@ pub(super) enum TaskSnapshotRow {
     /// The highest number among the tasks that were forgotten.
     ForgottenTo(TaskId),
     /// The id of the cluster.
-    Cluster(ClusterId),
+    Cluster(YardId),
     /// The number of the first line of the history that follows.
     HistoryFrom(u64),
     /// One line, oldest first.
@@ -67,7 +67,7 @@ pub(in crate::task_manager) struct FrozenTaskBook {
     placements: BTreeMap<HostAddr, Placement>,
     last_planned_to: Option<HostAddr>,
     forgotten_to: Option<TaskId>,
-    cluster: Option<ClusterId>,
+    cluster: Option<YardId>,
     history: BoundedLog<CopyRecord>,
 }
 
@@ -214,8 +214,8 @@ mod tests {
         let back_off = Some(BackingOff { blamed, until: Millis(99) });
         apply(TaskEvent::Ended { id: TaskId(1), ending, back_off });
         apply(TaskEvent::Created(new_task(2, "b.mpg")));
-        apply(TaskEvent::ClusterNamed { cluster: ClusterId(77) });
-        apply(TaskEvent::ClusterNamed { cluster: ClusterId(78) });
+        apply(TaskEvent::ClusterNamed { cluster: YardId(77) });
+        apply(TaskEvent::ClusterNamed { cluster: YardId(78) });
         apply(TaskEvent::Created(NewTask { source_cap: 2, ..new_task(3, "c.mpg") }));
         let ending = TaskEnding { how: GivenUp::Cancelled, reason: String::new(), blame: None };
         apply(TaskEvent::Ended { id: TaskId(3), ending, back_off: None });
@@ -262,7 +262,7 @@ mod tests {
         };
         assert_eq!(ended(&thawed), ended(&book));
         assert_eq!(thawed.history().len(), 2);
-        assert_eq!(thawed.cluster(), Some(ClusterId(77)), "a cluster keeps its first id");
+        assert_eq!(thawed.cluster(), Some(YardId(77)), "a cluster keeps its first id");
         assert_eq!(thawed.forgotten_to(), Some(TaskId(3)), "not what it never had");
     }
 

@@ -10,7 +10,7 @@ use reelyard_core::backoff::BackOff;
 use reelyard_core::clock::Millis;
 use reelyard_core::history::BoundedLog;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use reelyard_core::names::{FileId, FileName, NameTable};
 use reelyard_protocol::worker::TaskId;
 use roaring::RoaringBitmap;
@@ -54,7 +54,7 @@ pub struct TaskBook {
     pub(in crate::task_manager) placements: BTreeMap<HostAddr, Placement>,
     pub(in crate::task_manager) last_planned_to: Option<HostAddr>,
     pub(in crate::task_manager) forgotten_to: Option<TaskId>,
-    pub(in crate::task_manager) cluster: Option<ClusterId>,
+    pub(in crate::task_manager) cluster: Option<YardId>,
     pub(in crate::task_manager) history: BoundedLog<CopyRecord>,
 }
 
@@ -149,7 +149,7 @@ impl TaskBook {
     }
 
     /// The id of this cluster; none before it first led.
-    pub fn cluster(&self) -> Option<ClusterId> {
+    pub fn cluster(&self) -> Option<YardId> {
         self.cluster
     }
 

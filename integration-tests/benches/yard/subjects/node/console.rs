@@ -1,6 +1,7 @@
 //! The pages of the console of a large yard, and its live page with many viewers.
 
 use std::fmt::Display;
+use std::fs::File;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,6 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt};
 use reelyard_integration_tests::rigs::yard::{RoleProcess, free_addr};
+use reqwest::Method;
+use serde_json::json;
 
 use super::whole_node::placed;
 use crate::figure::{BenchFigure, FigureTarget};
@@ -21,6 +24,12 @@ use crate::usage::cpu_of;
 const HOSTS: usize = 1000;
 const LINKS: u64 = 1_000_000;
 const SHARED_FILES: usize = 16;
+/// Ended copies in the history.
+const ENDED: usize = 100_000;
+/// Files that only their source has. Copies of them are ordered and cancelled.
+const LATE_FILES: usize = 1000;
+/// Copies that are ordered at the same time.
+const ORDERED_AT_ONCE: usize = 32;
 /// Requests of one page.
 const REQUESTS: usize = 200;
 const VIEWERS: usize = 200;
@@ -85,7 +94,10 @@ async fn watch(dir: &Path) -> Result<Vec<BenchFigure>> {
         ensure!(began.elapsed() < PATIENCE, "it never knew all files: {}", node.log_text());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    create_links(dir, &api)?;
+    let (url, of_links, authorization) = (api.url(), dir.to_owned(), api.authorization());
+    // The runtime goes on: the client must notice that the node closes an idle connection.
+    actix_rt::task::spawn_blocking(move || create_links(&of_links, &url, &authorization)).await??;
+    end_copies(&api, &hosts).await?;
     let (page, slowest) = slowest_of(&api, &PAGES).await?;
     let (_, filter) = slowest_of(&api, &FILTERS).await?;
     let viewed = cost_of_viewers(&api, node.process().context("the node has ended")?).await?;
@@ -120,6 +132,9 @@ fn settings(dir: &Path, listen: &impl Display, hosts: &ManyHosts) -> Result<Vec<
     for file in 0..SHARED_FILES {
         std::fs::write(films.join(format!("{file}.mpg")), "some bytes")?;
     }
+    for file in 0..LATE_FILES {
+        File::create(masters.join(late_name(file)))?;
+    }
     let addrs: Vec<String> = hosts.addrs.iter().map(|addr| format!("\"{addr}\"")).collect();
     let setting = |key: &str, value: &dyn Display| (key.to_owned(), value.to_string());
     Ok(vec![
@@ -127,6 +142,9 @@ fn settings(dir: &Path, listen: &impl Display, hosts: &ManyHosts) -> Result<Vec<
         setting("data_dir", &dir.join("node").display()),
         setting("source_dirs", &format!("[{masters:?}]")),
         setting("hosts.destinations", &format!("[{}]", addrs.join(","))),
+        setting("hosts.sources", &format!("[{}]", addrs[0])),
+        setting("task.copies_per_source", &ORDERED_AT_ONCE),
+        setting("history.keep", &ENDED),
         setting("catalog.grade_info_file", &dir.join("grade.info").display()),
         setting("catalog.hitcount_history_file", &dir.join("hitcount.history").display()),
         setting("share.roots", &format!("{{ films = {films:?} }}")),
@@ -135,14 +153,30 @@ fn settings(dir: &Path, listen: &impl Display, hosts: &ManyHosts) -> Result<Vec<
 }
 
 /// Creates links until there are enough.
-fn create_links(dir: &Path, api: &BenchApi) -> Result<()> {
-    let script = makes(dir, &api.authorization(), SHARED_FILES)?;
+fn create_links(dir: &Path, url: &str, authorization: &str) -> Result<()> {
+    let script = makes(dir, authorization, SHARED_FILES)?;
     let mut created = 0.0;
     let span = Duration::from_secs(10);
     while created < LINKS as f64 {
-        created += wrk::answers_per_second(&api.url(), &script, 64, span)? * span.as_secs_f64();
+        created += wrk::answers_per_second(url, &script, 64, span)? * span.as_secs_f64();
     }
     Ok(())
+}
+
+fn late_name(file: usize) -> String {
+    format!("late{file}.mpg")
+}
+
+/// Orders copies and cancels them, until the history is full.
+async fn end_copies(api: &BenchApi, hosts: &ManyHosts) -> Result<()> {
+    let ends = futures::stream::iter(0..ENDED).map(|number| async move {
+        let destination = hosts.addrs[1 + number % (HOSTS - 1)];
+        let order = json!({"name": late_name(number % LATE_FILES), "destination": destination});
+        let begun = api.ask(Method::POST, "/tasks", Some(order)).await?;
+        let task = begun["task"].as_str().context("a copy without a number")?;
+        api.ask(Method::DELETE, &format!("/tasks/{task}"), None).await
+    });
+    ends.buffer_unordered(ORDERED_AT_ONCE).try_for_each(|_| async { Ok(()) }).await
 }
 
 /// The page with the largest 99th percentile of its time, and that time.

@@ -253,8 +253,29 @@ async fn in_korean_on_a_phone(yard: &ConsoleYard, browser: &Browser) -> Result<(
         ensure!(wide.is_empty(), "{page}: {wide:?}");
     }
     browser.console_errors().await.map(drop)?;
+    a_row_is_picked_by_a_finger(yard, browser).await?;
     open(yard, browser, "/hosts").await?;
     without_errors(browser, "Korean pages").await
+}
+
+/// The narrowest window: a row is ticked, and the dialog of its action opens.
+async fn a_row_is_picked_by_a_finger(yard: &ConsoleYard, browser: &Browser) -> Result<()> {
+    browser.resize(320, 640).await?;
+    open(yard, browser, "/files?q=alpha").await?;
+    let target = "document.querySelector('td.pick .hit').getBoundingClientRect()";
+    for side in ["width", "height"] {
+        assert_eq!(browser.evaluate(&format!("{target}.{side} >= 24")).await?, true, "{side}");
+    }
+    browser.click("td.pick .hit").await?;
+    until(browser, "document.querySelector('.bulk').dataset.picked === '1'").await;
+    let wide = too_wide(browser).await?;
+    ensure!(wide.is_empty(), "a picked row: {wide:?}");
+    keep_picture(browser, "/files-picked", "320").await?;
+    browser.click(".bulk button[value=pin]").await?;
+    until_shown(browser, "[data-dialog]", "alpha.mpg").await;
+    let wide = too_wide(browser).await?;
+    ensure!(wide.is_empty(), "a dialog: {wide:?}");
+    browser.resize(390, 844).await
 }
 
 #[tokio::test]

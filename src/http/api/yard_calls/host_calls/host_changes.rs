@@ -9,11 +9,11 @@ use reelyard_yard::task_manager::{
 };
 use serde_json::{Value, json};
 
-use super::holdings::HostHoldings;
 use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::Body;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::audit::AuditDetails;
+use crate::http::host_facts::HostHoldings;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{CommitProblems, ProblemResponse, Refusal};
 

@@ -1,23 +1,19 @@
 //! `/api/v1/hosts`: the hosts and their state.
 
 use actix_web::web;
-use reelyard_api::{
-    BreakerOf, BreakerState, BreakerView, HostAdopted, HostReset, HostView, Page, ProblemKind,
-    refused,
-};
-use reelyard_core::backoff::BackOff;
+use reelyard_api::{HostAdopted, HostReset, HostView, Page, ProblemKind, refused};
 use reelyard_core::event::RequestId;
 use reelyard_core::host::{HostAddr, HostMode, HostRole};
-use reelyard_yard::cfw_worker::{AdoptHost, CfwWorkerView as Called, ResetBreaker};
-use reelyard_yard::heartbeat::{Health, HostBeats};
-use reelyard_yard::task_manager::{Blamed, HostRecord, PlannedHost, ResetHost, TaskManagerView};
+use reelyard_yard::cfw_worker::{AdoptHost, ResetBreaker};
+use reelyard_yard::heartbeat::Health;
+use reelyard_yard::task_manager::ResetHost;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::holdings::HostHoldings;
 use crate::http::access::RequestCaller;
 use crate::http::api::call_parts::NoQuery;
 use crate::http::api::call_parts::{PageQuery, page};
+use crate::http::host_facts::{HostHoldings, host_view, one_host, unknown_host, with_refusal};
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::{AskProblems, CommitProblems, ProblemResponse, Refusal};
 
@@ -82,21 +78,6 @@ pub async fn list(
     Ok(web::Json(page(items, limit, |view| view.host)))
 }
 
-/// All hosts of the yard, by address.
-pub fn host_views(state: &NodeHttpState) -> Vec<HostView> {
-    let (tasks, beats) = (state.actors.task_views.load(), state.actors.heartbeat_view.load());
-    let (hosts, catalog) = (state.actors.hosts.present(), state.actors.catalog_view.load());
-    let removals = state.actors.remover_views.load();
-    let holdings = HostHoldings::new(&tasks, &catalog, &removals);
-    let mut views = Vec::with_capacity(hosts.len());
-    for (host, actor) in &*hosts {
-        let beats = beats.of(*host);
-        let seen = host_view(&actor.view.load(), beats.map(|beats| &**beats), &tasks, &holdings);
-        views.push(with_refusal(seen, state));
-    }
-    views
-}
-
 /// `GET /hosts/{host}`
 #[utoipa::path(
     get,
@@ -113,109 +94,6 @@ pub async fn one(
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<HostView>, Refusal<refused::NotFound>> {
     Ok(web::Json(one_host(&state, *host)?))
-}
-
-/// One host of the yard.
-///
-/// # Errors
-/// The host does not belong to the yard.
-pub fn one_host(state: &NodeHttpState, host: HostAddr) -> Result<HostView, ProblemResponse> {
-    let (tasks, beats) = (state.actors.task_views.load(), state.actors.heartbeat_view.load());
-    let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
-    let beats = beats.of(host);
-    let (called, catalog) = (actor.view.load(), state.actors.catalog_view.load());
-    let holdings = HostHoldings::new(&tasks, &catalog, &state.actors.remover_views.load());
-    let seen = host_view(&called, beats.map(|beats| &**beats), &tasks, &holdings);
-    Ok(with_refusal(seen, state))
-}
-
-/// The refusal for a host that does not belong to the yard.
-fn unknown(host: HostAddr) -> ProblemResponse {
-    ProblemResponse::not_found(format!("{host} is not a host of this yard"))
-}
-
-/// Adds why the calls of the host's worker are refused, if the node sees no other problem with its token.
-fn with_refusal(mut seen: HostView, state: &NodeHttpState) -> HostView {
-    if seen.token_trouble.is_none() {
-        seen.token_trouble = state.worker_refusals.of(seen.host, state.clock.now());
-    }
-    seen
-}
-
-fn host_view(
-    called: &Called,
-    beats: Option<&HostBeats>,
-    tasks: &TaskManagerView,
-    holdings: &HostHoldings<'_>,
-) -> HostView {
-    let host = called.host;
-    let record = super::holdings::record(tasks, host);
-    let record = record.unwrap_or(HostRecord::new(called.role, true));
-    let is_draining = record.mode == HostMode::Draining;
-    let planned = tasks.host(host);
-    let (serving, fetching) = planned.map_or((0, 0), |planned| (planned.serving, planned.fetching));
-    let missed = beats.filter(|beats| beats.misses_in_a_row > 0);
-    let foreign_managers =
-        tasks.foreign_managers.iter().filter(|manager| manager.host == Some(host));
-    let breakers = breakers(called, tasks);
-    let open = breakers.iter().filter(|one| one.state == BreakerState::Open);
-    let back_off = open.max_by_key(|one| one.back_off.until).map(|one| one.back_off.clone());
-    HostView {
-        host,
-        role: called.role,
-        mode: record.mode,
-        configured: record.configured,
-        silent_since: record.silent_since,
-        lost: record.lost,
-        draining: is_draining.then(|| holdings.of(host)).flatten(),
-        kind: called.kind,
-        health: beats.map(|beats| beats.health).unwrap_or_default(),
-        health_since: beats.and_then(|beats| beats.changed),
-        latency_ms: called.latency_ms,
-        failure: missed
-            .and_then(|beats| beats.last_miss.clone())
-            .or_else(|| called.refused_list.clone()),
-        token_trouble: called.token_trouble.map(|trouble| trouble.to_string()),
-        files: called.inventory.as_ref().map(|inventory| inventory.files),
-        disk: called.disk,
-        room: planned.and_then(|planned: &PlannedHost| planned.room),
-        observed: called.inventory.as_ref().map(|inventory| inventory.at).or(called.disk_at),
-        serving: u32::try_from(serving).unwrap_or(u32::MAX),
-        fetching: u32::try_from(fetching).unwrap_or(u32::MAX),
-        sends_below: planned.and_then(|planned| planned.sends_below),
-        receives_below: planned.and_then(|planned| planned.receives_below),
-        traffic: called.traffic.clone(),
-        traffic_at: called.traffic_at,
-        source_link: planned.and_then(|planned| planned.source_link),
-        destination_link: planned.and_then(|planned| planned.destination_link),
-        agent_failure: called.agent_failure.clone(),
-        back_off,
-        breakers,
-        foreign_managers: foreign_managers.cloned().collect(),
-    }
-}
-
-/// All circuit breakers of the host: as source, as destination, and for calls.
-fn breakers(called: &Called, tasks: &TaskManagerView) -> Vec<BreakerView> {
-    let back_off_entry = |of, back_off: &BackOff, now| {
-        let state = if back_off.holds(now) { BreakerState::Open } else { BreakerState::Probation };
-        BreakerView { of, state, back_off: crate::http::api::yard_calls::plan::back_off(back_off) }
-    };
-    let host = called.host;
-    let copies = [
-        (BreakerOf::Source, Blamed::Source(host)),
-        (BreakerOf::Destination, Blamed::Destination(host)),
-    ];
-    let held = copies.into_iter().filter_map(|(of, blamed)| {
-        Some(back_off_entry(of, tasks.back_offs.get(&blamed)?, tasks.at))
-    });
-    let trouble = called.trouble.as_ref().map(|trouble| {
-        let state =
-            if called.calls.is_open() { BreakerState::Open } else { BreakerState::Probation };
-        let back_off = crate::http::api::yard_calls::plan::back_off(&trouble.back_off);
-        BreakerView { of: BreakerOf::Calls, state, back_off }
-    });
-    held.chain(trouble).collect()
 }
 
 /// `POST /hosts/{host}/reset`: an operator repaired the host, so backoff and breakers end.
@@ -236,7 +114,7 @@ pub async fn reset(
     _: web::Query<NoQuery>,
 ) -> Result<web::Json<HostReset>, Refusal<(refused::NotFound, CommitProblems)>> {
     let host = *host;
-    let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
+    let actor = state.actors.hosts.get(host).ok_or_else(|| unknown_host(host))?;
     let reset = ResetHost { host, asked_by: caller.name(), request: RequestId::random() };
     let back_offs = state.actors.task_manager.ask(reset).await??;
     actor.worker.ask(ResetBreaker).await?;
@@ -263,7 +141,7 @@ pub async fn adopt(
     Refusal<(refused::NotFound, refused::NotLeader, refused::HostRefused, AskProblems)>,
 > {
     let host = *host;
-    let actor = state.actors.hosts.get(host).ok_or_else(|| unknown(host))?;
+    let actor = state.actors.hosts.get(host).ok_or_else(|| unknown_host(host))?;
     let leadership = *state.journal.leadership().borrow();
     let epoch = leadership
         .epoch()

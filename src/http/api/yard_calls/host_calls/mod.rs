@@ -1,5 +1,4 @@
 //! Calls about hosts.
 
-pub(in crate::http) mod holdings;
 pub(in crate::http) mod host_changes;
 pub(in crate::http) mod hosts;

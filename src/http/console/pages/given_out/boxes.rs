@@ -6,7 +6,8 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use reelyard_access::rights::AccessScope;
 use reelyard_api::BoxInfo;
 use reelyard_boxes::box_lease::{
-    BoxCounts, BoxPhase, BoxRefusal, BoxViewHandle, LARGEST_PAGE, Lease, PoolStatus, ShowQueue,
+    BoxCounts, BoxLogEvent, BoxPhase, BoxRefusal, BoxViewHandle, LARGEST_PAGE, Lease, PoolStatus,
+    ShowQueue,
 };
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::boxes::{
@@ -261,6 +262,7 @@ fn quarantine(
                     number: u64::from(info.number.0),
                     since: Moment(info.since.0.0),
                     by: info.quarantined_by,
+                    failures: failed_cleanings(views, &pool.name, info.number),
                     output: info.output.unwrap_or_default(),
                 });
             }
@@ -269,6 +271,15 @@ fn quarantine(
     }
     lines.truncate(QUARANTINED);
     Ok(lines)
+}
+
+/// The failed cleanings of a box right before its quarantine.
+fn failed_cleanings(views: &BoxViewHandle, pool: &PoolName, number: BoxNumber) -> Option<u64> {
+    let newest = views.box_log(pool, Some(number), u64::MAX, 2);
+    newest.lines.iter().find_map(|line| match line.news {
+        BoxLogEvent::CleanFailed { attempt, .. } => Some(u64::from(attempt)),
+        _ => None,
+    })
 }
 
 /// The box of the open panel. None if it does not exist.

@@ -19,7 +19,7 @@ use reelyard_shares::share_expiry::{
 };
 
 use super::{new_link, share_dialogs};
-use crate::http::api::share_calls::shares::{knows_its_shares, share_info, share_time};
+use crate::http::api::share_calls::shares::knows_its_shares;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::chosen::ChosenRows;
@@ -92,7 +92,7 @@ pub async fn model(
 }
 
 fn list(state: &NodeHttpState, query: &SharesPageQuery, viewer: &Viewer) -> SharesPageModel {
-    let now = share_time(state);
+    let now = state.share_time();
     let uses_needed = match query.sort.key.as_str() {
         "downloads" => UsesNeeded::Latest,
         _ => UsesNeeded::Any,
@@ -148,7 +148,7 @@ fn picked(state: &NodeHttpState, query: &SharesPageQuery) -> Vec<ShareLine> {
     let mut lines = Vec::new();
     for id in query.pick.iter().filter_map(|id| id.parse().ok()) {
         if let ShareLookup::Live(share) = state.actors.share_views.find(id) {
-            lines.push(line(&share_info(state, &share, share_time(state))));
+            lines.push(line(&state.share_info(&share, state.share_time())));
         }
     }
     lines
@@ -157,7 +157,7 @@ fn picked(state: &NodeHttpState, query: &SharesPageQuery) -> Vec<ShareLine> {
 /// The links that match the filter of a page, and have not ended.
 pub fn matching(state: &NodeHttpState, query: &SharesPageQuery) -> ChosenRows<ShareLine> {
     let index = state.actors.share_views.index(UsesNeeded::Any, state.clock.timer());
-    suited(state, query, &index, share_time(state))
+    suited(state, query, &index, state.share_time())
 }
 
 fn suited(
@@ -173,7 +173,7 @@ fn suited(
     for share in &chosen.rows {
         // A link that ended a moment ago is left out.
         if let ShareLookup::Live(share) = state.actors.share_views.find(share.id) {
-            rows.push(line(&share_info(state, &share, now)));
+            rows.push(line(&state.share_info(&share, now)));
         }
     }
     ChosenRows { rows, unsuited: chosen.unsuited, beyond: chosen.beyond }
@@ -194,7 +194,7 @@ fn rows(
     for id in shown.iter().filter_map(|item| Some(index.share(*item)?.id)) {
         // A link that ended a moment ago has no row any more.
         if let ShareLookup::Live(share) = state.actors.share_views.find(id) {
-            rows.push(line(&share_info(state, &share, now)));
+            rows.push(line(&state.share_info(&share, now)));
         }
     }
     let at = |after: usize| {

@@ -11,8 +11,8 @@ use reelyard_yard::task_manager::plan::Skip;
 use roaring::RoaringBitmap;
 
 use crate::http::api::yard_calls::files::FileListSnapshot;
-use crate::http::console::pages::reasons::passed;
 use crate::http::overview::PlacedFiles;
+use crate::http::overview::yard_model::reasons::passed;
 
 /// A search over all files.
 pub struct FileSearch<'a> {

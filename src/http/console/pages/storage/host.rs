@@ -24,16 +24,16 @@ use reelyard_yard::task_manager::TaskManagerView;
 use roaring::RoaringBitmap;
 
 use super::host_dialogs;
-use crate::http::api::yard_calls::host_calls::hosts::one_host;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
-use crate::http::console::pages::link_chart::link_figure;
-use crate::http::console::pages::recent::{self, shown_name};
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
+use crate::http::host_facts::one_host;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::HOUR_MILLIS;
+use crate::http::overview::yard_model::link_chart::link_figure;
+use crate::http::overview::yard_model::recent::{self, shown_name};
 use crate::http::overview::{DiskMarks, host_lines};
 
 /// The most recent copies and removals that the page shows.

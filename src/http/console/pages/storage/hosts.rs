@@ -14,13 +14,13 @@ use reelyard_console::pages::hosts::{
 use reelyard_console::parts::table::RowPage;
 
 use super::host_dialogs;
-use crate::http::api::host_views;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::chosen::ChosenRows;
 use crate::http::console::live_part::LivePart;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
+use crate::http::host_facts::host_views;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::{DiskMarks, host_lines};
 

@@ -23,10 +23,10 @@ use reelyard_yard::task_manager::TaskManagerView;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
-use crate::http::console::pages::recent::shown_name;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::yard_model::recent::shown_name;
 
 /// Files of the map.
 const FILES: usize = 30;

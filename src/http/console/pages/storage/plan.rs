@@ -7,7 +7,7 @@ use reelyard_api::{BackedOff, PlannedCopy, RemovalView, RoomSoughtView, Skipped}
 use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::plan::{
     self, BackOffLine, CopyProgress, DestinationReason, ExchangeLine, GoingCopy, PassedLine,
-    PlanLine, PlanPageModel, PlanPageQuery, RemovalLine, SparedLine,
+    PlanLine, PlanPageModel, PlanPageQuery, RemovalLine, RemoverMode, SparedLine,
 };
 use reelyard_console::pages::why::PassedReason;
 use reelyard_console::parts::panel::page_sentence;
@@ -83,7 +83,7 @@ fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
             .take(rows("copies"))
             .map(|one| copy(state, one))
             .collect(),
-        remover_mode: mode(looked.mode).to_owned(),
+        remover_mode: mode(looked.mode),
         removals_total: round.removals_total,
         removal_bytes: sums.bytes,
         removal_hosts: sums.hosts,
@@ -100,11 +100,11 @@ fn model(state: &NodeHttpState, query: &PlanPageQuery) -> PlanPageModel {
     }
 }
 
-fn mode(mode: RemovalMode) -> &'static str {
+fn mode(mode: RemovalMode) -> RemoverMode {
     match mode {
-        RemovalMode::On => "on",
-        RemovalMode::DryRun => "dry-run",
-        RemovalMode::Off => "off",
+        RemovalMode::On => RemoverMode::On,
+        RemovalMode::DryRun => RemoverMode::DryRun,
+        RemovalMode::Off => RemoverMode::Off,
     }
 }
 

@@ -22,12 +22,12 @@ use super::why;
 use crate::http::computing::computed;
 use crate::http::console::answer;
 use crate::http::console::live_part::LivePart;
-use crate::http::console::pages::copy_lines::copy_line;
 use crate::http::console::pages::host_choices::host_choices;
 use crate::http::console::refusal::ConsoleRefusal;
 use crate::http::console::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::HOUR_MILLIS;
+use crate::http::overview::yard_model::copy_lines::copy_line;
 
 /// Rows of a page.
 const ROWS: usize = 50;

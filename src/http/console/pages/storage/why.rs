@@ -10,8 +10,8 @@ use reelyard_core::names::{FileName, NameText};
 use reelyard_yard::task_manager::plan::{HostUsability, MasterState, PlanVerdict};
 
 use crate::http::api::yard_calls::explain;
-use crate::http::console::pages::reasons::passed;
 use crate::http::node_state::NodeHttpState;
+use crate::http::overview::yard_model::reasons::passed;
 use crate::http::problem::ProblemResponse;
 
 /// The explanation of the file with this name, as the console writes names. None without a name, and for a text that

@@ -2,7 +2,7 @@
 
 use reelyard_core::clock::Millis;
 use reelyard_core::event::Epoch;
-use reelyard_core::manager::ClusterId;
+use reelyard_core::manager::YardId;
 use reelyard_core::names::FileName;
 use reelyard_file_server::file_fingerprint::FileFingerprint;
 use reelyard_file_server::tree_hash::{GROUP, TreeHasher, Trunk};
@@ -53,7 +53,7 @@ fn partial() -> Partial {
 
 fn claim() -> BoxClaim {
     BoxClaim {
-        cluster: Some(ClusterId(77)),
+        cluster: Some(YardId(77)),
         pool: PoolName::new("judges").unwrap(),
         hooks: "isolate".to_owned(),
         ids: vec![IdRange { first: 1, count: 8 }],
@@ -62,7 +62,7 @@ fn claim() -> BoxClaim {
 }
 
 fn epochs() -> KnownEpochs {
-    let newest = postcard::to_stdvec(&vec![(Some(ClusterId(77)), Epoch(9)), (None, Epoch(4))]);
+    let newest = postcard::to_stdvec(&vec![(Some(YardId(77)), Epoch(9)), (None, Epoch(4))]);
     postcard::from_bytes(&newest.unwrap()).unwrap()
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::super::known_epochs::MOST_CLUSTERS;
 use super::*;
 
-const OURS: Option<ClusterId> = Some(ClusterId(1));
-const OTHER: Option<ClusterId> = Some(ClusterId(2));
+const OURS: Option<YardId> = Some(YardId(1));
+const OTHER: Option<YardId> = Some(YardId(2));
 
 fn guard(dir: &tempfile::TempDir) -> EpochGuard {
     EpochGuard::open(Arc::new(StateStore::open(dir.path()).unwrap())).unwrap()
@@ -122,9 +122,9 @@ fn a_cluster_with_only_boxes_here_has_its_own_epochs() {
     // The number of stored clusters is bounded, and stored ones remain.
     let most = MOST_CLUSTERS as u128;
     for cluster in 3..=most {
-        guard.serve(Some(ClusterId(cluster)), Epoch(1)).unwrap().unwrap();
+        guard.serve(Some(YardId(cluster)), Epoch(1)).unwrap().unwrap();
     }
-    let refusal = guard.serve(Some(ClusterId(most + 1)), Epoch(1)).unwrap().unwrap_err();
+    let refusal = guard.serve(Some(YardId(most + 1)), Epoch(1)).unwrap().unwrap_err();
     assert!(matches!(refusal, NotObeyed::TooManyClusters { .. }), "{refusal}");
     assert_eq!(guard.serve(OTHER, Epoch(4)).unwrap(), Err(deposed(4, 5)));
     // The cluster is obeyed one day, and continues from its epochs.
@@ -144,7 +144,7 @@ fn an_operator_can_make_a_worker_obey_any_cluster() {
     {
         let guard = guard(&dir);
         assert_eq!(guard.accept_leader(OURS, Epoch(9)).unwrap(), Err(deposed(9, u64::MAX)));
-        assert_eq!(guard.adopt(ClusterId(1), Epoch(9)).unwrap(), Epoch(u64::MAX));
+        assert_eq!(guard.adopt(YardId(1), Epoch(9)).unwrap(), Epoch(u64::MAX));
     }
     let guard = guard(&dir);
     assert_eq!(guard.accept_leader(OURS, Epoch(9)).unwrap(), Ok(()));

@@ -8,11 +8,7 @@ use crate::http::overview::ShareCounts;
 use crate::http::overview::{PlacedFiles, YardViews, listed_files};
 
 /// The figures of this moment.
-pub fn figures(
-    views: &YardViews<'_>,
-    placed: &PlacedFiles,
-    links: Option<&ShareCounts>,
-) -> YardFigures {
+pub fn figures(views: &YardViews<'_>, placed: &PlacedFiles, links: &ShareCounts) -> YardFigures {
     let (tasks, plan) = (&views.tasks, &views.tasks.plan);
     let working = tasks.open.values().filter(|task| task.state == TaskState::Working);
     let served = views.catalog.event_log.as_ref().map(|log| log.served);
@@ -32,8 +28,8 @@ pub fn figures(
         served_curve: served_curve(views),
         hot: hot.len() as u64,
         hot_unplaced: hot.iter().filter(|(file, _)| !placed.all.contains(file.0)).count() as u64,
-        due: links.map_or(0, |links| links.due),
-        next_due: links.and_then(|links| links.next_due).map(|at| Moment(at.0)),
+        due: links.due,
+        next_due: links.next_due.map(|at| Moment(at.0)),
     }
 }
 

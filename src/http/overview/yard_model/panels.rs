@@ -16,13 +16,12 @@ use reelyard_shares::share_expiry::ShareLookup;
 use reelyard_yard::task_manager::plan::Skip;
 use reelyard_yard::task_manager::{TaskManagerView, TaskState};
 
-use crate::http::api::share_calls::shares::{share_info, share_time};
-use crate::http::console::pages::copy_lines::copy_line;
-use crate::http::console::pages::reasons::passed;
-use crate::http::console::pages::recent;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::ShareCounts;
 use crate::http::overview::YardViews;
+use crate::http::overview::yard_model::copy_lines::copy_line;
+use crate::http::overview::yard_model::reasons::passed;
+use crate::http::overview::yard_model::recent;
 
 /// Copies under way that the page shows.
 const COPIES: usize = 9;
@@ -113,7 +112,7 @@ pub fn due(state: &NodeHttpState, links: &ShareCounts) -> Vec<DueLink> {
     let mut due = Vec::new();
     for id in links.soonest.iter().take(DUE) {
         let ShareLookup::Live(share) = state.actors.share_views.find(*id) else { continue };
-        let info = share_info(state, &share, share_time(state));
+        let info = state.share_info(&share, state.share_time());
         let Some(ends) = info.expires_at else { continue };
         due.push(DueLink {
             downloads: u64::from(info.downloads.unwrap_or(info.uses)),

@@ -7,7 +7,7 @@ use reelyard_console::parts::chart::{ChartFigure, ChartMark};
 use reelyard_console::text::yard as words;
 use reelyard_core::clock::Millis;
 
-use crate::http::console::pages::link_chart::link_figure;
+use crate::http::overview::yard_model::link_chart::link_figure;
 use crate::http::overview::{LinkSample, YardViews};
 
 /// Hosts that the chart marks. More words would cover each other.

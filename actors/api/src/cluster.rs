@@ -1,0 +1,84 @@
+//! The cluster, as the API shows it.
+
+use reelyard_core::cluster_id::{ClusterId, StoreId};
+use reelyard_core::event::Epoch;
+use serde::{Deserialize, Serialize};
+
+/// The cluster, as the node that answers knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ClusterView {
+    /// Id of the cluster. A node of another cluster is refused.
+    #[schema(value_type = String)]
+    pub cluster: ClusterId,
+    /// Number of the node that answers.
+    pub node: u64,
+    /// Number of the leader. Missing while the node knows none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader: Option<u64>,
+    /// The newest term that the node knows.
+    pub epoch: Epoch,
+    /// Index of the last entry that is applied on this node.
+    pub applied: u64,
+    /// All members, by number.
+    pub members: Vec<MemberInfo>,
+}
+
+/// The rank of a member.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum MemberRank {
+    /// It leads.
+    Leader,
+    /// It votes, and follows the leader.
+    Voter,
+    /// It has no vote. It gets one after it was up to date for ten seconds.
+    Learner,
+}
+
+/// One member of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct MemberInfo {
+    /// Its number. No other node ever gets it.
+    pub number: u64,
+    /// Its rank.
+    pub rank: MemberRank,
+    /// Address at which other nodes reach it. Empty while it is alone without `cluster.listen`.
+    pub cluster_address: String,
+    /// URL of its API.
+    pub api_address: String,
+    /// Id of its store. Missing for the founder of a store of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub store: Option<StoreId>,
+    /// How many entries it is behind. Only the leader knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<u64>,
+    /// Milliseconds since its last message to the node that answers. Missing for that node, and before the
+    /// first message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact_ms: Option<u64>,
+    /// Time of a message there and back, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_us: Option<u64>,
+    /// How far its wall clock is ahead, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_skew_ms: Option<i64>,
+    /// Version of its program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Why it cannot be reached, or why one of both nodes refuses the other. Missing while all is well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}

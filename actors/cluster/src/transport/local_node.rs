@@ -1,0 +1,136 @@
+//! This node, as its connections to other nodes need to know it.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use reelyard_core::clock::Clock;
+use reelyard_protocol::cluster::{
+    AddressedNode, ConnectionUse, ElectionTimes, FormatLevels, HelloNode, NodeHello, SettingsDigest,
+};
+use reelyard_replication::{FORMAT_LEVEL, MemberRecord, NodeIdentity};
+
+use super::peers::PeerBook;
+use super::security::LinkSecurity;
+use super::socket::split_address;
+
+/// The format levels of this program.
+const LEVELS: FormatLevels = FormatLevels { min: 1, max: FORMAT_LEVEL };
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
+/// The facts of this node that change while it runs. They are read for each connection.
+pub trait LocalMember: Send + Sync + 'static {
+    /// The identity in its store.
+    fn identity(&self) -> NodeIdentity;
+
+    /// Its election times.
+    fn times(&self) -> ElectionTimes;
+
+    /// Its settings of the cluster.
+    fn settings(&self) -> SettingsDigest;
+
+    /// The members in the log that it has applied, itself included. May be empty or old: the node may not have the
+    /// whole log. Members of an entry that may still be cut off do not belong here, or a leader that must cut it
+    /// off would be refused.
+    fn members(&self) -> Vec<(u64, MemberRecord)>;
+}
+
+/// This node with its certificates, its clock and the record of its peers. The transport and the listener
+/// share it.
+pub struct LocalNode {
+    member: Arc<dyn LocalMember>,
+    security: RwLock<LinkSecurity>,
+    clock: Clock,
+    peers: PeerBook,
+}
+
+impl LocalNode {
+    /// This node, with its first certificates.
+    pub fn new(member: Arc<dyn LocalMember>, security: LinkSecurity, clock: Clock) -> Arc<Self> {
+        let security = RwLock::new(security);
+        Arc::new(LocalNode { member, security, clock, peers: PeerBook::default() })
+    }
+
+    /// Uses other certificates for new connections. The existing connections stay.
+    pub fn set_security(&self, security: LinkSecurity) {
+        *self.security.write().unwrap_or_else(PoisonError::into_inner) = security;
+    }
+
+    pub(super) fn security(&self) -> LinkSecurity {
+        self.security.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn member(&self) -> &dyn LocalMember {
+        self.member.as_ref()
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(super) fn peers(&self) -> &PeerBook {
+        &self.peers
+    }
+
+    /// The record of the member with this number.
+    pub(super) fn record_of(&self, number: u64) -> Option<MemberRecord> {
+        let found = self.member.members().into_iter().find(|(other, _)| *other == number);
+        found.map(|(_, record)| record)
+    }
+
+    /// Whether this number was given to a node that is no member any more. A higher number may be newer than the list
+    /// of this node.
+    pub(super) fn was_removed(&self, number: u64) -> bool {
+        let members = self.member.members();
+        let given = members.iter().map(|(member, record)| record.numbers_given.max(*member)).max();
+        members.iter().all(|(member, _)| *member != number)
+            && given.is_some_and(|given| number <= given)
+    }
+
+    /// Whether a member is reached at this address. Names are not resolved.
+    pub(super) fn is_address_of_member(&self, ip: IpAddr) -> bool {
+        self.member.members().iter().any(|(_, record)| {
+            let host = split_address(&record.cluster_address).map(|(host, _)| host);
+            host.is_ok_and(|host| host.parse() == Ok(ip))
+        })
+    }
+
+    /// The hello of this node.
+    pub(super) fn hello(
+        &self,
+        purpose: ConnectionUse,
+        expected: Option<AddressedNode>,
+    ) -> NodeHello {
+        let NodeIdentity { cluster, number, store } = self.member.identity();
+        NodeHello {
+            sender: Some(HelloNode { cluster, number, store }),
+            times: self.member.times(),
+            settings: self.member.settings(),
+            ..hello_of_newcomer(&self.clock, purpose, expected)
+        }
+    }
+}
+
+/// The hello of a node that is no member yet. Its times and settings do not count.
+pub(super) fn hello_of_newcomer(
+    clock: &Clock,
+    purpose: ConnectionUse,
+    expected: Option<AddressedNode>,
+) -> NodeHello {
+    NodeHello {
+        purpose,
+        sender: None,
+        expected,
+        program: PROGRAM.to_owned(),
+        levels: LEVELS,
+        times: ElectionTimes { heartbeat_ms: 0, election_min_ms: 0, election_max_ms: 0 },
+        settings: SettingsDigest::default(),
+        clock: clock.reading().wall,
+    }
+}
+
+impl fmt::Debug for LocalNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LocalNode").field(&self.member.identity()).finish()
+    }
+}

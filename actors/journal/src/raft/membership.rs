@@ -1,0 +1,183 @@
+//! The members of the cluster, and their changes: one at a time, on the leader.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use openraft::ChangeMembers;
+use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
+use reelyard_replication::{Member, MemberRecord};
+
+use super::Metrics;
+use super::member_node::MemberNode;
+use super::node::RaftNode;
+
+/// A change of the members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberChange {
+    /// Gives a learner a vote.
+    Promote {
+        /// Number of the learner.
+        number: u64,
+    },
+    /// Takes the vote of a node, and ends its membership.
+    Remove {
+        /// Number of the node.
+        number: u64,
+    },
+    /// Changes where a member is reached.
+    SetAddresses {
+        /// Number of the member.
+        number: u64,
+        /// Its record, with the new addresses.
+        record: MemberRecord,
+    },
+}
+
+/// Why the members were not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemberChangeError {
+    /// Another node leads, or none.
+    #[error("this node does not lead the cluster{}", leader_text(*leader))]
+    NotLeader {
+        /// The leader, if this node knows it.
+        leader: Option<u64>,
+    },
+    /// Another change is not finished yet.
+    #[error(
+        "another change of the members is not finished: try again when `reelyard cluster status` shows \
+         no change under way"
+    )]
+    InProgress,
+    /// There is no such member.
+    #[error("node {0} is no member of this cluster. See `reelyard cluster status`")]
+    NoMember(u64),
+    /// The last voter cannot be removed.
+    #[error(
+        "node {0} is the only voter: a cluster without a voter cannot decide. Add another node first"
+    )]
+    LastVoter(u64),
+    /// The journal has stopped, or is starting.
+    #[error("the journal of this node is not ready: {0}")]
+    NotReady(String),
+}
+
+fn leader_text(leader: Option<u64>) -> String {
+    leader.map(|leader| format!(": node {leader} does")).unwrap_or_default()
+}
+
+/// The members in openraft's metrics, by number.
+fn members_of(metrics: &Metrics) -> Vec<Member> {
+    let membership = metrics.membership_config.membership();
+    let voters: BTreeSet<u64> = membership.voter_ids().collect();
+    let member = |(&number, MemberNode(record)): (&u64, &MemberNode)| Member {
+        number,
+        is_voter: voters.contains(&number),
+        record: record.clone(),
+    };
+    membership.nodes().map(member).collect()
+}
+
+impl RaftNode {
+    /// The members that this node knows, by number. Empty while it is starting.
+    pub(crate) fn members(&self) -> Vec<Member> {
+        self.raft.get().map(|raft| members_of(&raft.metrics().borrow())).unwrap_or_default()
+    }
+
+    /// Adds a node that follows and does not vote, and answers its number. No other node ever had it. A store that
+    /// is a member already keeps its number.
+    pub(crate) async fn admit(&self, record: MemberRecord) -> Result<u64, MemberChangeError> {
+        let _one_at_a_time = self.changing.lock().await;
+        loop {
+            let members = self.members();
+            let has_store =
+                |member: &&Member| record.store.is_some() && member.record.store == record.store;
+            if let Some(known) = members.iter().find(has_store) {
+                return Ok(known.number);
+            }
+            let number = numbers_given(&members) + 1;
+            let record = MemberRecord { numbers_given: number, ..record.clone() };
+            // A member of this number stays as it is. Then another leader has given the number.
+            let node = BTreeMap::from([(number, MemberNode(record))]);
+            self.change(ChangeMembers::AddNodes(node)).await?;
+        }
+    }
+
+    /// Makes one change, and waits until a quorum has it.
+    pub(crate) async fn change_members(
+        &self,
+        change: MemberChange,
+    ) -> Result<(), MemberChangeError> {
+        let _one_at_a_time = self.changing.lock().await;
+        let members = self.members();
+        let find = |number: u64| {
+            let member = members.iter().find(|member| member.number == number);
+            member.ok_or(MemberChangeError::NoMember(number))
+        };
+        match change {
+            MemberChange::SetAddresses { number, record } => {
+                let numbers_given = find(number)?.record.numbers_given;
+                self.set_record(number, MemberRecord { numbers_given, ..record }).await
+            }
+            MemberChange::Promote { number } => {
+                find(number)?;
+                self.change(ChangeMembers::AddVoterIds(BTreeSet::from([number]))).await
+            }
+            MemberChange::Remove { number } => {
+                let leaving = find(number)?;
+                let mut staying = members.iter().filter(|member| member.number != number);
+                let Some(voter) = staying.find(|member| member.is_voter) else {
+                    return Err(MemberChangeError::LastVoter(number));
+                };
+                let given = numbers_given(&members);
+                if voter.record.numbers_given < given {
+                    let record = MemberRecord { numbers_given: given, ..voter.record.clone() };
+                    self.set_record(voter.number, record).await?;
+                }
+                let leaves = BTreeSet::from([number]);
+                let change = if leaving.is_voter {
+                    ChangeMembers::RemoveVoters(leaves)
+                } else {
+                    ChangeMembers::RemoveNodes(leaves)
+                };
+                self.change(change).await
+            }
+        }
+    }
+
+    async fn set_record(&self, number: u64, record: MemberRecord) -> Result<(), MemberChangeError> {
+        let node = BTreeMap::from([(number, MemberNode(record))]);
+        self.change(ChangeMembers::SetNodes(node)).await
+    }
+
+    async fn change(
+        &self,
+        change: ChangeMembers<u64, MemberNode>,
+    ) -> Result<(), MemberChangeError> {
+        let Some(raft) = self.raft.get() else {
+            return Err(MemberChangeError::NotReady("it is starting".to_owned()));
+        };
+        // A voter that is removed does not stay as a learner.
+        raft.change_membership(change, false).await.map(drop).map_err(explain)
+    }
+}
+
+/// The highest number that was ever given.
+fn numbers_given(members: &[Member]) -> u64 {
+    let given = members.iter().map(|member| member.number.max(member.record.numbers_given));
+    given.max().unwrap_or(0)
+}
+
+fn explain(error: RaftError<u64, ClientWriteError<u64, MemberNode>>) -> MemberChangeError {
+    let error = match error {
+        RaftError::APIError(error) => error,
+        RaftError::Fatal(fatal) => return MemberChangeError::NotReady(fatal.to_string()),
+    };
+    match error {
+        ClientWriteError::ForwardToLeader(forward) => {
+            MemberChangeError::NotLeader { leader: forward.leader_id }
+        }
+        ClientWriteError::ChangeMembershipError(ChangeMembershipError::LearnerNotFound(error)) => {
+            MemberChangeError::NoMember(error.node_id)
+        }
+        ClientWriteError::ChangeMembershipError(_) => MemberChangeError::InProgress,
+    }
+}

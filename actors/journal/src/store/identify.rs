@@ -1,0 +1,54 @@
+//! Which node a store belongs to, before it is opened.
+
+use std::path::Path;
+
+use reelyard_core::private_dir;
+use reelyard_replication::NodeIdentity;
+
+use crate::settings::OpenError;
+use crate::store::StoreError;
+use crate::store::disk::identity_file::StoreIdentity;
+use crate::store::maintenance::upkeep;
+
+/// The identity of the store in `dir`; none if it has none yet.
+///
+/// # Errors
+/// The identity is damaged, or cannot be read.
+pub fn stored_identity(dir: &Path) -> Result<Option<StoreIdentity>, OpenError> {
+    StoreIdentity::read(dir).map_err(|error| OpenError::of_store(dir, error.into()))
+}
+
+/// Whether `dir` has a store or an identity.
+pub fn has_store(dir: &Path) -> bool {
+    upkeep::is_store(dir) || matches!(StoreIdentity::read(dir), Ok(Some(_)) | Err(_))
+}
+
+/// Gives the store in `dir` the identity of a node that founds a cluster, and answers it. An existing identity
+/// stays. Creates the directory if it is missing.
+///
+/// # Errors
+/// The directory cannot be written, or the node has not joined its cluster yet.
+pub fn found_cluster(dir: &Path, number: u64) -> Result<NodeIdentity, OpenError> {
+    let failed = |error: StoreError| OpenError::of_store(dir, error);
+    private_dir::create(dir).map_err(|error| failed(error.into()))?;
+    let identity = match stored_identity(dir)? {
+        Some(identity) => identity,
+        None => {
+            let founder = StoreIdentity::founder(number)
+                .map_err(|error| failed(StoreError::Io(error.to_string())))?;
+            founder.write(dir).map_err(|error| failed(error.into()))?;
+            founder
+        }
+    };
+    identity.node().ok_or_else(|| OpenError::NotJoined { dir: dir.to_owned() })
+}
+
+/// Keeps the identity of a node that joins a cluster, before its store is opened for the first time.
+///
+/// # Errors
+/// The directory cannot be written.
+pub fn keep_joiner(dir: &Path, joiner: &StoreIdentity) -> Result<(), OpenError> {
+    let failed = |error: std::io::Error| OpenError::of_store(dir, error.into());
+    private_dir::create(dir).map_err(failed)?;
+    joiner.write(dir).map_err(failed)
+}

@@ -1,0 +1,188 @@
+//! A node that ran alone becomes the first of three, and members come and go.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use actix::{Actor, Addr};
+use reelyard_core::cluster_id::StoreId;
+use reelyard_core::event::PieceId;
+use reelyard_integration_tests::fakes::memory_hub::MemoryHub;
+use reelyard_integration_tests::probes::journal_probe::{
+    CommitEvents, ProbeActor, ReadAccounts, request_of, small_snapshots, transfer,
+};
+use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
+use reelyard_integration_tests::rigs::running::on_a_system;
+use reelyard_journal::{
+    Journal, JournalOptions, MemberChange, MemberChangeError, OpenError, StoreIdentity,
+};
+use reelyard_replication::{MemberRecord, NodeIdentity};
+use tempfile::TempDir;
+
+struct GrowingCluster {
+    hub: MemoryHub,
+    members: BTreeMap<u64, (Journal, Addr<ProbeActor>, TempDir)>,
+    commits: u64,
+}
+
+fn record(store: StoreId) -> MemberRecord {
+    MemberRecord {
+        store: Some(store),
+        cluster_address: "hub".to_owned(),
+        ..MemberRecord::default()
+    }
+}
+
+impl GrowingCluster {
+    async fn alone() -> GrowingCluster {
+        let mut cluster =
+            GrowingCluster { hub: MemoryHub::default(), members: BTreeMap::new(), commits: 0 };
+        cluster.start(1, tempfile::tempdir().unwrap()).await;
+        cluster
+    }
+
+    async fn start(&mut self, node: u64, dir: TempDir) {
+        let options = JournalOptions {
+            heartbeat: Duration::from_millis(100),
+            election: (Duration::from_millis(600), Duration::from_millis(1200)),
+            ..small_snapshots(dir.path(), node)
+        };
+        let journal =
+            Journal::open(options, self.hub.transport(node), &[PieceId::Probe]).await.unwrap();
+        self.hub.attach(node, journal.clone());
+        let probe = ProbeActor::new(journal.clone()).start();
+        self.members.insert(node, (journal, probe, dir));
+    }
+
+    fn journal(&self, node: u64) -> &Journal {
+        &self.members[&node].0
+    }
+
+    async fn leads(&self) {
+        eventually("node 1 leads", || self.journal(1).leadership().borrow().epoch().is_some())
+            .await;
+    }
+
+    /// Commits on node 1 without a second try: no commit may be refused.
+    async fn commit(&mut self) {
+        self.commits += 1;
+        let id = self.commits;
+        let message = CommitEvents { request: request_of(id), events: transfer(id, 1) };
+        self.members[&1].1.send(message).await.unwrap().unwrap();
+    }
+
+    async fn join(&mut self) -> u64 {
+        let dir = tempfile::tempdir().unwrap();
+        let joiner = StoreIdentity::joiner().unwrap();
+        let number = self.journal(1).admit(record(joiner.store)).await.unwrap();
+        let cluster = self.journal(1).identity().cluster;
+        let joined = StoreIdentity { member: Some((cluster, number)), ..joiner };
+        joined.write(dir.path()).unwrap();
+        self.start(number, dir).await;
+        number
+    }
+
+    /// Waits until a node has all commits.
+    async fn has_all(&self, node: u64) {
+        let probe = &self.members[&node].1;
+        eventually_some("the node has applied everything", || async {
+            let own = probe.send(ReadAccounts).await.unwrap();
+            let first = self.members[&1].1.send(ReadAccounts).await.unwrap();
+            (own.books == first.books).then_some(())
+        })
+        .await;
+    }
+
+    async fn stop(&self) {
+        for (journal, _, _) in self.members.values() {
+            journal.stop().await;
+        }
+    }
+}
+
+#[test]
+fn a_node_alone_becomes_the_first_of_three_without_a_refused_commit() {
+    on_a_system(async {
+        let mut cluster = GrowingCluster::alone().await;
+        cluster.leads().await;
+        for _ in 0..50 {
+            cluster.commit().await;
+        }
+        for expected in [2, 3] {
+            assert_eq!(cluster.join().await, expected);
+            cluster.commit().await;
+            cluster.has_all(expected).await;
+            let promoted =
+                cluster.journal(1).change_members(MemberChange::Promote { number: expected });
+            promoted.await.unwrap();
+            cluster.commit().await;
+        }
+        let voters = |journal: &Journal| {
+            let members = journal.members().into_iter();
+            members.filter(|member| member.is_voter).map(|member| member.number).collect::<Vec<_>>()
+        };
+        assert_eq!(voters(cluster.journal(1)), [1, 2, 3]);
+        // The first of three is away, and another one leads: the newcomers remember everything.
+        cluster.hub.isolate(1);
+        eventually("another node leads", || {
+            [2, 3].iter().any(|node| cluster.journal(*node).leadership().borrow().epoch().is_some())
+        })
+        .await;
+        cluster.hub.rejoin(1);
+        cluster.has_all(2).await;
+        cluster.has_all(3).await;
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn no_number_is_given_twice() {
+    on_a_system(async {
+        let mut cluster = GrowingCluster::alone().await;
+        cluster.leads().await;
+        assert_eq!(cluster.join().await, 2);
+        let journal = cluster.journal(1).clone();
+        // The answer to a join was lost: the same store gets the same number.
+        let NodeIdentity { store, .. } = cluster.journal(2).identity();
+        assert_eq!(journal.admit(record(store)).await, Ok(2));
+        journal.change_members(MemberChange::Remove { number: 2 }).await.unwrap();
+        assert_eq!(journal.admit(record(StoreId::from(7))).await, Ok(3));
+        let last = journal.change_members(MemberChange::Remove { number: 1 }).await;
+        assert_eq!(last, Err(MemberChangeError::LastVoter(1)));
+        let unknown = journal.change_members(MemberChange::Promote { number: 2 }).await;
+        assert_eq!(unknown, Err(MemberChangeError::NoMember(2)));
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_store_opens_only_for_its_own_node_and_not_when_it_was_emptied() {
+    on_a_system(async {
+        let mut cluster = GrowingCluster::alone().await;
+        cluster.leads().await;
+        cluster.commit().await;
+        let (journal, _, dir) = cluster.members.remove(&1).unwrap();
+        let identity = journal.identity();
+        journal.stop().await;
+        let open = |node| {
+            let options = small_snapshots(dir.path(), node);
+            Journal::open(options, cluster.hub.transport(node), &[PieceId::Probe])
+        };
+        let other = open(2).await.map(drop);
+        assert!(
+            matches!(other, Err(OpenError::AnotherNode { found: 1, asked: 2, .. })),
+            "{other:?}"
+        );
+        let again = open(1).await.unwrap();
+        assert_eq!(again.identity(), identity);
+        again.stop().await;
+        // The data is gone, and the identity is still there: the node would vote without its memory.
+        std::fs::remove_dir_all(dir.path().join("sled")).unwrap();
+        std::fs::remove_file(dir.path().join("mark")).unwrap();
+        let emptied = open(1).await.map(drop);
+        assert!(matches!(emptied, Err(OpenError::NoMark { .. })), "{emptied:?}");
+        // A node that has no answer to its wish to join does not start.
+        StoreIdentity::joiner().unwrap().write(dir.path()).unwrap();
+        let waiting = open(1).await.map(drop);
+        assert!(matches!(waiting, Err(OpenError::NotJoined { .. })), "{waiting:?}");
+    });
+}

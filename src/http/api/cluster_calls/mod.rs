@@ -1,0 +1,4 @@
+//! Calls about the cluster.
+
+pub mod cluster;
+pub mod members;

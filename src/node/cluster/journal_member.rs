@@ -1,0 +1,94 @@
+//! The facts of this node for its connections, from its journal and its configuration.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use reelyard_cluster::LocalMember;
+use reelyard_core::settings::{EffectiveSetting, Scope};
+use reelyard_journal::Journal;
+use reelyard_protocol::cluster::{ElectionTimes, SettingsDigest};
+use reelyard_replication::{ElectionConfig, MemberRecord, NodeIdentity};
+
+/// The journal, once it is open. The network starts before it.
+#[derive(Clone, Default)]
+pub struct OpenedJournal(Arc<OnceLock<Journal>>);
+
+impl OpenedJournal {
+    /// Makes the journal known. Only the first call has an effect.
+    pub fn set(&self, journal: Journal) {
+        // There is one journal in a node.
+        let _ = self.0.set(journal);
+    }
+
+    /// The journal; none while it opens.
+    pub fn get(&self) -> Option<&Journal> {
+        self.0.get()
+    }
+}
+
+/// This node as a member.
+pub struct JournalMember {
+    identity: NodeIdentity,
+    /// They need a restart.
+    times: ElectionTimes,
+    /// Changed by a reload.
+    settings: Mutex<SettingsDigest>,
+    journal: OpenedJournal,
+}
+
+impl JournalMember {
+    /// The node with this identity, and with these settings in force.
+    pub fn new(
+        identity: NodeIdentity,
+        election: &ElectionConfig,
+        effective: &[EffectiveSetting],
+        journal: OpenedJournal,
+    ) -> Self {
+        let settings = Mutex::new(digest(effective));
+        JournalMember { identity, times: times(election), settings, journal }
+    }
+
+    /// Takes the settings of a reload.
+    pub fn change_settings(&self, effective: &[EffectiveSetting]) {
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = digest(effective);
+    }
+}
+
+fn times(election: &ElectionConfig) -> ElectionTimes {
+    let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+    ElectionTimes {
+        heartbeat_ms: millis(election.heartbeat),
+        election_min_ms: millis(election.election_min),
+        election_max_ms: millis(election.election_max),
+    }
+}
+
+/// The digest of the settings that all nodes share. Secrets do not count: their values are not known here.
+fn digest(effective: &[EffectiveSetting]) -> SettingsDigest {
+    let mut hasher = blake3::Hasher::new();
+    let shared = effective.iter().filter(|setting| setting.applies.scope == Scope::Cluster);
+    for setting in shared.filter(|setting| !setting.is_secret) {
+        let value = setting.value.as_deref().unwrap_or_default();
+        hasher.update(format!("{}={value}\n", setting.key).as_bytes());
+    }
+    SettingsDigest(*hasher.finalize().as_bytes())
+}
+
+impl LocalMember for JournalMember {
+    fn identity(&self) -> NodeIdentity {
+        self.identity
+    }
+
+    fn times(&self) -> ElectionTimes {
+        self.times
+    }
+
+    fn settings(&self) -> SettingsDigest {
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn members(&self) -> Vec<(u64, MemberRecord)> {
+        let members = self.journal.get().map(Journal::members).unwrap_or_default();
+        members.into_iter().map(|member| (member.number, member.record)).collect()
+    }
+}

@@ -1,0 +1,11 @@
+//! This node in its cluster: the network to the other nodes, and the requests of nodes that join.
+
+mod cluster_link;
+mod invitation;
+mod journal_member;
+mod node_service;
+mod own_record;
+
+pub use cluster_link::{ClusterLink, ClusterLinkError};
+pub use node_service::{ForwardedStream, JoinParts};
+pub use own_record::{keep as keep_record, own_record};
