@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix::{Actor, Context, Handler, ResponseFuture};
 use reelyard_core::host::HostAddr;
 use reelyard_core::live_setting::LiveSetting;
-use reelyard_core::manager::{YardId, ManagerIdentity};
+use reelyard_core::manager::{ManagerIdentity, YardId};
 use reelyard_core::open_files;
 use reelyard_core::supervision::{Supervised, Supervision, SupervisionStatus};
 use reelyard_core::token::{SharedToken, WorkerKeys};

@@ -10,7 +10,7 @@ use reelyard_boxes::box_lease::{BoxLink, BoxLinkSettings};
 use reelyard_core::clock::Clock;
 use reelyard_core::event::Epoch;
 use reelyard_core::host::{HostAddr, HostRole};
-use reelyard_core::manager::{YardId, ManagerIdentity};
+use reelyard_core::manager::{ManagerIdentity, YardId};
 use reelyard_core::names::{FileName, NameTable};
 use reelyard_core::token::{SharedToken, WorkerKeys};
 use reelyard_integration_tests::probes::waiting::{PATIENCE, eventually};

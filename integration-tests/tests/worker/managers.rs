@@ -2,7 +2,7 @@
 
 use reelyard_core::clock::Clock;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::{YardId, MANAGER_HEADER, ManagerId};
+use reelyard_core::manager::{MANAGER_HEADER, ManagerId, YardId};
 use reelyard_integration_tests::fakes::worker_fake_cfm::FakeCfm;
 use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_integration_tests::rigs::worker::worker_rig::{Rig, started};

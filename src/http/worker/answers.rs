@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use reelyard_core::event::Epoch;
-use reelyard_core::manager::{YardId, MANAGER_HEADER, ManagerId};
+use reelyard_core::manager::{MANAGER_HEADER, ManagerId, YardId};
 use reelyard_core::names::{BadFileName, FileName};
 use reelyard_protocol::inventory::{InventoryLine, ListedFile, write_inventory};
 use reelyard_protocol::legacy::cfw::{Deleted, write_df};

@@ -6,7 +6,7 @@ use anyhow::Result;
 use reelyard_boxes::box_lease::{BoxLink, BoxLinkSettings};
 use reelyard_core::event::Epoch;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::{YardId, ManagerIdentity};
+use reelyard_core::manager::{ManagerIdentity, YardId};
 use reelyard_core::token::{SharedToken, WorkerKeys};
 use reelyard_protocol::boxes::{
     BoxNumber, FenceToken, Holder, HookAnswer, HookKind, HookTarget, InspectBoxes, InspectedBox,

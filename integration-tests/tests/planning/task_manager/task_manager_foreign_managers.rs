@@ -5,7 +5,7 @@ use std::time::Duration;
 use reelyard_core::clock::Millis;
 use reelyard_core::event::{Epoch, RequestId};
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::{YardId, ManagerId, ManagerIdentity};
+use reelyard_core::manager::{ManagerId, ManagerIdentity, YardId};
 use reelyard_integration_tests::rigs::running::on_a_system;
 use reelyard_protocol::legacy::cfm::OldState;
 use reelyard_protocol::worker::{ManagerAction, ManagerSeen, Report, ReportedState, TaskId};

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 
 use reelyard::worker::Worker;
 use reelyard_core::host::HostAddr;
-use reelyard_core::manager::{YardId, ManagerId};
+use reelyard_core::manager::{ManagerId, YardId};
 use reelyard_core::token::SharedToken;
 use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_integration_tests::rigs::worker::worker_rig::{FakeNode, Rig, os_name, started};

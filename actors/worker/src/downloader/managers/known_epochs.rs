@@ -162,11 +162,7 @@ impl KnownEpochs {
     }
 
     /// A cluster that is not obeyed leads in `epoch`, regardless of earlier epochs.
-    pub(super) fn beside(
-        &self,
-        cluster: YardId,
-        epoch: Epoch,
-    ) -> Result<KnownEpochs, NotObeyed> {
+    pub(super) fn beside(&self, cluster: YardId, epoch: Epoch) -> Result<KnownEpochs, NotObeyed> {
         let others = self.0.iter().filter(|(known, _)| *known != Some(cluster));
         let mut all: Vec<_> = others.copied().collect();
         if all.len() == MOST_CLUSTERS {
