@@ -152,6 +152,10 @@ fn many_copies_share_two_destinations_and_many_hosts_are_chosen_by_a_filter() ->
     let split = || (held(0) + held(1) == 4).then(|| (held(0), held(1)));
     // Each copy takes room, so the next one goes to the other destination.
     assert_eq!(wait_for("the copies", &[&yard.node], split)?, (2, 2));
+    wait_for("the node knows the copies", &[&yard.node], || {
+        let hosts = yard.items("/api/v1/hosts?role=destination").ok()?;
+        hosts.iter().all(|host| host["files"] == 2).then_some(())
+    })?;
 
     let [first, second] = [0, 1].map(|number| yard.ground.destination(number).to_string());
     let put = |host: &str| {
