@@ -2,18 +2,20 @@
 //! and releases them in every case.
 //!
 //! ```no_run
-//! # use reelyard::box_client::{BoxClient, BoxClientError, BoxRequest};
-//! # use std::time::Duration;
+//! # use reelyard::box_client::BoxClient;
+//! # use reelyard_api::WantedLease;
+//! # use reelyard_protocol::boxes::Holder;
 //! # async fn judge(number: u32, token: reelyard_protocol::boxes::FenceToken) {}
-//! # async fn run() -> Result<(), BoxClientError> {
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! let boxes = BoxClient::new("http://127.0.0.1:8080", None)?;
-//! let wanted = BoxRequest { wait: Duration::from_secs(300), ..BoxRequest::by("worker 1") };
+//! let wanted = WantedLease { wait: "5m".parse()?, ..WantedLease::by(Holder::new("worker 1")?) };
 //! let mut held = boxes.acquire("judge", &wanted).await?;
 //! let (number, token) = (held.box_id(), held.token());
 //! tokio::select! {
-//!     () = judge(number, token) => held.release().await,
-//!     lost = held.lost() => Err(lost.into()),
+//!     () = judge(number, token) => held.release().await?,
+//!     lost = held.lost() => return Err(lost.into()),
 //! }
+//! # Ok(())
 //! # }
 //! ```
 //!
@@ -34,9 +36,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reelyard_api::{Granted, LeaseToken, LeaseVerified, Span, WantedLease};
-use reelyard_boxes::box_lease::Priority;
 use reelyard_core::token::SharedToken;
-use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId};
+use reelyard_protocol::boxes::{FenceToken, LeaseId};
 use reelyard_protocol::http_client;
 use reelyard_worker::box_host::LONGEST_TIMEOUT;
 
@@ -58,49 +59,17 @@ const PREPARING: Duration = LONGEST_TIMEOUT.saturating_mul(2);
 /// Longest wait of one request.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The pool, the holder and the terms of the wanted boxes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BoxRequest {
-    /// Name of the holder.
-    pub holder: String,
-    /// Lifetime of the leases without a renewal; the default of the pool if none.
-    pub ttl: Option<Duration>,
-    /// Longest wait, at most a year; zero tries once.
-    pub wait: Duration,
-    /// Priority; higher is served first.
-    pub priority: Priority,
-    /// Number of boxes: all of them are granted, or none.
-    pub count: u32,
-    /// Idempotency key of one attempt, for example `job-17/2`; a random one if none. The same key
-    /// gets the same leases. It is refused after they have ended.
-    pub request_id: Option<String>,
-    /// Take over the leases that another holder got with the same key.
-    pub take_over: bool,
-}
-
-impl BoxRequest {
-    /// Requests one box without waiting.
-    pub fn by(holder: impl Into<String>) -> Self {
-        BoxRequest {
-            holder: holder.into(),
-            ttl: None,
-            wait: Duration::ZERO,
-            priority: Priority::default(),
-            count: 1,
-            request_id: None,
-            take_over: false,
-        }
+/// Adds a random idempotency key if there is none.
+///
+/// # Errors
+///
+/// The system has no random numbers.
+pub fn named(wanted: WantedLease) -> Result<WantedLease, BoxClientError> {
+    if wanted.request_id.is_some() {
+        return Ok(wanted);
     }
-
-    /// Adds a random idempotency key if there is none.
-    pub fn named(self) -> Result<Self, BoxClientError> {
-        if self.request_id.is_some() {
-            return Ok(self);
-        }
-        let id =
-            LeaseId::random().map_err(|error| BoxClientError::BadRequest(error.to_string()))?;
-        Ok(BoxRequest { request_id: Some(id.to_string()), ..self })
-    }
+    let id = LeaseId::random().map_err(|error| BoxClientError::BadRequest(error.to_string()))?;
+    Ok(WantedLease { request_id: Some(id.to_string()), ..wanted })
 }
 
 /// Time limit for the answer to a request with this wait.
@@ -130,17 +99,19 @@ impl BoxClient {
         Ok(BoxClient { calls: Arc::new(BoxApiCalls::new(http, url, token)?) })
     }
 
-    /// Leases boxes of a pool, and waits for them if the request allows it.
+    /// Leases boxes of a pool, and waits for them if the request allows it. A request without an idempotency
+    /// key gets a random one.
     pub async fn acquire(
         &self,
         pool: &str,
-        wanted: &BoxRequest,
+        wanted: &WantedLease,
     ) -> Result<HeldBoxes, BoxClientError> {
-        let mut body = self.body(wanted)?;
-        let mut until = Instant::now() + wanted.wait.min(LONGEST_WAIT);
+        let mut body = named(wanted.clone())?;
+        let mut until = Instant::now() + wanted.wait.0.min(LONGEST_WAIT);
         let (mut repeats, mut first_lost) = (RetryBackoff::default(), None);
         loop {
             let left = until.saturating_duration_since(Instant::now());
+            // Less time is left each time.
             body.wait = Span(left);
             let asked = Instant::now();
             let path = ["pools", pool, "leases"];
@@ -163,14 +134,13 @@ impl BoxClient {
     /// Cancels a request whose [`acquire`](BoxClient::acquire) was dropped while its answer
     /// arrived. It repeats the request with the same key and releases the granted leases. It tries
     /// for a few seconds. Without a key it does nothing.
-    pub async fn withdraw(&self, pool: &str, wanted: &BoxRequest) {
+    pub async fn withdraw(&self, pool: &str, wanted: &WantedLease) {
         if wanted.request_id.is_none() {
             return;
         }
         let until = Instant::now() + WITHDRAW;
         let withdrawn = async {
-            // An invalid request cannot have been granted.
-            let body = self.body(wanted).ok()?;
+            let body = WantedLease { wait: Span::default(), ..wanted.clone() };
             let path = ["pools", pool, "leases"];
             let granted: Granted = self.calls.post_within(&path, &body, WITHDRAW).await.ok()?;
             held::give_back(&self.calls, &granted.leases, until).await.ok()
@@ -192,22 +162,6 @@ impl BoxClient {
             Err(failed) if failed.ends_the_lease() => Ok(None),
             Err(failed) => Err(failed.into()),
         }
-    }
-
-    fn body(&self, wanted: &BoxRequest) -> Result<WantedLease, BoxClientError> {
-        let BoxRequest { holder, ttl, priority, count, request_id, take_over, wait: _ } =
-            wanted.clone().named()?;
-        let bad = |error| BoxClientError::BadRequest(format!("{holder:?}: {error}"));
-        Ok(WantedLease {
-            holder: Holder::new(&holder).map_err(bad)?,
-            ttl: ttl.map(Span),
-            // Sent with each attempt, because less time is left each time.
-            wait: Span::default(),
-            priority,
-            count,
-            request_id,
-            take_over,
-        })
     }
 }
 

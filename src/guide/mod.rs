@@ -62,7 +62,7 @@ macro_rules! chapter {
 }
 
 /// The chapters, in the order in which an operator needs them.
-pub static CHAPTERS: [Chapter; 17] = [
+pub static CHAPTERS: [Chapter; 18] = [
     chapter!("install", ko),
     chapter!("first-yard"),
     chapter!("operate", ko),
@@ -72,6 +72,7 @@ pub static CHAPTERS: [Chapter; 17] = [
     chapter!("copies", ko),
     chapter!("links"),
     chapter!("boxes"),
+    chapter!("cluster"),
     chapter!("moving-from-cfm"),
     chapter!("configuration"),
     chapter!("command-line", ko),

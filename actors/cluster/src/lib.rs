@@ -10,5 +10,5 @@ pub use settings::{ClusterConfig, ClusterTlsConfig};
 pub use transport::{
     BadClusterTls, ClusterListener, ClusterRuntime, ClusterService, ClusterTls, ClusterTransport,
     JoinFailed, LinkSecurity, ListenError, ListenerLimits, LocalMember, LocalNode, NodeStream,
-    PeerRefusal, PeerView, join_cluster,
+    PeerRefusal, PeerView, certificate_names, join_cluster,
 };

@@ -224,6 +224,17 @@ impl Clock {
         Instant::now()
     }
 
+    /// The wait until the last multiple of `period` on the monotonic clock within `longest`. A shorter wait
+    /// than `period` stays as it is. Actors that wake at such moments wake the process together.
+    pub fn shared_wait(&self, longest: Duration, period: Duration) -> Duration {
+        if longest < period || period.is_zero() {
+            return longest;
+        }
+        let end = self.reading().monotonic.saturating_add(longest);
+        let behind = end.as_nanos() % period.as_nanos();
+        longest - Duration::from_nanos(u64::try_from(behind).unwrap_or_default())
+    }
+
     /// The CPU time of the calling thread, without its waits. On a simulated machine all work costs nothing.
     pub fn cost(&self) -> Duration {
         match &self.0 {
@@ -331,6 +342,18 @@ mod tests {
         assert_eq!(held.show(long_before, minutes(10)), long_before);
         let next = long_before.after(Duration::from_millis(1));
         assert_eq!(held.show(next, minutes(10)), next);
+    }
+
+    #[test]
+    fn a_shared_wait_ends_at_a_multiple_of_its_period() {
+        let clock = Clock::manual(Millis(5));
+        let wait = |millis: u64| {
+            let (longest, period) = (Duration::from_millis(millis), Duration::from_secs(1));
+            clock.shared_wait(longest, period).as_millis()
+        };
+        assert_eq!((wait(999), wait(1000), wait(2500)), (999, 1000, 2000));
+        clock.advance(Duration::from_millis(300));
+        assert_eq!((wait(999), wait(1000), wait(2500), wait(2700)), (999, 700, 1700, 2700));
     }
 
     #[test]

@@ -37,4 +37,4 @@ pub use shell::{
     Owner, OwnerCommands, OwnerCommits, OwnerReply, OwnerRequests, OwnerTicks, Replicated,
     reply_now,
 };
-pub use transport::{CallLane, CallTarget, NoPeers, NodeUnreachable, Transport};
+pub use transport::{CallKind, CallTarget, NoPeers, NodeUnreachable, Transport};

@@ -23,9 +23,9 @@ pub struct CallTarget {
     pub record: MemberRecord,
 }
 
-/// Calls of one lane wait for each other, and never for calls of another lane.
+/// Calls of one kind wait for each other, and never for calls of another kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CallLane {
+pub enum CallKind {
     /// Votes and heartbeats.
     Vote,
     /// Entries of the log.
@@ -41,7 +41,7 @@ pub trait Transport: Send + Sync + 'static {
     fn call(
         &self,
         target: &CallTarget,
-        lane: CallLane,
+        kind: CallKind,
         request: Vec<u8>,
     ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>>;
 }
@@ -54,7 +54,7 @@ impl Transport for NoPeers {
     fn call(
         &self,
         target: &CallTarget,
-        _: CallLane,
+        _: CallKind,
         _: Vec<u8>,
     ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>> {
         let why = "this node was started without a cluster".to_owned();

@@ -22,6 +22,7 @@ use subjects::shares::{share_links, share_reclaim, share_table};
 use subjects::yard::{caches, catalog, event_log, host_count, planner, transfers};
 
 /// The same allocator as in the program.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use reelyard_core::event::PieceId;
 use reelyard_journal::{Journal, JournalOptions, NodeUnreachable, Transport};
-use reelyard_replication::{CallLane, CallTarget, MemberRecord};
+use reelyard_replication::{CallKind, CallTarget, MemberRecord};
 
 /// The node ids of a cluster of three.
 pub const NODES: [u64; 3] = [1, 2, 3];
@@ -153,7 +153,7 @@ impl Transport for HubTransport {
     fn call(
         &self,
         target: &CallTarget,
-        _: CallLane,
+        _: CallKind,
         mut request: Vec<u8>,
     ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>> {
         let (hub, node, target) = (self.hub.clone(), self.node, target.node);

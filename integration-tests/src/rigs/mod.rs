@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod certificate;
 pub mod console_samples;
 pub mod fixed_pages;
+pub mod node_cluster;
 pub mod old_yard;
 pub mod private_authority;
 pub mod running;

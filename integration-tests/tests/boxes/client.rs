@@ -3,11 +3,12 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use reelyard::box_client::{BoxClient, BoxClientError, BoxRequest};
+use reelyard::box_client::{BoxClient, BoxClientError};
+use reelyard_api::{Span, WantedLease};
 use reelyard_integration_tests::probes::waiting::{eventually, eventually_some};
 use reelyard_integration_tests::rigs::boxes::box_node::BoxNode;
 use reelyard_integration_tests::rigs::running::on_a_system;
-use reelyard_protocol::boxes::FenceToken;
+use reelyard_protocol::boxes::{FenceToken, Holder};
 use serde_json::{Value, json};
 
 use crate::stub::StubNode;
@@ -28,6 +29,10 @@ fn with_stub<F: Future<Output = ()>>(test: impl FnOnce(StubNode, BoxClient) -> F
     on_a_system(test(stub, client));
 }
 
+fn wanted_by(holder: &str) -> WantedLease {
+    WantedLease::by(Holder::new(holder).unwrap())
+}
+
 fn free(boxes: &BoxNode) -> u64 {
     boxes.get("/pools/p").body["boxes"]["free"].as_u64().unwrap()
 }
@@ -35,7 +40,7 @@ fn free(boxes: &BoxNode) -> u64 {
 #[test]
 fn a_held_box_is_released_in_every_way_of_dropping_it() {
     with(2, async |boxes, client| {
-        let wanted = BoxRequest { count: 2, ..BoxRequest::by("me") };
+        let wanted = WantedLease { count: 2, ..wanted_by("me") };
         let held = client.acquire("p", &wanted).await.unwrap();
         assert_eq!((held.box_id(), held.token()), (5, held.leases()[0].token));
         assert_eq!((held.leases().len(), free(&boxes)), (2, 0));
@@ -57,7 +62,7 @@ fn a_held_box_is_released_in_every_way_of_dropping_it() {
 #[test]
 fn it_is_renewed_until_it_is_lost() {
     with(1, async |boxes, client| {
-        let wanted = BoxRequest { ttl: Some(Duration::from_secs(6)), ..BoxRequest::by("me") };
+        let wanted = WantedLease { ttl: Some(Span(Duration::from_secs(6))), ..wanted_by("me") };
         let mut held = client.acquire("p", &wanted).await.unwrap();
         let renewals = || boxes.get("/pools/p/leases").body["items"][0]["renewals"].as_u64();
         eventually("it is renewed", || renewals() >= Some(2)).await;
@@ -80,8 +85,8 @@ fn a_lease_after_a_long_wait_is_renewed_before_an_immediate_one() {
     with(2, async |boxes, client| {
         let ttl = Duration::from_secs(18);
         let other = boxes.take("p", json!({ "holder": "another", "ttl": "10m" }));
-        let wanted = |holder: &str| BoxRequest { ttl: Some(ttl), ..BoxRequest::by(holder) };
-        let old = BoxRequest { wait: Duration::from_secs(600), ..wanted("old") };
+        let wanted = |holder: &str| WantedLease { ttl: Some(Span(ttl)), ..wanted_by(holder) };
+        let old = WantedLease { wait: Span(Duration::from_secs(600)), ..wanted("old") };
         let fresh = client.acquire("p", &wanted("fresh")).await.unwrap();
         let lets_go = async {
             eventually("it waits", || boxes.get("/pools/p").body["waiting"] == 1).await;
@@ -112,21 +117,19 @@ fn a_lease_after_a_long_wait_is_renewed_before_an_immediate_one() {
 #[test]
 fn reasons_for_a_missing_box_are_distinguished() {
     with(1, async |boxes, client| {
-        let held = client.acquire("p", &BoxRequest::by("me")).await.unwrap();
-        let second = client.acquire("p", &BoxRequest::by("you")).await;
+        let held = client.acquire("p", &wanted_by("me")).await.unwrap();
+        let second = client.acquire("p", &wanted_by("you")).await;
         assert!(matches!(second, Err(BoxClientError::NoBoxInTime(_))), "{second:?}");
-        let none = client.acquire("q", &BoxRequest::by("you")).await;
+        let none = client.acquire("q", &wanted_by("you")).await;
         let Err(BoxClientError::Refused(problem)) = none else { panic!("{none:?}") };
         assert_eq!(problem.word(), "no-pool");
-        let unnamed = client.acquire("p", &BoxRequest::by("")).await;
-        assert!(matches!(unnamed, Err(BoxClientError::BadRequest(_))), "{unnamed:?}");
         let nobody = BoxClient::new("http://127.0.0.1:9", None).unwrap();
-        let nobody = nobody.acquire("p", &BoxRequest::by("me")).await;
+        let nobody = nobody.acquire("p", &wanted_by("me")).await;
         assert!(matches!(nobody, Err(BoxClientError::Unreachable { .. })), "{nobody:?}");
         assert!(BoxClient::new("ftp://127.0.0.1:9", None).is_err());
 
         // A client that stops waiting leaves the queue.
-        let wanted = BoxRequest { wait: Duration::from_secs(600), ..BoxRequest::by("you") };
+        let wanted = WantedLease { wait: Span(Duration::from_secs(600)), ..wanted_by("you") };
         let waits = |count: u64| boxes.get("/pools/p").body["waiting"] == count;
         tokio::select! {
             answered = client.acquire("p", &wanted) => panic!("{answered:?}"),
@@ -140,7 +143,7 @@ fn reasons_for_a_missing_box_are_distinguished() {
 #[test]
 fn a_request_by_name_is_granted_once() {
     with(2, async |boxes, client| {
-        let wanted = BoxRequest { request_id: Some("job 7".to_owned()), ..BoxRequest::by("me") };
+        let wanted = WantedLease { request_id: Some("job 7".to_owned()), ..wanted_by("me") };
         let (first, again) =
             tokio::join!(client.acquire("p", &wanted), client.acquire("p", &wanted));
         let (first, again) = (first.unwrap(), again.unwrap());
@@ -156,7 +159,7 @@ fn a_request_by_name_is_granted_once() {
 #[test]
 fn a_connection_that_hangs_does_not_cost_the_lease() {
     with_stub(async |stub, client| {
-        let wanted = BoxRequest::by("me");
+        let wanted = wanted_by("me");
         let grants = async { stub.called().await.answer_lease(201, "6s") };
         let (held, ()) = tokio::join!(client.acquire("p", &wanted), grants);
         let mut held = held.unwrap();
@@ -180,7 +183,7 @@ fn a_connection_that_hangs_does_not_cost_the_lease() {
 fn a_request_with_an_uncertain_answer_is_repeated_also_without_a_wait() {
     for (status, kind) in [(504, "outcome-unknown"), (503, "leader-changed"), (502, "none")] {
         with_stub(async |stub, client| {
-            let wanted = BoxRequest::by("me");
+            let wanted = wanted_by("me");
             let answers = async {
                 let first = stub.called().await;
                 let name = first.body["request_id"].clone();
@@ -198,7 +201,7 @@ fn a_request_with_an_uncertain_answer_is_repeated_also_without_a_wait() {
 #[test]
 fn a_request_that_certainly_failed_is_reported_at_once() {
     with_stub(async |stub, client| {
-        let wanted = BoxRequest::by("me");
+        let wanted = wanted_by("me");
         let answers = async { stub.called().await.refuse(503, "busy") };
         let (held, ()) = tokio::join!(client.acquire("p", &wanted), answers);
         let Err(BoxClientError::Refused(problem)) = held else { panic!("{held:?}") };

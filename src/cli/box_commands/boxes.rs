@@ -11,14 +11,15 @@ use reelyard_api::{
     LeaseVerified, Page, Problem, QueueWait, Span, WantedLease, WantedLeaseRevocation,
     WantedQuarantine, WantedRenewal,
 };
-use reelyard_boxes::box_lease::{BoxPhase, LeaseEnd, Priority};
+use reelyard_boxes::box_lease::{BoxPhase, LeaseEnd};
 use reelyard_console::pages::boxes::BoxesPageQuery;
 use reelyard_protocol::boxes::{FenceToken, Holder, LeaseId, PoolName, Reason};
 use serde::de::DeserializeOwned;
 
 use super::box_run::{self, BecomeArgs, BoxRunArgs};
 use super::box_tables;
-use super::option_values::{fence, priority};
+use super::lease_options::LeaseOptions;
+use super::option_values::fence;
 use super::pools::{self, PoolsArgs};
 use crate::cli::client::{NodeArgs, NodeClient, PageArgs, ServerSentEvent, filters};
 use crate::cli::output::{Printer, ViewArgs, web_query};
@@ -154,25 +155,11 @@ struct AcquireArgs {
     /// Name of the holder.
     #[arg(long, value_parser = Holder::new)]
     holder: Holder,
-    /// Lifetime of the lease, for example 10s [default: that of the pool].
-    #[arg(long)]
-    ttl: Option<Span>,
-    /// Longest wait for the boxes, for example 10s; 0s does not wait.
-    #[arg(long, default_value = "0s")]
-    wait: Span,
-    /// Priority from -100 to 100; higher is served first.
-    #[arg(long, default_value = "0", allow_negative_numbers = true, value_parser = priority)]
-    priority: Priority,
     /// Number of boxes.
     #[arg(long, default_value_t = 1)]
     count: u32,
-    /// Idempotency key. A repeated request with the same key returns the same leases. It is
-    /// refused after one of them has ended.
-    #[arg(long)]
-    request_id: Option<String>,
-    /// Take over the leases that the same request gave to another holder, which must have ended.
-    #[arg(long, requires = "request_id")]
-    take_over: bool,
+    #[command(flatten)]
+    options: LeaseOptions,
 }
 
 /// The kinds of audit entries: the ends of leases, and the events of boxes.
@@ -260,8 +247,8 @@ fn ask_for_one(
             print_answer(&lease, out, box_tables::lease)
         }),
         BoxCommand::Acquire(wanted) => {
-            let (pool, wanted) = wanted.read();
-            let granted = acquire(client, &pool, &wanted)?;
+            let AcquireArgs { pool, holder, count, options } = wanted;
+            let granted = acquire(client, &pool, &options.request(holder, count))?;
             print_answer(&granted, out, |granted, out| {
                 Ok(out.table(&box_tables::granted_leases(&granted.leases))?)
             })
@@ -323,13 +310,6 @@ impl LeaseArgs {
         wanted: &impl serde::Serialize,
     ) -> Result<T, CommandFailure> {
         client.post_body(&["leases", &self.lease.to_string(), what], wanted)
-    }
-}
-
-impl AcquireArgs {
-    fn read(self) -> (PoolName, WantedLease) {
-        let AcquireArgs { pool, holder, ttl, wait, priority, count, request_id, take_over } = self;
-        (pool, WantedLease { holder, ttl, wait, priority, count, request_id, take_over })
     }
 }
 

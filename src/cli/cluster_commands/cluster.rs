@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use reelyard_api::Ttl;
 
-use super::{forming, members};
+use super::{certs, forming, members};
 use crate::cli::client::{NodeArgs, NodeClient};
 use crate::cli::support::failure::CommandFailure;
 use crate::cli::support::layers::LayerArgs;
@@ -32,6 +32,14 @@ pub struct ClusterArgs {
 
 #[derive(Debug, Subcommand)]
 enum ClusterCommand {
+    #[command(flatten)]
+    Members(MemberCommand),
+    /// Create the certificates for connections between nodes.
+    Certs(certs::ClusterCertsArgs),
+}
+
+#[derive(Debug, Subcommand)]
+enum MemberCommand {
     /// Prepare the empty data directory of the first node.
     Init {
         #[command(flatten)]
@@ -70,18 +78,25 @@ enum ClusterCommand {
 
 /// Forms a cluster, and shows and changes its members.
 pub fn run(args: ClusterArgs, out: &mut dyn Write) -> Result<(), CommandFailure> {
-    let out = &mut args.node.output.printer(out);
-    out.refuse_csv()?;
     match args.command {
-        ClusterCommand::Init { layers } => forming::init(layers, out),
-        ClusterCommand::Join { at, secret, layers } => forming::join(&at, &secret, layers, out),
-        ClusterCommand::Invite { ttl } => members::invite(&NodeClient::new(&args.node)?, ttl, out),
-        ClusterCommand::Status => members::show(&NodeClient::new(&args.node)?, out),
-        ClusterCommand::Promote { number } => {
-            members::promote(&NodeClient::new(&args.node)?, number, out)
-        }
-        ClusterCommand::Remove { number } => {
-            members::remove(&NodeClient::new(&args.node)?, number, out)
-        }
+        ClusterCommand::Certs(args) => certs::run(args, out),
+        ClusterCommand::Members(command) => change_members(&args.node, command, out),
+    }
+}
+
+fn change_members(
+    node: &NodeArgs,
+    command: MemberCommand,
+    out: &mut dyn Write,
+) -> Result<(), CommandFailure> {
+    let out = &mut node.output.printer(out);
+    out.refuse_csv()?;
+    match command {
+        MemberCommand::Init { layers } => forming::init(layers, out),
+        MemberCommand::Join { at, secret, layers } => forming::join(&at, &secret, layers, out),
+        MemberCommand::Invite { ttl } => members::invite(&NodeClient::new(node)?, ttl, out),
+        MemberCommand::Status => members::show(&NodeClient::new(node)?, out),
+        MemberCommand::Promote { number } => members::promote(&NodeClient::new(node)?, number, out),
+        MemberCommand::Remove { number } => members::remove(&NodeClient::new(node)?, number, out),
     }
 }

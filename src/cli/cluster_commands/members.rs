@@ -38,10 +38,12 @@ pub fn invite(client: &NodeClient, ttl: Ttl, out: &mut Printer<'_>) -> Result<()
         return out.json(&created);
     }
     writeln!(out, "{}", created.token)?;
-    out.remark(&format!(
+    // Not on standard output: a script reads only the secret there.
+    writeln!(
+        std::io::stderr(),
         "On the new machine: reelyard cluster join --at {} --secret SECRET --config node.toml",
         at.cluster_address
-    ))?;
+    )?;
     Ok(())
 }
 

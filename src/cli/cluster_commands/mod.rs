@@ -1,5 +1,6 @@
 //! Commands about the cluster.
 
+mod certs;
 pub mod cluster;
 mod forming;
 mod members;

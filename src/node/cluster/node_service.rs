@@ -9,7 +9,7 @@ use reelyard_cluster::{ClusterService, NodeStream};
 use reelyard_core::clock::Clock;
 use reelyard_journal::{Journal, MemberChangeError};
 use reelyard_protocol::cluster::{JoinAnswer, JoinOutcome, JoinRequest, JoinedMember};
-use reelyard_replication::{CallLane, Member, MemberRecord, NodeIdentity};
+use reelyard_replication::{CallKind, Member, MemberRecord, NodeIdentity};
 use tokio::sync::mpsc;
 
 use super::invitation;
@@ -124,7 +124,7 @@ fn refused(kind: &str, why: &str) -> JoinOutcome {
 impl ClusterService for NodeService {
     fn answer(
         &self,
-        _: CallLane,
+        _: CallKind,
         _: NodeIdentity,
         request: Vec<u8>,
     ) -> BoxFuture<'static, Vec<u8>> {

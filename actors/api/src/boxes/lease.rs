@@ -42,6 +42,21 @@ pub struct WantedLease {
     pub take_over: bool,
 }
 
+impl WantedLease {
+    /// A request for one box, without waiting.
+    pub fn by(holder: Holder) -> Self {
+        WantedLease {
+            holder,
+            ttl: None,
+            wait: Span::default(),
+            priority: Priority::default(),
+            count: one(),
+            request_id: None,
+            take_over: false,
+        }
+    }
+}
+
 /// Reads a holder and refuses characters that change the direction of text.
 fn readable_holder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Holder, D::Error> {
     let holder = Holder::deserialize(deserializer)?;

@@ -13,7 +13,7 @@ use reelyard_replication::CommitError;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
 
-use crate::box_lease::state::event::BoxRefusal;
+use crate::box_lease::state::event::{BoxRefusal, NewGrant};
 use crate::box_lease::state::leases::lease::Lease;
 use crate::box_lease::state::pools::spec::PoolSpec;
 
@@ -100,6 +100,25 @@ impl BoxLeaseRequest {
             return Ok(());
         }
         Err(BoxRefusal::RequestOfOther { holder: holder.clone(), asker: self.holder.clone() })
+    }
+
+    /// The grant of these boxes: first for `term`, and for `ttl` after each renewal that sets none.
+    pub(super) fn grant(
+        &self,
+        leases: Vec<(LeaseId, BoxNumber)>,
+        term: Duration,
+        ttl: Duration,
+        rested_before: u64,
+    ) -> NewGrant {
+        NewGrant {
+            pool: self.pool.clone(),
+            leases,
+            holder: self.holder.clone(),
+            ttl,
+            term,
+            request: self.request,
+            rested_before,
+        }
     }
 
     /// One box, with the term of the pool, without waiting.

@@ -8,14 +8,14 @@ use reelyard_replication::{CallTarget, NodeIdentity};
 
 use super::local_node::LocalNode;
 
-type Checked<T> = Result<T, ConnectionRefusal>;
+type HelloVerdict<T> = Result<T, ConnectionRefusal>;
 
-fn refuse<T>(kind: RefusalKind, why: String) -> Checked<T> {
+fn refuse<T>(kind: RefusalKind, why: String) -> HelloVerdict<T> {
     Err(ConnectionRefusal::new(kind, why))
 }
 
 /// The hello in a greeting, if a version is common and the other side does not refuse.
-pub(super) fn hello_in(read: ReadGreeting) -> Checked<Result<NodeHello, ConnectionRefusal>> {
+pub(super) fn hello_in(read: ReadGreeting) -> HelloVerdict<Result<NodeHello, ConnectionRefusal>> {
     match read.greeting {
         Some(Greeting::Hello(hello)) => Ok(Ok(*hello)),
         Some(Greeting::Refused(refusal)) => Ok(Err(refusal)),
@@ -31,7 +31,7 @@ pub(super) fn hello_in(read: ReadGreeting) -> Checked<Result<NodeHello, Connecti
 }
 
 /// Checks the hello of a caller that calls as a member.
-pub(super) fn check_caller(local: &LocalNode, hello: &NodeHello) -> Checked<NodeIdentity> {
+pub(super) fn check_caller(local: &LocalNode, hello: &NodeHello) -> HelloVerdict<NodeIdentity> {
     let sender = check_common(local, hello)?;
     let own = local.member().identity();
     let Some(AddressedNode { number, store }) = hello.expected else {
@@ -52,6 +52,16 @@ pub(super) fn check_caller(local: &LocalNode, hello: &NodeHello) -> Checked<Node
     if store.is_some_and(|store| store != own.store) {
         return refuse(RefusalKind::AnotherNode, emptied(number));
     }
+    if local.was_removed(sender.number) {
+        return refuse(
+            RefusalKind::Removed,
+            format!(
+                "node {0} was removed from the cluster, and no node gets number {0} again: join with an empty \
+                 data_dir and a new invitation",
+                sender.number
+            ),
+        );
+    }
     let member = local.record_of(sender.number);
     let known = member.and_then(|record| record.store);
     if known.is_some_and(|known| known != sender.store) {
@@ -65,7 +75,7 @@ pub(super) fn check_answer(
     local: &LocalNode,
     target: &CallTarget,
     hello: &NodeHello,
-) -> Checked<NodeIdentity> {
+) -> HelloVerdict<NodeIdentity> {
     let sender = check_common(local, hello)?;
     if sender.number != target.node {
         return refuse(
@@ -83,7 +93,7 @@ pub(super) fn check_answer(
 }
 
 /// Checks the hello of a node that wants to join.
-pub(super) fn check_newcomer(local: &LocalNode, hello: &NodeHello) -> Checked<()> {
+pub(super) fn check_newcomer(local: &LocalNode, hello: &NodeHello) -> HelloVerdict<()> {
     check_levels(local, hello)
 }
 
@@ -95,7 +105,7 @@ fn emptied(number: u64) -> String {
 }
 
 /// The checks of both sides.
-fn check_common(local: &LocalNode, hello: &NodeHello) -> Checked<NodeIdentity> {
+fn check_common(local: &LocalNode, hello: &NodeHello) -> HelloVerdict<NodeIdentity> {
     let own = local.member().identity();
     let Some(HelloNode { cluster, number, store }) = hello.sender else {
         return refuse(RefusalKind::AnotherNode, "the node is no member of a cluster".to_owned());
@@ -132,7 +142,7 @@ fn check_common(local: &LocalNode, hello: &NodeHello) -> Checked<NodeIdentity> {
     Ok(NodeIdentity { cluster, number, store })
 }
 
-fn check_levels(local: &LocalNode, hello: &NodeHello) -> Checked<()> {
+fn check_levels(local: &LocalNode, hello: &NodeHello) -> HelloVerdict<()> {
     let own = local.hello(hello.purpose, None).levels;
     if own.overlap(hello.levels) {
         return Ok(());

@@ -29,7 +29,9 @@ pub trait LocalMember: Send + Sync + 'static {
     /// Its settings of the cluster.
     fn settings(&self) -> SettingsDigest;
 
-    /// The members that it knows, itself included. May be empty or old: the node may not have the whole log.
+    /// The members in the log that it has applied, itself included. May be empty or old: the node may not have the
+    /// whole log. Members of an entry that may still be cut off do not belong here, or a leader that must cut it
+    /// off would be refused.
     fn members(&self) -> Vec<(u64, MemberRecord)>;
 }
 
@@ -74,6 +76,15 @@ impl LocalNode {
     pub(super) fn record_of(&self, number: u64) -> Option<MemberRecord> {
         let found = self.member.members().into_iter().find(|(other, _)| *other == number);
         found.map(|(_, record)| record)
+    }
+
+    /// Whether this number was given to a node that is no member any more. A higher number may be newer than the list
+    /// of this node.
+    pub(super) fn was_removed(&self, number: u64) -> bool {
+        let members = self.member.members();
+        let given = members.iter().map(|(member, record)| record.numbers_given.max(*member)).max();
+        members.iter().all(|(member, _)| *member != number)
+            && given.is_some_and(|given| number <= given)
     }
 
     /// Whether a member is reached at this address. Names are not resolved.

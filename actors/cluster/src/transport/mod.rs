@@ -1,6 +1,7 @@
 //! Connections between nodes: the calls of the journal, forwarded requests, and requests to join.
 
 mod caller;
+mod certificate_fields;
 mod framing;
 mod hello_check;
 mod listener;
@@ -19,5 +20,5 @@ pub use listener::{ClusterListener, ClusterService, ListenError, ListenerLimits}
 pub use local_node::{LocalMember, LocalNode};
 pub use peers::{PeerRefusal, PeerView};
 pub use runtime::ClusterRuntime;
-pub use security::{BadClusterTls, ClusterTls, LinkSecurity};
+pub use security::{BadClusterTls, ClusterTls, LinkSecurity, certificate_names};
 pub use stream::NodeStream;

@@ -9,13 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reelyard_core::bounded_read::{self, InputSource};
-use rustls::client::verify_server_name;
+use reelyard_core::clock::Millis;
+use rustls::client::{Resumption, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
+use super::certificate_fields::{certificate_end, names_in};
 use super::socket::split_address;
 
 /// The certificates of this node. Cheap to clone; equal if the files were equal.
@@ -24,6 +26,7 @@ pub struct ClusterTls {
     server: Arc<ServerConfig>,
     client: Arc<ClientConfig>,
     certificate: CertificateDer<'static>,
+    ends: Millis,
     fingerprint: blake3::Hash,
 }
 
@@ -56,6 +59,8 @@ impl ClusterTls {
         }
         // There is at least one: see `certificates`.
         let own = chain.first().cloned().unwrap_or_else(|| CertificateDer::from(Vec::new()));
+        let ends = certificate_end(&own)
+            .ok_or_else(|| bad(certificate, "its end cannot be read".to_owned()))?;
         let text = read_file(key)?;
         let private = PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
             bad(key, format!("it contains no private key in PEM format: {error}"))
@@ -66,7 +71,7 @@ impl ClusterTls {
             bad(certificate, format!("it cannot be used with its key: {error}"))
         })?;
         let fingerprint = hasher.finalize();
-        Ok(ClusterTls { server, client, certificate: own, fingerprint })
+        Ok(ClusterTls { server, client, certificate: own, ends, fingerprint })
     }
 
     pub(super) fn server(&self) -> Arc<ServerConfig> {
@@ -75,6 +80,11 @@ impl ClusterTls {
 
     pub(super) fn client(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.client)
+    }
+
+    /// The end of the validity of this node's certificate.
+    pub fn ends(&self) -> Millis {
+        self.ends
     }
 
     /// Whether the certificate of this node names the host of `cluster_address`. Otherwise members refuse it.
@@ -106,6 +116,20 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, BadClusterT
     Ok(found)
 }
 
+/// The names and addresses of the first certificate in a file (PEM).
+///
+/// # Errors
+/// When the file contains no certificate, or the certificate has no names.
+pub fn certificate_names(file: &Path) -> Result<Vec<String>, BadClusterTls> {
+    let found = certificates(file)?;
+    let names = found.first().and_then(|first| names_in(first)).unwrap_or_default();
+    if names.is_empty() {
+        let why = "its certificate has no names".to_owned();
+        return Err(BadClusterTls { file: file.to_owned(), why });
+    }
+    Ok(names)
+}
+
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
@@ -121,10 +145,12 @@ fn configs(
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(verifier)
         .with_single_cert(chain.clone(), key.clone_key())?;
-    let client = ClientConfig::builder_with_provider(provider())
+    let mut client = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_root_certificates(Arc::clone(roots))
         .with_client_auth_cert(chain, key)?;
+    // Each connection proves its certificate.
+    client.resumption = Resumption::disabled();
     Ok((Arc::new(server), Arc::new(client)))
 }
 
@@ -145,8 +171,9 @@ pub(super) fn check_name(
         .map_err(|error| format!("the certificate cannot be read: {error}"))?;
     verify_server_name(&parsed, &name).map_err(|_| {
         format!(
-            "the certificate does not name {}, the host of the cluster address: make one with \
+            "the certificate names {}, and not {}, the host of the cluster address: make one with \
              \"reelyard cluster certs node\"",
+            names_in(certificate).unwrap_or_default().join(", "),
             name.to_str()
         )
     })

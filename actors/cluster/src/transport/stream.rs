@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
+use super::listener::MemberSlot;
 use super::peers::PeerTraffic;
 
 /// A connection whose bytes are counted for its peer. A forwarded request is written to it, and the answer is read
@@ -19,6 +20,8 @@ pub struct NodeStream {
     link: StreamLink,
     /// None before the hello.
     traffic: Option<Arc<PeerTraffic>>,
+    /// The place among the connections of its member. None for a connection that this node made.
+    slot: Option<MemberSlot>,
 }
 
 enum StreamLink {
@@ -28,17 +31,30 @@ enum StreamLink {
 
 impl NodeStream {
     pub(super) fn plain(stream: TcpStream) -> Self {
-        NodeStream { link: StreamLink::Plain(stream), traffic: None }
+        NodeStream { link: StreamLink::Plain(stream), traffic: None, slot: None }
     }
 
     pub(super) fn encrypted(stream: TlsStream<TcpStream>) -> Self {
-        NodeStream { link: StreamLink::Tls(Box::new(stream)), traffic: None }
+        NodeStream { link: StreamLink::Tls(Box::new(stream)), traffic: None, slot: None }
     }
 
     /// Counts all following bytes, and the connection itself.
     pub(super) fn count_for(&mut self, traffic: Arc<PeerTraffic>) {
         traffic.opened();
         self.traffic = Some(traffic);
+    }
+
+    /// Takes a place among the connections of its member, until it is closed.
+    pub(super) fn take_slot(&mut self, slot: MemberSlot) {
+        self.slot = Some(slot);
+    }
+
+    /// The socket below.
+    pub(super) fn socket(&self) -> &TcpStream {
+        match &self.link {
+            StreamLink::Plain(stream) => stream,
+            StreamLink::Tls(stream) => stream.get_ref().0,
+        }
     }
 
     /// The certificate of the other side. None without TLS.
@@ -52,6 +68,8 @@ impl NodeStream {
 
 impl Drop for NodeStream {
     fn drop(&mut self) {
+        // Before the connection is counted as closed, its place is free.
+        self.slot = None;
         if let Some(traffic) = &self.traffic {
             traffic.closed();
         }

@@ -10,6 +10,9 @@ use tokio::time::Instant;
 /// A longer wait is cut to this one, so that its end can be computed.
 const LONGEST_WAIT: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
+/// Ticks that are at least this far away come at its multiples, so that actors wake the process together.
+pub const SHARED_PERIOD: Duration = Duration::from_secs(1);
+
 /// A call that an actor plans for itself, at most one at a time. Clones plan the same call. It waits by the
 /// timers of the runtime: see `Clock::timer`.
 #[derive(Clone, Default)]

@@ -7,7 +7,7 @@ mod observer;
 mod subscriber_list;
 mod view_handle;
 
-pub use actor_timer::ActorTimer;
+pub use actor_timer::{ActorTimer, SHARED_PERIOD};
 pub use change_settings::ChangeSettings;
 pub use observer::{Observer, ObserverShell};
 pub use subscriber_list::SubscriberList;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actix::{Actor, Context};
 
-use super::{ActorTimer, ViewHandle};
+use super::{ActorTimer, SHARED_PERIOD, ViewHandle};
 use crate::change_feed::FeedPublisher;
 use crate::clock::{Clock, Millis};
 
@@ -83,8 +83,10 @@ pub trait Observer: Actor<Context = Context<Self>> {
         self.shell().view.publish(view);
     }
 
-    /// Ticks again after `delay`. It replaces the planned one.
+    /// Ticks again after `delay`. It replaces the planned one. A tick that is a second or more away comes up
+    /// to a second early, together with the ticks of other actors.
     fn sleep(&mut self, delay: Duration, ctx: &mut Context<Self>) {
+        let delay = self.shell().clock.shared_wait(delay, SHARED_PERIOD);
         self.shell().next_tick.clone().set(delay, ctx, Self::tick);
     }
 }

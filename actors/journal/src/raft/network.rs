@@ -13,7 +13,7 @@ use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, VoteRequest, VoteResponse,
 };
 use openraft::{RaftNetwork, RaftNetworkFactory, Snapshot, Vote};
-use reelyard_replication::{CallLane, CallTarget, NodeUnreachable, Transport};
+use reelyard_replication::{CallKind, CallTarget, NodeUnreachable, Transport};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
@@ -43,13 +43,13 @@ pub(super) enum RaftRequest {
 }
 
 impl RaftRequest {
-    /// The lane of the call. A heartbeat is an append without entries.
-    fn lane(&self) -> CallLane {
+    /// The kind of the call. A heartbeat is an append without entries.
+    fn kind(&self) -> CallKind {
         match self {
-            RaftRequest::Append(append) if append.entries.is_empty() => CallLane::Vote,
-            RaftRequest::Append(_) => CallLane::Log,
-            RaftRequest::Vote(_) => CallLane::Vote,
-            RaftRequest::Snapshot(_) => CallLane::Snapshot,
+            RaftRequest::Append(append) if append.entries.is_empty() => CallKind::Vote,
+            RaftRequest::Append(_) => CallKind::Log,
+            RaftRequest::Vote(_) => CallKind::Vote,
+            RaftRequest::Snapshot(_) => CallKind::Snapshot,
         }
     }
 }
@@ -114,7 +114,7 @@ type CallError<E> = RPCError<u64, MemberNode, E>;
 
 impl Peer {
     async fn call(&self, request: RaftRequest) -> Result<RaftResponse, NodeUnreachable> {
-        let answer = self.transport.call(&self.target, request.lane(), encode(&request)).await?;
+        let answer = self.transport.call(&self.target, request.kind(), encode(&request)).await?;
         let unreachable =
             |why: &str| NodeUnreachable { node: self.target.node, why: why.to_owned() };
         match decode(&answer) {

@@ -52,7 +52,7 @@ impl CallHead {
 
 /// The beginning of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AnswerHead {
+pub struct CallAnswerHead {
     /// Number of the answered call.
     pub id: u64,
     /// Wall clock of the answering node at the end of the work.
@@ -61,7 +61,7 @@ pub struct AnswerHead {
     pub work_us: u32,
 }
 
-impl AnswerHead {
+impl CallAnswerHead {
     /// Number of bytes.
     pub const BYTES: usize = 20;
 
@@ -79,7 +79,7 @@ impl AnswerHead {
         let (id, rest) = frame.split_first_chunk()?;
         let (clock, rest) = rest.split_first_chunk()?;
         let (work, answer) = rest.split_first_chunk()?;
-        let head = AnswerHead {
+        let head = CallAnswerHead {
             id: u64::from_be_bytes(*id),
             clock: Millis(i64::from_be_bytes(*clock)),
             work_us: u32::from_be_bytes(*work),

@@ -11,7 +11,7 @@ mod refusal;
 #[cfg(test)]
 mod sent_bytes;
 
-pub use frame::{AnswerHead, CallHead, FRAME_LENGTH_BYTES, FrameTooLarge, frame_length};
+pub use frame::{CallAnswerHead, CallHead, FRAME_LENGTH_BYTES, FrameTooLarge, frame_length};
 pub use greeting::{
     BadGreeting, Greeting, LARGEST_GREETING, PROTOCOL_VERSIONS, ProtocolVersions, ReadGreeting,
 };

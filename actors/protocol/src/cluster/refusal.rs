@@ -13,6 +13,8 @@ pub enum RefusalKind {
     AnotherNode,
     /// The caller has the number of a member, and another store than that member.
     AnotherStore,
+    /// The caller was a member, and was removed.
+    Removed,
     /// Both programs know no common version of the calls between nodes.
     Protocol,
     /// Both programs know no common format level.
@@ -35,10 +37,11 @@ pub enum RefusalKind {
 
 impl RefusalKind {
     /// All kinds.
-    pub const ALL: [RefusalKind; 12] = [
+    pub const ALL: [RefusalKind; 13] = [
         RefusalKind::AnotherCluster,
         RefusalKind::AnotherNode,
         RefusalKind::AnotherStore,
+        RefusalKind::Removed,
         RefusalKind::Protocol,
         RefusalKind::FormatLevel,
         RefusalKind::Timing,
@@ -56,6 +59,7 @@ impl RefusalKind {
             RefusalKind::AnotherCluster => "another-cluster",
             RefusalKind::AnotherNode => "another-node",
             RefusalKind::AnotherStore => "another-store",
+            RefusalKind::Removed => "removed",
             RefusalKind::Protocol => "protocol",
             RefusalKind::FormatLevel => "format-level",
             RefusalKind::Timing => "timing",

@@ -68,7 +68,7 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn sent_bytes_between_nodes_of_a_cluster_stay() {
     let head = CallHead { id: 5 }.encode();
-    let answer = AnswerHead { id: 5, clock: Millis(-2), work_us: 9 }.encode();
+    let answer = CallAnswerHead { id: 5, clock: Millis(-2), work_us: 9 }.encode();
     let kept = [
         (
             Greeting::Hello(Box::new(hello())).encode(),
@@ -117,8 +117,8 @@ fn each_message_is_read_as_it_was_written() {
     for outcome in [accepted(), refused()] {
         assert_eq!(JoinOutcome::read(&outcome.encode()), Ok(outcome));
     }
-    let head = AnswerHead { id: 5, clock: Millis(-2), work_us: 9 };
-    assert_eq!(AnswerHead::split(&head.encode()), Some((head, &[][..])));
+    let head = CallAnswerHead { id: 5, clock: Millis(-2), work_us: 9 };
+    assert_eq!(CallAnswerHead::split(&head.encode()), Some((head, &[][..])));
     assert_eq!(CallHead::split(&[0, 0, 0, 0, 0, 0, 0, 1, 9]), Some((CallHead { id: 1 }, &[9][..])));
 }
 
@@ -166,7 +166,7 @@ fn garbage_and_cut_messages_are_refused() {
     assert_eq!(JoinRequest::read(&[]), Err(BadJoinMessage::Garbage));
     assert_eq!(JoinRequest::read(&[1, 200]), Err(BadJoinMessage::Garbage));
     assert_eq!(JoinOutcome::read(&[2, 0]), Err(BadJoinMessage::AnotherVersion(2)));
-    assert_eq!(AnswerHead::split(&[0; 19]), None);
+    assert_eq!(CallAnswerHead::split(&[0; 19]), None);
 }
 
 #[test]

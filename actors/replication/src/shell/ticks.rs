@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use actix::Context;
 
+use reelyard_core::actor_parts::SHARED_PERIOD;
+
 use super::owner::Owner;
 
 /// The shortest wait for the end of a pause.
@@ -16,8 +18,10 @@ pub trait OwnerTicks: Owner {
         self.wake_after(self.batch_delay(), ctx);
     }
 
-    /// Ticks within `delay`. An earlier planned tick stays.
+    /// Ticks within `delay`. An earlier planned tick stays. A tick that is a second or more away comes up to a
+    /// second early, together with the ticks of other actors.
     fn wake_after(&mut self, delay: Duration, ctx: &mut Context<Self>) {
+        let delay = self.shell().clock.shared_wait(delay, SHARED_PERIOD);
         self.shell().next_tick.clone().set_within(delay, ctx, Self::run_tick);
     }
 

@@ -5,4 +5,5 @@ mod cli_help;
 mod cli_output;
 mod cli_roles;
 mod cli_store;
+mod cluster_certs;
 mod demo;

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use clap::Args;
 use reelyard_api::Span;
-use reelyard_boxes::box_lease::Priority;
+use reelyard_protocol::boxes::Holder;
 
-use crate::cli::box_commands::option_values::priority;
+use crate::cli::box_commands::lease_options::LeaseOptions;
 
 /// Help text below the options.
 pub const AFTER_HELP: &str = "\
@@ -51,25 +51,11 @@ pub struct BoxRunArgs {
     /// Name of the pool.
     #[arg(long)]
     pub(super) pool: String,
-    /// Lifetime of the lease without a renewal, for example 30s [default: that of the pool].
-    #[arg(long)]
-    pub(super) ttl: Option<Span>,
-    /// Longest wait for a box, for example 5m; 0s does not wait.
-    #[arg(long, default_value = "0s")]
-    pub(super) wait: Span,
     /// Name of the holder [default: this host and process].
-    #[arg(long)]
-    pub(super) holder: Option<String>,
-    /// Priority from -100 to 100; higher is served first.
-    #[arg(long, default_value = "0", allow_negative_numbers = true, value_parser = priority)]
-    pub(super) priority: Priority,
-    /// Idempotency key of one attempt of a job, for example job-17/2. A repeated attempt with the
-    /// same key gets the same box. It is refused after the lease has ended.
-    #[arg(long)]
-    pub(super) request_id: Option<String>,
-    /// Take over the box of an ended process that used the same idempotency key.
-    #[arg(long, requires = "request_id")]
-    pub(super) take_over: bool,
+    #[arg(long, value_parser = Holder::new)]
+    pub(super) holder: Option<Holder>,
+    #[command(flatten)]
+    pub(super) options: LeaseOptions,
     /// Time between SIGTERM and SIGKILL for the command after the lease is lost.
     #[arg(long, default_value = "3s")]
     pub(super) grace: Span,

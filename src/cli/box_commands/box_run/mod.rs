@@ -11,13 +11,15 @@ use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use reelyard_api::WantedLease;
+use reelyard_protocol::boxes::Holder;
 use rustix::process::{Signal, WaitStatus};
 
 use self::command::RunningCommand;
 use self::exit::{BY_SIGNAL, CANNOT_RUN, FAILED, LOST, print_message};
 use self::guard::Guard;
 use self::signals::RunnerSignals;
-use crate::box_client::{BoxClient, BoxClientError, BoxRequest, HeldBoxes, Lost};
+use crate::box_client::{self, BoxClient, BoxClientError, HeldBoxes, Lost};
 use crate::cli::client::NodeArgs;
 use crate::cli::support::failure::{CommandFailure, NO_BOX};
 
@@ -78,7 +80,7 @@ fn lease_and_run(
         let mut signals = RunnerSignals::of_runner(guard).map_err(cannot)?;
         // The request needs a key before it is sent, so that a grant that crosses a signal can be
         // found again.
-        let wanted = wanted(args, guard).named()?;
+        let wanted = wanted(args, guard)?;
         let mut held = tokio::select! {
             held = client.acquire(&args.pool, &wanted) => held?,
             signal = signals.next() => {
@@ -95,20 +97,16 @@ fn lease_and_run(
     })
 }
 
-fn wanted(args: &BoxRunArgs, guard: Guard) -> BoxRequest {
-    let by_itself = || {
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        format!("{host}/{}", guard.0)
+fn wanted(args: &BoxRunArgs, guard: Guard) -> Result<WantedLease, BoxClientError> {
+    let holder = match &args.holder {
+        Some(holder) => holder.clone(),
+        None => {
+            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+            let bad = |error| BoxClientError::BadRequest(format!("holder {host:?}: {error}"));
+            Holder::new(&format!("{host}/{}", guard.0)).map_err(bad)?
+        }
     };
-    BoxRequest {
-        holder: args.holder.clone().unwrap_or_else(by_itself),
-        ttl: args.ttl.map(|ttl| ttl.0),
-        wait: args.wait.0,
-        priority: args.priority,
-        count: 1,
-        request_id: args.request_id.clone(),
-        take_over: args.take_over,
-    }
+    box_client::named(args.options.clone().request(holder, 1))
 }
 
 async fn with_box(

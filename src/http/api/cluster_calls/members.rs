@@ -33,7 +33,7 @@ pub async fn promote(
 ) -> Result<HttpResponse, MemberRefusal> {
     let number = number.into_inner();
     audit.subject(format!("node {number}"));
-    require_quorum(&state, None)?;
+    require_quorum(&state, Some(number), None)?;
     let change = MemberChange::Promote { number };
     state.journal.change_members(change).await.map_err(problem)?;
     Ok(HttpResponse::NoContent().finish())
@@ -58,19 +58,24 @@ pub async fn remove(
 ) -> Result<HttpResponse, MemberRefusal> {
     let number = number.into_inner();
     audit.subject(format!("node {number}"));
-    require_quorum(&state, Some(number))?;
+    require_quorum(&state, None, Some(number))?;
     let change = MemberChange::Remove { number };
     state.journal.change_members(change).await.map_err(problem)?;
     Ok(HttpResponse::NoContent().finish())
 }
 
 /// Refuses a change after which too few of the voters would answer.
-fn require_quorum(state: &NodeHttpState, leaving: Option<u64>) -> Result<(), ProblemResponse> {
+fn require_quorum(
+    state: &NodeHttpState,
+    coming: Option<u64>,
+    leaving: Option<u64>,
+) -> Result<(), ProblemResponse> {
     let own = state.journal.identity().number;
     let members = state.journal.members();
     let staying: Vec<u64> = members
         .iter()
-        .filter(|member| member.is_voter && Some(member.number) != leaving)
+        .filter(|member| member.is_voter || Some(member.number) == coming)
+        .filter(|member| Some(member.number) != leaving)
         .map(|member| member.number)
         .collect();
     let patience = state.live.now().config.journal.election.election_max;
@@ -86,7 +91,7 @@ fn require_quorum(state: &NodeHttpState, leaving: Option<u64>) -> Result<(), Pro
         return Ok(());
     }
     let detail = format!(
-        "of the {} voters that would stay, nodes {silent:?} do not answer, so no quorum would be left. Start them, or \
+        "of the {} nodes that would vote, {silent:?} do not answer, so no quorum would be left. Start them, or \
          remove them first",
         staying.len()
     );

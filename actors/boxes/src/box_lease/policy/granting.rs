@@ -70,15 +70,9 @@ impl BoxMemory {
             allocator.queue.remove(id);
             waiter.stage = WaiterStage::Granting;
             let numbers = allocator.allocate(count, coming.take());
-            let grant = NewGrant {
-                pool: name.clone(),
-                leases: leases.into_iter().zip(numbers).collect(),
-                holder: waiter.ask.holder.clone(),
-                ttl: waiter.ttl,
-                term: waiter.term,
-                request: waiter.ask.request,
-                rested_before: allocator.rests.before(),
-            };
+            let leases = leases.into_iter().zip(numbers).collect();
+            let rested_before = allocator.rests.before();
+            let grant = waiter.ask.grant(leases, waiter.term, waiter.ttl, rested_before);
             self.waiters.deadlines.remove(&id);
             self.granting.extend(grant.leases.first().map(|(first, _)| (*first, id)));
             events.push(BoxEvent::Granted(Box::new(grant)));

@@ -162,9 +162,9 @@ impl BoxTable {
     }
 
     fn grant(&mut self, at: Millis, grant: &NewGrant) -> BoxApplyResult {
-        let NewGrant { pool: name, leases, holder, ttl, term, request, rested_before } = grant;
+        let leases = &grant.leases;
         self.check_grant(grant)?;
-        let pool = self.pool_mut(name)?;
+        let pool = self.pool_mut(&grant.pool)?;
         let first = FenceToken(pool.last_token.0 + 1);
         let is_logical = pool.spec.is_logical();
         let mut granted = Vec::with_capacity(leases.len());
@@ -172,7 +172,7 @@ impl BoxTable {
             pool.last_token = FenceToken(pool.last_token.0 + 1);
             let token = pool.last_token;
             let slot = match (&pool.spec.slots, &mut pool.slots) {
-                (Some(_), Some(slots)) => slots.draw(*rested_before),
+                (Some(_), Some(slots)) => slots.draw(grant.rested_before),
                 _ => None,
             };
             let state = match is_logical {
@@ -183,25 +183,13 @@ impl BoxTable {
             if let Some(record) = pool.boxes.get_mut(number) {
                 (record.token, record.slot) = (Some(token), slot);
             }
-            pool.hold(holder);
-            granted.push(Lease {
-                id: *id,
-                pool: name.clone(),
-                number: *number,
-                slot,
-                token,
-                holder: holder.clone(),
-                granted: at,
-                ttl: *ttl,
-                term: *term,
-                expires_at: is_logical.then(|| at.after(*term)),
-                renewals: 0,
-                request: *request,
-            });
+            pool.hold(&grant.holder);
+            let expires_at = is_logical.then(|| at.after(grant.term));
+            granted.push(Lease { slot, expires_at, ..grant.lease(*id, *number, token, at) });
         }
         pool.totals.granted += granted.len() as u64;
         self.leases.extend(granted.into_iter().map(|lease| (lease.id, Arc::new(lease))));
-        if let Some(request) = *request {
+        if let Some(request) = grant.request {
             let leases = leases.iter().map(|(id, _)| *id).collect();
             self.requests.insert(request.name(), GrantedRequest { request, leases });
         }

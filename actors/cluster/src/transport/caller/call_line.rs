@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use reelyard_protocol::cluster::{AnswerHead, CallHead, ConnectionUse, FrameTooLarge};
+use reelyard_protocol::cluster::{CallAnswerHead, CallHead, ConnectionUse, FrameTooLarge};
 use reelyard_replication::CallTarget;
 use tokio::io::{BufReader, ReadHalf, WriteHalf, split};
 use tokio::runtime::Handle;
@@ -199,7 +199,7 @@ async fn receive_answers(
             Ok(None) => return closed(),
             Err(failed) => return failed,
         };
-        let Some((head, _)) = AnswerHead::split(&frame) else { return FrameError::NoHead };
+        let Some((head, _)) = CallAnswerHead::split(&frame) else { return FrameError::NoHead };
         peer.contacted();
         let Some(call) = open.take(head.id) else { continue };
         // Large messages say nothing about the way.
@@ -208,7 +208,7 @@ async fn receive_answers(
             let on_the_way = call.sent.elapsed().saturating_sub(work);
             peer.measured(on_the_way, head.clock, local.clock().reading().wall);
         }
-        frame.drain(..AnswerHead::BYTES);
+        frame.drain(..CallAnswerHead::BYTES);
         let _ = call.answer.send(Ok(frame));
     }
 }

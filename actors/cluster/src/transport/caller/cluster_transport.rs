@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use reelyard_protocol::cluster::{ConnectionUse, RefusalKind};
-use reelyard_replication::{CallLane, CallTarget, NodeUnreachable, Transport};
+use reelyard_replication::{CallKind, CallTarget, NodeUnreachable, Transport};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -97,13 +97,13 @@ impl Transport for ClusterTransport {
     fn call(
         &self,
         target: &CallTarget,
-        lane: CallLane,
+        kind: CallKind,
         request: Vec<u8>,
     ) -> BoxFuture<'static, Result<Vec<u8>, NodeUnreachable>> {
-        let purpose = match lane {
-            CallLane::Vote => ConnectionUse::Vote,
-            CallLane::Log => ConnectionUse::Log,
-            CallLane::Snapshot => ConnectionUse::Snapshot,
+        let purpose = match kind {
+            CallKind::Vote => ConnectionUse::Vote,
+            CallKind::Log => ConnectionUse::Log,
+            CallKind::Snapshot => ConnectionUse::Snapshot,
         };
         let (line, node) = (self.line(target, purpose), target.node);
         async move { line.call(request).await.map_err(|why| NodeUnreachable { node, why }) }.boxed()

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reelyard_protocol::cluster::{ConnectionRefusal, ConnectionUse, LARGEST_JOIN, RefusalKind};
-use reelyard_replication::{CallLane, NodeIdentity};
+use reelyard_replication::{CallKind, NodeIdentity};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::admission::{Admission, AdmittedCaller};
 use super::call_server::CallServer;
-use super::connection_slots::{ConnectionSlots, GuestSlot, MemberSlot};
+use super::certificate_watch::CertificateWatch;
+use super::connection_slots::{ConnectionSlots, GuestSlot};
 use super::service::ClusterService;
 use crate::transport::framing::{FrameError, read_frame, write_frame};
 use crate::transport::local_node::LocalNode;
@@ -22,6 +23,8 @@ use crate::transport::socket;
 use crate::transport::stream::NodeStream;
 use reelyard_protocol::cluster::{JoinOutcome, JoinRequest};
 
+/// Interval of the looks at the end of the certificate.
+const LOOK_AT_CERTIFICATE: Duration = Duration::from_secs(60 * 60);
 /// Pause after the system gave no connection, for example because too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Time limit for the request of a node that wants to join.
@@ -39,10 +42,19 @@ impl AcceptLoop {
     /// Runs until it is aborted. Then all connections end.
     pub(super) async fn run(self) {
         let mut connections = JoinSet::new();
+        let mut certificate = CertificateWatch::default();
+        let mut looks = tokio::time::interval(LOOK_AT_CERTIFICATE);
         loop {
             // Ended tasks leave the set, so that it does not grow.
             while connections.try_join_next().is_some() {}
-            match self.listener.accept().await {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                _ = looks.tick() => {
+                    certificate.look(&self.local.security(), self.local.clock().now());
+                    continue;
+                }
+            };
+            match accepted {
                 Ok((stream, from)) => self.start(stream, from, &mut connections),
                 Err(error) => {
                     let why = format!("the system gives no connection: {error}");
@@ -97,9 +109,9 @@ impl CallerConnection {
                 self.join(stream).await;
                 drop(guest);
             }
-            AdmittedCaller::Member { stream, purpose, identity, peer, slot } => {
+            AdmittedCaller::Member { stream, purpose, identity, peer } => {
                 drop(guest);
-                self.serve_member(stream, purpose, identity, &peer, &slot).await;
+                self.serve_member(stream, purpose, identity, &peer).await;
             }
         }
     }
@@ -110,13 +122,12 @@ impl CallerConnection {
         purpose: ConnectionUse,
         from: NodeIdentity,
         peer: &PeerRecord,
-        _slot: &MemberSlot,
     ) {
-        let lane = match purpose {
-            ConnectionUse::Vote => CallLane::Vote,
-            ConnectionUse::Log => CallLane::Log,
-            ConnectionUse::Snapshot => CallLane::Snapshot,
-            ConnectionUse::Forward => return self.service.forward(from, stream).await,
+        let kind = match purpose {
+            ConnectionUse::Vote => CallKind::Vote,
+            ConnectionUse::Log => CallKind::Log,
+            ConnectionUse::Snapshot => CallKind::Snapshot,
+            ConnectionUse::Forward => return self.forward(from, stream).await,
             // The admission lets no member join.
             ConnectionUse::Join => return,
         };
@@ -126,11 +137,19 @@ impl CallerConnection {
             peer,
             from,
             purpose,
-            lane,
+            kind,
         };
         if let Err(error) = server.run(stream).await {
             self.ended(&error);
         }
+    }
+
+    async fn forward(&self, from: NodeIdentity, stream: NodeStream) {
+        if let Err(error) = socket::let_reader_pause(stream.socket()) {
+            tracing::debug!(%error, from = %self.from, "a connection ended after its hello");
+            return;
+        }
+        self.service.forward(from, stream).await;
     }
 
     /// Answers the one request of a newcomer.

@@ -36,21 +36,20 @@ pub(super) enum AdmittedCaller {
         purpose: ConnectionUse,
         identity: NodeIdentity,
         peer: Arc<PeerRecord>,
-        slot: MemberSlot,
     },
 }
 
 /// Why a caller is not admitted.
 enum NotAdmitted {
-    /// It left, or its connection failed. Health checks of other programs do that.
-    Left,
-    /// It is refused, as the member with this number if the hello could be read.
-    Refused(Option<u64>, ConnectionRefusal),
+    /// It left, as health checks of other programs do. Or it has its refusal, which is counted.
+    Gone,
+    /// It is refused without an answer.
+    Refused(ConnectionRefusal),
 }
 
 impl NotAdmitted {
     fn guest(kind: RefusalKind, why: impl Into<String>) -> Self {
-        NotAdmitted::Refused(None, ConnectionRefusal::new(kind, why))
+        NotAdmitted::Refused(ConnectionRefusal::new(kind, why))
     }
 }
 
@@ -78,9 +77,9 @@ impl Admission<'_> {
         };
         match admitted {
             Ok(caller) => Some(caller),
-            Err(NotAdmitted::Left) => None,
-            Err(NotAdmitted::Refused(number, refusal)) => {
-                self.count(number, &refusal);
+            Err(NotAdmitted::Gone) => None,
+            Err(NotAdmitted::Refused(refusal)) => {
+                self.count(None, &refusal);
                 None
             }
         }
@@ -105,7 +104,7 @@ impl Admission<'_> {
         let mut stream = self.encrypt(stream).await?;
         let frame = match read_frame(&mut stream, LARGEST_GREETING).await {
             Ok(Some(frame)) => frame,
-            Ok(None) => return Err(NotAdmitted::Left),
+            Ok(None) => return Err(NotAdmitted::Gone),
             Err(error) => return self.refuse(stream, None, of_frame(&error)?).await,
         };
         let Ok(read) = Greeting::read(&frame) else {
@@ -115,7 +114,7 @@ impl Admission<'_> {
         let hello = match hello_in(read) {
             Ok(Ok(hello)) => hello,
             // A caller does not begin with a refusal.
-            Ok(Err(refusal)) => return Err(NotAdmitted::Refused(None, refusal)),
+            Ok(Err(refusal)) => return Err(NotAdmitted::Refused(refusal)),
             Err(refusal) => return self.refuse(stream, None, refusal).await,
         };
         match self.check(&hello, &stream, guest) {
@@ -141,7 +140,7 @@ impl Admission<'_> {
                 Some(trouble) => {
                     NotAdmitted::guest(RefusalKind::Certificate, format!("the caller: {trouble}"))
                 }
-                None => NotAdmitted::Left,
+                None => NotAdmitted::Gone,
             }),
         }
     }
@@ -180,27 +179,29 @@ impl Admission<'_> {
     ) -> Result<AdmittedCaller, NotAdmitted> {
         let answer = Greeting::Hello(Box::new(self.local.hello(hello.purpose, None))).encode();
         let written = write_frame(&mut stream, LARGEST_GREETING, &[], &answer).await;
-        written.map_err(|_| NotAdmitted::Left)?;
+        written.map_err(|_| NotAdmitted::Gone)?;
         let Some((identity, slot)) = checked else { return Ok(AdmittedCaller::Newcomer(stream)) };
         let peer = self.local.peers().peer(identity.number);
         peer.greeted(hello);
         stream.count_for(peer.traffic());
-        Ok(AdmittedCaller::Member { stream, purpose: hello.purpose, identity, peer, slot })
+        stream.take_slot(slot);
+        Ok(AdmittedCaller::Member { stream, purpose: hello.purpose, identity, peer })
     }
 
-    /// Sends a refusal, and closes the connection.
+    /// Counts a refusal, sends it, and closes the connection. The number is the one in the hello.
     async fn refuse<T>(
         &self,
         mut stream: NodeStream,
         number: Option<u64>,
         refusal: ConnectionRefusal,
     ) -> Result<T, NotAdmitted> {
-        let answer = Greeting::Refused(refusal.clone()).encode();
-        // The caller may be gone. It is counted in any case.
+        self.count(number, &refusal);
+        let answer = Greeting::Refused(refusal).encode();
+        // The caller may be gone.
         if write_frame(&mut stream, LARGEST_GREETING, &[], &answer).await.is_ok() {
             let _ = stream.shutdown().await;
         }
-        Err(NotAdmitted::Refused(number, refusal))
+        Err(NotAdmitted::Gone)
     }
 }
 
@@ -214,7 +215,7 @@ fn of_frame(error: &FrameError) -> Result<ConnectionRefusal, NotAdmitted> {
             None if error.kind() == io::ErrorKind::InvalidData => {
                 ConnectionRefusal::new(RefusalKind::Garbage, error.to_string())
             }
-            None => return Err(NotAdmitted::Left),
+            None => return Err(NotAdmitted::Gone),
         },
         FrameError::TooLarge(too_large) if too_large.length >> 24 == TLS_HANDSHAKE => {
             ConnectionRefusal::new(

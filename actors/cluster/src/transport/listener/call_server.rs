@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use futures::{FutureExt, TryFutureExt};
 use reelyard_core::clock::Clock;
-use reelyard_protocol::cluster::{AnswerHead, CallHead, ConnectionUse};
-use reelyard_replication::{CallLane, NodeIdentity};
+use reelyard_protocol::cluster::{CallAnswerHead, CallHead, ConnectionUse};
+use reelyard_replication::{CallKind, NodeIdentity};
 use tokio::io::{BufReader, ReadHalf, WriteHalf, split};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
@@ -29,7 +29,7 @@ pub(super) struct CallServer<'a> {
     pub(super) peer: &'a PeerRecord,
     pub(super) from: NodeIdentity,
     pub(super) purpose: ConnectionUse,
-    pub(super) lane: CallLane,
+    pub(super) kind: CallKind,
 }
 
 /// A call under way.
@@ -81,7 +81,7 @@ impl CallServer<'_> {
             self.peer.contacted();
             frame.drain(..CallHead::BYTES);
             let began = Instant::now();
-            let answer = self.service.answer(self.lane, self.from, frame);
+            let answer = self.service.answer(self.kind, self.from, frame);
             let answer = answer
                 .map(move |answer| AnsweredCall {
                     id,
@@ -119,7 +119,7 @@ impl CallServer<'_> {
             };
             let AnsweredCall { id, answer, work, _bytes } = answered;
             let work_us = u32::try_from(work.as_micros()).unwrap_or(u32::MAX);
-            let head = AnswerHead { id, clock: self.clock.reading().wall, work_us };
+            let head = CallAnswerHead { id, clock: self.clock.reading().wall, work_us };
             write_frame(&mut writer, limit, &head.encode(), &answer).await?;
         }
         Ok(())

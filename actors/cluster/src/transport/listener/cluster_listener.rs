@@ -30,7 +30,8 @@ pub enum ListenError {
     },
 }
 
-/// Accepts connections of other nodes until it is stopped or dropped. Then all its connections end.
+/// Accepts connections of other nodes until it is stopped or dropped. Then its connections end, except streams of
+/// forwarded requests that the service handed over.
 #[derive(Debug)]
 pub struct ClusterListener {
     address: SocketAddr,
@@ -74,7 +75,7 @@ impl ClusterListener {
         self.address
     }
 
-    /// Ends all connections. Afterwards the address is free.
+    /// Ends the connections. Afterwards the address is free.
     pub async fn stop(mut self) {
         self.accepting.abort();
         // It was aborted, and ends with that.

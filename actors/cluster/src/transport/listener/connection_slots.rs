@@ -120,7 +120,7 @@ impl Drop for GuestSlot {
 }
 
 /// The slot of a connection of a member.
-pub(super) struct MemberSlot {
+pub(in crate::transport) struct MemberSlot {
     slots: ConnectionSlots,
     ip: IpAddr,
     number: u64,

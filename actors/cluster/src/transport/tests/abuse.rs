@@ -8,7 +8,7 @@ use std::time::Duration;
 use reelyard_protocol::cluster::{
     AddressedNode, CallHead, ConnectionUse, Greeting, LARGEST_GREETING, RefusalKind,
 };
-use reelyard_replication::{CallLane, CallTarget, Transport};
+use reelyard_replication::{CallKind, CallTarget, Transport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -43,7 +43,7 @@ fn refusals(node: &TestNode, kind: RefusalKind) -> u64 {
 }
 
 async fn member_is_served(first: &TestNode, target: &CallTarget) {
-    let answer = first.transport.call(target, CallLane::Vote, b"hi".to_vec()).await.unwrap();
+    let answer = first.transport.call(target, CallKind::Vote, b"hi".to_vec()).await.unwrap();
     assert_eq!(answer, b"hi of node 1");
 }
 
@@ -106,7 +106,7 @@ async fn a_thousand_connections_leave_room_for_members() {
     }
     // 100 addresses may have 8 guests each, and all together 256.
     until("the rest is refused", || refusals(&second, RefusalKind::Busy) == 1000 - 256).await;
-    first.transport.call(&target, CallLane::Log, b"hi".to_vec()).await.unwrap();
+    first.transport.call(&target, CallKind::Log, b"hi".to_vec()).await.unwrap();
     member_is_served(&first, &target).await;
     drop(open);
     until("there is room again", || {

@@ -4,21 +4,21 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use reelyard_replication::{CallLane, Transport};
+use reelyard_replication::{CallKind, Transport};
 use tokio::net::TcpListener;
 
 use super::support::*;
 use crate::transport::LinkSecurity;
 
-const LANES: [CallLane; 3] = [CallLane::Vote, CallLane::Log, CallLane::Snapshot];
+const KINDS: [CallKind; 3] = [CallKind::Vote, CallKind::Log, CallKind::Snapshot];
 
 #[tokio::test]
 async fn a_call_is_answered_on_a_connection_per_purpose() {
     let (first, second, _listener, target) = pair();
     for _ in 0..3 {
-        for lane in LANES {
-            let answer = first.transport.call(&target, lane, b"hi".to_vec()).await.unwrap();
-            let expected = if lane == CallLane::Snapshot { "2" } else { "hi of node 1" };
+        for kind in KINDS {
+            let answer = first.transport.call(&target, kind, b"hi".to_vec()).await.unwrap();
+            let expected = if kind == CallKind::Snapshot { "2" } else { "hi of node 1" };
             assert_eq!(String::from_utf8(answer).unwrap(), expected);
         }
     }
@@ -34,7 +34,7 @@ async fn a_call_is_answered_on_a_connection_per_purpose() {
 async fn calls_at_the_same_time_get_their_own_answers() {
     let (first, _second, _listener, target) = pair();
     let calls = (0..500).map(|number: u32| {
-        let call = first.transport.call(&target, CallLane::Log, number.to_string().into_bytes());
+        let call = first.transport.call(&target, CallKind::Log, number.to_string().into_bytes());
         async move { (number, String::from_utf8(call.await.unwrap()).unwrap()) }
     });
     for (number, answer) in join_all(calls).await {
@@ -46,15 +46,15 @@ async fn calls_at_the_same_time_get_their_own_answers() {
 #[tokio::test]
 async fn a_dropped_call_leaves_the_connection_usable() {
     let (first, second, _listener, target) = pair();
-    let waiting = first.transport.call(&target, CallLane::Vote, WAIT.to_vec());
+    let waiting = first.transport.call(&target, CallKind::Vote, WAIT.to_vec());
     let waiting = tokio::spawn(waiting);
     until("the call has arrived", || second.service.waiting.load(Ordering::SeqCst) == 1).await;
     waiting.abort();
-    let answer = first.transport.call(&target, CallLane::Vote, b"next".to_vec()).await.unwrap();
+    let answer = first.transport.call(&target, CallKind::Vote, b"next".to_vec()).await.unwrap();
     assert_eq!(answer, b"next of node 1");
     // The late answer is skipped.
     second.service.gate.add_permits(1);
-    let answer = first.transport.call(&target, CallLane::Vote, b"last".to_vec()).await.unwrap();
+    let answer = first.transport.call(&target, CallKind::Vote, b"last".to_vec()).await.unwrap();
     assert_eq!(answer, b"last of node 1");
     assert_eq!(second.peer(1).unwrap().connections, 1);
 }
@@ -62,7 +62,7 @@ async fn a_dropped_call_leaves_the_connection_usable() {
 #[tokio::test]
 async fn a_failed_connection_is_reported_at_once_and_made_again() {
     let (first, second, listener, target) = pair();
-    let call = || first.transport.call(&target, CallLane::Vote, b"hi".to_vec());
+    let call = || first.transport.call(&target, CallKind::Vote, b"hi".to_vec());
     call().await.unwrap();
     let address = listener.address();
     listener.stop().await;
@@ -87,7 +87,7 @@ async fn many_calls_make_one_attempt_to_connect() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (first, second) = (TestNode::new(1), TestNode::new(2));
     let target = second.at(silent.local_addr().unwrap());
-    let calls = (0..20).map(|_| first.transport.call(&target, CallLane::Vote, b"hi".to_vec()));
+    let calls = (0..20).map(|_| first.transport.call(&target, CallKind::Vote, b"hi".to_vec()));
     let calls = tokio::spawn(join_all(calls));
     let (accepted, _) = silent.accept().await.unwrap();
     drop(accepted);
@@ -101,7 +101,7 @@ async fn many_calls_make_one_attempt_to_connect() {
 #[tokio::test]
 async fn a_connection_that_breaks_fails_its_open_calls() {
     let (first, second, listener, target) = pair();
-    let waiting = tokio::spawn(first.transport.call(&target, CallLane::Log, WAIT.to_vec()));
+    let waiting = tokio::spawn(first.transport.call(&target, CallKind::Log, WAIT.to_vec()));
     until("the call has arrived", || second.service.waiting.load(Ordering::SeqCst) == 1).await;
     listener.stop().await;
     let failed = waiting.await.unwrap().unwrap_err();
@@ -112,22 +112,22 @@ async fn a_connection_that_breaks_fails_its_open_calls() {
 async fn a_request_over_the_limit_is_refused_before_it_is_sent() {
     let (first, second, _listener, target) = pair();
     let large = vec![0; 17 << 20];
-    let failed = first.transport.call(&target, CallLane::Log, large).await.unwrap_err();
+    let failed = first.transport.call(&target, CallKind::Log, large).await.unwrap_err();
     assert!(failed.why.contains("over the limit of 16777216 bytes"), "{failed}");
     assert_eq!(second.peer(1), None);
     let whole = vec![0; (4 << 20) - 8];
-    let answer = first.transport.call(&target, CallLane::Snapshot, whole).await.unwrap();
+    let answer = first.transport.call(&target, CallKind::Snapshot, whole).await.unwrap();
     assert_eq!(answer, b"4194296");
 }
 
 #[tokio::test]
 async fn a_member_at_another_address_gets_a_new_connection() {
     let (first, second, former, target) = pair();
-    first.transport.call(&target, CallLane::Vote, b"hi".to_vec()).await.unwrap();
+    first.transport.call(&target, CallKind::Vote, b"hi".to_vec()).await.unwrap();
     let current = second.listen();
     let moved = second.at(current.address());
     former.stop().await;
-    let answer = first.transport.call(&moved, CallLane::Vote, b"hi".to_vec()).await.unwrap();
+    let answer = first.transport.call(&moved, CallKind::Vote, b"hi".to_vec()).await.unwrap();
     assert_eq!(answer, b"hi of node 1");
 }
 
@@ -137,13 +137,13 @@ async fn a_receiver_of_snapshots_that_stops_delays_no_heartbeat() {
     // The receiver takes no part any more.
     let parts: Vec<_> = (0..100)
         .map(|_| {
-            tokio::spawn(first.transport.call(&target, CallLane::Snapshot, WAIT.to_vec()));
-            tokio::spawn(first.transport.call(&target, CallLane::Snapshot, vec![1; 1 << 20]))
+            tokio::spawn(first.transport.call(&target, CallKind::Snapshot, WAIT.to_vec()));
+            tokio::spawn(first.transport.call(&target, CallKind::Snapshot, vec![1; 1 << 20]))
         })
         .collect();
     until("parts have arrived", || second.service.waiting.load(Ordering::SeqCst) > 0).await;
     for _ in 0..20 {
-        first.transport.call(&target, CallLane::Vote, b"hi".to_vec()).await.unwrap();
+        first.transport.call(&target, CallKind::Vote, b"hi".to_vec()).await.unwrap();
     }
     for part in parts {
         part.abort();
@@ -153,12 +153,12 @@ async fn a_receiver_of_snapshots_that_stops_delays_no_heartbeat() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_snapshot_at_full_speed_delays_no_heartbeat_by_20_ms() {
     let (first, _second, _listener, target) = pair();
-    let heartbeat = || first.transport.call(&target, CallLane::Vote, b"hi".to_vec());
+    let heartbeat = || first.transport.call(&target, CallKind::Vote, b"hi".to_vec());
     heartbeat().await.unwrap();
     let (transport, peer) = (first.transport.clone(), target.clone());
     let snapshot = tokio::spawn(async move {
         loop {
-            transport.call(&peer, CallLane::Snapshot, vec![1; 1 << 20]).await.unwrap();
+            transport.call(&peer, CallKind::Snapshot, vec![1; 1 << 20]).await.unwrap();
         }
     });
     // Other programs on this machine may delay a heartbeat too, so one good round of several is enough.
@@ -181,13 +181,11 @@ async fn a_snapshot_at_full_speed_delays_no_heartbeat_by_20_ms() {
 
 #[tokio::test]
 async fn the_skew_of_clocks_is_measured() {
-    let here =
-        TestNode::of(TestMember::new(1), LinkSecurity::PlainOnLoopback, standing_clock(10_000));
-    let there =
-        TestNode::of(TestMember::new(2), LinkSecurity::PlainOnLoopback, standing_clock(13_000));
+    let here = TestNode::of(TestMember::new(1), LinkSecurity::PlainOnLoopback, clock_at(10_000));
+    let there = TestNode::of(TestMember::new(2), LinkSecurity::PlainOnLoopback, clock_at(13_000));
     let listener = there.listen();
     let target = there.at(listener.address());
-    here.transport.call(&target, CallLane::Vote, b"hi".to_vec()).await.unwrap();
+    here.transport.call(&target, CallKind::Vote, b"hi".to_vec()).await.unwrap();
     let skew = here.peer(2).unwrap().clock_skew_ms.unwrap();
     assert!((3_000..4_000).contains(&skew), "{skew}");
 }

@@ -1,9 +1,13 @@
 //! Streams for forwarded requests.
 
+use std::sync::atomic::Ordering;
+
 use futures::future::join_all;
+use rustix::net::sockopt::tcp_user_timeout;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::support::*;
+use crate::transport::ListenerLimits;
 
 #[tokio::test]
 async fn a_stream_reaches_the_service_of_the_other_node() {
@@ -23,11 +27,35 @@ async fn a_stream_reaches_the_service_of_the_other_node() {
 }
 
 #[tokio::test]
+async fn a_slow_client_may_pause_the_answer_of_another_node() {
+    let (first, second, _listener, target) = pair();
+    let stream = first.transport.open_forward(&target).await.unwrap();
+    // The caller notices a vanished node soon. The other node waits for a slow client of the caller.
+    assert_eq!(tcp_user_timeout(stream.socket()).unwrap(), 2_500);
+    until("it waits", || second.service.silence_ms.load(Ordering::SeqCst) == 60_000).await;
+}
+
+#[tokio::test]
 async fn many_streams_are_opened_at_once() {
     let (first, second, _listener, target) = pair();
     let streams = join_all((0..100).map(|_| first.transport.open_forward(&target))).await;
     assert!(streams.iter().all(Result::is_ok), "{streams:?}");
     until("all are there", || second.peer(1).is_some_and(|peer| peer.connections == 100)).await;
+}
+
+#[tokio::test]
+async fn a_member_has_a_limit_of_connections() {
+    let (first, second) = (TestNode::new(1), TestNode::new(2));
+    let limits = ListenerLimits { per_member: 2, ..ListenerLimits::default() };
+    let listener = second.listen_on("127.0.0.1:0".parse().unwrap(), limits);
+    let target = second.at(listener.address());
+    let open = || first.transport.open_forward(&target);
+    let (former, _other) = (open().await.unwrap(), open().await.unwrap());
+    let refused = open().await.unwrap_err();
+    assert!(refused.why.contains("node 1 has too many connections"), "{refused}");
+    drop(former);
+    until("there is room", || second.peer(1).unwrap().connections == 1).await;
+    open().await.unwrap();
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use reelyard_core::cluster_id::{ClusterId, StoreId};
 use reelyard_protocol::cluster::{
     ConnectionUse, ElectionTimes, FormatLevels, Greeting, NodeHello, PROTOCOL_VERSIONS, RefusalKind,
 };
-use reelyard_replication::{CallLane, CallTarget, MemberRecord, Transport};
+use reelyard_replication::{CallKind, CallTarget, MemberRecord, Transport};
 
 use super::support::*;
 use crate::transport::LinkSecurity;
@@ -17,7 +17,7 @@ async fn refused(
     kind: RefusalKind,
     is_ours: bool,
 ) -> String {
-    let call = caller.transport.call(target, CallLane::Vote, b"hi".to_vec());
+    let call = caller.transport.call(target, CallKind::Vote, b"hi".to_vec());
     let why = call.await.unwrap_err().why;
     let view = caller.peer(target.node).unwrap();
     let refusal = view.last_refusal.unwrap_or_else(|| panic!("not refused: {why}"));
@@ -52,7 +52,7 @@ async fn a_member_is_counted_under_its_number() {
     let view = second.peer(1).unwrap();
     assert_eq!(view.refusals.get(&RefusalKind::AnotherCluster), Some(&1));
     let refusal = view.last_refusal.unwrap();
-    assert!(refusal.is_ours && refusal.why.contains("another") | refusal.why.contains("cluster"));
+    assert!(refusal.is_ours && refusal.why.contains("node 2 is of cluster"), "{refusal:?}");
     assert!(second.transport.refusals_of_others().is_empty());
 }
 
@@ -72,11 +72,26 @@ async fn an_emptied_disk_under_an_old_number_is_refused() {
     let record = MemberRecord { store: None, ..target.record.clone() };
     second.member.members.lock().unwrap().clear();
     let target = CallTarget { record, ..target };
-    first.transport.call(&target, CallLane::Vote, b"hi".to_vec()).await.unwrap();
+    first.transport.call(&target, CallKind::Vote, b"hi".to_vec()).await.unwrap();
 }
 
 fn record_of_store(store: u128) -> MemberRecord {
     MemberRecord { store: Some(StoreId::from(store)), ..record(1, "127.0.0.1:9") }
+}
+
+#[tokio::test]
+async fn a_removed_member_is_refused_and_a_newer_one_is_not() {
+    let (first, second, _listener, target) = pair();
+    second.knows(2, record(2, "127.0.0.1:9"));
+    let why = refused(&first, &target, RefusalKind::Removed, false).await;
+    assert!(why.contains("node 1 was removed") && why.contains("new invitation"), "{why}");
+    // The list of node 2 may be older than node 3.
+    let third = TestNode::new(3);
+    third.transport.call(&target, CallKind::Vote, b"hi".to_vec()).await.unwrap();
+    // Number 4 was given before.
+    let record = MemberRecord { numbers_given: 4, ..record(2, "127.0.0.1:9") };
+    *second.member.members.lock().unwrap() = vec![(2, record)];
+    refused(&TestNode::new(4), &target, RefusalKind::Removed, false).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Start and stop of the listener.
 
-use reelyard_replication::{CallLane, Transport};
+use reelyard_replication::{CallKind, Transport};
 
 use super::support::*;
 use crate::transport::{LinkSecurity, ListenError, ListenerLimits};
@@ -8,7 +8,7 @@ use crate::transport::{LinkSecurity, ListenError, ListenerLimits};
 #[tokio::test]
 async fn a_listener_moves_to_another_address_at_run_time() {
     let (first, second, listener, target) = pair();
-    let call = |target| first.transport.call(&target, CallLane::Vote, b"hi".to_vec());
+    let call = |target| first.transport.call(&target, CallKind::Vote, b"hi".to_vec());
     call(target.clone()).await.unwrap();
     let other = second.listen();
     let former = listener.address();

@@ -2,6 +2,7 @@
 
 mod abuse;
 mod calls;
+mod encryption;
 mod forwards;
 mod hellos;
 mod joins;

@@ -1,7 +1,7 @@
 //! Nodes for tests, and a service that answers with what it got.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use reelyard_core::cluster_id::{ClusterId, StoreId};
 use reelyard_protocol::cluster::{
     ElectionTimes, Greeting, JoinAnswer, JoinOutcome, JoinRequest, LARGEST_GREETING, SettingsDigest,
 };
-use reelyard_replication::{CallLane, CallTarget, MemberRecord, NodeIdentity};
+use reelyard_replication::{CallKind, CallTarget, MemberRecord, NodeIdentity};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -82,11 +82,17 @@ pub(super) fn record(number: u64, address: &str) -> MemberRecord {
 pub(super) struct TestService {
     pub(super) gate: Semaphore,
     pub(super) waiting: AtomicUsize,
+    /// How long a forwarding stream may be silent.
+    pub(super) silence_ms: AtomicU32,
 }
 
 impl Default for TestService {
     fn default() -> Self {
-        TestService { gate: Semaphore::new(0), waiting: AtomicUsize::new(0) }
+        TestService {
+            gate: Semaphore::new(0),
+            waiting: AtomicUsize::new(0),
+            silence_ms: AtomicU32::new(0),
+        }
     }
 }
 
@@ -96,7 +102,7 @@ struct SharedService(Arc<TestService>);
 impl ClusterService for SharedService {
     fn answer(
         &self,
-        lane: CallLane,
+        kind: CallKind,
         from: NodeIdentity,
         request: Vec<u8>,
     ) -> BoxFuture<'static, Vec<u8>> {
@@ -106,7 +112,7 @@ impl ClusterService for SharedService {
                 service.waiting.fetch_add(1, Ordering::SeqCst);
                 service.gate.acquire().await.unwrap().forget();
             }
-            if lane == CallLane::Snapshot {
+            if kind == CallKind::Snapshot {
                 return request.len().to_string().into_bytes();
             }
             let request = String::from_utf8_lossy(&request);
@@ -127,7 +133,10 @@ impl ClusterService for SharedService {
     }
 
     fn forward(&self, from: NodeIdentity, mut stream: NodeStream) -> BoxFuture<'static, ()> {
+        let service = Arc::clone(&self.0);
         async move {
+            let silence = rustix::net::sockopt::tcp_user_timeout(stream.socket()).unwrap();
+            service.silence_ms.store(silence, Ordering::SeqCst);
             let mut request = [0; 5];
             while stream.read_exact(&mut request).await.is_ok() {
                 let answer =
@@ -217,7 +226,7 @@ pub(super) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// A clock that stands at this instant.
-pub(super) fn standing_clock(at: i64) -> Clock {
+pub(super) fn clock_at(at: i64) -> Clock {
     Clock::manual(Millis(at))
 }
 

@@ -101,7 +101,12 @@ impl HeartbeatSupervisor {
         let next = self.hosts.values().filter(|host| !host.is_being_probed && !host.in_maintenance);
         let until_next = next.map(|host| host.next_probe.since(now)).min();
         let until_next = until_next.filter(|_| !self.is_behind);
-        let delay = until_next.unwrap_or(LONGEST_SLEEP).clamp(self.shortest_sleep(), LONGEST_SLEEP);
+        let shortest = self.shortest_sleep();
+        // A probe begins at the first shared moment after it is due.
+        let until_next =
+            until_next.map(|wait| self.shell.clock().shared_wait(wait + shortest, shortest));
+        let delay =
+            until_next.unwrap_or(LONGEST_SLEEP).clamp(Duration::from_millis(1), LONGEST_SLEEP);
         self.sleep(delay, ctx);
     }
 

@@ -1,0 +1,136 @@
+//! Several nodes of one cluster as processes on this machine, formed by the commands of an operator.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::binary::{self, ProgramOutput};
+use super::yard::{RoleProcess, free_addr, wait_for};
+
+/// One node of a cluster: its file, its addresses and its process.
+pub struct ClusterNode {
+    /// Its configuration.
+    pub file: PathBuf,
+    /// Its data directory.
+    pub data_dir: PathBuf,
+    /// Address of its API.
+    pub api: SocketAddr,
+    /// Address for other nodes.
+    pub peers: SocketAddr,
+    /// Its process; none before its start.
+    pub process: Option<RoleProcess>,
+}
+
+/// A directory with the nodes of a test.
+pub struct NodeCluster {
+    dir: TempDir,
+    /// The nodes, in the order in which they were added.
+    pub nodes: Vec<ClusterNode>,
+}
+
+impl NodeCluster {
+    /// A directory without nodes.
+    pub fn new() -> Result<Self> {
+        Ok(NodeCluster { dir: tempfile::tempdir()?, nodes: Vec::new() })
+    }
+
+    /// Writes the configuration of a further node, with `cluster.listen` or without.
+    pub fn add(&mut self, is_in_cluster: bool) -> Result<usize> {
+        let index = self.nodes.len();
+        let (file, data_dir) = (
+            self.dir.path().join(format!("{index}.toml")),
+            self.dir.path().join(index.to_string()),
+        );
+        let ip = Ipv4Addr::new(127, 0, 0, 1);
+        let (api, peers) = (free_addr(ip)?, free_addr(ip)?);
+        let node = ClusterNode { file, data_dir, api, peers, process: None };
+        self.nodes.push(node);
+        self.write(index, is_in_cluster)?;
+        Ok(index)
+    }
+
+    /// Writes the configuration of a node again.
+    pub fn write(&self, index: usize, is_in_cluster: bool) -> Result<()> {
+        let ClusterNode { file, data_dir, api, peers, .. } = &self.nodes[index];
+        let mut text = format!("listen = \"{api}\"\ndata_dir = \"{}\"\n", data_dir.display());
+        if is_in_cluster {
+            text.push_str(&format!("[cluster]\nlisten = \"{peers}\"\n"));
+        }
+        Ok(std::fs::write(file, text)?)
+    }
+
+    /// Runs `reelyard cluster …` with the configuration of a node.
+    pub fn prepare(&self, index: usize, arguments: &[&str]) -> ProgramOutput {
+        let file = self.nodes[index].file.display().to_string();
+        binary::run(&[&["cluster"], arguments, &["--config", &file]].concat())
+    }
+
+    /// Starts the process of a node, and waits until its API answers.
+    pub fn start(&mut self, index: usize) -> Result<()> {
+        let log = self.dir.path().join(format!("{index}.log"));
+        let node = &mut self.nodes[index];
+        let process = RoleProcess::start_by_file("node", &node.file, log)?;
+        let url = format!("http://{}/healthz", node.api);
+        let answers = || {
+            let probe = std::process::Command::new("curl").args(["-sf", "-m", "5", &url]).output();
+            probe.is_ok_and(|output| output.status.success()).then_some(())
+        };
+        wait_for("the node is up", &[&process], answers)?;
+        node.process = Some(process);
+        Ok(())
+    }
+
+    /// Runs a command against the API of a node, with the token of the first node's administrator.
+    pub fn call(&self, index: usize, arguments: &[&str]) -> ProgramOutput {
+        let url = format!("http://{}", self.nodes[index].api);
+        let token = self.nodes[0].data_dir.join("admin.token").display().to_string();
+        binary::run(&[arguments, &["--url", &url, "--token-file", &token]].concat())
+    }
+
+    /// The secret of a new invitation.
+    pub fn invite(&self) -> Result<String> {
+        let invited = self.call(0, &["cluster", "invite"]);
+        anyhow::ensure!(invited.code == Some(0), "{}", invited.err);
+        Ok(invited.out.lines().next().unwrap_or_default().to_owned())
+    }
+
+    /// Makes a node a member by the first one, and starts it.
+    pub fn join(&mut self, index: usize) -> Result<()> {
+        let (at, secret) = (self.nodes[0].peers.to_string(), self.invite()?);
+        let joined = self.prepare(index, &["join", "--at", &at, "--secret", &secret]);
+        anyhow::ensure!(joined.code == Some(0), "{}", joined.err);
+        self.start(index)
+    }
+
+    /// The cluster, as a node shows it. None while the node does not answer.
+    pub fn view(&self, index: usize) -> Option<Value> {
+        let shown = self.call(index, &["cluster", "status", "--json"]);
+        if shown.code == Some(0) { serde_json::from_str(&shown.out).ok() } else { None }
+    }
+
+    /// Waits until a node shows a cluster that `wanted` accepts.
+    pub fn wait<T>(
+        &self,
+        index: usize,
+        what: &str,
+        mut wanted: impl FnMut(&Value) -> Option<T>,
+    ) -> Result<T> {
+        let process = self.nodes[index].process.as_ref().context("the node does not run")?;
+        wait_for(what, &[process], || self.view(index).and_then(|view| wanted(&view)))
+    }
+
+    /// The directory of the test.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+/// The numbers of the members whose rank is not `learner`.
+pub fn voters(view: &Value) -> Vec<u64> {
+    let members = view["members"].as_array().into_iter().flatten();
+    let voting = members.filter(|member| member["rank"] != "learner");
+    voting.filter_map(|member| member["number"].as_u64()).collect()
+}

@@ -1,0 +1,121 @@
+//! Three nodes as an operator forms them: by commands, from a node that runs alone.
+
+use anyhow::Result;
+use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, voters};
+
+const THREE: [u64; 3] = [1, 2, 3];
+
+fn three() -> Result<NodeCluster> {
+    let mut cluster = NodeCluster::new()?;
+    cluster.add(false)?;
+    cluster.start(0)?;
+    // The node runs alone, and becomes the first of three without a restart.
+    cluster.write(0, true)?;
+    let reloaded = cluster.call(0, &["config", "reload"]);
+    anyhow::ensure!(reloaded.code == Some(0), "{}", reloaded.err);
+    for _ in 1..3 {
+        let index = cluster.add(true)?;
+        cluster.join(index)?;
+    }
+    cluster.wait(0, "all three vote", |view| (voters(view) == THREE).then_some(()))?;
+    Ok(cluster)
+}
+
+fn create_token(cluster: &NodeCluster, index: usize, name: &str) -> Result<(), String> {
+    let created = cluster.call(index, &["token", "create", name, "--role", "viewer"]);
+    if created.code == Some(0) { Ok(()) } else { Err(created.err) }
+}
+
+fn has_token(cluster: &NodeCluster, index: usize, name: &str) -> bool {
+    cluster.call(index, &["token", "list"]).out.contains(name)
+}
+
+#[test]
+fn three_nodes_answer_changes_anywhere_and_survive_the_loss_of_the_leader() -> Result<()> {
+    let mut cluster = three()?;
+    for index in 0..3 {
+        create_token(&cluster, index, &format!("by-{index}")).map_err(anyhow::Error::msg)?;
+    }
+    for index in 0..3 {
+        cluster.wait(index, "the node has all tokens", |_| {
+            (0..3).all(|by| has_token(&cluster, index, &format!("by-{by}"))).then_some(())
+        })?;
+    }
+    if let Some(leader) = &mut cluster.nodes[0].process {
+        leader.kill();
+    }
+    cluster.wait(1, "another node leads and takes a change", |view| {
+        let led = view["leader"].as_u64().is_some_and(|leader| leader != 1);
+        (led && create_token(&cluster, 1, "after").is_ok()).then_some(())
+    })?;
+    // The former leader comes back, follows, and passes changes on.
+    cluster.start(0)?;
+    cluster.wait(0, "the former leader has the change", |_| {
+        has_token(&cluster, 0, "after").then_some(())
+    })?;
+    create_token(&cluster, 0, "by-the-former").map_err(anyhow::Error::msg)?;
+    // A member can be removed while the others answer.
+    let removed = cluster.call(0, &["cluster", "remove", "3"]);
+    assert_eq!(removed.code, Some(0), "{}", removed.err);
+    cluster.wait(0, "two vote", |view| (voters(view) == [1, 2]).then_some(()))
+}
+
+#[test]
+fn an_emptied_disk_is_no_member_and_founds_nothing() -> Result<()> {
+    let mut cluster = three()?;
+    let emptied = &mut cluster.nodes[2];
+    if let Some(process) = &mut emptied.process {
+        process.kill();
+    }
+    std::fs::remove_dir_all(&emptied.data_dir)?;
+    let config = emptied.file.display().to_string();
+    let refused = reelyard_integration_tests::rigs::binary::run(&["node", "--config", &config]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("reelyard cluster join"), "{}", refused.err);
+    // Even if somebody founds a cluster there, the others refuse it in words.
+    let founded = cluster.prepare(2, &["init"]);
+    assert_eq!(founded.code, Some(0), "{}", founded.err);
+    cluster.start(2)?;
+    cluster.wait(0, "the leader refuses the node of another cluster", |view| {
+        let members = view["members"].as_array()?;
+        let trouble = members.iter().find(|member| member["number"] == 3)?["trouble"].as_str()?;
+        trouble.contains("cluster").then_some(())
+    })?;
+    // It cannot join under its old number either, but it can as a new member.
+    let again = cluster.prepare(2, &["join", "--at", "127.0.0.1:1", "--secret", "x"]);
+    assert!(again.err.contains("has the store of a node already"), "{}", again.err);
+    if let Some(process) = &mut cluster.nodes[2].process {
+        process.kill();
+    }
+    std::fs::remove_dir_all(&cluster.nodes[2].data_dir)?;
+    cluster.join(2)?;
+    cluster.wait(0, "the node is member 4", |view| voters(view).contains(&4).then_some(()))
+}
+
+#[test]
+fn a_node_joins_only_with_a_secret_of_an_invitation() -> Result<()> {
+    let mut cluster = NodeCluster::new()?;
+    cluster.add(true)?;
+    assert_eq!(cluster.prepare(0, &["init"]).code, Some(0));
+    let twice = cluster.prepare(0, &["init"]);
+    assert!(twice.code == Some(1) && twice.err.contains("start the node"), "{}", twice.err);
+    cluster.start(0)?;
+    cluster.add(true)?;
+    let at = cluster.nodes[0].peers.to_string();
+    let wrong = cluster.prepare(1, &["join", "--at", &at, "--secret", "wrong"]);
+    assert!(wrong.code == Some(4) && wrong.err.contains("cluster invite"), "{}", wrong.err);
+    // A token with other rights is no invitation.
+    let viewer = cluster.call(0, &["token", "create", "ci", "--role", "viewer"]);
+    let other = cluster.prepare(1, &["join", "--at", &at, "--secret", viewer.out.trim()]);
+    assert!(other.err.contains("cluster:join"), "{}", other.err);
+    // The answer of the first attempt counts, also for a repetition.
+    let secret = cluster.invite()?;
+    for _ in 0..2 {
+        let joined = cluster.prepare(1, &["join", "--at", &at, "--secret", &secret]);
+        assert!(joined.out.contains("this is node 2"), "{}{}", joined.out, joined.err);
+    }
+    // A node that never starts cannot get a vote by hand: no quorum would be left.
+    let last = cluster.call(0, &["cluster", "remove", "1"]);
+    assert!(last.code == Some(4) && last.err.contains("only voter"), "{}", last.err);
+    Ok(())
+}
