@@ -105,7 +105,7 @@ pub struct ReadableAreas {
     pub config: bool,
     /// Users, tokens and sessions.
     pub access: bool,
-    /// The audit.
+    /// The record of changes and refused calls.
     pub audit: bool,
 }
 

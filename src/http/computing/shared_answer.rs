@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn all_readers_are_refused_after_the_same_while_and_a_late_answer_serves_the_next() {
+    async fn readers_are_refused_alike_and_a_late_answer_serves_the_next() {
         let (computations, begin) = (Computations::new(2 * LONGEST_WAIT), Instant::now());
         let read = || async { (computations.read().await, begin.elapsed()) };
         let reads = async {

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reelyard_core::clock::Millis;
+use reelyard_core::names::FileId;
 use serde::Serialize;
 
 use super::ranking::Ranking;
 use super::settings::CatalogSettings;
 use crate::catalog::files::rows::RowTally;
-use crate::catalog::load_balancer::rising::RisingHits;
+use crate::catalog::load_balancer::rising::{HitCurves, RisingHits};
 use crate::catalog::popularity::popularity_order::PopularityOrder;
 use crate::catalog::popularity::served_requests::ServedShares;
 use crate::catalog::sources::master_sizes::MasterSizes;
@@ -134,6 +135,9 @@ pub struct EventLogView {
     pub hits_in_window: usize,
     /// Files that are hot.
     pub hot: usize,
+    /// The hits of the hot files over the window.
+    #[serde(skip)]
+    pub curves: Arc<HitCurves>,
     /// Requests that were counted as demand since the start, those of earlier days included.
     pub requests_counted: u64,
     /// The share of requests that a destination served. Without a watched address it is unknown.
@@ -248,6 +252,12 @@ impl CatalogView {
             event_log: settings.event_log.as_ref().map(|_| EventLogView::default()),
             ..CatalogView::default()
         }
+    }
+
+    /// The hits of a hot file over the window, oldest first. Empty for other files.
+    pub fn hit_curve(&self, file: FileId) -> &[u32] {
+        let curve = self.event_log.as_ref().and_then(|log| log.curves.of(file));
+        curve.map_or(&[], |curve| curve)
     }
 
     /// Updates the derived values: `ready`, `problems` and the counts. `stuck` are looks that do not

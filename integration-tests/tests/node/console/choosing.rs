@@ -138,7 +138,7 @@ fn all_links_tasks_and_hosts_that_match_are_acted_on() -> Result<()> {
 }
 
 #[test]
-fn many_copies_share_two_destinations_and_many_hosts_are_chosen_by_a_filter() -> Result<()> {
+fn copies_share_two_destinations_and_hosts_are_chosen_by_a_filter() -> Result<()> {
     let files = ["one.mpg", "two.mpg", "three.mpg", "four.mpg"];
     let (yard, _disks) = ConsoleYard::start_empty(&files, 4 << 20)?;
     let visit = yard.visit("ops", "operator")?;
@@ -152,6 +152,10 @@ fn many_copies_share_two_destinations_and_many_hosts_are_chosen_by_a_filter() ->
     let split = || (held(0) + held(1) == 4).then(|| (held(0), held(1)));
     // Each copy takes room, so the next one goes to the other destination.
     assert_eq!(wait_for("the copies", &[&yard.node], split)?, (2, 2));
+    wait_for("the node knows the copies", &[&yard.node], || {
+        let hosts = yard.items("/api/v1/hosts?role=destination").ok()?;
+        hosts.iter().all(|host| host["files"] == 2).then_some(())
+    })?;
 
     let [first, second] = [0, 1].map(|number| yard.ground.destination(number).to_string());
     let put = |host: &str| {

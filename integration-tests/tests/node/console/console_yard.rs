@@ -94,6 +94,10 @@ impl ConsoleYard {
                 (host["files"] == 0 && host["room"].is_number()).then_some(())
             })?;
         }
+        wait_for("the ranking", &[&node], || {
+            let listed = ground.get("/api/v1/files")?;
+            (listed["items"].as_array()?.len() == files.len()).then_some(())
+        })?;
         Ok((ConsoleYard { ground, node, _workers: workers }, disks))
     }
 

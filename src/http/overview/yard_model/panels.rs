@@ -76,7 +76,7 @@ fn hot_line(views: &YardViews<'_>, file: FileId, hits: u32) -> HotLine {
     HotLine {
         name: recent::shown_name(&views.state.names, file),
         hits: u64::from(hits),
-        curve: Vec::new(),
+        curve: views.catalog.hit_curve(file).iter().map(|hits| *hits as f32).collect(),
         condition,
         hosts,
     }

@@ -127,6 +127,7 @@ impl EventLog {
             files: self.days.iter().map(|day| day.view().clone()).collect(),
             hits_in_window: self.hits.count(),
             hot: self.rising.hot().len(),
+            curves: Arc::new(self.hits.window.curves(now)),
             requests_counted: demand.map_or(0, |demand| demand.memory().counted()),
             served: demand.map(|demand| demand.served().shares(now)).unwrap_or_default(),
             served_by_hour: demand.map(|demand| demand.served().by_hour(now)).unwrap_or_default(),

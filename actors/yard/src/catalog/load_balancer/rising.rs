@@ -31,6 +31,20 @@ impl RisingHits {
     }
 }
 
+/// The parts of the window that a curve of hits counts apart.
+pub const CURVE_PARTS: usize = 20;
+
+/// The hits of each hot file in even parts of the window, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HitCurves(HashMap<FileId, [u32; CURVE_PARTS]>);
+
+impl HitCurves {
+    /// The curve of a file. None if it is not hot.
+    pub fn of(&self, file: FileId) -> Option<&[u32; CURVE_PARTS]> {
+        self.0.get(&file)
+    }
+}
+
 /// How far the load balancer's clock may be ahead of ours: as far as a backward step of our own clock
 /// may be held back.
 pub const LARGEST_LEAD: Duration = reelyard_core::clock::LARGEST_HELD_STEP;
@@ -141,6 +155,27 @@ impl HitWindow {
         RisingHits::new(hot.map(|(file, hits)| (*file, *hits)), names)
     }
 
+    /// The curves of the hot files up to `now`.
+    pub fn curves(&self, now: Millis) -> HitCurves {
+        let hot = self.hits.iter().filter(|(_, hits)| **hits >= self.base);
+        let mut curves: HashMap<_, _> = hot.map(|(file, _)| (*file, [0; CURVE_PARTS])).collect();
+        if curves.is_empty() {
+            return HitCurves::default();
+        }
+        let start = self.start(now).unix_seconds();
+        for (second, files) in &self.seconds {
+            let passed = second.saturating_sub(start).max(0);
+            let part = usize::try_from(passed.saturating_mul(CURVE_PARTS as i64) / self.window);
+            let part = part.unwrap_or(CURVE_PARTS).min(CURVE_PARTS - 1);
+            for file in files {
+                if let Some(curve) = curves.get_mut(file) {
+                    curve[part] += 1;
+                }
+            }
+        }
+        HitCurves(curves)
+    }
+
     /// Hits in the window.
     pub fn hits(&self) -> usize {
         self.seconds.values().map(Vec::len).sum()
@@ -184,6 +219,21 @@ mod tests {
         window.expire(gone);
         assert_eq!(window.rising(&names), RisingHits::default());
         assert_eq!((window.next_change(), window.hits()), (None, 0));
+    }
+
+    #[test]
+    fn a_curve_has_the_hits_of_a_hot_file_by_their_time() {
+        let (_, mut window) = window();
+        let [c, b] = [FileId(0), FileId(1)];
+        assert_eq!(window.curves(NOON), HitCurves::default());
+        for offset in [-600, -1, -1, 0] {
+            window.hit(c, second(offset), NOON);
+        }
+        window.hit(b, second(0), NOON);
+        let curves = window.curves(NOON);
+        let curve = curves.of(c).unwrap();
+        assert_eq!((curve[0], curve[CURVE_PARTS - 1], curve.iter().sum::<u32>()), (1, 3, 4));
+        assert_eq!(curves.of(b), None, "it is not hot");
     }
 
     #[test]

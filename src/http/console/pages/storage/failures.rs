@@ -13,6 +13,9 @@ use reelyard_yard::task_manager::{Task, TaskManagerView};
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::HOUR_MILLIS;
 
+/// Parts of the hour in the curve of a cause.
+const CURVE_PARTS: usize = 12;
+
 /// Most copies that one action retries.
 const MOST_RETRIED: usize = 1000;
 
@@ -50,6 +53,19 @@ pub fn cause_key(task: &Task) -> String {
     CauseKey::of(task).text()
 }
 
+/// The number of these times in even parts of the last hour, oldest first.
+fn curve(times: impl Iterator<Item = i64>, now: Millis) -> Vec<f32> {
+    let mut curve = vec![0.0; CURVE_PARTS];
+    for time in times {
+        let passed = (time - (now.0 - HOUR_MILLIS)).clamp(0, HOUR_MILLIS - 1);
+        let part = passed * CURVE_PARTS as i64 / HOUR_MILLIS;
+        if let Some(failures) = usize::try_from(part).ok().and_then(|part| curve.get_mut(part)) {
+            *failures += 1.0;
+        }
+    }
+    curve
+}
+
 /// The failures of the last hour by cause, most copies first.
 pub fn by_cause(tasks: &TaskManagerView, now: Millis) -> Vec<FailureCause> {
     let mut groups: BTreeMap<CauseKey, Vec<&Task>> = BTreeMap::new();
@@ -72,8 +88,8 @@ pub fn by_cause(tasks: &TaskManagerView, now: Millis) -> Vec<FailureCause> {
             host: key.host.map(|host| host.to_string()),
             files: files.len() as u64,
             first: Moment(times.clone().min().unwrap_or_default()),
-            last: Moment(times.max().unwrap_or_default()),
-            curve: Vec::new(),
+            last: Moment(times.clone().max().unwrap_or_default()),
+            curve: curve(times.clone(), now),
             retryable: files.iter().filter(|name| !settled.contains(*name)).count() as u64,
         });
     }
@@ -128,4 +144,18 @@ fn last_failed(state: &NodeHttpState, is_wanted: impl Fn(&Task) -> bool) -> Vec<
         }
     }
     last.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_counts_failures_by_their_time() {
+        let now = Millis(10 * HOUR_MILLIS);
+        let times = [now.0 - HOUR_MILLIS + 1, now.0 - 1, now.0, now.0 + 1];
+        let curve = curve(times.into_iter(), now);
+        assert_eq!((curve.len(), curve[0], curve[CURVE_PARTS - 1]), (CURVE_PARTS, 1.0, 3.0));
+        assert_eq!(curve.iter().sum::<f32>(), 4.0);
+    }
 }

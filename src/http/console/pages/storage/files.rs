@@ -138,6 +138,7 @@ fn line(
 ) -> FileLine {
     let view = files.file_view(file, &state.names.name(file));
     let hosts = view.placed_on.iter().take(HOSTS);
+    let curve = files.snapshot.catalog.hit_curve(file);
     FileLine {
         rank: view.rank.map(u64::from),
         condition: match placed.out_of_reach.contains(file.0) {
@@ -148,7 +149,7 @@ fn line(
         is_pinned,
         hosts: hosts.map(|host| (host.to_string(), placed.down.contains(host))).collect(),
         hits: u64::from(view.hits),
-        curve: Vec::new(),
+        curve: curve.iter().map(|hits| *hits as f32).collect(),
         requests_a_day: view.requests_a_day,
         size: view.size,
         name: why::shown(&view.name),
