@@ -40,6 +40,7 @@ pub struct RunningNode {
     reloader: Arc<NodeReloader>,
     server: ServerHandle,
     share_links: Arc<ShareLinks>,
+    cluster: Arc<ClusterLink>,
     audit: AuditRecorder,
     clock: Clock,
     stopping: watch::Sender<bool>,
@@ -146,6 +147,7 @@ impl RunningNode {
             reloader,
             server,
             share_links,
+            cluster,
             audit,
             clock,
             stopping,
@@ -174,6 +176,7 @@ impl RunningNode {
         self.recording.abort();
         self.share_links.stop(hurry).await;
         self.server.stop(true).await;
+        self.cluster.stop().await;
         self.actors.stop().await;
         self.journal.stop().await;
         self.audit.record(AuditRecord::of_node(self.clock.now(), "node.stopped"));

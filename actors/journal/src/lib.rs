@@ -155,6 +155,11 @@ impl Journal {
         self.0.proposer.commit(commit, OnFullDisk::Refuse)
     }
 
+    /// The answer to a call while the journal of this node opens.
+    pub fn not_ready() -> Vec<u8> {
+        raft::not_ready()
+    }
+
     /// Answers a call of another node's journal, which its [`Transport`] carries here.
     pub async fn answer(&self, request: &[u8]) -> Vec<u8> {
         self.0.node.answer(request).await

@@ -124,8 +124,8 @@ pub enum OpenError {
     },
     /// The store cannot be read.
     #[error("the store in {} is damaged: {why}; run `reelyard store check` to see how much of it. Restore \
-        it from a backup, or start this node under a new id so that it copies its state from the other \
-        nodes", .dir.display())]
+        it from a backup. A node that is one of several joins again with an empty directory and copies its \
+        state from the others", .dir.display())]
     Damaged {
         /// The store's directory.
         dir: PathBuf,
@@ -134,8 +134,8 @@ pub enum OpenError {
     },
     /// The store is whole, but older than what was known to be durable.
     #[error("the store in {} has lost data, most likely because of a damaged disk: {what}. Restore it \
-        from a backup, or start this node under a new id so that it copies its state from the other \
-        nodes. To continue with the remaining data, run `reelyard store check --accept-loss`",
+        from a backup. A node that is one of several joins again with an empty directory and copies its \
+        state from the others. To continue with the remaining data, run `reelyard store check --accept-loss`",
         .dir.display())]
     Lost {
         /// The store's directory.

@@ -19,7 +19,7 @@ use reelyard_journal::{Journal, JournalOptions};
 use reelyard_replication::CommitError;
 use tempfile::TempDir;
 
-struct Member {
+struct MemberJournal {
     journal: Journal,
     probe: Addr<ProbeActor>,
     disk: Arc<StoppableDisk>,
@@ -28,7 +28,7 @@ struct Member {
 
 struct JournalCluster {
     hub: MemoryHub,
-    members: BTreeMap<u64, Member>,
+    members: BTreeMap<u64, MemberJournal>,
 }
 
 impl JournalCluster {
@@ -99,7 +99,7 @@ impl JournalCluster {
     }
 }
 
-async fn start(hub: &MemoryHub, node: u64, dir: TempDir) -> Member {
+async fn start(hub: &MemoryHub, node: u64, dir: TempDir) -> MemberJournal {
     let disk = Arc::new(StoppableDisk::default());
     let alone = JournalOptions {
         observer: Some(disk.clone()),
@@ -108,7 +108,7 @@ async fn start(hub: &MemoryHub, node: u64, dir: TempDir) -> Member {
     };
     let journal = hub.open(alone, PieceId::Probe).await;
     let probe = ProbeActor::new(journal.clone()).start();
-    Member { journal, probe, disk, dir }
+    MemberJournal { journal, probe, disk, dir }
 }
 
 fn assert_same(views: &[AccountsView]) {
@@ -284,7 +284,7 @@ fn a_cluster_that_restarts_completely_continues_in_a_newer_epoch() {
         let before = cluster.agreed().await;
         cluster.stop().await;
         for node in NODES {
-            let Member { dir, .. } = cluster.members.remove(&node).unwrap();
+            let MemberJournal { dir, .. } = cluster.members.remove(&node).unwrap();
             cluster.members.insert(node, start(&cluster.hub, node, dir).await);
         }
         cluster.commit(20, 0).await;

@@ -115,6 +115,9 @@ fn a_node_joins_only_with_a_secret_of_an_invitation() -> Result<()> {
         assert!(joined.out.contains("this is node 2"), "{}{}", joined.out, joined.err);
     }
     // A node that never starts cannot get a vote by hand: no quorum would be left.
+    let promoted = cluster.call(0, &["cluster", "promote", "2"]);
+    let is_refused = promoted.code == Some(4) && promoted.err.contains("no quorum would be left");
+    assert!(is_refused, "{}", promoted.err);
     let last = cluster.call(0, &["cluster", "remove", "1"]);
     assert!(last.code == Some(4) && last.err.contains("only voter"), "{}", last.err);
     Ok(())

@@ -11,13 +11,14 @@ use actix_web::web::Bytes;
 use actix_web::{HttpMessage, HttpResponse, web};
 use futures::{Stream, StreamExt};
 use http_body_util::{BodyDataStream, StreamBody};
-use hyper::body::{Frame, Incoming};
+use hyper::body::{Body, Frame, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use reelyard_api::ProblemKind;
-use reelyard_replication::{CallTarget, Leadership, NodeUnreachable};
+use reelyard_cluster::NodeStream;
+use reelyard_replication::{CallTarget, CommitError, Leadership, NodeUnreachable};
 use tokio::io::AsyncWriteExt;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::ForwardedBy;
 use super::leader_routes::needs_leader;
@@ -28,6 +29,9 @@ use crate::http::problem::ProblemResponse;
 /// How long a request waits for a leader while there is none.
 const LEADER_TIME: Duration = Duration::from_secs(2);
 
+/// Pause before the next attempt to reach a leader.
+const RETRY: Duration = Duration::from_millis(100);
+
 /// Headers of one connection. They are not passed on.
 const OF_CONNECTION: [HeaderName; 5] =
     [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE, header::TE, header::TRAILER];
@@ -35,8 +39,6 @@ const OF_CONNECTION: [HeaderName; 5] =
 /// Why the leader did not answer.
 #[derive(Debug, thiserror::Error)]
 enum NotForwarded {
-    #[error(transparent)]
-    Unreachable(#[from] NodeUnreachable),
     #[error("the connection to the leader failed: {0}")]
     Connection(#[from] std::io::Error),
     #[error("the leader did not answer the request: {0}")]
@@ -62,8 +64,15 @@ pub async fn to_leader(
     let (Some(state), Some(leader)) = (state, leader) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
     };
+    let (stream, leader) = match open(&state, leader).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            tracing::debug!(%error, "a request did not reach the leader");
+            return Err(ProblemResponse::from(CommitError::NotLeader { leader: None }).into());
+        }
+    };
     let payload = request.take_payload();
-    match forward(&state, &leader, &request, payload).await {
+    match forward(stream, &request, payload).await {
         Ok(answer) => Ok(request.into_response(answer)),
         Err(error) => {
             tracing::debug!(leader = leader.node, %error, "a request was not answered by the leader");
@@ -91,13 +100,37 @@ async fn leader(state: &NodeHttpState) -> Option<CallTarget> {
     Some(CallTarget { node: leader, record: member.record })
 }
 
-async fn forward(
+/// A stream to the leader. If it cannot be reached, another node may lead soon. No byte of the request is sent here.
+async fn open(
     state: &NodeHttpState,
-    leader: &CallTarget,
+    mut target: CallTarget,
+) -> Result<(NodeStream, CallTarget), NodeUnreachable> {
+    let until = Instant::now() + LEADER_TIME;
+    loop {
+        let opening = state.cluster.transport().open_forward(&target);
+        let opened = match timeout(LEADER_TIME, opening).await {
+            Ok(opened) => opened,
+            Err(_) => Err(NodeUnreachable {
+                node: target.node,
+                why: format!("it does not answer within {LEADER_TIME:?}"),
+            }),
+        };
+        match opened {
+            Ok(stream) => return Ok((stream, target)),
+            Err(error) if Instant::now() >= until => return Err(error),
+            Err(error) => {
+                sleep(RETRY).await;
+                target = leader(state).await.ok_or(error)?;
+            }
+        }
+    }
+}
+
+async fn forward(
+    mut stream: NodeStream,
     request: &ServiceRequest,
     payload: Payload,
 ) -> Result<HttpResponse, NotForwarded> {
-    let mut stream = state.cluster.transport().open_forward(leader).await?;
     let client = request.peer_addr().map(|client| client.to_string()).unwrap_or_default();
     stream.write_all(format!("{client}\n").as_bytes()).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
@@ -137,6 +170,10 @@ fn answered(answer: hyper::Response<Incoming>) -> HttpResponse {
         } else if !OF_CONNECTION.contains(&name) {
             response.append_header((name, value));
         }
+    }
+    // A body of no bytes would be written as a chunk, also after a status without a body.
+    if body.is_end_stream() || length == Some(0) {
+        return response.finish();
     }
     if let Some(length) = length {
         response.no_chunking(length);

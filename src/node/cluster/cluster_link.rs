@@ -117,13 +117,20 @@ impl ClusterLink {
         config: &NodeConfig,
         effective: &[EffectiveSetting],
     ) -> Result<(), ClusterLinkError> {
-        self.member.change_settings(effective);
         self.local.set_security(config.cluster.security());
         self.listen(&config.cluster).await?;
+        self.member.change_settings(effective);
         if let Some((wanted, api_address)) = self.recording.get() {
             wanted.send_replace(own_record(self.member.identity(), config, api_address));
         }
         Ok(())
+    }
+
+    /// Takes no more calls and requests of other nodes.
+    pub async fn stop(&self) {
+        if let Some(active) = self.listening.lock().await.take() {
+            active.listener.stop().await;
+        }
     }
 
     async fn listen(&self, config: &ClusterConfig) -> Result<(), ClusterLinkError> {

@@ -62,7 +62,8 @@ impl NodeService {
         let members = journal.members();
         let is_known = |member: &Member| member.record.store == Some(request.store);
         // The answer to an earlier request of this store was lost.
-        if !members.iter().any(is_known) {
+        let is_new = !members.iter().any(is_known);
+        if is_new {
             let ip = from.ip().to_canonical();
             let secret = &request.secret.0;
             if let Err(error) = invitation::check(secret, ip, &parts.actors, &parts.clock) {
@@ -79,10 +80,12 @@ impl NodeService {
         };
         match journal.admit(record).await {
             Ok(number) => {
-                tracing::info!(%from, number, store = %request.store, "a node was admitted to the cluster");
-                let about = serde_json::json!({ "node": number, "store": request.store });
-                let record = AuditRecord::of_node(parts.clock.now(), "cluster.joined");
-                parts.audit.record(AuditRecord { after: Some(about), ..record });
+                if is_new {
+                    tracing::info!(%from, number, store = %request.store, "a node was admitted to the cluster");
+                    let about = serde_json::json!({ "node": number, "store": request.store });
+                    let record = AuditRecord::of_node(parts.clock.now(), "cluster.joined");
+                    parts.audit.record(AuditRecord { after: Some(about), ..record });
+                }
                 let members = members.into_iter().filter(|member| member.number != number);
                 let members = members.map(joined_member).collect();
                 let cluster = journal.identity().cluster;
@@ -132,8 +135,7 @@ impl ClusterService for NodeService {
         async move {
             match journal.get() {
                 Some(journal) => journal.answer(&request).await,
-                // An empty answer is not understood, and the caller tries again.
-                None => Vec::new(),
+                None => Journal::not_ready(),
             }
         }
         .boxed()

@@ -100,7 +100,7 @@ pub(super) fn check_newcomer(local: &LocalNode, hello: &NodeHello) -> HelloVerdi
 fn emptied(number: u64) -> String {
     format!(
         "node {number} has another store than the member with this number: its disk was emptied or exchanged. \
-         Give it a new number with \"reelyard cluster replace\""
+         Remove it by \"reelyard cluster remove {number}\", and let it join with an empty directory"
     )
 }
 
@@ -114,8 +114,8 @@ fn check_common(local: &LocalNode, hello: &NodeHello) -> HelloVerdict<NodeIdenti
         return refuse(
             RefusalKind::AnotherCluster,
             format!(
-                "node {number} is of cluster {cluster}, and node {} is of cluster {}: check the cluster addresses",
-                own.number, own.cluster
+                "node {number} is of cluster {cluster}, and node {} is of another one: check the cluster addresses",
+                own.number
             ),
         );
     }

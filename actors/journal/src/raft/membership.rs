@@ -1,14 +1,20 @@
 //! The members of the cluster, and their changes: one at a time, on the leader.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
+use std::time::Duration;
 
-use openraft::ChangeMembers;
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
+use openraft::{ChangeMembers, Membership};
 use reelyard_replication::{Member, MemberRecord};
 
-use super::Metrics;
+use tokio::time::timeout;
+
 use super::member_node::MemberNode;
 use super::node::RaftNode;
+
+/// Time limit for a change. A quorum confirms it within a few round trips.
+const CHANGE_TIME: Duration = Duration::from_secs(10);
 
 /// A change of the members.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,11 +48,14 @@ pub enum MemberChangeError {
         leader: Option<u64>,
     },
     /// Another change is not finished yet.
-    #[error(
-        "another change of the members is not finished: try again when `reelyard cluster status` shows \
-         no change under way"
-    )]
+    #[error("another change of the members is not finished: try again in a few seconds")]
     InProgress,
+    /// No quorum has confirmed the change in time. It may still happen.
+    #[error(
+        "no quorum has confirmed the change within {} s, and it may still happen: look at `reelyard cluster status`",
+        CHANGE_TIME.as_secs()
+    )]
+    Undecided,
     /// There is no such member.
     #[error("node {0} is no member of this cluster. See `reelyard cluster status`")]
     NoMember(u64),
@@ -64,9 +73,8 @@ fn leader_text(leader: Option<u64>) -> String {
     leader.map(|leader| format!(": node {leader} does")).unwrap_or_default()
 }
 
-/// The members in openraft's metrics, by number.
-fn members_of(metrics: &Metrics) -> Vec<Member> {
-    let membership = metrics.membership_config.membership();
+/// The members of a membership that is applied, by number.
+pub(super) fn members_of(membership: &Membership<u64, MemberNode>) -> Vec<Member> {
     let voters: BTreeSet<u64> = membership.voter_ids().collect();
     let member = |(&number, MemberNode(record)): (&u64, &MemberNode)| Member {
         number,
@@ -77,15 +85,20 @@ fn members_of(metrics: &Metrics) -> Vec<Member> {
 }
 
 impl RaftNode {
-    /// The members that this node knows, by number. Empty while it is starting.
+    /// The members in the applied log, by number. Empty while it is starting. A change that no quorum has is not
+    /// in it: another leader may replace it.
     pub(crate) fn members(&self) -> Vec<Member> {
-        self.raft.get().map(|raft| members_of(&raft.metrics().borrow())).unwrap_or_default()
+        self.growth.members.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Adds a node that follows and does not vote, and answers its number. No other node ever had it. A store that
     /// is a member already keeps its number.
     pub(crate) async fn admit(&self, record: MemberRecord) -> Result<u64, MemberChangeError> {
-        let _one_at_a_time = self.changing.lock().await;
+        let _one_at_a_time = self.changing.try_lock().map_err(|_| MemberChangeError::InProgress)?;
+        if self.leadership().borrow().epoch().is_none() {
+            let leader = self.raft.get().and_then(|raft| raft.metrics().borrow().current_leader);
+            return Err(MemberChangeError::NotLeader { leader });
+        }
         loop {
             let members = self.members();
             let has_store =
@@ -106,7 +119,7 @@ impl RaftNode {
         &self,
         change: MemberChange,
     ) -> Result<(), MemberChangeError> {
-        let _one_at_a_time = self.changing.lock().await;
+        let _one_at_a_time = self.changing.try_lock().map_err(|_| MemberChangeError::InProgress)?;
         let members = self.members();
         let find = |number: u64| {
             let member = members.iter().find(|member| member.number == number);
@@ -143,6 +156,17 @@ impl RaftNode {
         }
     }
 
+    /// Makes the voters of a begun change the only ones. Another running change does it by itself.
+    pub(super) async fn finish_change(&self) {
+        let Ok(_one_at_a_time) = self.changing.try_lock() else { return };
+        match self.change(ChangeMembers::AddVoterIds(BTreeSet::new())).await {
+            Ok(()) => {
+                tracing::info!("a change of the members that an earlier leader began is finished")
+            }
+            Err(error) => tracing::debug!(%error, "a change of the members is not finished yet"),
+        }
+    }
+
     async fn set_record(&self, number: u64, record: MemberRecord) -> Result<(), MemberChangeError> {
         let node = BTreeMap::from([(number, MemberNode(record))]);
         self.change(ChangeMembers::SetNodes(node)).await
@@ -156,7 +180,10 @@ impl RaftNode {
             return Err(MemberChangeError::NotReady("it is starting".to_owned()));
         };
         // A voter that is removed does not stay as a learner.
-        raft.change_membership(change, false).await.map(drop).map_err(explain)
+        match timeout(CHANGE_TIME, raft.change_membership(change, false)).await {
+            Ok(changed) => changed.map(drop).map_err(explain),
+            Err(_) => Err(MemberChangeError::Undecided),
+        }
     }
 }
 

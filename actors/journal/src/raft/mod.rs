@@ -8,6 +8,7 @@ mod member_node;
 mod membership;
 mod network;
 mod node;
+mod peer_contacts;
 mod promotion;
 mod reading;
 mod snapshot_body;
@@ -76,6 +77,11 @@ impl<'de> Deserialize<'de> for CommitBatch {
         }
         deserializer.deserialize_bytes(CommitBatchVisitor)
     }
+}
+
+/// The answer to every call while the raft node does not exist.
+pub(crate) fn not_ready() -> Vec<u8> {
+    network::encode(&network::RaftResponse::NotReady)
 }
 
 /// Encodes an entry for the store.

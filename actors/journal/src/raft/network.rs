@@ -21,6 +21,7 @@ use super::Types;
 use super::append_budget::AppendBudget;
 use super::cannot_read_log;
 use super::member_node::MemberNode;
+use super::peer_contacts::PeerContacts;
 use super::snapshot_transfer::{
     PART_TIMEOUT, SnapshotNotSent, SnapshotPart, SnapshotProgress, SnapshotSender,
 };
@@ -89,15 +90,17 @@ pub(super) struct PeerFactory {
     /// Id of the node that calls.
     pub(super) node: u64,
     pub(super) transport: Arc<dyn Transport>,
+    pub(super) contacts: PeerContacts,
 }
 
 impl RaftNetworkFactory<Types> for PeerFactory {
     type Network = Peer;
 
     async fn new_client(&mut self, target: u64, member: &MemberNode) -> Peer {
-        let (node, transport) = (self.node, self.transport.clone());
+        let (node, transport, contacts) =
+            (self.node, self.transport.clone(), self.contacts.clone());
         let target = CallTarget { node: target, record: member.0.clone() };
-        Peer { node, target, transport, append_budget: AppendBudget::default() }
+        Peer { node, target, transport, contacts, append_budget: AppendBudget::default() }
     }
 }
 
@@ -107,6 +110,7 @@ pub(super) struct Peer {
     node: u64,
     target: CallTarget,
     transport: Arc<dyn Transport>,
+    contacts: PeerContacts,
     append_budget: AppendBudget,
 }
 
@@ -115,6 +119,7 @@ type CallError<E> = RPCError<u64, MemberNode, E>;
 impl Peer {
     async fn call(&self, request: RaftRequest) -> Result<RaftResponse, NodeUnreachable> {
         let answer = self.transport.call(&self.target, request.kind(), encode(&request)).await?;
+        self.contacts.answered(self.target.node);
         let unreachable =
             |why: &str| NodeUnreachable { node: self.target.node, why: why.to_owned() };
         match decode(&answer) {

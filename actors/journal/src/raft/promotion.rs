@@ -16,9 +16,15 @@ const STABLE_FOR: Duration = Duration::from_secs(10);
 pub(super) struct LearnerWatch(BTreeMap<u64, Instant>);
 
 impl LearnerWatch {
-    /// The learner that becomes a voter now. After an answer its time begins again, so that a change that
+    /// The learner that becomes a voter now. A node that does not answer gets no vote: the leader would need it
+    /// for its next decision. After an answer its time begins again, so that a change that
     /// fails is tried again later.
-    pub(super) fn due(&mut self, metrics: &Metrics, now: Instant) -> Option<u64> {
+    pub(super) fn due(
+        &mut self,
+        metrics: &Metrics,
+        now: Instant,
+        is_live: impl Fn(u64) -> bool,
+    ) -> Option<u64> {
         let membership = metrics.membership_config.membership();
         let Some(replication) = &metrics.replication else {
             self.0.clear();
@@ -27,7 +33,7 @@ impl LearnerWatch {
         let end = metrics.last_log_index.unwrap_or(0);
         let is_close = |number: &u64| {
             let matched = replication.get(number).copied().flatten();
-            matched.is_some_and(|log_id| log_id.index + CLOSE >= end)
+            matched.is_some_and(|log_id| log_id.index + CLOSE >= end) && is_live(*number)
         };
         let close: Vec<u64> = membership.learner_ids().filter(is_close).collect();
         self.0.retain(|number, _| close.contains(number));
@@ -69,19 +75,22 @@ mod tests {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let mut watch = LearnerWatch::default();
-        assert_eq!(watch.due(&metrics(3999), start), None);
-        assert_eq!(watch.due(&metrics(4000), after(1)), None);
-        assert_eq!(watch.due(&metrics(4000), after(10)), None);
-        assert_eq!(watch.due(&metrics(4000), after(11)), Some(2));
-        assert_eq!(watch.due(&metrics(4000), after(12)), None);
+        assert_eq!(watch.due(&metrics(3999), start, |_| true), None);
+        assert_eq!(watch.due(&metrics(4000), after(1), |_| true), None);
+        assert_eq!(watch.due(&metrics(4000), after(10), |_| true), None);
+        assert_eq!(watch.due(&metrics(4000), after(11), |_| true), Some(2));
+        assert_eq!(watch.due(&metrics(4000), after(12), |_| true), None);
         // It falls behind, and begins again.
-        assert_eq!(watch.due(&metrics(3000), after(20)), None);
-        assert_eq!(watch.due(&metrics(5000), after(21)), None);
+        assert_eq!(watch.due(&metrics(3000), after(20), |_| true), None);
+        assert_eq!(watch.due(&metrics(5000), after(21), |_| true), None);
         // Another node leads meanwhile.
         let mut follower = metrics(5000);
         follower.replication = None;
-        assert_eq!(watch.due(&follower, after(30)), None);
-        assert_eq!(watch.due(&metrics(5000), after(31)), None);
-        assert_eq!(watch.due(&metrics(5000), after(41)), Some(2));
+        assert_eq!(watch.due(&follower, after(30), |_| true), None);
+        assert_eq!(watch.due(&metrics(5000), after(31), |_| true), None);
+        assert_eq!(watch.due(&metrics(5000), after(41), |_| true), Some(2));
+        // It has everything, and does not answer any more.
+        assert_eq!(watch.due(&metrics(5000), after(50), |_| false), None);
+        assert_eq!(watch.due(&metrics(5000), after(60), |_| true), None);
     }
 }

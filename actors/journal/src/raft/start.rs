@@ -10,6 +10,7 @@ use super::Raft;
 use super::log_store::LogStore;
 use super::network::PeerFactory;
 use super::node::RaftNode;
+use super::peer_contacts::PeerContacts;
 use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::{LogGrowth, PieceStateMachine};
 use super::watcher::RaftWatcher;
@@ -45,12 +46,14 @@ impl RaftNode {
             node: node.clone(),
             owners,
             founders: settings.founders.clone(),
+            contacts: PeerContacts::default(),
             heartbeat: settings.heartbeat,
             snapshot_log_bytes: settings.snapshot_log_bytes,
             snapshot_when_quiet: settings.snapshot_when_quiet,
         };
         let task = async move {
-            let network = PeerFactory { node: run.node.id, transport };
+            let contacts = run.contacts.clone();
+            let network = PeerFactory { node: run.node.id, transport, contacts };
             let opened = Raft::new(run.node.id, config, network, LogStore::new(store), machine);
             match opened.await {
                 Ok(raft) => run.until_it_ends(raft).await,

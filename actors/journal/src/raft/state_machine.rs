@@ -1,17 +1,18 @@
 //! openraft's state machine: sends committed entries to the owners, takes and installs snapshots.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use openraft::storage::RaftStateMachine;
 use openraft::{
     EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, SnapshotMeta, StoredMembership,
 };
 use reelyard_core::event::PieceId;
-use reelyard_replication::{CommitAnswer, FrozenPiece};
+use reelyard_replication::{CommitAnswer, FrozenPiece, Member};
 use tokio::sync::mpsc;
 
 use super::member_node::MemberNode;
+use super::membership::members_of;
 use super::snapshot_body::SnapshotBodyError;
 use super::{
     LogId, RaftStorageError, SnapshotBody, Types, cannot_apply, cannot_read_log, cannot_snapshot,
@@ -40,6 +41,8 @@ pub(super) struct LogGrowth {
     pub(super) since_snapshot: AtomicU64,
     /// Bytes of the last snapshot.
     pub(super) snapshot_bytes: AtomicU64,
+    /// The members in the applied log.
+    pub(super) members: Mutex<Vec<Member>>,
 }
 
 /// The replicated state, which the owners of the pieces hold.
@@ -69,10 +72,16 @@ impl PieceStateMachine {
         if let Some(manifest) = snapshot {
             let meta = read_meta(manifest)?;
             machine.applied = meta.last_log_id;
-            machine.membership = meta.last_membership;
+            machine.set_membership(meta.last_membership);
             machine.growth.snapshot_bytes.store(manifest.bytes, Ordering::Relaxed);
         }
         Ok(machine)
+    }
+
+    fn set_membership(&mut self, membership: StoredMembership<u64, MemberNode>) {
+        let members = members_of(membership.membership());
+        *self.growth.members.lock().unwrap_or_else(PoisonError::into_inner) = members;
+        self.membership = membership;
     }
 
     async fn apply_one(
@@ -87,7 +96,7 @@ impl PieceStateMachine {
             }
         };
         if let EntryPayload::Membership(membership) = &entry.payload {
-            self.membership = StoredMembership::new(Some(entry.log_id), membership.clone());
+            self.set_membership(StoredMembership::new(Some(entry.log_id), membership.clone()));
         }
         self.applied = Some(entry.log_id);
         let bytes = match &entry.payload {
@@ -167,7 +176,7 @@ impl RaftStateMachine<Types> for PieceStateMachine {
         drop_former(&self.store, kept.former).await?;
         self.growth.since_snapshot.store(0, Ordering::Relaxed);
         self.applied = meta.last_log_id;
-        self.membership = meta.last_membership.clone();
+        self.set_membership(meta.last_membership.clone());
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use reelyard_replication::{Leadership, MemberRecord};
 use super::member_node::MemberNode;
 use super::membership::{MemberChange, MemberChangeError};
 use super::node::{RaftNode, caught_up};
+use super::peer_contacts::PeerContacts;
 use super::promotion::LearnerWatch;
 use super::{Metrics, Raft};
 use crate::owners::PieceOwners;
@@ -34,6 +35,7 @@ pub(super) struct RaftWatcher {
     pub(super) node: Arc<RaftNode>,
     pub(super) owners: Arc<PieceOwners>,
     pub(super) founders: BTreeMap<u64, MemberRecord>,
+    pub(super) contacts: PeerContacts,
     pub(super) heartbeat: Duration,
     pub(super) snapshot_log_bytes: u64,
     pub(super) snapshot_when_quiet: Duration,
@@ -102,9 +104,14 @@ impl RaftWatcher {
                 purge_covered(raft, &now).await;
             }
             if leading.is_some()
-                && let Some(number) = learners.due(&now, Instant::now())
+                && let Some(number) = learners.due(&now, Instant::now(), |node| {
+                    self.contacts.is_live(node, self.node.patience)
+                })
             {
                 self.promote(number);
+            }
+            if leading.is_some() {
+                self.finish_change(&now);
             }
             let patience = if is_alone { until_quiet.unwrap_or(ALONE) } else { self.heartbeat };
             match tokio::time::timeout(patience, metrics.changed()).await {
@@ -112,6 +119,16 @@ impl RaftWatcher {
                 Ok(Err(_)) => return self.fail("the raft node panicked"),
                 Err(_) => {}
             }
+        }
+    }
+
+    /// Ends a change of the members that an earlier leader has begun: both its sets of voters count until then.
+    fn finish_change(&self, metrics: &Metrics) {
+        let membership = &metrics.membership_config;
+        let is_applied = membership.log_id().is_none_or(|at| metrics.last_applied >= Some(at));
+        if membership.membership().get_joint_config().len() > 1 && is_applied {
+            let node = self.node.clone();
+            tokio::spawn(async move { node.finish_change().await });
         }
     }
 

@@ -37,7 +37,7 @@ impl From<BadIdentity> for StoreError {
     fn from(error: BadIdentity) -> Self {
         match error {
             BadIdentity::Io(error) => error.into(),
-            BadIdentity::Damaged(why) => StoreError::damaged("the identity", why),
+            bad => StoreError::damaged("the identity", bad),
         }
     }
 }

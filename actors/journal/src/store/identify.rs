@@ -7,7 +7,10 @@ use reelyard_replication::NodeIdentity;
 
 use crate::settings::OpenError;
 use crate::store::StoreError;
+use crate::store::database::sled_database::{LOCK_PATIENCE, SLED};
+use crate::store::database::trees::inspect;
 use crate::store::disk::identity_file::StoreIdentity;
+use crate::store::disk::lock::DirectoryLock;
 use crate::store::maintenance::upkeep;
 
 /// The identity of the store in `dir`; none if it has none yet.
@@ -34,6 +37,7 @@ pub fn found_cluster(dir: &Path, number: u64) -> Result<NodeIdentity, OpenError>
     let identity = match stored_identity(dir)? {
         Some(identity) => identity,
         None => {
+            let number = number_of(dir)?.unwrap_or(number);
             let founder = StoreIdentity::founder(number)
                 .map_err(|error| failed(StoreError::Io(error.to_string())))?;
             founder.write(dir).map_err(|error| failed(error.into()))?;
@@ -41,6 +45,16 @@ pub fn found_cluster(dir: &Path, number: u64) -> Result<NodeIdentity, OpenError>
         }
     };
     identity.node().ok_or_else(|| OpenError::NotJoined { dir: dir.to_owned() })
+}
+
+/// The number in a store of an earlier version, which has no identity. None without a store.
+fn number_of(dir: &Path) -> Result<Option<u64>, OpenError> {
+    if !upkeep::is_store(dir) {
+        return Ok(None);
+    }
+    let _lock = DirectoryLock::acquire(dir, LOCK_PATIENCE)?;
+    let (seen, _) = inspect(&dir.join(SLED)).map_err(|error| OpenError::of_store(dir, error))?;
+    Ok(seen.trees.head().node)
 }
 
 /// Keeps the identity of a node that joins a cluster, before its store is opened for the first time.

@@ -12,7 +12,7 @@ use crate::http::problem::{ProblemResponse, Refusal};
 
 type MemberRefusal = Refusal<(
     (refused::NotFound, refused::NotAllowed, refused::ChangedMeanwhile),
-    (refused::NotLeader, refused::Starting),
+    (refused::NotLeader, refused::Starting, refused::OutcomeUnknown),
 )>;
 
 /// `POST /cluster/members/{number}/promote`.
@@ -107,6 +107,7 @@ fn problem(error: MemberChangeError) -> ProblemResponse {
         MemberChangeError::InProgress => {
             ProblemResponse::new(ProblemKind::ChangedMeanwhile, detail)
         }
+        MemberChangeError::Undecided => ProblemResponse::new(ProblemKind::OutcomeUnknown, detail),
         MemberChangeError::NotReady(_) => ProblemResponse::starting(),
     }
 }

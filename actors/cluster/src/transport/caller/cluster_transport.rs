@@ -63,13 +63,16 @@ impl ClusterTransport {
         let (local, target) = (Arc::clone(&self.local), target.clone());
         let node = target.node;
         let unreachable = move |why| NodeUnreachable { node, why };
-        // The sockets belong to this runtime. A caller that gives up must not cut the greeting short.
-        let connecting = self.runtime.spawn(async move {
-            let _slot = slots.acquire().await;
-            let connected = connect_member(&local, &target, ConnectionUse::Forward).await;
-            connected.map(|(stream, _)| stream).map_err(unreachable)
-        });
+        let runtime = self.runtime.clone();
         async move {
+            // A caller that gives up leaves the queue.
+            let slot = slots.acquire_owned().await;
+            // The sockets belong to this runtime. A caller that gives up must not cut the greeting short.
+            let connecting = runtime.spawn(async move {
+                let _slot = slot;
+                let connected = connect_member(&local, &target, ConnectionUse::Forward).await;
+                connected.map(|(stream, _)| stream).map_err(unreachable)
+            });
             match connecting.await {
                 Ok(connected) => connected,
                 Err(_) => Err(unreachable("the network of this node has stopped".to_owned())),

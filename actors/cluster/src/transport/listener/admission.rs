@@ -156,7 +156,15 @@ impl Admission<'_> {
             return check_newcomer(self.local, hello).map(|()| None);
         }
         let identity = check_caller(self.local, hello)?;
-        // A number that is not in the list may be newer than the list of this node, which is behind then.
+        // A number that is not in the list may be newer than the list of this node, which is behind then. Requests of
+        // clients need a known member: it vouches for their addresses.
+        if hello.purpose == ConnectionUse::Forward
+            && self.local.record_of(identity.number).is_none()
+        {
+            let why =
+                format!("node {} is not in the list of members of this node", identity.number);
+            return Err(ConnectionRefusal::new(RefusalKind::AnotherNode, why));
+        }
         if let (Some(certificate), Some(record)) =
             (stream.peer_certificate(), self.local.record_of(identity.number))
         {

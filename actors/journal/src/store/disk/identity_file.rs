@@ -120,9 +120,12 @@ pub enum BadIdentity {
     /// The file system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Its bytes have changed, or a later version wrote it.
-    #[error("{0}")]
-    Damaged(String),
+    /// Its bytes have changed.
+    #[error("its checksum does not match")]
+    Damaged,
+    /// A later version wrote it.
+    #[error("{0}: start the version of reelyard that wrote it")]
+    LaterVersion(String),
 }
 
 fn encode(stored: &StoredIdentity) -> io::Result<String> {
@@ -132,15 +135,12 @@ fn encode(stored: &StoredIdentity) -> io::Result<String> {
 }
 
 fn decode(bytes: &[u8]) -> Result<StoredIdentity, BadIdentity> {
-    let damaged = || BadIdentity::Damaged("its checksum does not match".to_owned());
-    let text = str::from_utf8(bytes).map_err(|_| damaged())?;
-    let (line, checksum) = text.split_once('\n').ok_or_else(damaged)?;
+    let text = str::from_utf8(bytes).map_err(|_| BadIdentity::Damaged)?;
+    let (line, checksum) = text.split_once('\n').ok_or(BadIdentity::Damaged)?;
     if checksum != format!("{:08x}\n", crc32c::crc32c(line.as_bytes())) {
-        return Err(damaged());
+        return Err(BadIdentity::Damaged);
     }
-    serde_json::from_str(line).map_err(|error| {
-        BadIdentity::Damaged(format!("{error}: start the version of reelyard that wrote it"))
-    })
+    serde_json::from_str(line).map_err(|error| BadIdentity::LaterVersion(error.to_string()))
 }
 
 #[cfg(test)]
@@ -188,7 +188,7 @@ mod tests {
             damaged[bit / 8] ^= 1 << (bit % 8);
             fs::write(&file, damaged).unwrap();
             let refused = StoreIdentity::read(dir.path());
-            assert!(matches!(refused, Err(BadIdentity::Damaged(_))), "bit {bit}: {refused:?}");
+            assert!(matches!(refused, Err(BadIdentity::Damaged)), "bit {bit}: {refused:?}");
         }
         let later = r#"{"version":"2"}"#;
         fs::write(&file, format!("{later}\n{:08x}\n", crc32c::crc32c(later.as_bytes()))).unwrap();

@@ -74,8 +74,8 @@ pub enum BackupError {
     /// The node is one of several.
     #[error(
         "the backup is from one of several voting nodes: restoring it could lose changes that the nodes \
-         acknowledged after it. Start the node under a new id instead, so that it copies its state from \
-         the others"
+         acknowledged after it. Let the node join again with an empty directory instead, so that it copies its state \
+         from the others"
     )]
     OneOfSeveral,
 }

@@ -131,8 +131,8 @@ impl StoreReport {
                 "restore a backup, or continue with the remaining data: `reelyard store check --accept-loss`"
             }
             Condition::Damaged => {
-                "keep a copy of the directory, then restore a backup. A node that is one of several can \
-                 start under a new id and copy its state from the other nodes"
+                "keep a copy of the directory, then restore a backup. A node that is one of several \
+                 joins again with an empty directory and copies its state from the others"
             }
         };
         let worse = self.condition == Condition::Whole || condition == Condition::Damaged;

@@ -21,7 +21,7 @@ use crate::store::database::snapshot_chunks;
 use crate::store::database::trees::inspect;
 use crate::store::disk::disk_space;
 use crate::store::disk::durability_mark::{self, MarkFile, MarkState};
-use crate::store::disk::identity_file::StoreIdentity;
+use crate::store::disk::identity_file::{BadIdentity, StoreIdentity};
 use crate::store::disk::lock::DirectoryLock;
 
 /// Why an operation on a store is not possible.
@@ -105,11 +105,11 @@ pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, Up
             "the store has no usable data: remove its directory to start with an empty store",
         );
     };
-    if report.voters.len() > 1 {
+    if report.voters.iter().any(|voter| *voter != node) {
         return refused(
             "this node is one of several voting nodes: continuing with less than it acknowledged could \
-             lose that data on all nodes. Start it under a new id, so that it copies its state from the \
-             others",
+             lose that data on all nodes. Remove it by `reelyard cluster remove`, empty its directory, and join \
+             again",
         );
     }
     let _lock = lock(dir)?;
@@ -119,7 +119,7 @@ pub fn accept_loss(dir: &Path, scratch: Option<&Path>) -> Result<StoreReport, Up
             durability_mark::DurabilityMark::default()
         }
     };
-    if StoreIdentity::read(dir).is_err() {
+    if let Err(BadIdentity::Damaged) = StoreIdentity::read(dir) {
         // The next start gives the store another one.
         StoreIdentity::remove(dir)?;
     }
