@@ -217,9 +217,9 @@ impl LinkSecurity {
             return Ok(());
         }
         Err(format!(
-            "{address} is outside this machine, and connections between nodes are not encrypted: set \
+            "{address} is outside this machine, and connections between nodes are not encrypted. Set \
              cluster.tls.ca_file, cluster.tls.cert_file and cluster.tls.key_file (\"reelyard cluster certs\" makes \
-             them), or use a loopback address such as 127.0.0.1:8082"
+             them). Or use a loopback address such as 127.0.0.1:8082"
         ))
     }
 }

@@ -11,7 +11,7 @@ pub const FRAME_LENGTH_BYTES: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a frame of {length} bytes is over the limit of {limit} bytes")]
 pub struct FrameTooLarge {
-    /// Its length.
+    /// The length that it claims, in bytes.
     pub length: u64,
     /// The longest frame of the connection.
     pub limit: usize,

@@ -37,20 +37,20 @@ impl fmt::Display for ConnectionUse {
 /// The sender of a hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HelloNode {
-    /// Its cluster.
+    /// The cluster in its store.
     pub cluster: ClusterId,
-    /// Its number.
+    /// The number that the cluster gave it.
     pub number: u64,
-    /// Its store.
+    /// Differs after the disk was emptied.
     pub store: StoreId,
 }
 
 /// The node that a caller expects at the address that it called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressedNode {
-    /// Its number.
+    /// The number that the cluster gave it.
     pub number: u64,
-    /// Its store. None if the record of the member has none.
+    /// None if the record of the member has none.
     pub store: Option<StoreId>,
 }
 

@@ -45,11 +45,11 @@ pub struct JoinRequest {
 /// A member, as the answer names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinedMember {
-    /// Its number.
+    /// The number that the cluster gave it.
     pub number: u64,
     /// Whether it votes.
     pub is_voter: bool,
-    /// Its store.
+    /// None for the founder of a store of earlier versions.
     pub store: Option<StoreId>,
     /// Address at which other members reach it, as `host:port`.
     pub cluster_address: String,
@@ -62,7 +62,7 @@ pub struct JoinedMember {
 /// The place of a new node in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinAnswer {
-    /// The cluster.
+    /// The id for the store of the new node.
     pub cluster: ClusterId,
     /// The number of the new node.
     pub number: u64,
@@ -87,7 +87,7 @@ pub enum JoinOutcome {
 /// A request or an answer that this program cannot read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadJoinMessage {
-    /// It is of another version.
+    /// Another program wrote it in a form that this one does not know.
     #[error(
         "it has version {0} of the request to join, and this program knows version {VERSION}: run the same version of reelyard on all nodes"
     )]

@@ -30,7 +30,7 @@ const TLS_HANDSHAKE: u64 = 0x16;
 pub(super) enum AdmittedCaller {
     /// A node that wants to join.
     Newcomer(NodeStream),
-    /// A member.
+    /// A member may use its connection until it closes it.
     Member {
         stream: NodeStream,
         purpose: ConnectionUse,

@@ -23,7 +23,7 @@ pub enum ListenError {
     /// The address cannot be used.
     #[error("cluster.listen: {address} cannot be used: {error}")]
     Bind {
-        /// The address.
+        /// Its port is 0 if any free one will do.
         address: SocketAddr,
         /// The error of the system.
         error: io::Error,

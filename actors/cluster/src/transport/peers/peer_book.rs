@@ -19,7 +19,7 @@ const MOST_PEERS: usize = 64;
 pub(in crate::transport) enum RefusedBy {
     /// This node.
     Us,
-    /// The peer.
+    /// The other node.
     Peer,
 }
 

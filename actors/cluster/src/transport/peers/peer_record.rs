@@ -39,7 +39,7 @@ impl PeerTraffic {
     }
 }
 
-/// A peer.
+/// Another node, as all connections with it see it.
 #[derive(Debug, Default)]
 pub(in crate::transport) struct PeerRecord {
     number: u64,

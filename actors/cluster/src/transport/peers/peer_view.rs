@@ -22,7 +22,7 @@ pub struct PeerRefusal {
 /// A peer and the connections with it since the start of this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerView {
-    /// Its number.
+    /// The number that the cluster gave it.
     pub number: u64,
     /// Time since the last message of it. None before the first one.
     pub since_contact: Option<Duration>,

@@ -41,7 +41,7 @@ impl TestAuthority {
         TestAuthority { issuer, dir }
     }
 
-    /// A certificate for this name that ends after so many days, signed by this authority, for a node that trusts
+    /// A certificate for this name that ends after these days, signed by this authority, for a node that trusts
     /// `trusted`.
     fn issue_for(&self, name: &str, days: i64, trusted: &TestAuthority) -> ClusterTls {
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();

@@ -163,7 +163,7 @@ async fn a_hello_of_a_later_program_with_a_common_version_is_accepted() {
 }
 
 #[tokio::test]
-async fn a_caller_refuses_a_node_that_only_seems_to_be_the_right_one() {
+async fn a_caller_refuses_an_answer_of_another_node() {
     let (first, second) = (TestNode::new(1), TestNode::new(2));
     let another = node(|member| member.identity.cluster = ClusterId::from(0xee));
     let hello = NodeHello {
