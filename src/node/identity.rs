@@ -1,4 +1,4 @@
-//! Which member of which cluster this node is.
+//! The cluster of this node, and its number there.
 
 use reelyard_journal::{found_cluster, has_store, stored_identity};
 use reelyard_replication::NodeIdentity;
@@ -10,8 +10,8 @@ use crate::config::NodeConfig;
 /// The number of a node that founds a cluster.
 const FIRST: u64 = 1;
 
-/// The identity of this node. A node with an empty directory founds a cluster of its own, unless it is configured
-/// as one of several: then an emptied disk would become a second cluster.
+/// The identity of this node. A node with an empty directory founds a cluster of its own. A node that is configured as
+/// one of several does not: an emptied disk would become a second cluster.
 ///
 /// # Errors
 /// The node is one of several and has no identity, `node_id` is another one, or the store cannot be read.

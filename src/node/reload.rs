@@ -202,7 +202,7 @@ mod tests {
             settings::box_link(config),
             settings::access(config),
             (settings::audit(config), config.share.links.access_log_settings()),
-            (&config.compat, &config.metrics),
+            (&config.compat, &config.metrics, &config.cluster),
             (&config.share.files, &config.share.rules.roots, &config.share.links.drain_timeout),
             config.share.links.tls.certificate.as_ref().zip(config.share.links.tls.key.as_ref()),
             (&config.r#box.pools, &config.r#box.memory),
@@ -273,10 +273,14 @@ mod tests {
             "tls.certificate",
             "tls.key",
             "calls.ca_file",
+            "cluster.tls.ca_file",
+            "cluster.tls.cert_file",
+            "cluster.tls.key_file",
         ];
         // These have an effect only together with another setting.
         let with_others: &[(&str, &[&str])] = &[
             ("event_log.", &["event_log.dir=/var/log/glb"]),
+            ("cluster.address", &["cluster.listen=127.0.0.1:8082"]),
             ("event_log.dir", &[]),
             ("event_log.hit_base", &[]),
             ("popularity.mode", &["event_log.dir=/var/log/glb"]),

@@ -23,7 +23,7 @@ pub struct ClusterView {
     pub members: Vec<MemberInfo>,
 }
 
-/// The rank of a member.
+/// Whether a member leads, votes, or only copies.
 #[derive(
     Clone,
     Copy,
@@ -52,7 +52,7 @@ pub enum MemberRank {
 pub struct MemberInfo {
     /// Its number. No other node ever gets it.
     pub number: u64,
-    /// Its rank.
+    /// Whether it leads, votes, or only copies.
     pub rank: MemberRank,
     /// Address at which other nodes reach it. Empty while it is alone without `cluster.listen`.
     pub cluster_address: String,

@@ -40,11 +40,11 @@ pub struct MemberRecord {
 /// One member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its number.
+    /// The number that the cluster gave it.
     pub number: u64,
     /// Whether it votes. A learner only follows.
     pub is_voter: bool,
-    /// Its record.
+    /// Its store and its addresses.
     pub record: MemberRecord,
 }
 

@@ -155,7 +155,7 @@ fn no_number_is_given_twice() {
 }
 
 #[test]
-fn a_store_opens_only_for_its_own_node_and_not_when_it_was_emptied() {
+fn a_store_opens_only_for_its_node_and_only_whole() {
     on_a_system(async {
         let mut cluster = GrowingCluster::alone().await;
         cluster.leads().await;

@@ -1,4 +1,4 @@
-//! Which requests go to the leader.
+//! The requests that go to the leader.
 
 use actix_web::http::Method;
 

@@ -1,6 +1,9 @@
 //! The record of a member in openraft's membership: stored and sent as one text.
 
-use reelyard_replication::MemberRecord;
+use std::collections::BTreeSet;
+
+use openraft::Membership;
+use reelyard_replication::{Member, MemberRecord};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -19,4 +22,15 @@ impl<'de> Deserialize<'de> for MemberNode {
         let text = String::deserialize(deserializer)?;
         MemberRecord::read(&text).map(MemberNode).map_err(D::Error::custom)
     }
+}
+
+/// The members of a membership that is applied, by number.
+pub(super) fn members_of(membership: &Membership<u64, MemberNode>) -> Vec<Member> {
+    let voters: BTreeSet<u64> = membership.voter_ids().collect();
+    let member = |(&number, MemberNode(record)): (&u64, &MemberNode)| Member {
+        number,
+        is_voter: voters.contains(&number),
+        record: record.clone(),
+    };
+    membership.nodes().map(member).collect()
 }

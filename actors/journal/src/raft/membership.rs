@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use openraft::ChangeMembers;
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
-use openraft::{ChangeMembers, Membership};
 use reelyard_replication::{Member, MemberRecord};
 
 use tokio::time::timeout;
@@ -16,7 +16,7 @@ use super::node::RaftNode;
 /// Time limit for a change. A quorum confirms it within a few round trips.
 const CHANGE_TIME: Duration = Duration::from_secs(10);
 
-/// A change of the members.
+/// One step: it changes the voters, the members, or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberChange {
     /// Gives a learner a vote.
@@ -71,17 +71,6 @@ pub enum MemberChangeError {
 
 fn leader_text(leader: Option<u64>) -> String {
     leader.map(|leader| format!(": node {leader} does")).unwrap_or_default()
-}
-
-/// The members of a membership that is applied, by number.
-pub(super) fn members_of(membership: &Membership<u64, MemberNode>) -> Vec<Member> {
-    let voters: BTreeSet<u64> = membership.voter_ids().collect();
-    let member = |(&number, MemberNode(record)): (&u64, &MemberNode)| Member {
-        number,
-        is_voter: voters.contains(&number),
-        record: record.clone(),
-    };
-    membership.nodes().map(member).collect()
 }
 
 impl RaftNode {

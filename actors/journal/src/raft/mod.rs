@@ -31,6 +31,7 @@ use crate::store::StoreError;
 
 use member_node::MemberNode;
 pub use membership::{MemberChange, MemberChangeError};
+pub(crate) use network::not_ready;
 pub(crate) use node::RaftNode;
 pub(crate) use reading::{raised_vote, read_vote, voters};
 use snapshot_body::SnapshotBody;
@@ -77,11 +78,6 @@ impl<'de> Deserialize<'de> for CommitBatch {
         }
         deserializer.deserialize_bytes(CommitBatchVisitor)
     }
-}
-
-/// The answer to every call while the raft node does not exist.
-pub(crate) fn not_ready() -> Vec<u8> {
-    network::encode(&network::RaftResponse::NotReady)
 }
 
 /// Encodes an entry for the store.

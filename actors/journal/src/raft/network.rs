@@ -67,6 +67,11 @@ pub(super) enum RaftResponse {
     NotUnderstood,
 }
 
+/// The answer to every call while the raft node does not exist.
+pub(crate) fn not_ready() -> Vec<u8> {
+    encode(&RaftResponse::NotReady)
+}
+
 /// Encodes a call or an answer.
 pub(super) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
     // Encoding into a growing vector fails only for values that no message contains. The receiver refuses

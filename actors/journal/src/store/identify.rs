@@ -1,4 +1,4 @@
-//! Which node a store belongs to, before it is opened.
+//! The node of a store, before it is opened.
 
 use std::path::Path;
 

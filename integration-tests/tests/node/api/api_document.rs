@@ -160,6 +160,9 @@ impl DocumentYard {
         if template.contains("{pool}") || template.starts_with("/api/v1/leases/") {
             return self.filled_of_boxes(template);
         }
+        if template.starts_with("/api/v1/cluster/") {
+            return template.replace("{number}", "1");
+        }
         template
             .replace("{host}", &host)
             .replace("{name}", "%FF%20a%26b%2541.mpg")
@@ -282,6 +285,8 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
         let done = match (call.method.as_str(), call.path.as_str()) {
             // Every file is copied, and there is no other host for a copy.
             ("POST", path) if path.starts_with("/api/v1/tasks") => answer.status == 409,
+            // The node runs alone, and the only voter cannot be removed.
+            ("DELETE", "/api/v1/cluster/members/{number}") => answer.status == 409,
             // The pool has no host with a worker that could take over boxes.
             ("POST", "/api/v1/pools/{pool}/adopt") => answer.status == 422,
             // The shared token of the configuration has no sessions.
