@@ -114,8 +114,8 @@ fn check_common(local: &LocalNode, hello: &NodeHello) -> HelloVerdict<NodeIdenti
         return refuse(
             RefusalKind::AnotherCluster,
             format!(
-                "node {number} is of cluster {cluster}, and node {} is of another one: check the cluster addresses",
-                own.number
+                "node {number} is of cluster {cluster}, and node {} is of cluster {}: check the cluster addresses",
+                own.number, own.cluster
             ),
         );
     }

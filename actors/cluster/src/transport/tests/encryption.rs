@@ -207,6 +207,7 @@ async fn new_certificates_are_used_by_new_connections() {
     let (first, second) = (node(1, former.issue("127.0.0.1")), node(2, former.issue("127.0.0.1")));
     let listener = second.listen();
     let target = second.at(listener.address());
+    second.knows(1, record(1, "127.0.0.1:9"));
     call(&first, &target).await.unwrap();
     second.local.set_security(later.issue("127.0.0.1"));
     // The connection stays. A new one of the caller fails until it has a new certificate too.

@@ -12,6 +12,7 @@ use crate::transport::ListenerLimits;
 #[tokio::test]
 async fn a_stream_reaches_the_service_of_the_other_node() {
     let (first, second, _listener, target) = pair();
+    second.knows(1, record(1, "127.0.0.1:9"));
     let mut stream = first.transport.open_forward(&target).await.unwrap();
     for request in [b"first", b"again"] {
         stream.write_all(request).await.unwrap();
@@ -29,6 +30,7 @@ async fn a_stream_reaches_the_service_of_the_other_node() {
 #[tokio::test]
 async fn a_slow_client_may_pause_the_answer_of_another_node() {
     let (first, second, _listener, target) = pair();
+    second.knows(1, record(1, "127.0.0.1:9"));
     let stream = first.transport.open_forward(&target).await.unwrap();
     // The caller notices a vanished node soon. The other node waits for a slow client of the caller.
     assert_eq!(tcp_user_timeout(stream.socket()).unwrap(), 2_500);
@@ -38,6 +40,7 @@ async fn a_slow_client_may_pause_the_answer_of_another_node() {
 #[tokio::test]
 async fn many_streams_are_opened_at_once() {
     let (first, second, _listener, target) = pair();
+    second.knows(1, record(1, "127.0.0.1:9"));
     let streams = join_all((0..100).map(|_| first.transport.open_forward(&target))).await;
     assert!(streams.iter().all(Result::is_ok), "{streams:?}");
     until("all are there", || second.peer(1).is_some_and(|peer| peer.connections == 100)).await;
@@ -46,6 +49,7 @@ async fn many_streams_are_opened_at_once() {
 #[tokio::test]
 async fn a_member_has_a_limit_of_connections() {
     let (first, second) = (TestNode::new(1), TestNode::new(2));
+    second.knows(1, record(1, "127.0.0.1:9"));
     let limits = ListenerLimits { per_member: 2, ..ListenerLimits::default() };
     let listener = second.listen_on("127.0.0.1:0".parse().unwrap(), limits);
     let target = second.at(listener.address());
@@ -64,4 +68,11 @@ async fn a_node_that_cannot_be_reached_gets_no_stream() {
     listener.stop().await;
     let failed = first.transport.open_forward(&target).await.unwrap_err();
     assert!(failed.why.contains(&target.record.cluster_address), "{failed}");
+}
+
+#[tokio::test]
+async fn only_a_known_member_vouches_for_clients() {
+    let (first, _second, _listener, target) = pair();
+    let refused = first.transport.open_forward(&target).await.unwrap_err();
+    assert!(refused.why.contains("node 1 is not in the list of members"), "{refused}");
 }

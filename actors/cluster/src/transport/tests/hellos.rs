@@ -63,7 +63,7 @@ async fn an_emptied_disk_under_an_old_number_is_refused() {
     let record = MemberRecord { store: Some(StoreId::from(0xff)), ..target.record.clone() };
     let emptied = CallTarget { record, ..target.clone() };
     let why = refused(&first, &emptied, RefusalKind::AnotherNode, false).await;
-    assert!(why.contains("its disk was emptied") && why.contains("cluster replace"), "{why}");
+    assert!(why.contains("its disk was emptied") && why.contains("cluster remove 2"), "{why}");
     // The calling node has another store.
     second.knows(1, record_of_store(0xff));
     let why = refused(&node(|_| ()), &target, RefusalKind::AnotherStore, false).await;
