@@ -130,7 +130,7 @@ where
     Ok(handle)
 }
 
-/// Serves `app` on streams of other nodes, on a thread of its own, while the sender of the streams exists.
+/// Serves `app` on streams of other nodes, on a thread of its own, until the process ends.
 pub fn serve_forwarded<F, I, S, B>(mut streams: mpsc::Receiver<ForwardedStream>, app: F)
 where
     F: Fn() -> I + Send + 'static,

@@ -43,7 +43,7 @@ pub enum AccessScope {
     AuditRead,
     /// Changes the members of the cluster, and invites new ones.
     ClusterWrite,
-    /// Makes one new node a member of the cluster.
+    /// Makes new nodes members of the cluster.
     ClusterJoin,
 }
 
