@@ -181,8 +181,13 @@ impl NodeHttpState {
             self.audit.status().trouble.map(|why| {
                 format!("The audit cannot be written, so changes are not recorded: {why}")
             });
-        let own =
-            tokens.chain(insecure).chain(clock).chain(audit).chain(open_files::shortage_warning());
+        let of_cluster = self.cluster.warnings(self.clock.now());
+        let own = tokens
+            .chain(of_cluster)
+            .chain(insecure)
+            .chain(clock)
+            .chain(audit)
+            .chain(open_files::shortage_warning());
         message.chain(of_boxes).chain(of_copies).chain(of_inputs).chain(own).collect()
     }
 
@@ -259,16 +264,16 @@ impl NodeHttpState {
         (!hosts.is_empty()).then_some(missing)
     }
 
-    /// Whether no node leads the yard.
+    /// Whether no change would succeed now: no node leads the yard, or the leader is silent.
     pub fn has_no_leader(&self) -> bool {
-        matches!(*self.journal.leadership().borrow(), Leadership::Nobody)
+        self.cluster.no_leader().is_some()
     }
 
     /// Conditions that make the node not ready, as text lines; empty if it is ready.
     pub fn not_ready(&self) -> Vec<String> {
         let mut missing = self.not_ready_with_leader();
-        if self.has_no_leader() {
-            missing.insert(0, "no node leads the yard".to_owned());
+        if let Some(why) = self.cluster.no_leader() {
+            missing.insert(0, why);
         }
         missing
     }

@@ -105,6 +105,8 @@ impl RunningNode {
         let wanted = watch::Sender::new(own_record(identity, &config, &url));
         let recording = tokio::spawn(keep_record(journal.clone(), wanted.subscribe()));
         cluster.record_by(wanted, url.clone());
+        let (link, followed) = (Arc::clone(&cluster), journal.clone());
+        tokio::spawn(async move { link.counts().follow(followed).await });
         let ensuring =
             admin_token::ensure(Arc::clone(&actors), token_files.clone(), url, audit.clone());
         // A follower serves too: there the task waits until this node leads or somebody can administrate.

@@ -19,6 +19,15 @@ pub struct ClusterView {
     pub epoch: Epoch,
     /// Index of the last entry that is applied on this node.
     pub applied: u64,
+    /// How often another leader began since the start of the node that answers.
+    pub leader_changes: u64,
+    /// Requests that the node passed on to the leader since its start.
+    pub forwarded: u64,
+    /// Why a change would not succeed now. Missing if one would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hindrance: Option<String>,
+    /// Everything about the cluster that needs attention, in words.
+    pub warnings: Vec<String>,
     /// All members, by number.
     pub members: Vec<MemberInfo>,
 }
@@ -47,6 +56,15 @@ pub enum MemberRank {
     Learner,
 }
 
+/// How far a snapshot has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct SnapshotProgressView {
+    /// Bytes that the receiver has.
+    pub sent: u64,
+    /// Bytes of the whole snapshot.
+    pub bytes: u64,
+}
+
 /// One member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct MemberInfo {
@@ -65,6 +83,16 @@ pub struct MemberInfo {
     /// How many entries it is behind. Only the leader knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<u64>,
+    /// About how many bytes of the log it is behind. Only the leader knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind_bytes: Option<u64>,
+    /// A snapshot on its way to it. Only the leader sends one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<SnapshotProgressView>,
+    /// The highest format level of its program. The lowest one of all members is used.
+    pub format_level: u16,
+    /// Whether the settings of the cluster in its file differ from those of the node that answers.
+    pub settings_differ: bool,
     /// Milliseconds since its last message to the node that answers. Missing for that node, and before the
     /// first message.
     #[serde(default, skip_serializing_if = "Option::is_none")]

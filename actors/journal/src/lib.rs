@@ -24,7 +24,7 @@ use reelyard_replication::{
 };
 pub use reelyard_replication::{NoPeers, NodeUnreachable, Transport};
 pub use settings::{JournalConfig, JournalOptions, OpenError};
-pub use status::JournalStatus;
+pub use status::{JournalStatus, SnapshotOnWay};
 pub use store::identify::{found_cluster, has_store, keep_joiner, stored_identity};
 pub use store::maintenance::backup::{BackupError, BackupSummary, back_up, restore};
 pub use store::maintenance::report::{
@@ -175,6 +175,11 @@ impl Journal {
         self.0.node.members()
     }
 
+    /// The same members, as a channel to watch.
+    pub fn member_changes(&self) -> watch::Receiver<Vec<Member>> {
+        self.0.node.member_changes()
+    }
+
     /// Changes the members, and waits until a quorum has the change.
     ///
     /// # Errors
@@ -247,6 +252,7 @@ impl Journal {
             last_log: figures.last_log,
             applied: figures.applied,
             behind: figures.behind,
+            snapshots_sent: figures.snapshots_sent,
             snapshot: figures.snapshot,
             snapshot_bytes: figures.snapshot_bytes,
             bytes_since_snapshot: figures.bytes_since_snapshot,

@@ -8,6 +8,15 @@ use std::time::Duration;
 use reelyard_core::durations::Durations;
 use serde::Serialize;
 
+/// A snapshot that is being sent to another node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SnapshotOnWay {
+    /// Bytes that the receiver has.
+    pub sent: u64,
+    /// Bytes of the whole snapshot.
+    pub bytes: u64,
+}
+
 /// The journal of this node at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JournalStatus {
@@ -27,6 +36,8 @@ pub struct JournalStatus {
     pub applied: Option<u64>,
     /// How many entries each member is behind this node. Empty unless this node leads.
     pub behind: BTreeMap<u64, u64>,
+    /// Snapshots on their way to other nodes, by number of the receiver.
+    pub snapshots_sent: BTreeMap<u64, SnapshotOnWay>,
     /// Index of the last entry in the current snapshot.
     pub snapshot: Option<u64>,
     /// Size of the current snapshot in bytes.

@@ -4,7 +4,9 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use reelyard_access::rights::AccessScope;
-use reelyard_api::{ClusterView, MemberInfo, MemberRank, NewTokenInfo, Ttl, WantedToken};
+use reelyard_api::{
+    ClusterView, MemberInfo, MemberRank, NewTokenInfo, SnapshotProgressView, Ttl, WantedToken,
+};
 use reelyard_core::durations::in_words;
 
 use crate::cli::client::NodeClient;
@@ -67,6 +69,8 @@ pub fn show(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFai
         ListColumn::right("CONTACT"),
         ListColumn::right("ROUND TRIP").leaves(1),
         ListColumn::right("SKEW").leaves(3),
+        ListColumn::right("LEVEL").leaves(3),
+        ListColumn::right("SNAPSHOT").leaves(3),
         ListColumn::reason("TROUBLE"),
     ]);
     for member in &cluster.members {
@@ -87,10 +91,28 @@ pub fn show(client: &NodeClient, out: &mut Printer<'_>) -> Result<(), CommandFai
             if is_own { text("this node") } else { contact },
             maybe(member.round_trip_us, |us| text(in_words(Duration::from_micros(us)))),
             maybe(member.clock_skew_ms, |ms| text(format!("{ms} ms"))),
+            count(u64::from(member.format_level)),
+            maybe(member.snapshot, |snapshot| text(sent(snapshot))),
             maybe(member.trouble.as_ref(), text),
         ]);
     }
-    Ok(out.table(&table)?)
+    out.table(&table)?;
+    let ClusterView { leader_changes, forwarded, .. } = cluster;
+    out.remark(&format!(
+        "Node {} saw {leader_changes} leaders begin since its start, and passed on {forwarded} requests",
+        cluster.node
+    ))?;
+    for warning in cluster.hindrance.iter().chain(&cluster.warnings) {
+        out.remark(&format!("warning: {warning}"))?;
+    }
+    Ok(())
+}
+
+/// How much of a snapshot has arrived.
+fn sent(snapshot: SnapshotProgressView) -> String {
+    let SnapshotProgressView { sent, bytes } = snapshot;
+    let percent = (sent.saturating_mul(100)).checked_div(bytes).unwrap_or(100);
+    format!("{percent} %")
 }
 
 /// Gives a learner a vote.

@@ -7,7 +7,7 @@ pub(in crate::http) mod audit_calls;
 pub(in crate::http) mod box_calls;
 pub(in crate::http) mod call_parts;
 mod calls;
-mod cluster_calls;
+pub mod cluster_calls;
 pub(in crate::http) mod node_calls;
 mod openapi;
 mod routes;

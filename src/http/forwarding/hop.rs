@@ -73,7 +73,10 @@ pub async fn to_leader(
     };
     let payload = request.take_payload();
     match forward(stream, &request, payload).await {
-        Ok(answer) => Ok(request.into_response(answer)),
+        Ok(answer) => {
+            state.cluster.counts().forward();
+            Ok(request.into_response(answer))
+        }
         Err(error) => {
             tracing::debug!(leader = leader.node, %error, "a request was not answered by the leader");
             let detail = format!(

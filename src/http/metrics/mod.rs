@@ -10,6 +10,7 @@
 mod actors;
 mod audit;
 mod boxes;
+mod cluster;
 mod hooks;
 mod hosts;
 mod inputs;
@@ -33,6 +34,7 @@ use self::page::form;
 use self::page::metrics_writer::MetricsWriter;
 use self::requests::RequestCounts;
 use super::access::{self, RequestCaller};
+use super::api::cluster_calls;
 use super::node_state::NodeHttpState;
 use super::problem::ProblemResponse;
 pub use worker::WorkerFigures;
@@ -63,6 +65,8 @@ pub async fn node(
         hosts::write(sheet, &state.actors, refused)?;
         inputs::write(sheet, &state.actors.catalog_view.load(), state.clock.now())?;
         journal::write(sheet, &state.journal.status())?;
+        let certificate_end = state.cluster.certificate_end();
+        cluster::write(sheet, &cluster_calls::cluster::view(&state), certificate_end)?;
         audit::write(sheet, &state.audit.status())?;
         let feed = &state.actors.changes;
         sheet.counter("changes_published", "Changes published to listeners", feed.published())?;

@@ -2,17 +2,19 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use reelyard_cluster::{
     ClusterConfig, ClusterListener, ClusterRuntime, ClusterTransport, ListenError, ListenerLimits,
     LocalMember, LocalNode, PeerView,
 };
-use reelyard_core::clock::Clock;
+use reelyard_core::clock::{Clock, Millis};
 use reelyard_core::settings::EffectiveSetting;
 use reelyard_journal::Journal;
 use reelyard_replication::{MemberRecord, NodeIdentity};
 use tokio::sync::{Mutex, mpsc, watch};
 
+use super::change_log::ClusterCounts;
 use super::journal_member::{JournalMember, OpenedJournal};
 use super::node_service::{ForwardedStream, JoinParts, NodeService};
 use super::own_record::own_record;
@@ -40,6 +42,9 @@ pub struct ClusterLink {
     service: NodeService,
     journal: OpenedJournal,
     transport: ClusterTransport,
+    counts: ClusterCounts,
+    /// How long a leader may be silent.
+    patience: Duration,
     /// Where a reload changes the record of this node.
     recording: OnceLock<(watch::Sender<MemberRecord>, String)>,
     /// None while `cluster.listen` is not set.
@@ -71,6 +76,8 @@ impl ClusterLink {
         let link = Arc::new(ClusterLink {
             transport: ClusterTransport::new(runtime.handle().clone(), local.clone()),
             service: NodeService::new(journal.clone(), sender),
+            counts: ClusterCounts::default(),
+            patience: election.election_max,
             runtime,
             member,
             local,
@@ -106,6 +113,30 @@ impl ClusterLink {
     /// The nodes that were called or that called.
     pub fn peers(&self) -> Vec<PeerView> {
         self.transport.peers()
+    }
+
+    /// Counts of changes of the leader and of forwarded requests.
+    pub fn counts(&self) -> &ClusterCounts {
+        &self.counts
+    }
+
+    /// When the certificate of this node ends. None without certificates.
+    pub fn certificate_end(&self) -> Option<Millis> {
+        self.local.certificate_end()
+    }
+
+    /// The journal; none while it opens.
+    pub(super) fn journal(&self) -> Option<&Journal> {
+        self.journal.get()
+    }
+
+    pub(super) fn member(&self) -> &JournalMember {
+        &self.member
+    }
+
+    /// How long a leader may be silent before another node stands for election.
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// Follows a reload: certificates, the address, and the settings that all nodes share.

@@ -1,10 +1,12 @@
 //! This node in its cluster: the network to the other nodes, and the requests of nodes that join.
 
+mod change_log;
 mod cluster_link;
 mod invitation;
 mod journal_member;
 mod node_service;
 mod own_record;
+mod standing;
 
 pub use cluster_link::{ClusterLink, ClusterLinkError};
 pub use node_service::{ForwardedStream, JoinParts};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use reelyard_core::clock::Clock;
+use reelyard_core::clock::{Clock, Millis};
 use reelyard_protocol::cluster::{
     AddressedNode, ConnectionUse, ElectionTimes, FormatLevels, HelloNode, NodeHello, SettingsDigest,
 };
@@ -54,6 +54,14 @@ impl LocalNode {
     /// Uses other certificates for new connections. The existing connections stay.
     pub fn set_security(&self, security: LinkSecurity) {
         *self.security.write().unwrap_or_else(PoisonError::into_inner) = security;
+    }
+
+    /// When the certificate of this node ends. None without certificates.
+    pub fn certificate_end(&self) -> Option<Millis> {
+        match self.security() {
+            LinkSecurity::Tls(tls) => Some(tls.ends()),
+            LinkSecurity::PlainOnLoopback | LinkSecurity::PlainEverywhere => None,
+        }
     }
 
     pub(super) fn security(&self) -> LinkSecurity {

@@ -1,13 +1,13 @@
 //! The members of the cluster, and their changes: one at a time, on the leader.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use openraft::ChangeMembers;
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
 use reelyard_replication::{Member, MemberRecord};
 
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::member_node::MemberNode;
@@ -77,7 +77,12 @@ impl RaftNode {
     /// The members in the applied log, by number. Empty while it is starting. A change that no quorum has is not
     /// in it: another leader may replace it.
     pub(crate) fn members(&self) -> Vec<Member> {
-        self.growth.members.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.growth.members.borrow().clone()
+    }
+
+    /// The same members, as a channel to watch.
+    pub(crate) fn member_changes(&self) -> watch::Receiver<Vec<Member>> {
+        self.growth.members.subscribe()
     }
 
     /// Adds a node that follows and does not vote, and answers its number. No other node ever had it. A store that

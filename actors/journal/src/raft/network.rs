@@ -25,6 +25,7 @@ use super::peer_contacts::PeerContacts;
 use super::snapshot_transfer::{
     PART_TIMEOUT, SnapshotNotSent, SnapshotPart, SnapshotProgress, SnapshotSender,
 };
+use crate::status::SnapshotOnWay;
 
 /// Version of the calls between nodes. The bodies are openraft's types in postcard, so a new version of
 /// openraft, and any change of [`RaftRequest`] or [`RaftResponse`], needs another number. A test keeps the
@@ -154,8 +155,10 @@ impl Peer {
         let Snapshot { meta, snapshot } = snapshot;
         let body = Arc::from(snapshot);
         let mut sender = SnapshotSender::new(self.node, self.target.node, vote, meta, body)?;
+        let on_way = self.contacts.sending(self.target.node);
         loop {
             let part = sender.next_part().await?;
+            on_way.reached(SnapshotOnWay { sent: part.offset, bytes: part.source.bytes });
             let answer = timeout(PART_TIMEOUT, self.call(RaftRequest::Snapshot(part))).await;
             let silent = |_| NodeUnreachable {
                 node: self.target.node,

@@ -12,12 +12,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::network::{RaftRequest, RaftResponse, decode, encode};
+use super::peer_contacts::PeerContacts;
 use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::LogGrowth;
 use super::{CommitBatch, LogId, Metrics, Raft};
 use crate::owners::PieceOwners;
 use crate::session::ProposerSession;
 use crate::settings::JournalOptions;
+use crate::status::SnapshotOnWay;
 
 /// An entry whose answers this node does not get. It may still be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,7 @@ pub(crate) struct NodeFigures {
     pub(crate) last_log: Option<u64>,
     pub(crate) applied: Option<u64>,
     pub(crate) behind: BTreeMap<u64, u64>,
+    pub(crate) snapshots_sent: BTreeMap<u64, SnapshotOnWay>,
     pub(crate) snapshot: Option<u64>,
     pub(crate) snapshot_bytes: u64,
     pub(crate) bytes_since_snapshot: u64,
@@ -43,6 +46,7 @@ pub(crate) struct RaftNode {
     /// Set once the log is applied up to its known commit position.
     pub(super) raft: OnceLock<Raft>,
     pub(super) growth: Arc<LogGrowth>,
+    pub(super) contacts: PeerContacts,
     snapshots: SnapshotReceiver,
     /// Session for the proposer. It changes before the owners get `LeaderStarted`, so that the
     /// proposer accepts their first decision.
@@ -69,6 +73,7 @@ impl RaftNode {
             id: settings.node,
             raft: OnceLock::new(),
             growth,
+            contacts: PeerContacts::default(),
             snapshots,
             session: watch::Sender::new(ProposerSession {
                 leadership: Leadership::Nobody,
@@ -143,6 +148,7 @@ impl RaftNode {
             last_log: metrics.last_log_index,
             applied: metrics.last_applied.map(|log_id| log_id.index),
             behind: behind(&metrics),
+            snapshots_sent: self.contacts.snapshots_sent(),
             snapshot: metrics.snapshot.map(|log_id| log_id.index),
             snapshot_bytes: self.growth.snapshot_bytes.load(Ordering::Relaxed),
             bytes_since_snapshot: self.growth.since_snapshot.load(Ordering::Relaxed),

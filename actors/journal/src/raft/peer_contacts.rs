@@ -1,23 +1,81 @@
-//! When each other node last answered a call of this one.
+//! What this node knows of its calls to each other node: the last answer, and the snapshot on its way.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The last answer of each node. Clones share it.
+use crate::status::SnapshotOnWay;
+
+/// The calls to each node. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PeerContacts(Arc<Mutex<BTreeMap<u64, Instant>>>);
+pub(super) struct PeerContacts(Arc<Mutex<BTreeMap<u64, PeerCalls>>>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct PeerCalls {
+    answered: Option<Instant>,
+    snapshot: Option<SnapshotOnWay>,
+}
+
+/// A snapshot on its way to one node. It ends when this is dropped.
+pub(super) struct SnapshotSending {
+    contacts: PeerContacts,
+    node: u64,
+}
 
 impl PeerContacts {
     /// The node has answered now.
     pub(super) fn answered(&self, node: u64) {
-        let mut contacts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        contacts.insert(node, Instant::now());
+        self.calls().entry(node).or_default().answered = Some(Instant::now());
     }
 
     /// Whether the node answered within this time.
     pub(super) fn is_live(&self, node: u64, patience: Duration) -> bool {
-        let contacts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        contacts.get(&node).is_some_and(|answered| answered.elapsed() <= patience)
+        let answered = self.calls().get(&node).and_then(|calls| calls.answered);
+        answered.is_some_and(|answered| answered.elapsed() <= patience)
+    }
+
+    /// A snapshot begins its way to the node.
+    pub(super) fn sending(&self, node: u64) -> SnapshotSending {
+        SnapshotSending { contacts: self.clone(), node }
+    }
+
+    /// The snapshots on their way, by number of the receiver.
+    pub(super) fn snapshots_sent(&self) -> BTreeMap<u64, SnapshotOnWay> {
+        let calls = self.calls();
+        calls.iter().filter_map(|(node, calls)| Some((*node, calls.snapshot?))).collect()
+    }
+
+    fn calls(&self) -> MutexGuard<'_, BTreeMap<u64, PeerCalls>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SnapshotSending {
+    /// The receiver has this much of it.
+    pub(super) fn reached(&self, on_way: SnapshotOnWay) {
+        self.contacts.calls().entry(self.node).or_default().snapshot = Some(on_way);
+    }
+}
+
+impl Drop for SnapshotSending {
+    fn drop(&mut self) {
+        self.contacts.calls().entry(self.node).or_default().snapshot = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_shown_while_it_is_on_its_way() {
+        let contacts = PeerContacts::default();
+        let sending = contacts.sending(2);
+        assert!(contacts.snapshots_sent().is_empty());
+        let half = SnapshotOnWay { sent: 1, bytes: 2 };
+        sending.reached(half);
+        assert_eq!(contacts.snapshots_sent(), BTreeMap::from([(2, half)]));
+        drop(sending);
+        assert!(contacts.snapshots_sent().is_empty());
     }
 }

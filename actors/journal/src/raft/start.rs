@@ -10,7 +10,6 @@ use super::Raft;
 use super::log_store::LogStore;
 use super::network::PeerFactory;
 use super::node::RaftNode;
-use super::peer_contacts::PeerContacts;
 use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::{LogGrowth, PieceStateMachine};
 use super::watcher::RaftWatcher;
@@ -46,7 +45,7 @@ impl RaftNode {
             node: node.clone(),
             owners,
             founders: settings.founders.clone(),
-            contacts: PeerContacts::default(),
+            contacts: node.contacts.clone(),
             heartbeat: settings.heartbeat,
             snapshot_log_bytes: settings.snapshot_log_bytes,
             snapshot_when_quiet: settings.snapshot_when_quiet,

@@ -1,7 +1,7 @@
 //! openraft's state machine: sends committed entries to the owners, takes and installs snapshots.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use openraft::storage::RaftStateMachine;
 use openraft::{
@@ -9,7 +9,7 @@ use openraft::{
 };
 use reelyard_core::event::PieceId;
 use reelyard_replication::{CommitAnswer, FrozenPiece, Member};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::member_node::{MemberNode, members_of};
 use super::snapshot_body::SnapshotBodyError;
@@ -41,7 +41,7 @@ pub(super) struct LogGrowth {
     /// Bytes of the last snapshot.
     pub(super) snapshot_bytes: AtomicU64,
     /// The members in the applied log.
-    pub(super) members: Mutex<Vec<Member>>,
+    pub(super) members: watch::Sender<Vec<Member>>,
 }
 
 /// The replicated state, which the owners of the pieces hold.
@@ -79,7 +79,7 @@ impl PieceStateMachine {
 
     fn set_membership(&mut self, membership: StoredMembership<u64, MemberNode>) {
         let members = members_of(membership.membership());
-        *self.growth.members.lock().unwrap_or_else(PoisonError::into_inner) = members;
+        self.growth.members.send_replace(members);
         self.membership = membership;
     }
 

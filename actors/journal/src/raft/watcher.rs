@@ -137,8 +137,8 @@ impl RaftWatcher {
         let node = self.node.clone();
         tokio::spawn(async move {
             match node.change_members(MemberChange::Promote { number }).await {
-                Ok(()) => tracing::info!(node = number, "a learner that is up to date votes now"),
-                Err(MemberChangeError::InProgress) => {}
+                // The node logs each change of its members.
+                Ok(()) | Err(MemberChangeError::InProgress) => {}
                 Err(error) => tracing::warn!(node = number, %error, "a learner got no vote"),
             }
         });

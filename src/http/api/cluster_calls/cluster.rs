@@ -1,9 +1,10 @@
 //! `/api/v1/cluster`: the members of the cluster.
 
 use actix_web::web;
-use reelyard_api::{ClusterView, MemberInfo, MemberRank};
+use reelyard_api::{ClusterView, MemberInfo, MemberRank, SnapshotProgressView};
 use reelyard_cluster::PeerView;
 use reelyard_core::event::Epoch;
+use reelyard_journal::JournalStatus;
 use reelyard_replication::{Member, NodeIdentity};
 
 use crate::http::api::call_parts::NoQuery;
@@ -31,11 +32,20 @@ pub fn view(state: &NodeHttpState) -> ClusterView {
     let NodeIdentity { cluster, number: node, .. } = journal.identity();
     let status = journal.status();
     let (leader, peers) = (journal.leader(), state.cluster.peers());
+    let mut troubles = state.cluster.troubles();
     let member = |member: Member| {
-        let peer = peers.iter().find(|peer| peer.number == member.number);
-        let peer = peer.filter(|peer| peer.number != node);
-        let behind = status.behind.get(&member.number).copied();
-        info(member, leader, peer, behind)
+        let number = member.number;
+        let peer = peers.iter().find(|peer| peer.number == number && number != node);
+        let behind = status.behind.get(&number).copied();
+        let snapshot = status.snapshots_sent.get(&number);
+        MemberInfo {
+            behind,
+            behind_bytes: behind.map(|behind| bytes_of(behind, &status)),
+            snapshot: snapshot.map(|way| SnapshotProgressView { sent: way.sent, bytes: way.bytes }),
+            settings_differ: peer.is_some_and(|peer| state.cluster.differs(peer)),
+            trouble: troubles.remove(&number),
+            ..info(member, leader, peer)
+        }
     };
     ClusterView {
         cluster,
@@ -43,16 +53,22 @@ pub fn view(state: &NodeHttpState) -> ClusterView {
         leader,
         epoch: Epoch(status.term),
         applied: status.applied.unwrap_or(0),
+        leader_changes: state.cluster.counts().leaders(),
+        forwarded: state.cluster.counts().forwarded(),
+        hindrance: state.cluster.no_leader(),
+        warnings: state.cluster.warnings(state.clock.now()),
         members: journal.members().into_iter().map(member).collect(),
     }
 }
 
-fn info(
-    member: Member,
-    leader: Option<u64>,
-    peer: Option<&PeerView>,
-    behind: Option<u64>,
-) -> MemberInfo {
+/// About how many bytes these entries have: by the mean of those since the last snapshot.
+fn bytes_of(entries: u64, status: &JournalStatus) -> u64 {
+    let since = status.applied.unwrap_or(0).saturating_sub(status.snapshot.unwrap_or(0));
+    entries.saturating_mul(status.bytes_since_snapshot.checked_div(since).unwrap_or(0))
+}
+
+/// The facts of a member from its record and its connections.
+fn info(member: Member, leader: Option<u64>, peer: Option<&PeerView>) -> MemberInfo {
     let Member { number, is_voter, record } = member;
     let rank = match is_voter {
         _ if leader == Some(number) => MemberRank::Leader,
@@ -67,11 +83,15 @@ fn info(
         cluster_address: record.cluster_address,
         api_address: record.api_address,
         store: record.store,
-        behind,
+        behind: None,
+        behind_bytes: None,
+        snapshot: None,
+        format_level: record.format_level,
+        settings_differ: false,
         contact_ms: peer.and_then(|peer| peer.since_contact).map(millis),
         round_trip_us: peer.and_then(|peer| peer.round_trip).map(micros),
         clock_skew_ms: peer.and_then(|peer| peer.clock_skew_ms),
         version: peer.and_then(|peer| peer.program.clone()),
-        trouble: peer.and_then(|peer| peer.unreachable.clone()),
+        trouble: None,
     }
 }

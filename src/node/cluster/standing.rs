@@ -1,0 +1,153 @@
+//! How this node stands with the other members: whether it reaches the leader, and what needs attention.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use reelyard_cluster::{LocalMember, PeerView};
+use reelyard_core::clock::Millis;
+use reelyard_core::durations::in_words;
+use reelyard_journal::Journal;
+use reelyard_replication::{Leadership, Member};
+
+use super::cluster_link::ClusterLink;
+
+/// From this time before its end on, a certificate is warned of.
+const CERTIFICATE_NOTICE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// A time in which each member has sent several messages.
+const SILENCE: Duration = Duration::from_secs(2);
+
+impl ClusterLink {
+    /// Why a change would not succeed now. None if this node leads with a quorum, or hears the leader.
+    pub fn no_leader(&self) -> Option<String> {
+        let journal = self.journal()?;
+        let leader = match *journal.leadership().borrow() {
+            Leadership::Leading { .. } | Leadership::Stopped => return None,
+            Leadership::Nobody => return Some("no node leads the yard".to_owned()),
+            Leadership::Following { leader } => leader,
+        };
+        let since = self.peers().into_iter().find(|peer| peer.number == leader);
+        match since.and_then(|peer| peer.since_contact) {
+            Some(since) if since <= self.patience() => None,
+            Some(since) => {
+                let silent = in_words(since);
+                Some(format!("node {leader} led the yard, and it has been silent for {silent}"))
+            }
+            None => Some(format!("node {leader} leads the yard, and it cannot be reached")),
+        }
+    }
+
+    /// Why members cannot be reached, by number. Only the leader hears all of them.
+    pub fn troubles(&self) -> BTreeMap<u64, String> {
+        let Some(journal) = self.journal() else { return BTreeMap::new() };
+        let leads = journal.leadership().borrow().epoch().is_some();
+        let peers = self.peers();
+        let own = journal.identity().number;
+        let others = journal.members().into_iter().filter(|member| member.number != own);
+        let trouble = |member: Member| {
+            let peer = peers.iter().find(|peer| peer.number == member.number);
+            Some((member.number, trouble(peer, leads)?))
+        };
+        others.filter_map(trouble).collect()
+    }
+
+    /// Whether the settings of the cluster in the file of this member differ from those of this node.
+    pub fn differs(&self, peer: &PeerView) -> bool {
+        peer.settings.is_some_and(|settings| settings != self.member().settings())
+    }
+
+    /// Everything that needs attention, as text lines.
+    pub fn warnings(&self, now: Millis) -> Vec<String> {
+        let troubles = self.troubles().into_iter();
+        let mut warnings: Vec<String> = troubles
+            .map(|(number, why)| format!("node {number} does not take part: {why}"))
+            .collect();
+        let members = self.journal().map(Journal::members).unwrap_or_default();
+        let is_member = |peer: &PeerView| members.iter().any(|member| member.number == peer.number);
+        for peer in self.peers().iter().filter(|peer| is_member(peer) && self.differs(peer)) {
+            warnings.push(format!(
+                "the settings of the cluster in the file of node {} differ from those here: make both files equal, \
+                 and reload",
+                peer.number
+            ));
+        }
+        warnings.extend(self.certificate_end().and_then(|ends| certificate_warning(ends, now)));
+        warnings
+    }
+}
+
+/// Why this peer cannot be reached. A failed attempt is out of date once the peer was heard again.
+fn trouble(peer: Option<&PeerView>, leads: bool) -> Option<String> {
+    let Some(peer) = peer else {
+        return leads.then(|| "it has never answered".to_owned());
+    };
+    let silence = peer.since_contact.filter(|since| *since > SILENCE);
+    match (&peer.unreachable, peer.since_contact, silence) {
+        (Some(why), None, _) | (Some(why), _, Some(_)) => Some(why.clone()),
+        (None, _, Some(since)) if leads => {
+            Some(format!("it has been silent for {}", in_words(since)))
+        }
+        (None, None, _) if leads => Some("it has never answered".to_owned()),
+        _ => None,
+    }
+}
+
+fn certificate_warning(ends: Millis, now: Millis) -> Option<String> {
+    let left = ends.since(now);
+    if left > CERTIFICATE_NOTICE {
+        return None;
+    }
+    Some(format!(
+        "the certificate in cluster.tls.cert_file ends at {ends}: make a new one with \"reelyard cluster certs renew\", \
+         and reload"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(unreachable: Option<&str>, silence: Option<u64>) -> PeerView {
+        PeerView {
+            number: 2,
+            since_contact: silence.map(Duration::from_secs),
+            round_trip: None,
+            clock_skew_ms: None,
+            program: None,
+            levels: None,
+            settings: None,
+            unreachable: unreachable.map(str::to_owned),
+            last_refusal: None,
+            refusals: BTreeMap::new(),
+            sent: 0,
+            received: 0,
+            connections: 0,
+        }
+    }
+
+    #[test]
+    fn only_the_leader_judges_silence_and_an_old_failure_does_not_count() {
+        for (unreachable, silence, leads, expected) in [
+            (None, Some(0), true, None),
+            (None, Some(60), true, Some("it has been silent for 1 min")),
+            (None, Some(60), false, None),
+            (Some("refused"), Some(60), false, Some("refused")),
+            (Some("refused"), Some(0), true, None),
+            (Some("refused"), None, false, Some("refused")),
+            (None, None, true, Some("it has never answered")),
+        ] {
+            let found = trouble(Some(&peer(unreachable, silence)), leads);
+            assert_eq!(found.as_deref(), expected, "{unreachable:?} {silence:?} {leads}");
+        }
+        assert_eq!(trouble(None, false), None);
+    }
+
+    #[test]
+    fn a_certificate_is_warned_of_in_its_last_month() {
+        let ends = Millis::from_unix_seconds(1_800_000_000);
+        let early = ends.before(CERTIFICATE_NOTICE + Duration::from_secs(1));
+        assert_eq!(certificate_warning(ends, early), None);
+        let warned = certificate_warning(ends, ends.before(CERTIFICATE_NOTICE));
+        assert!(warned.is_some_and(|text| text.contains("certs renew")));
+    }
+}
