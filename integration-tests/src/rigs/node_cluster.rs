@@ -37,6 +37,33 @@ impl NodeCluster {
         Ok(NodeCluster { dir: tempfile::tempdir()?, nodes: Vec::new() })
     }
 
+    /// Three nodes that vote. The first one ran alone, and became the first of three without a restart.
+    pub fn three() -> Result<Self> {
+        let mut cluster = NodeCluster::new()?;
+        cluster.add(false)?;
+        cluster.start(0)?;
+        cluster.write(0, true)?;
+        let reloaded = cluster.call(0, &["config", "reload"]);
+        anyhow::ensure!(reloaded.code == Some(0), "{}", reloaded.err);
+        for _ in 1..3 {
+            let index = cluster.add(true)?;
+            cluster.join(index)?;
+        }
+        let all_vote = |view: &Value| (voters(view) == [1, 2, 3]).then_some(());
+        cluster.wait(0, "all three vote", all_vote)?;
+        Ok(cluster)
+    }
+
+    /// The status and the body of an answer without a token. None while the node does not answer.
+    pub fn fetch(&self, index: usize, path: &str) -> Option<(u16, String)> {
+        let url = format!("http://{}{path}", self.nodes[index].api);
+        let arguments = ["-s", "-m", "5", "-w", "\n%{http_code}", &url];
+        let answer = std::process::Command::new("curl").args(arguments).output().ok()?;
+        let text = String::from_utf8(answer.stdout).ok()?;
+        let (body, code) = text.rsplit_once('\n')?;
+        Some((code.parse().ok().filter(|code| *code != 0)?, body.to_owned()))
+    }
+
     /// Writes the configuration of a further node, with `cluster.listen` or without.
     pub fn add(&mut self, is_in_cluster: bool) -> Result<usize> {
         let index = self.nodes.len();

@@ -72,6 +72,14 @@ impl RoleProcess {
         self.signal(rustix::process::Signal::TERM)
     }
 
+    /// Sends SIGSTOP, or SIGCONT.
+    pub fn pause(&self, is_paused: bool) -> Result<()> {
+        self.signal(match is_paused {
+            true => rustix::process::Signal::STOP,
+            false => rustix::process::Signal::CONT,
+        })
+    }
+
     fn signal(&self, signal: rustix::process::Signal) -> Result<()> {
         let child = self.child.as_ref().context("it does not run")?;
         let pid = rustix::process::Pid::from_child(child);

@@ -1,25 +1,7 @@
 //! Three nodes as an operator forms them: by commands, from a node that runs alone.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, voters};
-
-const THREE: [u64; 3] = [1, 2, 3];
-
-fn three() -> Result<NodeCluster> {
-    let mut cluster = NodeCluster::new()?;
-    cluster.add(false)?;
-    cluster.start(0)?;
-    // The node runs alone, and becomes the first of three without a restart.
-    cluster.write(0, true)?;
-    let reloaded = cluster.call(0, &["config", "reload"]);
-    anyhow::ensure!(reloaded.code == Some(0), "{}", reloaded.err);
-    for _ in 1..3 {
-        let index = cluster.add(true)?;
-        cluster.join(index)?;
-    }
-    cluster.wait(0, "all three vote", |view| (voters(view) == THREE).then_some(()))?;
-    Ok(cluster)
-}
 
 fn create_token(cluster: &NodeCluster, index: usize, name: &str) -> Result<(), String> {
     let created = cluster.call(index, &["token", "create", name, "--role", "viewer"]);
@@ -32,7 +14,7 @@ fn has_token(cluster: &NodeCluster, index: usize, name: &str) -> bool {
 
 #[test]
 fn three_nodes_answer_changes_anywhere_and_survive_the_loss_of_the_leader() -> Result<()> {
-    let mut cluster = three()?;
+    let mut cluster = NodeCluster::three()?;
     for index in 0..3 {
         create_token(&cluster, index, &format!("by-{index}")).map_err(anyhow::Error::msg)?;
     }
@@ -62,7 +44,7 @@ fn three_nodes_answer_changes_anywhere_and_survive_the_loss_of_the_leader() -> R
 
 #[test]
 fn an_emptied_disk_is_no_member_and_founds_nothing() -> Result<()> {
-    let mut cluster = three()?;
+    let mut cluster = NodeCluster::three()?;
     let emptied = &mut cluster.nodes[2];
     if let Some(process) = &mut emptied.process {
         process.kill();
@@ -121,4 +103,69 @@ fn a_node_joins_only_with_a_secret_of_an_invitation() -> Result<()> {
     let last = cluster.call(0, &["cluster", "remove", "1"]);
     assert!(last.code == Some(4) && last.err.contains("only voter"), "{}", last.err);
     Ok(())
+}
+
+/// The status of `/readyz`, and its body.
+fn readiness(cluster: &NodeCluster, index: usize) -> Result<(u16, String)> {
+    cluster.fetch(index, "/readyz").context("the node does not answer")
+}
+
+#[test]
+fn an_operator_sees_who_is_missing_and_when_no_change_is_possible() -> Result<()> {
+    let mut cluster = NodeCluster::three()?;
+    // The nodes have no inputs, so none is ready. Only the lines about the leader count here.
+    let led = |index: usize| -> Result<bool> {
+        let (_, text) = readiness(&cluster, index)?;
+        Ok(!text.contains("the yard"))
+    };
+    for index in 0..3 {
+        assert!(led(index)?, "{:?}", readiness(&cluster, index)?);
+    }
+    let view = cluster.view(0).context("no view")?;
+    assert!(view["hindrance"].is_null() && view["leader_changes"] == 1, "{view}");
+    assert_eq!(view["warnings"].as_array().map(Vec::len), Some(0), "{view}");
+    create_token(&cluster, 1, "passed-on").map_err(anyhow::Error::msg)?;
+    let forwarded = cluster.view(1).context("no view")?["forwarded"].as_u64();
+    assert!(forwarded.is_some_and(|forwarded| forwarded > 0));
+    let metric = |name: &str, value: &str| {
+        let page = cluster.fetch(0, "/metrics").map(|(_, page)| page).unwrap_or_default();
+        let line = format!("reelyard_cluster_{name} {value}");
+        assert!(page.lines().any(|present| present == line), "{line}");
+    };
+    for (name, value) in [("members", "3"), ("voters", "3"), ("led", "1"), ("warnings", "0")] {
+        metric(name, value);
+    }
+    metric("member_behind_entries{member=\"2\"}", "0");
+
+    // A paused member is silent without a failed connection.
+    let paused = cluster.nodes[2].process.as_ref().context("not started")?;
+    paused.pause(true)?;
+    cluster.wait(0, "the leader misses the paused node", |view| {
+        let warning = view["warnings"][0].as_str()?;
+        warning.contains("node 3").then_some(())
+    })?;
+    let shown = cluster.call(0, &["cluster", "status"]);
+    assert!(shown.out.lines().all(|line| line.chars().count() <= 130), "{}", shown.out);
+    assert!(shown.out.contains("warning: node 3"), "{}", shown.out);
+    assert!(led(0)?, "two of three are a quorum");
+    // The second loss leaves no quorum.
+    let second = cluster.nodes[1].process.as_ref().context("not started")?;
+    second.pause(true)?;
+    cluster.wait(0, "no change is possible", |view| view["hindrance"].as_str().map(drop))?;
+    let (code, text) = readiness(&cluster, 0)?;
+    assert!(code == 503 && text.contains("no node leads the yard"), "{text}");
+    metric("led", "0");
+    for index in 1..3 {
+        cluster.nodes[index].process.as_ref().context("not started")?.pause(false)?;
+    }
+    cluster.wait(0, "changes are possible again", |view| {
+        (view["hindrance"].is_null() && view["warnings"].as_array()?.is_empty()).then_some(())
+    })?;
+    let log = cluster.nodes[1].process.as_ref().context("not started")?.log_text();
+    assert!(log.contains("a node is a member now") && log.contains("node=3"), "{log}");
+    // A silent leader counts as none, before another one is elected.
+    cluster.nodes[0].process.as_mut().context("not started")?.kill();
+    cluster.wait(1, "another node leads", |view| {
+        view["leader"].as_u64().filter(|leader| *leader != 1).map(drop)
+    })
 }

@@ -12,7 +12,7 @@ const OF_PAGES: [(Method, &str, &str); 2] =
     [(Method::POST, "/login", "page.logIn"), (Method::POST, "/logout", "page.logOut")];
 
 /// The forms of the console.
-const OF_CONSOLE: [(Method, &str, &str); 18] = [
+const OF_CONSOLE: [(Method, &str, &str); 20] = [
     (Method::POST, "/console/files/{name}/{action}", "console.changeFile"),
     (Method::POST, "/console/file-actions/{action}", "console.changeFiles"),
     (Method::POST, "/console/hosts/{host}/{action}", "console.changeHost"),
@@ -30,6 +30,8 @@ const OF_CONSOLE: [(Method, &str, &str); 18] = [
     (Method::POST, "/console/access/tokens/new", "console.createToken"),
     (Method::POST, "/console/access/tokens/{name}/{action}", "console.changeToken"),
     (Method::POST, "/console/access/sessions/{id}/end", "console.endSession"),
+    (Method::POST, "/console/cluster/invite", "console.inviteNode"),
+    (Method::POST, "/console/cluster/members/{number}/{action}", "console.changeMember"),
     (Method::POST, "/console/settings/reload", "console.reloadConfiguration"),
 ];
 

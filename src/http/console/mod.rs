@@ -153,6 +153,16 @@ fn of_node(config: &mut web::ServiceConfig) {
     config
         .service(web::resource("/console/plan").route(read().to(pages::storage::plan::show)))
         .service(web::resource("/console/map").route(read().to(pages::storage::map::show)))
+        .service(web::resource("/console/cluster").route(read().to(pages::of_node::cluster::show)))
+        .service(
+            web::resource("/console/cluster/invite")
+                .route(read().to(|| to_form("/console/cluster?ask=invite")))
+                .route(web::post().to(actions::cluster::invite)),
+        )
+        .service(
+            web::resource("/console/cluster/members/{number}/{action}")
+                .route(web::post().to(actions::cluster::change_member)),
+        )
         .service(
             web::resource("/console/settings").route(read().to(pages::of_node::settings::show)),
         )

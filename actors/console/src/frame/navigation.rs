@@ -31,6 +31,8 @@ pub enum NavPage {
     History,
     /// Actions of people and programs, with their outcomes.
     Audit,
+    /// The nodes: who leads, who votes, who is behind.
+    Cluster,
     /// Values in force, and the input files of the node.
     Settings,
     /// Users, tokens and sessions.
@@ -53,6 +55,7 @@ impl NavPage {
             NavPage::Boxes => (frame::BOXES, Glyph::NavBoxes, "/boxes"),
             NavPage::History => (frame::HISTORY, Glyph::NavHistory, "/history"),
             NavPage::Audit => (frame::AUDIT, Glyph::Key, "/audit"),
+            NavPage::Cluster => (frame::CLUSTER, Glyph::Dots, "/cluster"),
             NavPage::Settings => (frame::SETTINGS, Glyph::NavSettings, "/settings"),
             NavPage::Access => (frame::ACCESS, Glyph::User, "/access"),
             NavPage::Guide => (frame::GUIDE, Glyph::Help, "/guide"),
@@ -79,7 +82,7 @@ const GROUPS: [(Option<Text>, &[NavPage]); 5] = [
     ),
     (Some(frame::GIVEN_OUT), &[NavPage::Shares, NavPage::Boxes]),
     (Some(frame::ON_RECORD), &[NavPage::History, NavPage::Audit]),
-    (Some(frame::NODE), &[NavPage::Settings, NavPage::Access, NavPage::Guide]),
+    (Some(frame::NODE), &[NavPage::Cluster, NavPage::Settings, NavPage::Access, NavPage::Guide]),
 ];
 
 /// Pages of the tabs; the last tab leads to all pages.
@@ -119,6 +122,7 @@ pub fn may_open(viewer: &Viewer, page: NavPage) -> bool {
         | NavPage::Plan
         | NavPage::Map
         | NavPage::History
+        | NavPage::Cluster
         | NavPage::Guide => reads.storage,
         NavPage::Shares => reads.shares,
         NavPage::Boxes => reads.boxes,
@@ -211,7 +215,7 @@ mod tests {
             (count(&side), count(&tabs), side.contains(frame::NODE.of(Language::English)))
         };
         let shares = ReadableAreas { shares: true, ..ReadableAreas::default() };
-        assert_eq!(links(ReadableAreas::ALL), (13, 13, true));
+        assert_eq!(links(ReadableAreas::ALL), (14, 14, true));
         assert_eq!(links(shares), (1, 1, false));
         assert_eq!(links(ReadableAreas::default()), (0, 0, false));
     }

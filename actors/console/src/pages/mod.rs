@@ -3,6 +3,7 @@
 pub mod access;
 pub mod audit;
 pub mod boxes;
+pub mod cluster;
 pub mod files;
 pub mod find;
 pub mod guide;

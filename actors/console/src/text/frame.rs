@@ -13,6 +13,7 @@ texts! {
     BOXES = "Boxes", "박스";
     HISTORY = "History", "이력";
     AUDIT = "Audit", "감사 기록";
+    CLUSTER = "Cluster", "노드 클러스터";
     SETTINGS = "Settings", "설정";
     ACCESS = "Access", "접근 권한";
     GUIDE = "Guide", "안내서";

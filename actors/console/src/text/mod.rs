@@ -18,4 +18,4 @@ mod table_tests;
 pub use entry::{CountText, Text};
 pub(crate) use entry::{count_texts, texts};
 pub use language::Language;
-pub use pages::{access, boxes, files, find, hosts, plan, shares, tasks, why, yard};
+pub use pages::{access, boxes, cluster, files, find, hosts, plan, shares, tasks, why, yard};

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 /// The routes outside of the API, with the decision for each. The calls of the API declare their rights.
-const DECIDED: [(&str, &str); 55] = [
+const DECIDED: [(&str, &str); 58] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
     ("/metrics", "metrics.allow, or metrics:read"),
@@ -50,6 +50,12 @@ const DECIDED: [(&str, &str); 55] = [
     ("/console/access/sessions/{id}/end", "a session with access:write, and its CSRF token"),
     ("/console/plan", "a session with yard:read"),
     ("/console/map", "a session with yard:read"),
+    ("/console/cluster", "a session with yard:read"),
+    ("/console/cluster/invite", "a session with access:write, and its CSRF token to post"),
+    (
+        "/console/cluster/members/{number}/{action}",
+        "a session with cluster:write, and its CSRF token",
+    ),
     ("/console/settings", "a session with config:read"),
     ("/console/settings/reload", "a session with config:write, and its CSRF token"),
     ("/console/guide", "a session with yard:read"),

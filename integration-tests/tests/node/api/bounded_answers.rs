@@ -37,7 +37,7 @@ const WITHOUT_LIMIT: [(&str, &str); 8] = [
 const ABSENT: [&str; 1] = ["/api/v1/leases/{id}"];
 
 /// Addresses outside of the API.
-const PAGES: [&str; 32] = [
+const PAGES: [&str; 33] = [
     "/readyz",
     "/metrics",
     "/dashboard/hb",
@@ -64,6 +64,7 @@ const PAGES: [&str; 32] = [
     "/console/boxes?pool=p",
     "/console/history",
     "/console/audit",
+    "/console/cluster",
     "/console/settings",
     "/console/access",
     "/console/guide",

@@ -22,6 +22,7 @@ fn the_pages_of_a_node_without_inputs_say_what_is_missing() -> Result<()> {
         ("/console/map", "No requests were counted yet", "아직 집계된 요청 없음"),
         ("/console/shares", "Nothing is shared", "공유한 것이 없음"),
         ("/console/boxes", "There is no pool", "풀 없음"),
+        ("/console/cluster", "This node runs alone", "단독으로"),
         ("/console/settings", "Missing", "파일 없음"),
         ("/console/plan", "is not ready", "준비"),
         ("/console/history", "is not ready", "준비"),

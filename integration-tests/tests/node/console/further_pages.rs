@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::console_yard::{ConsoleYard, FILES};
 
 /// The pages of this file, in their usual state and in others.
-const PAGES: [&str; 19] = [
+const PAGES: [&str; 21] = [
     "/console/plan",
     "/console/plan?all=removals",
     "/console/map",
@@ -20,6 +20,8 @@ const PAGES: [&str; 19] = [
     "/console/history?step=failures&q=alpha",
     "/console/audit",
     "/console/audit?outcome=refused&actor=nobody",
+    "/console/cluster",
+    "/console/cluster?ask=invite",
     "/console/settings",
     "/console/settings?q=limit&changed=true",
     "/console/access",
@@ -219,6 +221,8 @@ fn pages_refuse_visitors_without_their_scopes() -> Result<()> {
         (&viewer, "/console/leases/x/revoke", "boxes:write"),
         (&viewer, "/console/audit/export", "audit:read"),
         (&operator, "/console/settings/reload", "config:write"),
+        (&operator, "/console/cluster/invite", "access:write"),
+        (&operator, "/console/cluster/members/1/remove", "cluster:write"),
         (&operator, "/console/access/users/new", "access:write"),
         (&operator, "/console/access/tokens/new", "access:write"),
     ] {

@@ -4,6 +4,7 @@ pub mod access;
 pub mod audit;
 pub mod boxes;
 pub mod changed_meanwhile;
+pub mod cluster;
 pub mod files;
 pub mod hosts;
 pub mod settings;

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod boxes;
+pub mod cluster;
 pub mod files;
 pub mod find;
 pub mod hosts;

@@ -4,6 +4,7 @@ mod cards;
 mod files;
 mod given_out;
 mod hosts;
+mod nodes;
 mod people;
 mod record;
 mod tasks;
@@ -116,6 +117,7 @@ pub fn all(viewer: &Viewer) -> Vec<Sample> {
     add("map-table", given_out::requests_table(viewer));
     add("history", record::past(viewer));
     add("audit", record::changes(viewer));
+    add("cluster", nodes::three(viewer));
     add("settings", record::values(viewer));
     add("access", record::people(viewer));
     add("guide", record::manual(viewer));

@@ -54,7 +54,7 @@ const REPEATED: [&str; 13] = [
 ];
 
 /// Samples that have all parts between them. Colours come from tokens, so that other pages repeat their pairs.
-const OF_ALL_THEMES: [&str; 13] = [
+const OF_ALL_THEMES: [&str; 14] = [
     "/yard",
     "/hosts-ask",
     "/host",
@@ -64,6 +64,7 @@ const OF_ALL_THEMES: [&str; 13] = [
     "/map",
     "/boxes",
     "/shares",
+    "/cluster",
     "/settings",
     "/refusal",
     "/link-file",
@@ -196,6 +197,7 @@ async fn axe_finds_nothing_on_the_pages_of_a_node() -> Result<()> {
         "/boxes",
         "/history",
         "/audit",
+        "/cluster",
         "/settings",
         "/access",
         "/access?ask=new-token",

@@ -1,6 +1,7 @@
-//! Settings, access and the manual.
+//! The cluster, settings, access and the manual.
 
 pub mod access;
 pub mod access_dialogs;
+pub mod cluster;
 pub mod guide;
 pub mod settings;

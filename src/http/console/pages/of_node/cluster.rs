@@ -1,0 +1,146 @@
+//! `/console/cluster`: the nodes of the cluster.
+
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
+use reelyard_access::rights::AccessScope;
+use reelyard_api::{MemberInfo, MemberRank};
+use reelyard_console::Viewer;
+use reelyard_console::address::ROOT;
+use reelyard_console::frame::{NavPage, PageParts};
+use reelyard_console::pages::cluster::{
+    self, ClusterPageModel, ClusterPageQuery, MemberLine, NodeRank,
+};
+use reelyard_console::parts::act::{CommandLines, CurlCall};
+use reelyard_console::parts::dialog::AskDialog;
+use reelyard_console::text::{cluster as text, outcomes};
+
+use crate::http::api::cluster_calls::cluster::view;
+use crate::http::console::answer;
+use crate::http::console::refusal::ConsoleRefusal;
+use crate::http::console::visitor::Visitor;
+use crate::http::node_state::NodeHttpState;
+
+/// `GET /console/cluster`.
+pub async fn show(
+    request: HttpRequest,
+    state: Data<NodeHttpState>,
+) -> Result<HttpResponse, ConsoleRefusal> {
+    let visitor = Visitor::of(&request, &state, &AccessScope::YardRead)?;
+    let query = ClusterPageQuery::parse(request.query_string());
+    let ask = dialog(&query, &visitor);
+    let model = ClusterPageModel { ask, ..model(&state, &visitor) };
+    Ok(answer::page(&request, &state, &visitor, &parts(&model, &visitor.viewer)))
+}
+
+/// The page around this model.
+pub fn parts(model: &ClusterPageModel, viewer: &Viewer) -> PageParts {
+    let content = cluster::render(model, viewer);
+    PageParts::new(NavPage::Cluster, NavPage::Cluster.title().of(viewer.language), content)
+}
+
+/// The cluster as this node knows it.
+pub fn model(state: &NodeHttpState, visitor: &Visitor) -> ClusterPageModel {
+    let view = view(state);
+    let own = view.node;
+    ClusterPageModel {
+        members: view.members.into_iter().map(|member| line(member, own)).collect(),
+        leader: view.leader,
+        epoch: view.epoch.0,
+        leaders: view.leader_changes,
+        forwarded: view.forwarded,
+        hindrance: view.hindrance,
+        warnings: view.warnings,
+        may_change: may_change(visitor),
+        invited: None,
+        ask: None,
+    }
+}
+
+fn may_change(visitor: &Visitor) -> bool {
+    visitor.caller.0.rights.allow(&AccessScope::ClusterWrite)
+}
+
+fn line(member: MemberInfo, own: u64) -> MemberLine {
+    MemberLine {
+        number: member.number,
+        is_own: member.number == own,
+        rank: match member.rank {
+            MemberRank::Leader => NodeRank::Leader,
+            MemberRank::Voter => NodeRank::Voter,
+            MemberRank::Learner => NodeRank::Learner,
+        },
+        address: member.cluster_address,
+        api: member.api_address,
+        behind: member.behind.map(|entries| (entries, member.behind_bytes.unwrap_or(0))),
+        contact_ms: member.contact_ms,
+        round_trip_us: member.round_trip_us,
+        skew_ms: member.clock_skew_ms,
+        snapshot: member.snapshot.map(|snapshot| (snapshot.sent, snapshot.bytes)),
+        level: u64::from(member.format_level),
+        version: member.version.unwrap_or_default(),
+        differs: member.settings_differ,
+        trouble: member.trouble,
+    }
+}
+
+/// The dialog that the state of the page asks for. None for an unknown word, or without the right.
+fn dialog(query: &ClusterPageQuery, visitor: &Visitor) -> Option<AskDialog> {
+    let (language, rights) = (visitor.viewer.language, visitor.viewer.rights);
+    let base = AskDialog {
+        things: 1,
+        reason_label: Some(outcomes::REASON.of(language).to_owned()),
+        back: ClusterPageQuery::path().to_owned(),
+        ..AskDialog::default()
+    };
+    if query.ask == "invite" {
+        let body = "{\"name\":\"invite-1\",\"scopes\":[\"cluster:join\"],\"ttl\":\"15m\"}";
+        return rights.admin.then(|| AskDialog {
+            question: text::ASK_INVITE.of(language).to_owned(),
+            consequence: text::ASK_INVITE_TEXT.of(language).to_owned(),
+            verb: text::VERB_INVITE.of(language).to_owned(),
+            action: format!("{ROOT}/cluster/invite"),
+            commands: commands(&["cluster", "invite"], "POST", "/tokens", body),
+            ..base
+        });
+    }
+    let number: u64 = query.node.parse().ok().filter(|_| may_change(visitor))?;
+    let number = number.to_string();
+    let (named, path) = ([("node", number.as_str())], format!("/cluster/members/{number}"));
+    let action = format!("{ROOT}{path}/{}", query.ask);
+    match query.ask.as_str() {
+        "promote" => Some(AskDialog {
+            question: text::ASK_PROMOTE.fill(language, &named),
+            consequence: text::ASK_PROMOTE_TEXT.of(language).to_owned(),
+            verb: text::VERB_PROMOTE.of(language).to_owned(),
+            action,
+            commands: commands(
+                &["cluster", "promote", &number],
+                "POST",
+                &format!("{path}/promote"),
+                "",
+            ),
+            ..base
+        }),
+        "remove" => Some(AskDialog {
+            question: text::ASK_REMOVE.fill(language, &named),
+            consequence: text::ASK_REMOVE_TEXT.of(language).to_owned(),
+            is_final: true,
+            verb: text::VERB_REMOVE.of(language).to_owned(),
+            action,
+            commands: commands(&["cluster", "remove", &number], "DELETE", &path, ""),
+            ..base
+        }),
+        _ => None,
+    }
+}
+
+fn commands(words: &[&str], method: &str, path: &str, body: &str) -> CommandLines {
+    CommandLines {
+        reelyard: words.iter().map(|word| (*word).to_owned()).collect(),
+        curl: Some(CurlCall {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            body: body.to_owned(),
+        }),
+    }
+}
