@@ -20,6 +20,10 @@ pub struct ClusterNode {
     pub api: SocketAddr,
     /// Address for other nodes.
     pub peers: SocketAddr,
+    /// Where the other nodes reach it, if that is another address: a proxy.
+    pub public: Option<SocketAddr>,
+    /// Further tables of its configuration.
+    pub more: String,
     /// Its process; none before its start.
     pub process: Option<RoleProcess>,
 }
@@ -73,7 +77,15 @@ impl NodeCluster {
         );
         let ip = Ipv4Addr::new(127, 0, 0, 1);
         let (api, peers) = (free_addr(ip)?, free_addr(ip)?);
-        let node = ClusterNode { file, data_dir, api, peers, process: None };
+        let node = ClusterNode {
+            file,
+            data_dir,
+            api,
+            peers,
+            public: None,
+            more: String::new(),
+            process: None,
+        };
         self.nodes.push(node);
         self.write(index, is_in_cluster)?;
         Ok(index)
@@ -81,11 +93,15 @@ impl NodeCluster {
 
     /// Writes the configuration of a node again.
     pub fn write(&self, index: usize, is_in_cluster: bool) -> Result<()> {
-        let ClusterNode { file, data_dir, api, peers, .. } = &self.nodes[index];
+        let ClusterNode { file, data_dir, api, peers, public, more, .. } = &self.nodes[index];
         let mut text = format!("listen = \"{api}\"\ndata_dir = \"{}\"\n", data_dir.display());
         if is_in_cluster {
             text.push_str(&format!("[cluster]\nlisten = \"{peers}\"\n"));
+            if let Some(public) = public {
+                text.push_str(&format!("address = \"{public}\"\n"));
+            }
         }
+        text.push_str(more);
         Ok(std::fs::write(file, text)?)
     }
 
@@ -119,7 +135,12 @@ impl NodeCluster {
 
     /// The secret of a new invitation.
     pub fn invite(&self) -> Result<String> {
-        let invited = self.call(0, &["cluster", "invite"]);
+        self.invite_by(0)
+    }
+
+    /// The secret of a new invitation by this node.
+    pub fn invite_by(&self, index: usize) -> Result<String> {
+        let invited = self.call(index, &["cluster", "invite"]);
         anyhow::ensure!(invited.code == Some(0), "{}", invited.err);
         Ok(invited.out.lines().next().unwrap_or_default().to_owned())
     }

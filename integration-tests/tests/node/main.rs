@@ -4,6 +4,7 @@
 mod access;
 mod api;
 mod audit;
+mod chaos;
 mod cluster;
 mod commands;
 mod configuration;
