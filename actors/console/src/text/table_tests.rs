@@ -13,6 +13,7 @@ fn all_texts() -> Vec<(String, Text)> {
     let tables: [(&str, &[(&str, Text)]); 16] = [
         ("access", super::access::TEXTS),
         ("boxes", super::boxes::TEXTS),
+        ("cluster", super::cluster::TEXTS),
         ("card", super::card::TEXTS),
         ("common", super::common::TEXTS),
         ("files", super::files::TEXTS),
