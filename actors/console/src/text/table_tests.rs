@@ -10,7 +10,7 @@ const ALIKE: [&str; 1] = ["CSV"];
 
 /// All texts with the name of their table.
 fn all_texts() -> Vec<(String, Text)> {
-    let tables: [(&str, &[(&str, Text)]); 16] = [
+    let tables: [(&str, &[(&str, Text)]); 17] = [
         ("access", super::access::TEXTS),
         ("boxes", super::boxes::TEXTS),
         ("cluster", super::cluster::TEXTS),
