@@ -1,6 +1,5 @@
 //! A running node: builds the actors, and stops them in order.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use actix_web::dev::ServerHandle;
@@ -19,7 +18,7 @@ use tokio::time::timeout;
 
 use super::actors::{Wiring, host_membership};
 use super::admin_token::{self, AdminTokenFiles};
-use super::cluster::{ClusterLink, JoinParts, keep_record, own_record};
+use super::cluster::{ClusterLink, JoinParts, keep_record, own_record, own_url};
 use super::live_config::LiveConfig;
 use super::node_error::NodeError;
 use super::reload::{LoadedNodeConfig, NodeReloader};
@@ -104,7 +103,7 @@ impl RunningNode {
         });
         let wanted = watch::Sender::new(own_record(identity, &config, &url));
         let recording = tokio::spawn(keep_record(journal.clone(), wanted.subscribe()));
-        cluster.record_by(wanted, url.clone());
+        cluster.record_by(wanted, listen);
         let ensuring =
             admin_token::ensure(Arc::clone(&actors), token_files.clone(), url, audit.clone());
         // A follower serves too: there the task waits until this node leads or somebody can administrate.
@@ -216,17 +215,4 @@ async fn wait_until_ready(journal: &Journal, actors: &Wiring, config: &NodeConfi
     };
     // On a timeout the rest follows later.
     let _ = timeout(config.journal.election.election_max * 5, ready).await;
-}
-
-/// The URL of the API of the node that listens on `listen`.
-pub fn own_url(config: &NodeConfig, listen: SocketAddr) -> String {
-    let scheme = if config.tls.is_on() { "https" } else { "http" };
-    let mut reached = listen;
-    if listen.ip().is_unspecified() {
-        reached.set_ip(Ipv4Addr::LOCALHOST.into());
-    }
-    match config.http.names.first() {
-        Some(name) => format!("{scheme}://{}:{}", name.as_str(), listen.port()),
-        None => format!("{scheme}://{reached}"),
-    }
 }

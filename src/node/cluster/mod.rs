@@ -8,4 +8,4 @@ mod own_record;
 
 pub use cluster_link::{ClusterLink, ClusterLinkError};
 pub use node_service::{ForwardedStream, JoinParts};
-pub use own_record::{keep as keep_record, own_record};
+pub use own_record::{keep as keep_record, own_record, own_url};
