@@ -1,6 +1,7 @@
 //! A running node: builds the actors, and stops them in order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use reelyard_access::audit::{AuditRecord, AuditRecorder};
@@ -8,7 +9,7 @@ use reelyard_core::clock::Clock;
 use reelyard_core::event::PieceId;
 use reelyard_core::names::NameTable;
 use reelyard_core::private_dir;
-use reelyard_journal::Journal;
+use reelyard_journal::{HandOverError, Journal};
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::Leadership;
 use reelyard_yard::task_manager::CheckTasksNow;
@@ -32,12 +33,17 @@ use crate::http::node_state::NodeHttpState;
 use crate::http::overview::KeptShareCounts;
 use crate::http::overview::OverviewMemory;
 
+/// How long a stopping node waits for the answers to requests of other nodes.
+const FORWARDED_TIME: Duration = Duration::from_secs(5);
+
 /// All actors of a started node, and the handles that stop them.
 pub struct RunningNode {
     journal: Journal,
     actors: Arc<Wiring>,
     reloader: Arc<NodeReloader>,
     server: ServerHandle,
+    /// How many requests of other nodes are open.
+    forwarded: watch::Receiver<usize>,
     share_links: Arc<ShareLinks>,
     cluster: Arc<ClusterLink>,
     audit: AuditRecorder,
@@ -136,7 +142,7 @@ impl RunningNode {
             tracing::warn!(%warning, "the API is reachable without TLS");
         }
         let hosts = config.yard.hosts.sources.len() + config.yard.hosts.destinations.len();
-        let server = http::serve((listener, forwarded), &config.http, hosts, state)
+        let (server, forwarded) = http::serve((listener, forwarded), &config.http, hosts, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         audit.record(started(&clock, identity.number));
         tracing::info!(%listen, node_id = identity.number, cluster = %identity.cluster, "node started");
@@ -145,6 +151,7 @@ impl RunningNode {
             actors,
             reloader,
             server,
+            forwarded,
             share_links,
             cluster,
             audit,
@@ -168,13 +175,16 @@ impl RunningNode {
 
     /// Stops in order: running downloads of links finish, unless `hurry`; then requests and
     /// decisions end, and all commits are applied and durable.
-    pub async fn stop(self, hurry: impl Future<Output = ()>) {
+    pub async fn stop(mut self, hurry: impl Future<Output = ()>) {
+        self.hand_over().await;
         self.stopping.send_replace(true);
         self.sweeping.abort();
         self.ensuring.abort();
         self.recording.abort();
         self.share_links.stop(hurry).await;
         self.server.stop(true).await;
+        // Each has one request of another node.
+        let _ = timeout(FORWARDED_TIME, self.forwarded.wait_for(|open| *open == 0)).await;
         self.cluster.stop().await;
         self.actors.stop().await;
         self.journal.stop().await;
@@ -183,6 +193,20 @@ impl RunningNode {
         // The writer may wait for the disk.
         let _ = tokio::task::spawn_blocking(move || audit.stop()).await;
         tracing::info!("node stopped");
+    }
+}
+
+impl RunningNode {
+    /// Lets another node lead before this one stops. Requests that come meanwhile are passed on.
+    async fn hand_over(&self) {
+        if self.journal.leadership().borrow().epoch().is_none() {
+            return;
+        }
+        match self.journal.hand_over(None).await {
+            Ok(leader) => tracing::info!(leader, "this node stops, and another one leads"),
+            Err(HandOverError::NobodyElse) => {}
+            Err(error) => tracing::warn!(%error, "this node stops as the leader"),
+        }
     }
 }
 

@@ -122,6 +122,31 @@ impl NodeCluster {
         wait_for(what, &[process], || self.view(index).and_then(|view| wanted(&view)))
     }
 
+    /// A running cluster of three voters. The first one ran alone and was reloaded.
+    pub fn three() -> Result<Self> {
+        let mut cluster = NodeCluster::new()?;
+        cluster.add(false)?;
+        cluster.start(0)?;
+        // The node runs alone, and becomes the first of three without a restart.
+        cluster.write(0, true)?;
+        let reloaded = cluster.call(0, &["config", "reload"]);
+        anyhow::ensure!(reloaded.code == Some(0), "{}", reloaded.err);
+        for _ in 1..3 {
+            let index = cluster.add(true)?;
+            cluster.join(index)?;
+        }
+        cluster.wait(0, "all three vote", |view| (voters(view) == [1, 2, 3]).then_some(()))?;
+        Ok(cluster)
+    }
+
+    /// The place of the node that leads, as the node at `index` knows it, with its epoch.
+    pub fn leader(&self, index: usize) -> Result<(usize, u64)> {
+        self.wait(index, "a node leads", |view| {
+            let leader = usize::try_from(view["leader"].as_u64()?).ok()?;
+            Some((leader - 1, view["epoch"].as_u64()?))
+        })
+    }
+
     /// The directory of the test.
     pub fn path(&self) -> &Path {
         self.dir.path()

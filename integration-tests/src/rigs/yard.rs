@@ -72,6 +72,16 @@ impl RoleProcess {
         self.signal(rustix::process::Signal::TERM)
     }
 
+    /// Stops the process as a pause of its machine does.
+    pub fn pause(&self) -> Result<()> {
+        self.signal(rustix::process::Signal::STOP)
+    }
+
+    /// Lets a paused process go on.
+    pub fn wake(&self) -> Result<()> {
+        self.signal(rustix::process::Signal::CONT)
+    }
+
     fn signal(&self, signal: rustix::process::Signal) -> Result<()> {
         let child = self.child.as_ref().context("it does not run")?;
         let pid = rustix::process::Pid::from_child(child);

@@ -3,24 +3,6 @@
 use anyhow::Result;
 use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, voters};
 
-const THREE: [u64; 3] = [1, 2, 3];
-
-fn three() -> Result<NodeCluster> {
-    let mut cluster = NodeCluster::new()?;
-    cluster.add(false)?;
-    cluster.start(0)?;
-    // The node runs alone, and becomes the first of three without a restart.
-    cluster.write(0, true)?;
-    let reloaded = cluster.call(0, &["config", "reload"]);
-    anyhow::ensure!(reloaded.code == Some(0), "{}", reloaded.err);
-    for _ in 1..3 {
-        let index = cluster.add(true)?;
-        cluster.join(index)?;
-    }
-    cluster.wait(0, "all three vote", |view| (voters(view) == THREE).then_some(()))?;
-    Ok(cluster)
-}
-
 fn create_token(cluster: &NodeCluster, index: usize, name: &str) -> Result<(), String> {
     let created = cluster.call(index, &["token", "create", name, "--role", "viewer"]);
     if created.code == Some(0) { Ok(()) } else { Err(created.err) }
@@ -32,7 +14,7 @@ fn has_token(cluster: &NodeCluster, index: usize, name: &str) -> bool {
 
 #[test]
 fn three_nodes_answer_changes_anywhere_and_survive_the_loss_of_the_leader() -> Result<()> {
-    let mut cluster = three()?;
+    let mut cluster = NodeCluster::three()?;
     for index in 0..3 {
         create_token(&cluster, index, &format!("by-{index}")).map_err(anyhow::Error::msg)?;
     }
@@ -62,7 +44,7 @@ fn three_nodes_answer_changes_anywhere_and_survive_the_loss_of_the_leader() -> R
 
 #[test]
 fn an_emptied_disk_is_no_member_and_founds_nothing() -> Result<()> {
-    let mut cluster = three()?;
+    let mut cluster = NodeCluster::three()?;
     let emptied = &mut cluster.nodes[2];
     if let Some(process) = &mut emptied.process {
         process.kill();

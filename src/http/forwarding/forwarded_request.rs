@@ -157,7 +157,8 @@ fn has_request_id(method: &Method, path: &str) -> bool {
     let Some(call) = path.strip_prefix(API) else { return false };
     NAMED.iter().any(|(of, pattern)| {
         let mut parts = pattern.split('/');
-        let is_same = |part: &str| parts.next().is_some_and(|wanted| wanted == "*" || wanted == part);
+        let is_same =
+            |part: &str| parts.next().is_some_and(|wanted| wanted == "*" || wanted == part);
         *of == method.as_str() && call.split('/').all(is_same) && parts.next().is_none()
     })
 }

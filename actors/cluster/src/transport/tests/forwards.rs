@@ -51,7 +51,8 @@ async fn many_streams_are_opened_at_once() {
 async fn forwarded_requests_have_a_limit_and_take_no_place_of_votes() {
     let (first, second) = (TestNode::new(1), TestNode::new(2));
     second.knows(1, record(1, "127.0.0.1:9"));
-    let limits = ListenerLimits { forwards_per_member: 2, calls_per_member: 1, ..ListenerLimits::default() };
+    let limits =
+        ListenerLimits { forwards_per_member: 2, calls_per_member: 1, ..ListenerLimits::default() };
     let listener = second.listen_on("127.0.0.1:0".parse().unwrap(), limits);
     let target = second.at(listener.address());
     let open = || first.transport.open_forward(&target);
