@@ -12,7 +12,6 @@ use http_body_util::StreamBody;
 use hyper::body::Frame;
 use serde_json::{Map, Value};
 
-use super::hop::NotForwarded;
 use crate::http::api::API;
 
 /// The longest body that is kept for another attempt.
@@ -32,6 +31,23 @@ const NAMED: [(&str, &str); 6] = [
     ("PATCH", "/users/*"),
     ("POST", "/pools/*/leases"),
 ];
+
+/// Why the leader did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum NotForwarded {
+    /// The connection failed.
+    #[error("the connection to the leader failed: {0}")]
+    Connection(#[from] std::io::Error),
+    /// The leader sent no answer.
+    #[error("the leader did not answer the request: {0}")]
+    Http(#[from] hyper::Error),
+    /// Its form is not possible in HTTP.
+    #[error("the request cannot be passed on: {0}")]
+    Request(#[from] hyper::http::Error),
+    /// Another node leads, and the former leader is silent.
+    #[error("it leads no longer, and has not answered")]
+    Deposed,
+}
 
 /// The body of a request to the leader.
 pub type ForwardedBody = StreamBody<LocalBoxStream<'static, Result<Frame<Bytes>, PayloadError>>>;

@@ -22,7 +22,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::ForwardedBy;
-use super::forwarded_request::{ForwardedRequest, OF_CONNECTION};
+use super::forwarded_request::{ForwardedRequest, NotForwarded, OF_CONNECTION};
 use super::leader_routes::needs_leader;
 use crate::http::called_name;
 use crate::http::node_state::NodeHttpState;
@@ -39,19 +39,6 @@ const FORMER_LEADER_TIME: Duration = Duration::from_millis(500);
 
 /// The longest problem of a leader that is read here.
 const LONGEST_PROBLEM: usize = 16 << 10;
-
-/// Why the leader did not answer.
-#[derive(Debug, thiserror::Error)]
-pub enum NotForwarded {
-    #[error("the connection to the leader failed: {0}")]
-    Connection(#[from] std::io::Error),
-    #[error("the leader did not answer the request: {0}")]
-    Http(#[from] hyper::Error),
-    #[error("the request cannot be passed on: {0}")]
-    Request(#[from] hyper::http::Error),
-    #[error("it leads no longer, and has not answered")]
-    Deposed,
-}
 
 /// The outcome of one attempt.
 enum HopOutcome {

@@ -146,7 +146,7 @@ pub(super) struct Peer {
 type CallError<E> = RPCError<u64, MemberNode, E>;
 
 impl Peer {
-    /// Calls the node, and answers what it said.
+    /// Calls the node, and returns its answer. Refusals to work at all count as unreachable.
     pub(super) async fn call(&self, request: RaftRequest) -> Result<RaftResponse, NodeUnreachable> {
         let answer = self.transport.call(&self.target, request.kind(), encode(&request)).await?;
         self.contacts.answered(self.target.node);
