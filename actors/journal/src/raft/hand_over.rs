@@ -71,7 +71,8 @@ impl RaftNode {
     /// Makes another voter the leader: `wanted`, or the one that has most of the log. Answers its number once
     /// this node follows it.
     pub(crate) async fn hand_over(&self, wanted: Option<u64>) -> Result<u64, HandOverError> {
-        let _no_change = self.changing.try_lock().map_err(|_| HandOverError::InProgress)?;
+        let no_change = timeout(self.patience, self.changing.lock()).await;
+        let _no_change = no_change.map_err(|_| HandOverError::InProgress)?;
         let (Some(raft), Some(epoch)) = (self.raft.get(), self.led_epoch()) else {
             let leader = match *self.leadership().borrow() {
                 Leadership::Following { leader } => Some(leader),
