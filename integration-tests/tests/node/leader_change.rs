@@ -51,7 +51,7 @@ fn process_of(cluster: &mut NodeCluster, place: usize) -> Result<&mut RoleProces
 }
 
 #[test]
-fn no_request_at_another_node_fails_when_the_leader_stops_or_is_killed_or_paused() -> Result<()> {
+fn no_request_at_another_node_fails_when_the_leader_changes() -> Result<()> {
     let mut changing = ChangingCluster::form()?;
     // A graceful stop hands over, and needs no election: the epoch rises by one.
     let (stopped, epochs) = changing.change("stopped", |cluster, leader| {

@@ -1,6 +1,6 @@
 //! Sends a request to the leader, and passes its answer on.
 //!
-//! A request that the leader did not take is sent again, to whoever leads next. A request without an answer is sent
+//! A request that the leader did not take is sent again, to the next leader. A request without an answer is sent
 //! again only if the leader does it once under its id.
 
 use std::time::Duration;
@@ -50,7 +50,7 @@ enum HopOutcome {
 }
 
 /// The node that answers a request.
-enum AnsweringNode {
+enum RequestPlace {
     ThisOne,
     Other(CallTarget),
 }
@@ -76,7 +76,7 @@ pub async fn to_leader(
     }
     let mut forwarded = ForwardedRequest::of(&mut request).await?;
     let until = Instant::now() + LEADER_TIME;
-    let refusal = if let Some(AnsweringNode::ThisOne) = answering_node(&state, until).await {
+    let refusal = if let Some(RequestPlace::ThisOne) = answering_node(&state, until).await {
         let is_kept = forwarded.is_kept();
         forwarded.give_back(&mut request);
         let response = next.call(request).await?.map_into_boxed_body();
@@ -129,7 +129,7 @@ async fn pass_on(
     let mut why = "no node leads".to_owned();
     while let Some(node) = answering_node(state, until).await {
         // This node has begun to lead. The client repeats the request.
-        let AnsweringNode::Other(target) = node else { break };
+        let RequestPlace::Other(target) = node else { break };
         match attempt(state, &target, request, until).await {
             HopOutcome::Answered(answer) => return Ok(answer),
             HopOutcome::NotTaken(reason) => why = reason,
@@ -163,7 +163,7 @@ fn outcome_unknown(reason: &str) -> ProblemResponse {
 }
 
 /// The node that leads. None if nobody does until then.
-async fn answering_node(state: &NodeHttpState, until: Instant) -> Option<AnsweringNode> {
+async fn answering_node(state: &NodeHttpState, until: Instant) -> Option<RequestPlace> {
     let mut leadership = state.journal.leadership();
     let known = leadership.wait_for(|now| *now != Leadership::Nobody);
     let known = match timeout_at(until, known).await {
@@ -171,11 +171,11 @@ async fn answering_node(state: &NodeHttpState, until: Instant) -> Option<Answeri
         _ => return None,
     };
     match known {
-        Leadership::Leading { .. } => Some(AnsweringNode::ThisOne),
+        Leadership::Leading { .. } => Some(RequestPlace::ThisOne),
         Leadership::Following { leader } => {
             let members = state.journal.members();
             let member = members.into_iter().find(|member| member.number == leader)?;
-            Some(AnsweringNode::Other(CallTarget { node: leader, record: member.record }))
+            Some(RequestPlace::Other(CallTarget { node: leader, record: member.record }))
         }
         Leadership::Nobody | Leadership::Stopped => None,
     }

@@ -82,7 +82,7 @@ mod tests {
     use crate::node::LoadedNodeConfig;
 
     #[test]
-    fn the_api_of_all_interfaces_is_recorded_with_the_host_of_the_cluster_address() {
+    fn an_api_on_all_interfaces_is_recorded_with_the_cluster_host() {
         let url = |set: &[&str]| {
             let set = set.iter().map(|text| (*text).to_owned()).collect();
             let loaded = LoadedNodeConfig::read(Layers { set, ..Layers::default() }).unwrap();
