@@ -19,7 +19,7 @@ use reelyard_core::host::HostAddr;
 use reelyard_core::open_files;
 use reelyard_core::token::SharedToken;
 use reelyard_protocol::signed_call::{Addressee, PROOF_HEADER, SignedCallRefused, VerifiedCall};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::access::{self, RequestCaller};
 use super::audit;
@@ -64,14 +64,14 @@ const BESIDE_WORKERS: usize = 1024;
 /// the rest is a reserve.
 const DESCRIPTORS_PERCENT: u64 = 40;
 
-/// Serves `state` on `listener`, and on streams of other nodes, until the handle is stopped. There are enough connections for
-/// `hosts` workers. Needs an actix system.
+/// Serves `state` on `listener`, and on streams of other nodes, until the handle is stopped. Answers the number of
+/// open streams too. There are enough connections for `hosts` workers. Needs an actix system.
 pub fn serve(
     (listener, forwarded): (TcpListener, mpsc::Receiver<ForwardedStream>),
     settings: &HttpConfig,
     hosts: usize,
     state: NodeHttpState,
-) -> std::io::Result<ServerHandle> {
+) -> std::io::Result<(ServerHandle, watch::Receiver<usize>)> {
     let live = state.live.clone();
     let certificate: CertificateSource =
         Arc::new(move || live.now().config.tls.certificate().cloned());
@@ -122,8 +122,9 @@ pub fn serve(
         stop_patience_seconds: STOP_PATIENCE_SECONDS,
     };
     let limiter = HttpConnectionLimiter::new(limits(settings, hosts));
-    connections::serve_forwarded(forwarded, app.clone());
-    connections::serve(listener, &served, &limiter, certificate, app)
+    let open = connections::serve_forwarded(forwarded, app.clone());
+    let server = connections::serve(listener, &served, &limiter, certificate, app)?;
+    Ok((server, open))
 }
 
 /// Limits of connections. A worker uses two: its long poll and one for reports. All workers may

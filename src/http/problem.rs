@@ -3,6 +3,7 @@
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
@@ -20,6 +21,9 @@ pub const PROBLEM_JSON: &str = "application/problem+json";
 
 /// Retry-After in seconds when the disk is full: an operator must free space first.
 const DISK_FULL_RETRY_SECONDS: u64 = 10;
+
+/// Retry-After when no node leads. An election takes about a second.
+const NO_LEADER_RETRY: Duration = Duration::from_secs(1);
 
 /// Retry-After in seconds when all event listeners are in use.
 const LISTEN_RETRY_SECONDS: u64 = 10;
@@ -155,7 +159,7 @@ impl ProblemResponse {
     }
 
     /// Sets Retry-After, rounded up to whole seconds.
-    pub fn retry_after(self, wait: std::time::Duration) -> Self {
+    pub fn retry_after(self, wait: Duration) -> Self {
         // Rounded up, because an earlier retry would fail again.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         ProblemResponse { retry_after_seconds: Some(seconds.max(1)), ..self }
@@ -229,8 +233,10 @@ impl From<CommitError> for ProblemResponse {
         let detail = error.to_string();
         let unavailable = |kind| ProblemResponse::new(kind, detail.clone());
         match error {
-            CommitError::NotLeader { .. } => unavailable(ProblemKind::NotLeader),
-            CommitError::Deposed => unavailable(ProblemKind::Deposed),
+            CommitError::NotLeader { .. } => {
+                unavailable(ProblemKind::NotLeader).retry_after(NO_LEADER_RETRY)
+            }
+            CommitError::Deposed => unavailable(ProblemKind::Deposed).retry_after(NO_LEADER_RETRY),
             CommitError::Stopped => unavailable(ProblemKind::Stopped),
             CommitError::DiskFull { .. } => ProblemResponse {
                 retry_after_seconds: Some(DISK_FULL_RETRY_SECONDS),

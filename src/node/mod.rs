@@ -14,11 +14,11 @@ mod share_links;
 
 pub use actors::{BoxServices, HostActor, HostActors, WebhookActors, Wiring};
 pub use admin_token::AdminTokenFiles;
-pub use cluster::{ClusterLink, ForwardedStream};
+pub use cluster::{ClusterLink, ForwardedStream, own_url};
 pub use live_config::{ActiveConfig, LiveConfig};
 pub use node_error::NodeError;
 pub use reload::{LoadedNodeConfig, NodeReloader};
-pub use running_node::{RunningNode, own_url};
+pub use running_node::RunningNode;
 pub use settings::{
     audit_dir, journal_dir, remover as remover_settings, simulation_rules, tasks as task_settings,
 };

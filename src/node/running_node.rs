@@ -1,7 +1,7 @@
 //! A running node: builds the actors, and stops them in order.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use reelyard_access::audit::{AuditRecord, AuditRecorder};
@@ -9,7 +9,7 @@ use reelyard_core::clock::Clock;
 use reelyard_core::event::PieceId;
 use reelyard_core::names::NameTable;
 use reelyard_core::private_dir;
-use reelyard_journal::Journal;
+use reelyard_journal::{HandOverError, Journal};
 use reelyard_protocol::signed_call::SignedCallVerifier;
 use reelyard_replication::Leadership;
 use reelyard_yard::task_manager::CheckTasksNow;
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::actors::{Wiring, host_membership};
 use super::admin_token::{self, AdminTokenFiles};
-use super::cluster::{ClusterLink, JoinParts, keep_record, own_record};
+use super::cluster::{ClusterLink, JoinParts, keep_record, own_record, own_url};
 use super::live_config::LiveConfig;
 use super::node_error::NodeError;
 use super::reload::{LoadedNodeConfig, NodeReloader};
@@ -33,12 +33,17 @@ use crate::http::node_state::NodeHttpState;
 use crate::http::overview::KeptShareCounts;
 use crate::http::overview::OverviewMemory;
 
+/// How long a stopping node waits for the answers to requests of other nodes.
+const FORWARDED_TIME: Duration = Duration::from_secs(5);
+
 /// All actors of a started node, and the handles that stop them.
 pub struct RunningNode {
     journal: Journal,
     actors: Arc<Wiring>,
     reloader: Arc<NodeReloader>,
     server: ServerHandle,
+    /// How many requests of other nodes are open.
+    forwarded: watch::Receiver<usize>,
     share_links: Arc<ShareLinks>,
     cluster: Arc<ClusterLink>,
     audit: AuditRecorder,
@@ -104,7 +109,7 @@ impl RunningNode {
         });
         let wanted = watch::Sender::new(own_record(identity, &config, &url));
         let recording = tokio::spawn(keep_record(journal.clone(), wanted.subscribe()));
-        cluster.record_by(wanted, url.clone());
+        cluster.record_by(wanted, listen);
         let (link, followed) = (Arc::clone(&cluster), journal.clone());
         tokio::spawn(async move { link.counts().follow(followed).await });
         let ensuring =
@@ -139,7 +144,7 @@ impl RunningNode {
             tracing::warn!(%warning, "the API is reachable without TLS");
         }
         let hosts = config.yard.hosts.sources.len() + config.yard.hosts.destinations.len();
-        let server = http::serve((listener, forwarded), &config.http, hosts, state)
+        let (server, forwarded) = http::serve((listener, forwarded), &config.http, hosts, state)
             .map_err(|error| NodeError::Listen(config.listen, error))?;
         audit.record(started(&clock, identity.number));
         tracing::info!(%listen, node_id = identity.number, cluster = %identity.cluster, "node started");
@@ -148,6 +153,7 @@ impl RunningNode {
             actors,
             reloader,
             server,
+            forwarded,
             share_links,
             cluster,
             audit,
@@ -171,13 +177,16 @@ impl RunningNode {
 
     /// Stops in order: running downloads of links finish, unless `hurry`; then requests and
     /// decisions end, and all commits are applied and durable.
-    pub async fn stop(self, hurry: impl Future<Output = ()>) {
+    pub async fn stop(mut self, hurry: impl Future<Output = ()>) {
+        self.hand_over().await;
         self.stopping.send_replace(true);
         self.sweeping.abort();
         self.ensuring.abort();
         self.recording.abort();
         self.share_links.stop(hurry).await;
         self.server.stop(true).await;
+        // Each has one request of another node.
+        let _ = timeout(FORWARDED_TIME, self.forwarded.wait_for(|open| *open == 0)).await;
         self.cluster.stop().await;
         self.actors.stop().await;
         self.journal.stop().await;
@@ -186,6 +195,20 @@ impl RunningNode {
         // The writer may wait for the disk.
         let _ = tokio::task::spawn_blocking(move || audit.stop()).await;
         tracing::info!("node stopped");
+    }
+}
+
+impl RunningNode {
+    /// Lets another node lead before this one stops. Requests that come meanwhile are passed on.
+    async fn hand_over(&self) {
+        if self.journal.leadership().borrow().epoch().is_none() {
+            return;
+        }
+        match self.journal.hand_over(None).await {
+            Ok(leader) => tracing::info!(leader, "this node stops, and another one leads"),
+            Err(HandOverError::NobodyElse) => {}
+            Err(error) => tracing::warn!(%error, "this node stops as the leader"),
+        }
     }
 }
 
@@ -218,17 +241,4 @@ async fn wait_until_ready(journal: &Journal, actors: &Wiring, config: &NodeConfi
     };
     // On a timeout the rest follows later.
     let _ = timeout(config.journal.election.election_max * 5, ready).await;
-}
-
-/// The URL of the API of the node that listens on `listen`.
-pub fn own_url(config: &NodeConfig, listen: SocketAddr) -> String {
-    let scheme = if config.tls.is_on() { "https" } else { "http" };
-    let mut reached = listen;
-    if listen.ip().is_unspecified() {
-        reached.set_ip(Ipv4Addr::LOCALHOST.into());
-    }
-    match config.http.names.first() {
-        Some(name) => format!("{scheme}://{}:{}", name.as_str(), listen.port()),
-        None => format!("{scheme}://{reached}"),
-    }
 }

@@ -4,6 +4,13 @@ use reelyard_core::cluster_id::{ClusterId, StoreId};
 use reelyard_core::event::Epoch;
 use serde::{Deserialize, Serialize};
 
+/// The outcome of a transfer of the lead.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct LeadTransfer {
+    /// Number of the node that leads now.
+    pub leader: u64,
+}
+
 /// The cluster, as the node that answers knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ClusterView {

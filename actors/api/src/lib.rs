@@ -39,7 +39,7 @@ pub use change::{
     BackOffChange, Change, ChangeEvent, ChangeKind, ConfigurationChange, LeadershipChange, Reset,
     TaskChange,
 };
-pub use cluster::{ClusterView, MemberInfo, MemberRank, SnapshotProgressView};
+pub use cluster::{ClusterView, LeadTransfer, MemberInfo, MemberRank, SnapshotProgressView};
 pub use config::{ReloadView, SettingChange};
 pub use instant::{BadInstant, BadTtl, Rfc3339, Ttl};
 pub use overview::{

@@ -76,6 +76,12 @@ impl ClusterConfig {
             );
             reader.fault("cluster.address", why);
         }
+        let own = self.public_address();
+        if let (Some(tls), Some(own)) = (self.tls.read_files(), own)
+            && let Err(why) = tls.check_own_name(&own)
+        {
+            reader.fault("cluster.tls.cert_file", why);
+        }
         if let Err(why) = self.security().check_address(listen) {
             reader.fault("cluster.listen", why);
         }

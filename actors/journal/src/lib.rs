@@ -1,5 +1,6 @@
 #![doc = include_str!("README.md")]
 
+mod open_commits;
 mod owner;
 mod owners;
 mod proposer;
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use actix::Recipient;
 use futures::future::BoxFuture;
-pub use raft::{MemberChange, MemberChangeError};
+pub use raft::{HandOverError, MemberChange, MemberChangeError};
 use reelyard_replication::{
     CommitAnswer, CommitError, JournalCommand, Leadership, Member, MemberRecord, NodeIdentity,
     OnFullDisk, ReplicatedLog,
@@ -189,6 +190,18 @@ impl Journal {
         let changed = self.0.runtime.spawn(async move { node.change_members(change).await });
         // The task does not panic, and it is not aborted.
         changed.await.unwrap_or_else(|error| Err(MemberChangeError::NotReady(error.to_string())))
+    }
+
+    /// Makes another voter the leader: `wanted`, or the one that has most of the log. Answers its number. No commit
+    /// is lost: those that come meanwhile are refused as for a node that does not lead.
+    ///
+    /// # Errors
+    /// Another node leads, or no other voter can lead now.
+    pub async fn hand_over(&self, wanted: Option<u64>) -> Result<u64, HandOverError> {
+        let node = self.0.node.clone();
+        let handed = self.0.runtime.spawn(async move { node.hand_over(wanted).await });
+        // The task does not panic, and it is not aborted.
+        handed.await.unwrap_or(Err(HandOverError::NotLeader { leader: None }))
     }
 
     /// Adds a node that follows and does not vote yet, and answers its number. A store that is a member already

@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::open_commits::OpenCommit;
 use crate::raft::RaftNode;
 use crate::session::ProposerSession;
 use crate::status::JournalCounters;
@@ -46,6 +47,8 @@ struct CommitProposal {
     events: usize,
     encoded: Vec<u8>,
     reply: oneshot::Sender<CommitReply>,
+    /// Dropped after the reply.
+    _open: OpenCommit,
 }
 
 impl CommitProposal {
@@ -59,6 +62,7 @@ impl CommitProposal {
 /// Accepts commits for the next entries.
 pub(crate) struct CommitProposer {
     queue: mpsc::Sender<CommitProposal>,
+    node: Arc<RaftNode>,
     session: watch::Receiver<ProposerSession>,
     room: watch::Receiver<DiskSpace>,
     commit_timeout: Duration,
@@ -89,8 +93,16 @@ impl CommitProposer {
             node: node.clone(),
         };
         let session = node.session();
-        let proposer =
-            CommitProposer { queue, session, room, commit_timeout, counters, last_entry, stopping };
+        let proposer = CommitProposer {
+            queue,
+            node,
+            session,
+            room,
+            commit_timeout,
+            counters,
+            last_entry,
+            stopping,
+        };
         (proposer, tokio::spawn(join.run()))
     }
 
@@ -146,8 +158,14 @@ impl CommitProposer {
             counters.refused_disk_full.fetch_add(1, Ordering::Relaxed);
             return Err(CommitError::DiskFull { why });
         }
+        // Counted before the look at the hold, so that a hand-over waits for it or it sees the hold.
+        let open = self.node.open_commits.begin();
         let session = *self.session.borrow();
-        check_epoch(session.leadership, commit.epoch).inspect_err(|_| {
+        let mut admitted = check_epoch(session.leadership, commit.epoch);
+        if self.node.holds_commits() {
+            admitted = Err(CommitError::NotLeader { leader: None });
+        }
+        admitted.inspect_err(|_| {
             counters.refused_not_leading.fetch_add(1, Ordering::Relaxed);
         })?;
         let events = commit.events.len();
@@ -171,7 +189,8 @@ impl CommitProposer {
         counters.queued.fetch_add(1, Ordering::Relaxed);
         counters.queued_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         let session = session.number;
-        let proposal = CommitProposal { request, epoch, session, events, encoded, reply };
+        let proposal =
+            CommitProposal { request, epoch, session, events, encoded, reply, _open: open };
         self.queue.try_send(proposal).map_err(|refused| {
             counters.queued.fetch_sub(1, Ordering::Relaxed);
             counters.queued_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);

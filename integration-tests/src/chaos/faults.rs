@@ -122,7 +122,20 @@ fn kill(cluster: &mut NodeCluster, node: u64) -> Result<()> {
 
 fn pause(cluster: &NodeCluster, node: u64, is_paused: bool) -> Result<()> {
     let process = cluster.nodes[index(node)?].process.as_ref();
-    process.context("the node does not run")?.pause(is_paused)
+    let process = process.context("the node does not run")?;
+    if is_paused { process.pause() } else { process.wake() }
+}
+
+/// A node joins by the leader that follows `killed`, as `alive` knows it.
+fn join(cluster: &mut NodeCluster, fourth: usize, alive: usize, killed: u64) -> Result<()> {
+    let leader = cluster.wait(alive, "another node leads", |view| {
+        view["leader"].as_u64().filter(|leader| *leader != killed)
+    })?;
+    let secret = cluster.invite_by(alive)?;
+    let at = cluster.nodes[index(leader)?].peers.to_string();
+    let joined = cluster.prepare(fourth, &["join", "--at", &at, "--secret", &secret]);
+    anyhow::ensure!(joined.code == Some(0), "{}", joined.err);
+    cluster.start(fourth)
 }
 
 /// A fourth node joins while `killed` is gone. A refused change of the members is no fault.
@@ -130,12 +143,7 @@ fn grow(cluster: &mut NodeCluster, killed: u64) -> Result<()> {
     let alive = index(NODES.into_iter().find(|node| *node != killed).unwrap_or(1))?;
     let fourth = cluster.add(true)?;
     kill(cluster, killed)?;
-    let joined = cluster.invite_by(alive).and_then(|secret| {
-        let at = cluster.nodes[alive].peers.to_string();
-        let joined = cluster.prepare(fourth, &["join", "--at", &at, "--secret", &secret]);
-        anyhow::ensure!(joined.code == Some(0), "{}", joined.err);
-        cluster.start(fourth)
-    });
+    let joined = join(cluster, fourth, alive, killed);
     cluster.start(index(killed)?)?;
     let members = cluster.view(alive).map(|view| view["members"].clone());
     let members = members.as_ref().and_then(|members| members.as_array()).into_iter().flatten();

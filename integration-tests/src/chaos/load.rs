@@ -40,7 +40,8 @@ pub async fn share(client: ChaosClient, history: Arc<ChaosHistory>, number: usiz
             let revoked = client.decided(number + round, Method::DELETE, &path, None).await;
             let Some(revoked) = revoked else { return };
             // A repetition may find it gone.
-            if revoked.status < 300 || revoked.repeated {
+            let is_gone = revoked.repeated && matches!(revoked.status, 404 | 410);
+            if revoked.status < 300 || is_gone {
                 history.ends(&request, ShareEnd::Revoked);
                 history.acknowledge();
             }

@@ -13,4 +13,5 @@ pub mod running;
 pub mod share_links;
 pub mod small_disk;
 pub mod worker;
+pub mod writing_clients;
 pub mod yard;

@@ -170,6 +170,14 @@ impl NodeCluster {
         wait_for(what, &[process], || self.view(index).and_then(|view| wanted(&view)))
     }
 
+    /// The place of the node that leads, as the node at `index` knows it, with its epoch.
+    pub fn leader(&self, index: usize) -> Result<(usize, u64)> {
+        self.wait(index, "a node leads", |view| {
+            let leader = usize::try_from(view["leader"].as_u64()?).ok()?;
+            Some((leader - 1, view["epoch"].as_u64()?))
+        })
+    }
+
     /// The directory of the test.
     pub fn path(&self) -> &Path {
         self.dir.path()

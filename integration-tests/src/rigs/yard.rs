@@ -72,12 +72,14 @@ impl RoleProcess {
         self.signal(rustix::process::Signal::TERM)
     }
 
-    /// Sends SIGSTOP, or SIGCONT.
-    pub fn pause(&self, is_paused: bool) -> Result<()> {
-        self.signal(match is_paused {
-            true => rustix::process::Signal::STOP,
-            false => rustix::process::Signal::CONT,
-        })
+    /// Stops the process as a pause of its machine does.
+    pub fn pause(&self) -> Result<()> {
+        self.signal(rustix::process::Signal::STOP)
+    }
+
+    /// Lets a paused process go on.
+    pub fn wake(&self) -> Result<()> {
+        self.signal(rustix::process::Signal::CONT)
     }
 
     fn signal(&self, signal: rustix::process::Signal) -> Result<()> {

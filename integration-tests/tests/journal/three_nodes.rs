@@ -15,7 +15,7 @@ use reelyard_integration_tests::probes::journal_probe::{
 };
 use reelyard_integration_tests::probes::waiting::eventually_some;
 use reelyard_integration_tests::rigs::running::on_a_system;
-use reelyard_journal::{Journal, JournalOptions};
+use reelyard_journal::{HandOverError, Journal, JournalOptions};
 use reelyard_replication::CommitError;
 use tempfile::TempDir;
 
@@ -117,6 +117,58 @@ fn assert_same(views: &[AccountsView]) {
         assert_eq!(view.books, views[0].books, "two nodes hold different state");
         assert!(view.led.is_sorted(), "epochs went back: {:?}", view.led);
     }
+}
+
+#[test]
+fn a_hand_over_needs_no_election_and_loses_no_commit() {
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let done = Cell::new(false);
+        let next = Cell::new(0);
+        let writer = || async {
+            while !done.get() {
+                let id = next.replace(next.get() + 1);
+                let refused = |error: &CommitError| {
+                    matches!(error, CommitError::NotLeader { .. } | CommitError::Deposed)
+                };
+                // Each commit is answered, or refused before it was written.
+                eventually_some("a commit is acknowledged", || async {
+                    for member in cluster.members.values() {
+                        let message =
+                            CommitEvents { request: request_of(id), events: transfer(id, 1) };
+                        match member.probe.send(message).await.unwrap() {
+                            Ok(_) => return Some(()),
+                            Err(error) => assert!(refused(&error), "{error}"),
+                        }
+                    }
+                    None
+                })
+                .await;
+            }
+        };
+        let changes = async {
+            for round in 0..12 {
+                let (leader, epoch) = cluster.leader(|_, _| true).await;
+                let wanted = (round % 2 == 0).then(|| leader % 3 + 1);
+                let began = std::time::Instant::now();
+                let led = cluster.members[&leader].journal.hand_over(wanted).await.unwrap();
+                // No node waits for the time of an election, which is at least 600 ms.
+                assert!(began.elapsed() < Duration::from_millis(600), "{:?}", began.elapsed());
+                assert!(led != leader && wanted.is_none_or(|wanted| wanted == led));
+                let next = cluster.leader(|_, now| now > epoch).await;
+                assert_eq!(next, (led, Epoch(epoch.0 + 1)));
+            }
+            done.set(true);
+        };
+        futures::join!(changes, writer(), writer(), writer());
+        assert_same(&cluster.agreed().await);
+        let (leader, _) = cluster.leader(|_, _| true).await;
+        let refused = cluster.members[&(leader % 3 + 1)].journal.hand_over(None).await.unwrap_err();
+        assert_eq!(refused, HandOverError::NotLeader { leader: Some(leader) });
+        let missing = cluster.members[&leader].journal.hand_over(Some(9)).await.unwrap_err();
+        assert_eq!(missing, HandOverError::NoVoter(9));
+        cluster.stop().await;
+    });
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn an_operator_sees_who_is_missing_and_when_no_change_is_possible() -> Result<()
 
     // A paused member is silent without a failed connection.
     let paused = cluster.nodes[2].process.as_ref().context("not started")?;
-    paused.pause(true)?;
+    paused.pause()?;
     cluster.wait(0, "the leader misses the paused node", |view| {
         let warning = view["warnings"][0].as_str()?;
         warning.contains("node 3").then_some(())
@@ -150,13 +150,13 @@ fn an_operator_sees_who_is_missing_and_when_no_change_is_possible() -> Result<()
     assert!(led(0)?, "two of three are a quorum");
     // The second loss leaves no quorum.
     let second = cluster.nodes[1].process.as_ref().context("not started")?;
-    second.pause(true)?;
+    second.pause()?;
     cluster.wait(0, "no change is possible", |view| view["hindrance"].as_str().map(drop))?;
     let (code, text) = readiness(&cluster, 0)?;
     assert!(code == 503 && text.contains("no node leads the yard"), "{text}");
     metric("led", "0");
     for index in 1..3 {
-        cluster.nodes[index].process.as_ref().context("not started")?.pause(false)?;
+        cluster.nodes[index].process.as_ref().context("not started")?.wake()?;
     }
     cluster.wait(0, "changes are possible again", |view| {
         (view["hindrance"].is_null() && view["warnings"].as_array()?.is_empty()).then_some(())

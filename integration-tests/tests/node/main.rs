@@ -16,5 +16,6 @@ mod guide_pages;
 mod guide_text;
 mod guide_walks;
 mod house;
+mod leader_change;
 mod plain_words;
 mod private_files;

@@ -69,6 +69,11 @@ enum MemberCommand {
         /// Number of the learner.
         number: u64,
     },
+    /// Make another voter the leader, without the wait of an election.
+    Transfer {
+        /// Number of the voter. Without it, the one that has most of the log.
+        number: Option<u64>,
+    },
     /// Remove a member. Its number is never given again.
     Remove {
         /// Number of the member.
@@ -97,6 +102,9 @@ fn change_members(
         MemberCommand::Invite { ttl } => members::invite(&NodeClient::new(node)?, ttl, out),
         MemberCommand::Status => members::show(&NodeClient::new(node)?, out),
         MemberCommand::Promote { number } => members::promote(&NodeClient::new(node)?, number, out),
+        MemberCommand::Transfer { number } => {
+            members::transfer(&NodeClient::new(node)?, number, out)
+        }
         MemberCommand::Remove { number } => members::remove(&NodeClient::new(node)?, number, out),
     }
 }

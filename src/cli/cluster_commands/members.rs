@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use reelyard_access::rights::AccessScope;
 use reelyard_api::{
-    ClusterView, MemberInfo, MemberRank, NewTokenInfo, SnapshotProgressView, Ttl, WantedToken,
+    ClusterView, LeadTransfer, MemberInfo, MemberRank, NewTokenInfo, SnapshotProgressView, Ttl,
+    WantedToken,
 };
 use reelyard_core::durations::in_words;
 
@@ -126,6 +127,21 @@ pub fn promote(
         writeln!(out, "node {number} votes")?;
     }
     Ok(())
+}
+
+/// Makes another voter the leader.
+pub fn transfer(
+    client: &NodeClient,
+    number: Option<u64>,
+    out: &mut Printer<'_>,
+) -> Result<(), CommandFailure> {
+    let number = number.map(|number| number.to_string());
+    let query: Vec<(&str, &str)> = number.iter().map(|number| ("to", number.as_str())).collect();
+    let done: LeadTransfer = client.post_with(&["cluster", "transfer"], &query)?;
+    if out.is_json() {
+        return out.json(&done);
+    }
+    Ok(writeln!(out, "node {} leads", done.leader)?)
 }
 
 /// Removes a member.

@@ -13,7 +13,7 @@ use crate::http::access::CallRights::{Known, LeaseInPath, LeaseOfPool, Open, Own
 use crate::http::api::access_calls::{sessions, tokens, users, whoami};
 use crate::http::api::audit_calls::{audit, audit_events, audit_export};
 use crate::http::api::box_calls::{acquire, boxes, leases, pools};
-use crate::http::api::cluster_calls::{cluster, members};
+use crate::http::api::cluster_calls::{cluster, members, transfer};
 use crate::http::api::share_calls::{downloads, file_moves, new_share, share_events, shares};
 use crate::http::api::yard_calls::host_calls::{host_changes, hosts};
 use crate::http::api::yard_calls::{explain, files, history, pins, plan, removals, tasks, workers};
@@ -160,6 +160,7 @@ fn of_the_cluster() -> Vec<ApiCall> {
         ApiCall::of::<cluster::__path_show, _, _>(Scope(YardRead), cluster::show),
         ApiCall::of::<members::__path_promote, _, _>(Scope(ClusterWrite), members::promote),
         ApiCall::of::<members::__path_remove, _, _>(Scope(ClusterWrite), members::remove),
+        ApiCall::of::<transfer::__path_transfer, _, _>(Scope(ClusterWrite), transfer::transfer),
     ]
 }
 

@@ -36,7 +36,7 @@ pub use connection_activity::HttpLimits;
 pub use connection_limiter::HttpConnectionLimiter;
 use guarded_stream::GuardedStream;
 use reelyard_file_server::certificate::Certificate;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::forwarding::{self, ForwardedBy};
 use crate::node::ForwardedStream;
@@ -130,8 +130,12 @@ where
     Ok(handle)
 }
 
-/// Serves `app` on streams of other nodes, on a thread of its own, until the process ends.
-pub fn serve_forwarded<F, I, S, B>(mut streams: mpsc::Receiver<ForwardedStream>, app: F)
+/// Serves `app` on streams of other nodes, on a thread of its own, until the process ends. Answers the number of open
+/// streams.
+pub fn serve_forwarded<F, I, S, B>(
+    mut streams: mpsc::Receiver<ForwardedStream>,
+    app: F,
+) -> watch::Receiver<usize>
 where
     F: Fn() -> I + Send + 'static,
     I: IntoServiceFactory<S, Request>,
@@ -143,6 +147,8 @@ where
     S::Service: 'static,
     B: MessageBody + 'static,
 {
+    let open = Arc::new(watch::Sender::new(0));
+    let shown = open.subscribe();
     actix_rt::Arbiter::new().spawn_fn(move || {
         drop(actix_rt::spawn(async move {
             let service = HttpService::build()
@@ -157,6 +163,8 @@ where
             };
             while let Some(forwarded) = streams.recv().await {
                 let (from, service) = (forwarded.from, Rc::clone(&service));
+                let open = Arc::clone(&open);
+                open.send_modify(|open: &mut usize| *open += 1);
                 actix_rt::spawn(async move {
                     match forwarding::accept(forwarded).await {
                         Ok((stream, client)) => {
@@ -168,10 +176,12 @@ where
                             tracing::debug!(from, %error, "a forwarded stream ended early")
                         }
                     }
+                    open.send_modify(|open| *open -= 1);
                 });
             }
         }))
     });
+    shown
 }
 
 /// Keeps what handlers need to know of a connection.

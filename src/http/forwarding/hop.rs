@@ -1,50 +1,58 @@
 //! Sends a request to the leader, and passes its answer on.
+//!
+//! A request that the leader did not take is sent again, to the next leader. A request without an answer is sent
+//! again only if the leader does it once under its id.
 
 use std::time::Duration;
 
-use actix_web::body::{BodyStream, BoxBody, MessageBody};
-use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::body::{self, BodyStream, BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::web::Bytes;
-use actix_web::{HttpMessage, HttpResponse, web};
-use futures::{Stream, StreamExt};
-use http_body_util::{BodyDataStream, StreamBody};
-use hyper::body::{Body, Frame, Incoming};
+use actix_web::{HttpResponse, web};
+use http_body_util::BodyDataStream;
+use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use reelyard_api::ProblemKind;
+use reelyard_api::{Problem, ProblemKind};
 use reelyard_cluster::NodeStream;
-use reelyard_replication::{CallTarget, CommitError, Leadership, NodeUnreachable};
+use reelyard_replication::{CallTarget, CommitError, Leadership};
 use tokio::io::AsyncWriteExt;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::ForwardedBy;
+use super::forwarded_request::{ForwardedRequest, NotForwarded, OF_CONNECTION};
 use super::leader_routes::needs_leader;
 use crate::http::called_name;
 use crate::http::node_state::NodeHttpState;
 use crate::http::problem::ProblemResponse;
 
-/// How long a request waits for a leader while there is none.
-const LEADER_TIME: Duration = Duration::from_secs(2);
+/// How long a request waits until a leader has taken it.
+const LEADER_TIME: Duration = Duration::from_millis(2500);
 
-/// Pause before the next attempt to reach a leader.
-const RETRY: Duration = Duration::from_millis(100);
+/// Pause before the next attempt.
+const RETRY: Duration = Duration::from_millis(20);
 
-/// Headers of one connection. They are not passed on.
-const OF_CONNECTION: [HeaderName; 5] =
-    [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE, header::TE, header::TRAILER];
+/// How long a former leader may take for the answer to a request that it took.
+const FORMER_LEADER_TIME: Duration = Duration::from_millis(500);
 
-/// Why the leader did not answer.
-#[derive(Debug, thiserror::Error)]
-enum NotForwarded {
-    #[error("the connection to the leader failed: {0}")]
-    Connection(#[from] std::io::Error),
-    #[error("the leader did not answer the request: {0}")]
-    Http(#[from] hyper::Error),
-    #[error("the request cannot be passed on: {0}")]
-    Request(#[from] hyper::http::Error),
+/// The longest problem of a leader that is read here.
+const LONGEST_PROBLEM: usize = 16 << 10;
+
+/// The outcome of one attempt.
+enum HopOutcome {
+    Answered(HttpResponse),
+    /// The leader did nothing.
+    NotTaken(String),
+    /// The leader may have done it.
+    Lost(String),
+}
+
+/// The node that answers a request.
+enum RequestPlace {
+    ThisOne,
+    Other(CallTarget),
 }
 
 /// Middleware: answers here if this node leads, and otherwise passes requests for the leader on.
@@ -53,110 +61,201 @@ pub async fn to_leader(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let state = request.app_data::<web::Data<NodeHttpState>>().cloned();
-    let is_from_node = request.request().conn_data::<ForwardedBy>().is_some();
-    let leader = match &state {
-        Some(state) if !is_from_node && needs_leader(request.method(), request.path()) => {
-            // A request for another server is refused here.
-            if called_name::is_foreign(request.request()) { None } else { leader(state).await }
+    // A request for another server is refused here.
+    let is_for_leader = needs_leader(request.method(), request.path())
+        && !called_name::is_foreign(request.request());
+    let state = state.filter(|state| is_for_leader && is_with_others(state));
+    let Some(state) = state else { return Ok(next.call(request).await?.map_into_boxed_body()) };
+    let leads = || state.journal.leadership().borrow().epoch().is_some();
+    if request.request().conn_data::<ForwardedBy>().is_some() {
+        // The node that sent it looks for the leader again.
+        if !leads() {
+            return Err(no_leader("this node does not lead").into());
         }
-        _ => None,
-    };
-    let (Some(state), Some(leader)) = (state, leader) else {
         return Ok(next.call(request).await?.map_into_boxed_body());
-    };
-    let (stream, leader) = match open(&state, leader).await {
-        Ok(opened) => opened,
-        Err(error) => {
-            tracing::debug!(%error, "a request did not reach the leader");
-            return Err(ProblemResponse::from(CommitError::NotLeader { leader: None }).into());
+    }
+    let mut forwarded = ForwardedRequest::of(&mut request).await?;
+    let until = Instant::now() + LEADER_TIME;
+    let refusal = if let Some(RequestPlace::ThisOne) = answering_node(&state, until).await {
+        let is_kept = forwarded.is_kept();
+        forwarded.give_back(&mut request);
+        let response = next.call(request).await?.map_into_boxed_body();
+        if !is_kept || leads() || !was_not_taken(response.response()) {
+            return Ok(response);
+        }
+        // This node stopped leading meanwhile, and did nothing.
+        let (request, _) = response.into_parts();
+        match pass_on(&state, &mut forwarded, until).await {
+            Ok(answer) => return Ok(ServiceResponse::new(request, answer)),
+            Err(refusal) => refusal,
+        }
+    } else {
+        match pass_on(&state, &mut forwarded, until).await {
+            Ok(answer) => return Ok(request.into_response(answer)),
+            Err(refusal) => refusal,
         }
     };
-    let payload = request.take_payload();
-    match forward(stream, &request, payload).await {
-        Ok(answer) => {
-            state.cluster.counts().forward();
-            Ok(request.into_response(answer))
+    Err(refusal.into())
+}
+
+/// Whether another node can lead.
+fn is_with_others(state: &NodeHttpState) -> bool {
+    let own = state.journal.identity().number;
+    state.journal.members().iter().any(|member| member.number != own)
+}
+
+fn no_leader(why: &str) -> ProblemResponse {
+    tracing::debug!(why, "a request found no leader");
+    CommitError::NotLeader { leader: None }.into()
+}
+
+/// Whether a refusal says that nothing was done, because the node does not lead.
+fn was_not_taken(response: &HttpResponse) -> bool {
+    let kind = response.extensions().get::<ProblemKind>().copied();
+    kind.is_some_and(is_of_no_leader)
+}
+
+fn is_of_no_leader(kind: ProblemKind) -> bool {
+    matches!(kind, ProblemKind::NotLeader | ProblemKind::Deposed | ProblemKind::Stopped)
+}
+
+/// Sends the request to the leader until one has taken it, and answers for it.
+async fn pass_on(
+    state: &NodeHttpState,
+    request: &mut ForwardedRequest,
+    mut until: Instant,
+) -> Result<HttpResponse, ProblemResponse> {
+    let mut lost: Option<String> = None;
+    let mut why = "no node leads".to_owned();
+    while let Some(node) = answering_node(state, until).await {
+        // This node has begun to lead. The client repeats the request.
+        let RequestPlace::Other(target) = node else { break };
+        match attempt(state, &target, request, until).await {
+            HopOutcome::Answered(answer) => {
+                state.cluster.counts().forward();
+                return Ok(answer);
+            }
+            HopOutcome::NotTaken(reason) => why = reason,
+            HopOutcome::Lost(reason) => {
+                let reason = format!("node {} led, and {reason}", target.node);
+                if lost.is_some() || !request.is_repeatable() {
+                    return Err(outcome_unknown(&reason));
+                }
+                lost = Some(reason);
+                until = Instant::now() + LEADER_TIME;
+            }
         }
-        Err(error) => {
-            tracing::debug!(leader = leader.node, %error, "a request was not answered by the leader");
-            let detail = format!(
-                "node {} leads, and it gave no answer: {error}. The request may have been carried out: repeat it with \
-                 the same request_id",
-                leader.node
-            );
-            Err(ProblemResponse::new(ProblemKind::OutcomeUnknown, detail).into())
+        if Instant::now() >= until || !request.is_kept() {
+            break;
         }
+        sleep(RETRY).await;
+    }
+    match lost {
+        Some(reason) => Err(outcome_unknown(&reason)),
+        None => Err(no_leader(&why)),
     }
 }
 
-/// The leader, if another node leads. Waits a moment while there is none.
-async fn leader(state: &NodeHttpState) -> Option<CallTarget> {
+fn outcome_unknown(reason: &str) -> ProblemResponse {
+    tracing::debug!(reason, "a request was not answered by the leader");
+    let detail = format!(
+        "{reason}. The request may have been carried out: repeat it with the same request_id, or look at the present \
+         state first"
+    );
+    ProblemResponse::new(ProblemKind::OutcomeUnknown, detail)
+}
+
+/// The node that leads. None if nobody does until then.
+async fn answering_node(state: &NodeHttpState, until: Instant) -> Option<RequestPlace> {
     let mut leadership = state.journal.leadership();
     let known = leadership.wait_for(|now| *now != Leadership::Nobody);
-    let known = match timeout(LEADER_TIME, known).await {
+    let known = match timeout_at(until, known).await {
         Ok(Ok(known)) => *known,
         _ => return None,
     };
-    let Leadership::Following { leader } = known else { return None };
-    let members = state.journal.members();
-    let member = members.into_iter().find(|member| member.number == leader)?;
-    Some(CallTarget { node: leader, record: member.record })
-}
-
-/// A stream to the leader. If it cannot be reached, another node may lead soon. No byte of the request is sent here.
-async fn open(
-    state: &NodeHttpState,
-    mut target: CallTarget,
-) -> Result<(NodeStream, CallTarget), NodeUnreachable> {
-    let until = Instant::now() + LEADER_TIME;
-    loop {
-        let opening = state.cluster.transport().open_forward(&target);
-        let opened = match timeout(LEADER_TIME, opening).await {
-            Ok(opened) => opened,
-            Err(_) => Err(NodeUnreachable {
-                node: target.node,
-                why: format!("it does not answer within {LEADER_TIME:?}"),
-            }),
-        };
-        match opened {
-            Ok(stream) => return Ok((stream, target)),
-            Err(error) if Instant::now() >= until => return Err(error),
-            Err(error) => {
-                sleep(RETRY).await;
-                target = leader(state).await.ok_or(error)?;
-            }
+    match known {
+        Leadership::Leading { .. } => Some(RequestPlace::ThisOne),
+        Leadership::Following { leader } => {
+            let members = state.journal.members();
+            let member = members.into_iter().find(|member| member.number == leader)?;
+            Some(RequestPlace::Other(CallTarget { node: leader, record: member.record }))
         }
+        Leadership::Nobody | Leadership::Stopped => None,
     }
 }
 
-async fn forward(
+/// Waits until this node no longer follows `leader`.
+async fn is_deposed(state: &NodeHttpState, leader: u64) {
+    let mut leadership = state.journal.leadership();
+    // The journal of this node has stopped: nobody is followed.
+    let _ = leadership.wait_for(|now| *now != Leadership::Following { leader }).await;
+}
+
+/// Sends the request once.
+async fn attempt(
+    state: &NodeHttpState,
+    target: &CallTarget,
+    request: &mut ForwardedRequest,
+    until: Instant,
+) -> HopOutcome {
+    let opened = tokio::select! {
+        opened = timeout_at(until, state.cluster.transport().open_forward(target)) => opened,
+        () = is_deposed(state, target.node) => {
+            return HopOutcome::NotTaken(format!("node {} leads no longer", target.node));
+        }
+    };
+    let stream = match opened {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return HopOutcome::NotTaken(error.to_string()),
+        Err(_) => {
+            return HopOutcome::NotTaken(format!("node {} gives no connection", target.node));
+        }
+    };
+    // A former leader gets time for an answer that it has already.
+    let answer = tokio::select! {
+        answer = send(stream, request) => answer,
+        () = async { is_deposed(state, target.node).await; sleep(FORMER_LEADER_TIME).await } => {
+            Err(NotForwarded::Deposed)
+        }
+    };
+    match answer {
+        Ok(answer) => examine(answer).await,
+        Err(error) => HopOutcome::Lost(error.to_string()),
+    }
+}
+
+async fn send(
     mut stream: NodeStream,
-    request: &ServiceRequest,
-    payload: Payload,
-) -> Result<HttpResponse, NotForwarded> {
-    let client = request.peer_addr().map(|client| client.to_string()).unwrap_or_default();
-    stream.write_all(format!("{client}\n").as_bytes()).await?;
+    request: &mut ForwardedRequest,
+) -> Result<hyper::Response<Incoming>, NotForwarded> {
+    stream.write_all(format!("{}\n", request.client()).as_bytes()).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     actix_web::rt::spawn(async move {
         // The answer reports the same failure.
         let _ = connection.await;
     });
-    let mut builder = hyper::Request::builder()
-        .method(request.method().as_str())
-        .uri(request.uri().path_and_query().map_or("/", |path| path.as_str()));
-    for (name, value) in request.headers() {
-        if !OF_CONNECTION.contains(name) {
-            builder = builder.header(name.as_str(), value.as_bytes());
-        }
-    }
-    let answer = sender.send_request(builder.body(StreamBody::new(frames(payload)))?).await?;
-    Ok(answered(answer))
+    Ok(sender.send_request(request.attempt()?).await?)
 }
 
-fn frames(
-    payload: Payload,
-) -> impl Stream<Item = Result<Frame<Bytes>, actix_web::error::PayloadError>> {
-    payload.map(|part| part.map(Frame::data))
+/// Whether the leader has answered the request, or only that it does not lead.
+async fn examine(answer: hyper::Response<Incoming>) -> HopOutcome {
+    let is_unavailable = answer.status().as_u16() == StatusCode::SERVICE_UNAVAILABLE.as_u16();
+    let answer = answered(answer);
+    if !is_unavailable {
+        return HopOutcome::Answered(answer);
+    }
+    let (head, content) = answer.into_parts();
+    match body::to_bytes_limited(content, LONGEST_PROBLEM).await {
+        Ok(Ok(bytes)) => {
+            let problem: Option<Problem> = serde_json::from_slice(&bytes).ok();
+            match problem.and_then(|problem| problem.known_kind()).is_some_and(is_of_no_leader) {
+                true => HopOutcome::NotTaken("the node leads no longer".to_owned()),
+                false => HopOutcome::Answered(head.set_body(bytes).map_into_boxed_body()),
+            }
+        }
+        Ok(Err(error)) => HopOutcome::Lost(error.to_string()),
+        Err(_) => HopOutcome::Lost("its refusal is too long".to_owned()),
+    }
 }
 
 fn answered(answer: hyper::Response<Incoming>) -> HttpResponse {

@@ -5,6 +5,7 @@
 //! most one such hop.
 
 mod accepted_stream;
+mod forwarded_request;
 mod hop;
 mod leader_routes;
 

@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use super::change_log::ClusterCounts;
 use super::journal_member::{JournalMember, OpenedJournal};
 use super::node_service::{ForwardedStream, JoinParts, NodeService};
-use super::own_record::own_record;
+use super::own_record::{own_record, own_url};
 use crate::config::NodeConfig;
 
 /// Forwarded streams that wait for a server.
@@ -46,7 +46,7 @@ pub struct ClusterLink {
     /// How long a leader may be silent.
     patience: Duration,
     /// Where a reload changes the record of this node.
-    recording: OnceLock<(watch::Sender<MemberRecord>, String)>,
+    recording: OnceLock<(watch::Sender<MemberRecord>, SocketAddr)>,
     /// None while `cluster.listen` is not set.
     listening: Mutex<Option<ActiveListener>>,
 }
@@ -99,10 +99,10 @@ impl ClusterLink {
         self.service.admit_by(parts);
     }
 
-    /// From now on a reload also changes the record of this node, whose API has this address.
-    pub fn record_by(&self, wanted: watch::Sender<MemberRecord>, api_address: String) {
+    /// From now on a reload also changes the record of this node, whose API listens here.
+    pub fn record_by(&self, wanted: watch::Sender<MemberRecord>, api: SocketAddr) {
         // It is called once.
-        let _ = self.recording.set((wanted, api_address));
+        let _ = self.recording.set((wanted, api));
     }
 
     /// Carries calls to other nodes.
@@ -151,8 +151,8 @@ impl ClusterLink {
         self.local.set_security(config.cluster.security());
         self.listen(&config.cluster).await?;
         self.member.change_settings(effective);
-        if let Some((wanted, api_address)) = self.recording.get() {
-            wanted.send_replace(own_record(self.member.identity(), config, api_address));
+        if let Some((wanted, api)) = self.recording.get() {
+            wanted.send_replace(own_record(self.member.identity(), config, &own_url(config, *api)));
         }
         Ok(())
     }
@@ -170,22 +170,89 @@ impl ClusterLink {
         if listening.as_ref().map(|active| active.configured) == configured {
             return Ok(());
         }
-        let started = match configured {
+        // An address of all interfaces and one of them exclude each other on the same port.
+        let is_in_the_way = |former: &mut ActiveListener| {
+            configured.is_some_and(|wanted| wanted.port() == former.listener.address().port())
+        };
+        let freed = listening.take_if(is_in_the_way);
+        let before = freed.as_ref().map(|former| former.configured);
+        if let Some(former) = freed {
+            former.listener.stop().await;
+        }
+        let started = match configured.map(|configured| self.start_listener(configured)) {
             None => None,
-            Some(configured) => {
-                let listener = ClusterListener::start(
-                    self.runtime.handle(),
-                    Arc::clone(&self.local),
-                    Arc::new(self.service.clone()),
-                    configured,
-                    ListenerLimits::default(),
-                )?;
-                Some(ActiveListener { configured, listener })
+            Some(Ok(started)) => Some(started),
+            Some(Err(error)) => {
+                if let Some(before) = before {
+                    *listening = Some(self.start_listener(before)?);
+                }
+                return Err(error);
             }
         };
         if let Some(former) = std::mem::replace(&mut *listening, started) {
             former.listener.stop().await;
         }
         Ok(())
+    }
+
+    fn start_listener(&self, configured: SocketAddr) -> Result<ActiveListener, ClusterLinkError> {
+        let listener = ClusterListener::start(
+            self.runtime.handle(),
+            Arc::clone(&self.local),
+            Arc::new(self.service.clone()),
+            configured,
+            ListenerLimits::default(),
+        )?;
+        Ok(ActiveListener { configured, listener })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reelyard_core::cluster_id::{ClusterId, StoreId};
+
+    use super::*;
+    use crate::config::Layers;
+    use crate::node::LoadedNodeConfig;
+
+    fn configured(listen: &str) -> LoadedNodeConfig {
+        let port = listen.rsplit(':').next().unwrap_or_default();
+        let set = vec![
+            format!("cluster.listen={listen}"),
+            format!("cluster.address=127.0.0.1:{port}"),
+            "cluster.insecure=true".to_owned(),
+        ];
+        LoadedNodeConfig::read(Layers { set, ..Layers::default() }).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_reload_moves_the_listener_to_all_interfaces_on_the_same_port() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let store = StoreId::from(1);
+        let identity = NodeIdentity { cluster: ClusterId::from(1), number: 1, store };
+        let (one, all) =
+            (configured(&format!("127.0.0.1:{port}")), configured(&format!("0.0.0.0:{port}")));
+        let clock = Clock::system();
+        let (link, _forwarded) =
+            ClusterLink::start(identity, &one.config, &one.effective, &clock).await.unwrap();
+        for next in [&all, &one] {
+            link.apply_config(&next.config, &next.effective).await.unwrap();
+            let listening = link.listening.lock().await;
+            assert_eq!(
+                listening.as_ref().map(|active| active.listener.address()),
+                next.config.cluster.listen
+            );
+        }
+        // A refused address leaves the former one in force.
+        let other = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
+        let taken = configured(&other.local_addr().unwrap().to_string());
+        assert!(link.apply_config(&taken.config, &taken.effective).await.is_err());
+        let listening = link.listening.lock().await;
+        assert_eq!(
+            listening.as_ref().map(|active| active.listener.address()),
+            one.config.cluster.listen
+        );
     }
 }

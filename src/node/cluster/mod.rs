@@ -10,4 +10,4 @@ mod standing;
 
 pub use cluster_link::{ClusterLink, ClusterLinkError};
 pub use node_service::{ForwardedStream, JoinParts};
-pub use own_record::{keep as keep_record, own_record};
+pub use own_record::{keep as keep_record, own_record, own_url};

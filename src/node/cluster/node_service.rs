@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use futures::future::{BoxFuture, FutureExt};
 use reelyard_access::audit::{AuditRecord, AuditRecorder};
-use reelyard_cluster::{ClusterService, NodeStream};
+use reelyard_cluster::{ClusterService, LogLimit, NodeStream};
 use reelyard_core::clock::Clock;
 use reelyard_journal::{Journal, MemberChangeError};
 use reelyard_protocol::cluster::{JoinAnswer, JoinOutcome, JoinRequest, JoinedMember};
@@ -41,12 +42,14 @@ pub struct NodeService {
     /// Set once the actors run.
     joining: Arc<OnceLock<JoinParts>>,
     forwarded: mpsc::Sender<ForwardedStream>,
+    /// Lines about refused invitations.
+    refusals: Arc<LogLimit<()>>,
 }
 
 impl NodeService {
     /// A service that answers the calls of the journal, once it is open.
     pub fn new(journal: OpenedJournal, forwarded: mpsc::Sender<ForwardedStream>) -> Self {
-        NodeService { journal, joining: Arc::default(), forwarded }
+        NodeService { journal, joining: Arc::default(), forwarded, refusals: Arc::default() }
     }
 
     /// From now on nodes can join.
@@ -67,7 +70,9 @@ impl NodeService {
             let ip = from.ip().to_canonical();
             let secret = &request.secret.0;
             if let Err(error) = invitation::check(secret, ip, &parts.actors, &parts.clock) {
-                tracing::warn!(%from, %error, "a node was not admitted to the cluster");
+                if let Some(silent) = self.refusals.admit((), Instant::now()) {
+                    tracing::warn!(%from, %error, silent, "a node was not admitted to the cluster");
+                }
                 return refused("not-invited", &error.to_string());
             }
         }

@@ -1,5 +1,6 @@
 //! The record of this node in the log. Other nodes and clients find the node by it.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use reelyard_journal::{Journal, MemberChange};
@@ -20,6 +21,23 @@ pub fn own_record(identity: NodeIdentity, config: &NodeConfig, api_address: &str
         api_address: api_address.to_owned(),
         format_level: FORMAT_LEVEL,
         numbers_given: 0,
+    }
+}
+
+/// The URL of the API of the node that listens on `listen`. Without a name of its own, the API of all interfaces
+/// is reached at the host of the cluster address.
+pub fn own_url(config: &NodeConfig, listen: SocketAddr) -> String {
+    let scheme = if config.tls.is_on() { "https" } else { "http" };
+    if let Some(name) = config.http.names.first() {
+        return format!("{scheme}://{}:{}", name.as_str(), listen.port());
+    }
+    if !listen.ip().is_unspecified() {
+        return format!("{scheme}://{listen}");
+    }
+    let of_cluster = config.cluster.public_address();
+    match of_cluster.as_deref().and_then(|address| address.rsplit_once(':')) {
+        Some((host, _)) => format!("{scheme}://{host}:{}", listen.port()),
+        None => format!("{scheme}://{}:{}", Ipv4Addr::LOCALHOST, listen.port()),
     }
 }
 
@@ -54,5 +72,32 @@ async fn is_recorded(journal: &Journal, own: MemberRecord) -> bool {
             tracing::debug!(%error, "the addresses of this node are not recorded yet");
             false
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Layers;
+    use crate::node::LoadedNodeConfig;
+
+    #[test]
+    fn an_api_on_all_interfaces_is_recorded_with_the_cluster_host() {
+        let url = |set: &[&str]| {
+            let set = set.iter().map(|text| (*text).to_owned()).collect();
+            let loaded = LoadedNodeConfig::read(Layers { set, ..Layers::default() }).unwrap();
+            own_url(&loaded.config, loaded.config.listen)
+        };
+        let all = "listen=0.0.0.0:8080";
+        assert_eq!(url(&[all, "insecure=true"]), "http://127.0.0.1:8080");
+        let in_cluster = [
+            all,
+            "insecure=true",
+            "cluster.listen=0.0.0.0:8082",
+            "cluster.address=10.0.0.1:8082",
+            "cluster.insecure=true",
+        ];
+        assert_eq!(url(&in_cluster), "http://10.0.0.1:8080");
+        assert_eq!(url(&["listen=127.0.0.2:8080"]), "http://127.0.0.2:8080");
     }
 }

@@ -10,7 +10,7 @@ const LOG_EVERY: Duration = Duration::from_secs(60);
 
 /// The last line about each subject. The caller bounds the number of subjects.
 #[derive(Debug)]
-pub(super) struct LogLimit<K>(Mutex<HashMap<K, LoggedSubject>>);
+pub struct LogLimit<K>(Mutex<HashMap<K, LoggedSubject>>);
 
 #[derive(Debug)]
 struct LoggedSubject {
@@ -27,7 +27,7 @@ impl<K> Default for LogLimit<K> {
 
 impl<K: Eq + Hash> LogLimit<K> {
     /// The number of earlier events without a line, if this event gets one.
-    pub(super) fn admit(&self, subject: K, now: Instant) -> Option<u64> {
+    pub fn admit(&self, subject: K, now: Instant) -> Option<u64> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match lines.get_mut(&subject) {
             Some(last) if now.saturating_duration_since(last.at) < LOG_EVERY => {

@@ -18,6 +18,7 @@ mod tests;
 pub use caller::{ClusterTransport, JoinFailed, join_cluster};
 pub use listener::{ClusterListener, ClusterService, ListenError, ListenerLimits};
 pub use local_node::{LocalMember, LocalNode};
+pub use log_limit::LogLimit;
 pub use peers::{PeerRefusal, PeerView};
 pub use runtime::ClusterRuntime;
 pub use security::{BadClusterTls, ClusterTls, LinkSecurity, certificate_names};

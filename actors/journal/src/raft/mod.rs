@@ -3,6 +3,7 @@
 #![allow(clippy::result_large_err)]
 
 mod append_budget;
+mod hand_over;
 mod log_store;
 mod member_node;
 mod membership;
@@ -29,6 +30,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::owner::{CommittedEntry, OwnersError};
 use crate::store::StoreError;
 
+pub use hand_over::HandOverError;
 use member_node::MemberNode;
 pub use membership::{MemberChange, MemberChangeError};
 pub(crate) use network::not_ready;

@@ -13,7 +13,7 @@ use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, VoteRequest, VoteResponse,
 };
 use openraft::{RaftNetwork, RaftNetworkFactory, Snapshot, Vote};
-use reelyard_replication::{CallKind, CallTarget, NodeUnreachable, Transport};
+use reelyard_replication::{CallKind, CallTarget, MemberRecord, NodeUnreachable, Transport};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
@@ -30,7 +30,7 @@ use crate::status::SnapshotOnWay;
 /// Version of the calls between nodes. The bodies are openraft's types in postcard, so a new version of
 /// openraft, and any change of [`RaftRequest`] or [`RaftResponse`], needs another number. A test keeps the
 /// bytes.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// The reason why a node with another call version cannot be used.
 const ANOTHER_VERSION: &str = "it speaks another version of the calls between nodes: run the same version of reelyard on all nodes";
 /// How long a node that could not be reached gets no calls.
@@ -42,6 +42,15 @@ pub(super) enum RaftRequest {
     Append(AppendEntriesRequest<Types>),
     Vote(VoteRequest<u64>),
     Snapshot(SnapshotPart),
+    /// The leader with the vote `own` wants all voters to follow the vote `candidate` instead.
+    GiveWay {
+        own: Vote<u64>,
+        candidate: Vote<u64>,
+    },
+    /// The leader with the vote `own` wants the receiver to stand for election.
+    Stand {
+        own: Vote<u64>,
+    },
 }
 
 impl RaftRequest {
@@ -50,7 +59,9 @@ impl RaftRequest {
         match self {
             RaftRequest::Append(append) if append.entries.is_empty() => CallKind::Vote,
             RaftRequest::Append(_) => CallKind::Log,
-            RaftRequest::Vote(_) => CallKind::Vote,
+            RaftRequest::Vote(_) | RaftRequest::GiveWay { .. } | RaftRequest::Stand { .. } => {
+                CallKind::Vote
+            }
             RaftRequest::Snapshot(_) => CallKind::Snapshot,
         }
     }
@@ -66,6 +77,8 @@ pub(super) enum RaftResponse {
     NotReady,
     /// The call is in a version, or of a kind, that is not known there.
     NotUnderstood,
+    /// Whether the node does what the leader wants. It does not for another leader.
+    Followed(bool),
 }
 
 /// The answer to every call while the raft node does not exist.
@@ -92,6 +105,7 @@ pub(super) fn decode<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> 
 }
 
 /// Makes a [`Peer`] for each other node.
+#[derive(Clone)]
 pub(super) struct PeerFactory {
     /// Id of the node that calls.
     pub(super) node: u64,
@@ -103,10 +117,20 @@ impl RaftNetworkFactory<Types> for PeerFactory {
     type Network = Peer;
 
     async fn new_client(&mut self, target: u64, member: &MemberNode) -> Peer {
-        let (node, transport, contacts) =
-            (self.node, self.transport.clone(), self.contacts.clone());
-        let target = CallTarget { node: target, record: member.0.clone() };
-        Peer { node, target, transport, contacts, append_budget: AppendBudget::default() }
+        self.peer(target, &member.0)
+    }
+}
+
+impl PeerFactory {
+    /// The node with this number and record.
+    pub(super) fn peer(&self, node: u64, record: &MemberRecord) -> Peer {
+        Peer {
+            node: self.node,
+            target: CallTarget { node, record: record.clone() },
+            transport: self.transport.clone(),
+            contacts: self.contacts.clone(),
+            append_budget: AppendBudget::default(),
+        }
     }
 }
 
@@ -123,7 +147,8 @@ pub(super) struct Peer {
 type CallError<E> = RPCError<u64, MemberNode, E>;
 
 impl Peer {
-    async fn call(&self, request: RaftRequest) -> Result<RaftResponse, NodeUnreachable> {
+    /// Calls the node, and returns its answer. Refusals to work at all count as unreachable.
+    pub(super) async fn call(&self, request: RaftRequest) -> Result<RaftResponse, NodeUnreachable> {
         let answer = self.transport.call(&self.target, request.kind(), encode(&request)).await?;
         self.contacts.answered(self.target.node);
         let unreachable =
@@ -263,12 +288,10 @@ mod tests {
         CommittedLeaderId, Entry, EntryPayload, LogId, Membership, SnapshotMeta, StoredMembership,
     };
 
-    use reelyard_core::cluster_id::StoreId;
-    use reelyard_replication::MemberRecord;
-
     use super::*;
     use crate::raft::CommitBatch;
     use crate::raft::snapshot_transfer::SnapshotSource;
+    use reelyard_core::cluster_id::StoreId;
 
     fn log_id(index: u64) -> LogId<u64> {
         LogId::new(CommittedLeaderId::new(3, 1), index)
@@ -317,7 +340,7 @@ mod tests {
             (
                 encode(&RaftRequest::Append(append)),
                 concat!(
-                    "030003010101030106030301070102010003010800",
+                    "040003010101030106030301070102010003010800",
                     "03010902020101020102020185017b2276657273696f6e223a2231222c227374",
                     "6f7265223a223030303030303030303030303030303030303030303030303030",
                     "303030303031222c22636c7573746572223a2231302e302e302e313a38303832",
@@ -330,24 +353,30 @@ mod tests {
                     "01030105",
                 ),
             ),
-            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "030103010100"),
+            (encode(&RaftRequest::Vote(VoteRequest::new(vote, None))), "040103010100"),
             (
                 encode(&RaftRequest::Snapshot(part)),
-                "03020104d8040301010103010900000003332d39800403010203",
+                "04020104d8040301010103010900000003332d39800403010203",
             ),
-            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Success))), "03000000"),
-            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Conflict))), "03000002"),
-            (encode(&RaftResponse::Vote(Ok(voted))), "0301000301010101030104"),
-            (encode(&RaftResponse::Vote(Err(fatal))), "0301010102"),
+            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Success))), "04000000"),
+            (encode(&RaftResponse::Append(Ok(AppendEntriesResponse::Conflict))), "04000002"),
+            (encode(&RaftResponse::Vote(Ok(voted))), "0401000301010101030104"),
+            (encode(&RaftResponse::Vote(Err(fatal))), "0401010102"),
             (
                 encode(&RaftResponse::Snapshot(SnapshotProgress::Wants { offset: 512 })),
-                "0302008004",
+                "0402008004",
             ),
-            (encode(&RaftResponse::Snapshot(SnapshotProgress::Busy)), "030201"),
-            (encode(&RaftResponse::Snapshot(SnapshotProgress::Done { vote })), "030202030101"),
-            (encode(&RaftResponse::Snapshot(failed)), "030203026e6f"),
-            (encode(&RaftResponse::NotReady), "0303"),
-            (encode(&RaftResponse::NotUnderstood), "0304"),
+            (encode(&RaftResponse::Snapshot(SnapshotProgress::Busy)), "040201"),
+            (encode(&RaftResponse::Snapshot(SnapshotProgress::Done { vote })), "040202030101"),
+            (encode(&RaftResponse::Snapshot(failed)), "040203026e6f"),
+            (encode(&RaftResponse::NotReady), "0403"),
+            (encode(&RaftResponse::NotUnderstood), "0404"),
+            (
+                encode(&RaftRequest::GiveWay { own: vote, candidate: Vote::new(4, 2) }),
+                "0403030101040200",
+            ),
+            (encode(&RaftRequest::Stand { own: vote }), "0404030101"),
+            (encode(&RaftResponse::Followed(true)), "040501"),
         ]
     }
 

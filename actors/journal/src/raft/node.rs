@@ -1,7 +1,7 @@
 //! A raft node: it writes entries, answers its peers, rebuilds owners, and stops.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use reelyard_replication::{CommitAnswer, JournalCommand, Leadership};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::network::{RaftRequest, RaftResponse, decode, encode};
-use super::peer_contacts::PeerContacts;
+use super::network::{PeerFactory, RaftRequest, RaftResponse, decode, encode};
 use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::LogGrowth;
 use super::{CommitBatch, LogId, Metrics, Raft};
+use crate::open_commits::OpenCommits;
 use crate::owners::PieceOwners;
 use crate::session::ProposerSession;
 use crate::settings::JournalOptions;
@@ -46,7 +46,6 @@ pub(crate) struct RaftNode {
     /// Set once the log is applied up to its known commit position.
     pub(super) raft: OnceLock<Raft>,
     pub(super) growth: Arc<LogGrowth>,
-    pub(super) contacts: PeerContacts,
     snapshots: SnapshotReceiver,
     /// Session for the proposer. It changes before the owners get `LeaderStarted`, so that the
     /// proposer accepts their first decision.
@@ -58,8 +57,14 @@ pub(crate) struct RaftNode {
     pub(super) patience: Duration,
     failure: watch::Sender<Option<String>>,
     running: Mutex<Option<JoinHandle<()>>>,
-    /// Held while the members change: one change at a time.
+    /// Held while the members change, and while the lead is handed over: one change at a time.
     pub(super) changing: tokio::sync::Mutex<()>,
+    /// Calls the other nodes.
+    pub(super) peers: PeerFactory,
+    /// Commits that have no answer yet.
+    pub(crate) open_commits: OpenCommits,
+    /// True while the lead is handed over: no commit is accepted, and readers see no leader.
+    holds_commits: AtomicBool,
 }
 
 impl RaftNode {
@@ -68,12 +73,12 @@ impl RaftNode {
         settings: &JournalOptions,
         growth: Arc<LogGrowth>,
         snapshots: SnapshotReceiver,
+        peers: PeerFactory,
     ) -> Self {
         RaftNode {
             id: settings.node,
             raft: OnceLock::new(),
             growth,
-            contacts: PeerContacts::default(),
             snapshots,
             session: watch::Sender::new(ProposerSession {
                 leadership: Leadership::Nobody,
@@ -84,6 +89,9 @@ impl RaftNode {
             failure: watch::Sender::new(None),
             running: Mutex::new(None),
             changing: tokio::sync::Mutex::default(),
+            peers,
+            open_commits: OpenCommits::default(),
+            holds_commits: AtomicBool::new(false),
         }
     }
 
@@ -130,6 +138,12 @@ impl RaftNode {
             Some(RaftRequest::Snapshot(part)) => {
                 RaftResponse::Snapshot(self.snapshots.take(raft, part).await)
             }
+            Some(RaftRequest::GiveWay { own, candidate }) => {
+                RaftResponse::Followed(self.follow_hand_over(raft, own, Some(candidate)).await)
+            }
+            Some(RaftRequest::Stand { own }) => {
+                RaftResponse::Followed(self.follow_hand_over(raft, own, None).await)
+            }
             None => RaftResponse::NotUnderstood,
         };
         encode(&response)
@@ -148,7 +162,7 @@ impl RaftNode {
             last_log: metrics.last_log_index,
             applied: metrics.last_applied.map(|log_id| log_id.index),
             behind: behind(&metrics),
-            snapshots_sent: self.contacts.snapshots_sent(),
+            snapshots_sent: self.peers.contacts.snapshots_sent(),
             snapshot: metrics.snapshot.map(|log_id| log_id.index),
             snapshot_bytes: self.growth.snapshot_bytes.load(Ordering::Relaxed),
             bytes_since_snapshot: self.growth.since_snapshot.load(Ordering::Relaxed),
@@ -188,9 +202,27 @@ impl RaftNode {
             changed
         });
         owners.set_leadership(leadership.epoch());
+        self.show_leadership(leadership);
+    }
+
+    /// Accepts no commits for a while, and shows no leader meanwhile.
+    pub(super) fn hold_commits(&self, holds: bool) {
+        self.holds_commits.store(holds, Ordering::SeqCst);
+        let leadership = self.session.borrow().leadership;
+        self.show_leadership(leadership);
+    }
+
+    /// Whether commits are refused because the lead is handed over.
+    pub(crate) fn holds_commits(&self) -> bool {
+        self.holds_commits.load(Ordering::SeqCst)
+    }
+
+    fn show_leadership(&self, leadership: Leadership) {
+        let leaves = leadership.epoch().is_some() && self.holds_commits();
+        let shown = if leaves { Leadership::Nobody } else { leadership };
         self.leadership.send_if_modified(|present| {
-            let changed = *present != leadership;
-            *present = leadership;
+            let changed = *present != shown;
+            *present = shown;
             changed
         });
     }

@@ -10,6 +10,7 @@ use super::Raft;
 use super::log_store::LogStore;
 use super::network::PeerFactory;
 use super::node::RaftNode;
+use super::peer_contacts::PeerContacts;
 use super::snapshot_transfer::SnapshotReceiver;
 use super::state_machine::{LogGrowth, PieceStateMachine};
 use super::watcher::RaftWatcher;
@@ -36,23 +37,21 @@ impl RaftNode {
         let machine =
             PieceStateMachine::new(owners.clone(), store.clone(), growth.clone(), snapshot)
                 .map_err(|error| OpenError::of_store(&settings.dir, error))?;
-        let node = Arc::new(RaftNode::new(
-            settings,
-            growth,
-            SnapshotReceiver::new(&store, owners.clone()),
-        ));
+        let contacts = PeerContacts::default();
+        let peers = PeerFactory { node: settings.node, transport, contacts };
+        let snapshots = SnapshotReceiver::new(&store, owners.clone());
+        let node = Arc::new(RaftNode::new(settings, growth, snapshots, peers));
         let run = RaftWatcher {
             node: node.clone(),
             owners,
             founders: settings.founders.clone(),
-            contacts: node.contacts.clone(),
+            contacts: node.peers.contacts.clone(),
             heartbeat: settings.heartbeat,
             snapshot_log_bytes: settings.snapshot_log_bytes,
             snapshot_when_quiet: settings.snapshot_when_quiet,
         };
         let task = async move {
-            let contacts = run.contacts.clone();
-            let network = PeerFactory { node: run.node.id, transport, contacts };
+            let network = run.node.peers.clone();
             let opened = Raft::new(run.node.id, config, network, LogStore::new(store), machine);
             match opened.await {
                 Ok(raft) => run.until_it_ends(raft).await,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use reelyard_integration_tests::rigs::yard::bearer_in;
 use reelyard_protocol::http_client::without_tls;
 use reqwest::Method;
@@ -35,13 +35,16 @@ impl BenchApi {
 
     /// Calls `/api/v1` and waits for the answer. A refusal is an error.
     pub async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value> {
-        let mut asked = self.http.request(method, format!("{}/api/v1{path}", self.url()));
+        let mut asked = self.http.request(method.clone(), format!("{}/api/v1{path}", self.url()));
         asked = asked.header("authorization", self.authorization());
         if let Some(body) = body {
             asked = asked.header("content-type", "application/json").body(body.to_string());
         }
-        let answer = asked.send().await?.error_for_status()?;
+        let answer = asked.send().await?;
+        let status = answer.status();
         let bytes = answer.bytes().await?;
+        let text = String::from_utf8_lossy(&bytes);
+        ensure!(status.is_success(), "{method} {path} was answered with {status}: {text}");
         Ok(if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? })
     }
 

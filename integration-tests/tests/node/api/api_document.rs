@@ -287,6 +287,7 @@ fn every_call_of_the_document_is_there_and_no_other_method() -> Result<()> {
             ("POST", path) if path.starts_with("/api/v1/tasks") => answer.status == 409,
             // The node runs alone, and the only voter cannot be removed.
             ("DELETE", "/api/v1/cluster/members/{number}") => answer.status == 409,
+            ("POST", "/api/v1/cluster/transfer") => answer.status == 409,
             // The pool has no host with a worker that could take over boxes.
             ("POST", "/api/v1/pools/{pool}/adopt") => answer.status == 422,
             // The shared token of the configuration has no sessions.

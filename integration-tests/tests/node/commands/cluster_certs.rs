@@ -57,3 +57,31 @@ fn a_renewed_certificate_has_the_same_names() -> Result<()> {
     ensure!(unknown.code == Some(2) && unknown.err.contains("certs node"), "{}", unknown.err);
     Ok(())
 }
+
+#[test]
+fn a_certificate_for_another_host_is_refused_before_the_node_starts() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let dir = dir.path();
+    for arguments in [&["init"][..], &["node", "10.0.0.1"]] {
+        let made = certs(dir, arguments)?;
+        ensure!(made.code == Some(0), "{}", made.err);
+    }
+    let check = |address: &str| -> Result<ProgramOutput> {
+        let file = dir.join("node.toml");
+        let text = format!(
+            "[cluster]\nlisten = \"0.0.0.0:8082\"\naddress = \"{address}\"\n[cluster.tls]\nca_file = \"{0}/ca.crt\"\n\
+             cert_file = \"{0}/10.0.0.1.crt\"\nkey_file = \"{0}/10.0.0.1.key\"\n",
+            dir.display()
+        );
+        std::fs::write(&file, text)?;
+        let file = file.to_str().context("a path of ASCII")?;
+        Ok(run(&["config", "check", "node", "--config", file]))
+    };
+    let right = check("10.0.0.1:8082")?;
+    ensure!(right.code == Some(0), "{}{}", right.out, right.err);
+    let other = check("10.0.0.9:8082")?;
+    let shown = format!("{}{}", other.out, other.err);
+    ensure!(other.code != Some(0) && shown.contains("10.0.0.9"), "{shown}");
+    ensure!(shown.contains("cluster.tls.cert_file") && shown.contains("certs node"), "{shown}");
+    Ok(())
+}

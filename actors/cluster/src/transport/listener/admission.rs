@@ -175,7 +175,7 @@ impl Admission<'_> {
             let why = format!("node {} has too many connections", identity.number);
             ConnectionRefusal::new(RefusalKind::Busy, why)
         };
-        let slot = self.slots.promote(guest, identity.number).ok_or_else(busy)?;
+        let slot = self.slots.promote(guest, identity.number, hello.purpose).ok_or_else(busy)?;
         Ok(Some((identity, slot)))
     }
 

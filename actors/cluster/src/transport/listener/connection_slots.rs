@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use reelyard_protocol::cluster::ConnectionUse;
+
 /// Limits for callers.
 #[derive(Clone, Copy, Debug)]
 pub struct ListenerLimits {
@@ -15,8 +17,10 @@ pub struct ListenerLimits {
     pub guests_per_address: usize,
     /// Most guests from one address where a member is.
     pub guests_per_member_address: usize,
-    /// Most connections of one member.
-    pub per_member: usize,
+    /// Most connections of one member for calls: one for each kind, and those that end meanwhile.
+    pub calls_per_member: usize,
+    /// Most streams of one member for forwarded requests. They take no place of its calls.
+    pub forwards_per_member: usize,
     /// Time limit for TLS and the hello.
     pub greeting_time: Duration,
 }
@@ -27,10 +31,18 @@ impl Default for ListenerLimits {
             guests: 256,
             guests_per_address: 8,
             guests_per_member_address: 64,
-            per_member: 512,
+            calls_per_member: 32,
+            forwards_per_member: 256,
             greeting_time: Duration::from_secs(5),
         }
     }
+}
+
+/// The connections of one member that share a limit: its forwarded requests, or its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct MemberShare {
+    number: u64,
+    forwards: bool,
 }
 
 /// The connections of a listener.
@@ -45,7 +57,7 @@ struct ConnectionTotals {
     /// Guests from addresses where no member is.
     outsiders: usize,
     guests: HashMap<IpAddr, usize>,
-    members: HashMap<u64, usize>,
+    members: HashMap<MemberShare, usize>,
     /// Connections of members, by address.
     addresses: HashMap<IpAddr, usize>,
 }
@@ -78,15 +90,25 @@ impl ConnectionSlots {
     }
 
     /// A slot for an accepted connection of a member. None if it has too many.
-    pub(super) fn promote(&self, guest: &GuestSlot, number: u64) -> Option<MemberSlot> {
+    pub(super) fn promote(
+        &self,
+        guest: &GuestSlot,
+        number: u64,
+        purpose: ConnectionUse,
+    ) -> Option<MemberSlot> {
         let (mut counts, ip) = (self.counts(), guest.ip);
-        let connections = counts.members.entry(number).or_default();
-        if *connections >= self.limits.per_member {
+        let share = MemberShare { number, forwards: purpose == ConnectionUse::Forward };
+        let most = match share.forwards {
+            true => self.limits.forwards_per_member,
+            false => self.limits.calls_per_member,
+        };
+        let connections = counts.members.entry(share).or_default();
+        if *connections >= most {
             return None;
         }
         *connections += 1;
         *counts.addresses.entry(ip).or_default() += 1;
-        Some(MemberSlot { slots: self.clone(), ip, number })
+        Some(MemberSlot { slots: self.clone(), ip, share })
     }
 
     fn counts(&self) -> MutexGuard<'_, ConnectionTotals> {
@@ -123,13 +145,13 @@ impl Drop for GuestSlot {
 pub(in crate::transport) struct MemberSlot {
     slots: ConnectionSlots,
     ip: IpAddr,
-    number: u64,
+    share: MemberShare,
 }
 
 impl Drop for MemberSlot {
     fn drop(&mut self) {
         let mut counts = self.slots.counts();
-        release(&mut counts.members, &self.number);
+        release(&mut counts.members, &self.share);
         release(&mut counts.addresses, &self.ip);
     }
 }
@@ -147,7 +169,8 @@ mod tests {
             guests: 4,
             guests_per_address: 2,
             guests_per_member_address: 3,
-            per_member: 1,
+            calls_per_member: 1,
+            forwards_per_member: 1,
             greeting_time: Duration::from_secs(1),
         };
         ConnectionSlots::new(limits)
@@ -171,8 +194,8 @@ mod tests {
         let all: Vec<_> = (1..9).filter_map(|last| slots.admit(ip(last), false)).collect();
         assert_eq!(all.len(), 4);
         let guest = slots.admit(ip(100), true).unwrap();
-        let member = slots.promote(&guest, 2).unwrap();
-        assert!(slots.promote(&guest, 2).is_none());
+        let member = slots.promote(&guest, 2, ConnectionUse::Vote).unwrap();
+        assert!(slots.promote(&guest, 2, ConnectionUse::Log).is_none());
         drop(guest);
         // The address of a connected member counts as one of a member.
         let more: Vec<_> = (0..9).filter_map(|_| slots.admit(ip(100), false)).collect();

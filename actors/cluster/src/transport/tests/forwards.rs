@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use futures::future::join_all;
+use reelyard_replication::{CallKind, Transport};
 use rustix::net::sockopt::tcp_user_timeout;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -47,18 +48,21 @@ async fn many_streams_are_opened_at_once() {
 }
 
 #[tokio::test]
-async fn a_member_has_a_limit_of_connections() {
+async fn forwarded_requests_have_a_limit_and_take_no_place_of_votes() {
     let (first, second) = (TestNode::new(1), TestNode::new(2));
     second.knows(1, record(1, "127.0.0.1:9"));
-    let limits = ListenerLimits { per_member: 2, ..ListenerLimits::default() };
+    let limits =
+        ListenerLimits { forwards_per_member: 2, calls_per_member: 1, ..ListenerLimits::default() };
     let listener = second.listen_on("127.0.0.1:0".parse().unwrap(), limits);
     let target = second.at(listener.address());
     let open = || first.transport.open_forward(&target);
     let (former, _other) = (open().await.unwrap(), open().await.unwrap());
     let refused = open().await.unwrap_err();
     assert!(refused.why.contains("node 1 has too many connections"), "{refused}");
+    let voted = first.transport.call(&target, CallKind::Vote, b"hello".to_vec()).await.unwrap();
+    assert_eq!(voted, b"hello of node 1");
     drop(former);
-    until("there is room", || second.peer(1).unwrap().connections == 1).await;
+    until("there is room", || second.peer(1).unwrap().connections == 2).await;
     open().await.unwrap();
 }
 

@@ -1,0 +1,127 @@
+//! Clients that change something through several nodes without a pause, and record what they were answered.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+/// Longest wait for an answer. A node answers much earlier.
+const ANSWER_TIME: Duration = Duration::from_secs(20);
+
+/// The answers to all clients.
+#[derive(Default)]
+struct ClientRecord {
+    acknowledged: AtomicU64,
+    stop: AtomicBool,
+    /// Answers that are no success, with the time that they took.
+    failures: Mutex<Vec<(String, Duration)>>,
+    slowest: Mutex<Duration>,
+}
+
+/// Running clients. Each adds users with different names.
+pub struct WritingClients {
+    record: Arc<ClientRecord>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// The answers, once the clients have stopped.
+#[derive(Debug)]
+pub struct WrittenAnswers {
+    /// How many users were added.
+    pub acknowledged: u64,
+    /// Other answers, with the time that they took.
+    pub failures: Vec<(String, Duration)>,
+    /// The longest time of one answer.
+    pub slowest: Duration,
+}
+
+impl WritingClients {
+    /// Starts one client for each address. Their users are named after `name`.
+    pub fn start(nodes: &[SocketAddr], bearer: &str, name: &str) -> Self {
+        let record = Arc::new(ClientRecord::default());
+        let client = |(number, node): (usize, &SocketAddr)| {
+            let (record, node) = (record.clone(), *node);
+            let (bearer, name) = (bearer.to_owned(), format!("{name}-{number}"));
+            std::thread::spawn(move || record.run(node, &bearer, &name))
+        };
+        let threads = nodes.iter().enumerate().map(client).collect();
+        WritingClients { record, threads }
+    }
+
+    /// Waits until this number of further changes is acknowledged.
+    pub fn wait_for(&self, more: u64) -> Result<()> {
+        let wanted = self.record.acknowledged.load(Ordering::SeqCst) + more;
+        let until = Instant::now() + Duration::from_secs(60);
+        while self.record.acknowledged.load(Ordering::SeqCst) < wanted {
+            let failures = self.record.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            anyhow::ensure!(Instant::now() < until, "no progress for 60 s: {failures:?}");
+            drop(failures);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Stops the clients after their present requests.
+    pub fn stop(self) -> WrittenAnswers {
+        self.record.stop.store(true, Ordering::SeqCst);
+        for thread in self.threads {
+            // A panic of a client shows as missing progress.
+            let _ = thread.join();
+        }
+        let record = &self.record;
+        WrittenAnswers {
+            acknowledged: record.acknowledged.load(Ordering::SeqCst),
+            failures: std::mem::take(
+                &mut record.failures.lock().unwrap_or_else(PoisonError::into_inner),
+            ),
+            slowest: *record.slowest.lock().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+impl ClientRecord {
+    fn run(&self, node: SocketAddr, bearer: &str, name: &str) {
+        let mut number = 0;
+        while !self.stop.load(Ordering::SeqCst) {
+            number += 1;
+            let body = format!("{{\"name\": \"{name}-{number}\", \"role\": \"viewer\"}}");
+            let began = Instant::now();
+            let answer = post(node, "/api/v1/users", bearer, &body);
+            let took = began.elapsed();
+            let mut slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
+            *slowest = took.max(*slowest);
+            drop(slowest);
+            let why = match answer {
+                Ok(answer) if answer.starts_with("HTTP/1.1 201") => {
+                    self.acknowledged.fetch_add(1, Ordering::SeqCst);
+                    continue;
+                }
+                Ok(answer) => answer,
+                Err(error) => format!("{error:#}"),
+            };
+            let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            failures.push((why, took));
+            drop(failures);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Sends one request on a connection of its own, and returns the whole answer.
+pub fn post(node: SocketAddr, path: &str, bearer: &str, body: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(node).context("connect")?;
+    stream.set_read_timeout(Some(ANSWER_TIME))?;
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {node}\r\n{bearer}\r\nContent-Type: application/json\r\nContent-Length: \
+         {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).context("send")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).context("read")?;
+    Ok(answer)
+}

@@ -1,0 +1,226 @@
+//! A request as it is sent to the leader, more than once if its first answer is lost.
+
+use actix_web::HttpMessage;
+use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::error::PayloadError;
+use actix_web::http::Method;
+use actix_web::http::header::{self, HeaderMap, HeaderName};
+use actix_web::web::{Bytes, BytesMut};
+use futures::StreamExt;
+use futures::stream::{self, LocalBoxStream};
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use serde_json::{Map, Value};
+
+use crate::http::api::API;
+
+/// The longest body that is kept for another attempt.
+const KEPT_BODY: usize = 64 << 10;
+
+/// Headers of one connection. They are not passed on.
+pub const OF_CONNECTION: [HeaderName; 5] =
+    [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE, header::TE, header::TRAILER];
+
+/// The calls of the API whose body has a `request_id`, and whose repetition gets the first answer again. A part `*`
+/// is any one.
+const NAMED: [(&str, &str); 6] = [
+    ("POST", "/shares"),
+    ("PATCH", "/shares/*"),
+    ("POST", "/files/move"),
+    ("POST", "/users"),
+    ("PATCH", "/users/*"),
+    ("POST", "/pools/*/leases"),
+];
+
+/// Why the leader did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum NotForwarded {
+    /// The connection failed.
+    #[error("the connection to the leader failed: {0}")]
+    Connection(#[from] std::io::Error),
+    /// The leader sent no answer.
+    #[error("the leader did not answer the request: {0}")]
+    Http(#[from] hyper::Error),
+    /// Its form is not possible in HTTP.
+    #[error("the request cannot be passed on: {0}")]
+    Request(#[from] hyper::http::Error),
+    /// Another node leads, and the former leader is silent.
+    #[error("it leads no longer, and has not answered")]
+    Deposed,
+}
+
+/// The body of a request to the leader.
+pub type ForwardedBody = StreamBody<LocalBoxStream<'static, Result<Frame<Bytes>, PayloadError>>>;
+
+/// A request on its way to the leader.
+pub struct ForwardedRequest {
+    method: Method,
+    target: String,
+    headers: HeaderMap,
+    client: String,
+    /// None once a long body was sent.
+    body: Option<ForwardedContent>,
+    is_repeatable: bool,
+}
+
+enum ForwardedContent {
+    Kept(Bytes),
+    /// The first part, which is longer than what is kept, and the rest.
+    Streamed(Bytes, Payload),
+}
+
+impl ForwardedRequest {
+    /// Reads the body if it is short, and gives it a request id if its kind of request can have one. The request of
+    /// the client keeps the body that it had.
+    ///
+    /// # Errors
+    /// The client did not send the body.
+    pub async fn of(request: &mut ServiceRequest) -> Result<Self, PayloadError> {
+        let mut payload = request.take_payload();
+        let (mut body, mut is_whole) = (BytesMut::new(), true);
+        while let Some(part) = payload.next().await {
+            body.extend_from_slice(&part?);
+            if body.len() > KEPT_BODY {
+                is_whole = false;
+                break;
+            }
+        }
+        let body = body.freeze();
+        let mut headers = request.headers().clone();
+        let mut is_repeatable = request.method().is_safe();
+        let content = if is_whole {
+            request.set_payload(Payload::from(body.clone()));
+            let mut kept = body;
+            if has_request_id(request.method(), request.path())
+                && let Some(named) = with_request_id(&kept)
+            {
+                headers.insert(header::CONTENT_LENGTH, named.len().into());
+                (kept, is_repeatable) = (named, true);
+            }
+            ForwardedContent::Kept(kept)
+        } else {
+            ForwardedContent::Streamed(body, payload)
+        };
+        let client = request.peer_addr().map(|client| client.to_string());
+        Ok(ForwardedRequest {
+            method: request.method().clone(),
+            target: request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned(),
+            headers,
+            client: client.unwrap_or_default(),
+            body: Some(content),
+            is_repeatable,
+        })
+    }
+
+    /// Gives a long body back to the request of the client, which is answered here.
+    pub fn give_back(&mut self, request: &mut ServiceRequest) {
+        match self.body.take() {
+            Some(ForwardedContent::Streamed(first, rest)) => {
+                let whole: BodyParts = stream::iter([Ok(first)]).chain(rest).boxed_local();
+                request.set_payload(Payload::Stream { payload: whole });
+            }
+            kept => self.body = kept,
+        }
+    }
+
+    /// Whether it can be sent once more.
+    pub fn is_kept(&self) -> bool {
+        matches!(self.body, Some(ForwardedContent::Kept(_)))
+    }
+
+    /// Whether the leader does it only once, however often it is sent.
+    pub fn is_repeatable(&self) -> bool {
+        self.is_repeatable && self.is_kept()
+    }
+
+    /// Address of the client.
+    pub fn client(&self) -> &str {
+        &self.client
+    }
+
+    /// The request for one attempt.
+    ///
+    /// # Errors
+    /// The request cannot be sent in this form.
+    pub fn attempt(&mut self) -> Result<hyper::Request<ForwardedBody>, NotForwarded> {
+        let mut builder =
+            hyper::Request::builder().method(self.method.as_str()).uri(self.target.as_str());
+        for (name, value) in &self.headers {
+            if !OF_CONNECTION.contains(name) {
+                builder = builder.header(name.as_str(), value.as_bytes());
+            }
+        }
+        let parts: BodyParts = match self.body.take() {
+            Some(ForwardedContent::Kept(body)) => {
+                self.body = Some(ForwardedContent::Kept(body.clone()));
+                let parts = if body.is_empty() { None } else { Some(Ok(body)) };
+                stream::iter(parts).boxed_local()
+            }
+            Some(ForwardedContent::Streamed(first, rest)) => {
+                stream::iter([Ok(first)]).chain(rest).boxed_local()
+            }
+            None => stream::empty().boxed_local(),
+        };
+        let frames = parts.map(|part| part.map(Frame::data)).boxed_local();
+        Ok(builder.body(StreamBody::new(frames))?)
+    }
+}
+
+type BodyParts = LocalBoxStream<'static, Result<Bytes, PayloadError>>;
+
+/// Whether the body of this call may have a request id.
+fn has_request_id(method: &Method, path: &str) -> bool {
+    let Some(call) = path.strip_prefix(API) else { return false };
+    NAMED.iter().any(|(of, pattern)| {
+        let mut parts = pattern.split('/');
+        let is_same =
+            |part: &str| parts.next().is_some_and(|wanted| wanted == "*" || wanted == part);
+        *of == method.as_str() && call.split('/').all(is_same) && parts.next().is_none()
+    })
+}
+
+/// The body with a request id: its own, or a new one. None if it is no object in JSON, which the leader refuses.
+fn with_request_id(body: &Bytes) -> Option<Bytes> {
+    let mut object: Map<String, Value> = serde_json::from_slice(body).ok()?;
+    if object.get("request_id").is_some_and(|id| !id.is_null()) {
+        return Some(body.clone());
+    }
+    let id = format!("{:032x}", fastrand::u128(..));
+    object.insert("request_id".to_owned(), Value::String(id));
+    serde_json::to_vec(&object).ok().map(Bytes::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_without_an_id_gets_one() {
+        let named = |body: &'static str| with_request_id(&Bytes::from_static(body.as_bytes()));
+        let read = |body: Bytes| serde_json::from_slice::<Value>(&body).unwrap();
+        let first = read(named(r#"{"path": "a"}"#).unwrap());
+        let other = read(named(r#"{"path": "a", "request_id": null}"#).unwrap());
+        assert_eq!(first["path"], "a");
+        assert_eq!(first["request_id"].as_str().map(str::len), Some(32));
+        assert_ne!(first["request_id"], other["request_id"]);
+        let own = r#"{"request_id": "mine"}"#;
+        assert_eq!(named(own).unwrap(), own.as_bytes());
+        assert_eq!((named("[1]"), named("{")), (None, None));
+    }
+
+    #[test]
+    fn only_bodies_that_may_have_an_id_get_one() {
+        for (method, path, expected) in [
+            (Method::POST, "/api/v1/shares", true),
+            (Method::PATCH, "/api/v1/shares/x", true),
+            (Method::POST, "/api/v1/pools/p/leases", true),
+            (Method::GET, "/api/v1/shares", false),
+            (Method::POST, "/api/v1/shares/x", false),
+            (Method::POST, "/api/v1/shares/revoke", false),
+            (Method::POST, "/api/v1/tokens", false),
+            (Method::POST, "/shares", false),
+        ] {
+            assert_eq!(has_request_id(&method, path), expected, "{method} {path}");
+        }
+    }
+}
