@@ -157,6 +157,9 @@ async fn perform(
     let api = DemoApi::new(&yard.url, &yard.token)?;
     wait_until_ready(yard, &api).await?;
     println!("the node answers at {} (token {})", yard.url, yard.token);
+    if !options.once {
+        println!("open the console once, within 15 minutes: {}", api.console_link().await?);
+    }
 
     let bytes = script.bytes();
     // Slow machines get two minutes plus ten times the time that the bytes need at the rate limit.
@@ -183,6 +186,7 @@ async fn perform(
     if options.once {
         return Ok(if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
+    println!("Console, once within 15 minutes: {}", api.console_link().await?);
     println!(
         "The yard keeps running. Try: reelyard tasks --url {} --token {}\nCtrl-C ends it and removes \
          everything.",

@@ -20,5 +20,6 @@ mod metrics;
 pub mod node;
 pub mod node_state;
 pub mod overview;
+mod packed;
 mod problem;
 pub mod worker;

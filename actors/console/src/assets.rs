@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "63d37bb971dda0d691ab8ea9827eb97820fe7b7290848ef4c53597288a4f8369";
+        "4d2d87825ed303a38dbf21775c39227184f977d683fb8158e45b1f6893765062";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

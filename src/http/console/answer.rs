@@ -1,8 +1,12 @@
 //! Answers of the console: pages in their frame.
 
+use actix_web::body::{BoxBody, MessageBody};
 use actix_web::cookie::Cookie;
 use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_ENCODING, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::Bytes;
+use flate2::Compression;
 use reelyard_boxes::box_lease::BoxPhase;
 use reelyard_console::address::ROOT;
 use reelyard_console::frame::{self, FrameModel, LiveMark, PageParts};
@@ -16,6 +20,7 @@ use super::refusal::html_answer;
 use super::visitor::Visitor;
 use crate::http::node_state::NodeHttpState;
 use crate::http::overview::HOUR_MILLIS;
+use crate::http::packed::{GZIP, accepts_gzip, gzip};
 
 /// Answers with a page in its frame.
 pub fn page(
@@ -80,12 +85,36 @@ fn framed(
     let model = FrameModel { here: here.to_owned(), outcome, ..frame };
     let body = frame::page(parts, &model, &visitor.viewer);
     let policy = frame::security_policy(&visitor.viewer.nonce);
-    let mut answer = html_answer(StatusCode::OK, &policy, body);
+    let answer = html_answer(StatusCode::OK, &policy, body);
+    let mut answer = packed(request, answer);
     if kept.is_some() {
         let mut shown = Cookie::build(OUTCOME_COOKIE, "").path(ROOT).finish();
         shown.make_removal();
         // A cookie of this form always fits a header.
         let _ = answer.add_cookie(&shown);
+    }
+    answer
+}
+
+/// Packs the body of a page for a browser that unpacks it. A page with text of its address stays plain: the length of
+/// a packed body would show whether that text is like the token of the forms.
+fn packed(request: &HttpRequest, answer: HttpResponse) -> HttpResponse {
+    if !request.query_string().is_empty() || !accepts_gzip(request) {
+        return answer;
+    }
+    let mut is_packed = false;
+    let mut answer = answer.map_body(|_, body| match body.try_into_bytes() {
+        Ok(plain) => match gzip(&plain, Compression::fast()) {
+            Some(packed) => {
+                is_packed = true;
+                BoxBody::new(Bytes::from(packed))
+            }
+            None => BoxBody::new(plain),
+        },
+        Err(stream) => stream,
+    });
+    if is_packed {
+        answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(GZIP));
     }
     answer
 }

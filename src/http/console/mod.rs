@@ -51,6 +51,10 @@ pub fn routes(config: &mut web::ServiceConfig, renderings: web::Data<LiveRenderi
         )
         .service(web::resource("/console/files").route(read().to(pages::storage::files::show)))
         .service(
+            web::resource("/console/files/export")
+                .route(read().to(pages::storage::file_export::show)),
+        )
+        .service(
             web::resource("/console/files/{name}/{action}")
                 .route(web::post().to(actions::files::act_on_one)),
         )

@@ -49,11 +49,13 @@ pub struct MapPageModel {
 pub fn render(query: &MapPageQuery, model: &MapPageModel, viewer: &Viewer) -> Markup {
     html! {
         (page_head(frame::MAP.of(viewer.language), &sentence(viewer, &model.map), html! {}))
+        (filter_bar(viewer, &filters(viewer, query)))
         (map_content(viewer, query, model))
     }
 }
 
-/// Everything below the title. Its id is `map-content`, for live updates.
+/// Everything below the choice of the view. Its id is `map-content`, for live updates. It has no form: the nonce of
+/// a fragment is not that of the page.
 pub fn map_content(viewer: &Viewer, query: &MapPageQuery, model: &MapPageModel) -> Markup {
     let language = viewer.language;
     let map = &model.map;
@@ -66,7 +68,6 @@ pub fn map_content(viewer: &Viewer, query: &MapPageQuery, model: &MapPageModel) 
         @if map.rows.is_empty() {
             div.tablebox { (empty(plan::MAP_EMPTY.of(language), plan::MAP_EMPTY_BODY.of(language), html! {})) }
         } @else {
-            (filter_bar(viewer, &filters(viewer, query)))
             p.soft.mb { (plan::MAP_ESTIMATE.of(language)) }
             @match view {
                 None => {
@@ -193,6 +194,24 @@ fn figures_table(viewer: &Viewer, map: &HeatMap) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parts::heat::{HeatCell, HeatHost, HeatRow};
+    use crate::text::Language;
+    use crate::viewer::Moment;
+
+    /// The nonce of a fragment is not that of the page, so htmx would refuse its attributes and report them.
+    #[test]
+    fn what_follows_changes_has_no_attribute_of_htmx() {
+        let utc = jiff::tz::TimeZone::UTC;
+        let viewer = Viewer::without_session(Language::English, utc, Moment::default());
+        let cell = HeatCell { host: 0, requests: 3, is_coming: false };
+        let row = HeatRow { name: "a.mpg".into(), cells: vec![cell], ..HeatRow::default() };
+        let hosts = vec![HeatHost { host: "10.4.2.31:8888".into(), is_down: false }];
+        let model = MapPageModel { map: HeatMap { hosts, rows: vec![row] } };
+        for view in [None, Some(MapView::Hosts), Some(MapView::Table)] {
+            let part = map_content(&viewer, &MapPageQuery { view }, &model).into_string();
+            assert!(part.contains("10.4.2.31") && !part.contains("hx-"), "{part}");
+        }
+    }
 
     #[test]
     fn an_address_gives_back_its_state() {

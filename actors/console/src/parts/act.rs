@@ -10,6 +10,9 @@ use crate::viewer::Viewer;
 /// The id of the form that buttons outside of a form send. `frame` writes it once a page.
 pub const ACT_FORM: &str = "act";
 
+/// The command that creates a pool of boxes, for pages without one.
+pub const CREATE_POOL: &str = "reelyard boxes pool create judges --size 32";
+
 /// The hidden form of all single actions: the token against forged forms, and the way back.
 pub fn act_form(viewer: &Viewer, back: &str) -> Markup {
     html! {

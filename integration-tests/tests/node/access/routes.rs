@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 /// The routes outside of the API, with the decision for each. The calls of the API declare their rights.
-const DECIDED: [(&str, &str); 55] = [
+const DECIDED: [(&str, &str); 56] = [
     ("/healthz", "open: it only says that the process answers"),
     ("/readyz", "open: monitoring has no token"),
     ("/metrics", "metrics.allow, or metrics:read"),
@@ -27,6 +27,7 @@ const DECIDED: [(&str, &str); 55] = [
     ("/console/files", "a session with yard:read"),
     ("/console/files/{name}/{action}", "a session with yard:write, and its CSRF token"),
     ("/console/file-actions/{action}", "a session with yard:write, and its CSRF token"),
+    ("/console/files/export", "a session with yard:read"),
     ("/console/tasks", "a session with yard:read"),
     ("/console/tasks/{id}/{action}", "a session with yard:write, and its CSRF token"),
     ("/console/task-actions/{action}", "a session with yard:write, and its CSRF token"),

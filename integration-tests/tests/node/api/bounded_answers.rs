@@ -22,11 +22,12 @@ const CLIENTS: usize = 32;
 const LARGEST: usize = 1 << 20;
 
 /// Answers that go on, or that a caller asks to be whole.
-const WITHOUT_LIMIT: [(&str, &str); 8] = [
+const WITHOUT_LIMIT: [(&str, &str); 9] = [
     ("/api/v1/events", "a stream"),
     ("/api/v1/shares/events", "a stream"),
     ("/api/v1/audit/events", "a stream"),
     ("/api/v1/audit/export", "a download that is read as it is written"),
+    ("/console/files/export", "a download that is read as it is written"),
     ("/console/history/export", "a download that is read as it is written"),
     ("/tasks", "cfm's wire has no pages: old hosts look for their copies in the whole list"),
     ("/dashboard", "a page of cfm: scripts read the whole list"),

@@ -36,6 +36,13 @@ pub struct PageAnswer {
     pub body: String,
 }
 
+/// An answer as it was sent.
+pub struct SentAnswer {
+    /// Length of the body on the wire.
+    pub bytes: usize,
+    pub is_gzip: bool,
+}
+
 impl PageAnswer {
     /// The value of a header of the answer.
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -143,6 +150,16 @@ impl ConsoleYard {
         let answer = self.curl(&["-H", &visit.cookie, path])?;
         ensure!(answer.status == 200, "{path}: {} {}", answer.status, answer.body);
         Ok(answer.body)
+    }
+
+    /// The size of an answer on the wire to a browser that unpacks gzip.
+    pub fn packed_length(&self, visit: &Visit, path: &str) -> Result<SentAnswer> {
+        let mut curl = Command::new("curl");
+        curl.args(["-s", "-m", "30", "-o", "/dev/null", "-H", "Accept-Encoding: gzip, br"]);
+        curl.args(["-H", &visit.cookie, "-w", "%{size_download} %header{content-encoding}"]);
+        let text = String::from_utf8(curl.arg(format!("{}{path}", self.url())).output()?.stdout)?;
+        let (bytes, coding) = text.split_once(' ').with_context(|| format!("{path}: {text}"))?;
+        Ok(SentAnswer { bytes: bytes.parse()?, is_gzip: coding == "gzip" })
     }
 
     /// Posts the fields of a form, besides the CSRF token.

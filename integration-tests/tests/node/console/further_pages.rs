@@ -162,6 +162,53 @@ fn the_history_is_filtered_and_exported() -> Result<()> {
 }
 
 #[test]
+fn the_files_are_exported_as_the_filter_has_them() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("eyes", "viewer")?;
+    let page = yard.page(&visit, "/console/files?host=127.0.0.1:1")?;
+    assert!(page.contains("/console/files/export?host="), "{page}");
+    assert!(page.contains("reelyard files --host 127.0.0.1:1"), "{page}");
+    let all = yard.page(&visit, "/console/files/export")?;
+    let head = "rank,name,name_is_encoded,state,hosts,hits,requests_a_day,size\r\n";
+    assert!(all.starts_with(head), "{all}");
+    assert_eq!(all.lines().count(), 1 + FILES.len(), "{all}");
+    assert!(
+        all.contains(&format!("alpha.mpg,false,placed,{},", yard.ground.destination(0))),
+        "{all}"
+    );
+    let some = yard.page(&visit, "/console/files/export?q=gamma&state=placed")?;
+    assert!(some.contains("beta gamma.mpg") && !some.contains("alpha"), "{some}");
+    assert_eq!(yard.page(&visit, "/console/files/export?q=zzz")?, head);
+    Ok(())
+}
+
+/// Bytes that the first load of the console may have on the wire.
+const FIRST_LOAD: usize = 60 << 10;
+
+#[test]
+fn the_first_load_is_packed_and_small() -> Result<()> {
+    let yard = ConsoleYard::start()?;
+    let visit = yard.visit("eyes", "viewer")?;
+    let plain = yard.page(&visit, "/console")?;
+    let mut paths: Vec<&str> = plain.split(['"', '#']).collect();
+    paths.retain(|path| path.starts_with("/console/assets/"));
+    paths.sort_unstable();
+    paths.dedup();
+    assert!(paths.len() >= 6, "{paths:?}");
+    let mut sum = 0;
+    for path in ["/console"].iter().chain(&paths) {
+        let sent = yard.packed_length(&visit, path)?;
+        assert!(sent.is_gzip, "{path} is not packed");
+        sum += sent.bytes;
+    }
+    println!("the first load has {sum} bytes");
+    assert!(sum <= FIRST_LOAD, "the first load has {sum} bytes");
+    let page = yard.packed_length(&visit, "/console/files?q=alpha")?;
+    assert!(!page.is_gzip, "text of the address is packed with the token of the forms");
+    Ok(())
+}
+
+#[test]
 fn a_secret_is_shown_once_and_users_are_changed() -> Result<()> {
     let yard = ConsoleYard::start()?;
     let visit = yard.visit("boss", "admin")?;

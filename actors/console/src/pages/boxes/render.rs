@@ -6,7 +6,7 @@ use super::model::{BoxesPageModel, OneBox, PoolPanel};
 use super::panels::{leases, lines_of, pool_grid, quarantine, queue};
 use super::query::BoxesPageQuery;
 use crate::format::{age, count, counted, since, visible_text};
-use crate::parts::act::command;
+use crate::parts::act::{CREATE_POOL, command};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::mark::{StateMark, Tone, state};
 use crate::parts::panel::page_head;
@@ -35,7 +35,7 @@ pub fn pools_in_full(viewer: &Viewer, model: &BoxesPageModel) -> Markup {
                     div.empty {
                         b { (boxes::NO_POOLS.of(language)) }
                         (boxes::NO_POOLS_BODY.of(language))
-                        div.mt { (command(language, "reelyard boxes pool create judges --size 32")) }
+                        div.mt { (command(language, CREATE_POOL)) }
                     }
                 }
             } @else {

@@ -5,13 +5,16 @@ use maud::{Markup, html};
 use super::model::FilesPageModel;
 use super::query::{FileStateFilter, FilesPageQuery};
 use super::rows::file_rows;
+use crate::address::{QueryWord, ROOT, encoded};
 use crate::format::{count, counted};
 use crate::pages::why::{PassedReason, why_file};
+use crate::parts::act::{CommandLines, CurlCall, command_lines};
 use crate::parts::dialog::ask_dialog;
 use crate::parts::filter::{FilterBar, FilterChoice, FilterMenu, filter_bar, filter_token};
+use crate::parts::icon::{Glyph, icon};
 use crate::parts::panel::page_head;
 use crate::parts::why::split;
-use crate::text::{Text, common, files, frame, states};
+use crate::text::{Text, access, common, files, frame, states};
 use crate::viewer::Viewer;
 
 /// The content of the page.
@@ -19,12 +22,56 @@ pub fn render(query: &FilesPageQuery, model: &FilesPageModel, viewer: &Viewer) -
     let close = FilesPageQuery { why: String::new(), ..query.clone() }.address();
     let panel = model.why.as_ref().map(|file| why_file(viewer, file, &close));
     html! {
-        (page_head(frame::FILES.of(viewer.language), &files_sentence(viewer, model), html! {}))
+        (page_head(frame::FILES.of(viewer.language), &files_sentence(viewer, model), list_actions(viewer, query)))
         (filter_bar(viewer, &filters(viewer, query, model)))
         (tokens(viewer, query))
         (split(file_rows(viewer, query, model), panel))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
+}
+
+/// The list as a command and as a file. The command is absent if it lacks a part of the filter.
+fn list_actions(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
+    let language = viewer.language;
+    let pairs = base(query).pairs().print();
+    let mark = if pairs.is_empty() { "" } else { "?" };
+    html! {
+        @if let Some(lines) = as_command(query) {
+            details.menu.end {
+                summary.btn { (icon(Glyph::Terminal)) (common::AS_COMMAND.of(language)) }
+                ul { li.says { (command_lines(language, &lines)) } }
+            }
+        }
+        a.btn href={ (ROOT) "/files/export" (mark) (pairs) } { (icon(Glyph::Download)) (access::EXPORT_CSV.of(language)) }
+    }
+}
+
+/// The commands that list the same files. None if the filter of the page has a part that they lack.
+fn as_command(query: &FilesPageQuery) -> Option<CommandLines> {
+    if !query.q.is_empty() || !query.reason.is_empty() {
+        return None;
+    }
+    let (mut words, mut pairs) = (vec!["files".to_owned()], Vec::new());
+    match query.state {
+        None => {}
+        Some(FileStateFilter::OutOfReach | FileStateFilter::Problem) => return None,
+        Some(FileStateFilter::Hot) => {
+            words.push("--hot".to_owned());
+            pairs.push("hot=true".to_owned());
+        }
+        Some(state) => {
+            words.extend(["--state".to_owned(), state.word().to_owned()]);
+            pairs.push(format!("state={}", state.word()));
+        }
+    }
+    if !query.host.is_empty() {
+        words.extend(["--host".to_owned(), query.host.clone()]);
+        pairs.push(format!("host={}", encoded(&query.host)));
+    }
+    let mark = if pairs.is_empty() { "" } else { "?" };
+    let path = format!("/files{mark}{}", pairs.join("&"));
+    let curl = Some(CurlCall { method: "GET".into(), path, ..CurlCall::default() });
+    Some(CommandLines { reelyard: words, curl })
 }
 
 /// The sentence at the top: how many there are, and in which states.
@@ -137,5 +184,33 @@ fn tokens(viewer: &Viewer, query: &FilesPageQuery) -> Markup {
         @if let Some(reason) = PassedReason::of_api(&query.reason) {
             div.filters { (filter_token(viewer, reason.words().of(viewer.language), &without)) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_a_command_only_as_a_whole() {
+        let of = |state, host: &str| {
+            let query =
+                FilesPageQuery { state, host: host.to_owned(), ..FilesPageQuery::default() };
+            let lines = as_command(&query)?;
+            Some((lines.reelyard.join(" "), lines.curl?.path))
+        };
+        let pair = |words: &str, path: &str| Some((words.to_owned(), path.to_owned()));
+        assert_eq!(of(None, ""), pair("files", "/files"));
+        assert_eq!(of(Some(FileStateFilter::Hot), ""), pair("files --hot", "/files?hot=true"));
+        assert_eq!(
+            of(Some(FileStateFilter::Waiting), "10.4.2.31:8888"),
+            pair(
+                "files --state waiting --host 10.4.2.31:8888",
+                "/files?state=waiting&host=10.4.2.31:8888"
+            )
+        );
+        assert_eq!(of(Some(FileStateFilter::OutOfReach), ""), None);
+        let named = FilesPageQuery { q: "a".into(), ..FilesPageQuery::default() };
+        assert_eq!(as_command(&named), None);
     }
 }

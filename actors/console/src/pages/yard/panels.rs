@@ -10,6 +10,7 @@ use crate::format::{
     age, age_tag, byte_rate, bytes, clock, count, counted, file_name, host_short, left, percent,
     short_host, until_tag,
 };
+use crate::parts::act::{CREATE_POOL, command};
 use crate::parts::bars::{progress, reason_bar};
 use crate::parts::boxes::{BoxCondition, mini_boxes};
 use crate::parts::disks::{all_disks, disk_legend};
@@ -18,7 +19,7 @@ use crate::parts::mark::{StateMark, Tone, state, state_saying, tag};
 use crate::parts::notice::empty;
 use crate::parts::panel::{PanelHead, flush_panel, panel};
 use crate::parts::spark::spark;
-use crate::text::{Text, common, frame, states, yard};
+use crate::text::{Text, boxes, common, frame, states, yard};
 use crate::viewer::Viewer;
 
 pub(super) fn head<'a>(viewer: &Viewer, class: &'a str, id: &'a str, title: Text) -> PanelHead<'a> {
@@ -250,7 +251,10 @@ pub fn pools(viewer: &Viewer, pools: &[PoolSummary]) -> Markup {
     let mut head = head(viewer, "c6", "yard-pools", yard::POOLS);
     head.link = link(viewer, frame::BOXES, "/boxes");
     if pools.is_empty() {
-        return flush_panel(&head, empty(yard::NO_POOLS.of(language), "", html! {}));
+        let create = command(language, CREATE_POOL);
+        let nothing =
+            empty(boxes::NO_POOLS.of(language), boxes::NO_POOLS_BODY.of(language), create);
+        return flush_panel(&head, nothing);
     }
     let free_of = |free: u64, size: u64| {
         yard::FREE_OF.fill(language, &[("free", &count(free)), ("n", &count(size))])

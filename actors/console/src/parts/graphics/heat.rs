@@ -80,8 +80,9 @@ impl HeatMap {
     /// The least requests of each of the five tones.
     pub fn steps(&self) -> [u64; 5] {
         let most = self.rows.iter().flat_map(|row| &row.cells).map(|cell| cell.requests).max();
-        let fifth = most.unwrap_or(0) / 5;
-        [0, fifth, 2 * fifth, 3 * fifth, 4 * fifth]
+        let most = most.unwrap_or(0);
+        // Fewer requests than tones have one tone each, so that no request is never dark.
+        [0, 1, 2, 3, 4].map(|tone| (most / 5 * tone).max(tone))
     }
 }
 
@@ -195,7 +196,9 @@ mod tests {
         let steps = map.steps();
         assert_eq!([0, 799, 800, 3199, 3200, 4000].map(|n| tone(&steps, n)), [1, 1, 2, 4, 5, 5]);
         assert_eq!(map.host_sums(), [4000]);
-        assert_eq!(HeatMap::default().steps(), [0; 5]);
+        assert_eq!(HeatMap::default().steps(), [0, 1, 2, 3, 4]);
+        let steps = HeatMap::default().steps();
+        assert_eq!([0, 1, 3, 4].map(|n| tone(&steps, n)), [1, 2, 4, 5]);
     }
 
     #[test]

@@ -6,8 +6,8 @@ texts! {
     WRONG = "{n}, the oldest since {at}", "{n}, 가장 오래된 것은 {at}부터";
     NOTHING_WRONG_FOR = "Nothing is wrong, for {duration}", "이상 없음, {duration}째";
     NOTHING_WRONG = "Nothing is wrong", "이상 없음";
-    NOTICED = "Viewers may notice: copies did not serve {now} of the requests of the last hour, and {usual} of those of the last day.", "시청자 영향 가능: 사본에서 제공되지 않은 요청, 지난 1시간 {now}, 지난 하루 {usual}.";
-    NOT_NOTICED = "Copies did not serve {now} of the requests of the last hour.", "지난 1시간 사본에서 제공되지 않은 요청 {now}.";
+    NOTICED = "Viewers may notice: no copy served {now} of the requests of the last hour, and {usual} of those of the last day.", "시청자 영향 가능: 사본에서 제공되지 않은 요청, 지난 1시간 {now}, 지난 하루 {usual}.";
+    NOT_NOTICED = "No copy served {now} of the requests of the last hour.", "지난 1시간 사본에서 제공되지 않은 요청 {now}.";
     LOOKED_AT = "Looked at: {hosts}, {inputs} inputs, at {at}", "확인 대상: {hosts}, 입력 {inputs}개, {at}";
     CLEARED = "Cleared by themselves in the last 24 h: {n}", "지난 24시간 동안 자동으로 해소됨: {n}건";
     IN_MAINTENANCE = "In maintenance, so not counted: {hosts}", "점검 중이라 세지 않음: {hosts}";
@@ -105,7 +105,6 @@ texts! {
     NOTHING_HOT = "No file is hot", "급상승 파일 없음";
     NO_EVENTS = "Nothing was copied or removed yet", "아직 복사하거나 삭제한 것이 없음";
     NO_SHARES = "No link ends soon", "곧 만료되는 링크 없음";
-    NO_POOLS = "There is no pool", "풀 없음";
     NO_HOSTS = "No destination is set up", "저장 서버가 설정되지 않음";
     NO_HOSTS_BODY = "Name destinations in the configuration, then reload.", "설정에 저장 서버를 지정한 다음 다시 읽으십시오.";
     STALLED = "no bytes", "전송 멈춤";

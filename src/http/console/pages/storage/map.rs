@@ -34,6 +34,8 @@ const FILES: usize = 30;
 const COMPARED: usize = 2000;
 /// Hosts of the map.
 const HOSTS: usize = 2000;
+/// Requests an hour below which a file is not on the map: its figures would all be 0.
+const LEAST_AN_HOUR: f64 = 0.5;
 /// Ten-minute spans of an hour.
 const SPANS_OF_HOUR: f64 = 6.0;
 /// The node measures demand by the day; the map shows it by the hour.
@@ -101,7 +103,7 @@ fn most_wanted(catalog: &CatalogView) -> Vec<(FileId, f64)> {
         }
     }
     let mut files: Vec<(FileId, f64)> =
-        an_hour.into_iter().filter(|(_, requests)| *requests > 0.0).collect();
+        an_hour.into_iter().filter(|(_, requests)| *requests >= LEAST_AN_HOUR).collect();
     files.sort_by_key(|(file, requests)| (Reverse((requests * 1000.0) as u64), *file));
     files.truncate(FILES);
     files

@@ -2,6 +2,7 @@
 
 pub mod failures;
 pub mod file_dialogs;
+pub mod file_export;
 mod file_search;
 pub mod files;
 pub mod host;
