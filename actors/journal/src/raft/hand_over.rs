@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use openraft::raft::AppendEntriesRequest;
-use openraft::{ServerState, Vote};
+use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse};
+use openraft::{CommittedLeaderId, ServerState, Vote};
 use reelyard_core::event::Epoch;
 use reelyard_replication::{Leadership, Member};
 use tokio::time::timeout;
@@ -19,6 +19,9 @@ use super::{LogId, Metrics, Raft};
 
 /// Time limit for one call. A voter that does not answer grants its vote later, or not at all.
 const CALL_TIME: Duration = Duration::from_millis(200);
+
+/// An index that no entry ever has.
+const ABSENT_INDEX: u64 = u64::MAX - 1;
 
 /// Why the lead was not handed over. This node still leads, unless the text says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -162,13 +165,15 @@ impl RaftNode {
     /// Follows the vote of the next leader. Without that, the lease of the present leader would refuse it. Its log
     /// is still compared when it asks for the vote.
     async fn give_way(&self, raft: &Raft, candidate: Vote<u64>) -> bool {
-        let empty = AppendEntriesRequest {
+        // A candidate appends nothing. No log has this entry, so openraft takes the vote and refuses the rest.
+        let leader = CommittedLeaderId::new(candidate.leader_id.term, candidate.leader_id.node_id);
+        let absent = AppendEntriesRequest {
             vote: candidate,
-            prev_log_id: None,
+            prev_log_id: Some(LogId::new(leader, ABSENT_INDEX)),
             entries: Vec::new(),
             leader_commit: None,
         };
-        raft.append_entries(empty).await.is_ok_and(|answer| answer.is_success())
+        matches!(raft.append_entries(absent).await, Ok(AppendEntriesResponse::Conflict))
     }
 
     async fn ask(&self, member: Member, request: RaftRequest) -> Result<(), String> {
