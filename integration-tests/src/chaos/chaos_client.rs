@@ -27,7 +27,7 @@ pub struct ChaosClient {
 
 /// An answer that decides a request.
 pub struct DecidedAnswer {
-    /// The status.
+    /// The status code of HTTP.
     pub status: u16,
     /// The body; null if it is no JSON.
     pub body: Value,

@@ -1,4 +1,4 @@
-//! What clients saw, and what must hold of it.
+//! The answers to all clients, and the rules for them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// The time in which one client held a box, as far as it could know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldBox {
+pub struct HoldingOfBox {
     /// Number of the box.
     pub number: u64,
     /// The fencing token of the lease.
@@ -19,19 +19,19 @@ pub struct HeldBox {
 
 /// The acknowledged requests of all clients.
 #[derive(Debug, Default)]
-pub struct ChaosHistory(Mutex<Recorded>);
+pub struct ChaosHistory(Mutex<RecordedAnswers>);
 
 #[derive(Debug, Default)]
-struct Recorded {
+struct RecordedAnswers {
     /// The id of the share of each request, and whether its revocation was acknowledged. A revocation without an
     /// answer leaves it open.
     shares: BTreeMap<String, (String, ShareEnd)>,
-    held: Vec<HeldBox>,
+    held: Vec<HoldingOfBox>,
     acknowledged: Vec<Instant>,
     violation: Option<String>,
 }
 
-/// What is known of the end of a share.
+/// How far the end of a share is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShareEnd {
     /// It must be there.
@@ -72,7 +72,7 @@ impl ChaosHistory {
     }
 
     /// A client held a box.
-    pub fn held(&self, held: HeldBox) {
+    pub fn held(&self, held: HoldingOfBox) {
         self.now().held.push(held);
     }
 
@@ -102,14 +102,14 @@ impl ChaosHistory {
         now.violation.clone().or_else(|| lease_violation(&now.held))
     }
 
-    fn now(&self) -> MutexGuard<'_, Recorded> {
+    fn now(&self) -> MutexGuard<'_, RecordedAnswers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Two holders of one box at once, or a token that does not grow.
-fn lease_violation(held: &[HeldBox]) -> Option<String> {
-    let mut by_box: BTreeMap<u64, Vec<&HeldBox>> = BTreeMap::new();
+fn lease_violation(held: &[HoldingOfBox]) -> Option<String> {
+    let mut by_box: BTreeMap<u64, Vec<&HoldingOfBox>> = BTreeMap::new();
     for one in held {
         by_box.entry(one.number).or_default().push(one);
     }
@@ -140,9 +140,9 @@ fn lease_violation(held: &[HeldBox]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn held(number: u64, token: u64, from: u64, until: u64, begin: Instant) -> HeldBox {
+    fn held(number: u64, token: u64, from: u64, until: u64, begin: Instant) -> HoldingOfBox {
         let at = |ms| begin + Duration::from_millis(ms);
-        HeldBox { number, token, from: at(from), until: at(until) }
+        HoldingOfBox { number, token, from: at(from), until: at(until) }
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_happened_twice_is_a_violation() {
+    fn a_request_with_two_shares_is_a_violation() {
         let history = ChaosHistory::default();
         history.shared("a", "1");
         history.shared("a", "1");

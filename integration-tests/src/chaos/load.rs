@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::chaos_client::ChaosClient;
-use super::history::{ChaosHistory, HeldBox, ShareEnd};
+use super::history::{ChaosHistory, HoldingOfBox, ShareEnd};
 
 /// The pool whose boxes the clients lease.
 pub const POOL: &str = "chaos";
@@ -82,7 +82,7 @@ pub async fn lease(client: ChaosClient, history: Arc<ChaosHistory>, number: usiz
             history.acknowledge();
             sleep(Duration::from_millis(20 + 17 * (round as u64 % 11))).await;
             let released = Instant::now();
-            history.held(HeldBox { until: held.until.min(released), ..held.clone() });
+            history.held(HoldingOfBox { until: held.until.min(released), ..held.clone() });
             let id = granted.body["lease_id"].as_str().unwrap_or_default();
             let path = format!("/leases/{id}/release");
             let token = json!({ "token": granted.body["token"] });
@@ -98,9 +98,9 @@ pub async fn lease(client: ChaosClient, history: Arc<ChaosHistory>, number: usiz
 }
 
 /// The box of a granted lease. The rest of the term counts from the moment before the request.
-fn held(lease: &Value, sent: Instant, known: Instant) -> Option<HeldBox> {
+fn held(lease: &Value, sent: Instant, known: Instant) -> Option<HoldingOfBox> {
     let left: Duration = lease["left"].as_str().and_then(span)?;
-    Some(HeldBox {
+    Some(HoldingOfBox {
         number: lease["box"].as_u64()?,
         token: lease["token"].as_u64()?,
         from: known,

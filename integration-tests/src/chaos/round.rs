@@ -1,4 +1,4 @@
-//! One round: three nodes, load, faults, and the check of what is left.
+//! One round: three nodes, load, faults, and the check of the final state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

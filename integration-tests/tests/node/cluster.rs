@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use reelyard_integration_tests::rigs::node_cluster::{NodeCluster, voters};
+use reelyard_integration_tests::rigs::yard::wait_for;
 
 fn create_token(cluster: &NodeCluster, index: usize, name: &str) -> Result<(), String> {
     let created = cluster.call(index, &["token", "create", name, "--role", "viewer"]);
@@ -130,12 +131,15 @@ fn an_operator_sees_who_is_missing_and_when_no_change_is_possible() -> Result<()
     let metric = |name: &str, value: &str| {
         let page = cluster.fetch(0, "/metrics").map(|(_, page)| page).unwrap_or_default();
         let line = format!("reelyard_cluster_{name} {value}");
-        assert!(page.lines().any(|present| present == line), "{line}");
+        page.lines().any(|present| present == line)
     };
     for (name, value) in [("members", "3"), ("voters", "3"), ("led", "1"), ("warnings", "0")] {
-        metric(name, value);
+        assert!(metric(name, value), "{name}");
     }
-    metric("member_behind_entries{member=\"2\"}", "0");
+    let second = cluster.nodes[1].process.as_ref().context("not started")?;
+    wait_for("node 2 has every entry", &[second], || {
+        metric("member_behind_entries{member=\"2\"}", "0.0").then_some(())
+    })?;
 
     // A paused member is silent without a failed connection.
     let paused = cluster.nodes[2].process.as_ref().context("not started")?;
@@ -154,7 +158,7 @@ fn an_operator_sees_who_is_missing_and_when_no_change_is_possible() -> Result<()
     cluster.wait(0, "no change is possible", |view| view["hindrance"].as_str().map(drop))?;
     let (code, text) = readiness(&cluster, 0)?;
     assert!(code == 503 && text.contains("no node leads the yard"), "{text}");
-    metric("led", "0");
+    assert!(metric("led", "0"));
     for index in 1..3 {
         cluster.nodes[index].process.as_ref().context("not started")?.wake()?;
     }

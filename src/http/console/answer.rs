@@ -96,8 +96,8 @@ fn framed(
     answer
 }
 
-/// Packs the body of a page for a browser that unpacks it. A page with text of its address stays plain: the length of
-/// a packed body would show whether that text is like the token of the forms.
+/// Packs the body of a page for a browser that unpacks it. A page with text of its address stays plain:
+/// the length of a packed body could reveal the token of its forms.
 fn packed(request: &HttpRequest, answer: HttpResponse) -> HttpResponse {
     if !request.query_string().is_empty() || !accepts_gzip(request) {
         return answer;

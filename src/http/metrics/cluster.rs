@@ -6,8 +6,7 @@ use reelyard_api::{ClusterView, MemberInfo, MemberRank};
 use reelyard_core::clock::Millis;
 use reelyard_replication::FORMAT_LEVEL;
 
-use super::page::metrics_writer::MetricsWriter;
-use super::seconds;
+use super::page::metrics_writer::{MetricsWriter, seconds};
 
 /// Writes the members, and the counts of this node. `certificate_end` is the end of its certificate.
 pub fn write(

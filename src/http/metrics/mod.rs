@@ -31,7 +31,7 @@ use reelyard_core::clock::Millis;
 use reelyard_yard::task_manager::PlanningMode;
 
 use self::page::form;
-use self::page::metrics_writer::MetricsWriter;
+use self::page::metrics_writer::{MetricsWriter, seconds};
 use self::requests::RequestCounts;
 use super::access::{self, RequestCaller};
 use super::api::cluster_calls;
@@ -99,11 +99,6 @@ fn about(sheet: &mut MetricsWriter<'_>, role: &str, started: Millis) -> fmt::Res
         "Start time of the process, in seconds since 1970",
         seconds(started),
     )
-}
-
-/// A time as Unix seconds.
-fn seconds(at: Millis) -> f64 {
-    at.0 as f64 / 1000.0
 }
 
 /// Answers a request with a page in the format that `accept` selects.

@@ -4,9 +4,9 @@ mod change_log;
 mod cluster_link;
 mod invitation;
 mod journal_member;
+mod leader_contact;
 mod node_service;
 mod own_record;
-mod standing;
 
 pub use cluster_link::{ClusterLink, ClusterLinkError};
 pub use node_service::{ForwardedStream, JoinParts};

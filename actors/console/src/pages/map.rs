@@ -200,7 +200,7 @@ mod tests {
 
     /// The nonce of a fragment is not that of the page, so htmx would refuse its attributes and report them.
     #[test]
-    fn what_follows_changes_has_no_attribute_of_htmx() {
+    fn the_live_part_has_no_attribute_of_htmx() {
         let utc = jiff::tz::TimeZone::UTC;
         let viewer = Viewer::without_session(Language::English, utc, Moment::default());
         let cell = HeatCell { host: 0, requests: 3, is_coming: false };

@@ -53,7 +53,7 @@ pub fn command(language: Language, line: &str) -> Markup {
 /// A part of a command line, quoted for a shell where it needs quotes.
 pub fn shell_quoted(text: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._/:=@%+,".contains(letter);
-    if !text.is_empty() && text.chars().all(is_plain) && !text.starts_with('-') {
+    if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
     }
     if visible_text(text) != text {
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(shell_quoted("opening night.mpg"), "'opening night.mpg'");
         assert_eq!(shell_quoted("it's $(rm -rf) `x`"), "'it'\\''s $(rm -rf) `x`'");
         assert_eq!(shell_quoted("a\nb'"), "$'a\\x0ab\\''");
-        assert_eq!(shell_quoted("-rf"), "'-rf'");
+        assert_eq!(shell_quoted("--host"), "--host", "an option stays readable");
         assert_eq!(shell_quoted(""), "''");
     }
 

@@ -1,4 +1,4 @@
-//! What this node knows of its calls to each other node: the last answer, and the snapshot on its way.
+//! The calls of this node to each other node: the last answer, and the snapshot on its way.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

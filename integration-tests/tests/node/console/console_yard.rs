@@ -37,7 +37,7 @@ pub struct PageAnswer {
 }
 
 /// An answer as it was sent.
-pub struct SentAnswer {
+pub struct PackedLength {
     /// Length of the body on the wire.
     pub bytes: usize,
     pub is_gzip: bool,
@@ -153,13 +153,13 @@ impl ConsoleYard {
     }
 
     /// The size of an answer on the wire to a browser that unpacks gzip.
-    pub fn packed_length(&self, visit: &Visit, path: &str) -> Result<SentAnswer> {
+    pub fn packed_length(&self, visit: &Visit, path: &str) -> Result<PackedLength> {
         let mut curl = Command::new("curl");
         curl.args(["-s", "-m", "30", "-o", "/dev/null", "-H", "Accept-Encoding: gzip, br"]);
         curl.args(["-H", &visit.cookie, "-w", "%{size_download} %header{content-encoding}"]);
         let text = String::from_utf8(curl.arg(format!("{}{path}", self.url())).output()?.stdout)?;
         let (bytes, coding) = text.split_once(' ').with_context(|| format!("{path}: {text}"))?;
-        Ok(SentAnswer { bytes: bytes.parse()?, is_gzip: coding == "gzip" })
+        Ok(PackedLength { bytes: bytes.parse()?, is_gzip: coding == "gzip" })
     }
 
     /// Posts the fields of a form, besides the CSRF token.

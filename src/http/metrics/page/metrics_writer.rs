@@ -10,6 +10,7 @@ use prometheus_client::encoding::{
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
+use reelyard_core::clock::Millis;
 use reelyard_core::durations::{BOUNDS, Durations};
 
 /// Prefix of every metric name.
@@ -17,6 +18,11 @@ const PREFIX: &str = "reelyard";
 
 /// The labels of one series.
 pub type Labels<V, const N: usize> = [(&'static str, V); N];
+
+/// A time as Unix seconds.
+pub fn seconds(at: Millis) -> f64 {
+    at.0 as f64 / 1000.0
+}
 
 /// A page that is being written. Names are given without [`PREFIX`], and counters without `_total`.
 pub struct MetricsWriter<'a>(DescriptorEncoder<'a>);

@@ -11,7 +11,7 @@ pub fn three(viewer: &Viewer) -> PageParts {
         rank,
         address: format!("10.0.0.{number}:8082"),
         api: format!("https://10.0.0.{number}:8080"),
-        behind: (number > 1).then_some((1_200 * (number - 2), 90_000)),
+        behind: (number > 1).then_some((1_200 * number.saturating_sub(2), 90_000)),
         contact_ms: (number > 1).then_some(40),
         round_trip_us: (number > 1).then_some(310),
         skew_ms: (number > 1).then_some(-3),
