@@ -33,6 +33,12 @@ use crate::http::node_state::NodeHttpState;
 use crate::http::overview::KeptShareCounts;
 use crate::http::overview::OverviewMemory;
 
+/// How long a starting node waits for a leader before it serves.
+const LEADER_TIME: Duration = Duration::from_secs(5);
+
+/// How long a starting node waits for the token of its first administrator.
+const TOKEN_TIME: Duration = Duration::from_secs(1);
+
 /// How long a stopping node waits for the answers to requests of other nodes.
 const FORWARDED_TIME: Duration = Duration::from_secs(5);
 
@@ -117,7 +123,7 @@ impl RunningNode {
         // A follower serves too: there the task waits until this node leads or somebody can administrate.
         let mut ensuring = tokio::spawn(ensuring);
         // A node that leads is useful only with the token. On a timeout the task goes on.
-        let _ = timeout(config.journal.election.election_max, &mut ensuring).await;
+        let _ = timeout(TOKEN_TIME, &mut ensuring).await;
         let state = NodeHttpState {
             started: clock.now(),
             clock: clock.clone(),
@@ -240,5 +246,5 @@ async fn wait_until_ready(journal: &Journal, actors: &Wiring, config: &NodeConfi
         }
     };
     // On a timeout the rest follows later.
-    let _ = timeout(config.journal.election.election_max * 5, ready).await;
+    let _ = timeout(LEADER_TIME, ready).await;
 }

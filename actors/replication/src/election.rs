@@ -9,11 +9,11 @@ settings! {
     /// Elections of a leader.
     pub struct ElectionConfig [restart] {
         /// Interval between two heartbeats of the leader.
-        heartbeat: Duration = Default "150ms",
+        heartbeat: Duration = Default "100ms",
         /// Shortest time without a heartbeat before an election.
-        election_min: Duration = Default "500ms",
+        election_min: Duration = Default "250ms",
         /// Longest time without a heartbeat before an election. Each node uses a random time
         /// between election_min and election_max.
-        election_max: Duration = Default "1s",
+        election_max: Duration = Default "500ms",
     }
 }

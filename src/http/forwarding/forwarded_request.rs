@@ -70,8 +70,7 @@ enum ForwardedContent {
 }
 
 impl ForwardedRequest {
-    /// Reads the body if it is short, and gives it a request id if its kind of request can have one. The request of
-    /// the client keeps the body that it had.
+    /// Reads the body if it is short, and gives it a request id if its kind of request can have one.
     ///
     /// # Errors
     /// The client did not send the body.
@@ -89,7 +88,6 @@ impl ForwardedRequest {
         let mut headers = request.headers().clone();
         let mut is_repeatable = request.method().is_safe();
         let content = if is_whole {
-            request.set_payload(Payload::from(body.clone()));
             let mut kept = body;
             if has_request_id(request.method(), request.path())
                 && let Some(named) = with_request_id(&kept)
@@ -112,14 +110,21 @@ impl ForwardedRequest {
         })
     }
 
-    /// Gives a long body back to the request of the client, which is answered here.
+    /// Gives the body to the request of the client, which is answered here. A new request id is part of it.
     pub fn give_back(&mut self, request: &mut ServiceRequest) {
         match self.body.take() {
             Some(ForwardedContent::Streamed(first, rest)) => {
                 let whole: BodyParts = stream::iter([Ok(first)]).chain(rest).boxed_local();
                 request.set_payload(Payload::Stream { payload: whole });
             }
-            kept => self.body = kept,
+            Some(ForwardedContent::Kept(body)) => {
+                if let Some(length) = self.headers.get(header::CONTENT_LENGTH) {
+                    request.headers_mut().insert(header::CONTENT_LENGTH, length.clone());
+                }
+                request.set_payload(Payload::from(body.clone()));
+                self.body = Some(ForwardedContent::Kept(body));
+            }
+            None => {}
         }
     }
 

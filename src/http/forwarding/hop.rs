@@ -76,26 +76,21 @@ pub async fn to_leader(
     }
     let mut forwarded = ForwardedRequest::of(&mut request).await?;
     let until = Instant::now() + LEADER_TIME;
-    let refusal = if let Some(RequestPlace::ThisOne) = answering_node(&state, until).await {
-        let is_kept = forwarded.is_kept();
-        forwarded.give_back(&mut request);
-        let response = next.call(request).await?.map_into_boxed_body();
-        if !is_kept || leads() || !was_not_taken(response.response()) {
-            return Ok(response);
-        }
-        // This node stopped leading meanwhile, and did nothing.
-        let (request, _) = response.into_parts();
-        match pass_on(&state, &mut forwarded, until).await {
-            Ok(answer) => return Ok(ServiceResponse::new(request, answer)),
-            Err(refusal) => refusal,
-        }
-    } else {
-        match pass_on(&state, &mut forwarded, until).await {
-            Ok(answer) => return Ok(request.into_response(answer)),
-            Err(refusal) => refusal,
-        }
-    };
-    Err(refusal.into())
+    if let Some(answer) = pass_on(&state, &mut forwarded, until).await? {
+        return Ok(request.into_response(answer));
+    }
+    let is_kept = forwarded.is_kept();
+    forwarded.give_back(&mut request);
+    let response = next.call(request).await?.map_into_boxed_body();
+    if !is_kept || leads() || !was_not_taken(response.response()) {
+        return Ok(response);
+    }
+    // This node stopped leading meanwhile, and did nothing.
+    let (request, refusal) = response.into_parts();
+    match pass_on(&state, &mut forwarded, until).await? {
+        Some(answer) => Ok(ServiceResponse::new(request, answer)),
+        None => Ok(ServiceResponse::new(request, refusal)),
+    }
 }
 
 /// Whether another node can lead.
@@ -119,21 +114,20 @@ fn is_of_no_leader(kind: ProblemKind) -> bool {
     matches!(kind, ProblemKind::NotLeader | ProblemKind::Deposed | ProblemKind::Stopped)
 }
 
-/// Sends the request to the leader until one has taken it, and answers for it.
+/// Sends the request to the leader until one has taken it. None if this node leads.
 async fn pass_on(
     state: &NodeHttpState,
     request: &mut ForwardedRequest,
     mut until: Instant,
-) -> Result<HttpResponse, ProblemResponse> {
+) -> Result<Option<HttpResponse>, ProblemResponse> {
     let mut lost: Option<String> = None;
     let mut why = "no node leads".to_owned();
     while let Some(node) = answering_node(state, until).await {
-        // This node has begun to lead. The client repeats the request.
-        let RequestPlace::Other(target) = node else { break };
+        let RequestPlace::Other(target) = node else { return Ok(None) };
         match attempt(state, &target, request, until).await {
             HopOutcome::Answered(answer) => {
                 state.cluster.counts().forward();
-                return Ok(answer);
+                return Ok(Some(answer));
             }
             HopOutcome::NotTaken(reason) => why = reason,
             HopOutcome::Lost(reason) => {

@@ -99,6 +99,10 @@ impl RaftNode {
         self.give_way(raft, candidate).await;
         let node = voter.number;
         let stood = self.ask(voter, RaftRequest::Stand { own }).await;
+        // Until then the end of the hold would show this node as the leader once more.
+        let mut session = self.session();
+        let leads = session.wait_for(|now| now.leadership.epoch() != Some(epoch));
+        let _ = timeout(self.patience, leads).await;
         stood.map_err(|why| HandOverError::NotElected { node, why })?;
         let mut metrics = raft.metrics();
         let is_led = |now: &Metrics| now.current_leader == Some(node);
