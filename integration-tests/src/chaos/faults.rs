@@ -148,9 +148,15 @@ fn grow(cluster: &mut NodeCluster, killed: u64) -> Result<()> {
     let members = cluster.view(alive).map(|view| view["members"].clone());
     let members = members.as_ref().and_then(|members| members.as_array()).into_iter().flatten();
     let extra = members.filter_map(|member| member["number"].as_u64());
-    for number in extra.filter(|number| !NODES.contains(number)).map(|number| number.to_string()) {
+    for extra in extra.filter(|number| !NODES.contains(number)) {
+        let number = extra.to_string();
         cluster.call(alive, &["cluster", "promote", &number]);
-        cluster.call(alive, &["cluster", "remove", &number]);
+        cluster.wait(alive, "the fourth node is no member", |view| {
+            cluster.call(alive, &["cluster", "remove", &number]);
+            let members = view["members"].as_array()?;
+            let is_there = members.iter().any(|member| member["number"] == extra);
+            (!is_there).then_some(())
+        })?;
     }
     if let Some(process) = cluster.nodes[fourth].process.as_mut() {
         process.kill();

@@ -48,6 +48,11 @@ impl ChaosHistory {
         self.now().acknowledged.push(Instant::now());
     }
 
+    /// An answer breaks a rule, as `text` says. The first one is kept.
+    pub fn violates(&self, text: String) {
+        self.now().violation.get_or_insert(text);
+    }
+
     /// The request `request` was answered with this share.
     pub fn shared(&self, request: &str, share: &str) {
         let mut now = self.now();

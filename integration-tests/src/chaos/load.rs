@@ -27,11 +27,13 @@ pub async fn share(client: ChaosClient, history: Arc<ChaosHistory>, number: usiz
     for round in 0.. {
         let request = format!("share-{number}-{round}");
         let body = json!({ "path": SHARED, "note": request, "request_id": request });
-        let Some(id) = create(&client, number + round, &body).await else { return };
+        let Some(id) = create(&client, &history, number + round, &body).await else { return };
         history.shared(&request, &id);
         history.acknowledge();
         if round % 2 == 0 {
-            let Some(again) = create(&client, number + round + 1, &body).await else { return };
+            let Some(again) = create(&client, &history, number + round + 1, &body).await else {
+                return;
+            };
             history.shared(&request, &again);
         }
         if round % 3 == 0 {
@@ -51,18 +53,18 @@ pub async fn share(client: ChaosClient, history: Arc<ChaosHistory>, number: usiz
 }
 
 /// The id of the share that answers a request. None when the load ends before.
-async fn create(client: &ChaosClient, node: usize, body: &Value) -> Option<String> {
-    let mut node = node;
-    loop {
-        let created = client.decided(node, Method::POST, "/shares", Some(body)).await?;
-        match created.body["id"].as_str() {
-            Some(id) if created.status < 300 => return Some(id.to_owned()),
-            _ => tracing::warn!(status = created.status, body = %created.body, "no share"),
-        }
-        node += 1;
-        sleep(PACE).await;
-        if !client.goes_on() {
-            return None;
+async fn create(
+    client: &ChaosClient,
+    history: &ChaosHistory,
+    node: usize,
+    body: &Value,
+) -> Option<String> {
+    let created = client.decided(node, Method::POST, "/shares", Some(body)).await?;
+    match created.body["id"].as_str() {
+        Some(id) if created.status < 300 => Some(id.to_owned()),
+        _ => {
+            history.violates(format!("status {} for a share: {}", created.status, created.body));
+            None
         }
     }
 }

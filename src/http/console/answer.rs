@@ -85,9 +85,10 @@ fn framed(
     let model = FrameModel { here: here.to_owned(), outcome, ..frame };
     let body = frame::page(parts, &model, &visitor.viewer);
     let policy = frame::security_policy(&visitor.viewer.nonce);
-    let answer = html_answer(StatusCode::OK, &policy, body);
-    let mut answer = packed(request, answer);
-    if kept.is_some() {
+    let mut answer = html_answer(StatusCode::OK, &policy, body);
+    if kept.is_none() {
+        answer = packed(request, answer);
+    } else {
         let mut shown = Cookie::build(OUTCOME_COOKIE, "").path(ROOT).finish();
         shown.make_removal();
         // A cookie of this form always fits a header.
@@ -96,7 +97,7 @@ fn framed(
     answer
 }
 
-/// Packs the body of a page for a browser that unpacks it. A page with text of its address stays plain:
+/// Packs the body of a page for a browser that unpacks it. A page with text of its address or a cookie stays plain:
 /// the length of a packed body could reveal the token of its forms.
 fn packed(request: &HttpRequest, answer: HttpResponse) -> HttpResponse {
     if !request.query_string().is_empty() || !accepts_gzip(request) {

@@ -106,8 +106,9 @@ fn no_leader(why: &str) -> ProblemResponse {
 
 /// Whether a refusal says that nothing was done, because the node does not lead.
 fn was_not_taken(response: &HttpResponse) -> bool {
+    // A form of the console that did a part has another status.
     let kind = response.extensions().get::<ProblemKind>().copied();
-    kind.is_some_and(is_of_no_leader)
+    response.status() == StatusCode::SERVICE_UNAVAILABLE && kind.is_some_and(is_of_no_leader)
 }
 
 fn is_of_no_leader(kind: ProblemKind) -> bool {

@@ -18,7 +18,8 @@ const CERTIFICATE_NOTICE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const SILENCE: Duration = Duration::from_secs(2);
 
 impl ClusterLink {
-    /// Why a change would not succeed now. None if this node leads with a quorum, or hears the leader.
+    /// Why no leader takes a change from here now. None if this node leads with a quorum, or hears the leader. A leader
+    /// with a full disk still refuses changes.
     pub fn no_leader(&self) -> Option<String> {
         let journal = self.journal()?;
         let leader = match *journal.leadership().borrow() {

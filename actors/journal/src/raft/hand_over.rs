@@ -40,6 +40,11 @@ pub enum HandOverError {
     /// There is no such voter.
     #[error("node {0} is no voter of this cluster. See `reelyard cluster status`")]
     NoVoter(u64),
+    /// The voter does not answer.
+    #[error(
+        "node {0} does not answer this node, so this node goes on leading. See `reelyard cluster status`"
+    )]
+    Silent(u64),
     /// No other voter answers.
     #[error("no other voter answers this node. See `reelyard cluster status`")]
     NobodyElse,
@@ -120,13 +125,15 @@ impl RaftNode {
         let members = self.members();
         let mut voters =
             members.into_iter().filter(|member| member.is_voter && member.number != self.id);
+        let is_live = |member: &Member| self.peers.contacts.is_live(member.number, self.patience);
         if let Some(wanted) = wanted {
             let voter = voters.find(|member| member.number == wanted);
-            return voter.ok_or(HandOverError::NoVoter(wanted));
+            let voter = voter.ok_or(HandOverError::NoVoter(wanted))?;
+            // openraft still knows the last entry that a dead node had.
+            return if is_live(&voter) { Ok(voter) } else { Err(HandOverError::Silent(wanted)) };
         }
         let metrics = raft.metrics().borrow().clone();
-        let live =
-            voters.filter(|member| self.peers.contacts.is_live(member.number, self.patience));
+        let live = voters.filter(is_live);
         let best = live.max_by_key(|member| matched(&metrics, member.number));
         best.ok_or(HandOverError::NobodyElse)
     }

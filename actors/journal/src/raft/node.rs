@@ -1,7 +1,7 @@
 //! A raft node: it writes entries, answers its peers, rebuilds owners, and stops.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -63,8 +63,15 @@ pub(crate) struct RaftNode {
     pub(super) peers: PeerFactory,
     /// Commits that have no answer yet.
     pub(crate) open_commits: OpenCommits,
+    shown: Mutex<ShownLeadership>,
+}
+
+/// The leadership that readers see. Its lock keeps the changes of both fields in one order.
+struct ShownLeadership {
+    /// The leadership that the owners know.
+    announced: Leadership,
     /// True while the lead is handed over: no commit is accepted, and readers see no leader.
-    holds_commits: AtomicBool,
+    holds_commits: bool,
 }
 
 impl RaftNode {
@@ -91,7 +98,10 @@ impl RaftNode {
             changing: tokio::sync::Mutex::default(),
             peers,
             open_commits: OpenCommits::default(),
-            holds_commits: AtomicBool::new(false),
+            shown: Mutex::new(ShownLeadership {
+                announced: Leadership::Nobody,
+                holds_commits: false,
+            }),
         }
     }
 
@@ -202,27 +212,34 @@ impl RaftNode {
             changed
         });
         owners.set_leadership(leadership.epoch());
-        self.show_leadership(leadership);
+        self.show_leadership(|shown| shown.announced = leadership);
     }
 
     /// Accepts no commits for a while, and shows no leader meanwhile.
     pub(super) fn hold_commits(&self, holds: bool) {
-        self.holds_commits.store(holds, Ordering::SeqCst);
-        let leadership = self.session.borrow().leadership;
-        self.show_leadership(leadership);
+        let led = self.session.borrow().leadership.epoch();
+        self.show_leadership(|shown| {
+            shown.holds_commits = holds;
+            // The end of an epoch is known before it is announced to all owners.
+            if shown.announced.epoch() != led {
+                shown.announced = Leadership::Nobody;
+            }
+        });
     }
 
     /// Whether commits are refused because the lead is handed over.
     pub(crate) fn holds_commits(&self) -> bool {
-        self.holds_commits.load(Ordering::SeqCst)
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).holds_commits
     }
 
-    fn show_leadership(&self, leadership: Leadership) {
-        let leaves = leadership.epoch().is_some() && self.holds_commits();
-        let shown = if leaves { Leadership::Nobody } else { leadership };
+    fn show_leadership(&self, change: impl FnOnce(&mut ShownLeadership)) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut shown);
+        let is_hidden = shown.holds_commits && shown.announced.epoch().is_some();
+        let leadership = if is_hidden { Leadership::Nobody } else { shown.announced };
         self.leadership.send_if_modified(|present| {
-            let changed = *present != shown;
-            *present = shown;
+            let changed = *present != leadership;
+            *present = leadership;
             changed
         });
     }

@@ -57,11 +57,16 @@ fn problem(error: HandOverError) -> ProblemResponse {
     match error {
         HandOverError::NotLeader { leader } => CommitError::NotLeader { leader }.into(),
         HandOverError::NoVoter(_) => ProblemResponse::not_found(detail),
-        HandOverError::NobodyElse => ProblemResponse::new(ProblemKind::NotAllowed, detail),
+        HandOverError::NobodyElse | HandOverError::Silent(_) => {
+            ProblemResponse::new(ProblemKind::NotAllowed, detail)
+        }
         HandOverError::InProgress => ProblemResponse::new(ProblemKind::ChangedMeanwhile, detail),
         HandOverError::Behind { within, .. } => {
             ProblemResponse::new(ProblemKind::Busy, detail).retry_after(within)
         }
-        HandOverError::NotElected { .. } => ProblemResponse::new(ProblemKind::NotLeader, detail),
+        // `NotLeader` would say that nothing was done, and the request would be passed on.
+        HandOverError::NotElected { .. } => {
+            ProblemResponse::new(ProblemKind::OutcomeUnknown, detail)
+        }
     }
 }

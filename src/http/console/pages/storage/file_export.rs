@@ -32,15 +32,20 @@ pub async fn show(
     let query = FilesPageQuery::parse(request.query_string());
     let matching = move |state: &NodeHttpState| matching_files(state, &query);
     let files = computed(&state, matching).await?;
+    // It is read once: its cost grows with the open copies.
+    let snapshot = FileListSnapshot::new(&state);
     let rows = unfold(
-        (Some(HEAD.to_owned()), 0, files, state),
-        |(head, first, files, state)| async move {
+        (Some(HEAD.to_owned()), 0, files, snapshot, state),
+        |(head, first, files, snapshot, state)| async move {
             let end = files.len().min(first + AT_ONCE);
             let shown =
                 files.get(first..end).filter(|shown| head.is_some() || !shown.is_empty())?;
             let mut text = head.unwrap_or_default();
-            text.push_str(&rows(&state, shown));
-            Some((Ok::<Bytes, std::io::Error>(Bytes::from(text)), (None, end, files, state)))
+            text.push_str(&rows(&state, &snapshot, shown));
+            Some((
+                Ok::<Bytes, std::io::Error>(Bytes::from(text)),
+                (None, end, files, snapshot, state),
+            ))
         },
     );
     Ok(HttpResponse::Ok()
@@ -49,10 +54,9 @@ pub async fn show(
         .streaming(rows))
 }
 
-/// The rows of these files, as they are now.
-fn rows(state: &NodeHttpState, shown: &[FileId]) -> String {
-    let files = FileListSnapshot::new(state);
-    shown.iter().map(|file| row(state, &files, *file)).collect()
+/// The rows of these files.
+fn rows(state: &NodeHttpState, files: &FileListSnapshot, shown: &[FileId]) -> String {
+    shown.iter().map(|file| row(state, files, *file)).collect()
 }
 
 fn row(state: &NodeHttpState, files: &FileListSnapshot, file: FileId) -> String {
