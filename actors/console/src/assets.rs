@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "4d2d87825ed303a38dbf21775c39227184f977d683fb8158e45b1f6893765062";
+        "4b7263c7695a48bef3d0277a640643f016db0fe5fdfacc767941f4f728fa181f";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

@@ -191,13 +191,15 @@ fn members(viewer: &Viewer, model: &ClusterPageModel) -> Markup {
     let figures =
         [cluster::BEHIND, cluster::CONTACT, cluster::ROUND_TRIP, cluster::SKEW, cluster::LEVEL];
     let body = html! {
-        table.cards {
-            thead { tr {
-                @for column in columns { th scope="col" { (column.of(language)) } }
-                @for column in figures { th.num scope="col" { (column.of(language)) } }
-                th.act scope="col" { span.vh { (common::ACTIONS.of(language)) } }
-            } }
-            tbody { @for line in &model.members { (member(viewer, model, line)) } }
+        div.tw tabindex="0" role="region" aria-label=(cluster::MEMBERS.of(language)) {
+            table.cards {
+                thead { tr {
+                    @for column in columns { th scope="col" { (column.of(language)) } }
+                    @for column in figures { th.num scope="col" { (column.of(language)) } }
+                    th.act scope="col" { span.vh { (common::ACTIONS.of(language)) } }
+                } }
+                tbody { @for line in &model.members { (member(viewer, model, line)) } }
+            }
         }
     };
     flush_panel(&head, body)
