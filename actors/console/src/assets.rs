@@ -54,7 +54,7 @@ assets! {
     /// Colours, letters and layout.
     STYLE = "console.css", "console.css", "text/css; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",
-        "4b7263c7695a48bef3d0277a640643f016db0fe5fdfacc767941f4f728fa181f";
+        "740ed8541d0e1b350c2c3a38591ab379bcb39cf231d69e892b5dc91e9c859765";
     /// Keys, ages, selection, copying and dialogs.
     SCRIPT = "console.js", "console.js", "text/javascript; charset=utf-8",
         "reelyard", "MIT OR Apache-2.0",

@@ -125,7 +125,7 @@ pub fn render(model: &ClusterPageModel, viewer: &Viewer) -> Markup {
             (warn(Tone::Warn, cluster::ATTENTION, lines(&model.warnings)))
         }
         @if model.members.len() < 2 { (alone(viewer)) }
-        div.mb { (figure_strip("cluster-figures", "s4", cluster::MEMBERS.of(language), &figures(viewer, model))) }
+        div.mb { (figure_strip("cluster-figures", "s4", NavPage::Cluster.title().of(language), &figures(viewer, model))) }
         (members(viewer, model))
         @if let Some(ask) = &model.ask { (ask_dialog(viewer, ask)) }
     }
@@ -191,7 +191,7 @@ fn members(viewer: &Viewer, model: &ClusterPageModel) -> Markup {
     let figures =
         [cluster::BEHIND, cluster::CONTACT, cluster::ROUND_TRIP, cluster::SKEW, cluster::LEVEL];
     let body = html! {
-        div.tw tabindex="0" role="region" aria-label=(cluster::MEMBERS.of(language)) {
+        div.tw tabindex="0" role="group" aria-label=(cluster::MEMBERS.of(language)) {
             table.cards {
                 thead { tr {
                     @for column in columns { th scope="col" { (column.of(language)) } }
