@@ -39,7 +39,15 @@ impl JournalCluster {
             let dir = tempfile::tempdir().unwrap();
             members.insert(node, start(&hub, node, dir).await);
         }
-        JournalCluster { hub, members }
+        let cluster = JournalCluster { hub, members };
+        // All founders stand for election at once, so the first leader may be replaced at once.
+        eventually_some("all nodes follow one leader", || async {
+            let leaders = cluster.members.values().map(|member| member.journal.leader());
+            let leaders: Option<Vec<u64>> = leaders.collect();
+            leaders?.windows(2).all(|two| two[0] == two[1]).then_some(())
+        })
+        .await;
+        cluster
     }
 
     /// The node that leads in the newest epoch, once `wanted` accepts one.
