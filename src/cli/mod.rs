@@ -196,3 +196,16 @@ fn run(command: Command, out: &mut dyn Write) -> Result<ExitCode, CommandFailure
     }?;
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use reelyard_console::parts::act::CREATE_POOL;
+
+    use super::*;
+
+    #[test]
+    fn the_console_shows_a_command_that_exists() {
+        assert!(Cli::try_parse_from(CREATE_POOL.split(' ')).is_ok(), "{CREATE_POOL}");
+        assert!(Cli::try_parse_from(["reelyard", "boxes", "pool", "create"]).is_err());
+    }
+}

@@ -184,6 +184,30 @@ fn a_hand_over_needs_no_election_and_loses_no_commit() {
 }
 
 #[test]
+fn a_leader_goes_on_when_its_wanted_successor_is_silent() {
+    on_a_system(async {
+        let cluster = JournalCluster::found().await;
+        let (leader, epoch) = cluster.leader(|_, _| true).await;
+        let silent = leader % 3 + 1;
+        cluster.hub.isolate(silent);
+        cluster.commit(1, 0).await;
+        eventually_some("the successor counts as silent", || async {
+            match cluster.members[&leader].journal.hand_over(Some(silent)).await.unwrap_err() {
+                HandOverError::Silent(node) if node == silent => Some(()),
+                // Before that it lacks the commit.
+                HandOverError::Behind { .. } => None,
+                error => panic!("{error}"),
+            }
+        })
+        .await;
+        cluster.commit(2, 0).await;
+        assert_eq!(cluster.leader(|_, _| true).await, (leader, epoch));
+        cluster.hub.heal();
+        cluster.stop().await;
+    });
+}
+
+#[test]
 fn acknowledged_commits_are_on_all_nodes_once_and_in_order() {
     on_a_system(async {
         let cluster = JournalCluster::found().await;

@@ -11,7 +11,7 @@ use crate::viewer::Viewer;
 pub const ACT_FORM: &str = "act";
 
 /// The command that creates a pool of boxes, for pages without one.
-pub const CREATE_POOL: &str = "reelyard boxes pool create judges --size 32";
+pub const CREATE_POOL: &str = "reelyard box pools put judges --size 32";
 
 /// The hidden form of all single actions: the token against forged forms, and the way back.
 pub fn act_form(viewer: &Viewer, back: &str) -> Markup {
@@ -83,6 +83,20 @@ pub struct CommandLines {
     pub reelyard: Vec<String>,
     /// Method and path below `$API`, and a JSON body.
     pub curl: Option<CurlCall>,
+}
+
+impl CommandLines {
+    /// The words after `reelyard`, and the same call: its method, its path and its body in JSON.
+    pub fn new(words: &[&str], (method, path, body): (&str, &str, &str)) -> Self {
+        CommandLines {
+            reelyard: words.iter().map(|word| (*word).to_owned()).collect(),
+            curl: Some(CurlCall {
+                method: method.to_owned(),
+                path: path.to_owned(),
+                body: body.to_owned(),
+            }),
+        }
+    }
 }
 
 /// A call of the API as `curl` makes it.

@@ -3,7 +3,7 @@
 use reelyard_console::Viewer;
 use reelyard_console::address::{ROOT, encoded};
 use reelyard_console::pages::access::AccessPageQuery;
-use reelyard_console::parts::act::{CommandLines, CurlCall};
+use reelyard_console::parts::act::CommandLines;
 use reelyard_console::parts::dialog::{AskDialog, AskField};
 use reelyard_console::text::{Text, access, outcomes};
 
@@ -45,7 +45,7 @@ pub fn new_user(viewer: &Viewer, typed: &dyn Fn(&str) -> String) -> AskDialog {
         ],
         verb: outcomes::VERB_ADD_USER.of(language).to_owned(),
         action: format!("{ROOT}/access/users/new"),
-        commands: commands(
+        commands: CommandLines::new(
             &["user", "add", "alice", "--role", "viewer"],
             ("POST", "/users", "{\"name\":\"alice\",\"role\":\"viewer\"}"),
         ),
@@ -76,7 +76,7 @@ pub fn new_token(viewer: &Viewer, typed: &dyn Fn(&str) -> String) -> AskDialog {
         ],
         verb: outcomes::VERB_CREATE_TOKEN.of(language).to_owned(),
         action: format!("{ROOT}/access/tokens/new"),
-        commands: commands(
+        commands: CommandLines::new(
             &["token", "create", "backup", "--role", "viewer"],
             ("POST", "/tokens", "{\"name\":\"backup\",\"role\":\"viewer\"}"),
         ),
@@ -92,7 +92,7 @@ fn change_role(name: &str, viewer: &Viewer) -> AskDialog {
         fields: vec![roles(viewer, access::ROLE, "role", String::new())],
         verb: outcomes::VERB_ROLE.of(language).to_owned(),
         action: format!("{ROOT}/access/users/{}/role", encoded(name)),
-        commands: commands(
+        commands: CommandLines::new(
             &["user", "role", name, "viewer"],
             ("PATCH", &of_user(name), "{\"role\":\"viewer\"}"),
         ),
@@ -111,7 +111,7 @@ fn set_password(name: &str, viewer: &Viewer) -> AskDialog {
         }],
         verb: outcomes::VERB_PASSWORD.of(language).to_owned(),
         action: format!("{ROOT}/access/users/{}/password", encoded(name)),
-        commands: commands(
+        commands: CommandLines::new(
             &["user", "password", name],
             ("PATCH", &of_user(name), "{\"password\":\"…\"}"),
         ),
@@ -126,7 +126,7 @@ fn disable(name: &str, viewer: &Viewer) -> AskDialog {
         consequence: outcomes::ASK_DISABLE_TEXT.of(language).to_owned(),
         verb: outcomes::VERB_DISABLE.of(language).to_owned(),
         action: format!("{ROOT}/access/users/{}/disable", encoded(name)),
-        commands: commands(
+        commands: CommandLines::new(
             &["user", "disable", name],
             ("PATCH", &of_user(name), "{\"disabled\":true}"),
         ),
@@ -142,7 +142,7 @@ fn remove(name: &str, viewer: &Viewer) -> AskDialog {
         is_final: true,
         verb: outcomes::VERB_REMOVE.of(language).to_owned(),
         action: format!("{ROOT}/access/users/{}/remove", encoded(name)),
-        commands: commands(&["user", "remove", name], ("DELETE", &of_user(name), "")),
+        commands: CommandLines::new(&["user", "remove", name], ("DELETE", &of_user(name), "")),
         ..base(viewer, name, "")
     }
 }
@@ -155,7 +155,7 @@ fn revoke(name: &str, viewer: &Viewer) -> AskDialog {
         is_final: true,
         verb: outcomes::VERB_REVOKE.of(language).to_owned(),
         action: format!("{ROOT}/access/tokens/{}/revoke", encoded(name)),
-        commands: commands(&["token", "revoke", name], ("DELETE", &of_token(name), "")),
+        commands: CommandLines::new(&["token", "revoke", name], ("DELETE", &of_token(name), "")),
         ..base(viewer, name, "")
     }
 }
@@ -168,7 +168,7 @@ fn rotate(name: &str, viewer: &Viewer) -> AskDialog {
         is_final: true,
         verb: outcomes::VERB_ROTATE.of(language).to_owned(),
         action: format!("{ROOT}/access/tokens/{}/rotate", encoded(name)),
-        commands: commands(
+        commands: CommandLines::new(
             &["token", "rotate", name],
             ("POST", &format!("{}/rotate", of_token(name)), "{}"),
         ),
@@ -215,15 +215,4 @@ fn of_user(name: &str) -> String {
 
 fn of_token(name: &str) -> String {
     format!("/tokens/{}", encoded(name))
-}
-
-fn commands(words: &[&str], (method, path, body): (&str, &str, &str)) -> CommandLines {
-    CommandLines {
-        reelyard: words.iter().map(|word| (*word).to_owned()).collect(),
-        curl: Some(CurlCall {
-            method: method.to_owned(),
-            path: path.to_owned(),
-            body: body.to_owned(),
-        }),
-    }
 }

@@ -10,7 +10,7 @@ use reelyard_console::frame::{NavPage, PageParts};
 use reelyard_console::pages::cluster::{
     self, ClusterPageModel, ClusterPageQuery, MemberLine, NodeRank,
 };
-use reelyard_console::parts::act::{CommandLines, CurlCall};
+use reelyard_console::parts::act::CommandLines;
 use reelyard_console::parts::dialog::AskDialog;
 use reelyard_console::text::{cluster as text, outcomes};
 
@@ -99,7 +99,7 @@ fn dialog(query: &ClusterPageQuery, visitor: &Visitor) -> Option<AskDialog> {
             consequence: text::ASK_INVITE_TEXT.of(language).to_owned(),
             verb: text::VERB_INVITE.of(language).to_owned(),
             action: format!("{ROOT}/cluster/invite"),
-            commands: commands(&["cluster", "invite"], "POST", "/tokens", body),
+            commands: CommandLines::new(&["cluster", "invite"], ("POST", "/tokens", body)),
             ..base
         });
     }
@@ -113,11 +113,9 @@ fn dialog(query: &ClusterPageQuery, visitor: &Visitor) -> Option<AskDialog> {
             consequence: text::ASK_PROMOTE_TEXT.of(language).to_owned(),
             verb: text::VERB_PROMOTE.of(language).to_owned(),
             action,
-            commands: commands(
+            commands: CommandLines::new(
                 &["cluster", "promote", &number],
-                "POST",
-                &format!("{path}/promote"),
-                "",
+                ("POST", &format!("{path}/promote"), ""),
             ),
             ..base
         }),
@@ -127,20 +125,9 @@ fn dialog(query: &ClusterPageQuery, visitor: &Visitor) -> Option<AskDialog> {
             is_final: true,
             verb: text::VERB_REMOVE.of(language).to_owned(),
             action,
-            commands: commands(&["cluster", "remove", &number], "DELETE", &path, ""),
+            commands: CommandLines::new(&["cluster", "remove", &number], ("DELETE", &path, "")),
             ..base
         }),
         _ => None,
-    }
-}
-
-fn commands(words: &[&str], method: &str, path: &str, body: &str) -> CommandLines {
-    CommandLines {
-        reelyard: words.iter().map(|word| (*word).to_owned()).collect(),
-        curl: Some(CurlCall {
-            method: method.to_owned(),
-            path: path.to_owned(),
-            body: body.to_owned(),
-        }),
     }
 }
