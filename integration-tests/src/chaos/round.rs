@@ -101,7 +101,7 @@ fn form(runtime: &Runtime, links: &CutLinks) -> Result<NodeCluster> {
     std::fs::write(masters.join("a.mpg"), b"a master")?;
     for number in 1..=3 {
         let index = cluster.add(true)?;
-        let shares = free_addr(std::net::Ipv4Addr::LOCALHOST)?;
+        let shares = free_addr(cluster.ip)?;
         let node = &mut cluster.nodes[index];
         let started = fault_proxy::start(links.clone(), number, node.peers);
         node.public = Some(runtime.block_on(started)?);

@@ -31,6 +31,8 @@ pub struct ClusterNode {
 /// A directory with the nodes of a test.
 pub struct NodeCluster {
     dir: TempDir,
+    /// The address of all nodes. Outgoing connections of other tests have ports of 127.0.0.1, and take none of it.
+    pub ip: Ipv4Addr,
     /// The nodes, in the order in which they were added.
     pub nodes: Vec<ClusterNode>,
 }
@@ -38,7 +40,9 @@ pub struct NodeCluster {
 impl NodeCluster {
     /// A directory without nodes.
     pub fn new() -> Result<Self> {
-        Ok(NodeCluster { dir: tempfile::tempdir()?, nodes: Vec::new() })
+        let octet = || fastrand::u8(1..255);
+        let ip = Ipv4Addr::new(127, octet(), octet(), octet());
+        Ok(NodeCluster { dir: tempfile::tempdir()?, ip, nodes: Vec::new() })
     }
 
     /// Three nodes that vote. The first one ran alone, and became the first of three without a restart.
@@ -75,8 +79,7 @@ impl NodeCluster {
             self.dir.path().join(format!("{index}.toml")),
             self.dir.path().join(index.to_string()),
         );
-        let ip = Ipv4Addr::new(127, 0, 0, 1);
-        let (api, peers) = (free_addr(ip)?, free_addr(ip)?);
+        let (api, peers) = (free_addr(self.ip)?, free_addr(self.ip)?);
         let node = ClusterNode {
             file,
             data_dir,
